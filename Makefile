@@ -1,0 +1,34 @@
+# Every target sets up what it needs; `make demo` and `make test` are all a newcomer has to know.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.PHONY: setup demo test test-fast lint bench clean
+setup: $(STAMP)
+$(STAMP): pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("mrcfabric needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; try make PYTHON=python3.11") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $(STAMP)
+
+demo: setup
+	$(BIN)/mrcfabric demo
+
+test: lint
+	$(BIN)/pytest -n auto
+
+test-fast: setup
+	$(BIN)/pytest -n auto -m "not integration and not slow" -q
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: setup
+	$(BIN)/python -m bench
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build out *.egg-info

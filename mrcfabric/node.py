@@ -1,0 +1,100 @@
+"""The contract between a core (a NIC or a switch without I/O) and whatever drives it.
+
+A core is a plain object that lives in fabric time. It owns no socket, no clock and no thread. Two drivers call it and
+nothing else does: `mrcfabric.runner` (real UDP, wall clock) and `mrcfabric.sim.simulator` (virtual time).
+
+What a driver must do, in this order, as often as it likes:
+
+1. `advance(inputs, until)`: inputs sorted, every one later than the previous `until` and not after this one.
+2. Send every transmit it returned.
+3. `drain_events()`.
+4. Arrange to call again no later than `next_timeout()`, or when inputs come.
+
+The result must not depend on how time is cut into calls: `advance(a, t1)` then `advance(b, t2)` equals
+`advance(a + b, t2)`. Order inside one instant is the order of `Rank`, then of port, then of sequence number; an
+arrival at t is seen before a departure at t.
+"""
+
+from enum import IntEnum
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+from mrcfabric.units import Buffer, Instant
+
+
+class Rank(IntEnum):
+    """Order of what happens at the same nanosecond, first to last."""
+
+    COMMAND = 0
+    """An operator's or an application's request."""
+    FRAME = 1
+    """A packet arrives at a port."""
+    TIMER = 2
+    """One of the core's own timers expires."""
+    DEPARTURE = 3
+    """A port starts to serialize its next packet."""
+
+
+class Input(NamedTuple):
+    """One thing that happens to a core. Tuple order is time order; `body` is never compared."""
+
+    at_ns: Instant
+    rank: int
+    """Rank.COMMAND or Rank.FRAME."""
+    port: int
+    """Ingress port of a frame; 0 for commands."""
+    sequence: int
+    """Unique within (rank, port): the link's sequence number, or the driver's count of commands."""
+    body: Any
+    """A packet (whole outer IPv6 packet, `Buffer`, owned by the core from now on) or a command object."""
+
+
+class Transmit(NamedTuple):
+    """One packet leaving a core, committed when its serialization starts."""
+
+    port: int
+    arrival_ns: Instant
+    """When the last bit is at the peer: departure + serialization + link delay."""
+    packet: Buffer
+    """Owned by the driver from now on."""
+
+
+class Event(Protocol):
+    """A fact a core reports: a small record with its instant; the concrete types are in each core's `events.py`."""
+
+    @property
+    def at_ns(self) -> Instant: ...
+
+    def record(self) -> dict[str, Any]:
+        """A flat dictionary for logs and traces: `at_ns`, `kind`, then the fields; only str, int, bool, None."""
+        ...
+
+
+Transmits: TypeAlias = list[Transmit]
+
+
+class Node(Protocol):
+    """What a driver knows of a core. See the module text for the contract."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def now_ns(self) -> Instant:
+        """The `until` of the last advance; the core's start instant before the first."""
+        ...
+
+    def advance(self, inputs: list[Input], until: Instant) -> list[Transmit]:
+        """Do everything that happens up to and including `until`; transmits are in time order per port."""
+        ...
+
+    def next_timeout(self) -> Instant | None:
+        """The next instant at which something happens without input, or None when nothing is pending."""
+        ...
+
+    def drain_events(self) -> list[Any]:
+        """The events since the last call, in time order."""
+        ...
+
+    def counters(self) -> dict[str, Any]:
+        """All counters and gauges as nested dictionaries of ints: cheap, read-only, for metrics and verdicts."""
+        ...

@@ -1,0 +1,1 @@
+"""The fabric in virtual time: any graph of cores, deterministic."""

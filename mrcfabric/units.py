@@ -1,0 +1,33 @@
+"""Units and the few conversions between them.
+
+Time is integer nanoseconds of *fabric time* unless a name says `wall` or `mono`; sizes are bytes; rates are bits
+per second. Units stand last in a name: `rto_ns`, `rate_bps`, `queue_bytes_max`.
+"""
+
+from typing import TypeAlias
+
+Instant: TypeAlias = int
+"""A point in fabric time, nanoseconds since the fabric began."""
+Buffer: TypeAlias = bytes | bytearray | memoryview
+"""One whole packet, or a part of it, as contiguous bytes."""
+
+NS_PER_US = 1_000
+NS_PER_MS = 1_000_000
+NS_PER_S = 1_000_000_000
+
+KIB = 1 << 10
+MIB = 1 << 20
+GIB = 1 << 30
+
+NEVER: Instant = (1 << 62) - 1
+"""Later than every instant that occurs; fits the 64-bit words of the clock page."""
+
+
+def serialization_ns(size_bytes: int, rate_bps: int) -> int:
+    """Time to clock `size_bytes` out at `rate_bps`, rounded up to a whole nanosecond."""
+    return -(-size_bytes * 8 * NS_PER_S // rate_bps)
+
+
+def bdp_bytes(rate_bps: int, rtt_ns: int) -> int:
+    """Bandwidth-delay product, in bytes."""
+    return rate_bps * rtt_ns // (8 * NS_PER_S)

@@ -1,0 +1,1 @@
+"""One emulated NIC as an asyncio daemon, and the host library that applications use to reach it."""

@@ -1,0 +1,1 @@
+"""The tool `mrcfabric`: plans, launches, drives, breaks and judges a fabric."""

@@ -1,0 +1,1 @@
+"""The subcommands of `mrcfabric`, one module per family; each has `register(app)`."""

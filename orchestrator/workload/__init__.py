@@ -1,0 +1,1 @@
+"""What runs over the fabric: rank processes, collectives, transfers and measurements."""

@@ -1,0 +1,1 @@
+"""One emulated switch as an asyncio daemon."""
