@@ -1,0 +1,153 @@
+"""Everything that can be asked of a NIC core, and nothing else.
+
+Owns the vocabulary: one slots dataclass per request, carried as the body of an `Input` of rank COMMAND. Each is
+answered by exactly one `CommandDone` event with the same `token`, at the instant of the command; `error` is None or
+one line of text, `result` what the docstring of the command says. Checking sizes and types of untrusted arguments is
+the daemon's business; checking them against the NIC's state is the core's.
+
+MRC 1.0 section 3 (verbs); the control part follows the EV and port operations of the controller API.
+"""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from mrcfabric.impairment import Impairment
+
+
+@dataclass(slots=True)
+class RegisterMemory:
+    """Make `length` bytes reachable at virtual address `va`. Result: `region_id`, `r_key`, `va`, `length`."""
+
+    token: int
+    va: int
+    length: int
+    region_id: int | None = None
+    """None: the core chooses the next free one."""
+    r_key: int | None = None
+    """None: drawn from the NIC's own generator."""
+    memory: memoryview | None = None
+    """Writable bytes to place into (an application's memfd); None: the core allocates zeroed memory."""
+
+
+@dataclass(slots=True)
+class DeregisterMemory:
+    """Forget a region; refused while a posted write still reads from it. Result: `region_id`."""
+
+    token: int
+    region_id: int
+
+
+@dataclass(slots=True)
+class CreateQp:
+    """Create a QP in state INIT. Result: `qpn`."""
+
+    token: int
+    qpn: int | None = None
+    """None: the next free number; 0, 1 and 2 are reserved."""
+
+
+@dataclass(slots=True)
+class ConnectQp:
+    """Tell a QP in INIT its peer and move it to RTR: from now on it receives. Result: `qpn`, `state`."""
+
+    token: int
+    qpn: int
+    peer_index: int
+    """The peer's NIC number in the topology."""
+    peer_qpn: int
+    psn_send: int
+    """First PSN this end sends, 24 bits."""
+    psn_receive: int
+    """First PSN the peer sends, 24 bits."""
+    peer_mpr: int | None = None
+    """The peer's tracking window in units of 128 PSNs; None: the same as our own."""
+    peer_max_wimm: int | None = None
+    """How many with-immediate messages the peer can hold; None: the same as our own."""
+
+
+@dataclass(slots=True)
+class ModifyQp:
+    """Move a QP to `state`: "rts" from RTR, "error" from any. Result: `qpn`, `state`."""
+
+    token: int
+    qpn: int
+    state: str
+
+
+@dataclass(slots=True)
+class DestroyQp:
+    """Remove a QP and everything it holds; unfinished work is flushed with completions. Result: `qpn`."""
+
+    token: int
+    qpn: int
+
+
+@dataclass(slots=True)
+class PostWrite:
+    """Post a WRITE, or with `imm` a WRITE_WITH_IMM. Result: `qpn`, `wr_id`; a `Completion` follows later."""
+
+    token: int
+    qpn: int
+    wr_id: int
+    local_region: int
+    """Region to read from."""
+    local_va: int
+    """Where the message starts in that region, as a virtual address of the region."""
+    length: int
+    """Bytes, 1 .. 2**32 - 1."""
+    remote_va: int
+    r_key: int
+    """Key of the peer's region."""
+    imm: int | None = None
+    """32 bits handed to the peer on completion."""
+
+
+@dataclass(slots=True)
+class SetCarrier:
+    """The link of a port lost or regained carrier. Result: `port`, `up`."""
+
+    token: int
+    port: int
+    up: bool
+
+
+@dataclass(slots=True)
+class SetImpairment:
+    """What the transmit direction of a port does to packets from now on. Result: `port`."""
+
+    token: int
+    port: int
+    impairment: Impairment
+
+
+@dataclass(slots=True)
+class DenyEv:
+    """A controller bars an EV of a QP's profile. Result: `qpn`, `ev`."""
+
+    token: int
+    qpn: int
+    ev: int
+
+
+@dataclass(slots=True)
+class AllowEv:
+    """A controller lifts a bar. Result: `qpn`, `ev`."""
+
+    token: int
+    qpn: int
+    ev: int
+
+
+Command: TypeAlias = (
+    RegisterMemory
+    | DeregisterMemory
+    | CreateQp
+    | ConnectQp
+    | ModifyQp
+    | DestroyQp
+    | PostWrite
+    | SetCarrier
+    | SetImpairment
+    | DenyEv
+    | AllowEv
+)

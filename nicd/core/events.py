@@ -1,0 +1,171 @@
+"""Everything a NIC core reports, and nothing else.
+
+Owns the records handed out by `drain_events()`. Metrics and logs are derived from these and from counters, outside
+the core. `record()` is flat and holds only str, int, bool and None, so that it can be hashed into a trace; it leaves
+out what differs between two drivers of the same run (tokens of commands).
+"""
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from mrcfabric.units import Instant
+
+WRITE = "write"
+WRITE_WITH_IMM = "write_with_imm"
+RECV_WITH_IMM = "recv_with_imm"
+
+STATUS_OK = "ok"
+STATUS_RETRY_EXCEEDED = "retry_exceeded"
+STATUS_REMOTE_INVALID = "remote_invalid_request"
+STATUS_FLUSHED = "flushed"
+
+
+@dataclass(slots=True)
+class CommandDone:
+    """The answer to the command with this token."""
+
+    at_ns: Instant
+    token: int
+    error: str | None
+    result: dict[str, int | str | bool | None]
+
+    def record(self) -> dict[str, Any]:
+        return {"at_ns": self.at_ns, "kind": "command_done", "error": self.error, **self.result}
+
+
+@dataclass(slots=True)
+class Completion:
+    """A CQE. At the requestor: one per posted write. At the responder: one per WRITE_WITH_IMM, in send order."""
+
+    at_ns: Instant
+    qpn: int
+    wr_id: int
+    """The requestor's own number; at the responder the message's MSN (16 bits)."""
+    status: str
+    """One of the STATUS_ names of this module."""
+    opcode: str
+    """WRITE, WRITE_WITH_IMM (requestor) or RECV_WITH_IMM (responder)."""
+    byte_len: int
+    imm: int | None
+
+    def record(self) -> dict[str, Any]:
+        return {
+            "at_ns": self.at_ns,
+            "kind": "completion",
+            "qpn": self.qpn,
+            "wr_id": self.wr_id,
+            "status": self.status,
+            "opcode": self.opcode,
+            "byte_len": self.byte_len,
+            "imm": self.imm,
+        }
+
+
+@dataclass(slots=True)
+class EvTransition:
+    """An EV of a QP changed state in a way worth telling: into or out of ASSUMED_BAD or DENIED (SKIP is counted)."""
+
+    at_ns: Instant
+    qpn: int
+    ev: int
+    plane: int
+    path: int
+    """T1 index of the path; 0 for a pair below the same T0."""
+    source: str
+    """State before: good, skip, assumed_bad, denied."""
+    target: str
+    """State after."""
+    cause: str
+    section: str
+    """Where the rule stands."""
+
+    def record(self) -> dict[str, Any]:
+        return {
+            "at_ns": self.at_ns,
+            "kind": "ev_transition",
+            "qpn": self.qpn,
+            "ev": self.ev,
+            "plane": self.plane,
+            "path": self.path,
+            "source": self.source,
+            "target": self.target,
+            "cause": self.cause,
+            "section": self.section,
+        }
+
+
+@dataclass(slots=True)
+class PortChange:
+    """One of our own ports lost or regained carrier."""
+
+    at_ns: Instant
+    port: int
+    up: bool
+
+    def record(self) -> dict[str, Any]:
+        return {"at_ns": self.at_ns, "kind": "port_change", "port": self.port, "up": self.up}
+
+
+@dataclass(slots=True)
+class PeerPortChange:
+    """A peer told us that one of its ports is reachable, or no longer is."""
+
+    at_ns: Instant
+    peer_index: int
+    port: int
+    up: bool
+
+    def record(self) -> dict[str, Any]:
+        return {
+            "at_ns": self.at_ns,
+            "kind": "peer_port_change",
+            "peer_index": self.peer_index,
+            "port": self.port,
+            "up": self.up,
+        }
+
+
+@dataclass(slots=True)
+class QpChange:
+    """A QP changed state (reset, init, rtr, rts, error)."""
+
+    at_ns: Instant
+    qpn: int
+    source: str
+    target: str
+    reason: str
+
+    def record(self) -> dict[str, Any]:
+        return {
+            "at_ns": self.at_ns,
+            "kind": "qp_change",
+            "qpn": self.qpn,
+            "source": self.source,
+            "target": self.target,
+            "reason": self.reason,
+        }
+
+
+@dataclass(slots=True)
+class Retransmit:
+    """Packets of one QP put up for retransmission at one instant for one cause."""
+
+    at_ns: Instant
+    qpn: int
+    cause: str
+    """gap, timeout, trim, nack, port_down."""
+    count: int
+
+    def record(self) -> dict[str, Any]:
+        return {
+            "at_ns": self.at_ns,
+            "kind": "retransmit",
+            "qpn": self.qpn,
+            "cause": self.cause,
+            "count": self.count,
+        }
+
+
+NicEvent: TypeAlias = (
+    CommandDone | Completion | EvTransition | PortChange | PeerPortChange | QpChange | Retransmit
+)
