@@ -1,0 +1,253 @@
+"""The sending end of a link: one port with two strict queues, exact in fabric time.
+
+Owns: rate, link delay, admission, the order of departures, RED marking at dequeue and trimming at admission.
+Leaves to others: which packet goes to which port and class (the cores), faults of the link (`impairment`), how
+bytes are cut and marked (`wire`). MRC 1.0 asks for these of a switch; a NIC uses the same class with both off.
+
+The queues are lazy. A departure happens at an exact instant, but is only worked out when somebody needs to know:
+before an arrival at t every departure that starts before t is committed, and `run(until)` commits those that start
+up to and including `until`. An arrival at t therefore sees the queue as it is just before a departure at t, and the
+result does not depend on how time is cut into calls.
+"""
+
+from collections import deque
+from dataclasses import dataclass
+from math import gcd
+from typing import Final
+
+from mrcfabric.errors import ConfigError
+from mrcfabric.impairment import HEALTHY, LOSS_REASONS, ImpairedLink, Impairment
+from mrcfabric.node import Transmit
+from mrcfabric.rng import PPM, Rng
+from mrcfabric.units import NEVER, NS_PER_S, Buffer, Instant
+from mrcfabric.wire.dscp import CE, NOT_ECT, dscp_of, ecn_of, mark_ce
+from mrcfabric.wire.trim import TRIM_BYTES_DEFAULT, TRIM_BYTES_MIN, trim
+
+LINK_DELAY_NS_MIN: Final = 100
+"""Shorter links would leave a driver no time between cause and effect."""
+OVERHEAD_BYTES: Final = 38
+"""Preamble 8, Ethernet header 14, frame check sequence 4, gap 12: on the wire, but not in our packets."""
+
+DROP_REASONS: Final = ("data_full", "control_full", "trim_full", *LOSS_REASONS)
+
+_transmit = tuple.__new__  # what Transmit(...) does, without its Python-level constructor
+
+
+@dataclass(frozen=True, slots=True)
+class EgressConfig:
+    """One port. Relations between fields are checked; ConfigError names the field."""
+
+    rate_bps: int = 100_000_000_000
+    delay_ns: int = 1_000
+    """From the last bit on the wire to the peer's core: propagation and the peer's switch latency."""
+    overhead_bytes: int = OVERHEAD_BYTES
+    """Added to each packet's serialization; not part of any queue figure."""
+    data_bytes_max: int = 1 << 20
+    """Waiting bytes of the data class; a packet beyond it is trimmed or dropped (`data_full`)."""
+    control_bytes_max: int = 1 << 20
+    """Waiting bytes of the control class; a packet beyond it is dropped (`control_full`, `trim_full`)."""
+    ecn: bool = False
+    """RED marks at dequeue, on ECN-capable packets of the data class."""
+    ecn_min_bytes: int = 0
+    """Up to this many waiting data bytes nothing is marked."""
+    ecn_max_bytes: int = 0
+    """From this many on everything is marked."""
+    ecn_max_ppm: int = PPM
+    """Marking probability just below `ecn_max_bytes`; it rises from zero in a straight line."""
+    trim: bool = False
+    """Cut packets that find the data queue full and send the rest in the control class."""
+    trim_bytes: int = TRIM_BYTES_DEFAULT
+    trim_dscp: int = 12
+    """DSCP a trimmed packet leaves with; towards NICs a different one tells the last hop."""
+    trimmable_dscps: tuple[int, ...] = (4, 8)
+    """DSCPs that may be trimmed; packets with others are dropped instead."""
+    seed: str = ""
+    """First name of the port's random streams; the owner adds its own name and the port."""
+
+    def __post_init__(self) -> None:
+        for name, least in _LEAST.items():
+            value = getattr(self, name)
+            if value < least:
+                raise ConfigError(f"egress.{name}", f"{value} is too small", f"at least {least}")
+        if self.ecn and self.ecn_max_bytes < self.ecn_min_bytes:
+            raise ConfigError("egress.ecn_max_bytes", f"{self.ecn_max_bytes} is below ecn_min_bytes")
+        if self.ecn_max_ppm > PPM:
+            raise ConfigError("egress.ecn_max_ppm", f"{self.ecn_max_ppm} is out of range", f"0..{PPM}")
+        if self.trim_dscp > 63:
+            raise ConfigError("egress.trim_dscp", f"{self.trim_dscp} is no DSCP", "0..63")
+
+
+_LEAST: Final = {
+    "rate_bps": 1,
+    "delay_ns": LINK_DELAY_NS_MIN,
+    "overhead_bytes": 0,
+    "data_bytes_max": 1,
+    "control_bytes_max": 1,
+    "ecn_min_bytes": 0,
+    "ecn_max_bytes": 0,
+    "ecn_max_ppm": 0,
+    "trim_bytes": TRIM_BYTES_MIN,
+    "trim_dscp": 0,
+}
+
+
+class Egress:
+    """The queues and the wire of one port. Calls must not go back in time."""
+
+    __slots__ = (
+        "_bytes_numerator", "_control", "_data", "_delay_ns", "_denominator", "_ecn_floor", "_fault_rng", "_link",
+        "_numerator", "_red_rng", "busy_until", "bytes", "config", "control_bytes", "control_bytes_peak",
+        "data_bytes", "data_bytes_peak", "drops", "marks", "packets", "port", "trim_dropped", "trim_sent",
+    )  # fmt: skip
+
+    def __init__(self, config: EgressConfig, port: int, rng: Rng) -> None:
+        self.config = config
+        self.port = port
+        self._data: deque[Buffer] = deque()
+        self._control: deque[Buffer] = deque()
+        self.data_bytes = 0
+        """Waiting bytes of the data class; a packet in serialization no longer counts."""
+        self.control_bytes = 0
+        self.busy_until: Instant = 0
+        """When the next waiting packet starts; with none waiting, when the wire was or will be free."""
+        # Serialization is ceil((size + overhead) * 8e9 / rate), in lowest terms to stay with small integers.
+        common = gcd(8 * NS_PER_S, config.rate_bps)
+        self._numerator = 8 * NS_PER_S // common
+        self._denominator = config.rate_bps // common
+        self._bytes_numerator = config.overhead_bytes * self._numerator + self._denominator - 1
+        self._delay_ns = config.delay_ns
+        self._ecn_floor = config.ecn_min_bytes if config.ecn else NEVER
+        self._red_rng = rng
+        self._fault_rng = Rng(rng.bits64())
+        self._link: ImpairedLink | None = None
+        self.packets = 0
+        """Departures, also of packets that a fault then loses."""
+        self.bytes = 0
+        self.marks = 0
+        self.trim_sent = 0
+        self.trim_dropped = 0
+        self.data_bytes_peak = 0
+        self.control_bytes_peak = 0
+        self.drops: dict[str, int] = dict.fromkeys(DROP_REASONS, 0)
+
+    @property
+    def next_departure_ns(self) -> Instant:
+        """When the next packet starts, NEVER with none waiting."""
+        return self.busy_until if self._data or self._control else NEVER
+
+    @property
+    def impairment(self) -> Impairment:
+        """The faults in force on this direction of the link."""
+        return HEALTHY if self._link is None else self._link.impairment
+
+    def offer(self, now: Instant, packet: Buffer, control: bool, out: list[Transmit]) -> bool:
+        """A packet wants to leave at `now`, in the control or the data class. False: it was dropped, and counted.
+
+        Departures that start before `now` are committed to `out` first.
+        """
+        if self.busy_until < now:
+            if self._data or self._control:
+                self.run(now - 1, out)
+            if self.busy_until < now:
+                self.busy_until = now
+        if control:
+            waiting = self.control_bytes + len(packet)
+            if waiting > self.config.control_bytes_max:
+                self.drops["control_full"] += 1
+                return False
+            self.control_bytes = waiting
+            if waiting > self.control_bytes_peak:
+                self.control_bytes_peak = waiting
+            self._control.append(packet)
+            return True
+        waiting = self.data_bytes + len(packet)
+        if waiting > self.config.data_bytes_max:
+            return self._refuse(packet)
+        self.data_bytes = waiting
+        if waiting > self.data_bytes_peak:
+            self.data_bytes_peak = waiting
+        self._data.append(packet)
+        return True
+
+    def run(self, until: Instant, out: list[Transmit]) -> Instant:
+        """Commit every departure that starts up to and including `until`; returns `next_departure_ns`."""
+        start = self.busy_until
+        control = self._control
+        data = self._data
+        while start <= until:
+            if control:
+                packet = control.popleft()
+                size = len(packet)
+                self.control_bytes -= size
+            elif data:
+                packet = data.popleft()
+                size = len(packet)
+                self.data_bytes = left = self.data_bytes - size
+                if left > self._ecn_floor:
+                    packet = self._mark(packet, left)
+            else:
+                return NEVER
+            self.packets += 1
+            self.bytes += size
+            self.busy_until = start = start + (size * self._numerator + self._bytes_numerator) // self._denominator
+            if self._link is None:
+                out.append(_transmit(Transmit, (self.port, start + self._delay_ns, packet)))
+            else:
+                reason = self._link.carry(self.port, start + self._delay_ns, packet, out)
+                if reason is not None:
+                    self.drops[reason] += 1
+        return start if control or data else NEVER
+
+    def set_impairment(self, now: Instant, impairment: Impairment, out: list[Transmit]) -> None:
+        """From `now` on departures meet these faults; earlier ones are committed to `out` without them."""
+        self.run(now - 1, out)
+        self._link = None if impairment.healthy else ImpairedLink(impairment, self._fault_rng)
+
+    def counters(self) -> dict[str, int | dict[str, int]]:
+        """Counters and gauges of the port."""
+        return {
+            "packets": self.packets,
+            "bytes": self.bytes,
+            "marks": self.marks,
+            "trimmed": self.trim_sent + self.trim_dropped,
+            "trim_sent": self.trim_sent,
+            "trim_dropped": self.trim_dropped,
+            "drops": dict(self.drops),
+            "data_bytes": self.data_bytes,
+            "control_bytes": self.control_bytes,
+            "data_bytes_peak": self.data_bytes_peak,
+            "control_bytes_peak": self.control_bytes_peak,
+        }
+
+    def _mark(self, packet: Buffer, left: int) -> Buffer:
+        """RED on the bytes left behind. Only ECN-capable packets draw; a read-only packet is copied first."""
+        config = self.config
+        if ecn_of(packet) in (NOT_ECT, CE):
+            return packet
+        if left < config.ecn_max_bytes:
+            span = config.ecn_max_bytes - config.ecn_min_bytes
+            if not self._red_rng.chance(config.ecn_max_ppm * (left - config.ecn_min_bytes) // span):
+                return packet
+        self.marks += 1
+        marked = bytearray(packet) if isinstance(packet, bytes) else packet
+        mark_ce(marked)
+        return marked
+
+    def _refuse(self, packet: Buffer) -> bool:
+        """The data queue is full: trim the packet into the control class, or drop it."""
+        config = self.config
+        if not config.trim or dscp_of(packet) not in config.trimmable_dscps:
+            self.drops["data_full"] += 1
+            return False
+        rest = trim(packet, config.trim_bytes, config.trim_dscp)
+        waiting = self.control_bytes + len(rest)
+        if waiting > config.control_bytes_max:
+            self.trim_dropped += 1
+            self.drops["trim_full"] += 1
+            return False
+        self.trim_sent += 1
+        self.control_bytes = waiting
+        if waiting > self.control_bytes_peak:
+            self.control_bytes_peak = waiting
+        self._control.append(rest)
+        return True
