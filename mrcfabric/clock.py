@@ -1,0 +1,236 @@
+"""The clock page: how the processes of one host share fabric time without ever waiting for a message.
+
+One memory page (a memfd that every process of the host inherits) holds, as 64-bit words:
+
+- per node a *slot*: its horizon (the fabric time up to which it has advanced and sent), whether it has work pending,
+  its process and incarnation;
+- per link direction: how many frames were sent, how many were taken, and the horizon for which the peer is waiting.
+
+Every word has one writer, except that the agent may write the slot of a process that is dead or not yet born. A word
+is written by one aligned 64-bit store. The horizon rule (see `mrcfabric.runner`) is: a node may advance to the smallest
+`horizon + link delay` of its neighbours. A dead node's horizon is NEVER, so that it binds nobody; a node that is to be
+restarted at a known instant keeps a horizon before that instant, so that the fabric waits for it.
+
+Who leaves what to whom: this file knows the layout and nothing of sockets or cores; the agent decides sleep, death and
+rebirth; the runner reads and publishes.
+"""
+
+import mmap
+import os
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Self
+
+from mrcfabric.units import NEVER, Instant
+
+_MAGIC = 0x4D52_4346_4142_0001  # "MRCFAB", layout 1
+
+_HEADER_WORDS = 8
+_W_MAGIC, _W_NODES, _W_EDGES, _W_STATE, _W_DILATION_PPM, _W_WAKES = range(6)
+
+_SLOT_WORDS = 8
+_S_HORIZON, _S_STATE, _S_PENDING, _S_PID, _S_INCARNATION, _S_EDGE_BASE, _S_PORTS = range(7)
+
+DILATION_UNIT = 1_000
+"""Dilation is stored in thousandths."""
+
+
+class PageState(IntEnum):
+    """Whether fabric time goes on."""
+
+    SLEEP = 0
+    """Nothing is pending anywhere: nobody ticks, fabric time stands still."""
+    RUN = 1
+
+
+class SlotState(IntEnum):
+    """Life of a node, as its host sees it."""
+
+    ABSENT = 0
+    """Never started."""
+    BOOTING = 1
+    """Being started; its horizon binds the neighbours."""
+    ALIVE = 2
+    DEAD = 3
+    """Gone; its horizon binds nobody."""
+
+
+class ClockPage:
+    """The shared page of one host. Create it in the agent, attach it everywhere else."""
+
+    def __init__(self, fd: int) -> None:
+        """Map the page behind `fd` (a memfd made by `create`). Raises ValueError when it is no clock page."""
+        self.fd = fd
+        self._map = mmap.mmap(fd, os.fstat(fd).st_size)
+        self.words = memoryview(self._map).cast("Q")
+        if self.words[_W_MAGIC] != _MAGIC:
+            raise ValueError("not a clock page")
+        self.nodes = self.words[_W_NODES]
+        edges = self.words[_W_EDGES]
+        self._sent_base = _HEADER_WORDS + self.nodes * _SLOT_WORDS
+        self._taken_base = self._sent_base + edges
+        self._want_base = self._taken_base + edges
+
+    @classmethod
+    def create(cls, peers: Sequence[Sequence[tuple[int, int]]], dilation: float = 0.0) -> Self:
+        """A page for `len(peers)` nodes; `peers[node][port]` is (peer node, peer port).
+
+        `dilation` is the fastest pace in wall seconds per fabric second; 0 leaves the pace to the machine.
+        The page starts asleep, every slot ABSENT with horizon 0.
+        """
+        edges = sum(len(ports) for ports in peers)
+        size = 8 * (_HEADER_WORDS + len(peers) * _SLOT_WORDS + 3 * edges)
+        fd = os.memfd_create("mrcfabric-clock")
+        os.ftruncate(fd, size)
+        with mmap.mmap(fd, size) as raw, memoryview(raw) as flat, flat.cast("Q") as words:
+            words[_W_MAGIC] = _MAGIC
+            words[_W_NODES] = len(peers)
+            words[_W_EDGES] = edges
+            words[_W_DILATION_PPM] = round(dilation * DILATION_UNIT)
+            base = 0
+            for node, ports in enumerate(peers):
+                slot = _HEADER_WORDS + node * _SLOT_WORDS
+                words[slot + _S_EDGE_BASE] = base
+                words[slot + _S_PORTS] = len(ports)
+                base += len(ports)
+            want_base = _HEADER_WORDS + len(peers) * _SLOT_WORDS + 2 * edges
+            for edge in range(edges):
+                words[want_base + edge] = NEVER
+        page = cls(fd)
+        page._peers = [list(ports) for ports in peers]
+        return page
+
+    _peers: list[list[tuple[int, int]]] | None = None
+
+    def close(self) -> None:
+        """Unmap; the memory goes when the last process has closed it."""
+        self.words.release()
+        self._map.close()
+        os.close(self.fd)
+
+    # Word positions, for the runner, which reads and writes `words` itself.
+
+    def horizon_word(self, node: int) -> int:
+        return _HEADER_WORDS + node * _SLOT_WORDS + _S_HORIZON
+
+    def pending_word(self, node: int) -> int:
+        return _HEADER_WORDS + node * _SLOT_WORDS + _S_PENDING
+
+    def sent_word(self, node: int, port: int) -> int:
+        """Frames that `node` has sent on `port`."""
+        return self._sent_base + self._edge(node, port)
+
+    def taken_word(self, node: int, port: int) -> int:
+        """Frames that `node` has taken from `port`."""
+        return self._taken_base + self._edge(node, port)
+
+    def want_word(self, node: int, port: int) -> int:
+        """The horizon of `node` for which its neighbour on `port` waits; NEVER when it does not."""
+        return self._want_base + self._edge(node, port)
+
+    def _edge(self, node: int, port: int) -> int:
+        return int(self.words[_HEADER_WORDS + node * _SLOT_WORDS + _S_EDGE_BASE]) + port
+
+    # Pace and sleep.
+
+    @property
+    def dilation(self) -> float:
+        return float(self.words[_W_DILATION_PPM] / DILATION_UNIT)
+
+    @property
+    def state(self) -> PageState:
+        return PageState(self.words[_W_STATE])
+
+    @property
+    def asleep(self) -> bool:
+        return self.words[_W_STATE] == PageState.SLEEP
+
+    def sleep(self) -> None:
+        """Stop fabric time. Ask `all_idle()` once more afterwards, and `wake()` when it has become false."""
+        self.words[_W_STATE] = PageState.SLEEP
+
+    def wake(self) -> None:
+        """Let fabric time go on; ring every doorbell afterwards."""
+        self.words[_W_WAKES] += 1
+        self.words[_W_STATE] = PageState.RUN
+
+    @property
+    def wakes(self) -> int:
+        return int(self.words[_W_WAKES])
+
+    def all_idle(self) -> bool:
+        """No living node has anything pending and no frame is between two living nodes. Needs the creator's page."""
+        assert self._peers is not None, "only the agent that made the page judges idleness"
+        words = self.words
+        for node, ports in enumerate(self._peers):
+            state = words[_HEADER_WORDS + node * _SLOT_WORDS + _S_STATE]
+            if state == SlotState.BOOTING:
+                return False
+            if state != SlotState.ALIVE:
+                continue
+            if words[self.pending_word(node)]:
+                return False
+            for port, (peer, peer_port) in enumerate(ports):
+                if words[self.sent_word(peer, peer_port)] != words[self.taken_word(node, port)]:
+                    peer_state = words[_HEADER_WORDS + peer * _SLOT_WORDS + _S_STATE]
+                    if peer_state == SlotState.ALIVE:
+                        return False
+        return True
+
+    # Life and death.
+
+    def slot_state(self, node: int) -> SlotState:
+        return SlotState(self.words[_HEADER_WORDS + node * _SLOT_WORDS + _S_STATE])
+
+    def horizon(self, node: int) -> Instant:
+        return int(self.words[self.horizon_word(node)])
+
+    def pid(self, node: int) -> int:
+        return int(self.words[_HEADER_WORDS + node * _SLOT_WORDS + _S_PID])
+
+    def incarnation(self, node: int) -> int:
+        return int(self.words[_HEADER_WORDS + node * _SLOT_WORDS + _S_INCARNATION])
+
+    def mark_booting(self, node: int, horizon: Instant) -> None:
+        """The node will be (re)started; until it is, its neighbours advance no further than horizon + link delay."""
+        slot = _HEADER_WORDS + node * _SLOT_WORDS
+        self.words[slot + _S_HORIZON] = horizon
+        self.words[slot + _S_PENDING] = 1
+        self.words[slot + _S_STATE] = SlotState.BOOTING
+
+    def mark_alive(self, node: int, pid: int, incarnation: int) -> None:
+        """Called by the node's own process once its sockets are bound."""
+        slot = _HEADER_WORDS + node * _SLOT_WORDS
+        self.words[slot + _S_PID] = pid
+        self.words[slot + _S_INCARNATION] = incarnation
+        self.words[slot + _S_STATE] = SlotState.ALIVE
+
+    def mark_dead(self, node: int) -> None:
+        """The node is gone and not to be waited for. Ring the doorbells of its neighbours afterwards."""
+        slot = _HEADER_WORDS + node * _SLOT_WORDS
+        self.words[slot + _S_STATE] = SlotState.DEAD
+        self.words[slot + _S_PENDING] = 0
+        self.words[slot + _S_HORIZON] = NEVER
+
+    def fabric_now(self) -> Instant:
+        """The instant that every living node has reached; 0 when none lives."""
+        words = self.words
+        slots = range(_HEADER_WORDS, _HEADER_WORDS + self.nodes * _SLOT_WORDS, _SLOT_WORDS)
+        alive = [words[slot + _S_HORIZON] for slot in slots if words[slot + _S_STATE] == SlotState.ALIVE]
+        return min(alive, default=0)
+
+    def fabric_front(self) -> Instant:
+        """The latest instant that any living node has reached: commands stamped after it are never late."""
+        words = self.words
+        slots = range(_HEADER_WORDS, _HEADER_WORDS + self.nodes * _SLOT_WORDS, _SLOT_WORDS)
+        alive = [words[slot + _S_HORIZON] for slot in slots if words[slot + _S_STATE] == SlotState.ALIVE]
+        return max(alive, default=0)
+
+
+def restart_horizon(crash_ns: Instant, restart_ns: Instant, delay_ns_max: int, serialization_ns_max: int) -> Instant:
+    """Where a node that died at `crash_ns` and is to live again at `restart_ns` holds its neighbours meanwhile.
+
+    A frame that arrives after `restart_ns` must not be sent before the new process has bound its sockets. It is sent
+    no earlier than `restart_ns - delay - serialization`, and neighbours pass the horizon by one more delay.
+    """
+    return max(crash_ns, restart_ns - 2 * delay_ns_max - serialization_ns_max - 1)

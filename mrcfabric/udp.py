@@ -1,0 +1,149 @@
+"""One end of a link as a connected UDP socket: trains in by GRO, trains out by GSO.
+
+A train is a run of datagrams of one size (only the last may be shorter) that crosses the kernel as a single unit:
+`sendmsg` with a UDP_SEGMENT control message cuts it, `recvmsg` with UDP_GRO hands it over uncut. Where the kernel lacks
+either, the same `Endpoint` sends and receives datagram by datagram. What the segments mean is the runner's business.
+
+Connecting gives the ingress port for free and keeps strangers out in the kernel.
+"""
+
+import contextlib
+import errno
+import socket
+import struct
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from mrcfabric.errors import ConfigError
+from mrcfabric.units import Buffer
+
+SOL_UDP = 17
+UDP_SEGMENT = 103
+UDP_GRO = 104
+
+# Linux: UDP_MAX_SEGMENTS, and the largest UDP payload over IPv4.
+TRAIN_SEGMENTS_MAX = 64
+TRAIN_BYTES_MAX = 65_507
+SOCKET_BUFFER_BYTES = 4 << 20
+# A send that the kernel refuses for an earlier datagram's error is tried again this often.
+SEND_TRIES = 4
+
+Address: TypeAlias = tuple[str, int]
+
+_SEGMENT_SIZE = struct.Struct("H")
+_GRO_SIZE = struct.Struct("i")
+_CONTROL_BYTES = 64
+# Every endpoint of a process receives into this one buffer and copies out exactly what came.
+_SCRATCH = bytearray(1 << 16)
+_SCRATCH_VIEW = memoryview(_SCRATCH)
+
+
+class Endpoint:
+    """A bound and connected, non-blocking UDP socket with train offload where the kernel has it."""
+
+    __slots__ = ("_control", "_sock", "gro", "gso", "local", "receive_buffer_bytes", "refused", "unsent")
+
+    def __init__(self, local: Address, peer: Address, *, offload: bool = True) -> None:
+        """Bind `local`, connect `peer` (IPv4 or IPv6 literals). Raises ConfigError when the port is taken.
+
+        `offload=False` forces the portable path, one datagram per system call.
+        """
+        family = socket.AF_INET6 if ":" in local[0] else socket.AF_INET
+        self._sock = sock = socket.socket(family, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
+        try:
+            sock.bind(local)
+            sock.connect(peer)
+        except OSError as error:
+            sock.close()
+            raise ConfigError(
+                f"UDP {local[0]}:{local[1]}", f"cannot bind: {error.strerror}", "another program may own the port"
+            ) from error
+        self.receive_buffer_bytes = _ask_for_buffers(sock)
+        self.gro = self.gso = offload
+        if offload:
+            try:
+                sock.setsockopt(SOL_UDP, UDP_GRO, 1)
+            except OSError:
+                self.gro = False
+            try:
+                sock.setsockopt(SOL_UDP, UDP_SEGMENT, 0)
+            except OSError:
+                self.gso = False
+        self.local: Address = sock.getsockname()[:2]
+        self.refused = 0
+        self.unsent = 0
+        self._control: dict[int, list[tuple[int, int, bytes]]] = {}
+
+    def fileno(self) -> int:
+        return self._sock.fileno()
+
+    def close(self) -> None:
+        self._sock.close()
+
+    def receive(self) -> tuple[memoryview, int] | None:
+        """The next train as (writable bytes of its own, segment size), or None when nothing waits.
+
+        The peer's closed port shows up as an error of the next call (ECONNREFUSED): counted, then passed over.
+        """
+        while True:
+            try:
+                if self.gro:
+                    size, ancillary, _flags, _peer = self._sock.recvmsg_into([_SCRATCH], _CONTROL_BYTES)
+                    segment = size
+                    for level, kind, data in ancillary:
+                        if level == SOL_UDP and kind == UDP_GRO:
+                            (segment,) = _GRO_SIZE.unpack_from(data)
+                else:
+                    size = segment = self._sock.recv_into(_SCRATCH)
+            except BlockingIOError:
+                return None
+            except ConnectionRefusedError:
+                self.refused += 1
+                continue
+            if size:
+                return memoryview(bytearray(_SCRATCH_VIEW[:size])), segment
+
+    def send(self, buffers: list[Buffer], segment: int, segments: int) -> bool:
+        """Send one train: `buffers` joined are `segments` datagrams of `segment` bytes, the last maybe shorter.
+
+        False when the kernel would not take it (counted in `unsent`): for the receiver that is a host drop.
+        """
+        if segments > 1 and not self.gso:
+            sent = [self._send(one, ()) for one in _cut(buffers, segment)]
+            return all(sent)
+        control = () if segments == 1 else self._control.get(segment)
+        if control is None:
+            control = self._control[segment] = [(SOL_UDP, UDP_SEGMENT, _SEGMENT_SIZE.pack(segment))]
+        return self._send(buffers, control)
+
+    def _send(self, buffers: list[Buffer], control: object) -> bool:
+        for _ in range(SEND_TRIES):
+            try:
+                self._sock.sendmsg(buffers, control)  # type: ignore[arg-type]
+                return True
+            except ConnectionRefusedError:
+                # The error belongs to an earlier datagram, and this one was not sent.
+                self.refused += 1
+            except OSError as error:
+                if error.errno not in (errno.EAGAIN, errno.ENOBUFS):
+                    raise
+        self.unsent += 1
+        return False
+
+
+def _cut(buffers: list[Buffer], segment: int) -> Iterator[list[Buffer]]:
+    joined = memoryview(b"".join(buffers))
+    for start in range(0, len(joined), segment):
+        yield [joined[start : start + segment]]
+
+
+def _ask_for_buffers(sock: socket.socket) -> int:
+    """Ask for large socket buffers, with privilege where we have it; return the receive bytes granted."""
+    force = {socket.SO_RCVBUF: 33, socket.SO_SNDBUF: 32}  # SO_RCVBUFFORCE, SO_SNDBUFFORCE
+    for option, forced in force.items():
+        try:
+            sock.setsockopt(socket.SOL_SOCKET, forced, SOCKET_BUFFER_BYTES)
+        except OSError:
+            with contextlib.suppress(OSError):
+                sock.setsockopt(socket.SOL_SOCKET, option, SOCKET_BUFFER_BYTES)
+    return sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)

@@ -1,0 +1,72 @@
+"""Trains in and out of a pair of connected sockets, with and without kernel offload."""
+
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from mrcfabric.errors import ConfigError
+from mrcfabric.udp import Endpoint
+from tests.support.ports import free_udp_ports
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture(params=[True, False], ids=["offload", "portable"])
+def pair(request: pytest.FixtureRequest) -> Iterator[tuple[Endpoint, Endpoint]]:
+    one, two = (("127.0.0.1", port) for port in free_udp_ports(2))
+    ends = Endpoint(one, two, offload=request.param), Endpoint(two, one, offload=request.param)
+    yield ends
+    for end in ends:
+        end.close()
+
+
+def received(end: Endpoint) -> list[bytes]:
+    segments = []
+    while (train := end.receive()) is not None:
+        view, segment = train
+        segments += [bytes(view[start : start + segment]) for start in range(0, len(view), segment)]
+    return segments
+
+
+def test_a_train_arrives_segment_by_segment(pair: tuple[Endpoint, Endpoint]) -> None:
+    sent = [bytes([number]) * 1000 for number in range(9)] + [b"short"]
+    pair[0].send(list(sent), 1000, len(sent))
+    assert received(pair[1]) == sent
+    assert received(pair[1]) == []
+
+
+def test_buffers_need_not_match_segments(pair: tuple[Endpoint, Endpoint]) -> None:
+    pair[0].send([b"ab", b"cd", b"ef", b"gh", b"ij"], 4, 3)
+    assert received(pair[1]) == [b"abcd", b"efgh", b"ij"]
+
+
+def test_what_was_received_may_be_written(pair: tuple[Endpoint, Endpoint]) -> None:
+    pair[0].send([b"abc"], 3, 1)
+    train = pair[1].receive()
+    assert train is not None
+    train[0][0:1] = b"x"
+    assert train[0] == b"xbc"
+
+
+def test_a_closed_peer_is_counted_and_the_next_datagram_still_goes(pair: tuple[Endpoint, Endpoint]) -> None:
+    one, two = pair
+    two.close()
+    assert all(one.send([b"lost"], 4, 1) for _ in range(3))
+    assert one.refused >= 1
+    assert one.receive() is None
+    assert one.unsent == 0
+
+
+def test_strangers_do_not_get_in(pair: tuple[Endpoint, Endpoint]) -> None:
+    address = pair[0].local
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+        stranger.sendto(b"let me in", address)
+    assert received(pair[0]) == []
+
+
+def test_a_taken_port_is_the_operators_mistake() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+        other.bind(("127.0.0.1", 0))
+        with pytest.raises(ConfigError, match="cannot bind"):
+            Endpoint(other.getsockname(), ("127.0.0.1", 9))
