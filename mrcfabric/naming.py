@@ -1,0 +1,87 @@
+"""How nodes are named and numbered, and how uSIDs and NIC addresses are made from those numbers.
+
+The one place that knows the spelling and the bits. How many of each there are is `mrcfabric.topology`'s; how uSIDs
+are laid into an address is `mrcfabric.wire.usid`'s.
+
+RFC 9800 4 (NEXT-C-SID); the bits inside a uSID are nobody's standard and are ours.
+"""
+
+import re
+from typing import Literal, NamedTuple, TypeAlias
+
+Tier: TypeAlias = Literal["nic", "t0", "t1"]
+
+# RFC 9800 4.1: F3216, a block of 32 bits and uSIDs of 16. Ours: tier 2 | plane 3 | index 11.
+# Tier 0 stays unused so that no uSID is 0x0000, the end of a container.
+USID_TIER_SHIFT = 14
+USID_PLANE_SHIFT = 11
+USID_INDEX_MAX = (1 << USID_PLANE_SHIFT) - 1
+USID_TIER_T0 = 1
+USID_TIER_T1 = 2
+USID_TIER_DESTINATION = 3
+USID_BLOCK_DEFAULT = 0xFCBB_BB00
+
+PLANES_MAX = 1 << USID_TIER_SHIFT - USID_PLANE_SHIFT
+
+# A unique local prefix (RFC 4193) of our own; the low 64 bits are the NIC number plus one.
+_NIC_PREFIX = bytes.fromhex("fd6d726366616272")
+
+_NIC_NAME = re.compile(r"h(\d{3,9})", re.ASCII)
+_SWITCH_NAME = re.compile(r"p(\d{1,9})-t([01])-(\d{1,9})", re.ASCII)
+
+
+class NodeId(NamedTuple):
+    """What a node's name says. A NIC is in every plane: its `plane` is 0 and means nothing."""
+
+    tier: Tier
+    plane: int
+    number: int
+
+
+def usid_of(tier: int, plane: int, index: int) -> int:
+    """The 16-bit uSID of a switch (tier 1, 2) or of a down-link's destination (tier 3)."""
+    return tier << USID_TIER_SHIFT | plane << USID_PLANE_SHIFT | index
+
+
+def usid_fields(usid: int) -> tuple[int, int, int]:
+    """(tier, plane, index) of a uSID; the inverse of `usid_of`."""
+    return usid >> USID_TIER_SHIFT, usid >> USID_PLANE_SHIFT & PLANES_MAX - 1, usid & USID_INDEX_MAX
+
+
+def nic_name(index: int) -> str:
+    """`h007`: three digits at least."""
+    return f"h{index:03d}"
+
+
+def t0_name(plane: int, index: int) -> str:
+    """`p3-t0-17`."""
+    return f"p{plane}-t0-{index}"
+
+
+def t1_name(plane: int, index: int) -> str:
+    """`p3-t1-2`."""
+    return f"p{plane}-t1-{index}"
+
+
+def nic_address(index: int) -> bytes:
+    """The inner IPv6 address of a NIC, 16 bytes."""
+    return _NIC_PREFIX + (index + 1).to_bytes(8, "big")
+
+
+def nic_of_address(address: bytes) -> int | None:
+    """The number of the NIC with this address, whether or not a fabric is that large; None for other addresses."""
+    index = int.from_bytes(address[8:16], "big") - 1
+    return index if address[:8] == _NIC_PREFIX and len(address) == 16 and index >= 0 else None
+
+
+def parse_name(name: str) -> NodeId | None:
+    """What a name says, whether or not a fabric is that large; None unless it is spelled exactly so."""
+    if match := _NIC_NAME.fullmatch(name):
+        index = int(match[1])
+        return NodeId("nic", 0, index) if nic_name(index) == name else None
+    if not (match := _SWITCH_NAME.fullmatch(name)):
+        return None
+    plane, index = int(match[1]), int(match[3])
+    if match[2] == "0":
+        return NodeId("t0", plane, index) if t0_name(plane, index) == name else None
+    return NodeId("t1", plane, index) if t1_name(plane, index) == name else None

@@ -1,0 +1,134 @@
+"""Which way an EV goes: EV -> plane, T1 and outer address, and the drawing of EVs for a QP.
+
+Owns the bits of an EV. Where the nodes are is `mrcfabric.topology`; how uSIDs are laid into an address is
+`mrcfabric.wire.usid`; how the EV is striped over flow label and source port is the wire's; which EV is good is the
+NIC core's.
+
+    bit 31            14 13          3 2     0
+       +----------------+-------------+-------+
+       |      draw      |   up-link   | plane |
+       +----------------+-------------+-------+
+
+The low fourteen bits name the path, as the plane and the T0's up-link do in MRC; the draw bits tell EVs apart that
+share a path, so that a QP has 128 to 256 of them in a small fabric too. Every 32-bit value is an EV: plane and
+up-link are taken modulo what there is, so that no value from outside can be wrong.
+
+MRC 1.0 6 (EV sets), 7.5.5.2 (EV on the wire).
+"""
+
+from mrcfabric.naming import (
+    PLANES_MAX,
+    USID_INDEX_MAX,
+    USID_TIER_DESTINATION,
+    USID_TIER_T0,
+    USID_TIER_T1,
+    nic_address,
+    usid_of,
+)
+from mrcfabric.rng import Rng
+from mrcfabric.topology import Topology
+from mrcfabric.wire import usid
+
+EV_PLANE_MASK = PLANES_MAX - 1
+EV_UPLINK_SHIFT = EV_PLANE_MASK.bit_length()
+EV_UPLINK_MASK = USID_INDEX_MAX
+EV_DRAW_SHIFT = EV_UPLINK_SHIFT + EV_UPLINK_MASK.bit_length()
+EV_DRAW_BITS = 32 - EV_DRAW_SHIFT
+EV_MAX = (1 << 32) - 1
+_EV_PATH_MASK = (1 << EV_DRAW_SHIFT) - 1
+
+
+def ev_of(plane: int, uplink: int, draw: int) -> int:
+    """The EV with these three parts."""
+    return draw << EV_DRAW_SHIFT | uplink << EV_UPLINK_SHIFT | plane
+
+
+class Destination:
+    """Another NIC, and the ways that lead to it from one NIC."""
+
+    __slots__ = ("_block", "_cache", "_down", "_t0_far", "_t0_near", "address", "paths_per_plane", "planes", "same_t0")
+
+    def __init__(self, topology: Topology, nic: int, peer: int) -> None:
+        self._t0_near = nic // topology.nics_per_t0
+        self._t0_far, self._down = divmod(peer, topology.nics_per_t0)
+        self._block = topology.usid_block
+        # At most one entry per path of the pair and per spelling of it in an EV: bounded by the path bits.
+        self._cache: dict[int, bytes] = {}
+        self.address = nic_address(peer)
+        """The inner destination address, 16 bytes."""
+        self.same_t0 = self._t0_near == self._t0_far
+        self.planes = topology.planes
+        self.paths_per_plane = 1 if self.same_t0 else topology.t1_per_plane
+
+    def plane(self, ev: int) -> int:
+        """The plane, and so the NIC's port, of an EV."""
+        return (ev & EV_PLANE_MASK) % self.planes
+
+    def path(self, ev: int) -> int:
+        """The number of the T1 an EV goes through; 0 between NICs on one T0, where no T1 is passed."""
+        return (ev >> EV_UPLINK_SHIFT & EV_UPLINK_MASK) % self.paths_per_plane
+
+    def usids(self, ev: int) -> tuple[int, ...]:
+        """The uSIDs of an EV's way: T0, T1, T0, down-link; T0, down-link on one T0."""
+        plane = self.plane(ev)
+        first = usid_of(USID_TIER_T0, plane, self._t0_near)
+        last = usid_of(USID_TIER_DESTINATION, plane, self._down)
+        if self.same_t0:
+            return first, last
+        far = usid_of(USID_TIER_T0, plane, self._t0_far)
+        return first, usid_of(USID_TIER_T1, plane, self.path(ev)), far, last
+
+    def outer(self, ev: int) -> bytes:
+        """The outer destination address of an EV, 16 bytes: a uSID container as it leaves the NIC."""
+        key = ev & _EV_PATH_MASK
+        container = self._cache.get(key)
+        if container is None:
+            container = self._cache[key] = usid.build(self._block, self.usids(ev))
+        return container
+
+    def draw_evs(self, rng: Rng, per_plane_active: int, per_plane_reserve: int) -> tuple[list[int], list[int]]:
+        """(active, reserve): distinct random EVs, plane after plane, the same number in every plane.
+
+        Within a plane active and reserve together use every T1 equally often, give or take one, and so does each
+        of them alone; which T1s come first is random. Senders do not coordinate.
+        """
+        # MRC 1.0 6.2: drawn at random among the paths of each plane, the same count in each.
+        wanted = per_plane_active + per_plane_reserve
+        assert wanted <= 1 << (EV_DRAW_BITS - 1)
+        active: list[int] = []
+        reserve: list[int] = []
+        for plane in range(self.planes):
+            uplinks = list(range(self.paths_per_plane))
+            rng.shuffle(uplinks)
+            evs: dict[int, None] = {}
+            while len(evs) < wanted:
+                # A draw that repeats an EV adds nothing and is drawn again for the same up-link.
+                evs[ev_of(plane, uplinks[len(evs) % len(uplinks)], rng.below(1 << EV_DRAW_BITS))] = None
+            active += list(evs)[:per_plane_active]
+            reserve += list(evs)[per_plane_active:]
+        return active, reserve
+
+
+class PathTable:
+    """The ways out of one NIC: a template per destination, expanded per EV, as a real NIC keeps it."""
+
+    __slots__ = ("_nic", "_topology")
+
+    def __init__(self, topology: Topology, nic: int) -> None:
+        assert 0 <= nic < topology.nics
+        self._topology = topology
+        self._nic = nic
+
+    @property
+    def nics(self) -> int:
+        """How many NICs the fabric has; peers are numbered below it."""
+        return self._topology.nics
+
+    @property
+    def planes(self) -> int:
+        return self._topology.planes
+
+    def towards(self, peer: int) -> Destination:
+        """The ways to NIC number `peer`, 0 <= peer < nics; to itself they turn round at the T0."""
+        assert 0 <= peer < self._topology.nics
+        return Destination(self._topology, self._nic, peer)
