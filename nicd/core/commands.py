@@ -1,9 +1,9 @@
 """Everything that can be asked of a NIC core, and nothing else.
 
-Owns the vocabulary: one slots dataclass per request, carried as the body of an `Input` of rank COMMAND. Each is
-answered by exactly one `CommandDone` event with the same `token`, at the instant of the command; `error` is None or
-one line of text, `result` what the docstring of the command says. Checking sizes and types of untrusted arguments is
-the daemon's business; checking them against the NIC's state is the core's.
+Owns the vocabulary: one slots dataclass per request, carried as the body of an `Input` of rank COMMAND.
+Each is answered by exactly one `CommandDone` event with the same `token`, at the instant of the command;
+`error` is None or one line of text, `result` what the docstring of the command says. Checking sizes and
+types of untrusted arguments is the daemon's business; checking them against the NIC's state is the core's.
 
 MRC 1.0 section 3 (verbs); the control part follows the EV and port operations of the controller API.
 """

@@ -1,8 +1,8 @@
 """Everything a NIC core reports, and nothing else.
 
-Owns the records handed out by `drain_events()`. Metrics and logs are derived from these and from counters, outside
-the core. `record()` is flat and holds only str, int, bool and None, so that it can be hashed into a trace; it leaves
-out what differs between two drivers of the same run (tokens of commands).
+Owns the records handed out by `drain_events()`. Metrics and logs are derived from these and from counters,
+outside the core. `record()` is flat and holds only str, int, bool and None, so that it can be hashed into a
+trace; it leaves out what differs between two drivers of the same run (tokens of commands).
 """
 
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class CommandDone:
 
 @dataclass(slots=True)
 class Completion:
-    """A CQE. At the requestor: one per posted write. At the responder: one per WRITE_WITH_IMM, in send order."""
+    """A CQE: one per posted write at the requestor, one per WRITE_WITH_IMM, in send order, at the responder."""
 
     at_ns: Instant
     qpn: int
@@ -63,7 +63,7 @@ class Completion:
 
 @dataclass(slots=True)
 class EvTransition:
-    """An EV of a QP changed state in a way worth telling: into or out of ASSUMED_BAD or DENIED (SKIP is counted)."""
+    """An EV of a QP went into or came out of ASSUMED_BAD or DENIED (visits to SKIP are only counted)."""
 
     at_ns: Instant
     qpn: int
@@ -166,6 +166,4 @@ class Retransmit:
         }
 
 
-NicEvent: TypeAlias = (
-    CommandDone | Completion | EvTransition | PortChange | PeerPortChange | QpChange | Retransmit
-)
+NicEvent: TypeAlias = CommandDone | Completion | EvTransition | PortChange | PeerPortChange | QpChange | Retransmit
