@@ -48,6 +48,11 @@ def usid_fields(usid: int) -> tuple[int, int, int]:
     return usid >> USID_TIER_SHIFT, usid >> USID_PLANE_SHIFT & PLANES_MAX - 1, usid & USID_INDEX_MAX
 
 
+def shown(name: str) -> str:
+    """A name from outside, fit for one line of a message."""
+    return name if name.isprintable() and 0 < len(name) <= 80 else repr(name[:80])
+
+
 def nic_name(index: int) -> str:
     """`h007`: three digits at least."""
     return f"h{index:03d}"

@@ -32,6 +32,7 @@ from mrcfabric.naming import (
     Tier,
     nic_name,
     parse_name,
+    shown,
     t0_name,
     t1_name,
     usid_of,
@@ -185,7 +186,7 @@ class Topology:
         """The number of a NIC. ConfigError when the name is no NIC's."""
         node = self.parse_node(name)
         if node.tier != "nic":
-            raise ConfigError(name, "is a switch where a NIC is wanted", f"NICs are {self._nic_span()}")
+            raise ConfigError(shown(name), "is a switch where a NIC is wanted", f"NICs are {self._nic_span()}")
         return node.number
 
     def find_node(self, name: str) -> NodeId | None:
@@ -204,14 +205,14 @@ class Topology:
         if node is None:
             nearest = self.nearest(name)
             hint = f"nearest is {nearest}" if nearest else f"nodes are {self._nic_span()} and e.g. p0-t0-0, p0-t1-0"
-            raise ConfigError(name, f"no such node in fabric {self.name}", hint)
+            raise ConfigError(shown(name), f"no such node in fabric {self.name}", hint)
         return node
 
     def parse_link(self, name: str) -> Link:
         """The link between two neighbours, named in either order. ConfigError when there is none."""
         ends = name.split("~")
         if len(ends) != 2:
-            raise ConfigError(name, "is no link name", "two node names with ~ between, as h000~p0-t0-0")
+            raise ConfigError(shown(name), "is no link name", "two node names with ~ between, as h000~p0-t0-0")
         known = [end for end in ends if self.find_node(end)]
         for end in known:
             other = ends[1] if end == ends[0] else ends[0]
@@ -221,7 +222,7 @@ class Topology:
             self.parse_node(ends[0])
         self.parse_node(ends[1] if known[0] == ends[0] else ends[0])
         nearest = next(iter(self.ports(ends[0])))
-        raise ConfigError(name, f"no such link in fabric {self.name}", f"{ends[0]} has e.g. {nearest.link}")
+        raise ConfigError(shown(name), f"no such link in fabric {self.name}", f"{ends[0]} has e.g. {nearest.link}")
 
     def nearest(self, name: str) -> str:
         """The name of an existing node that is likely meant, or "" when nothing comes to mind."""
@@ -343,7 +344,8 @@ class Topology:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; `Topology.from_dict` takes it back."""
-        return {item.name: _plain(getattr(self, item.name)) for item in dataclasses.fields(self)}
+        values = ((item.name, getattr(self, item.name)) for item in dataclasses.fields(self))
+        return {name: dict(value) if isinstance(value, Mapping) else value for name, value in values}
 
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any]) -> "Topology":
@@ -357,10 +359,6 @@ class Topology:
         """A short hash of all settings: equal if and only if the topologies are."""
         text = json.dumps(self.to_dict(), sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
-
-
-def _plain(value: Any) -> Any:
-    return dict(value) if isinstance(value, Mapping) else value
 
 
 def _check(topology: Topology) -> None:
