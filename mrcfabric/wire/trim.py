@@ -1,0 +1,25 @@
+"""Trimming: what is left of a packet that found no room.
+
+When and where a switch trims is `mrcfabric.egress`'s; how an endpoint answers is the NIC core's.
+
+Source: MRC 1.0 (trim indication): the same packet, cut short, under another DSCP; no header says so, no length is
+corrected and no ICRC recomputed.
+"""
+
+from mrcfabric.units import Buffer
+from mrcfabric.wire.dscp import set_dscp
+
+TRIM_BYTES_MIN = 128
+"""Every header of a data packet, ImmDt included, fits in 128 bytes: a shorter cut may lose what a receiver needs."""
+TRIM_BYTES_DEFAULT = 256
+
+
+def trim(packet: Buffer, trim_bytes: int, dscp: int) -> bytearray:
+    """A new packet: the first `trim_bytes` (counted from the outer IPv6 header) under `dscp`, ECN kept.
+
+    A packet that is shorter stays whole and is only re-marked. The result shares no memory with `packet`, so that a
+    small header does not keep a long receive buffer alive.
+    """
+    cut = bytearray(packet[:trim_bytes])
+    set_dscp(cut, dscp)
+    return cut
