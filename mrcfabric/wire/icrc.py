@@ -1,0 +1,50 @@
+"""The invariant CRC: the last four bytes of every packet.
+
+Owns the sum. Which packets must carry a good one (all that were not trimmed) is said by `mrcfabric.wire.fastpath` and
+the NIC core.
+
+Source: IBTA annex A17 (RoCEv2) over IPv6: the CRC-32 of IEEE 802.3 over eight bytes 0xFF, then the packet from the
+*inner* IPv6 header on (the outer destination changes at every hop), with the bytes that may change in flight set to
+ones: traffic class, flow label, hop limit, UDP checksum and the BTH's fifth byte. Sent with the low byte first.
+"""
+
+from zlib import crc32
+
+from mrcfabric.units import Buffer
+
+ICRC_SIZE = 4
+
+# The link header that RoCEv2 no longer has counts as eight bytes of ones.
+LRH_STATE = crc32(b"\xff" * 8)
+
+# Inner IPv6 (40), UDP (8) and BTH (12), in a packet that begins with the outer IPv6 header.
+MASKED_START = 40
+MASKED_END = 100
+MASKED_SIZE = MASKED_END - MASKED_START
+
+_MASK_BYTES = bytearray(MASKED_SIZE)
+# Traffic class and flow label; the version keeps its value.
+_MASK_BYTES[0:4] = b"\x0f\xff\xff\xff"
+# Hop limit.
+_MASK_BYTES[7] = 0xFF
+# UDP checksum.
+_MASK_BYTES[46:48] = b"\xff\xff"
+# BTH, fifth byte (reserved or variant).
+_MASK_BYTES[52] = 0xFF
+MASK = int.from_bytes(_MASK_BYTES, "big")
+
+
+def icrc(packet: Buffer) -> int:
+    """The ICRC of a whole packet whose last four bytes (not read) are its place; the packet has at least 104 bytes."""
+    head = (int.from_bytes(packet[MASKED_START:MASKED_END], "big") | MASK).to_bytes(MASKED_SIZE, "big")
+    return crc32(memoryview(packet)[MASKED_END:-ICRC_SIZE], crc32(head, LRH_STATE))
+
+
+def icrc_ok(packet: Buffer) -> bool:
+    """Whether the last four bytes of a packet are its ICRC; the packet has at least 104 bytes."""
+    return icrc(packet) == int.from_bytes(packet[-ICRC_SIZE:], "little")
+
+
+def seal(packet: bytearray | memoryview) -> None:
+    """Write the ICRC into the last four bytes of a packet."""
+    packet[-ICRC_SIZE:] = icrc(packet).to_bytes(ICRC_SIZE, "little")
