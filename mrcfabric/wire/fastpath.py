@@ -1,0 +1,232 @@
+"""What a receiver reads from every packet, in as few steps as Python allows.
+
+`peeker` makes the function that judges a packet and returns what a NIC dispatches on; the `read_*` functions then read
+one header of a packet that was found good. Nothing here raises for bytes of a peer: a malformed packet has a reason,
+fit for a drop counter. The complete parser, for people and tools, is `mrcfabric.wire.packet`.
+
+Sources: MRC 1.0 7.5, RFC 8200, IBTA annex A17. Offsets and opcodes: `mrcfabric.wire.layout`.
+"""
+
+from collections.abc import Callable
+from struct import Struct
+from typing import TypeAlias
+
+from mrcfabric.units import Buffer
+from mrcfabric.wire.dscp import Dscp
+from mrcfabric.wire.layout import (
+    CONTROL_EXTENSION,
+    EXTENSION_OFFSET,
+    ICRC_SIZE,
+    IMM_SIZE,
+    INNER_OFFSET,
+    NEXT_HEADER_IPV6,
+    NEXT_HEADER_UDP,
+    headers_end,
+)
+from mrcfabric.wire.options import DEFAULT_OPTIONS, WireOptions
+
+# Why a packet is dropped before anybody looks at its contents.
+TRUNCATED = "truncated"
+NO_IPV6 = "ip_version"
+NO_TUNNEL = "outer_next_header"
+NO_UDP = "inner_next_header"
+FOREIGN_ADDRESS = "inner_destination"
+FOREIGN_PORT = "udp_port"
+BAD_LENGTH = "length"
+BAD_OPCODE = "opcode"
+BAD_TVER = "tver"
+BAD_PADDING = "padding"
+
+PEEK_REASONS = (
+    TRUNCATED,
+    NO_IPV6,
+    NO_TUNNEL,
+    NO_UDP,
+    FOREIGN_ADDRESS,
+    FOREIGN_PORT,
+    BAD_LENGTH,
+    BAD_OPCODE,
+    BAD_TVER,
+    BAD_PADDING,
+)
+
+Peeked: TypeAlias = tuple[str | None, int, int, int, int, int, int, int, int, bytes]
+"""(reason, traffic class, opcode, flags, DestQP, PSN, EV, payload start, payload size, inner source address).
+
+`reason` None: the packet is well formed, all headers of its opcode are there. `flags` is the byte with FLAG_A,
+FLAG_RTX and FLAG_TS. Payload size is -1 for a trimmed packet: it has no payload worth reading and no ICRC. Nothing is
+said about the ICRC of the others: `mrcfabric.wire.icrc.icrc_ok`.
+"""
+Peek: TypeAlias = Callable[[Buffer], Peeked]
+
+# Outer: word 0, payload length, next header. Inner: the same, source, destination. UDP: both ports, length.
+# BTH: opcode, flags, DestQP word, PSN word.
+_PEEK = Struct(">IHB33xIHBx16s16sHHH2xBB2xII")
+_DATA = Struct(">HHQII")
+_DATA_TS = Struct(">HHHHQII")
+_IMM = Struct(">I")
+_SACK = Struct(">HhIHHIBBhQHHI")
+_NACK = Struct(">HBBIHHIBBH")
+_PROBE = Struct(">HBBHHHHHH")
+_ENDPOINT = Struct(">HBBIIHH")
+_RESPONSE = Struct(">H26xH6x")
+
+_HEADERS_END = [headers_end(opcode, False) for opcode in range(256)]
+_HEADERS_END_TS = [headers_end(opcode, True) for opcode in range(256)]
+_IS_CONTROL = bytes(opcode in CONTROL_EXTENSION for opcode in range(256))
+
+
+def _malformed(reason: str) -> Peeked:
+    return (reason, 0, 0, 0, 0, 0, 0, 0, 0, b"")
+
+
+_MALFORMED = {reason: _malformed(reason) for reason in PEEK_REASONS}
+
+
+def _frame_fault(version0: int, next0: int, version1: int, next1: int, port_ok: bool) -> Peeked:
+    """Which of the addressing fields is wrong, in the order of the packet."""
+    if version0 != 6 or version1 != 6:
+        return _MALFORMED[NO_IPV6]
+    if next0 != NEXT_HEADER_IPV6:
+        return _MALFORMED[NO_TUNNEL]
+    if next1 != NEXT_HEADER_UDP:
+        return _MALFORMED[NO_UDP]
+    return _MALFORMED[BAD_LENGTH if port_ok else FOREIGN_PORT]
+
+
+def _transport_fault(opcode_known: bool, tver: int) -> Peeked:
+    if not opcode_known:
+        return _MALFORMED[BAD_OPCODE]
+    return _MALFORMED[BAD_TVER if tver else TRUNCATED]
+
+
+def _payload_fault(missing: int, size: int, is_control: int) -> Peeked:
+    if missing > 0:
+        return _MALFORMED[TRUNCATED]
+    return _MALFORMED[BAD_LENGTH if missing or size < 0 or is_control else BAD_PADDING]
+
+
+def peeker(dscp: Dscp, address: bytes | None = None, options: WireOptions = DEFAULT_OPTIONS) -> Peek:
+    """The function that peeks at packets for a node whose inner address is `address` (16 bytes; None takes any)."""
+    trimmed_table = dscp.trimmed_table()
+    ports = frozenset(options.udp_ports_accepted)
+    swapped = bool(options.ev_order)
+    unpack = _PEEK.unpack_from
+    ends, ends_ts, is_control = _HEADERS_END, _HEADERS_END_TS, _IS_CONTROL
+
+    def peek(packet: Buffer) -> Peeked:
+        """Judge one packet and take it apart; see `Peeked`."""
+        length = len(packet)
+        if length < EXTENSION_OFFSET:
+            return _MALFORMED[TRUNCATED]
+        (word0, length0, next0, word1, length1, next1, source, destination, sport, dport, udp_length, opcode,
+         head, qp, psn) = unpack(packet)  # fmt: skip
+        if (
+            word0 >> 28 != 6
+            or next0 != NEXT_HEADER_IPV6
+            or word1 >> 28 != 6
+            or next1 != NEXT_HEADER_UDP
+            or dport not in ports
+            or length1 != udp_length
+            or length0 != udp_length + 40
+        ):
+            return _frame_fault(word0 >> 28, next0, word1 >> 28, next1, dport in ports)
+        start = ends_ts[opcode] if psn & 0x10000000 else ends[opcode]
+        if not start or head & 0x0F or length < start:
+            return _transport_fault(start > 0, head & 0x0F)
+        traffic_class = word0 >> 20 & 0xFF
+        missing = length0 + 40 - length
+        if trimmed_table[traffic_class >> 2]:
+            # Nobody corrected the lengths: they tell of the packet as it was sent.
+            size = -1
+            if missing < 0:
+                return _MALFORMED[BAD_LENGTH]
+        else:
+            padding = head >> 4 & 3
+            size = length - start - ICRC_SIZE - padding
+            if missing or size < 0 or (size | padding if is_control[opcode] else (size + padding) & 3):
+                return _payload_fault(missing, size, is_control[opcode])
+        if address is not None and destination != address:
+            return _MALFORMED[FOREIGN_ADDRESS]
+        # MRC 1.0 7.5.5: the striping of `mrcfabric.wire.entropy`, written out.
+        ev = sport << 16 | word1 & 0xFFFF if swapped else (word1 & 0xFFFF) << 16 | sport
+        return (None, traffic_class, opcode, psn >> 24, qp & 0xFFFFFF, psn & 0xFFFFFF, ev, start, size, source)
+
+    return peek
+
+
+def read_data(packet: Buffer) -> tuple[int, int, int, int, int]:
+    """(RQMSN, MSN, VA, R_Key, DMALen) of a data packet without TSETH."""
+    return _DATA.unpack_from(packet, EXTENSION_OFFSET)
+
+
+def read_data_ts(packet: Buffer) -> tuple[int, int, int, int, int, int, int]:
+    """(RQMSN, MSN, tx_timestamp, tsr word, VA, R_Key, DMALen) of a data packet with TSETH."""
+    return _DATA_TS.unpack_from(packet, EXTENSION_OFFSET)
+
+
+def read_imm(packet: Buffer, payload_start: int) -> int:
+    """The immediate of a packet whose opcode has one."""
+    imm: int = _IMM.unpack_from(packet, payload_start - IMM_SIZE)[0]
+    return imm
+
+
+def read_aeth(packet: Buffer) -> tuple[int, int]:
+    """(syndrome, MSN) of a transport acknowledgement."""
+    word: int = _IMM.unpack_from(packet, EXTENSION_OFFSET)[0]
+    return word >> 24, word & 0xFFFFFF
+
+
+def read_sack(
+    packet: Buffer,
+) -> tuple[int, int, int, int, int, int, int, int, int, int, int, int, int]:
+    """(m, pr, ack_psn_offset, entropy, cack_psn, mpr, sack_offset, bitmap, tx_timestamp, ooo_count, restore_cwnd,
+    rcv_cwnd_pen, rcvd_bytes) of a SACK; rcvd_bytes in units of 256 bytes, mpr in units of 128 PSNs.
+
+    With pr = 1 `ack_psn_offset` is the probe id: as 16 bits without sign, `& 0xFFFF`.
+    """
+    (word, ack_offset, entropy, _, _, cack, _, mpr, sack_offset, bitmap, timestamp, ooo, tail) = _SACK.unpack_from(
+        packet, EXTENSION_OFFSET
+    )
+    return (
+        word >> 5 & 3,
+        word >> 1 & 1,
+        ack_offset,
+        entropy,
+        cack & 0xFFFFFF,
+        mpr,
+        sack_offset,
+        bitmap,
+        timestamp,
+        ooo & 0x7FFF,
+        tail >> 31,
+        tail >> 24 & 0x7F,
+        tail & 0xFFFFFF,
+    )
+
+
+def read_nack(packet: Buffer) -> tuple[int, int, int, int]:
+    """(reason, entropy, nack_psn, tx_timestamp) of a NACK."""
+    _, reason, _, entropy, _, _, psn, _, _, timestamp = _NACK.unpack_from(packet, EXTENSION_OFFSET)
+    return reason, entropy, psn & 0xFFFFFF, timestamp
+
+
+def read_probe(packet: Buffer) -> tuple[int, int]:
+    """(probe_id, tx_timestamp) of a reliability probe."""
+    _, _, _, probe_id, _, _, _, timestamp, _ = _PROBE.unpack_from(packet, EXTENSION_OFFSET)
+    return probe_id, timestamp
+
+
+def read_endpoint_request(packet: Buffer) -> tuple[int, int, int]:
+    """(op, port_status_mask, tx_timestamp) of an endpoint request; its request id is `psn & 0xFFFF`."""
+    word, _, _, mask, _, timestamp, _ = _ENDPOINT.unpack_from(packet, EXTENSION_OFFSET)
+    return word & 3, mask, timestamp
+
+
+def read_endpoint_response(packet: Buffer, options: WireOptions = DEFAULT_OPTIONS) -> tuple[int, int]:
+    """(op, tx_timestamp) of an endpoint response; its request id is `psn & 0xFFFF`."""
+    word, timestamp = _RESPONSE.unpack_from(packet, EXTENSION_OFFSET)
+    return word >> options.eeth_op_shift & 3, timestamp
+
+
+assert _PEEK.size == EXTENSION_OFFSET == INNER_OFFSET + 60

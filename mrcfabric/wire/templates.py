@@ -1,0 +1,308 @@
+"""Templates: packets built from a prepared frame of addresses, a few microseconds each.
+
+One `DataTemplate` and one `ControlTemplate` per QP hold what never changes between its packets; `build` and its sisters
+take the rest and return a complete packet, padding and ICRC included. Which packet to send is the NIC core's business.
+A test holds these bytes against the complete emitter, `mrcfabric.wire.packet`.
+
+Sources: MRC 1.0 7.5, IBTA annex A17 (ICRC). The ICRC is computed on the way: head bytes that it wants as ones (UDP
+checksum, fifth byte of the BTH) are built as ones and cleared once the sum is known.
+"""
+
+from struct import Struct
+from zlib import crc32
+
+from mrcfabric.units import Buffer
+from mrcfabric.wire.dscp import ECT_0, Dscp, traffic_class
+from mrcfabric.wire.icrc import LRH_STATE
+from mrcfabric.wire.layout import (
+    ACKNOWLEDGE,
+    BTH_SIZE,
+    ENDPOINT_QP,
+    ENDPOINT_REQUEST,
+    ENDPOINT_RESPONSE,
+    FTYPE,
+    ICRC_SIZE,
+    IMM_SIZE,
+    METH_SIZE,
+    NACK,
+    NEXT_HEADER_IPV6,
+    NEXT_HEADER_UDP,
+    PROBE,
+    RETH_SIZE,
+    SACK,
+    TSETH_SIZE,
+    UDP_SIZE,
+)
+from mrcfabric.wire.options import DEFAULT_OPTIONS, WireOptions
+
+# Outer IPv6: word 0, payload length, (next header, hop limit, source), destination. Inner IPv6: word 0, payload
+# length, (next header, hop limit, both addresses). UDP: ports, length, checksum. BTH: opcode, flags, P_Key, DestQP and
+# PSN words.
+_HEAD = ">IH18s16sIH34sHHHHBBHII"
+_CONTROL_HEAD = Struct(_HEAD)
+# METH, RETH; METH, TSETH, RETH.
+_DATA_HEAD = Struct(_HEAD + "HHQII")
+_DATA_HEAD_TS = Struct(_HEAD + "HHHHQII")
+_SACK = Struct(">HhIHHIBBhQHHI")
+_NACK = Struct(">HBBIHHIBBH")
+_PROBE = Struct(">HBBHHHHHH")
+_ENDPOINT = Struct(">HBBIIHH")
+_RESPONSE = Struct(">H26xH6x")
+
+_DATA_OVERHEAD = UDP_SIZE + BTH_SIZE + METH_SIZE + RETH_SIZE + ICRC_SIZE
+_CONTROL_OVERHEAD = UDP_SIZE + BTH_SIZE + ICRC_SIZE
+_VERSION = 6 << 28
+_PADDING = (b"", b"\0", b"\0\0", b"\0\0\0")
+# What the ICRC sees of the inner IPv6 header's first word: the version, then ones.
+_MASKED_WORD = b"\x6f\xff\xff\xff"
+
+
+class _Frame:
+    """What all packets between two NICs share."""
+
+    __slots__ = ("_dport", "_inner", "_masked", "_outer", "_p_key", "_swap")
+
+    def __init__(self, src_addr: bytes, dst_addr: bytes, udp_port: int, p_key: int, options: WireOptions) -> None:
+        assert len(src_addr) == len(dst_addr) == 16
+        addresses = src_addr + dst_addr
+        self._dport = udp_port
+        self._p_key = p_key
+        self._outer = bytes((NEXT_HEADER_IPV6, options.hop_limit)) + src_addr
+        self._inner = bytes((NEXT_HEADER_UDP, options.hop_limit)) + addresses
+        self._masked = bytes((NEXT_HEADER_UDP, 0xFF)) + addresses
+        self._swap = bool(options.ev_order)
+
+    def _state(self, length: int) -> int:
+        """The ICRC's state after the inner IPv6 header of a packet with this payload length."""
+        return crc32(_MASKED_WORD + length.to_bytes(2, "big") + self._masked, LRH_STATE)
+
+
+class DataTemplate(_Frame):
+    """WRITE packets of one QP to one peer."""
+
+    __slots__ = ("_crc", "_length", "_new", "_qp", "_retx", "_ts")
+
+    def __init__(
+        self,
+        src_addr: bytes,
+        dst_addr: bytes,
+        dest_qp: int,
+        *,
+        dscp: Dscp,
+        trimmable: bool = True,
+        ecn: int = ECT_0,
+        ts: bool = False,
+        p_key: int | None = None,
+        udp_port: int | None = None,
+        options: WireOptions = DEFAULT_OPTIONS,
+    ) -> None:
+        """Addresses are the NICs' own (16 bytes each); `ts` says that every packet carries a time stamp."""
+        super().__init__(
+            src_addr,
+            dst_addr,
+            options.udp_port if udp_port is None else udp_port,
+            options.p_key if p_key is None else p_key,
+            options,
+        )
+        self._qp = 0xFF000000 | dest_qp
+        self._ts = ts
+        new, retx = (dscp.trimmable, dscp.trimmable_retx) if trimmable else (dscp.no_trim, dscp.no_trim)
+        self._new = _VERSION | traffic_class(new, ecn) << 20
+        self._retx = _VERSION | traffic_class(retx, ecn) << 20
+        self._length = -1
+        self._crc = 0
+
+    def build(
+        self,
+        opcode: int,
+        psn: int,
+        msn: int,
+        rqmsn: int,
+        va: int,
+        r_key: int,
+        dma_len: int,
+        ev: int,
+        outer_da: bytes,
+        payload: Buffer,
+        a: bool = False,
+        rtx: bool = False,
+        imm: int | None = None,
+        timestamp: int = 0,
+    ) -> bytearray:
+        """A whole data packet.
+
+        `psn` 24 bits, `msn` and `rqmsn` 16, `va` 64, `r_key`, `dma_len` (bytes of the whole message), `ev` and `imm`
+        32, `timestamp` 16 (used with `ts` only); `outer_da` a uSID container, `bytes` of length 16; `imm` exactly with
+        the opcodes that carry one. `payload` is read, not kept.
+        """
+        size = len(payload)
+        padding = -size & 3
+        length = _DATA_OVERHEAD + size + padding
+        psn |= (a << 31) | (rtx << 29)
+        if imm is not None:
+            length += IMM_SIZE
+        # MRC 1.0 7.5.5: the striping of `mrcfabric.wire.entropy`, written out.
+        if self._swap:
+            label, sport = ev & 0xFFFF, ev >> 16
+        else:
+            label, sport = ev >> 16, ev & 0xFFFF
+        word = (self._retx if rtx else self._new) | label
+        if self._ts:
+            length += TSETH_SIZE
+            head = _DATA_HEAD_TS.pack(
+                word, length + 40, self._outer, outer_da, word, length, self._inner, sport, self._dport, length, 0xFFFF,
+                opcode, padding << 4, self._p_key, self._qp, psn | 0x10000000, rqmsn, msn, timestamp, FTYPE,
+                va, r_key, dma_len,
+            )  # fmt: skip
+        else:
+            head = _DATA_HEAD.pack(
+                word, length + 40, self._outer, outer_da, word, length, self._inner, sport, self._dport, length, 0xFFFF,
+                opcode, padding << 4, self._p_key, self._qp, psn, rqmsn, msn, va, r_key, dma_len,
+            )  # fmt: skip
+        if imm is not None:
+            head += imm.to_bytes(4, "big")
+        if length != self._length:
+            self._length = length
+            self._crc = self._state(length)
+        crc = crc32(payload, crc32(head[80:], self._crc))
+        if padding:
+            pad = _PADDING[padding]
+            packet = bytearray().join((head, payload, pad, crc32(pad, crc).to_bytes(4, "little")))
+        else:
+            packet = bytearray().join((head, payload, crc.to_bytes(4, "little")))
+        packet[86] = packet[87] = packet[92] = 0
+        return packet
+
+
+class ControlTemplate(_Frame):
+    """Everything else that one QP sends to its peer: acknowledgements, probes and endpoint operations."""
+
+    __slots__ = ("_cc_type", "_control", "_crcs", "_dest", "_eeth_shift", "_probe", "_source")
+
+    def __init__(
+        self,
+        src_addr: bytes,
+        dst_addr: bytes,
+        dest_qp: int,
+        source_qp: int = 0,
+        *,
+        dscp: Dscp,
+        p_key: int | None = None,
+        udp_port: int | None = None,
+        options: WireOptions = DEFAULT_OPTIONS,
+    ) -> None:
+        """`dest_qp` is the peer's QP, `source_qp` our own: their low 16 bits fill dpdcid and spdcid."""
+        super().__init__(
+            src_addr,
+            dst_addr,
+            options.udp_port if udp_port is None else udp_port,
+            options.p_key if p_key is None else p_key,
+            options,
+        )
+        self._dest = dest_qp
+        self._source = source_qp
+        self._control = _VERSION | traffic_class(dscp.control, 0) << 20
+        # Probes meet the data queue, and its marks, like the data they stand for.
+        self._probe = _VERSION | traffic_class(dscp.no_trim, ECT_0) << 20
+        self._cc_type = options.nack_cc_type << 4
+        self._eeth_shift = options.eeth_op_shift
+        # One entry per size of extension header, five in all.
+        self._crcs: dict[int, int] = {}
+
+    def _packet(
+        self, word: int, opcode: int, ev: int, outer_da: bytes, qp: int, psn: int, extension: bytes
+    ) -> bytearray:
+        length = _CONTROL_OVERHEAD + len(extension)
+        # MRC 1.0 7.5.5: the striping of `mrcfabric.wire.entropy`, written out.
+        if self._swap:
+            label, sport = ev & 0xFFFF, ev >> 16
+        else:
+            label, sport = ev >> 16, ev & 0xFFFF
+        word |= label
+        head = _CONTROL_HEAD.pack(
+            word, length + 40, self._outer, outer_da, word, length, self._inner, sport, self._dport, length, 0xFFFF,
+            opcode, 0, self._p_key, 0xFF000000 | qp, psn,
+        )  # fmt: skip
+        state = self._crcs.get(length)
+        if state is None:
+            state = self._crcs[length] = self._state(length)
+        crc = crc32(extension, crc32(head[80:], state))
+        packet = bytearray().join((head, extension, crc.to_bytes(4, "little")))
+        packet[86] = packet[87] = packet[92] = 0
+        return packet
+
+    def sack(
+        self,
+        ev: int,
+        outer_da: bytes,
+        entropy: int,
+        m: int,
+        ack_psn_offset: int,
+        cack_psn: int,
+        sack_offset: int,
+        bitmap: int,
+        tx_timestamp: int,
+        ooo_count: int,
+        rcvd_bytes: int,
+        mpr: int = 0,
+        rtx: bool = False,
+        probe_id: int | None = None,
+        restore_cwnd: int = 0,
+        rcv_cwnd_pen: int = 0,
+    ) -> bytearray:
+        """A SACK: `ev` and `outer_da` are its own path, `entropy` the EV of the packet that caused it.
+
+        Offsets are signed 16-bit distances from `cack_psn`; `bitmap` bit i stands for cack + sack_offset + i;
+        `rcvd_bytes` in units of 256 bytes modulo 2**24; `rtx` repeats the flag of the packet that caused it.
+        `probe_id` makes it the answer to a reliability probe and takes the place of `ack_psn_offset`.
+        """
+        word = m << 5
+        if probe_id is not None:
+            word |= 2
+            ack_psn_offset = probe_id - 0x10000 if probe_id & 0x8000 else probe_id
+        extension = _SACK.pack(
+            word, ack_psn_offset, entropy, self._source & 0xFFFF, self._dest & 0xFFFF, cack_psn, 0, mpr, sack_offset,
+            bitmap, tx_timestamp, ooo_count, restore_cwnd << 31 | rcv_cwnd_pen << 24 | rcvd_bytes & 0xFFFFFF,
+        )  # fmt: skip
+        return self._packet(
+            self._control, SACK, ev, outer_da, self._dest, cack_psn | 0x20000000 if rtx else cack_psn, extension
+        )
+
+    def nack(
+        self, ev: int, outer_da: bytes, reason: int, entropy: int, nack_psn: int, tx_timestamp: int = 0
+    ) -> bytearray:
+        """A NACK for `nack_psn`, which came (or not quite) on the EV `entropy`."""
+        extension = _NACK.pack(
+            0, reason, 0, entropy, self._source & 0xFFFF, self._dest & 0xFFFF, nack_psn, self._cc_type, 0, tx_timestamp
+        )
+        return self._packet(self._control, NACK, ev, outer_da, self._dest, nack_psn, extension)
+
+    def acknowledge(self, ev: int, outer_da: bytes, psn: int, syndrome: int, msn: int) -> bytearray:
+        """A transport acknowledgement: `msn` (24 bits) messages are complete, or `syndrome` says what is wrong."""
+        extension = (syndrome << 24 | msn).to_bytes(4, "big")
+        return self._packet(self._control, ACKNOWLEDGE, ev, outer_da, self._dest, psn, extension)
+
+    def probe(self, ev: int, outer_da: bytes, probe_id: int, tx_timestamp: int) -> bytearray:
+        """A reliability probe of the path of `ev`; travels in the data class, is never trimmed."""
+        extension = _PROBE.pack(0, 0, 0, probe_id, 0, self._source & 0xFFFF, self._dest & 0xFFFF, tx_timestamp, FTYPE)
+        return self._packet(self._probe, PROBE, ev, outer_da, self._dest, 0, extension)
+
+    def endpoint_request(
+        self,
+        ev: int,
+        outer_da: bytes,
+        request_id: int,
+        op: int,
+        port_status_mask: int = 0,
+        tx_timestamp: int = 0,
+        data_class: bool = False,
+    ) -> bytearray:
+        """A Port Status Update or an EV Probe for the peer's NIC; `request_id` 16 bits, mask bit 0 = port 0, 1 = up."""
+        extension = _ENDPOINT.pack(op, 0, 0, port_status_mask, 0, tx_timestamp, FTYPE)
+        word = self._probe if data_class else self._control
+        return self._packet(word, ENDPOINT_REQUEST, ev, outer_da, ENDPOINT_QP, request_id, extension)
+
+    def endpoint_response(self, ev: int, outer_da: bytes, request_id: int, op: int, tx_timestamp: int = 0) -> bytearray:
+        """The answer to an endpoint request; `tx_timestamp` is the request's."""
+        extension = _RESPONSE.pack(op << self._eeth_shift, tx_timestamp)
+        return self._packet(self._control, ENDPOINT_RESPONSE, ev, outer_da, ENDPOINT_QP, request_id, extension)
