@@ -1,0 +1,231 @@
+"""Topologies as YAML files and as `key=value` flags, with the line of every mistake.
+
+Owns the spelling of a file: keys, units written out (`100G`, `1us`, `256KiB`), where each value came from. What the
+values may be is for `mrcfabric.topology`; what the settings under `nic` and `switch` mean is for the cores, whose
+complaints `TopologyFile.locate` turns into the line they are about.
+
+A file is one table; every key is optional and has the default of the `Topology` field of the same name:
+
+    name: small
+    planes: 4
+    rate_bps: 100G
+    link_delay_ns: 1us
+    switch: {ecn_min: 0.2}
+"""
+
+import dataclasses
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from mrcfabric.errors import ConfigError
+from mrcfabric.naming import shown
+from mrcfabric.topology import Topology
+
+FILE_BYTES_MAX = 1 << 20
+"""A larger file is refused: no topology needs a tenth of it."""
+SETTINGS_MAX = 256
+"""Most entries under `nic` or `switch`."""
+
+_TABLES = ("nic", "switch")
+_TEXTS = ("name", "seed")
+_KEYS = tuple(item.name for item in dataclasses.fields(Topology))
+
+_DECIMAL = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_UNITS: dict[str, dict[str, int]] = {
+    "bps": {prefix + unit: scale for prefix, scale in _DECIMAL.items() for unit in ("", "b/s", "bit/s", "bps")},
+    "ns": {"": 1, "ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9},
+    "bytes": {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30},
+}
+_QUANTITY = re.compile(r"([+-]?\d[\d_]*(?:\.\d+)?(?:[eE][+-]?\d{1,2})?)\s*([A-Za-z/]*)", re.ASCII)
+_BLOCK = re.compile(r"([0-9a-fA-F]{1,4}):([0-9a-fA-F]{1,4})(?:::(?:/32)?)?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyFile:
+    """A topology and where each of its values was written."""
+
+    topology: Topology
+    path: str
+    """The file, or "" when there is none."""
+    places: Mapping[str, str]
+    """Dotted key (`planes`, `nic.rto_ns`) -> `file:line` or the flag."""
+
+    def locate(self, error: ConfigError) -> ConfigError:
+        """The same complaint, pointing at the line or flag of the key that its `where` names."""
+        return _located(error, self.places, self.path)
+
+
+def load(path: str | Path | None, overrides: Sequence[str] = ()) -> Topology:
+    """The topology of a file, or the demonstration's without one; `overrides` are `key=value` flags on top.
+
+    Raises ConfigError: `file:line: what (hint)`.
+    """
+    return read(path, overrides).topology
+
+
+def read(path: str | Path | None, overrides: Sequence[str] = ()) -> TopologyFile:
+    """As `load`, keeping the places of the values. Raises ConfigError."""
+    base: dict[str, Any] = Topology.demo().to_dict() if path is None else {}
+    places: dict[str, str] = {}
+    if path is not None:
+        _read_file(str(path), base, places)
+    for flag in overrides:
+        _override(flag, base, places)
+    where = "" if path is None else str(path)
+    try:
+        topology = Topology.from_dict(base)
+    except ConfigError as error:
+        raise _located(error, places, where) from None
+    return TopologyFile(topology, where, places)
+
+
+def quantity(key: str, value: object) -> Any:
+    """A value with its unit written out, as the whole number its key's last word asks for.
+
+    `rate_bps`: "100G" -> 100_000_000_000; `*_ns`: "1us" -> 1000; `*_bytes`: "4KiB" -> 4096. Whatever is no number
+    with a known unit, or belongs to another kind of key, comes back as it is.
+    """
+    units = _UNITS.get(key.rpartition("_")[2])
+    if units is None or isinstance(value, bool):
+        return value
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    match = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
+    if match is None or match[2] not in units:
+        return value
+    exact = Fraction(match[1].replace("_", "")) * units[match[2]]
+    return int(exact) if exact.denominator == 1 else value
+
+
+def _value(key: str, value: object, text: str) -> Any:
+    """One value as `Topology` wants it; `text` is how it was written."""
+    if key in _TEXTS:
+        return text
+    if key == "usid_block" and (match := _BLOCK.fullmatch(text)):
+        return int(match[1], 16) << 16 | int(match[2], 16)
+    # YAML 1.1 reads 1e3 as a text.
+    if key == "dilation" and (match := _QUANTITY.fullmatch(text)) and not match[2]:
+        return float(match[1].replace("_", ""))
+    return quantity(key, value)
+
+
+def _read_file(path: str, base: dict[str, Any], places: dict[str, str]) -> None:
+    loader = yaml.SafeLoader(_text_of(path))
+    try:
+        root = loader.get_single_node()
+        if root is None:
+            raise ConfigError(path, "is empty", "one table of settings, at least `planes: 8`")
+        if not isinstance(root, yaml.MappingNode):
+            raise ConfigError(_place(path, root), "is no table of settings", "lines of `key: value`")
+        for key, node in _entries(path, root, _KEYS, "setting"):
+            places[key] = _place(path, node)
+            base[key] = _table(loader, path, key, node, places) if key in _TABLES else _leaf(loader, path, key, node)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"{path}:{mark.line + 1}" if mark else path
+        raise ConfigError(where, f"is no YAML: {getattr(error, 'problem', None) or 'unreadable'}") from None
+    except RecursionError:
+        raise ConfigError(path, "is nested too deeply") from None
+    finally:
+        loader.dispose()
+
+
+def _text_of(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            raw = file.read(FILE_BYTES_MAX + 1)
+    except OSError as error:
+        raise ConfigError(path, f"cannot be read: {error.strerror}") from None
+    if len(raw) > FILE_BYTES_MAX:
+        raise ConfigError(path, f"is larger than {FILE_BYTES_MAX} bytes", "is it a topology?")
+    try:
+        text = raw.decode()
+        yaml.reader.Reader(text)
+    except (UnicodeDecodeError, yaml.reader.ReaderError):
+        raise ConfigError(path, "is no text", "a topology is YAML in UTF-8") from None
+    return text
+
+
+def _entries(path: str, table: yaml.MappingNode, known: Sequence[str] | None, what: str) -> list[tuple[str, yaml.Node]]:
+    """Key and value node of a table; refuses keys that are no text, unknown, or there twice."""
+    found: dict[str, yaml.Node] = {}
+    for key_node, node in table.value:
+        if not isinstance(key_node, yaml.ScalarNode):
+            raise ConfigError(_place(path, key_node), "a key must be one word")
+        key = key_node.value
+        if known is not None and key not in known:
+            raise ConfigError(_place(path, key_node), f"no {what} is called {shown(key)}", _nearest(key, known))
+        if key in found:
+            raise ConfigError(_place(path, key_node), f"{shown(key)} stands here twice")
+        found[key] = node
+    return list(found.items())
+
+
+def _table(loader: yaml.SafeLoader, path: str, name: str, node: yaml.Node, places: dict[str, str]) -> dict[str, Any]:
+    if not isinstance(node, yaml.MappingNode):
+        raise ConfigError(_place(path, node), f"{name} must be a table", f"`{name}: {{key: value}}`")
+    if len(node.value) > SETTINGS_MAX:
+        raise ConfigError(_place(path, node), f"{name} has more than {SETTINGS_MAX} entries")
+    table: dict[str, Any] = {}
+    for key, value in _entries(path, node, None, f"{name} setting"):
+        places[f"{name}.{key}"] = _place(path, value)
+        table[key] = _leaf(loader, path, key, value)
+    return table
+
+
+def _leaf(loader: yaml.SafeLoader, path: str, key: str, node: yaml.Node) -> Any:
+    if not isinstance(node, yaml.ScalarNode):
+        raise ConfigError(_place(path, node), f"{shown(key)} must be one value, not a list or a table")
+    try:
+        value = loader.construct_object(node, deep=True)
+    except ValueError:
+        raise ConfigError(_place(path, node), f"{shown(key)}: {shown(node.value)} cannot be read") from None
+    if value is None:
+        raise ConfigError(_place(path, node), f"{shown(key)} has no value")
+    return _value(key, value, node.value)
+
+
+def _override(flag: str, base: dict[str, Any], places: dict[str, str]) -> None:
+    key, equals, text = flag.partition("=")
+    where = f"--set {shown(flag)}"
+    table, dot, inner = key.partition(".")
+    if not equals:
+        raise ConfigError(where, "is no setting", "key=value, as planes=4 or nic.rto_ns=200us")
+    if key in _TABLES:
+        raise ConfigError(where, f"{key} is a table", f"one setting at a time: {key}.KEY=value")
+    if (dot and table not in _TABLES) or (not dot and key not in _KEYS):
+        raise ConfigError(where, f"no setting is called {shown(key)}", _nearest(key, _KEYS))
+    try:
+        value = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError):
+        value = text
+    if value is None or isinstance(value, (list, dict)):
+        raise ConfigError(where, "one value is wanted after the =")
+    if dot:
+        base[table] = {**base.get(table, {}), inner: _value(inner, value, text)}
+    else:
+        base[key] = _value(key, value, text)
+    places[key] = where
+
+
+def _nearest(key: str, known: Sequence[str]) -> str:
+    close = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+    return f"nearest is {close[0]}" if close else "there are " + ", ".join(known)
+
+
+def _place(path: str, node: yaml.Node) -> str:
+    return f"{path}:{node.start_mark.line + 1}"
+
+
+def _located(error: ConfigError, places: Mapping[str, str], path: str) -> ConfigError:
+    key = error.where.removeprefix("topology.")
+    if key in places:
+        return ConfigError(places[key], f"{key}: {error.what}", error.hint)
+    return ConfigError(f"{path}: {error.where}" if path else error.where, error.what, error.hint)

@@ -1,0 +1,170 @@
+"""YAML and flags: every mistake is one line that says where it stands."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mrcfabric.errors import ConfigError
+from mrcfabric.topology import Topology
+from mrcfabric.topology_file import FILE_BYTES_MAX, load, quantity, read
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "topologies"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "fabric.yaml"
+
+
+def test_the_example_of_the_demo_is_the_demo() -> None:
+    assert load(EXAMPLES / "demo.yaml") == Topology.demo() == load(None)
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.iterdir()), ids=lambda path: path.stem)
+def test_every_example_loads_and_is_named_like_its_file(path: Path) -> None:
+    assert load(path).name == path.stem
+
+
+def test_units_written_out(file: Path) -> None:
+    file.write_text(
+        "name: 7\nrate_bps: 25 Gb/s\nlink_delay_ns: 0.8us\nusid_block: fcbb:1\nseed: 42\ndilation: 1e3\n"
+        "nic: {rto_ns: 0.5ms, cwnd_bytes: 64KiB, window: fixed}\nswitch: {ecn_min: 0.25, ecn: off}\n"
+    )
+    topology = load(file)
+    assert (topology.name, topology.seed) == ("7", "42")
+    assert (topology.rate_bps, topology.link_delay_ns) == (25_000_000_000, 800)
+    assert topology.usid_block == 0xFCBB0001
+    assert topology.dilation == 1000.0
+    assert topology.nic == {"rto_ns": 500_000, "cwnd_bytes": 65_536, "window": "fixed"}
+    assert topology.switch == {"ecn_min": 0.25, "ecn": False}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "found"),
+    [
+        ("rate_bps", "100G", 100 * 10**9),
+        ("rate_bps", "1.6Tb/s", 16 * 10**11),
+        ("rate_bps", 1e11, 10**11),
+        ("rate_bps", "100e9", 10**11),
+        ("delay_ns", "1_500", 1500),
+        ("delay_ns", "0.3ns", "0.3ns"),
+        ("delay_ns", "1m", "1m"),
+        ("delay_ns", True, True),
+        ("queue_bytes", "256KiB", 262_144),
+        ("planes", "4", "4"),
+    ],
+)
+def test_quantities(key: str, value: object, found: object) -> None:
+    assert quantity(key, value) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "what"),
+    [
+        ("planes: 8\nt0_per_plan: 2\n", 2, "nearest is t0_per_plane"),
+        ("planes: 8\nplanes: 8\n", 2, "twice"),
+        ("\n\nplanes: 9\n", 3, "planes: 9 will not do"),
+        ("planes: eight\n", 1, "'eight' will not do"),
+        ("planes: 0x\n", 1, "will not do"),
+        ("planes:\n", 1, "has no value"),
+        ("planes: [8]\n", 1, "one value"),
+        ("? [a]\n: 8\n", 1, "one word"),
+        ("nic: 5\n", 1, "must be a table"),
+        ("nic:\n  rto_ns: 5\n  rto_ns: 6\n", 3, "twice"),
+        ("nic:\n  rto_ns: {a: b}\n", 2, "one value"),
+        ("- planes\n", 1, "no table"),
+        ("planes: 8\n  t0: 3\n", 2, "no YAML"),
+        ("planes: 8\nname: [\n", 3, "no YAML"),
+        ("planes: !!python/name:os.system 8\n", 1, "no YAML"),
+        ("planes: 2\n---\nplanes: 2\n", 2, "no YAML"),
+        ("planes: 6\nevs_per_qp: 128\n", 2, "multiple of the 6 planes"),
+        ("planes: 2001-99-99\n", 1, "cannot be read"),
+    ],
+)
+def test_a_mistake_is_shown_with_its_line(file: Path, text: str, line: int, what: str) -> None:
+    file.write_text(text)
+    with pytest.raises(ConfigError) as refused:
+        load(file)
+    assert str(refused.value).startswith(f"{file}:{line}: ")
+    assert what in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("raw", "what"),
+    [
+        (b"", "empty"),
+        (b"# nothing\n", "empty"),
+        (b"\xff\xfe\x00", "no text"),
+        (b"name: \x00", "no text"),
+        (b"#" * (FILE_BYTES_MAX + 1), "larger"),
+        (b"[" * 100_000, "nested"),
+    ],
+    ids=["empty", "comment", "bytes", "nul", "large", "deep"],
+)
+def test_what_is_no_topology_at_all(file: Path, raw: bytes, what: str) -> None:
+    file.write_bytes(raw)
+    with pytest.raises(ConfigError, match=what):
+        load(file)
+
+
+def test_missing_file_and_folder(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="No such file"):
+        load(tmp_path / "none.yaml")
+    with pytest.raises(ConfigError, match="directory"):
+        load(tmp_path)
+
+
+@given(st.text(max_size=60))
+@settings(max_examples=60)
+def test_no_text_fails_otherwise(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+    path = tmp_path_factory.getbasetemp() / "random.yaml"
+    path.write_text(text, encoding="utf-8", errors="replace")
+    try:
+        load(path)
+    except ConfigError as error:
+        refused = str(error)
+        assert "\n" not in refused
+
+
+def test_flags_lie_over_the_file(file: Path) -> None:
+    file.write_text("planes: 4\nnic: {a_ns: 1}\n")
+    topology = load(file, ["planes=2", "nic.b_ns=2us", "rate_bps=25G", "seed=1", "switch.ecn=false"])
+    assert topology.planes == 2
+    assert topology.rate_bps == 25 * 10**9
+    assert topology.seed == "1"
+    assert topology.nic == {"a_ns": 1, "b_ns": 2000}
+    assert topology.switch == {"ecn": False}
+
+
+@pytest.mark.parametrize(
+    ("flag", "what"),
+    [
+        ("planes", "key=value"),
+        ("=", "no setting"),
+        ("plane=4", "nearest is planes"),
+        ("planes=99", "planes: 99 will not do"),
+        ("planes=[1]", "one value"),
+        ("planes=", "one value"),
+        ("planes=[", r"'\[' will not do"),
+        ("nic=3", "nic.KEY=value"),
+        ("host.a=3", "no setting"),
+    ],
+)
+def test_wrong_flags(flag: str, what: str) -> None:
+    with pytest.raises(ConfigError, match=what) as refused:
+        load(None, [flag])
+    assert refused.value.where.startswith("--set ")
+
+
+def test_a_core_s_complaint_finds_its_line(file: Path) -> None:
+    file.write_text("nic:\n  rto_ns: 5\n")
+    source = read(file, ["switch.ecn_min=2"])
+    located: list[Any] = [
+        source.locate(ConfigError(where, "too small", "at least 10")).where
+        for where in ("nic.rto_ns", "switch.ecn_min", "nic.other")
+    ]
+    assert located == [f"{file}:2", "--set switch.ecn_min=2", f"{file}: nic.other"]
