@@ -1,0 +1,262 @@
+"""The driver of cores in virtual time: any graph of nodes, no clock, no sockets, the same result every time.
+
+Owns delivery, the order of inputs and the timetable of crashes and restarts; what a node is, it knows from
+`mrcfabric.node` alone. Time moves in windows no longer than the shortest link delay: nothing that is sent inside a
+window can arrive inside it, so the nodes of a window are advanced one after the other, and in which order does not
+matter. Windows start at the next thing that happens, so idle time costs nothing; the results cannot depend on them.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Callable, Mapping
+from heapq import heappop, heappush
+from typing import Any, TypeAlias
+
+from mrcfabric.node import Input, Node, Rank
+from mrcfabric.sim.trace import Trace
+from mrcfabric.units import NEVER, Instant
+
+End: TypeAlias = tuple[str, int]
+"""A node's name and one of its ports."""
+Factory: TypeAlias = Callable[[Instant], Node]
+"""Makes a node that begins at the given instant."""
+
+_input = tuple.__new__  # what Input(...) does, without its Python-level constructor
+_FRAME = int(Rank.FRAME)
+
+
+class _Site:
+    """The place of a node in the graph: it outlives crashes of the node that stands there."""
+
+    __slots__ = ("commands", "core", "due", "inbox", "index", "links", "name", "plan", "soonest",
+                 "trace", "traces", "vanished")  # fmt: skip
+
+    def __init__(self, name: str, index: int, core: Node) -> None:
+        self.name = name
+        self.index = index
+        self.core: Node | None = core
+        self.inbox: list[Input] = []
+        self.soonest: Instant = NEVER
+        """The first instant in the inbox."""
+        self.links: dict[int, _Direction] = {}
+        self.plan: list[tuple[Instant, int, Factory | None]] = []
+        """Crashes (no factory) and restarts to come: instant, running number, factory."""
+        self.commands = 0
+        self.due: Instant = NEVER
+        self.vanished = 0
+        self.trace: Trace | None = None
+        self.traces: list[Trace] = []
+
+
+class _Direction:
+    """One direction of a link, at the sender's port."""
+
+    __slots__ = ("peer", "peer_port", "sequence")
+
+    def __init__(self, peer: _Site, peer_port: int) -> None:
+        self.peer = peer
+        self.peer_port = peer_port
+        self.sequence = 0
+
+
+class Simulator:
+    """Nodes and the links between them, from instant 0.
+
+    `links` maps an end to the end it sends to; name both directions. A port without an entry is left unplugged: what
+    it transmits is gone. `window_ns` is the delay of the shortest link (asserted as frames arrive). `keep` is None
+    for no traces, else how many transmits and events each trace remembers. `on_events` sees what every advance
+    reported, node by node; a command it issues in answer must lie at least `window_ns` after the event.
+    """
+
+    def __init__(
+        self,
+        nodes: Mapping[str, Node],
+        links: Mapping[End, End],
+        *,
+        window_ns: int = 1_000,
+        keep: int | None = None,
+        on_events: Callable[[str, list[Any]], None] | None = None,
+    ) -> None:
+        assert window_ns > 0, "a window has a length"
+        self.now_ns: Instant = 0
+        """Everything up to and including this instant has happened."""
+        self.frames = 0
+        """Transmits carried over links so far."""
+        self._window_ns = window_ns
+        self._keep = keep
+        self._on_events = on_events
+        self._sites = {name: _Site(name, index, core) for index, (name, core) in enumerate(nodes.items())}
+        self._order = list(self._sites.values())
+        self._heap: list[tuple[Instant, int]] = []
+        self._changes = 0
+        for (name, port), (peer, peer_port) in links.items():
+            self._sites[name].links[port] = _Direction(self._sites[peer], peer_port)
+        for site in self._order:
+            self._begin_trace(site)
+            self._reschedule(site)
+
+    # What may be asked for.
+
+    def node(self, name: str) -> Node:
+        """The core that stands there now; KeyError when it is dead or was never there."""
+        core = self._sites[name].core
+        if core is None:
+            raise KeyError(name)
+        return core
+
+    def alive(self, name: str) -> bool:
+        """False between a crash and a restart."""
+        return self._sites[name].core is not None
+
+    def vanished(self, name: str) -> int:
+        """Frames and commands that reached the node while it was dead."""
+        return self._sites[name].vanished
+
+    def traces(self, name: str) -> list[Trace]:
+        """One per incarnation, the latest last; empty without `keep`."""
+        return self._sites[name].traces
+
+    def command(self, name: str, at_ns: Instant | None, command: Any) -> None:
+        """Hand a command to a node at an instant still to come; None: the next one."""
+        site = self._sites[name]
+        at_ns = self._future(at_ns)
+        site.commands += 1
+        self._put(site, at_ns, Input(at_ns, Rank.COMMAND, 0, site.commands, command))
+
+    def crash(self, name: str, at_ns: Instant | None = None) -> None:
+        """The node does all that happens up to and including `at_ns`, and no more. What it has sent arrives."""
+        self._change(name, at_ns, None)
+
+    def restart(self, name: str, at_ns: Instant | None, factory: Factory) -> None:
+        """A new node begins at `at_ns`; it gets the frames that arrive later than that."""
+        self._change(name, at_ns, factory)
+
+    # Time.
+
+    def run(self, until: Instant) -> None:
+        """Everything that happens up to and including `until`."""
+        while (start := self.next_due()) is not None and start <= until:
+            self._window(min(start + self._window_ns - 1, until))
+        self.now_ns = max(self.now_ns, until)
+        for site in self._order:
+            if site.core is not None and site.core.now_ns < until:
+                self._advance(site, until)
+
+    def run_until(self, predicate: Callable[[], bool], deadline_ns: Instant, every_ns: int) -> bool:
+        """Run until the predicate holds, asked every `every_ns`; False when it does not by the deadline, or ever."""
+        while not predicate():
+            if self.now_ns >= deadline_ns or self.next_due() is None:
+                return False
+            self.run(min(self.now_ns + every_ns, deadline_ns))
+        return True
+
+    def next_due(self) -> Instant | None:
+        """The next instant at which something happens; None when the fabric is idle."""
+        heap = self._heap
+        while heap and self._order[heap[0][1]].due != heap[0][0]:
+            heappop(heap)
+        return heap[0][0] if heap else None
+
+    def _window(self, until: Instant) -> None:
+        heap = self._heap
+        order = self._order
+        ready = []
+        while heap and heap[0][0] <= until:
+            due, index = heappop(heap)
+            site = order[index]
+            if site.due == due:
+                site.due = NEVER
+                ready.append(site)
+        self.now_ns = max(self.now_ns, until)
+        for site in ready:
+            while site.plan and site.plan[0][0] <= until:
+                self._carry_out(site)
+            self._advance(site, until)
+            self._reschedule(site)
+
+    def _advance(self, site: _Site, until: Instant) -> None:
+        core = site.core
+        inputs: list[Input] = []
+        if site.soonest <= until:
+            inputs = site.inbox
+            inputs.sort()
+            due = bisect_left(inputs, (until + 1,))
+            site.inbox = inputs[due:]
+            del inputs[due:]
+            site.soonest = site.inbox[0][0] if site.inbox else NEVER
+        if core is None:
+            site.vanished += len(inputs)
+            return
+        if core.now_ns >= until:
+            assert not inputs
+            return
+        transmits = core.advance(inputs, until)
+        events = core.drain_events()
+        if site.trace is not None:
+            site.trace.add(transmits, events)
+        links = site.links
+        for port, arrival_ns, packet in transmits:
+            direction = links.get(port)
+            if direction is None:
+                self.frames -= 1
+                continue
+            direction.sequence = sequence = direction.sequence + 1
+            peer = direction.peer
+            assert arrival_ns > self.now_ns, f"{site.name} port {port}: the link is shorter than a window"
+            peer.inbox.append(_input(Input, (arrival_ns, _FRAME, direction.peer_port, sequence, packet)))
+            if arrival_ns < peer.soonest:
+                peer.soonest = arrival_ns
+                self._touch(peer, arrival_ns)
+        self.frames += len(transmits)
+        if events and self._on_events is not None:
+            self._on_events(site.name, events)
+
+    # Timetable.
+
+    def _future(self, at_ns: Instant | None) -> Instant:
+        if at_ns is None:
+            return self.now_ns + 1
+        assert at_ns > self.now_ns, f"{at_ns} ns has passed: it is {self.now_ns} ns"
+        return at_ns
+
+    def _change(self, name: str, at_ns: Instant | None, factory: Factory | None) -> None:
+        site = self._sites[name]
+        at_ns = self._future(at_ns)
+        self._changes += 1
+        insort(site.plan, (at_ns, self._changes, factory))
+        self._touch(site, at_ns)
+
+    def _carry_out(self, site: _Site) -> None:
+        """The next crash or restart of a site, after everything before it."""
+        at_ns, _, factory = site.plan.pop(0)
+        self._advance(site, at_ns)
+        if factory is None:
+            site.core = None
+            return
+        site.core = factory(at_ns)
+        assert site.core.now_ns == at_ns, f"{site.name} was to begin at {at_ns} ns"
+        self._begin_trace(site)
+
+    def _begin_trace(self, site: _Site) -> None:
+        if self._keep is not None:
+            site.trace = Trace(self._keep)
+            site.traces.append(site.trace)
+
+    def _put(self, site: _Site, at_ns: Instant, entry: Input) -> None:
+        site.inbox.append(entry)
+        site.soonest = min(site.soonest, at_ns)
+        self._touch(site, at_ns)
+
+    def _touch(self, site: _Site, at_ns: Instant) -> None:
+        """Something will happen at this site at `at_ns`."""
+        if at_ns < site.due:
+            site.due = at_ns
+            heappush(self._heap, (at_ns, site.index))
+
+    def _reschedule(self, site: _Site) -> None:
+        due = site.plan[0][0] if site.plan else NEVER
+        due = min(due, site.soonest)
+        if site.core is not None:
+            timeout = site.core.next_timeout()
+            if timeout is not None and timeout < due:
+                due = timeout
+        self._touch(site, due)
