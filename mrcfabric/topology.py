@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from mrcfabric import naming
+from mrcfabric.egress import LINK_DELAY_NS_MIN, OVERHEAD_BYTES
 from mrcfabric.errors import ConfigError
 from mrcfabric.naming import (
     PLANES_MAX,
@@ -38,23 +39,22 @@ from mrcfabric.naming import (
     usid_of,
 )
 from mrcfabric.units import bdp_bytes, serialization_ns
+from mrcfabric.wire import layout
 
 Setting: TypeAlias = int | float | str | bool
 
 SIZE_MAX = USID_INDEX_MAX + 1
 """Most T0s, T1s per plane and NICs per T0: what eleven index bits can name."""
-LINK_DELAY_MIN_NS = 100
 MTU_CHOICES = (256, 512, 1024, 2048, 4096)
 RATE_MIN_BPS = 1_000_000
 RATE_MAX_BPS = 1_600_000_000_000
 EVS_PER_QP_MAX = 2048
 
-OVERHEAD_BYTES = 38
-"""Preamble 8, Ethernet header 14, frame check 4, gap 12: takes time on a link, is carried by no packet."""
-DATA_HEADER_BYTES = 40 + 40 + 8 + 12 + 4 + 4 + 16 + 4
-"""Outer and inner IPv6, UDP, BTH, METH, TSETH, RETH, ICRC: what a full WRITE packet has beside its payload."""
-SACK_PACKET_BYTES = 40 + 40 + 8 + 12 + 36 + 4
-"""Outer and inner IPv6, UDP, BTH, SETH with CC_STATE, ICRC."""
+DATA_PACKET_EXTRA_BYTES = (
+    layout.EXTENSION_OFFSET + layout.METH_SIZE + layout.TSETH_SIZE + layout.RETH_SIZE + layout.ICRC_SIZE
+)
+"""What a full WRITE packet with a time stamp has beside its payload."""
+SACK_PACKET_BYTES = layout.EXTENSION_OFFSET + layout.SETH_SIZE + layout.ICRC_SIZE
 _FABRIC_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}", re.ASCII)
 
 
@@ -327,7 +327,7 @@ class Topology:
     def base_rtt_ns(self, same_t0: bool = False) -> int:
         """Unloaded round trip of one full data packet and its SACK, store and forward, both ways."""
         links = 2 if same_t0 else 4
-        data = serialization_ns(self.mtu_bytes + DATA_HEADER_BYTES + OVERHEAD_BYTES, self.rate_bps)
+        data = serialization_ns(self.mtu_bytes + DATA_PACKET_EXTRA_BYTES + OVERHEAD_BYTES, self.rate_bps)
         sack = serialization_ns(SACK_PACKET_BYTES + OVERHEAD_BYTES, self.rate_bps)
         return links * (data + sack + 2 * self.link_delay_ns)
 
@@ -366,7 +366,7 @@ def _check(topology: Topology) -> None:
     for size in ("t0_per_plane", "t1_per_plane", "nics_per_t0"):
         _check_whole(topology, size, 1, SIZE_MAX)
     _check_whole(topology, "rate_bps", RATE_MIN_BPS, RATE_MAX_BPS)
-    _check_whole(topology, "link_delay_ns", LINK_DELAY_MIN_NS, 1_000_000_000)
+    _check_whole(topology, "link_delay_ns", LINK_DELAY_NS_MIN, 1_000_000_000)
     _check_whole(topology, "evs_per_qp", 1, EVS_PER_QP_MAX)
     _check_whole(topology, "reserve_evs_per_qp", 0, EVS_PER_QP_MAX)
     _check_whole(topology, "usid_block", 1, (1 << 32) - 1)
