@@ -49,6 +49,10 @@ WALL_TICK_NS_MAX = 10 * NS_PER_MS
 # How far the wall-clock bound may run ahead of what the fabric reached, in shortest hops, before it is pulled back.
 WALL_LEAD_HOPS_MAX = 2
 
+# How far a node without living neighbours may be ahead of the slowest node, in shortest hops. Two nodes with a living
+# way between them are never further apart than the hops of that way, so this must not be below the longest.
+LEAD_HOPS_MAX = 16
+
 _LATEST = 1 << 62
 
 
@@ -196,6 +200,8 @@ class Drive:
                 limit = words[port.horizon_word] + port.end.delay_ns
                 if limit < until:
                     until = limit
+        if until > self._runner.furthest_ns:
+            until = min(until, self._runner.look_ahead())
         until = min(until, max(self._crash_ns, self._now))
         if until - self._now < self._runner.shortest_step_ns(self, wall_bound) and until < self._crash_ns:
             return False
@@ -446,6 +452,8 @@ class Runner:
         self._step_ns = NS_PER_S
         self._wall_mono_ns = 0
         self._wall_fabric_ns = 0
+        self.furthest_ns: Instant = 0
+        """No drive goes beyond this before it has looked at the slowest node of the whole page."""
 
     def add(
         self,
@@ -482,6 +490,14 @@ class Runner:
             self._loop = None
             for drive in self.drives:
                 drive.close()
+
+    def look_ahead(self) -> Instant:
+        """How far any node may go: some hops beyond the slowest. Binds only where neighbours are dead."""
+        if self.shared:
+            self.furthest_ns = self.page.fabric_now() + LEAD_HOPS_MAX * self._step_ns
+        else:
+            self.furthest_ns = NEVER
+        return self.furthest_ns
 
     # Why a turn happens.
 
@@ -538,6 +554,8 @@ class Runner:
         for drive in self.drives:
             if self.shared and not drive.wait_for_neighbours():
                 continue
+            if self.furthest_ns - drive.now_ns < drive.step_ns:
+                delay_s = MISSING_POLL_S
             if self._dilation and wall_bound - drive.now_ns < self._wall_step_ns():
                 missing_ns = self._wall_step_ns() - (wall_bound - drive.now_ns)
                 wall_s = max(missing_ns * self._dilation, WALL_TICK_NS_MIN) / NS_PER_S

@@ -1,0 +1,178 @@
+"""The UDP driver: exact under the horizon rule, faithful about what it cannot hide, the same as virtual time."""
+
+import asyncio
+import os
+import socket
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+
+from mrcfabric.clock import ClockPage
+from mrcfabric.node import Node
+from mrcfabric.runner import Drive, LinkEnd, Runner
+from mrcfabric.sim.simulator import Simulator
+from mrcfabric.sim.trace import Trace
+from mrcfabric.udp import Address
+from mrcfabric.wire.link import LINK_HEADER, LINK_VERSION
+from tests.support.nodes import Relay, Source
+from tests.support.ports import free_udp_ports
+from tests.support.wait import eventually
+
+pytestmark = pytest.mark.integration
+
+TAG = 0x1234
+DELAY_NS = 1_000
+# left -- relay -- right; the relay's port 0 faces left, its port 1 faces right.
+PEERS = [[(1, 0)], [(0, 0), (2, 0)], [(1, 1)]]
+END_NS = 200_000
+
+
+def nodes() -> dict[str, Node]:
+    return {
+        "left": Source("left", ports=1, packets=40, period_ns=700, size=4_200),
+        "relay": Relay("relay", ports=2),
+        "right": Source("right", ports=1, packets=60, period_ns=300, size=120),
+    }
+
+
+class Row:
+    """Three nodes in a row, each under its own runner, all in this process."""
+
+    def __init__(self, dilation: float = 0.0, offload: bool = True, absent: str = "") -> None:
+        self.page = ClockPage.create(PEERS, dilation)
+        self.doorbells = [os.eventfd(0, os.EFD_NONBLOCK) for _ in PEERS]
+        numbers = iter(free_udp_ports(4))
+        self.addresses: dict[tuple[int, int], Address] = {
+            (node, port): ("127.0.0.1", next(numbers)) for node, ports in enumerate(PEERS) for port in range(len(ports))
+        }
+        self.nodes = nodes()
+        self.traces = {name: Trace(keep=1000) for name in self.nodes}
+        self.drives: list[Drive] = []
+        self.stop = asyncio.Event()
+        self.offload = offload
+        self.runners = [Runner(self.page, bell, agent_doorbell=None) for bell in self.doorbells]
+        for slot, (name, core) in enumerate(self.nodes.items()):
+            if name != absent:
+                self.drives.append(self.add(slot, core, self.traces[name]))
+
+    def add(self, slot: int, core: Node, trace: Trace) -> Drive:
+        links = [
+            LinkEnd(
+                port=port,
+                local=self.addresses[slot, port],
+                peer=self.addresses[peer, peer_port],
+                peer_node=peer,
+                peer_port=peer_port,
+                delay_ns=DELAY_NS,
+                peer_doorbell=self.doorbells[peer],
+            )
+            for port, (peer, peer_port) in enumerate(PEERS[slot])
+        ]
+        return self.runners[slot].add(core, slot, links, tag=TAG, trace=trace, offload=self.offload)
+
+    def wake(self) -> None:
+        self.page.wake()
+        for bell in self.doorbells:
+            os.eventfd_write(bell, 1)
+
+    async def reach(self, at_ns: int) -> None:
+        await eventually(lambda: self.page.fabric_now() >= at_ns, deadline_s=20)
+
+
+@pytest.fixture
+async def row(request: pytest.FixtureRequest) -> AsyncIterator[Row]:
+    row = Row(**getattr(request, "param", {}))
+    async with asyncio.TaskGroup() as group:
+        for runner in row.runners:
+            group.create_task(runner.serve(row.stop))
+        yield row
+        row.stop.set()
+
+
+def simulated(prepare: Callable[[Simulator], None] = lambda _sim: None) -> dict[str, Trace]:
+    links = {
+        ("left", 0): ("relay", 0), ("relay", 0): ("left", 0),
+        ("relay", 1): ("right", 0), ("right", 0): ("relay", 1),
+    }  # fmt: skip
+    simulator = Simulator(nodes(), links, window_ns=DELAY_NS, keep=1000)
+    prepare(simulator)
+    simulator.run(END_NS)
+    return {name: simulator.traces(name)[-1] for name in ("left", "relay", "right")}
+
+
+@pytest.mark.parametrize(
+    "row", [{}, {"offload": False}, {"dilation": 2_000.0}], ids=["free", "portable", "paced"], indirect=True
+)
+async def test_real_datagrams_give_the_trace_of_virtual_time(row: Row) -> None:
+    row.wake()
+    await row.reach(END_NS)
+    for name, expected in simulated().items():
+        assert row.traces[name].digest() == expected.digest(), name
+    for drive in row.drives:
+        record = drive.fidelity_record()
+        assert (record["late_frames"], record["host_drops"], record["bad_frames"]) == (0, 0, 0)
+    assert len(row.nodes["right"].heard) == 40  # type: ignore[attr-defined]
+    assert len(row.nodes["left"].heard) == 60  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("row", [{"absent": "relay"}], indirect=True)
+async def test_nobody_passes_a_node_that_is_still_to_come(row: Row) -> None:
+    row.page.mark_booting(1, 5_000)
+    row.wake()
+    await eventually(lambda: row.page.horizon(0) == 5_000 + DELAY_NS, deadline_s=10)
+    assert row.page.horizon(2) == 5_000 + DELAY_NS
+
+
+@pytest.mark.parametrize("row", [{"absent": "relay"}], indirect=True)
+async def test_the_dead_bind_nobody(row: Row) -> None:
+    row.page.mark_dead(1)
+    row.wake()
+    await row.reach(END_NS)
+    assert row.nodes["left"].counters() == {"left": 0, "heard": 0}
+
+
+async def test_a_sleeping_fabric_does_not_move_and_a_command_waits(row: Row) -> None:
+    row.drives[0].command("hello")
+    row.drives[0].command("at a time", at_ns=9_000)
+    assert row.page.fabric_now() == 0
+    row.wake()
+    await row.reach(END_NS)
+    heard = row.nodes["left"].heard  # type: ignore[attr-defined]
+    assert [event.at_ns for event in heard if event.text == "hello"] == [1]
+    assert [event.at_ns for event in heard if event.text == "at a time"] == [9_000]
+
+
+async def test_a_late_command_is_carried_out_at_once_and_counted(row: Row) -> None:
+    row.wake()
+    await row.reach(50_000)
+    row.drives[2].command("late", at_ns=10)
+    heard = row.nodes["right"].heard  # type: ignore[attr-defined]
+    await eventually(lambda: any(event.text == "late" for event in heard), deadline_s=10)
+    assert row.drives[2].fidelity.late_commands == 1
+
+
+async def test_garbage_from_the_right_address_is_counted_and_dropped(row: Row) -> None:
+    """The dead neighbour's port is taken over by a program that talks nonsense."""
+    row.drives[2].close()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as liar:
+        liar.bind(row.addresses[2, 0])
+        liar.connect(row.addresses[1, 1])
+        liar.send(b"x")
+        liar.send(os.urandom(300))
+        liar.send(LINK_HEADER.pack(1, 1, 0, LINK_VERSION, 0, TAG + 1) + b"other fabric")
+        # Published as if it were three frames, so that the relay looks into the socket.
+        row.page.words[row.page.sent_word(2, 0)] = 3
+        row.page.mark_dead(2)
+        row.wake()
+        await eventually(lambda: row.drives[1].fidelity.bad_frames == 3, deadline_s=10)
+        await row.reach(50_000)
+    assert row.drives[1].fidelity.host_drops == 3
+
+
+async def test_idle_nodes_say_so(row: Row) -> None:
+    row.wake()
+    await eventually(row.page.all_idle, deadline_s=20)
+    row.page.sleep()
+    reached = row.page.fabric_front()
+    await asyncio.sleep(0)
+    assert row.page.fabric_front() == reached
