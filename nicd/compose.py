@@ -1,0 +1,53 @@
+"""From a topology to the configuration of one NIC's core: who it is, its ports, its ways out, its settings.
+
+The one place where figures of the topology become knobs of a NIC. What the knobs do is `nicd.core.settings`'; the
+daemon's own figures (sockets, clock, folders) are its configuration file's.
+"""
+
+from mrcfabric.egress import EgressConfig
+from mrcfabric.paths import PathTable
+from mrcfabric.settings import settings_from
+from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES, Topology
+from nicd.core.settings import NicConfig, NicSettings
+
+_PORT = EgressConfig()
+ACTIVE_FLOOR_SHARE = 8
+"""One in this many EVs stays active whatever happens: one in each plane of the smallest profile with eight."""
+
+
+def nic_settings(topology: Topology) -> NicSettings:
+    """The knobs of every NIC of the fabric. Raises ConfigError that names `nic.KEY`."""
+    derived = {
+        "mtu_bytes": topology.mtu_bytes,
+        "base_rtt_ns": topology.base_rtt_ns(),
+        "evs_active": topology.evs_per_qp,
+        "evs_reserve": topology.reserve_evs_per_qp,
+        "ev_min_active": topology.evs_per_qp // ACTIVE_FLOOR_SHARE,
+    }
+    return settings_from(NicSettings, topology.nic, "nic", derived)
+
+
+def nic_config(topology: Topology, name: str) -> NicConfig:
+    """The configuration of NIC `name`. Raises ConfigError for an unknown name or settings that will not do."""
+    index = topology.nic_index(name)
+    settings = nic_settings(topology)
+    # The core holds packets back itself; its queue must never be what drops one.
+    room = settings.port_queue_bytes_max + 2 * (settings.mtu_bytes + DATA_PACKET_EXTRA_BYTES)
+    ports = tuple(
+        EgressConfig(
+            rate_bps=end.rate_bps,
+            delay_ns=end.delay_ns,
+            data_bytes_max=max(_PORT.data_bytes_max, room),
+            seed=topology.seed,
+        )
+        for end in topology.ports(name)
+    )
+    return NicConfig(
+        name=name,
+        index=index,
+        address=topology.nic_address(index),
+        ports=ports,
+        paths=PathTable(topology, index),
+        settings=settings,
+        seed=topology.seed,
+    )

@@ -1,0 +1,47 @@
+"""A topology's figures as the knobs of a NIC."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from mrcfabric.errors import ConfigError
+from mrcfabric.topology import Topology
+from nicd.compose import nic_config, nic_settings
+
+
+def test_figures_of_the_topology_arrive() -> None:
+    topology = Topology(planes=4, mtu_bytes=1024, evs_per_qp=64, reserve_evs_per_qp=8, rate_bps=25 * 10**9, seed="s")
+    config = nic_config(topology, "h005")
+    assert (config.name, config.index, config.address) == ("h005", 5, topology.nic_address(5))
+    assert [(port.rate_bps, port.delay_ns, port.ecn, port.trim) for port in config.ports] == [
+        (25 * 10**9, 1000, False, False)
+    ] * 4
+    assert config.settings.mtu_bytes == 1024
+    assert config.settings.base_rtt_ns == topology.base_rtt_ns()
+    assert (config.settings.evs_active, config.settings.evs_reserve) == (64, 8)
+    assert config.settings.ev_min_active < config.settings.evs_active
+    assert config.seed == "s"
+    assert config.paths.towards(0).address == topology.nic_address(0)
+
+
+def test_settings_win_over_figures() -> None:
+    assert nic_settings(Topology(nic={"mtu_bytes": 512})).mtu_bytes == 512
+
+
+def test_a_port_never_drops_what_the_core_may_queue() -> None:
+    config = nic_config(Topology(nic={"port_queue_bytes_max": 1 << 22}), "h000")
+    assert all(port.data_bytes_max > 1 << 22 for port in config.ports)
+
+
+@pytest.mark.parametrize("nic", [{"rto": 1}, {"rto_ns": "soon"}, {"retry_linear": 99}])
+def test_bad_settings_name_the_key(nic: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError) as refused:
+        nic_config(dataclasses.replace(Topology.demo(), nic=nic), "h000")
+    assert refused.value.where == f"nic.{next(iter(nic))}"
+
+
+@pytest.mark.parametrize("name", ["p0-t0-0", "h008", "nonsense"])
+def test_only_nics(name: str) -> None:
+    with pytest.raises(ConfigError):
+        nic_config(Topology.demo(), name)
