@@ -1,0 +1,115 @@
+"""Headers without a PSN of their own: PETH (reliability probe), ERTH and EETH (endpoint request and response).
+
+A probe goes to the peer's QP and is answered by a SACK with pr = 1; endpoint operations go to QP 2, their request id in
+the low 16 bits of the PSN.
+
+Source: MRC 1.0 7.5. Public descriptions place the response's `op` differently: `WireOptions.eeth_op_shift` chooses.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from mrcfabric.wire.header import Field, Header, reserved
+from mrcfabric.wire.layout import FTYPE
+from mrcfabric.wire.options import EETH_OP_LOW, WireOptions
+
+
+@dataclass(slots=True)
+class Peth(Header):
+    """Reliability probe request, 16 bytes."""
+
+    NAME: ClassVar[str] = "PETH"
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("type", 4),
+        Field("next", 5),
+        reserved(7),
+        reserved(8),
+        Field("vendor", 8),
+        Field("probe_id", 16),
+        reserved(16),
+        Field("spdcid", 16),
+        Field("dpdcid", 16),
+        Field("tx_timestamp", 16),
+        Field("tsr", 1),
+        reserved(11),
+        Field("ftype", 4),
+    )
+
+    probe_id: int
+    tx_timestamp: int = 0
+    spdcid: int = 0
+    dpdcid: int = 0
+    type: int = 0
+    next: int = 0
+    vendor: int = 0
+    tsr: int = 0
+    ftype: int = FTYPE
+
+
+@dataclass(slots=True)
+class Erth(Header):
+    """Endpoint request, 16 bytes."""
+
+    NAME: ClassVar[str] = "ERTH"
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("type", 4),
+        Field("next", 5),
+        reserved(5),
+        Field("op", 2),
+        reserved(8),
+        Field("vendor", 8),
+        Field("port_status_mask", 32),
+        reserved(32),
+        Field("tx_timestamp", 16),
+        Field("tsr", 1),
+        reserved(11),
+        Field("ftype", 4),
+    )
+
+    op: int
+    """0 Port Status Update, 1 EV Probe."""
+    port_status_mask: int = 0
+    """Bit 0 is the first port; 1 means reachable."""
+    tx_timestamp: int = 0
+    type: int = 0
+    next: int = 0
+    vendor: int = 0
+    tsr: int = 0
+    ftype: int = FTYPE
+
+
+_EETH_REST = (reserved(208), Field("tx_timestamp", 16), reserved(48))
+
+
+@dataclass(slots=True)
+class Eeth(Header):
+    """Endpoint response, 36 bytes."""
+
+    NAME: ClassVar[str] = "EETH"
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("type", 4),
+        Field("next", 5),
+        reserved(3),
+        Field("op", 2),
+        reserved(2),
+        *_EETH_REST,
+    )
+
+    op: int
+    tx_timestamp: int = 0
+    """The request's."""
+    type: int = 0
+    next: int = 0
+
+
+class EethLow(Eeth):
+    """The endpoint response with `op` where the request has it."""
+
+    __slots__ = ()
+
+    FIELDS: ClassVar[tuple[Field, ...]] = (Field("type", 4), Field("next", 5), reserved(5), Field("op", 2), *_EETH_REST)
+
+
+def eeth_class(options: WireOptions) -> type[Eeth]:
+    """The layout of the endpoint response that the options ask for."""
+    return EethLow if options.eeth_op_shift == EETH_OP_LOW else Eeth
