@@ -1,0 +1,106 @@
+"""The messages of the control channel: layout, authentication, the fabric's secret.
+
+One datagram is a 16-byte keyed MAC and a msgpack map. A request is {v, fabric, epoch, incarnation, id, op, args, page},
+an answer {v, fabric, epoch, incarnation, id, status, page, pages, body}; `id` is (client, sequence), `status` one of
+ok, refused, pending. The two ends are `mrcfabric.control` (client) and `mrcfabric.control_server`.
+"""
+
+import hashlib
+import hmac
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import msgpack
+
+from mrcfabric.errors import ConfigError
+
+PROTOCOL_VERSION = 1
+MAC_BYTES = 16
+SECRET_BYTES = 32
+PAGE_BYTES = 32 * 1024
+"""The largest body of one answer, and the largest request."""
+PAGES_MAX = 2048
+"""The longest answer is PAGES_MAX * PAGE_BYTES = 64 MiB; a longer one is refused."""
+_PERSON = b"mrcfabric-ctl"
+
+Address: TypeAlias = tuple[str, int]
+RequestId: TypeAlias = tuple[int, int]
+"""(client, sequence): the client's random number, and its count of requests."""
+
+
+@dataclass(frozen=True, slots=True)
+class Realm:
+    """Whom a message concerns: one fabric, one life of it, and its secret."""
+
+    secret: bytes
+    fabric: str = ""
+    epoch: int = 0
+    """Counts the launches of a fabric: a message of an earlier one is dropped."""
+
+
+def new_secret() -> bytes:
+    """A fresh fabric secret."""
+    return os.urandom(SECRET_BYTES)
+
+
+def write_secret(path: Path, secret: bytes) -> None:
+    """Write a secret as one line of hex, readable by its owner only. The file must not exist yet."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        file.write(secret.hex() + "\n")
+
+
+def read_secret(path: Path) -> bytes:
+    """Read what `write_secret` wrote. Raises ConfigError when it is missing, no hex, or open to other users."""
+    try:
+        if path.stat().st_mode & 0o077:
+            raise ConfigError(str(path), "the secret can be read by other users", f"chmod 600 {path}")
+        text = path.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(str(path), f"cannot read the secret: {error}") from None
+    return secret_of(text, str(path))
+
+
+def secret_of(text: str, where: str) -> bytes:
+    """A secret from its hex text. Raises ConfigError."""
+    try:
+        secret = bytes.fromhex(text)
+    except ValueError:
+        raise ConfigError(where, "the secret is not hexadecimal") from None
+    if not 16 <= len(secret) <= 64:
+        raise ConfigError(where, f"the secret has {len(secret)} bytes", "16 to 64 are needed")
+    return secret
+
+
+def seal(message: Mapping[str, Any], secret: bytes) -> bytes:
+    """A message as a datagram: MAC, then the packed message."""
+    body: bytes = msgpack.packb(message)
+    return _mac(body, secret) + body
+
+
+def unseal(datagram: bytes, secret: bytes) -> dict[str, Any] | str:
+    """The message of a datagram, or the reason it is no message: `short`, `bad_mac` or `garbage`."""
+    if len(datagram) <= MAC_BYTES:
+        return "short"
+    body = datagram[MAC_BYTES:]
+    if not hmac.compare_digest(datagram[:MAC_BYTES], _mac(body, secret)):
+        return "bad_mac"
+    try:
+        message = msgpack.unpackb(body)
+    except (ValueError, TypeError, OverflowError, msgpack.UnpackException):
+        return "garbage"
+    return message if isinstance(message, dict) else "garbage"
+
+
+def _mac(body: bytes, secret: bytes) -> bytes:
+    return hashlib.blake2b(body, key=secret, digest_size=MAC_BYTES, person=_PERSON).digest()
+
+
+def ident_of(value: Any) -> RequestId | None:
+    """A request id out of a message, or None."""
+    if isinstance(value, list) and len(value) == 2 and all(isinstance(part, int) for part in value):
+        return value[0], value[1]
+    return None

@@ -1,0 +1,261 @@
+"""The daemon's end of the control channel: authenticated, repeated requests run once each.
+
+A daemon runs each request id once per incarnation and keeps the answer, so that a client may repeat a request until it
+hears something. Answers longer than `PAGE_BYTES` are cut into pages that the client fetches one by one. A datagram that
+does not bear the fabric's secret, or belongs to another fabric, is dropped and counted; it never raises.
+
+What an op does belongs to whoever registers it (`mrcfabric.daemon`, nicd, switchd). Uses asyncio-dgram.
+"""
+
+import asyncio
+import socket
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import asyncio_dgram
+import msgpack
+
+from mrcfabric.control_message import (
+    PAGE_BYTES,
+    PAGES_MAX,
+    PROTOCOL_VERSION,
+    Address,
+    Realm,
+    RequestId,
+    ident_of,
+    seal,
+    unseal,
+)
+from mrcfabric.errors import ConfigError, RefusedError
+
+Op: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any]]
+"""One operation: takes the args, returns what msgpack can carry. RefusedError and ConfigError go back as text."""
+_SENDS_MAX = 3
+"""Tries to send one datagram: asyncio-dgram raises the error of an earlier datagram instead of sending this one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ControlLimits:
+    """Bounds of a server."""
+
+    answers_max: int = 1024
+    """Answers kept for repeated requests; the oldest goes first, and its id is refused from then on."""
+    answer_bytes_max: int = 16 << 20
+    """Bytes of kept answers; the newest is kept whatever its size."""
+    pending_max: int = 256
+    """Requests being carried out at once; one more is refused as busy."""
+    clients_max: int = 4096
+    """Clients whose oldest valid sequence number is remembered."""
+
+
+class _Answer:
+    """What is known of one request id: still running, or its pages."""
+
+    __slots__ = ("pages", "status")
+
+    def __init__(self) -> None:
+        self.status = "pending"
+        self.pages: list[bytes] = [b""]
+
+    @property
+    def size(self) -> int:
+        return sum(map(len, self.pages))
+
+
+class ControlServer:
+    """Serves named ops on one address. `await open()`, then run `serve()` as a task; cancel it to stop.
+
+    An op that raises anything other than RefusedError or ConfigError is our own mistake: `serve` raises it.
+    """
+
+    def __init__(
+        self,
+        bind: Address,
+        realm: Realm,
+        ops: Mapping[str, Op],
+        *,
+        incarnation: int = 0,
+        limits: ControlLimits | None = None,
+    ) -> None:
+        self._bind = bind
+        self._realm = realm
+        self._ops = dict(ops)
+        self._incarnation = incarnation
+        self._limits = limits or ControlLimits()
+        self._stream: Any = None
+        self._answers: OrderedDict[RequestId, _Answer] = OrderedDict()
+        self._answer_bytes = 0
+        self._pending = 0
+        self._floors: OrderedDict[int, int] = OrderedDict()
+        self.requests = 0
+        self.duplicates = 0
+        self.refused = 0
+        self.drops: dict[str, int] = {}
+
+    async def open(self) -> None:
+        """Bind. Raises ConfigError when the address cannot be had."""
+        host, port = self._bind
+        # Bound by ourselves: uvloop leaks the transport of a failed bind.
+        bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            bound.bind((host, port))
+        except OSError as error:
+            bound.close()
+            raise ConfigError(f"control {host}:{port}", error.strerror or str(error)) from None
+        bound.setblocking(False)
+        self._stream = await asyncio_dgram.from_socket(bound)
+
+    @property
+    def address(self) -> Address:
+        """The address it really has (the port when 0 was asked for)."""
+        host, port = self._stream.sockname[:2]
+        return str(host), int(port)
+
+    def counters(self) -> dict[str, Any]:
+        """Counters of the control channel."""
+        return {
+            "requests": self.requests,
+            "duplicates": self.duplicates,
+            "refused": self.refused,
+            "drops": dict(self.drops),
+        }
+
+    async def serve(self) -> None:
+        """Answer until cancelled; ops still running are cancelled too."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                while True:
+                    try:
+                        datagram, peer = await self._stream.recv()
+                    except OSError:
+                        # asyncio-dgram reports the failure of an earlier send here.
+                        self._drop("socket_error")
+                        continue
+                    await self._take(bytes(datagram), peer, group)
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Give the address back."""
+        self._stream.close()
+
+    def _drop(self, reason: str) -> None:
+        self.drops[reason] = self.drops.get(reason, 0) + 1
+
+    async def _take(self, datagram: bytes, peer: Any, group: asyncio.TaskGroup) -> None:
+        message = unseal(datagram, self._realm.secret)
+        if isinstance(message, str):
+            self._drop(message)
+            return
+        if message.get("fabric") != self._realm.fabric or message.get("epoch") != self._realm.epoch:
+            self._drop("other_fabric")
+            return
+        request = _request_of(message)
+        if request is None:
+            self._drop("malformed")
+            return
+        ident, op, args, page = request
+        known = self._answers.get(ident)
+        if known is not None:
+            self.duplicates += page == 0
+            await self._send(ident, known, page, peer)
+            return
+        self.requests += 1
+        if reason := self._reason_to_refuse(message, ident, op, page):
+            self.refused += 1
+            await self._send(ident, _settled("refused", reason), 0, peer)
+            return
+        self._answers[ident] = answer = _Answer()
+        self._pending += 1
+        group.create_task(self._run(ident, answer, self._ops[op], args, peer))
+
+    def _reason_to_refuse(self, message: dict[str, Any], ident: RequestId, op: str, page: int) -> str | None:
+        if message.get("v") != PROTOCOL_VERSION:
+            return f"control protocol version {PROTOCOL_VERSION} is spoken here, not {message.get('v')}"
+        incarnation = message.get("incarnation")
+        if incarnation is not None and incarnation != self._incarnation:
+            return f"incarnation {incarnation} is gone, this is {self._incarnation}"
+        if op not in self._ops:
+            return f"unknown op {op!r}; known: {', '.join(sorted(self._ops))}"
+        if page or ident[1] <= self._floors.get(ident[0], -1):
+            return "this request is too old, its answer is no longer kept"
+        if self._pending >= self._limits.pending_max:
+            return f"busy: {self._pending} requests are being carried out"
+        return None
+
+    async def _run(self, ident: RequestId, answer: _Answer, op: Op, args: dict[str, Any], peer: Any) -> None:
+        try:
+            result = _settled("ok", await op(args))
+        except (RefusedError, ConfigError) as error:
+            self.refused += 1
+            result = _settled("refused", str(error))
+        finally:
+            self._pending -= 1
+        answer.status, answer.pages = result.status, result.pages
+        self._answer_bytes += answer.size
+        self._forget_old(ident)
+        await self._send(ident, answer, 0, peer)
+
+    def _forget_old(self, newest: RequestId) -> None:
+        limits = self._limits
+        for ident in list(self._answers):
+            if len(self._answers) <= limits.answers_max and self._answer_bytes <= limits.answer_bytes_max:
+                return
+            answer = self._answers[ident]
+            if ident == newest or answer.status == "pending":
+                continue
+            del self._answers[ident]
+            self._answer_bytes -= answer.size
+            client, sequence = ident
+            self._floors[client] = max(sequence, self._floors.pop(client, -1))
+            if len(self._floors) > limits.clients_max:
+                self._floors.popitem(last=False)
+
+    async def _send(self, ident: RequestId, answer: _Answer, page: int, peer: Any) -> None:
+        if page >= len(answer.pages):
+            self._drop("no_such_page")
+            return
+        message = {
+            "v": PROTOCOL_VERSION,
+            "fabric": self._realm.fabric,
+            "epoch": self._realm.epoch,
+            "incarnation": self._incarnation,
+            "id": ident,
+            "status": answer.status,
+            "page": page,
+            "pages": len(answer.pages),
+            "body": answer.pages[page],
+        }
+        datagram = seal(message, self._realm.secret)
+        for _ in range(_SENDS_MAX):
+            try:
+                await self._stream.send(datagram, peer)
+                return
+            except OSError:
+                self._drop("socket_error")
+
+
+def _settled(status: str, result: Any) -> _Answer:
+    answer = _Answer()
+    body: bytes = msgpack.packb(result)
+    if len(body) > PAGES_MAX * PAGE_BYTES:
+        status, body = "refused", msgpack.packb(f"the answer has {len(body)} bytes, ask for less at a time")
+    answer.status = status
+    answer.pages = [body[start : start + PAGE_BYTES] for start in range(0, len(body), PAGE_BYTES)]
+    return answer
+
+
+def _request_of(message: dict[str, Any]) -> tuple[RequestId, str, dict[str, Any], int] | None:
+    ident, op, args, page = (
+        ident_of(message.get("id")),
+        message.get("op"),
+        message.get("args"),
+        message.get("page"),
+    )
+    if ident is None or not isinstance(op, str) or not isinstance(args, dict) or not isinstance(page, int):
+        return None
+    if page < 0 or not all(isinstance(key, str) for key in args):
+        return None
+    return ident, op, args, page
