@@ -1,0 +1,226 @@
+"""A packet in words: layer by layer, field by field, with the meaning of the values that have one.
+
+Owns the wording and the shape of the JSON; reading the packet is `mrcfabric.wire.packet`'s. For people and tools;
+nothing on the packet path comes here.
+
+Sources: MRC 1.0 7.5, RFC 9800 3 (containers).
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from ipaddress import IPv6Address
+from typing import Any
+
+from mrcfabric.units import Buffer
+from mrcfabric.wire import usid
+from mrcfabric.wire.ack_headers import Neth, Seth
+from mrcfabric.wire.bth import Bth
+from mrcfabric.wire.dscp import Dscp, dscp_of
+from mrcfabric.wire.endpoint_headers import Eeth, Erth
+from mrcfabric.wire.entropy import ev_from_wire
+from mrcfabric.wire.header import Header, Kind, Value
+from mrcfabric.wire.ipv6 import Ipv6, Srh, Udp
+from mrcfabric.wire.layout import ENDPOINT_QP, ICRC_SIZE, NACK_REASONS, OPCODE_NAMES, TIMESTAMP_TICK_NS
+from mrcfabric.wire.options import DEFAULT_OPTIONS, WireOptions
+from mrcfabric.wire.packet import Packet, dissect
+
+_ECN = ("not ECN-capable", "ECT(1)", "ECT(0)", "CE")
+_NEXT_HEADER = {17: "UDP", 41: "IPv6", 43: "routing"}
+_M = ("none", "SKIP_ONCE", "ALWAYS_SKIP", "reserved")
+_OP = ("Port Status Update", "EV Probe", "reserved", "reserved")
+_PREVIEW_BYTES = 16
+
+# Numbers that people compare digit by digit.
+_HEXADECIMAL = frozenset(
+    (
+        "traffic_class",
+        "flow_label",
+        "opcode",
+        "p_key",
+        "dest_qp",
+        "entropy",
+        "va",
+        "r_key",
+        "immediate",
+        "sack_bitmap",
+        "port_status_mask",
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One field: its value, and what it means where that is not plain."""
+
+    name: str
+    bits: int
+    value: Value
+    meaning: str = ""
+
+    @property
+    def text(self) -> str:
+        """The value as people write it."""
+        if isinstance(self.value, bytes):
+            return str(IPv6Address(self.value))
+        return f"{self.value:#x}" if self.name in _HEXADECIMAL else str(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One header, at `offset` bytes from the start of the packet."""
+
+    name: str
+    offset: int
+    size: int
+    rows: list[Row]
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What can be said about one packet."""
+
+    size: int
+    layers: list[Layer]
+    summary: str
+    reason: str | None
+    """Why it is no good packet; None for a good one, and for one that was trimmed."""
+    notes: list[str] = field(default_factory=list)
+    packet: Packet = field(default_factory=Packet)
+
+    def as_json(self) -> dict[str, Any]:
+        """A dictionary for `json.dumps`; addresses as text, every other value as a number."""
+        packet = self.packet
+        return {
+            "size": self.size,
+            "summary": self.summary,
+            "reason": self.reason,
+            "notes": self.notes,
+            "layers": [
+                {
+                    "name": layer.name,
+                    "offset": layer.offset,
+                    "size": layer.size,
+                    "fields": {row.name: row.text if isinstance(row.value, bytes) else row.value for row in layer.rows},
+                    "meanings": {row.name: row.meaning for row in layer.rows if row.meaning},
+                }
+                for layer in self.layers
+            ],
+            "payload_bytes": len(packet.payload),
+            "missing_bytes": packet.missing,
+            "icrc": packet.icrc,
+            "icrc_good": packet.icrc_good,
+        }
+
+    def as_text(self) -> str:
+        """Lines for a terminal."""
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        yield f"{self.size} bytes: {self.summary}"
+        for layer in self.layers:
+            yield f"{layer.name}  at {layer.offset}, {layer.size} bytes"
+            width = max(len(row.name) for row in layer.rows)
+            for row in layer.rows:
+                meaning = f"  ({row.meaning})" if row.meaning else ""
+                yield f"    {row.name:<{width}}  {row.text}{meaning}"
+        payload = self.packet.payload
+        if payload:
+            dots = " ..." if len(payload) > _PREVIEW_BYTES else ""
+            yield f"Payload  {len(payload)} bytes: {payload[:_PREVIEW_BYTES].hex(' ', 2)}{dots}"
+        if self.packet.icrc is not None:
+            wire_order = self.packet.icrc.to_bytes(ICRC_SIZE, "little").hex()
+            yield f"ICRC  {wire_order}  ({'good' if self.packet.icrc_good else 'wrong'})"
+        yield from self.notes
+        if self.reason is not None:
+            yield f"Malformed: {self.reason}"
+
+
+def describe(buf: Buffer, *, dscp: Dscp | None = None, options: WireOptions = DEFAULT_OPTIONS) -> Description:
+    """Describe the packet in `buf` (from its outer IPv6 header on), or as much of it as makes sense. Never raises."""
+    dscp = dscp or Dscp()
+    trimmed = len(buf) > 1 and bool(dscp.trimmed_table()[dscp_of(buf)])
+    packet, reason = dissect(buf, trimmed_ok=trimmed, options=options)
+    if reason is None and not trimmed and not packet.icrc_good:
+        reason = "icrc"
+    layers: list[Layer] = []
+    offset = 0
+    for header in packet.headers:
+        layers.append(_layer(header, buf, offset, dscp, outer=offset == 0))
+        offset += header.SIZE
+    notes = []
+    if trimmed:
+        notes.append(f"Trimmed: {packet.missing} bytes were cut off; the ICRC does not count.")
+    elif packet.missing:
+        notes.append(f"{packet.missing} bytes are missing at the end.")
+    return Description(len(buf), layers, _summary(packet, trimmed, options), reason, notes, packet)
+
+
+def _layer(header: Header, buf: Buffer, offset: int, dscp: Dscp, outer: bool) -> Layer:
+    rows = []
+    for item, bit, value in header.read(memoryview(buf)[offset:]):
+        if item.kind is not Kind.RESERVED:
+            rows.append(Row(item.name, item.bits, value, _meaning(header, item.name, value, dscp, outer)))
+        elif value:
+            # Reserved bits are worth a line only when somebody set them.
+            rows.append(Row(f"reserved_at_bit_{bit}", item.bits, value, "should be zero"))
+    name = header.NAME
+    if isinstance(header, Ipv6):
+        name = "Outer IPv6" if outer else "Inner IPv6"
+    return Layer(name, offset, header.SIZE, rows)
+
+
+def _container(container: bytes) -> str:
+    names = " ".join(f"{one:04x}" for one in usid.usids(container)) or "none left"
+    return f"uSID container, block {usid.block(container):08x}, uSIDs {names}"
+
+
+def _sack_offset(header: Seth, value: int) -> str:
+    if header.pr:
+        return f"probe id {value & 0xFFFF}"
+    return f"acknowledges PSN {header.cack_psn + value & 0xFFFFFF}"
+
+
+def _bitmap(header: Seth, value: int) -> str:
+    base = header.cack_psn + header.sack_offset & 0xFFFFFF
+    return f"{value.bit_count()} received, bit 0 is PSN {base}"
+
+
+# (header class, field) -> what a value means. A function of the header as well, since some fields hang together.
+_MEANINGS: dict[tuple[type[Header], str], Callable[[Any, int], str]] = {
+    (Ipv6, "next_header"): lambda _, value: _NEXT_HEADER.get(value, "unknown"),
+    (Srh, "next_header"): lambda _, value: _NEXT_HEADER.get(value, "unknown"),
+    (Bth, "opcode"): lambda _, value: OPCODE_NAMES.get(value, "no MRC opcode"),
+    (Bth, "dest_qp"): lambda _, value: "endpoint operations" if value == ENDPOINT_QP else str(value),
+    (Seth, "m"): lambda _, value: _M[value],
+    (Seth, "ack_psn_offset"): _sack_offset,
+    (Seth, "sack_bitmap"): _bitmap,
+    (Seth, "mpr"): lambda _, value: f"{value * 128} PSNs" if value else "not dynamic",
+    (Seth, "rcvd_bytes"): lambda _, value: f"{value * 256} bytes",
+    (Neth, "nack_reason"): lambda _, value: NACK_REASONS.get(value, "unknown"),
+    (Erth, "op"): lambda _, value: _OP[value],
+    (Eeth, "op"): lambda _, value: _OP[value],
+}
+
+
+def _meaning(header: Header, name: str, value: Value, dscp: Dscp, outer: bool) -> str:
+    if isinstance(value, bytes):
+        return _container(value) if outer and name == "destination" else ""
+    if name == "traffic_class":
+        return f"DSCP {value >> 2} {dscp.role(value >> 2)}, {_ECN[value & 3]}"
+    if name == "tx_timestamp":
+        return f"{value * TIMESTAMP_TICK_NS} ns, modulo 2^23"
+    for kind in type(header).__mro__:
+        meaning = _MEANINGS.get((kind, name))
+        if meaning is not None:
+            return meaning(header, value)
+    return ""
+
+
+def _summary(packet: Packet, trimmed: bool, options: WireOptions) -> str:
+    bth, udp = packet.find(Bth), packet.find(Udp)
+    if bth is None or udp is None:
+        return "no MRC packet"
+    ev = ev_from_wire(packet.inner.flow_label, udp.source_port, options.ev_order)
+    what = OPCODE_NAMES.get(bth.opcode, f"opcode {bth.opcode:#x}")
+    flags = "".join(f" {name}" for name in ("a", "rtx", "ts") if getattr(bth, name))
+    return f"{'trimmed ' if trimmed else ''}{what} to QP {bth.dest_qp:#x}, PSN {bth.psn}, EV {ev:#010x}{flags}"
