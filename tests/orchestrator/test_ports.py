@@ -1,0 +1,111 @@
+"""Port blocks: free, outside the ephemeral range, not shared, and the rival named."""
+
+import os
+import socket
+
+import pytest
+
+from mrcfabric.errors import ConfigError
+from orchestrator import ports
+from orchestrator.ports import PORT_END, PORT_MIN, PortBlock, allocate, ephemeral_range, owner_of
+
+
+def bound_udp(port: int) -> socket.socket:
+    one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    one.bind(("127.0.0.1", port))
+    return one
+
+
+def test_a_block_lies_outside_the_ephemeral_range() -> None:
+    block = allocate(300)
+    span = set(range(block.base, block.base + 300))
+    assert min(span) >= PORT_MIN
+    assert max(span) < PORT_END
+    assert span.isdisjoint(ephemeral_range())
+    block.close()
+
+
+def test_blocks_of_two_fabrics_never_meet() -> None:
+    blocks = [allocate(100) for _ in range(5)]
+    numbers = [port for block in blocks for port in range(block.base, block.base + block.size)]
+    assert len(numbers) == len(set(numbers))
+    for block in blocks:
+        block.close()
+    again = allocate(100)
+    assert again.base == blocks[0].base
+    again.close()
+
+
+def test_the_search_goes_round_a_port_in_use() -> None:
+    free = allocate(10)
+    free.close()
+    with bound_udp(free.base + 3):
+        other = allocate(10)
+        assert not free.base <= other.base + 3 < free.base + 10 or other.base != free.base
+        other.close()
+
+
+def test_an_explicit_base_is_taken_as_it_is() -> None:
+    free = allocate(20)
+    free.close()
+    block = allocate(20, free.base + 1)
+    assert (block.base, block.size) == (free.base + 1, 20)
+    block.close()
+
+
+def test_the_owner_of_a_port_is_named() -> None:
+    free = allocate(20)
+    free.close()
+    with bound_udp(free.base + 7):
+        with pytest.raises(ConfigError) as refused:
+            allocate(20, free.base)
+        assert f"port {free.base + 7} is in use by pid {os.getpid()} (" in str(refused.value)
+        assert "--port-base" in str(refused.value)
+        assert owner_of(free.base + 7).startswith(f"pid {os.getpid()} (")
+
+
+def test_a_listening_tcp_port_is_in_use_too() -> None:
+    free = allocate(4)
+    free.close()
+    with (
+        socket.create_server(("127.0.0.1", free.base)),
+        pytest.raises(ConfigError, match=f"port {free.base} is in use"),
+    ):
+        allocate(4, free.base)
+
+
+def test_the_owner_of_a_reservation_is_named() -> None:
+    block = allocate(64)
+    with pytest.raises(ConfigError, match=rf"are reserved by pid {os.getpid()} \("):
+        allocate(64, block.base)
+    block.close()
+
+
+@pytest.mark.parametrize("base", [-1, 0, 1023, 65_500, 70_000])
+def test_impossible_bases_are_refused(base: int) -> None:
+    with pytest.raises(ConfigError, match=r"not within 1024\.\.65535"):
+        allocate(100, base)
+
+
+def test_the_ephemeral_range_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ports, "ephemeral_range", lambda: range(32_768, 61_000))
+    with pytest.raises(ConfigError, match=r"meet the kernel's ephemeral range 32768\.\.60999 \(take a base from 10000"):
+        allocate(100, 32_700)
+
+
+def test_a_machine_whose_every_port_is_ephemeral_still_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ports, "ephemeral_range", lambda: range(1024, 65_536))
+    block = allocate(10)
+    assert block.base >= PORT_MIN
+    block.close()
+
+
+def test_too_large_a_fabric_is_one_clear_refusal() -> None:
+    with pytest.raises(ConfigError, match="no 30000 free ports in a row"):
+        allocate(30_000)
+
+
+def test_closing_twice_is_harmless() -> None:
+    block: PortBlock = allocate(1)
+    block.close()
+    block.close()
