@@ -1,0 +1,170 @@
+"""The folder of one running fabric: who holds it, where it listens, its secret, its logs.
+
+`RunFolder.claim` takes a lock that the kernel gives back when the agent dies, however it dies: a folder is in use
+exactly as long as the lock is held, and what a killed agent left in it is swept by the next claim. Nothing of a fabric
+is ever written outside its folder. Readers (`mrcfabric status` and its like) use `read_state`.
+"""
+
+import fcntl
+import json
+import os
+import secrets
+import shutil
+from pathlib import Path
+from typing import Any, Self
+
+from mrcfabric.errors import ConfigError
+from orchestrator.ports import command_of
+
+SECRET_BYTES = 32
+# Unix socket addresses hold 107 characters; the longest name in a folder is `verbs/h131071.sock`.
+PATH_CHARS_MAX = 86
+
+_LOCK = "lock"
+_STATE = "state.json"
+_SECRET = "secret"
+_TARGETS = "targets.json"
+_AGENT_SOCKET = "agent.sock"
+_LOGS = "logs"
+_VERBS = "verbs"
+_SWEPT = (_STATE, _SECRET, _TARGETS, _AGENT_SOCKET)
+
+
+def default_path(name: str) -> Path:
+    """Where a fabric of this name lives when the operator does not say."""
+    return Path("out") / name
+
+
+class RunFolder:
+    """A claimed folder. Make it with `claim`; give it back with `release`."""
+
+    def __init__(self, path: Path, lock_fd: int, secret: bytes) -> None:
+        self.path = path
+        self.secret = secret
+        self._lock_fd = lock_fd
+
+    @classmethod
+    def claim(cls, path: Path) -> Self:
+        """Make and lock the folder, sweep what an earlier run left, write a new secret.
+
+        Raises ConfigError when another agent holds it, when it is somebody's folder of other things, or when it is too
+        deep for Unix socket addresses.
+        """
+        path = path.absolute()
+        if len(os.fsencode(path)) > PATH_CHARS_MAX:
+            raise ConfigError(
+                f"run folder {path}",
+                f"is longer than {PATH_CHARS_MAX} characters, too long for the sockets in it",
+                "name a shorter one with --run-dir",
+            )
+        _make(path)
+        lock_fd = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            holder = os.pread(lock_fd, 32, 0).decode(errors="replace").strip()
+            os.close(lock_fd)
+            raise ConfigError(
+                f"run folder {path}",
+                f"a fabric is already running there ({_describe(holder)})",
+                "stop it with `mrcfabric down`, or take another --name",
+            ) from error
+        os.ftruncate(lock_fd, 0)
+        os.pwrite(lock_fd, f"{os.getpid()}\n".encode(), 0)
+        _sweep(path, logs=True)
+        (path / _LOGS).mkdir(exist_ok=True)
+        (path / _VERBS).mkdir(mode=0o700, exist_ok=True)
+        secret = secrets.token_bytes(SECRET_BYTES)
+        _write_private(path / _SECRET, secret.hex() + "\n")
+        return cls(path, lock_fd, secret)
+
+    @property
+    def agent_socket(self) -> Path:
+        return self.path / _AGENT_SOCKET
+
+    def log(self, process: str) -> Path:
+        """The log file of a process (a node's name, or a plane's when the daemons are packed)."""
+        return self.path / _LOGS / f"{process}.log"
+
+    def verbs_socket(self, nic: str) -> Path:
+        """Where applications reach a NIC."""
+        return self.path / _VERBS / f"{nic}.sock"
+
+    def write_state(self, state: dict[str, Any]) -> None:
+        """Replace state.json in one step, readable by the owner alone."""
+        _write_private(self.path / _STATE, json.dumps(state, indent=1, sort_keys=True) + "\n")
+
+    def write_targets(self, targets: list[dict[str, Any]]) -> None:
+        """Replace the Prometheus file_sd list in one step."""
+        _write_private(self.path / _TARGETS, json.dumps(targets, indent=1) + "\n", mode=0o644)
+
+    def release(self) -> None:
+        """Remove everything but the logs and let the next fabric in."""
+        _sweep(self.path, logs=False)
+        os.close(self._lock_fd)
+
+
+def read_state(path: Path) -> dict[str, Any] | None:
+    """The state of the fabric that runs in this folder, or None when none does (whatever files lie there)."""
+    path = path.absolute()
+    if not is_held(path):
+        return None
+    try:
+        state = json.loads((path / _STATE).read_text())
+    except (OSError, ValueError):
+        return None
+    return state if isinstance(state, dict) else None
+
+
+def is_held(path: Path) -> bool:
+    """Whether a living agent holds the folder's lock."""
+    try:
+        fd = os.open(path / _LOCK, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(fd)
+    return False
+
+
+def holder_pid(path: Path) -> int | None:
+    """The process that claimed the folder last; trust it only while `is_held`."""
+    try:
+        return int((path / _LOCK).read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _make(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        strange = not (path / _LOCK).exists() and any(path.iterdir())
+    except OSError as error:
+        raise ConfigError(f"run folder {path}", error.strerror or str(error), "name another with --run-dir") from error
+    if strange:
+        raise ConfigError(f"run folder {path}", "holds files that are no fabric's", "name an empty or a new folder")
+
+
+def _describe(holder: str) -> str:
+    return f"pid {holder}: {command_of(int(holder))}" if holder.isdigit() else "just starting"
+
+
+def _sweep(path: Path, *, logs: bool) -> None:
+    for name in _SWEPT:
+        (path / name).unlink(missing_ok=True)
+    shutil.rmtree(path / _VERBS, ignore_errors=True)
+    if logs:
+        for log in (path / _LOGS).glob("*.log"):
+            log.unlink(missing_ok=True)
+
+
+def _write_private(path: Path, text: str, mode: int = 0o600) -> None:
+    draft = path.with_name(path.name + ".new")
+    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    with os.fdopen(fd, "w") as out:
+        out.write(text)
+    draft.replace(path)
