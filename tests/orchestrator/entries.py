@@ -1,0 +1,37 @@
+"""Entry functions for children of the fork server in tests."""
+
+import os
+import sys
+import time
+from typing import Any
+
+import msgpack
+
+
+def echo(arguments: Any, fds: list[int]) -> int:
+    """Write the arguments, the own pid and the parent's to the first descriptor."""
+    os.write(fds[0], msgpack.packb({"arguments": arguments, "pid": os.getpid(), "parent": os.getppid()}))
+    return 0
+
+
+def exit_with(code: int, _fds: list[int]) -> int:
+    """End with the status asked for, after a last word."""
+    print(f"leaving with {code}", file=sys.stderr)
+    return code
+
+
+def fail(_arguments: Any, _fds: list[int]) -> None:
+    """Die of an exception."""
+    raise RuntimeError("broken on purpose")
+
+
+def wait_for_agent(alive_fd: int, fds: list[int]) -> int:
+    """Say `ready` on the first descriptor, then wait until the agent's pipe closes, as daemons do."""
+    os.write(fds[0], b"ready")
+    os.read(alive_fd, 1)
+    return 0
+
+
+def sleep(_arguments: Any, _fds: list[int]) -> None:
+    """Ignore everything but SIGKILL's like."""
+    time.sleep(600)
