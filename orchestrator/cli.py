@@ -1,0 +1,74 @@
+"""The `mrcfabric` command: finds the modules of `orchestrator.commands`, lets each register itself, runs one.
+
+It owns how errors look: an operator's mistake (`ConfigError`) is one line on standard error and exit code 2, whatever
+the command; a refusal by a running daemon (`RefusedError`) is one line and exit code 1. Everything else that a command
+does is its own module's business. Start-up time counts: command modules import what is heavy inside their functions.
+"""
+
+import importlib
+import pkgutil
+import sys
+from typing import Annotated
+
+import typer
+
+import orchestrator.commands
+from mrcfabric.errors import ConfigError, RefusedError
+
+EXIT_REFUSED = 1
+EXIT_CONFIG = 2
+EXIT_INTERRUPTED = 130
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"mrcfabric {version('mrcfabric')}")
+        raise typer.Exit
+
+
+def build_app() -> typer.Typer:
+    """The whole command tree: one call of `register(app)` per module in `orchestrator/commands/`."""
+    app = typer.Typer(
+        name="mrcfabric",
+        help="An emulated MRC fabric: NICs and switches as daemons that exchange real UDP.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+    @app.callback()
+    def mrcfabric(
+        version: Annotated[
+            bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+        ] = False,
+    ) -> None:
+        pass
+
+    for module in sorted(info.name for info in pkgutil.iter_modules(orchestrator.commands.__path__)):
+        importlib.import_module(f"orchestrator.commands.{module}").register(app)
+    return app
+
+
+def main() -> int:
+    """Run the command line; returns the exit code for `sys.exit`."""
+    try:
+        build_app()()
+    except ConfigError as error:
+        print(f"mrcfabric: {error}", file=sys.stderr)
+        return EXIT_CONFIG
+    except RefusedError as error:
+        print(f"mrcfabric: {error}", file=sys.stderr)
+        return EXIT_REFUSED
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except SystemExit as done:
+        return done.code if isinstance(done.code, int) else 1 if done.code else 0
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
