@@ -1,0 +1,49 @@
+"""A topology's figures as the configuration of a switch."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from mrcfabric.errors import ConfigError
+from mrcfabric.topology import Topology
+from switchd.compose import switch_config, switch_settings
+
+DEMO = Topology.demo()
+
+
+def test_a_t0_marks_upwards_and_names_the_last_hop() -> None:
+    config = switch_config(DEMO, "p3-t0-1")
+    assert (config.name, config.usid, config.block) == ("p3-t0-1", 0x5801, 0xFCBB_BB00)
+    assert config.fib == DEMO.fib("p3-t0-1")
+    assert config.towards == ("nic",) * 4 + ("t1",) * 4
+    assert [port.ecn for port in config.ports] == [False] * 4 + [True] * 4
+    assert [port.trim_dscp for port in config.ports] == [config.dscp.trimmed_lasthop] * 4 + [config.dscp.trimmed] * 4
+    assert config.ports[0].data_bytes_max == int(1.5 * DEMO.plane_bdp_bytes)
+    assert config.ports[4].ecn_min_bytes == int(0.2 * DEMO.plane_bdp_bytes)
+
+
+def test_a_t1_marks_everywhere() -> None:
+    config = switch_config(DEMO, "p0-t1-3")
+    assert config.towards == ("t0", "t0")
+    assert all(port.ecn for port in config.ports)
+
+
+def test_figures_of_the_topology_arrive() -> None:
+    topology = Topology(rate_bps=25 * 10**9, link_delay_ns=500, seed="s", switch={"trim": False, "ecn_min": 0})
+    port = switch_config(topology, "p0-t1-0").ports[0]
+    assert (port.rate_bps, port.delay_ns, port.seed) == (25 * 10**9, 500, "s")
+    assert (port.trim, port.ecn_min_bytes) == (False, 0)
+
+
+@pytest.mark.parametrize("switch", [{"ecn_mim": 0.1}, {"ecn_min": "low"}, {"ecn_min": 0.9}, {"trim_bytes": 8}])
+def test_bad_settings_name_the_key(switch: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError) as refused:
+        switch_settings(dataclasses.replace(DEMO, switch=switch))
+    assert refused.value.where == f"switch.{next(iter(switch))}"
+
+
+@pytest.mark.parametrize("name", ["h000", "p8-t0-0", "nonsense"])
+def test_only_switches(name: str) -> None:
+    with pytest.raises(ConfigError):
+        switch_config(DEMO, name)
