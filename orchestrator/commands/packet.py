@@ -1,11 +1,12 @@
 """`mrcfabric packet`: look at packets. Here `decode`; other modules add their own commands to `packet_app`.
 
-Owns the command line only: what a packet says is `mrcfabric.wire.describe`'s, what a capture holds `mrcfabric.wire.pcapng`'s.
+Owns the command line only: what a packet says is `mrcfabric.wire.describe`'s, what a capture holds
+`mrcfabric.wire.pcapng`'s.
 """
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -37,30 +38,52 @@ def decode(
 
     Exit code 1 when the packet given as HEX is malformed.
     """
+    path = Path(source)
+    is_file = _exists(path)
+    records = _from_file(path) if is_file else _from_hex(source)
+    good = _print_json(records) if as_json else _print_text(records, is_file)
+    if not good and not is_file:
+        raise typer.Exit(EXIT_MALFORMED)
+
+
+def _print_text(records: "Iterator[Captured]", numbered: bool) -> bool:
+    """Print every packet; says whether all were good."""
+    from mrcfabric.wire.describe import describe
+
+    good = True
+    for record in records:
+        number = f"Packet {record.number}, " if numbered else ""
+        if record.skipped:
+            typer.echo(f"{number}{record.skipped}")
+            continue
+        description = describe(record.packet)
+        good = good and description.reason is None
+        typer.echo(number + description.as_text())
+        if record.cut_bytes:
+            typer.echo(f"The capture left out {record.cut_bytes} bytes.")
+    return good
+
+
+def _print_json(records: "Iterator[Captured]") -> bool:
+    """Print one JSON list, element by element: a capture may be long."""
     import json
 
     from mrcfabric.wire.describe import describe
 
-    path = Path(source)
-    is_file = _exists(path)
-    records = _from_file(path) if is_file else _from_hex(source)
-    reason = None
-    listed = []
+    good = True
+    before = "[\n"
     for record in records:
+        element: dict[str, Any] = {"number": record.number}
         if record.skipped:
-            listed.append({"number": record.number, "skipped": record.skipped})
-            if not as_json:
-                typer.echo(f"Packet {record.number}: {record.skipped}")
-            continue
-        description = describe(record.packet)
-        reason = description.reason
-        listed.append({"number": record.number, "cut_by_capture": record.cut_bytes, **description.as_json()})
-        if not as_json:
-            typer.echo((f"Packet {record.number}, " if is_file else "") + description.as_text())
-    if as_json:
-        typer.echo(json.dumps(listed, indent=2))
-    if reason is not None and not is_file:
-        raise typer.Exit(EXIT_MALFORMED)
+            element["skipped"] = record.skipped
+        else:
+            description = describe(record.packet)
+            good = good and description.reason is None
+            element |= {"cut_by_capture": record.cut_bytes, **description.as_json()}
+        typer.echo(before + json.dumps(element, indent=2), nl=False)
+        before = ",\n"
+    typer.echo("[]" if before == "[\n" else "\n]")
+    return good
 
 
 def _exists(path: Path) -> bool:
@@ -90,9 +113,7 @@ def _from_hex(text: str) -> "Iterator[Captured]":
     except ValueError as error:
         if Path(text).suffix or "/" in text:
             raise ConfigError(text, "no such file") from error
-        raise ConfigError(
-            "packet", _what_is_wrong(digits), "an even number of digits 0-9 and a-f, or a file"
-        ) from error
+        raise ConfigError("packet", _what_is_wrong(digits), "digits 0-9 and a-f, or the name of a file") from error
     if not 0 < len(packet) <= PACKET_BYTES_MAX:
         raise ConfigError("packet", f"{len(packet)} bytes are no packet", f"1 to {PACKET_BYTES_MAX}")
     yield Captured(1, packet, 0)
