@@ -1,0 +1,138 @@
+"""What a switch is made from: the settings an operator may turn, and the configuration of one switch.
+
+Owns defaults, bounds and the step from shares of the bandwidth-delay product to bytes. Which switch has which ports and
+table is the topology's; what the queues do with the figures is `mrcfabric.egress`'s.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Literal, TypeAlias
+
+from mrcfabric.egress import EgressConfig
+from mrcfabric.errors import ConfigError
+from mrcfabric.rng import PPM
+from mrcfabric.wire.dscp import Dscp
+from mrcfabric.wire.trim import TRIM_BYTES_DEFAULT, TRIM_BYTES_MIN
+from mrcfabric.wire.usid import END
+
+Towards: TypeAlias = Literal["nic", "t0", "t1"]
+"""What kind of node a port leads to."""
+
+SHARE_MAX = 100.0
+"""Beyond a hundred bandwidth-delay products a threshold is a typing mistake."""
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchSettings:
+    """Knobs of every switch. Shares are of one plane's bandwidth-delay product. Raises ConfigError.
+
+    MRC 1.0 leaves the figures to the deployment; the defaults are UEC 1.0 3.6.17's advice.
+    """
+
+    ecn: bool = True
+    """RED on T0 up-links and T1 ports."""
+    # MRC 1.0: no marks on the last hop, so that a mark always means the path and never the receiver.
+    ecn_last_hop: bool = False
+    """RED also on T0 down-links, a deliberate difference for experiments."""
+    ecn_min: float = 0.2
+    """Share up to which nothing is marked."""
+    ecn_max: float = 0.8
+    """Share from which on everything is marked."""
+    ecn_max_ppm: int = PPM
+    """Marking probability just below `ecn_max`, in millionths."""
+    trim: bool = True
+    """Trim what finds a queue full; otherwise it is dropped."""
+    trim_last_hop: bool = True
+    """The same on T0 down-links."""
+    trim_bytes: int = TRIM_BYTES_DEFAULT
+    """What is left of a trimmed packet, counted from its outer header."""
+    data: float = 1.0
+    """Share that a port's data queue holds; more is trimmed or dropped."""
+    data_last_hop: float = 1.5
+    """The same on T0 down-links."""
+    control: float = 1.0
+    """Share that a port's control queue holds; more is dropped."""
+
+    def __post_init__(self) -> None:
+        for knob in fields(self):
+            _check_type(knob.name, getattr(self, knob.name), knob.default)
+        for name in ("ecn_min", "ecn_max", "data", "data_last_hop", "control"):
+            share = getattr(self, name)
+            if not 0 <= share <= SHARE_MAX or (share == 0 and name != "ecn_min"):
+                raise _wrong(name, share, f"a share of the bandwidth-delay product, above 0, up to {SHARE_MAX:g}")
+        if self.ecn_min > self.ecn_max:
+            raise _wrong("ecn_min", self.ecn_min, f"not above ecn_max, which is {self.ecn_max:g}")
+        if not 0 <= self.ecn_max_ppm <= PPM:
+            raise _wrong("ecn_max_ppm", self.ecn_max_ppm, f"0 to {PPM}")
+        if self.trim_bytes < TRIM_BYTES_MIN:
+            raise _wrong("trim_bytes", self.trim_bytes, f"at least {TRIM_BYTES_MIN}")
+
+    def egress(
+        self, towards: Towards, bdp_bytes: int, *, rate_bps: int, delay_ns: int, dscp: Dscp, seed: str
+    ) -> EgressConfig:
+        """The port of a switch that leads to a NIC, a T0 or a T1; `bdp_bytes` of one plane."""
+        last_hop = towards == "nic"
+        return EgressConfig(
+            rate_bps=rate_bps,
+            delay_ns=delay_ns,
+            data_bytes_max=_bytes(self.data_last_hop if last_hop else self.data, bdp_bytes),
+            control_bytes_max=_bytes(self.control, bdp_bytes),
+            ecn=self.ecn_last_hop if last_hop else self.ecn,
+            ecn_min_bytes=int(self.ecn_min * bdp_bytes),
+            ecn_max_bytes=_bytes(self.ecn_max, bdp_bytes),
+            ecn_max_ppm=self.ecn_max_ppm,
+            trim=self.trim_last_hop if last_hop else self.trim,
+            trim_bytes=self.trim_bytes,
+            trim_dscp=dscp.trimmed_lasthop if last_hop else dscp.trimmed,
+            trimmable_dscps=(dscp.trimmable, dscp.trimmable_retx),
+            seed=seed,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchConfig:
+    """One switch, ready to be built. Raises ConfigError."""
+
+    name: str
+    usid: int
+    """Its own uSID, 16 bits, not zero."""
+    block: int
+    """The 32-bit locator block of the fabric."""
+    fib: Mapping[int, int]
+    """Next uSID -> egress port; static."""
+    ports: tuple[EgressConfig, ...]
+    dscp: Dscp = field(default_factory=Dscp)
+    towards: tuple[Towards, ...] = ()
+    """What each port leads to, for metrics; empty when nobody asks."""
+
+    def __post_init__(self) -> None:
+        where = self.name or "switch"
+        if not 0 <= self.block < 1 << 32:
+            raise ConfigError(f"{where}: block", f"{self.block:#x} is no 32-bit block")
+        if not END < self.usid < 1 << 16:
+            raise ConfigError(f"{where}: usid", f"{self.usid:#x} is no uSID", "0x1 to 0xffff")
+        for usid, port in self.fib.items():
+            if not END < usid < 1 << 16 or usid == self.usid:
+                raise ConfigError(f"{where}: fib", f"{usid:#x} can be nobody's next uSID here")
+            if not 0 <= port < len(self.ports):
+                raise ConfigError(
+                    f"{where}: fib", f"uSID {usid:#x} leads to port {port}", f"0 to {len(self.ports) - 1}"
+                )
+        if self.towards and len(self.towards) != len(self.ports):
+            raise ConfigError(f"{where}: towards", f"{len(self.towards)} entries for {len(self.ports)} ports")
+
+
+def _bytes(share: float, bdp_bytes: int) -> int:
+    return max(1, int(share * bdp_bytes))
+
+
+def _check_type(name: str, value: object, default: object) -> None:
+    if isinstance(default, bool):
+        if not isinstance(value, bool):
+            raise _wrong(name, value, "true or false")
+    elif isinstance(value, bool) or not isinstance(value, int if isinstance(default, int) else (int, float)):
+        raise _wrong(name, value, "a whole number" if isinstance(default, int) else "a number")
+
+
+def _wrong(name: str, value: object, wanted: str) -> ConfigError:
+    return ConfigError(f"switch.{name}", f"{value!r} will not do", f"wanted: {wanted}")

@@ -1,0 +1,47 @@
+"""The counters of a switch as nested dictionaries of plain integers, and their names.
+
+Conservation, at any instant: received = packets dropped for one of `DROP_REASONS` + packets that reached a port; and per
+port: packets that reached it = departures (`packets`) + waiting + its drops `data_full`, `control_full` and `trim_full`;
+of the departures, those in its drops `link_down` and `loss` never arrive.
+"""
+
+from typing import Any, Final
+
+from mrcfabric.egress import DROP_REASONS as PORT_DROP_REASONS
+from mrcfabric.egress import Egress
+
+DROP_REASONS: Final = (
+    "short",
+    "not_ipv6",
+    "unknown_block",
+    "not_own_usid",
+    "no_usid_left",
+    "unknown_usid",
+    "hop_limit",
+)
+"""Why a packet never reaches a queue; the queues' own reasons are `mrcfabric.egress.DROP_REASONS`."""
+
+_SUMMED: Final = ("packets", "bytes", "marks", "trimmed", "trim_sent", "trim_dropped", "data_bytes", "control_bytes")
+_PEAKS: Final = ("data_bytes_peak", "control_bytes_peak")
+
+
+def switch_counters(
+    received: int, drops: dict[str, int], egress: tuple[Egress, ...], towards: tuple[str, ...]
+) -> dict[str, Any]:
+    """`received`; `drops` {reason: count} of the whole switch, ports included; `ports` {number: counters}; the sums
+    over all ports of their counters and gauges, and the greatest of their peaks.
+
+    A port's entry has `towards` (nic, t0 or t1) where the switch was told.
+    """
+    ports: dict[int, dict[str, Any]] = {port.port: dict(port.counters()) for port in egress}
+    for number, kind in enumerate(towards):
+        ports[number]["towards"] = kind
+    total = dict(drops)
+    for reason in PORT_DROP_REASONS:
+        total[reason] = sum(port.drops[reason] for port in egress)
+    counters: dict[str, Any] = {"received": received, "drops": total, "ports": ports}
+    for name in _SUMMED:
+        counters[name] = sum(port[name] for port in ports.values())
+    for name in _PEAKS:
+        counters[name] = max((port[name] for port in ports.values()), default=0)
+    return counters

@@ -1,0 +1,165 @@
+"""An MRC switch: own uSID off, next uSID looked up, into a queue. A `mrcfabric.node.Node`.
+
+Owns the forwarding step and what is dropped before any queue. Leaves to others: queues, marks and trims
+(`mrcfabric.egress`), faults (`mrcfabric.impairment`), the table's form (`fib`). A switch knows nothing of QPs or EVs,
+tells nobody anything, and never reroutes: a dead link is silence. MRC 1.0 5, RFC 9800 4.1.1, RFC 8986 4.1.
+"""
+
+import struct
+from typing import Any
+
+from mrcfabric.egress import Egress
+from mrcfabric.impairment import HEALTHY, Impairment
+from mrcfabric.node import Input, Rank, Transmit
+from mrcfabric.rng import Rng
+from mrcfabric.units import NEVER, Buffer, Instant
+from mrcfabric.wire.layout import HOP_LIMIT_OFFSET, IPV6_SIZE
+from mrcfabric.wire.usid import END, route_of, shift_packet
+from switchd.core.commands import Command, SetImpairment
+from switchd.core.events import CommandDone
+from switchd.core.fib import CLASS_SHIFT, LOOK, SHIFTED, SHIFTED_OFFSET, control_classes, routes
+from switchd.core.settings import SwitchConfig
+from switchd.core.stats import DROP_REASONS, switch_counters
+
+_COMMAND = int(Rank.COMMAND)
+
+
+class Switch:
+    """One switch in fabric time. See `mrcfabric.node` for the contract; packets are patched in place."""
+
+    def __init__(self, config: SwitchConfig, start_ns: Instant = 0) -> None:
+        self.config = config
+        self.name = config.name
+        self.now_ns = start_ns
+        self.received = 0
+        """Packets that arrived, dropped ones included."""
+        self.drops: dict[str, int] = dict.fromkeys(DROP_REASONS, 0)
+        """Packets that never reached a queue."""
+        self.egress = tuple(
+            Egress(port_config, port, Rng(port_config.seed, config.name, port))
+            for port, port_config in enumerate(config.ports)
+        )
+        self._routes = routes(config, self.egress)
+        self._classes = control_classes(config)
+        self._busy: dict[Egress, None] = {}  # ports with packets waiting, by order of becoming so
+        self._timeout: Instant = NEVER
+        self._events: list[CommandDone] = []
+
+    def advance(self, inputs: list[Input], until: Instant) -> list[Transmit]:
+        """Forward what arrived and commit departures up to and including `until`."""
+        out: list[Transmit] = []
+        known = self._routes
+        classes = self._classes
+        busy = self._busy
+        look = LOOK.unpack_from
+        shifted = SHIFTED.pack_into
+        self.received += len(inputs)
+        for at_ns, rank, _, _, packet in inputs:
+            if rank == _COMMAND:
+                self.received -= 1
+                self._carry_out(at_ns, packet, out)
+                continue
+            try:
+                head, hop_limit, key, rest = look(packet)
+                control = classes[head >> CLASS_SHIFT]
+                egress, next_usid = known[key]
+                if hop_limit <= 1:
+                    self.drops["hop_limit"] += 1
+                    continue
+                packet[HOP_LIMIT_OFFSET] = hop_limit - 1
+                # RFC 9800 4.1.1
+                shifted(packet, SHIFTED_OFFSET, next_usid, rest, END)
+            except (KeyError, TypeError, struct.error):
+                # Not for us in one step, too short, no IPv6, or not writable.
+                self._take_apart(at_ns, packet, out)
+                continue
+            egress.offer(at_ns, packet, control, out)
+            busy[egress] = None
+        self._run(until, out)
+        return out
+
+    def next_timeout(self) -> Instant | None:
+        """The next departure."""
+        return None if self._timeout == NEVER else self._timeout
+
+    def drain_events(self) -> list[CommandDone]:
+        """Answers to commands since the last call."""
+        if not self._events:
+            return []
+        events, self._events = self._events, []
+        return events
+
+    def counters(self) -> dict[str, Any]:
+        """See `stats.switch_counters`."""
+        return switch_counters(self.received, self.drops, self.egress, self.config.towards)
+
+    def impairments(self) -> dict[int, Impairment]:
+        """Ports with faults in force."""
+        return {egress.port: egress.impairment for egress in self.egress if egress.impairment != HEALTHY}
+
+    def _run(self, until: Instant, out: list[Transmit]) -> None:
+        busy = self._busy
+        timeout = NEVER
+        idle = []
+        for egress in busy:
+            departure_ns = egress.run(until, out)
+            if departure_ns == NEVER:
+                idle.append(egress)
+            elif departure_ns < timeout:
+                timeout = departure_ns
+        for egress in idle:
+            del busy[egress]
+        self._timeout = timeout
+        self.now_ns = until
+
+    def _take_apart(self, at_ns: Instant, packet: Buffer, out: list[Transmit]) -> None:
+        """The same forwarding step, field by field: names what is wrong, and knows repeated uSIDs."""
+        # A malformed packet may come from anybody who can reach the port, so nothing here may raise.
+        if len(packet) < IPV6_SIZE:
+            self.drops["short"] += 1
+            return
+        control = self._classes.get((packet[0] << 8 | packet[1]) >> CLASS_SHIFT)
+        if control is None:
+            self.drops["not_ipv6"] += 1
+            return
+        own = bytearray(packet)
+        while (reason := self._step(own)) is None:
+            _, active, _ = route_of(own)
+            # RFC 9800 4.1.1: what is left is looked up again, and it may be this very switch.
+            if active != self.config.usid:
+                egress = self.egress[self.config.fib[active]]
+                egress.offer(at_ns, own, control, out)
+                self._busy[egress] = None
+                return
+        self.drops[reason] += 1
+
+    def _step(self, packet: bytearray) -> str | None:
+        """Shift once; the reason why that cannot be, or None."""
+        config = self.config
+        block, active, next_usid = route_of(packet)
+        if block != config.block:
+            return "unknown_block"
+        if active != config.usid:
+            return "not_own_usid"
+        if next_usid == END:
+            return "no_usid_left"
+        if next_usid != config.usid and next_usid not in config.fib:
+            return "unknown_usid"
+        # RFC 8200 3, RFC 9800 4.1.1: every shift costs one hop.
+        if packet[HOP_LIMIT_OFFSET] <= 1:
+            return "hop_limit"
+        packet[HOP_LIMIT_OFFSET] -= 1
+        shift_packet(packet)
+        return None
+
+    def _carry_out(self, at_ns: Instant, command: Command, out: list[Transmit]) -> None:
+        error = None
+        if isinstance(command, SetImpairment):
+            if 0 <= command.port < len(self.egress):
+                self.egress[command.port].set_impairment(at_ns, command.impairment, out)
+            else:
+                error = f"no port {command.port}; ports are 0 to {len(self.egress) - 1}"
+        else:
+            for egress in self.egress:
+                egress.set_impairment(at_ns, HEALTHY, out)
+        self._events.append(CommandDone(at_ns, command.token, error, {}))
