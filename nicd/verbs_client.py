@@ -1,0 +1,152 @@
+"""What the NIC daemon knows about one application: its QPs, regions and outstanding work, and its socket.
+
+Owns the bounded books of one connection and the sending of answers; the operations are in `nicd.verbs_server`.
+"""
+
+import contextlib
+import fcntl
+import mmap
+import os
+import socket
+import struct
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+from nicd.verbs_base import allocate
+from nicd.verbs_codec import CQES_PER_MESSAGE_MAX, VA_MAX, VerbsError, pack
+
+DETAIL_CHARS_MAX = 160
+DESCRIPTORS_PER_PACKET_MAX = 4
+
+
+@dataclass(frozen=True)
+class VerbsLimits:
+    """Bounds on what applications may hold; beyond them a request is refused with one line."""
+
+    clients_max: int = 64
+    """Applications at one NIC; one more is told so and hung up on."""
+    qps_max: int = 1024
+    """QPs per application."""
+    regions_max: int = 256
+    """Regions per application."""
+    region_bytes_max: int = 4 << 30
+    """Bytes per region."""
+    posts_max: int = 16384
+    """Outstanding work requests per application; more end in CQEs with status "refused"."""
+    cq_depth: int = 65536
+    """CQEs kept for an application that does not read; one more and it is hung up on."""
+
+
+@dataclass(slots=True)
+class Region:
+    """One registered region as the daemon holds it."""
+
+    va: int
+    length: int
+    mapping: mmap.mmap
+    view: memoryview
+
+    def unmap(self) -> None:
+        """Let go of the application's memory, now or when the last packet that points into it is gone."""
+        with contextlib.suppress(BufferError):
+            self.view.release()
+            self.mapping.close()
+
+
+def map_region(fd: int, length: int, va: int, length_max: int) -> Region:
+    """Map an application's memfd. Raises VerbsError if touching it could ever hurt this process."""
+    if not 0 < length <= length_max:
+        raise VerbsError(f"a region of {length} bytes is refused (1 to {length_max})")
+    if va < 0 or va + length - 1 > VA_MAX:
+        raise VerbsError(f"virtual address {va:#x} does not fit 64 bits")
+    try:
+        seals = fcntl.fcntl(fd, fcntl.F_GET_SEALS)
+        size = os.fstat(fd).st_size
+    except OSError:
+        raise VerbsError("the descriptor is no memfd") from None
+    # A file that can shrink under its mapping would end the daemon with SIGBUS.
+    if not seals & fcntl.F_SEAL_SHRINK:
+        raise VerbsError("the memfd must be sealed against shrinking")
+    if size < length:
+        raise VerbsError(f"the memfd holds {size} bytes, the region {length}")
+    try:
+        # Without this the first touch of a hole could fail for lack of memory, again with SIGBUS.
+        allocate(fd, length)
+        mapping = mmap.mmap(fd, length)
+    except (OSError, ValueError) as error:
+        raise VerbsError(f"cannot map the region: {error}") from None
+    return Region(va, length, mapping, memoryview(mapping))
+
+
+@dataclass(slots=True)
+class Posted:
+    """Work the NIC has not completed."""
+
+    wr_id: int
+    qpn: int
+    opcode: str
+    length: int
+    imm: int | None
+    posted_ns: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Client:
+    """One connected application. `eq=False`: two clients are never the same because their books agree."""
+
+    sock: socket.socket
+    limits: VerbsLimits
+    opened: bool = False
+    qps: set[int] = field(default_factory=set)
+    regions: dict[int, Region] = field(default_factory=dict)
+    posted: dict[int, Posted] = field(default_factory=dict)
+    """By the token of the post, which is also the wr_id that the core sees: an application may reuse its own."""
+    cqes: list[tuple[Any, ...]] = field(default_factory=list)
+    """Not yet packed into a message."""
+    closing: bool = False
+    unsent: deque[bytes] = field(default_factory=deque)
+    unsent_cqes: int = 0
+
+    def answer(self, number: int, error: str | None, result: Any) -> None:
+        """Queue the answer to a request."""
+        self.unsent.append(pack((number, error[:DETAIL_CHARS_MAX] if error else error, result)))
+
+    def pack_cqes(self) -> None:
+        """Turn the collected completions into messages."""
+        for start in range(0, len(self.cqes), CQES_PER_MESSAGE_MAX):
+            self.unsent.append(pack((0, "cqe", self.cqes[start : start + CQES_PER_MESSAGE_MAX])))
+        self.unsent_cqes += len(self.cqes)
+        self.cqes.clear()
+
+    def flush(self) -> str | None:
+        """Send what the socket takes. Returns why the application is lost, or None."""
+        self.pack_cqes()
+        while self.unsent:
+            try:
+                self.sock.send(self.unsent[0], socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+            except BlockingIOError:
+                break
+            except OSError as error:
+                return error.strerror or "send failed"
+            self.unsent.popleft()
+        if not self.unsent:
+            self.unsent_cqes = 0
+        return "the application does not read its completions" if self.unsent_cqes > self.limits.cq_depth else None
+
+
+def receive(sock: socket.socket, size: int) -> tuple[bytes, list[int], bool] | None:
+    """One packet with its descriptors and whether it was cut short; None when nothing has come."""
+    try:
+        data, ancillary, flags, _ = sock.recvmsg(
+            size, socket.CMSG_SPACE(4 * DESCRIPTORS_PER_PACKET_MAX), socket.MSG_DONTWAIT | socket.MSG_CMSG_CLOEXEC
+        )
+    except BlockingIOError:
+        return None
+    except OSError:
+        return b"", [], False
+    fds: list[int] = []
+    for level, kind, body in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            fds.extend(struct.unpack(f"{len(body) // 4}i", body[: len(body) // 4 * 4]))
+    return data, fds, bool(flags & (socket.MSG_TRUNC | socket.MSG_CTRUNC))

@@ -1,0 +1,119 @@
+"""What applications may ask for: ownership, bounds, limits, and the cleaning up after them."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from nicd.verbs import AsyncDevice, VerbsError, Work
+from nicd.verbs_client import VerbsLimits
+from tests.support.loopback_nics import LoopbackNic
+from tests.support.verbs_bench import completions, connected, verbs_bench
+from tests.support.wait import eventually
+
+pytestmark = pytest.mark.integration
+
+
+async def test_when_an_application_goes_its_qps_go_before_its_regions(tmp_path: Path) -> None:
+    async with verbs_bench(tmp_path) as (nics, servers):
+        async with await AsyncDevice.open(str(tmp_path / "h000")) as one:
+            await one.reg_mr(4096)
+            await one.create_qp()
+            await one.create_qp()
+            assert len(nics[0].qps) == 2
+        await eventually(lambda: not nics[0].regions, 10)
+        assert not nics[0].qps
+        assert [type(command).__name__ for command in nics[0].commands[-3:]] == [
+            "DestroyQp",
+            "DestroyQp",
+            "DeregisterMemory",
+        ]
+        assert servers[0].counters()["clients"] == 0
+
+
+async def test_wrong_keys_and_bounds_end_in_a_completion_and_a_qp_error(tmp_path: Path) -> None:
+    async with (
+        verbs_bench(tmp_path),
+        await AsyncDevice.open(str(tmp_path / "h000")) as one,
+        await AsyncDevice.open(str(tmp_path / "h001")) as two,
+    ):
+        a, _ = await connected(one, two)
+        source, sink = await one.reg_mr(4096), await two.reg_mr(4096)
+        one.post_write(a, source, 0, 8, (sink.va + 4090, sink.r_key))
+        one.post_write(a, source, 0, 8, (sink.va, sink.r_key + 1))
+        assert [cqe.status async for cqe in completions(one, 2)] == ["remote_invalid_request"] * 2
+        assert one.qp_errors[0] == (a.qpn, "remote_invalid_request")
+        assert not any(sink.buffer)
+        strange = [
+            Work(a.qpn, 1, source.region_id, source.va + 4095, 2, sink.va, sink.r_key, None),
+            Work(a.qpn, 2, source.region_id, source.va - 1, 2, sink.va, sink.r_key, None),
+            Work(a.qpn, 3, 12345, source.va, 2, sink.va, sink.r_key, None),
+            Work(4711, 4, source.region_id, source.va, 2, sink.va, sink.r_key, None),
+            Work(a.qpn, 5, source.region_id, source.va, 2, sink.va, 1 << 40, None),
+            Work(a.qpn, 6, source.region_id, source.va, 2, sink.va, sink.r_key, 1 << 40),
+        ]
+        one.post(strange)
+        refused = [cqe async for cqe in completions(one, len(strange))]
+        assert [cqe.wr_id for cqe in refused] == [1, 2, 3, 4, 5, 6]
+        assert {cqe.status for cqe in refused} == {"refused"}
+        assert all(cqe.detail for cqe in refused)
+
+
+async def test_requests_that_make_no_sense_are_answered_with_one_line(tmp_path: Path) -> None:
+    async with verbs_bench(tmp_path), await AsyncDevice.open(str(tmp_path / "h000")) as one:
+        qp = await one.create_qp()
+        for op, args, text in [
+            ("fly", {}, "no such call"),
+            ("open", {"version": 99}, "version"),
+            ("reg_mr", {"length": 5, "va": 0}, "descriptor"),
+            ("connect", {"qpn": "x", "psn": 0, "peer": [0, 0, 0]}, "qpn must be"),
+            ("connect", {"qpn": qp.qpn, "psn": 0, "peer": [0, 0]}, "peer must be"),
+            ("connect", {"qpn": qp.qpn, "psn": 0, "peer": [9, 5, 0]}, "no NIC 9"),
+            ("connect", {"qpn": qp.qpn, "psn": True, "peer": [0, 5, 0]}, "psn must be"),
+            ("start", {"qpn": 5}, "no QP 5"),
+            ("dereg_mr", {"region_id": 5}, "no region 5"),
+            ("create_qp", {"surplus": 1}, None),
+        ]:
+            if text is None:
+                await one.call(op, **args)
+                continue
+            with pytest.raises(VerbsError, match=text):
+                await one.call(op, **args)
+
+
+async def test_memory_that_could_hurt_the_daemon_is_refused(tmp_path: Path) -> None:
+    async with verbs_bench(tmp_path), await AsyncDevice.open(str(tmp_path / "h000")) as one:
+        unsealed = os.memfd_create("unsealed", os.MFD_ALLOW_SEALING)
+        os.ftruncate(unsealed, 4096)
+        plain = os.open(tmp_path / "file", os.O_RDWR | os.O_CREAT)
+        try:
+            with pytest.raises(VerbsError, match="sealed"):
+                await one.call("reg_mr", unsealed, length=4096, va=0)
+            with pytest.raises(VerbsError, match="memfd"):
+                await one.call("reg_mr", plain, length=4096, va=0)
+        finally:
+            os.close(unsealed)
+            os.close(plain)
+        with pytest.raises(VerbsError, match="64 bits"):
+            await one.reg_mr(4096, va=(1 << 64) - 1)
+
+
+async def test_limits_hold(tmp_path: Path) -> None:
+    limits = VerbsLimits(clients_max=1, qps_max=1, regions_max=1, posts_max=2)
+    async with verbs_bench(tmp_path, limits=limits), await AsyncDevice.open(str(tmp_path / "h000")) as one:
+        with pytest.raises(VerbsError, match="already serves 1"):
+            await AsyncDevice.open(str(tmp_path / "h000"))
+        qp, mr = await one.create_qp(), await one.reg_mr(64)
+        with pytest.raises(VerbsError, match="may hold 1 QPs"):
+            await one.create_qp()
+        with pytest.raises(VerbsError, match="may hold 1 regions"):
+            await one.reg_mr(64)
+        one.post([Work(qp.qpn, n, mr.region_id, mr.va, 1, 0, 0, None) for n in range(4)])
+        details = {cqe.wr_id: cqe.detail async for cqe in completions(one, 4)}
+        assert details[2] == details[3] == "2 posts are outstanding already"
+
+
+def test_loopback_refuses_what_it_does_not_know() -> None:
+    nic = LoopbackNic(0, [], lambda events: None)
+    with pytest.raises(ValueError, match="not a verbs command"):
+        nic.result_of(object(), [])  # type: ignore[arg-type]
