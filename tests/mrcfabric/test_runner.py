@@ -8,8 +8,10 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 
 from mrcfabric.clock import ClockPage
+from mrcfabric.drive import Drive
+from mrcfabric.link_port import LinkEnd
 from mrcfabric.node import Node
-from mrcfabric.runner import Drive, LinkEnd, Runner
+from mrcfabric.runner import Runner
 from mrcfabric.sim.simulator import Simulator
 from mrcfabric.sim.trace import Trace
 from mrcfabric.udp import Address

@@ -1,0 +1,273 @@
+"""One core on real UDP: its held frames, its place in the clock page, and the tick under the horizon rule.
+
+A tick is, in this order:
+
+1. read the clock page: the smallest `horizon + link delay` over the neighbours, and the wall-clock bound;
+2. take from the sockets exactly the frames that the page says were sent (the order matters: what a neighbour has
+   published it has sent before);
+3. advance the core to that instant with the frames and commands that are due, in the order of `mrcfabric.node`;
+4. send what came out, in trains;
+5. publish: frames sent and taken, then the horizon; ring those neighbours who wait for it.
+
+So a process may be as late in wall time as it likes: nothing overtakes it in fabric time, and the fabric gets slower,
+never wrong. A drive whose step would be shorter than its shortest link delay waits instead: it writes into the page
+which horizon it needs, and the neighbour's next publication rings its doorbell. The node that is furthest behind can
+always make a full step, so the rule cannot lock up.
+"""
+
+import os
+import signal
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from operator import itemgetter
+from typing import Any, Protocol
+
+from mrcfabric.clock import ClockPage
+from mrcfabric.link_port import Fidelity, LinkEnd, LinkPort
+from mrcfabric.node import Input, Node, Rank
+from mrcfabric.sim.trace import Trace
+from mrcfabric.udp import Endpoint
+from mrcfabric.units import NEVER, NS_PER_S, Instant
+
+_at_ns: Callable[[Input], Instant] = itemgetter(0)
+
+
+class Turns(Protocol):
+    """What a drive needs of the runner that ticks it."""
+
+    page: ClockPage
+    shared: bool
+    """False: the page is private to this process, and only the wall clock binds."""
+    furthest_ns: Instant
+    """No drive goes beyond this before it has looked at the slowest node of the whole page."""
+
+    def look_ahead(self) -> Instant:
+        """Look at the slowest node again; returns the new `furthest_ns`."""
+        ...
+
+    def kick(self) -> None:
+        """There is something to do: take a turn soon."""
+        ...
+
+    def retry_soon(self) -> None:
+        """A published frame is not yet in the socket: look again in a moment."""
+        ...
+
+
+class Drive:
+    """One core under a runner. Made by `Runner.add`."""
+
+    def __init__(
+        self,
+        turns: Turns,
+        core: Node,
+        slot: int,
+        links: Sequence[LinkEnd],
+        *,
+        incarnation: int = 0,
+        tag: int = 0,
+        trace: Trace | None = None,
+        offload: bool = True,
+    ) -> None:
+        """Binds the sockets of `links`; raises ConfigError when a port is taken."""
+        self.core = core
+        self.slot = slot
+        self.trace = trace
+        self.fidelity = Fidelity()
+        self.on_events: Callable[[list[Any]], None] = lambda _events: None
+        """Called after a tick with the events of the core, when there are any."""
+        self.step_ns = min((end.delay_ns for end in links), default=NS_PER_S)
+        """The shortest step worth taking while neighbours bind."""
+        self._turns = turns
+        self._live_from = core.now_ns
+        self._crash_ns = NEVER
+        self._held: list[Input] = []
+        self._soon: list[Any] = []
+        self._commands = 0
+        page = turns.page
+        self._words = page.words
+        self._horizon_word = page.horizon_word(slot)
+        self._pending_word = page.pending_word(slot)
+        self.now_ns: Instant = min(core.now_ns, page.horizon(slot)) if turns.shared else core.now_ns
+        """The fabric time this node has reached; before its start instant while it is being restarted."""
+        self._ports = [
+            LinkPort(
+                end, Endpoint(end.local, end.peer, offload=offload), page, slot, incarnation, tag,
+                self._live_from, self.fidelity, shared=turns.shared,
+            )
+            for end in links
+        ]  # fmt: skip
+        self._by_number = {port.number: port for port in self._ports}
+
+    # What a daemon asks of its drive.
+
+    def command(self, command: Any, at_ns: Instant | None = None) -> None:
+        """Hand a command to the core, at `at_ns` or as soon as possible. A late one is carried out at once, counted."""
+        if at_ns is None:
+            self._soon.append(command)
+        else:
+            self._hold_command(command, at_ns)
+        self._words[self._pending_word] = 1
+        self._turns.kick()
+
+    def crash_at(self, at_ns: Instant) -> None:
+        """Advance to `at_ns` exactly, send and publish, then die by SIGKILL."""
+        self._crash_ns = at_ns
+        self._words[self._pending_word] = 1
+        self._turns.kick()
+
+    def fidelity_record(self) -> dict[str, int]:
+        """The counts of `Fidelity`, with what the sockets know."""
+        record = {name: getattr(self.fidelity, name) for name in Fidelity.__slots__}
+        endpoints = [port.endpoint for port in self._ports]
+        record["refused"] = sum(endpoint.refused for endpoint in endpoints)
+        record["unsent_trains"] = sum(endpoint.unsent for endpoint in endpoints)
+        record["receive_buffer_bytes"] = min((endpoint.receive_buffer_bytes for endpoint in endpoints), default=0)
+        return record
+
+    def close(self) -> None:
+        for port in self._ports:
+            port.endpoint.close()
+
+    # One tick.
+
+    def tick(self, wall_bound: Instant, wall_step_ns: int) -> bool:
+        """Advance as far as neighbours and wall clock allow; False when that is not (yet) a step worth taking."""
+        until = self._bound(wall_bound)
+        shortest = wall_step_ns if wall_bound - self.now_ns < self.step_ns else self.step_ns
+        if until >= self._crash_ns:
+            until = self._crash_ns
+        elif until - self.now_ns < shortest:
+            return False
+        if until > self.now_ns:
+            if not self._take_frames():
+                return False
+            self.fidelity.ticks += 1
+            self._advance(until)
+            self._publish(until)
+        if until >= self._crash_ns:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return True
+
+    def _bound(self, wall_bound: Instant) -> Instant:
+        """How far the horizon rule lets this node go."""
+        until = wall_bound
+        if self._turns.shared:
+            words = self._words
+            for port in self._ports:
+                limit = words[port.horizon_word] + port.delay_ns
+                if limit < until:
+                    until = limit
+        if until > self._turns.furthest_ns:
+            until = min(until, self._turns.look_ahead())
+        return until
+
+    def _take_frames(self) -> bool:
+        """Take every published frame from the sockets; False when one is still on its way through the kernel."""
+        held = self._held
+        if not self._turns.shared:
+            for port in self._ports:
+                port.receive(NEVER, held)
+            return True
+        words = self._words
+        complete = True
+        for port in self._ports:
+            published = words[port.published_word]
+            if published > port.taken:
+                port.receive(published, held)
+                if port.taken < published and not port.give_up(published):
+                    self._turns.retry_soon()
+                    complete = False
+                words[port.taken_word] = port.taken
+        return complete
+
+    def _advance(self, until: Instant) -> None:
+        """Hand the core what is due up to `until`, and queue what comes out per port."""
+        if until <= self._live_from:
+            return  # restarted, and fabric time has not yet reached the restart
+        for command in self._soon:
+            self._hold_command(command, max(self.now_ns, self._live_from) + 1)
+        self._soon.clear()
+        core = self.core
+        transmits = core.advance(self._due(until), until)
+        events = core.drain_events()
+        if self.trace is not None:
+            self.trace.add(transmits, events)
+        by_number = self._by_number
+        for transmit in transmits:
+            by_number[transmit[0]].outgoing.append(transmit)
+        if events:
+            self.on_events(events)
+
+    def _due(self, until: Instant) -> list[Input]:
+        held = self._held
+        if not held:
+            return []
+        held.sort()
+        due = bisect_right(held, until, key=_at_ns)
+        inputs = held[:due]
+        del held[:due]
+        if inputs and inputs[0][0] <= self.core.now_ns:
+            self._mend_late(inputs)
+        return inputs
+
+    def _mend_late(self, inputs: list[Input]) -> None:
+        """What should already have happened happens now, and is counted."""
+        earliest = self.core.now_ns + 1
+        for index, late in enumerate(inputs):
+            if late.at_ns >= earliest:
+                break
+            if late.rank == Rank.FRAME:
+                self.fidelity.late_frames += 1
+                self.fidelity.late_ns_max = max(self.fidelity.late_ns_max, earliest - late.at_ns)
+            else:
+                self.fidelity.late_commands += 1
+            inputs[index] = late._replace(at_ns=earliest)
+        inputs.sort()
+
+    def _hold_command(self, command: Any, at_ns: Instant) -> None:
+        self._commands += 1
+        self._held.append(Input(at_ns, Rank.COMMAND, 0, self._commands, command))
+
+    def _publish(self, until: Instant) -> None:
+        """Send, then say so: counts, pending work, horizon; then wake those who wait for this horizon."""
+        words = self._words
+        for port in self._ports:
+            if port.outgoing:
+                port.send()
+                words[port.sent_word] = port.sent
+        self.now_ns = until
+        words[self._pending_word] = self._pending()
+        words[self._horizon_word] = until
+        if not self._turns.shared:
+            return
+        for port in self._ports:
+            if words[port.wanted_word] <= until:
+                words[port.wanted_word] = NEVER
+                if port.doorbell is not None:
+                    os.eventfd_write(port.doorbell, 1)
+
+    def _pending(self) -> int:
+        busy = self._held or self._soon or self._crash_ns < NEVER or self.now_ns < self._live_from
+        return int(bool(busy) or self.core.next_timeout() is not None)
+
+    def must_wait(self) -> bool:
+        """Write into the page which horizon this node waits for; False when every neighbour is already there."""
+        words = self._words
+        need = self.now_ns + self.step_ns
+        least = need
+        slowest: LinkPort | None = None
+        for port in self._ports:
+            limit = words[port.horizon_word] + port.delay_ns
+            if limit < least:
+                least = limit
+                slowest = port
+        if slowest is None:
+            return False
+        wanted = need - slowest.delay_ns
+        words[slowest.want_word] = wanted
+        # Between the look and the wish the neighbour may have published: look again.
+        if words[slowest.horizon_word] < wanted:
+            return True
+        words[slowest.want_word] = NEVER
+        return False

@@ -1,0 +1,188 @@
+"""One port of a node on real sockets: link headers, trains, sequence numbers, and what went wrong on the host.
+
+Owns the way from a core's transmits to datagrams and back. Leaves to others: when to receive and how far time may go
+(`mrcfabric.drive`), sockets and offload (`mrcfabric.udp`), the layout of the clock page (`mrcfabric.clock`).
+"""
+
+import time
+from dataclasses import dataclass
+
+from mrcfabric.clock import ClockPage
+from mrcfabric.node import Input, Rank, Transmit
+from mrcfabric.udp import TRAIN_BYTES_MAX, TRAIN_SEGMENTS_MAX, Address, Endpoint
+from mrcfabric.units import NS_PER_MS, Buffer, Instant
+from mrcfabric.wire.link import LINK_HEADER, LINK_HEADER_BYTES, LINK_VERSION
+
+# A frame that was sent but is not in the socket is in the kernel's backlog; after this it is a host drop.
+MISSING_WALL_NS_MAX = 500 * NS_PER_MS
+# Smaller frames are copied out of their train, or one acknowledgement that is held pins 64 KiB.
+SMALL_BYTES = 512
+# Half the range of the 16-bit incarnation: what differs by more is older.
+_INCARNATION_HALF = 0x8000
+_INCARNATION_UNKNOWN = -1
+
+_input = tuple.__new__  # what Input(...) does, without its Python-level constructor
+_FRAME = int(Rank.FRAME)
+
+
+@dataclass(slots=True)
+class LinkEnd:
+    """Where a port's socket is bound, who is at the other end, and how far away that is."""
+
+    port: int
+    local: Address
+    peer: Address
+    peer_node: int
+    """The neighbour's slot in the clock page."""
+    peer_port: int
+    delay_ns: int
+    peer_doorbell: int | None = None
+    """The eventfd of the neighbour's process; None when it is this process, or there is no page."""
+
+
+@dataclass(slots=True)
+class Fidelity:
+    """What the emulation did to the fabric: all zero but the traffic in a faithful run."""
+
+    late_frames: int = 0
+    late_ns_max: int = 0
+    late_commands: int = 0
+    host_drops: int = 0
+    """Frames that were sent and that the kernel did not deliver."""
+    bad_frames: int = 0
+    """Segments that are no frame of this launch of this fabric."""
+    frames_in: int = 0
+    frames_out: int = 0
+    trains_in: int = 0
+    trains_out: int = 0
+    ticks: int = 0
+
+
+class LinkPort:
+    """A port's socket, its sequence numbers and its words in the clock page."""
+
+    __slots__ = (
+        "_fidelity", "_incarnation", "_live_from", "_missing_since_ns", "_peer_incarnation", "_shared", "_tag",
+        "delay_ns", "doorbell", "endpoint", "horizon_word", "number", "outgoing", "published_word", "sent",
+        "sent_word", "taken", "taken_word", "want_word", "wanted_word",
+    )  # fmt: skip
+
+    def __init__(
+        self, end: LinkEnd, endpoint: Endpoint, page: ClockPage, slot: int, incarnation: int, tag: int,
+        live_from: Instant, fidelity: Fidelity, *, shared: bool,
+    ) -> None:  # fmt: skip
+        """`live_from`: frames that arrived up to then reached a node that was down. `shared`: the page is."""
+        self.number = end.port
+        self.delay_ns = end.delay_ns
+        self.doorbell = end.peer_doorbell
+        self.endpoint = endpoint
+        self.sent_word = page.sent_word(slot, end.port)
+        """Our own count of frames sent."""
+        self.taken_word = page.taken_word(slot, end.port)
+        self.published_word = page.sent_word(end.peer_node, end.peer_port)
+        """The neighbour's count of frames sent to us."""
+        self.horizon_word = page.horizon_word(end.peer_node)
+        self.want_word = page.want_word(end.peer_node, end.peer_port)
+        """Where we write for which horizon of the neighbour we wait."""
+        self.wanted_word = page.want_word(slot, end.port)
+        """Where the neighbour writes for which horizon of ours it waits."""
+        self.outgoing: list[Transmit] = []
+        # Sequence numbers go on over a restart; what was sent to the dead process's socket is gone.
+        self.sent: int = page.words[self.sent_word]
+        self.taken: int = page.words[self.published_word]
+        page.words[self.taken_word] = self.taken
+        self._incarnation = incarnation
+        self._peer_incarnation = _INCARNATION_UNKNOWN
+        self._tag = tag
+        self._live_from = live_from
+        self._fidelity = fidelity
+        self._shared = shared
+        self._missing_since_ns = 0
+
+    def receive(self, enough: int, held: list[Input]) -> None:
+        """Read trains into `held` until frame number `enough` has been seen or the socket is empty."""
+        while self.taken < enough:
+            train = self.endpoint.receive()
+            if train is None:
+                return
+            self._missing_since_ns = 0
+            self._fidelity.trains_in += 1
+            self._take_train(*train, held)
+
+    def give_up(self, published: int) -> bool:
+        """A published frame is not in the socket. True when it has been missing for so long that it is lost."""
+        mono_ns = time.monotonic_ns()
+        if not self._missing_since_ns:
+            self._missing_since_ns = mono_ns
+        if mono_ns - self._missing_since_ns < MISSING_WALL_NS_MAX:
+            return False
+        self._fidelity.host_drops += published - self.taken
+        self.taken = published
+        self._missing_since_ns = 0
+        return True
+
+    def _take_train(self, view: memoryview, segment: int, held: list[Input]) -> None:
+        unpack = LINK_HEADER.unpack_from
+        size = len(view)
+        for start in range(0, size, segment):
+            end = min(start + segment, size)
+            if end - start <= LINK_HEADER_BYTES:
+                self._fidelity.bad_frames += 1
+                continue
+            arrival_ns, sequence, incarnation, version, _flags, tag = unpack(view, start)
+            if tag != self._tag or version != LINK_VERSION or not self._in_sequence(sequence, incarnation):
+                self._fidelity.bad_frames += 1
+                continue
+            self._fidelity.frames_in += 1
+            if arrival_ns <= self._live_from:
+                continue
+            packet: Buffer = view[start + LINK_HEADER_BYTES : end]
+            if segment < size and end - start < SMALL_BYTES:
+                packet = bytearray(packet)
+            held.append(_input(Input, (arrival_ns, _FRAME, self.number, sequence, packet)))
+
+    def _in_sequence(self, sequence: int, incarnation: int) -> bool:
+        """Follow the sender's count; a gap is a host drop, an old frame is refused."""
+        if incarnation != self._peer_incarnation:
+            if (incarnation - self._peer_incarnation) & _INCARNATION_HALF:
+                return False
+            self._peer_incarnation = incarnation
+        elif sequence > self.taken + 1:
+            self._fidelity.host_drops += sequence - self.taken - 1
+        if sequence <= self.taken and self._shared:
+            return False
+        self.taken = sequence
+        return True
+
+    def send(self) -> None:
+        """Send `outgoing` as trains: equal sizes, only the last may be shorter."""
+        pack = LINK_HEADER.pack
+        incarnation = self._incarnation
+        tag = self._tag
+        sequence = self.sent
+        buffers: list[Buffer] = []
+        segment = room = count = 0
+        for _port, arrival_ns, packet in self.outgoing:
+            size = len(packet) + LINK_HEADER_BYTES
+            if count and (size > segment or size > room or count == TRAIN_SEGMENTS_MAX):
+                self._send_train(buffers, segment, count)
+                buffers = []
+                count = 0
+            if not count:
+                segment = size
+                room = TRAIN_BYTES_MAX
+            sequence += 1
+            count += 1
+            room -= size
+            buffers.append(pack(arrival_ns, sequence, incarnation, LINK_VERSION, 0, tag))
+            buffers.append(packet)
+            if size < segment:
+                room = 0
+        self._send_train(buffers, segment, count)
+        self._fidelity.frames_out += sequence - self.sent
+        self.sent = sequence
+        self.outgoing.clear()
+
+    def _send_train(self, buffers: list[Buffer], segment: int, count: int) -> None:
+        self._fidelity.trains_out += 1
+        self.endpoint.send(buffers, segment, count)
