@@ -1,0 +1,89 @@
+"""`mrcfabric plan` and `mrcfabric validate`: a topology on paper.
+
+Nothing is started and nothing is written. What a plan holds and how it looks is `orchestrator.plan`'s.
+"""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from orchestrator.flags import (
+    DelayOption,
+    EvsOption,
+    FileArgument,
+    NicsOption,
+    PlanesOption,
+    RateOption,
+    SetOption,
+    T0Option,
+    T1Option,
+    overrides,
+)
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add both commands."""
+    app.command("plan")(plan)
+    app.command("validate")(validate)
+
+
+def plan(
+    file: FileArgument = None,
+    fib: Annotated[str | None, typer.Option("--fib", metavar="SWITCH", help="Static table of a switch.")] = None,
+    nic: Annotated[str | None, typer.Option("--nic", metavar="NIC", help="Ports and ways of a NIC.")] = None,
+    towards: Annotated[str | None, typer.Option("--towards", metavar="NIC", help="With --nic: ways to whom.")] = None,
+    planes: PlanesOption = None,
+    t0: T0Option = None,
+    t1: T1Option = None,
+    nics_per_t0: NicsOption = None,
+    rate: RateOption = None,
+    link_delay: DelayOption = None,
+    evs: EvsOption = None,
+    settings: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show sizes, figures and tables of a topology without starting anything."""
+    from mrcfabric.errors import ConfigError
+    from mrcfabric.topology_file import read
+    from orchestrator import plan as plans
+
+    flags = overrides(
+        settings, planes=planes, t0=t0, t1=t1, nics_per_t0=nics_per_t0, rate=rate, link_delay=link_delay, evs=evs
+    )
+    source = read(file, flags)
+    if towards and not nic:
+        raise ConfigError("--towards", "says where to, but not from where", "add --nic NIC")
+    try:
+        document = plans.summary(source.topology)
+    except ConfigError as error:
+        raise source.locate(error) from None
+    if fib:
+        document["fib"] = plans.fib_table(source.topology, fib)
+    if nic:
+        document["nic"] = plans.nic_table(source.topology, nic, towards)
+    typer.echo(json.dumps(document, indent=2) if as_json else plans.render(document))
+
+
+def validate(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Topology in YAML.")],
+    settings: SetOption = None,
+) -> None:
+    """Check a topology file: the line and the mistake, or one line that says what it describes."""
+    from mrcfabric.errors import ConfigError
+    from mrcfabric.topology_file import read
+    from orchestrator import plan as plans
+
+    source = read(file, overrides(settings))
+    try:
+        plans.check(source.topology)
+    except ConfigError as error:
+        raise source.locate(error) from None
+    good = source.topology
+    typer.echo(
+        f"{file}: good: {good.name}, {good.planes} planes of {good.t0_per_plane} T0s and {good.t1_per_plane} T1s, "
+        f"{good.nics:,} NICs, {good.nodes:,} nodes"
+    )

@@ -1,0 +1,40 @@
+"""Command-line parameters that several commands share: which topology.
+
+Owns their names and help texts, and the order of precedence: file, then the size flags, then `--set`.
+"""
+
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+FileArgument: TypeAlias = Annotated[
+    Path | None, typer.Argument(metavar="[FILE]", help="Topology in YAML; the demonstration's without one.")
+]
+SetOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override a setting, as rate_bps=25G or nic.rto_ns=200us."),
+]
+PlanesOption: TypeAlias = Annotated[int | None, typer.Option("--planes", help="Planes, 1 to 8.")]
+T0Option: TypeAlias = Annotated[int | None, typer.Option("--t0", help="T0 switches per plane.")]
+T1Option: TypeAlias = Annotated[int | None, typer.Option("--t1", help="T1 switches per plane.")]
+NicsOption: TypeAlias = Annotated[int | None, typer.Option("--nics-per-t0", help="NICs per T0.")]
+RateOption: TypeAlias = Annotated[str | None, typer.Option("--rate", help="Rate of every port, as 100G.")]
+DelayOption: TypeAlias = Annotated[str | None, typer.Option("--link-delay", help="Delay of every link, as 1us.")]
+EvsOption: TypeAlias = Annotated[int | None, typer.Option("--evs", help="EVs in use per QP.")]
+
+_KEYS = {
+    "planes": "planes",
+    "t0": "t0_per_plane",
+    "t1": "t1_per_plane",
+    "nics_per_t0": "nics_per_t0",
+    "rate": "rate_bps",
+    "link_delay": "link_delay_ns",
+    "evs": "evs_per_qp",
+}
+
+
+def overrides(settings: list[str] | None, **flags: int | str | None) -> list[str]:
+    """Size flags (those that were given) and `--set` flags as `key=value`, the latter last."""
+    given = [f"{_KEYS[flag]}={value}" for flag, value in flags.items() if value is not None]
+    return given + (settings or [])

@@ -1,0 +1,58 @@
+"""`mrcfabric plan` and `mrcfabric validate` as typed."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from mrcfabric.errors import ConfigError
+from orchestrator.cli import build_app
+
+EXAMPLES = Path(__file__).parents[3] / "examples" / "topologies"
+
+
+def run(*words: str) -> str:
+    return CliRunner().invoke(build_app(), words, catch_exceptions=False).stdout
+
+
+def test_plan_of_the_demo_without_a_file() -> None:
+    assert run("plan").startswith("fabric demo  (settings ")
+
+
+def test_plan_as_json_with_tables() -> None:
+    words = ("plan", str(EXAMPLES / "small.yaml"), "--t1", "3", "--fib", "p1-t0-0", "--nic", "h000", "--json")
+    plan = json.loads(run(*words, "--towards", "h003"))
+    assert plan["sizes"]["t1"] == 6
+    assert len(plan["fib"]["entries"]) == 5
+    assert plan["nic"]["towards"] == "h003"
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.iterdir()), ids=lambda path: path.stem)
+def test_every_example_is_valid_and_has_a_plan(path: Path) -> None:
+    assert run("validate", str(path)).startswith(f"{path}: good: {path.stem}, ")
+    assert json.loads(run("plan", str(path), "--json"))["name"] == path.stem
+
+
+def test_a_setting_of_a_core_is_shown_with_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "x.yaml"
+    file.write_text("planes: 2\nswitch:\n  ecn_min: 0.1\n  ecn_mox: 3\n")
+    for command in ("plan", "validate"):
+        with pytest.raises(ConfigError, match=rf"^{file}:4: .*nearest is ecn_max"):
+            run(command, str(file))
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (("plan", "--planes", "9"), "planes: 9 will not do"),
+        (("plan", "--towards", "h001"), "add --nic"),
+        (("plan", "--fib", "p0-t2-0"), "nearest is p0-t1-0"),
+        (("plan", "--set", "nic.rto=5"), "nearest is rto_ns"),
+        (("validate", "/no/such/file"), "No such file"),
+    ],
+    ids=lambda value: "_".join(value) if isinstance(value, tuple) else "",
+)
+def test_mistakes(words: tuple[str, ...], what: str) -> None:
+    with pytest.raises(ConfigError, match=what):
+        run(*words)

@@ -1,0 +1,15 @@
+"""Size flags and --set become one list, in their order of precedence."""
+
+from mrcfabric.topology_file import load
+from orchestrator.flags import overrides
+
+
+def test_only_given_flags_count() -> None:
+    assert overrides(None, planes=None, t0=None) == []
+
+
+def test_set_wins_over_size_flags() -> None:
+    flags = overrides(["planes=2"], planes=4, t0=3, rate="25G", link_delay="500ns")
+    assert flags == ["planes=4", "t0_per_plane=3", "rate_bps=25G", "link_delay_ns=500ns", "planes=2"]
+    topology = load(None, flags)
+    assert (topology.planes, topology.t0_per_plane, topology.rate_bps) == (2, 3, 25 * 10**9)
