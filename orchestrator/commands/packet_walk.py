@@ -1,0 +1,39 @@
+"""`mrcfabric packet walk`: what happens to one packet on its way, hop by hop.
+
+Joins the `packet` commands. The walk itself is `orchestrator.packet_walk`'s.
+"""
+
+import json
+from typing import Annotated
+
+import typer
+
+from orchestrator.commands.packet import packet_app
+from orchestrator.flags import FileArgument, SetOption, overrides
+
+
+def register(app: typer.Typer) -> None:
+    """Nothing on the top level: `walk` is below `packet`, which its own module registers."""
+
+
+@packet_app.command("walk")
+def walk(
+    source: Annotated[str, typer.Option("--from", metavar="NIC", help="The NIC that sends.")],
+    destination: Annotated[str, typer.Option("--to", metavar="NIC", help="The NIC it is for.")],
+    ev: Annotated[str, typer.Option("--ev", help="Entropy value, decimal or 0x...: names plane and up-link.")] = "0",
+    file: FileArgument = None,
+    hop_limit: Annotated[int, typer.Option("--hop-limit", help="Hop limit the packet starts with.")] = 64,
+    settings: SetOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show hop by hop what every switch does with a packet, by the switches' own code."""
+    from mrcfabric.errors import ConfigError
+    from mrcfabric.topology_file import read
+    from orchestrator import packet_walk
+
+    fabric = read(file, overrides(settings))
+    try:
+        walked = packet_walk.walk(fabric.topology, source, destination, packet_walk.parse_ev(ev), hop_limit)
+    except ConfigError as error:
+        raise fabric.locate(error) from None
+    typer.echo(json.dumps(walked, indent=2) if as_json else packet_walk.render(walked))
