@@ -5,6 +5,7 @@ daemon's own figures (sockets, clock, folders) are its configuration file's.
 """
 
 from mrcfabric.egress import EgressConfig
+from mrcfabric.errors import ConfigError
 from mrcfabric.paths import PathTable
 from mrcfabric.settings import settings_from
 from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES, Topology
@@ -14,9 +15,15 @@ _PORT = EgressConfig()
 ACTIVE_FLOOR_SHARE = 8
 """One in this many EVs stays active whatever happens: one in each plane of the smallest profile with eight."""
 
+TOPOLOGY_FIGURES = {"mtu_bytes": "mtu_bytes", "evs_active": "evs_per_qp", "evs_reserve": "reserve_evs_per_qp"}
+"""Knobs that switches, workloads and reports reckon with too: they have one source, the topology's field."""
+
 
 def nic_settings(topology: Topology) -> NicSettings:
     """The knobs of every NIC of the fabric. Raises ConfigError that names `nic.KEY`."""
+    for knob, figure in TOPOLOGY_FIGURES.items():
+        if knob in topology.nic:
+            raise ConfigError(f"nic.{knob}", "is a figure of the whole topology", f"set {figure} instead")
     derived = {
         "mtu_bytes": topology.mtu_bytes,
         "base_rtt_ns": topology.base_rtt_ns(),

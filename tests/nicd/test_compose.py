@@ -25,8 +25,14 @@ def test_figures_of_the_topology_arrive() -> None:
     assert config.paths.towards(0).address == topology.nic_address(0)
 
 
-def test_settings_win_over_figures() -> None:
-    assert nic_settings(Topology(nic={"mtu_bytes": 512})).mtu_bytes == 512
+def test_settings_win_over_derived_figures() -> None:
+    assert nic_settings(Topology(nic={"base_rtt_ns": 20_000})).base_rtt_ns == 20_000
+
+
+@pytest.mark.parametrize("knob", ["mtu_bytes", "evs_active", "evs_reserve"])
+def test_figures_of_the_topology_have_one_source(knob: str) -> None:
+    with pytest.raises(ConfigError, match=rf"nic\.{knob}.*instead"):
+        nic_settings(Topology(nic={knob: 512}))
 
 
 def test_a_port_never_drops_what_the_core_may_queue() -> None:
