@@ -1,0 +1,48 @@
+"""What all parts of one NIC share: its settings, counters, timers, ports, memory, and the list of events.
+
+Owns nothing but the references and the bounded list of events, so that requestor, responder, peers and QPs need not
+know the NIC they sit on.
+"""
+
+from typing import Final
+
+from mrcfabric.rng import Rng
+from nicd.core.events import NicEvent
+from nicd.core.memory import MemoryTable
+from nicd.core.ports import Ports
+from nicd.core.scheduler import Scheduler
+from nicd.core.settings import NicConfig, NicSettings
+from nicd.core.stats import GoodputBins, NicStats
+from nicd.core.timers import Timers
+
+# Two IPv6 headers, UDP, BTH, METH, RETH, ICRC.
+PACKET_OVERHEAD: Final = 40 + 40 + 8 + 12 + 4 + 16 + 4
+
+
+class Board:
+    """One per NIC."""
+
+    __slots__ = ("bins", "config", "events", "memory", "ports", "scheduler", "settings", "stats", "timers")
+
+    def __init__(self, config: NicConfig) -> None:
+        settings = config.settings
+        self.config = config
+        self.settings: NicSettings = settings
+        self.stats = NicStats()
+        self.timers = Timers()
+        # One full packet: payload, all headers, ICRC.
+        queue = settings.port_queue_bytes_max or settings.mtu_bytes + PACKET_OVERHEAD
+        self.ports = Ports(config.ports, queue, config.seed, config.name)
+        self.scheduler = Scheduler(self.ports)
+        self.memory = MemoryTable(
+            Rng(config.seed, config.name, "r_key"), settings.regions_max, settings.region_bytes_max
+        )
+        self.bins = GoodputBins(len(config.ports), settings.bin_ns, settings.bins_max)
+        self.events: list[NicEvent] = []
+
+    def tell(self, event: NicEvent) -> None:
+        """Report a fact; beyond the bound it is only counted."""
+        if len(self.events) < self.settings.events_max:
+            self.events.append(event)
+        else:
+            self.stats.events_lost += 1

@@ -1,0 +1,286 @@
+"""The EV profile of one QP: which EVs exist, in which state, and which one carries the next packet.
+
+Owns the active set (a deck per plane), the reserve, picking, forgiveness of SKIP, and replacement inside a plane.
+The states and their triggers are a table in `ev_state`; probing what is bad belongs to `probe`; that a packet is lost
+is judged by `requestor`; which planes are usable at all by the ports and the peer.
+
+MRC 1.0 11.2 (states, scan), arXiv 2605.04333 section 2 (equal planes, reserve).
+"""
+
+from collections.abc import Callable
+from math import gcd
+
+from mrcfabric.rng import Rng
+from mrcfabric.units import Instant
+from nicd.core.ev_state import EvState, EvTrigger, step
+from nicd.core.events import EvTransition
+from nicd.core.settings import DestinationLike, NicSettings
+from nicd.core.stats import NicStats
+
+_GOOD = EvState.GOOD
+_SKIP = EvState.SKIP
+
+
+class PlaneDeck:
+    """The active EVs of one plane, scanned in a pseudo-random order that is drawn anew for every turn."""
+
+    __slots__ = ("_left", "_position", "_rng", "_states", "_stride", "_strides", "cards")
+
+    def __init__(self, cards: list[int], states: list[int], rng: Rng) -> None:
+        self.cards = cards
+        """Indices of EVs in the profile; all of them GOOD or SKIP."""
+        self._states = states
+        self._rng = rng
+        self._left = 0
+        self._position = 0
+        self._stride = 1
+        self._strides: list[int] = []
+
+    def pick(self) -> int:
+        """The next GOOD EV of the scan. The deck must not be empty.
+
+        MRC 1.0 11.2.2: the first SKIP EV met becomes GOOD but is not used for this packet; when the scan comes back
+        to it without having found another GOOD one, it is used after all.
+        """
+        cards = self.cards
+        states = self._states
+        size = len(cards)
+        forgiven = -1
+        # Two turns hold one whole turn, wherever the scan stands.
+        for _ in range(2 * size):
+            if not self._left:
+                self._turn(size)
+            self._left -= 1
+            position = self._position + self._stride
+            if position >= size:
+                position -= size
+            self._position = position
+            card = cards[position]
+            if states[card] == _GOOD:
+                return card
+            if forgiven < 0:
+                forgiven = card
+                states[card] = _GOOD
+        return forgiven
+
+    def change(self) -> None:
+        """The cards have changed: begin a new turn."""
+        self._left = 0
+        self._strides = []
+
+    def _turn(self, size: int) -> None:
+        if not self._strides:
+            self._strides = [stride for stride in range(1, size + 1) if gcd(stride, size) == 1]
+        draw = self._rng.bits64()
+        self._position = draw % size
+        self._stride = self._strides[(draw >> 32) % len(self._strides)]
+        self._left = size
+
+
+class EvProfile:
+    """All EVs of one QP, by index: first the active ones as drawn, then the reserve."""
+
+    __slots__ = (
+        "_destination", "_events", "_min_active", "_on_bad", "_plane_order", "_plane_scan", "_qpn", "_rng", "_stats",
+        "_target", "active", "decks", "down_ns", "evs", "filled", "index_of", "outer", "path", "plane", "states",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        qpn: int,
+        destination: DestinationLike,
+        planes: int,
+        settings: NicSettings,
+        rng: Rng,
+        stats: NicStats,
+        events: Callable[[EvTransition], None],
+        on_bad: Callable[[Instant, int], None],
+    ) -> None:
+        """`on_bad` is told each EV that enters ASSUMED_BAD: (now, index)."""
+        per_plane = settings.evs_active // planes
+        active, reserve = destination.draw_evs(rng, per_plane, settings.evs_reserve // planes)
+        self._qpn = qpn
+        self._destination = destination
+        self._rng = rng
+        self._stats = stats
+        self._events = events
+        self._on_bad = on_bad
+        self._min_active = settings.ev_min_active
+        self._target = per_plane
+        self.evs = active + reserve
+        self.index_of = {ev: index for index, ev in enumerate(self.evs)}
+        self.plane = [destination.plane(ev) for ev in self.evs]
+        self.path = [destination.path(ev) for ev in self.evs]
+        self.outer = [destination.outer(ev) for ev in self.evs]
+        self.states: list[int] = [_GOOD] * len(self.evs)
+        self.active = [True] * len(active) + [False] * len(reserve)
+        self.decks = [
+            PlaneDeck([i for i in range(len(active)) if self.plane[i] == plane], self.states, rng)
+            for plane in range(planes)
+        ]
+        self.filled = (1 << planes) - 1
+        """Bit p: plane p has an active EV."""
+        self.down_ns: list[Instant] = [-1] * planes
+        """When plane p was last found down at either end: losses of packets sent until then accuse no EV."""
+        self._plane_order = list(range(planes))
+        rng.shuffle(self._plane_order)
+        self._plane_scan = 0
+
+    def pick_plane(self, mask: int) -> int:
+        """The next plane of the scan among the bits of `mask`, which must not be zero."""
+        if not mask & (mask - 1):
+            return mask.bit_length() - 1
+        order = self._plane_order
+        scan = self._plane_scan
+        while True:
+            if scan == len(order):
+                scan = 0
+                # One exchange per turn is enough to keep senders from locking in step.
+                swap = self._rng.below(len(order))
+                order[0], order[swap] = order[swap], order[0]
+            plane = order[scan]
+            scan += 1
+            if mask >> plane & 1:
+                self._plane_scan = scan
+                return plane
+
+    def pick_other(self, plane: int, index: int) -> int:
+        """An EV of `plane` for a retransmission: not the one that failed, nor one on its path, if there is a choice."""
+        deck = self.decks[plane]
+        picked = deck.pick()
+        for _ in range(len(deck.cards)):
+            if self.plane[index] != plane or self.path[index] != self.path[picked]:
+                return picked
+            picked = deck.pick()
+        return picked if picked != index else deck.pick()
+
+    def feedback(self, now: Instant, index: int, trigger: EvTrigger, sent_ns: Instant = 0) -> None:
+        """Something happened to the EV with this index; `sent_ns` belongs to a packet that was lost."""
+        state = EvState(self.states[index])
+        if trigger in (EvTrigger.GAP, EvTrigger.TIMEOUT) and sent_ns <= self.down_ns[self.plane[index]]:
+            return
+        rule = step(state, trigger)
+        target = rule.target
+        if target == state:
+            return
+        if target == EvState.ASSUMED_BAD and self._at_floor(index):
+            return
+        self.states[index] = target
+        if target == EvState.SKIP:
+            self._stats.ev_skips += 1
+        if target in (EvState.ASSUMED_BAD, EvState.DENIED):
+            self._take_out(index)
+        elif state in (EvState.ASSUMED_BAD, EvState.DENIED):
+            self._take_in(index)
+        if state > EvState.SKIP or target > EvState.SKIP:
+            self._tell(now, index, state, target, trigger, rule.section)
+        if target == EvState.ASSUMED_BAD:
+            self._on_bad(now, index)
+
+    def counts(self) -> list[list[int]]:
+        """Number of EVs by plane and state, the reserve included."""
+        table = [[0] * len(EvState) for _ in self.decks]
+        for index, state in enumerate(self.states):
+            table[self.plane[index]][state] += 1
+        return table
+
+    def table(self) -> list[dict[str, int | str | bool]]:
+        """One row per EV, in the order of the profile."""
+        return [
+            {
+                "ev": ev,
+                "plane": self.plane[index],
+                "path": self.path[index],
+                "state": EvState(self.states[index]).name,
+                "active": self.active[index],
+            }
+            for index, ev in enumerate(self.evs)
+        ]
+
+    def _at_floor(self, index: int) -> bool:
+        """Controller API, ev_min_active: below it the NIC marks nothing bad."""
+        return self.active[index] and sum(len(deck.cards) for deck in self.decks) <= self._min_active
+
+    def _tell(
+        self, now: Instant, index: int, source: EvState, target: EvState, trigger: EvTrigger, section: str
+    ) -> None:
+        cause = trigger.name.lower()
+        key = f"{target.name.lower()}:{cause}"
+        transitions = self._stats.ev_transitions
+        transitions[key] = transitions.get(key, 0) + 1
+        self._events(
+            EvTransition(
+                now,
+                self._qpn,
+                self.evs[index],
+                self.plane[index],
+                self.path[index],
+                source.name.lower(),
+                target.name.lower(),
+                cause,
+                section,
+            )
+        )
+
+    def _take_out(self, index: int) -> None:
+        """An EV must not be used any more: out of its deck, and a reserve EV of the same plane in."""
+        if not self.active[index]:
+            return
+        self.active[index] = False
+        deck = self.decks[self.plane[index]]
+        deck.cards.remove(index)
+        substitute = self._substitute(index)
+        if substitute is not None:
+            self.active[substitute] = True
+            deck.cards.append(substitute)
+            self._stats.ev_replacements += 1
+        deck.change()
+        self._refill(self.plane[index])
+
+    def _take_in(self, index: int) -> None:
+        """An EV may be used again: into its deck if that is short, or instead of one on a path used too often."""
+        plane = self.plane[index]
+        deck = self.decks[plane]
+        if len(deck.cards) >= self._target:
+            load = self._load(plane)
+            most = max(deck.cards, key=lambda card: (load.get(self.path[card], 0), card))
+            if load[self.path[most]] < load.get(self.path[index], 0) + 2:
+                return
+            deck.cards.remove(most)
+            self.active[most] = False
+        self.active[index] = True
+        deck.cards.append(index)
+        deck.change()
+        self._refill(plane)
+
+    def _substitute(self, failed: int) -> int | None:
+        """A reserve EV for a failed one: same plane, another path that has not failed, the least loaded first."""
+        plane = self.plane[failed]
+        load = self._load(plane)
+        bad = {
+            self.path[index]
+            for index, state in enumerate(self.states)
+            if state == EvState.ASSUMED_BAD and self.plane[index] == plane
+        }
+        bad.add(self.path[failed])
+        best: tuple[int, int] | None = None
+        for index, state in enumerate(self.states):
+            if self.plane[index] != plane or self.active[index] or state > _SKIP or self.path[index] in bad:
+                continue
+            rank = (load.get(self.path[index], 0), index)
+            if best is None or rank < best:
+                best = rank
+        return None if best is None else best[1]
+
+    def _load(self, plane: int) -> dict[int, int]:
+        """Number of active EVs by path of one plane."""
+        load: dict[int, int] = {}
+        for card in self.decks[plane].cards:
+            load[self.path[card]] = load.get(self.path[card], 0) + 1
+        return load
+
+    def _refill(self, plane: int) -> None:
+        if self.decks[plane].cards:
+            self.filled |= 1 << plane
+        else:
+            self.filled &= ~(1 << plane)

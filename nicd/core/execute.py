@@ -1,0 +1,223 @@
+"""Carrying out commands: one function per command of `commands`, each with the result that its docstring promises.
+
+Owns the tables of QPs and peers. A command that cannot be carried out raises `RefusedError` inside and ends as a
+`CommandDone` with the reason; it leaves nothing half done.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+from mrcfabric.errors import RefusedError
+from mrcfabric.units import Instant
+from mrcfabric.wire.layout import PSN_MASK, QPN_MAX, QPN_MIN
+from nicd.core.board import Board
+from nicd.core.commands import (
+    AllowEv,
+    ConnectQp,
+    CreateQp,
+    DenyEv,
+    DeregisterMemory,
+    DestroyQp,
+    ModifyQp,
+    PostWrite,
+    RegisterMemory,
+    SetCarrier,
+    SetImpairment,
+)
+from nicd.core.events import STATUS_FLUSHED, CommandDone, PortChange
+from nicd.core.peer import Peer
+from nicd.core.qp import Link, Qp, QpState
+
+Result: TypeAlias = dict[str, int | str | bool | None]
+MPR_UNITS_MAX: Final = 255
+_FIRST_QPN: Final = 16
+"""Numbers the core chooses begin here; smaller ones are left to scripts."""
+
+
+class Executor:
+    """The QPs and peers of one NIC, and what commands do to them."""
+
+    __slots__ = ("_board", "_by_address", "_next_qpn", "_peers", "_table", "qps")
+
+    def __init__(self, board: Board) -> None:
+        self._board = board
+        self.qps: dict[int, Qp] = {}
+        self._peers: dict[int, Peer] = {}
+        self._by_address: dict[bytes, Peer] = {}
+        self._next_qpn = _FIRST_QPN
+        self._table: dict[type, Callable[[Instant, Any], Result]] = {
+            RegisterMemory: self._register_memory,
+            DeregisterMemory: self._deregister_memory,
+            CreateQp: self._create_qp,
+            ConnectQp: self._connect_qp,
+            ModifyQp: self._modify_qp,
+            DestroyQp: self._destroy_qp,
+            PostWrite: self._post_write,
+            SetCarrier: self._set_carrier,
+            SetImpairment: self._set_impairment,
+            DenyEv: self._deny_ev,
+            AllowEv: self._allow_ev,
+        }
+
+    def execute(self, now: Instant, command: Any) -> None:
+        """Carry out one command and report its end."""
+        error: str | None = None
+        result: Result = {}
+        try:
+            result = self._table[type(command)](now, command)
+        except RefusedError as refusal:
+            error = str(refusal)
+        self._board.tell(CommandDone(now, command.token, error, result))
+
+    def peer_of(self, address: bytes) -> Peer | None:
+        """The peer with this inner address, if a QP is connected to it."""
+        return self._by_address.get(address)
+
+    def find(self, qpn: int) -> Qp:
+        """The QP with this number. RefusedError when there is none."""
+        qp = self.qps.get(qpn)
+        if qp is None:
+            raise RefusedError(f"no QP {qpn}")
+        return qp
+
+    # -- memory
+
+    def _register_memory(self, now: Instant, command: RegisterMemory) -> Result:
+        region = self._board.memory.register(
+            command.va, command.length, command.region_id, command.r_key, command.memory
+        )
+        return region.record()
+
+    def _deregister_memory(self, now: Instant, command: DeregisterMemory) -> Result:
+        self._board.memory.deregister(command.region_id)
+        return {"region_id": command.region_id}
+
+    # -- QPs
+
+    def _create_qp(self, now: Instant, command: CreateQp) -> Result:
+        limit = self._board.settings.qps_max
+        if len(self.qps) >= limit:
+            raise RefusedError(f"all {limit} QPs are in use")
+        qpn = command.qpn
+        if qpn is None:
+            while self._next_qpn in self.qps:
+                self._next_qpn = self._next_qpn + 1 if self._next_qpn < QPN_MAX else _FIRST_QPN
+            qpn = self._next_qpn
+            self._next_qpn = qpn + 1 if qpn < QPN_MAX else _FIRST_QPN
+        elif not QPN_MIN <= qpn <= QPN_MAX:
+            raise RefusedError(f"QP number {qpn}; possible are {QPN_MIN} to {QPN_MAX}")
+        elif qpn in self.qps:
+            raise RefusedError(f"QP {qpn} exists already")
+        self.qps[qpn] = Qp(self._board, qpn, now)
+        return {"qpn": qpn}
+
+    def _connect_qp(self, now: Instant, command: ConnectQp) -> Result:
+        qp = self.find(command.qpn)
+        paths = self._board.config.paths
+        if not 0 <= command.peer_index < paths.nics:
+            raise RefusedError(f"no NIC {command.peer_index}; the fabric has {paths.nics}")
+        if not QPN_MIN <= command.peer_qpn <= QPN_MAX:
+            raise RefusedError(f"peer QP number {command.peer_qpn}; possible are {QPN_MIN} to {QPN_MAX}")
+        for psn in (command.psn_send, command.psn_receive):
+            if not 0 <= psn <= PSN_MASK:
+                raise RefusedError(f"{psn} is no PSN of 24 bits")
+        if command.peer_mpr is not None and not 1 <= command.peer_mpr <= MPR_UNITS_MAX:
+            raise RefusedError(f"a peer MPR of {command.peer_mpr}; possible are 1 to {MPR_UNITS_MAX}")
+        if command.peer_max_wimm is not None and command.peer_max_wimm < 1:
+            raise RefusedError(f"a peer max_wimm of {command.peer_max_wimm}")
+        if qp.state != QpState.INIT:
+            raise RefusedError(f"QP {qp.qpn} is in state {qp.state.name.lower()}, not init")
+        peer = self._peers.get(command.peer_index)
+        if peer is None:
+            peer = Peer(self._board, command.peer_index, self._peer_ports)
+            self._peers[peer.index] = peer
+            self._by_address[peer.address] = peer
+        elif not any(other.state != QpState.ERROR for other in self._linked(peer)):
+            peer.forget_ports()
+        qp.connect(now, command, peer)
+        if self._board.ports.carrier != (1 << self._board.ports.count) - 1:
+            peer.announce_ports(now)
+        return {"qpn": qp.qpn, "state": qp.state.name.lower()}
+
+    def _modify_qp(self, now: Instant, command: ModifyQp) -> Result:
+        qp = self.find(command.qpn)
+        if command.state == "rts":
+            qp.enter(now, QpState.RTS, "modified")
+        elif command.state == "error":
+            qp.fail(now, STATUS_FLUSHED, "modified")
+        else:
+            raise RefusedError(f"a QP is moved to rts or error, not to {command.state!r}")
+        return {"qpn": qp.qpn, "state": qp.state.name.lower()}
+
+    def _destroy_qp(self, now: Instant, command: DestroyQp) -> Result:
+        qp = self.find(command.qpn)
+        link = qp.link
+        if link is not None:
+            link.stop(now, STATUS_FLUSHED)
+        del self.qps[qp.qpn]
+        if link is not None and not self._linked(link.peer):
+            link.peer.stop()
+            del self._peers[link.peer.index]
+            del self._by_address[link.peer.address]
+        return {"qpn": qp.qpn}
+
+    def _post_write(self, now: Instant, command: PostWrite) -> Result:
+        self.find(command.qpn).post(now, command)
+        return {"qpn": command.qpn, "wr_id": command.wr_id}
+
+    # -- EVs
+
+    def _deny_ev(self, now: Instant, command: DenyEv) -> Result:
+        self._connected(command.qpn).control_ev(now, command.ev, True)
+        return {"qpn": command.qpn, "ev": command.ev}
+
+    def _allow_ev(self, now: Instant, command: AllowEv) -> Result:
+        self._connected(command.qpn).control_ev(now, command.ev, False)
+        return {"qpn": command.qpn, "ev": command.ev}
+
+    # -- ports
+
+    def _set_carrier(self, now: Instant, command: SetCarrier) -> Result:
+        self._check_port(command.port)
+        if self._board.ports.set_carrier(now, command.port, command.up):
+            self._board.tell(PortChange(now, command.port, command.up))
+            for peer in self._peers.values():
+                self._planes_changed(now, peer, 1 << command.port)
+                peer.announce_ports(now)
+        return {"port": command.port, "up": command.up}
+
+    def _set_impairment(self, now: Instant, command: SetImpairment) -> Result:
+        self._check_port(command.port)
+        self._board.ports.set_impairment(now, command.port, command.impairment)
+        return {"port": command.port}
+
+    def _check_port(self, port: int) -> None:
+        if not 0 <= port < self._board.ports.count:
+            raise RefusedError(f"no port {port}; this NIC has {self._board.ports.count}")
+
+    def _connected(self, qpn: int) -> Link:
+        link = self.find(qpn).link
+        if link is None:
+            raise RefusedError(f"QP {qpn} is not connected")
+        return link
+
+    # -- peers
+
+    def _linked(self, peer: Peer) -> list[Qp]:
+        return [qp for qp in self.qps.values() if qp.link is not None and qp.link.peer is peer]
+
+    def _peer_ports(self, now: Instant, peer: Peer, changed: int) -> None:
+        self._planes_changed(now, peer, changed)
+
+    def _planes_changed(self, now: Instant, peer: Peer, changed: int) -> None:
+        """Planes in `changed` came up or went down at one end."""
+        usable = self._board.ports.carrier & peer.up
+        for qp in self._linked(peer):
+            link = qp.link
+            if link is None or qp.state not in (QpState.RTR, QpState.RTS):
+                continue
+            for plane in range(self._board.ports.count):
+                if changed >> plane & 1 and not usable >> plane & 1:
+                    link.plane_down(now, plane)
+            if changed & usable:
+                link.plane_up(now)

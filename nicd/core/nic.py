@@ -1,0 +1,231 @@
+"""One NIC: the core that a driver advances. See `mrcfabric.node` for the contract.
+
+Owns the order of events (inputs, timers, departures) and the way of a received packet to the part it concerns.
+Commands are carried out in `execute`, QPs are wired in `qp`, what all parts share is `board`.
+
+MRC 1.0 7.5 (what a receiver dispatches on), RFC 6040 (the outer header's mark counts).
+"""
+
+from typing import Any
+
+from mrcfabric.node import Input, Rank, Transmit
+from mrcfabric.units import NEVER, Buffer, Instant
+from mrcfabric.wire.dscp import CE
+from mrcfabric.wire.fastpath import (
+    peeker,
+    read_aeth,
+    read_endpoint_request,
+    read_endpoint_response,
+    read_nack,
+    read_probe,
+    read_sack,
+)
+from mrcfabric.wire.icrc import icrc_ok
+from mrcfabric.wire.layout import (
+    ACKNOWLEDGE,
+    ENDPOINT_QP,
+    ENDPOINT_REQUEST,
+    ENDPOINT_RESPONSE,
+    NACK,
+    OP_EV_PROBE,
+    PROBE,
+    SACK,
+    WRITE_ONLY_IMM,
+)
+from nicd.core.board import Board
+from nicd.core.ev_state import EvState
+from nicd.core.execute import Executor
+from nicd.core.qp import Link, QpState
+from nicd.core.settings import NicConfig
+
+
+class Nic:
+    """An MRC NIC with one port per plane."""
+
+    def __init__(self, config: NicConfig, start_ns: Instant = 0) -> None:
+        """`start_ns`: the NIC exists from here on; a restarted one begins later, and knows nothing."""
+        self._config = config
+        self._now = start_ns
+        self._board = Board(config)
+        self._executor = Executor(self._board)
+        self._qps = self._executor.qps
+        self._peek = peeker(config.dscp, config.address, config.options)
+        self._lasthop = config.dscp.trimmed_lasthop
+
+    @property
+    def name(self) -> str:
+        """The NIC's name in the topology."""
+        return self._config.name
+
+    @property
+    def now_ns(self) -> Instant:
+        """The `until` of the last advance."""
+        return self._now
+
+    # -- the contract
+
+    def advance(self, inputs: list[Input], until: Instant) -> list[Transmit]:
+        """Do everything that happens up to and including `until`."""
+        board = self._board
+        ports, timers, scheduler = board.ports, board.timers, board.scheduler
+        out: list[Transmit] = []
+        ports.out = out
+        next_timer = timers.next_ns
+        floor = self._now
+        position, count = 0, len(inputs)
+        while True:
+            input_ns = inputs[position][0] if position < count else NEVER
+            timer_ns = next_timer()
+            depart_ns = ports.next_ns if ports.tracking else NEVER
+            if input_ns <= timer_ns and input_ns <= depart_ns and position < count:
+                at_ns, rank, port, _, body = inputs[position]
+                position += 1
+                # A late frame is seen now, not in the past.
+                now = max(floor, at_ns)
+                if rank == Rank.FRAME:
+                    self._receive(now, port, body)
+                else:
+                    self._executor.execute(now, body)
+            elif timer_ns <= depart_ns:
+                if timer_ns > until:
+                    break
+                now = timer_ns
+                timers.fire(now)
+            else:
+                if depart_ns > until:
+                    break
+                now = depart_ns
+                ports.depart(now)
+            if scheduler.busy:
+                scheduler.pump(now)
+        if not ports.tracking:
+            ports.run(until)
+        self._now = until
+        return out
+
+    def next_timeout(self) -> Instant | None:
+        """The next timer or departure, None when nothing is pending."""
+        soonest = min(self._board.timers.next_ns(), self._board.ports.next_departure_ns())
+        return None if soonest == NEVER else soonest
+
+    def drain_events(self) -> list[Any]:
+        """The events since the last call, in time order."""
+        events: list[Any] = list(self._board.events)
+        self._board.events.clear()
+        return events
+
+    def counters(self) -> dict[str, Any]:
+        """Nested dictionaries of ints: NicStats, then gauges of EVs, QPs and ports."""
+        states = {str(plane): {state.name.lower(): 0 for state in EvState} for plane in range(self._board.ports.count)}
+        qps = {state.name.lower(): 0 for state in QpState}
+        for qp in self._qps.values():
+            qps[qp.state.name.lower()] += 1
+            if qp.link is None or qp.state == QpState.ERROR:
+                continue
+            for plane, row in enumerate(qp.link.profile.counts()):
+                for state in EvState:
+                    states[str(plane)][state.name.lower()] += row[state]
+        carrier = self._board.ports.carrier
+        ports = {
+            str(port): {**egress.counters(), "carrier": carrier >> port & 1}
+            for port, egress in enumerate(self._board.ports.egress)
+        }
+        return {**self._board.stats.record(), "ev_states": states, "qps": qps, "ports": ports}
+
+    # -- queries
+
+    def ev_table(self, qpn: int) -> list[dict[str, int | str | bool]]:
+        """One row per EV of a QP: ev, plane, path, state, active. Empty for a QP that is not connected."""
+        qp = self._qps.get(qpn)
+        return [] if qp is None or qp.link is None else qp.link.profile.table()
+
+    def qp_table(self) -> list[dict[str, int | str]]:
+        """One row per QP."""
+        return [qp.record() for qp in self._qps.values()]
+
+    def bins(self, since_ns: Instant) -> list[tuple[Instant, list[int]]]:
+        """(start, bytes placed per plane) of the goodput bins that start at or after `since_ns`."""
+        return self._board.bins.since(since_ns)
+
+    # -- receiving
+
+    def _receive(self, now: Instant, port: int, packet: Buffer) -> None:
+        """One packet from a port: judge it, then hand it to the QP or peer it is for."""
+        drops = self._board.stats.drops
+        reason, traffic_class, opcode, flags, dest_qp, psn, ev, start, size, source = self._peek(packet)
+        if reason is not None:
+            drops[reason] += 1
+            return
+        if not self._board.ports.carrier >> port & 1:
+            drops["no_carrier"] += 1
+            return
+        # What a trim left behind has no ICRC.
+        if size >= 0 and not icrc_ok(packet):
+            drops["icrc"] += 1
+            return
+        if dest_qp == ENDPOINT_QP:
+            self._receive_endpoint(now, opcode, psn, packet, source, size)
+            return
+        qp = self._qps.get(dest_qp)
+        if qp is None:
+            drops["unknown_qp"] += 1
+            return
+        link = qp.link
+        if link is None or qp.state > QpState.RTS:
+            drops["qp_state"] += 1
+            return
+        if source != link.peer.address:
+            drops["inner_source"] += 1
+            return
+        if opcode <= WRITE_ONLY_IMM:
+            if size >= 0:
+                link.responder.on_data(now, port, packet, traffic_class, opcode, flags, psn, ev, start, size)
+            else:
+                link.responder.on_trimmed(now, psn, ev, traffic_class >> 2 == self._lasthop)
+        elif size < 0:
+            drops["trimmed_control"] += 1
+        else:
+            self._receive_control(now, link, opcode, psn, ev, packet, traffic_class)
+
+    def _receive_control(
+        self, now: Instant, link: Link, opcode: int, psn: int, ev: int, packet: Buffer, traffic_class: int
+    ) -> None:
+        """A control packet for a QP."""
+        stats = self._board.stats
+        good = True
+        if opcode == SACK:
+            stats.sacks_received += 1
+            good = link.on_sack(now, read_sack(packet))
+        elif opcode == ACKNOWLEDGE:
+            stats.acks_received += 1
+            syndrome, msn = read_aeth(packet)
+            good = link.requestor.on_ack(now, psn, syndrome, msn)
+        elif opcode == NACK:
+            stats.nacks_received += 1
+            reason, entropy, nack_psn, _ = read_nack(packet)
+            link.on_nack(now, reason, entropy, nack_psn)
+        elif opcode == PROBE:
+            probe_id, _ = read_probe(packet)
+            link.responder.on_probe(now, ev, probe_id, traffic_class & CE == CE)
+        else:
+            stats.drops["endpoint_op"] += 1
+        if not good:
+            stats.drops["ack_of_unsent"] += 1
+
+    def _receive_endpoint(self, now: Instant, opcode: int, psn: int, packet: Buffer, source: bytes, size: int) -> None:
+        """An endpoint request or response, from NIC to NIC."""
+        drops = self._board.stats.drops
+        peer = self._executor.peer_of(source)
+        if peer is None:
+            drops["unknown_peer"] += 1
+        elif size < 0 or opcode not in (ENDPOINT_REQUEST, ENDPOINT_RESPONSE):
+            drops["endpoint_op"] += 1
+        elif opcode == ENDPOINT_REQUEST:
+            op, mask, timestamp = read_endpoint_request(packet)
+            if op > OP_EV_PROBE:
+                drops["endpoint_op"] += 1
+            else:
+                peer.on_request(now, psn & 0xFFFF, op, mask, timestamp)
+        else:
+            op, _ = read_endpoint_response(packet, self._config.options)
+            peer.on_response(now, psn & 0xFFFF, op)

@@ -1,0 +1,197 @@
+"""Another NIC, as this one knows it: the ways to it, its ports, the window towards it, and the reverse set.
+
+Owns the paths of acknowledgements (one EV per plane, kept fresh by endpoint EV probes while the peer's data arrive,
+or by the SACKs of our own data) and Port Status Updates in both directions. Shared by all QPs to this peer: a
+deliberate difference from one reverse set per QP, with the same paths behind it.
+
+MRC 1.0 section 2.6 of the endpoint operations; arXiv 2605.04333 section 2 (reverse paths, port state).
+"""
+
+from collections.abc import Callable
+
+from mrcfabric.rng import Rng
+from mrcfabric.units import NEVER, Instant
+from mrcfabric.wire.layout import OP_EV_PROBE, OP_PORT_STATUS
+from mrcfabric.wire.templates import ControlTemplate
+from nicd.core.board import Board
+from nicd.core.events import PeerPortChange
+from nicd.core.timers import Timer
+from nicd.core.window import FixedWindow
+
+_ID_MASK = 0xFFFF
+_EV_PROBES_MAX = 64
+"""EV probes of one peer waiting for an answer; the oldest is forgotten beyond it."""
+
+
+class Peer:
+    """One NIC that QPs of ours are connected to."""
+
+    __slots__ = (
+        "_board", "_candidates", "_control", "_ev_probes", "_last_update", "_on_ports", "_plane",
+        "_refresh", "_refreshed_ns", "_request_id", "_rng", "_update_id", "_update_tries",
+        "_update_wait_ns", "_updates", "address", "data_ns", "destination", "index", "reverse",
+        "up", "window",
+    )  # fmt: skip
+
+    def __init__(self, board: Board, index: int, on_ports: Callable[[Instant, "Peer", int], None]) -> None:
+        """`on_ports` is told of planes that changed at the peer: (now, peer, bits that changed)."""
+        config = board.config
+        settings = board.settings
+        planes = len(config.ports)
+        self._board = board
+        self._on_ports = on_ports
+        self._rng = Rng(config.seed, config.name, "peer", index)
+        self.index = index
+        self.destination = config.paths.towards(index)
+        self.address = self.destination.address
+        self.up = (1 << planes) - 1
+        """Bit p: the peer's port p is reachable, as far as it has told us."""
+        bdp = sum(port.rate_bps for port in config.ports) * settings.base_rtt_ns // 8_000_000_000
+        # arXiv 2605.04333, UEC CMS: initial and largest window 1.5 BDP.
+        self.window = FixedWindow(settings.cwnd_bytes or bdp * 3 // 2, settings.mtu_bytes, settings.cwnd_trim_response)
+        self._control = ControlTemplate(config.address, self.address, 2, dscp=config.dscp, options=config.options)
+        evs, _ = self.destination.draw_evs(self._rng, settings.reverse_candidates, 0)
+        self._candidates: list[list[int]] = [[] for _ in range(planes)]
+        for ev in evs:
+            self._candidates[self.destination.plane(ev)].append(ev)
+        self.reverse = [(ev, self.destination.outer(ev)) for ev in (candidates[0] for candidates in self._candidates)]
+        """Plane -> (EV, outer address) of acknowledgements."""
+        self._plane = self._rng.below(planes)
+        self.data_ns: Instant = -1
+        """When the peer's data last arrived."""
+        self._refreshed_ns: Instant = -1
+        self._refresh = Timer(board.timers, self._refresh_one)
+        self._request_id = 0
+        self._ev_probes: dict[int, int] = {}
+        self._last_update = -1
+        self._update_id = -1
+        self._update_tries = 0
+        self._update_wait_ns = 0
+        self._updates = Timer(board.timers, self._send_update)
+
+    # -- paths of acknowledgements
+
+    def reply_plane(self) -> int:
+        """The plane for the next control packet, in turn; -1 when no plane is up at both ends."""
+        mask = self._board.ports.carrier & self.up
+        if not mask:
+            return -1
+        plane = self._plane + 1
+        mask |= mask << len(self.reverse)
+        mask >>= plane
+        plane += (mask & -mask).bit_length() - 1
+        if plane >= len(self.reverse):
+            plane -= len(self.reverse)
+        self._plane = plane
+        return plane
+
+    def confirm(self, now: Instant, plane: int, ev: int, outer: bytes) -> None:
+        """A packet on this EV was answered: acknowledgements of its plane take it too."""
+        self.reverse[plane] = (ev, outer)
+        self._refreshed_ns = now
+
+    def data_arrived(self, now: Instant) -> None:
+        """The peer sends: keep the reverse set fresh."""
+        self.data_ns = now
+        if self._refresh.at_ns == NEVER:
+            self._refresh.set(now + self._board.settings.reverse_refresh_ns)
+
+    def _refresh_one(self, now: Instant) -> None:
+        """Probe one EV per refresh time, unless our own data's SACKs do the work or the peer has stopped."""
+        settings = self._board.settings
+        if now - self.data_ns > settings.reverse_idle_ns:
+            return
+        self._refresh.set(now + settings.reverse_refresh_ns)
+        mask = self._board.ports.carrier & self.up
+        if not mask or now - self._refreshed_ns <= settings.reverse_refresh_ns // 8:
+            return
+        plane = self._rng.below(len(self.reverse))
+        while not mask >> plane & 1:
+            plane = (plane + 1) % len(self.reverse)
+        candidates = self._candidates[plane]
+        ev = candidates[self._rng.below(len(candidates))]
+        request = self._next_id()
+        if len(self._ev_probes) >= _EV_PROBES_MAX:
+            del self._ev_probes[next(iter(self._ev_probes))]
+        self._ev_probes[request] = ev
+        self._board.stats.reverse_probes += 1
+        outer = self.destination.outer(ev)
+        packet = self._control.endpoint_request(ev, outer, request, OP_EV_PROBE, data_class=True)
+        self._board.ports.offer(now, plane, packet, False)
+
+    # -- ports
+
+    def announce_ports(self, now: Instant) -> None:
+        """Tell the peer which of our ports have carrier, again and again until it answers."""
+        self._update_id = self._next_id()
+        self._update_tries = 0
+        self._update_wait_ns = self._board.settings.port_update_retry_ns
+        self._updates.cancel()
+        self._send_update(now)
+
+    def _send_update(self, now: Instant) -> None:
+        settings = self._board.settings
+        if self._update_id < 0 or self._update_tries >= settings.port_update_tries:
+            self._update_id = -1
+            return
+        self._update_tries += 1
+        ports = self._board.ports
+        plane = self.reply_plane()
+        if plane >= 0:
+            ev, outer = self.reverse[plane]
+            self._board.stats.port_updates_sent += 1
+            packet = self._control.endpoint_request(ev, outer, self._update_id, OP_PORT_STATUS, ports.carrier)
+            ports.offer(now, plane, packet, True)
+        self._updates.set(now + self._update_wait_ns)
+        self._update_wait_ns *= 2
+
+    def forget_ports(self) -> None:
+        """A new connection to a NIC that may have started again: its ports are up until it says otherwise."""
+        self.up = (1 << len(self.reverse)) - 1
+        self._last_update = -1
+
+    def on_request(self, now: Instant, request: int, op: int, mask: int, timestamp: int) -> None:
+        """An endpoint request of the peer: answer it."""
+        if op == OP_PORT_STATUS:
+            self._board.stats.port_updates_received += 1
+            # An older update that was overtaken by a newer one says nothing any more.
+            newer = self._last_update < 0 or 0 < (request - self._last_update & _ID_MASK) <= _ID_MASK >> 1
+            if newer:
+                self._last_update = request
+                self._ports_are(now, mask & (1 << len(self.reverse)) - 1)
+        plane = self.reply_plane()
+        if plane < 0:
+            self._board.stats.drops["no_port"] += 1
+            return
+        ev, outer = self.reverse[plane]
+        packet = self._control.endpoint_response(ev, outer, request, op, timestamp)
+        self._board.ports.offer(now, plane, packet, True)
+
+    def on_response(self, now: Instant, request: int, op: int) -> None:
+        """The peer answered an endpoint request."""
+        if op == OP_PORT_STATUS:
+            if request == self._update_id:
+                self._update_id = -1
+                self._updates.cancel()
+            return
+        ev = self._ev_probes.pop(request, None)
+        if ev is not None:
+            self.reverse[self.destination.plane(ev)] = (ev, self.destination.outer(ev))
+
+    def stop(self) -> None:
+        """No QP uses this peer any more."""
+        self._refresh.cancel()
+        self._updates.cancel()
+
+    def _ports_are(self, now: Instant, mask: int) -> None:
+        changed = self.up ^ mask
+        self.up = mask
+        for plane in range(len(self.reverse)):
+            if changed >> plane & 1:
+                self._board.tell(PeerPortChange(now, self.index, plane, bool(mask >> plane & 1)))
+        if changed:
+            self._on_ports(now, self, changed)
+
+    def _next_id(self) -> int:
+        self._request_id = (self._request_id + 1) & _ID_MASK
+        return self._request_id

@@ -1,0 +1,110 @@
+"""The ports of one NIC (number = plane): their egress queues, their carrier, and which have room for data.
+
+Owns when a port takes another data packet: the queues are kept shallow, so that the EV of a packet is chosen at the
+last moment and a port that falls behind is avoided by itself (MRC 1.0: selection by a bitmap of free ports). Who
+sends what is the scheduler's business; how a queue drains is `mrcfabric.egress`'s.
+
+While nobody has data to send, departures are worked out late (`tracking` False): nothing depends on them. While
+somebody has, each departure is an instant of its own, because it makes room.
+"""
+
+from mrcfabric.egress import Egress, EgressConfig
+from mrcfabric.impairment import HEALTHY, Impairment
+from mrcfabric.node import Transmit
+from mrcfabric.rng import Rng
+from mrcfabric.units import NEVER, Instant
+
+_NO_CARRIER = Impairment(up=False)
+
+
+class Ports:
+    """All ports of a NIC. `out` collects transmits and is exchanged by the NIC at every advance."""
+
+    __slots__ = (
+        "_departures", "_impairments", "_queue_bytes_max", "carrier", "count", "egress", "next_ns",
+        "out", "room", "tracking",
+    )  # fmt: skip
+
+    def __init__(self, configs: tuple[EgressConfig, ...], queue_bytes_max: int, *seed: str) -> None:
+        self.count = len(configs)
+        self.egress = [Egress(config, port, Rng(*seed, "port", port)) for port, config in enumerate(configs)]
+        self.out: list[Transmit] = []
+        self.carrier = (1 << self.count) - 1
+        """Bit p: port p has carrier."""
+        self.room = self.carrier
+        """Bit p: port p has carrier and takes a data packet now; exact while `tracking`."""
+        self.tracking = False
+        self.next_ns: Instant = NEVER
+        """While tracking: the next departure of any port."""
+        self._departures = [NEVER] * self.count
+        self._impairments = [HEALTHY] * self.count
+        self._queue_bytes_max = queue_bytes_max
+
+    def offer(self, now: Instant, port: int, packet: bytearray, control: bool) -> None:
+        """Put a packet into a port's queue; a port without carrier loses it in silence."""
+        egress = self.egress[port]
+        egress.offer(now, packet, control, self.out)
+        if self.tracking:
+            start = egress.busy_until
+            self._departures[port] = start
+            if start < self.next_ns:
+                self.next_ns = start
+            if not control and egress.data_bytes >= self._queue_bytes_max:
+                self.room &= ~(1 << port)
+
+    def track(self, now: Instant) -> None:
+        """Somebody has data to send at `now`: bring every port up to date."""
+        self.tracking = True
+        self.room = 0
+        for port, egress in enumerate(self.egress):
+            self._departures[port] = egress.run(now - 1, self.out)
+            if egress.data_bytes < self._queue_bytes_max:
+                self.room |= 1 << port
+        self.room &= self.carrier
+        self.next_ns = min(self._departures)
+
+    def depart(self, now: Instant) -> None:
+        """Carry out the departures of the instant `next_ns`, in the order of ports."""
+        departures = self._departures
+        out = self.out
+        port = departures.index(now)
+        while True:
+            egress = self.egress[port]
+            departures[port] = egress.run(now, out)
+            if egress.data_bytes < self._queue_bytes_max:
+                self.room |= 1 << port & self.carrier
+            self.next_ns = least = min(departures)
+            if least > now:
+                return
+            port = departures.index(least)
+
+    def run(self, until: Instant) -> None:
+        """Carry out every departure up to and including `until`; only while not tracking."""
+        out = self.out
+        for egress in self.egress:
+            if egress.busy_until <= until:
+                egress.run(until, out)
+
+    def next_departure_ns(self) -> Instant:
+        """When the next waiting packet of any port starts, NEVER without one."""
+        return min(egress.next_departure_ns for egress in self.egress)
+
+    def set_carrier(self, now: Instant, port: int, up: bool) -> bool:
+        """Carrier of a port; False when nothing changes. What waits on a port without carrier is lost."""
+        bit = 1 << port
+        if bool(self.carrier & bit) == up:
+            return False
+        self.carrier ^= bit
+        self._apply(now, port)
+        return True
+
+    def set_impairment(self, now: Instant, port: int, impairment: Impairment) -> None:
+        """What the transmit direction of a port does to packets."""
+        self._impairments[port] = impairment
+        self._apply(now, port)
+
+    def _apply(self, now: Instant, port: int) -> None:
+        up = self.carrier >> port & 1
+        self.egress[port].set_impairment(now, self._impairments[port] if up else _NO_CARRIER, self.out)
+        if self.tracking:
+            self.track(now)

@@ -1,0 +1,129 @@
+"""Reliability probes of one QP: bringing ASSUMED_BAD EVs back, and asking after work that went silent.
+
+Owns which probes are out, when the next one is due, and how many answers bring an EV back. The states belong to
+`ev_profile`; the packets to the QP, which sends them in the data class (MRC 1.0 1.8: so that they see the data queue).
+"""
+
+from collections.abc import Callable
+
+from mrcfabric.units import NEVER, Instant
+from mrcfabric.wire.layout import M_NONE, M_SKIP_ONCE
+from nicd.core.ev_profile import EvProfile
+from nicd.core.ev_state import EvState, EvTrigger
+from nicd.core.settings import NicSettings
+from nicd.core.stats import NicStats
+from nicd.core.timers import Timer, Timers
+
+SendProbe = Callable[[Instant, int, int], bool]
+"""(now, EV index, probe id): send a probe; False when the EV's plane cannot send now."""
+
+
+class _Watch:
+    """An ASSUMED_BAD EV under probation."""
+
+    __slots__ = ("answered", "next_ns", "period_ns", "successes")
+
+    def __init__(self, next_ns: Instant, period_ns: int) -> None:
+        self.next_ns = next_ns
+        self.period_ns = period_ns
+        self.successes = 0
+        self.answered = True
+
+
+class Prober:
+    """All probes of one QP."""
+
+    __slots__ = (
+        "_backoff_ns_max", "_next_id", "_out", "_out_max", "_period_ns", "_profile", "_send", "_stats", "_successes",
+        "_timer", "_watched",
+    )  # fmt: skip
+
+    def __init__(
+        self, profile: EvProfile, settings: NicSettings, stats: NicStats, timers: Timers, send: SendProbe
+    ) -> None:
+        self._profile = profile
+        self._stats = stats
+        self._send = send
+        self._period_ns = settings.probe_period_ns
+        self._backoff_ns_max = settings.probe_period_ns * settings.probe_backoff_max
+        self._successes = settings.probe_successes
+        self._out_max = settings.probes_outstanding_max
+        self._out: dict[int, int] = {}
+        """Probe id -> EV index, of the probes still waited for."""
+        self._next_id = 0
+        self._watched: dict[int, _Watch] = {}
+        self._timer = Timer(timers, self._due)
+
+    def watch(self, now: Instant, index: int) -> None:
+        """An EV has become ASSUMED_BAD: probe it until it comes back."""
+        self._watched[index] = _Watch(now + self._period_ns, self._period_ns)
+        self._timer.set_by(now + self._period_ns)
+
+    def ask(self, now: Instant, index: int) -> bool:
+        """Send one probe on this EV at once, whatever its state: the answer tells what has arrived."""
+        probe_id = self._next_id
+        if not self._send(now, index, probe_id):
+            return False
+        self._next_id = (probe_id + 1) & 0xFFFF
+        self._stats.probes_sent += 1
+        if len(self._out) >= self._out_max:
+            del self._out[next(iter(self._out))]
+        self._out[probe_id] = index
+        return True
+
+    def wake(self, now: Instant) -> None:
+        """Planes have become usable: probe what waits for them."""
+        for watch in self._watched.values():
+            if watch.next_ns == NEVER:
+                watch.next_ns = now
+                self._timer.set_by(now)
+
+    def stop(self) -> None:
+        """The QP is gone."""
+        self._watched.clear()
+        self._out.clear()
+        self._timer.cancel()
+
+    def on_answer(self, now: Instant, probe_id: int, m: int) -> None:
+        """A probe was answered, and its SACK said `m`."""
+        index = self._out.pop(probe_id, None)
+        if index is None:
+            return
+        self._stats.probe_replies += 1
+        watch = self._watched.get(index)
+        if watch is None or m not in (M_NONE, M_SKIP_ONCE):
+            return
+        watch.answered = True
+        watch.successes += 1
+        watch.period_ns = self._period_ns
+        if watch.successes >= self._successes:
+            del self._watched[index]
+            trigger = EvTrigger.PROBED_MARKED if m == M_SKIP_ONCE else EvTrigger.PROBED_CLEAR
+            self._profile.feedback(now, index, trigger)
+        elif watch.next_ns != NEVER:
+            watch.next_ns = min(watch.next_ns, now + self._period_ns)
+            self._timer.set_by(watch.next_ns)
+
+    def _due(self, now: Instant) -> None:
+        soonest = NEVER
+        for index, watch in list(self._watched.items()):
+            if self._profile.states[index] != EvState.ASSUMED_BAD:
+                # The controller has taken over.
+                del self._watched[index]
+                continue
+            if watch.next_ns <= now:
+                self._probe(now, index, watch)
+            soonest = min(soonest, watch.next_ns)
+        if soonest != NEVER:
+            self._timer.set_by(soonest)
+
+    def _probe(self, now: Instant, index: int, watch: _Watch) -> None:
+        if not watch.answered:
+            watch.successes = 0
+            watch.period_ns = min(watch.period_ns * 2, self._backoff_ns_max)
+        if self.ask(now, index):
+            watch.answered = False
+            watch.next_ns = now + watch.period_ns
+        else:
+            # A plane that is down at one end: `wake` comes when it is up again.
+            watch.next_ns = NEVER

@@ -1,0 +1,283 @@
+"""A queue pair: its state, its peer, and the parts that do the work.
+
+Owns the state table and the wiring of requestor, responder, EV profile and prober; each of those is its own module.
+MRC 1.0 section 3: RESET -> INIT -> RTR -> RTS -> ERROR; RTR receives, RTS sends too.
+"""
+
+from enum import IntEnum
+from typing import Final
+
+from mrcfabric.errors import RefusedError
+from mrcfabric.rng import Rng
+from mrcfabric.units import Instant
+from mrcfabric.wire.layout import M_ALWAYS_SKIP, M_SKIP_ONCE, NACK_TRIMMED, NACK_TRIMMED_LASTHOP, NACK_UNEXP_EVENT
+from mrcfabric.wire.templates import ControlTemplate, DataTemplate
+from nicd.core.board import Board
+from nicd.core.commands import ConnectQp, PostWrite
+from nicd.core.ev_profile import EvProfile
+from nicd.core.ev_state import EvTrigger
+from nicd.core.events import STATUS_FLUSHED, QpChange
+from nicd.core.peer import Peer
+from nicd.core.probe import Prober
+from nicd.core.requestor import Requestor
+from nicd.core.responder import Responder
+from nicd.core.settings import MPR_UNIT
+
+
+class QpState(IntEnum):
+    """States of a QP."""
+
+    RESET = 0
+    INIT = 1
+    RTR = 2
+    RTS = 3
+    ERROR = 4
+
+
+# MRC 1.0 section 3, controller API.
+NEXT_STATES: Final[dict[QpState, tuple[QpState, ...]]] = {
+    QpState.RESET: (QpState.INIT,),
+    QpState.INIT: (QpState.RTR, QpState.ERROR),
+    QpState.RTR: (QpState.RTS, QpState.ERROR),
+    QpState.RTS: (QpState.ERROR,),
+    QpState.ERROR: (),
+}
+
+
+class Qp:
+    """One QP. `link` is None until it is connected."""
+
+    __slots__ = ("_board", "link", "qpn", "reason", "state")
+
+    def __init__(self, board: Board, qpn: int, now: Instant) -> None:
+        self._board = board
+        self.qpn = qpn
+        self.state = QpState.RESET
+        self.reason = ""
+        """Why the last state was entered."""
+        self.link: Link | None = None
+        self.enter(now, QpState.INIT, "created")
+
+    def enter(self, now: Instant, state: QpState, reason: str) -> None:
+        """Change state. RefusedError when the table does not allow it."""
+        if state not in NEXT_STATES[self.state]:
+            what = f"QP {self.qpn} cannot go from {self.state.name.lower()} to {state.name.lower()}"
+            raise RefusedError(what)
+        self._board.tell(QpChange(now, self.qpn, self.state.name.lower(), state.name.lower(), reason))
+        self.state = state
+        self.reason = reason
+
+    def connect(self, now: Instant, request: ConnectQp, peer: Peer) -> None:
+        """Learn the peer, move to RTR: from now on this QP receives."""
+        self.enter(now, QpState.RTR, "connected")
+        self.link = Link(self, self._board, request, peer)
+
+    def post(self, now: Instant, work: PostWrite) -> None:
+        """Take a WRITE. RefusedError when it cannot be done."""
+        if self.link is None or self.state != QpState.RTS:
+            raise RefusedError(f"QP {self.qpn} is in state {self.state.name.lower()}, not rts")
+        self.link.post(now, work)
+
+    def fail(self, now: Instant, status: str, reason: str) -> None:
+        """Go to ERROR: the oldest message ends with `status`, the others are flushed."""
+        if self.state == QpState.ERROR:
+            return
+        if self.state == QpState.INIT and self.link is None:
+            self.enter(now, QpState.ERROR, reason)
+            return
+        self.enter(now, QpState.ERROR, reason)
+        self._board.stats.qp_errors += 1
+        if self.link is not None:
+            self.link.stop(now, status)
+
+    def record(self) -> dict[str, int | str]:
+        """One row of the table of QPs."""
+        row: dict[str, int | str] = {"qpn": self.qpn, "state": self.state.name.lower(), "reason": self.reason}
+        if self.link is not None:
+            row |= self.link.record()
+        return row
+
+
+class Link:
+    """A connected QP: both halves, its EVs, and what they need of each other."""
+
+    __slots__ = (
+        "_board", "_control", "_peer_qpn", "_qp", "peer", "pick_plane", "planes", "prober",
+        "profile", "qpn", "requestor", "responder", "waiting",
+    )  # fmt: skip
+
+    def __init__(self, qp: Qp, board: Board, request: ConnectQp, peer: Peer) -> None:
+        config = board.config
+        settings = board.settings
+        self._board = board
+        self._qp = qp
+        self.qpn = qp.qpn
+        self.peer = peer
+        self._peer_qpn = request.peer_qpn
+        self._control = ControlTemplate(
+            config.address, peer.address, request.peer_qpn, qp.qpn, dscp=config.dscp, options=config.options
+        )
+        data = DataTemplate(config.address, peer.address, request.peer_qpn, dscp=config.dscp, options=config.options)
+        self.profile = EvProfile(
+            qp.qpn,
+            peer.destination,
+            len(config.ports),
+            settings,
+            Rng(config.seed, config.name, "qp", qp.qpn, "evs"),
+            board.stats,
+            board.tell,
+            self._ev_failed,
+        )
+        self.pick_plane = self.profile.pick_plane
+        self.prober = Prober(self.profile, settings, board.stats, board.timers, self._send_probe)
+        mpr = settings.mpr_units if request.peer_mpr is None else request.peer_mpr
+        max_wimm = settings.max_wimm if request.peer_max_wimm is None else request.peer_max_wimm
+        self.requestor = Requestor(
+            self, board, self.profile, data, peer.window, request.psn_send, mpr * MPR_UNIT, max_wimm
+        )
+        self.responder = Responder(self, board, peer, self._control, request.psn_receive)
+        self.waiting = False
+        self.planes = 0
+        """Bit p: plane p is up at both ends and has an active EV."""
+        self.update_planes()
+
+    # -- for the scheduler
+
+    def can_send(self) -> bool:
+        return self.requestor.can_send()
+
+    def emit(self, now: Instant, plane: int) -> bytearray:
+        return self.requestor.emit(now, plane)
+
+    # -- for the two halves
+
+    def window_moved(self) -> None:
+        """Something may be able to leave that could not before."""
+        self._board.scheduler.wake(self)
+
+    def ask(self, now: Instant) -> None:
+        """Send a probe on any good EV: what has arrived?"""
+        mask = self.planes
+        if mask:
+            self._board.stats.tail_probes += 1
+            self.prober.ask(now, self.profile.decks[self.pick_plane(mask)].pick())
+
+    def fail(self, now: Instant, status: str, reason: str) -> None:
+        """The QP goes to ERROR."""
+        self._qp.fail(now, status, reason)
+
+    # -- work
+
+    def post(self, now: Instant, work: PostWrite) -> None:
+        """Take a WRITE. RefusedError when it cannot be done."""
+        if not 0 < work.length < 1 << 32:
+            raise RefusedError(f"a message of {work.length} bytes; possible are 1 to 2**32 - 1")
+        if work.imm is not None and not 0 <= work.imm < 1 << 32:
+            raise RefusedError(f"{work.imm} is no immediate of 32 bits")
+        if not 0 <= work.r_key < 1 << 32 or not 0 <= work.remote_va <= (1 << 64) - work.length:
+            raise RefusedError("R_Key or remote address out of range")
+        limit = self._board.settings.work_requests_max
+        if self.requestor.unfinished >= limit:
+            raise RefusedError(f"QP {self.qpn} has {limit} unfinished messages")
+        region = self._board.memory.find(work.local_region)
+        self.requestor.post(now, work, region, region.read(work.local_va, work.length))
+        self._board.scheduler.wake(self)
+
+    def on_sack(self, now: Instant, sack: tuple[int, ...]) -> bool:
+        """A SACK: (m, pr, ack_psn_offset, entropy, cack, mpr, sack_offset, bitmap, ...). False: nonsense."""
+        m, pr, ack_offset, entropy, cack, _, sack_offset, bitmap = sack[:8]
+        marked = m == M_SKIP_ONCE
+        good = self.requestor.on_sack(now, cack, None if pr else ack_offset, sack_offset, bitmap, marked)
+        if not good:
+            return False
+        if pr:
+            self.prober.on_answer(now, ack_offset & 0xFFFF, m)
+            self.update_planes()
+            self._board.scheduler.wake(self)
+            return True
+        profile = self.profile
+        index = profile.index_of.get(entropy)
+        if index is None:
+            return True
+        if marked:
+            self._board.stats.ecn_echoed += 1
+            profile.feedback(now, index, EvTrigger.ECN)
+        elif m == M_ALWAYS_SKIP:
+            profile.feedback(now, index, EvTrigger.ALWAYS_SKIP)
+        else:
+            self.peer.confirm(now, profile.plane[index], entropy, profile.outer[index])
+        return True
+
+    def on_nack(self, now: Instant, reason: int, entropy: int, psn24: int) -> None:
+        """A NACK. MRC 1.0 section 3: only a trim inside the fabric says anything about the EV."""
+        if reason == NACK_UNEXP_EVENT:
+            self.fail(now, STATUS_FLUSHED, "unexpected_event")
+        elif reason == NACK_TRIMMED:
+            self.requestor.on_nack(now, psn24, "trim", EvTrigger.TRIM, entropy)
+        elif reason == NACK_TRIMMED_LASTHOP:
+            self.requestor.on_nack(now, psn24, "trim", EvTrigger.TRIM_LASTHOP, entropy)
+        else:
+            self.requestor.on_nack(now, psn24, "nack", None, entropy)
+
+    # -- planes
+
+    def control_ev(self, now: Instant, ev: int, deny: bool) -> None:
+        """The controller bars an EV or lifts the bar. RefusedError when the profile does not have it."""
+        index = self.profile.index_of.get(ev)
+        if index is None:
+            raise RefusedError(f"EV {ev:#x} is not in the profile of QP {self.qpn}")
+        self.profile.feedback(now, index, EvTrigger.DENY if deny else EvTrigger.ALLOW)
+        self.update_planes()
+        self._board.scheduler.wake(self)
+
+    def update_planes(self) -> None:
+        """Ports, the peer's ports or the profile have changed."""
+        self.planes = self._board.ports.carrier & self.peer.up & self.profile.filled
+
+    def plane_down(self, now: Instant, plane: int) -> None:
+        """A plane went down at one end: what was sent on it until now accuses no EV."""
+        self.profile.down_ns[plane] = now
+        self.update_planes()
+
+    def plane_up(self, now: Instant) -> None:
+        """A plane is back at both ends."""
+        self.update_planes()
+        self.prober.wake(now)
+        self._board.scheduler.wake(self)
+
+    def stop(self, now: Instant, status: str) -> None:
+        """The QP has failed or is destroyed."""
+        self._board.scheduler.forget(self)
+        self.prober.stop()
+        self.responder.stop()
+        self.requestor.flush(now, status, STATUS_FLUSHED)
+
+    def record(self) -> dict[str, int | str]:
+        """The connected part of a row of the table of QPs."""
+        requestor = self.requestor
+        return {
+            "peer_index": self.peer.index,
+            "peer_qpn": self._peer_qpn,
+            "unfinished": requestor.unfinished,
+            "inflight_packets": requestor.inflight_packets,
+            "inflight_bytes": requestor.window.inflight_bytes,
+            "cwnd_bytes": requestor.window.cwnd_bytes,
+            "psn_next": requestor.psn_next,
+            "cack": requestor.cack,
+            "expected": self.responder.window.expected,
+            "out_of_order": self.responder.window.ooo_count,
+            "planes": self.planes,
+        }
+
+    def _ev_failed(self, now: Instant, index: int) -> None:
+        self.prober.watch(now, index)
+        self.update_planes()
+
+    def _send_probe(self, now: Instant, index: int, probe_id: int) -> bool:
+        profile = self.profile
+        plane = profile.plane[index]
+        if not (self._board.ports.carrier & self.peer.up) >> plane & 1:
+            return False
+        packet = self._control.probe(profile.evs[index], profile.outer[index], probe_id, 0)
+        self._board.ports.offer(now, plane, packet, False)
+        return True

@@ -1,0 +1,144 @@
+"""What a NIC counts: plain integers, and goodput per plane in bins of fabric time.
+
+Owns the names of counters. Turning them into metrics is the daemon's business; nothing here costs more than an
+addition on the packet path.
+"""
+
+from collections import deque
+
+from mrcfabric.units import Instant
+from mrcfabric.wire.fastpath import PEEK_REASONS
+
+# Why a retransmission was sent.
+RETRANSMIT_CAUSES = ("gap", "timeout", "trim", "nack", "port_down")
+DROP_REASONS = (
+    *PEEK_REASONS,
+    "icrc",
+    "no_carrier",
+    "unknown_qp",
+    "qp_state",
+    "inner_source",
+    "unknown_peer",
+    "endpoint_op",
+    "trimmed_control",
+    "psn_window",
+    "ack_of_unsent",
+    "memory",
+    "no_port",
+)
+"""Received or unsendable packets that were dropped, by reason."""
+
+
+class NicStats:
+    """Counters of one NIC since its start."""
+
+    __slots__ = (
+        "acks_received", "acks_sent", "bytes_placed", "completions", "data_packets", "data_received", "drops",
+        "duplicates", "ecn_echoed", "ecn_marks", "ev_replacements", "ev_skips", "ev_transitions", "events_lost",
+        "messages_completed", "nacks_received", "nacks_sent", "packets_lost", "payload_bytes", "port_updates_received",
+        "port_updates_sent", "probe_replies", "probes_answered", "probes_sent", "qp_errors", "retransmits",
+        "reverse_probes", "rtt_count", "rtt_last_ns", "rtt_max_ns", "rtt_min_ns", "rtt_sum_ns", "sacks_received",
+        "sacks_sent", "spurious", "tail_probes", "trims",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.data_packets = 0
+        """Data packets sent, retransmissions included."""
+        self.payload_bytes = 0
+        """Their payload."""
+        self.data_received = 0
+        """Untrimmed data packets of known QPs, duplicates included."""
+        self.bytes_placed = 0
+        """New payload written to memory."""
+        self.duplicates = 0
+        self.retransmits = dict.fromkeys(RETRANSMIT_CAUSES, 0)
+        self.packets_lost = 0
+        """Packets judged lost; each is retransmitted unless its acknowledgement still comes."""
+        self.spurious = 0
+        """Packets judged lost whose acknowledgement came after all."""
+        self.trims = {"path": 0, "last_hop": 0}
+        """Trimmed packets received."""
+        self.ecn_marks = 0
+        """Received packets with CE."""
+        self.ecn_echoed = 0
+        """SACKs received that said SKIP_ONCE."""
+        self.drops = dict.fromkeys(DROP_REASONS, 0)
+        self.ev_skips = 0
+        """Entries into SKIP."""
+        self.ev_transitions: dict[str, int] = {}
+        """Entries into and departures from ASSUMED_BAD and DENIED, by "target:cause"."""
+        self.ev_replacements = 0
+        self.sacks_sent = 0
+        self.sacks_received = 0
+        self.nacks_sent = 0
+        self.nacks_received = 0
+        self.acks_sent = 0
+        self.acks_received = 0
+        self.probes_sent = 0
+        self.probes_answered = 0
+        self.probe_replies = 0
+        self.tail_probes = 0
+        self.reverse_probes = 0
+        self.port_updates_sent = 0
+        self.port_updates_received = 0
+        self.completions = 0
+        self.messages_completed = 0
+        """At the responder."""
+        self.qp_errors = 0
+        self.rtt_count = 0
+        self.rtt_sum_ns = 0
+        self.rtt_min_ns = 0
+        self.rtt_max_ns = 0
+        self.rtt_last_ns = 0
+        self.events_lost = 0
+
+    def rtt(self, sample_ns: int) -> None:
+        """One valid sample of the round trip."""
+        self.rtt_count += 1
+        self.rtt_sum_ns += sample_ns
+        self.rtt_last_ns = sample_ns
+        if sample_ns > self.rtt_max_ns:
+            self.rtt_max_ns = sample_ns
+        if sample_ns < self.rtt_min_ns or self.rtt_min_ns == 0:
+            self.rtt_min_ns = sample_ns
+
+    def record(self) -> dict[str, int | dict[str, int]]:
+        """All counters; dictionaries are copies."""
+        values: dict[str, int | dict[str, int]] = {}
+        for name in self.__slots__:
+            value = getattr(self, name)
+            values[name] = dict(value) if isinstance(value, dict) else value
+        return values
+
+
+class GoodputBins:
+    """Bytes newly placed per plane and bin of fabric time, the newest `bins_max` bins that have any."""
+
+    __slots__ = ("_bins", "_current", "_end_ns", "_planes", "_start_ns", "_width_ns")
+
+    def __init__(self, planes: int, width_ns: int, bins_max: int) -> None:
+        self._planes = planes
+        self._width_ns = width_ns
+        self._bins: deque[tuple[Instant, list[int]]] = deque(maxlen=bins_max)
+        self._start_ns = 0
+        self._end_ns = 0
+        self._current = [0] * planes
+
+    def add(self, now: Instant, plane: int, size: int) -> None:
+        """`size` bytes were placed at `now`; calls do not go back in time."""
+        if now >= self._end_ns:
+            self._start_ns = now - now % self._width_ns
+            self._end_ns = self._start_ns + self._width_ns
+            self._current = [0] * self._planes
+            self._bins.append((self._start_ns, self._current))
+        self._current[plane] += size
+
+    def since(self, at_ns: Instant) -> list[tuple[Instant, list[int]]]:
+        """(start, bytes per plane) of every bin that starts at or after `at_ns`; bins without bytes are left out."""
+        found: list[tuple[Instant, list[int]]] = []
+        for start_ns, planes in reversed(self._bins):
+            if start_ns < at_ns:
+                break
+            found.append((start_ns, list(planes)))
+        found.reverse()
+        return found
