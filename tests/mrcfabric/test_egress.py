@@ -235,9 +235,15 @@ def test_a_random_loss_is_counted():
 
 # Against a clock that ticks every nanosecond.
 
+# Coarse figures, so that arrivals, departures and thresholds often coincide.
 OFFERS = st.lists(
-    st.tuples(st.integers(0, 1_500), st.integers(60, 250), st.booleans(), st.sampled_from([TRIMMABLE, NO_TRIM])),
-    max_size=40,
+    st.tuples(
+        st.integers(0, 20).map(lambda step: step * 50),
+        st.sampled_from([100, 150, 200]),
+        st.booleans(),
+        st.sampled_from([TRIMMABLE, NO_TRIM]),
+    ),
+    max_size=30,
 )
 SMALL = replace(RED, ecn_min_bytes=200, ecn_max_bytes=200, data_bytes_max=700, control_bytes_max=300, trim=True)
 SMALL = replace(SMALL, trim_bytes=128)
@@ -264,7 +270,7 @@ def every_nanosecond(offers: list[tuple[Instant, int, bool, int]]) -> list[Trans
             body = control.popleft() if control else marked(data.popleft(), waiting(data) > 200)
             free_ns = now + len(body)
             out.append(Transmit(3, free_ns + 1_000, body))
-        if now > 1_500 and not control and not data:
+        if now > 1_000 and not control and not data:
             return out
     raise AssertionError("the queues must drain")
 
@@ -278,8 +284,8 @@ def marked(body: bytearray, mark: bool) -> bytearray:
     return body
 
 
-@settings(deadline=None, max_examples=60)
-@given(OFFERS, st.lists(st.integers(0, 3_000), max_size=10))
+@settings(deadline=None, max_examples=100)
+@given(OFFERS, st.lists(st.integers(0, 60).map(lambda step: step * 50), max_size=10))
 def test_lazy_is_exact_and_cuts_do_not_matter(offers, cuts):
     offers = sorted(offers, key=lambda offer: offer[0])
     egress, out = port(SMALL), []

@@ -1,0 +1,44 @@
+"""The packed table, held against the container's own functions."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mrcfabric.egress import Egress, EgressConfig
+from mrcfabric.rng import Rng
+from mrcfabric.wire.dscp import Dscp, traffic_class
+from mrcfabric.wire.usid import CONTAINER_IN_PACKET, END, build, shift
+from switchd.core.fib import CLASS_SHIFT, LOOK, SHIFTED, SHIFTED_OFFSET, control_classes, route_key, routes
+from switchd.core.settings import SwitchConfig
+
+USID = st.integers(1, 0xFFFF)
+BLOCK = 0xFD00_0001
+CONFIG = SwitchConfig("s", usid=7, block=BLOCK, fib={8: 1, 9: 0}, ports=(EgressConfig(),) * 2)
+
+
+@pytest.mark.spec("RFC 9800", "4.1.1")
+@given(st.integers(0, (1 << 32) - 1), st.lists(USID, min_size=2, max_size=6), st.integers(0, 255))
+def test_a_look_and_a_shift_agree_with_the_container(block, usids, hop_limit):
+    container = build(block, usids)
+    packet = bytearray(b"\x60" + bytes(6) + bytes([hop_limit]) + bytes(16) + container + b"payload")
+    _, seen, key, rest = LOOK.unpack_from(packet)
+    assert (seen, key) == (hop_limit, route_key(block, usids[0], usids[1]))
+    SHIFTED.pack_into(packet, SHIFTED_OFFSET, usids[1], rest, END)
+    assert packet[CONTAINER_IN_PACKET] == shift(container)
+    assert packet[40:] == b"payload"
+
+
+def test_a_route_names_port_and_next_usid():
+    egress = tuple(Egress(config, port, Rng("test")) for port, config in enumerate(CONFIG.ports))
+    assert routes(CONFIG, egress) == {route_key(BLOCK, 7, 8): (egress[1], 8), route_key(BLOCK, 7, 9): (egress[0], 9)}
+
+
+def test_classes_are_those_of_the_code_points_and_of_ipv6_only():
+    classes = control_classes(CONFIG)
+    control = Dscp().control_table()
+    assert len(classes) == 64
+    for dscp in range(64):
+        for ecn in range(4):
+            head = 6 << 12 | traffic_class(dscp, ecn) << 4 | 0xF
+            assert classes[head >> CLASS_SHIFT] is bool(control[dscp])
+    assert (4 << 12) >> CLASS_SHIFT not in classes

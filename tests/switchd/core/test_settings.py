@@ -1,0 +1,78 @@
+"""What a switch is made from, and which mistakes are named."""
+
+from dataclasses import replace
+
+import pytest
+
+from mrcfabric.egress import EgressConfig
+from mrcfabric.errors import ConfigError
+from mrcfabric.wire.dscp import Dscp
+from switchd.core.settings import SwitchConfig, SwitchSettings
+
+CONFIG = SwitchConfig("p0-t1-0", usid=2, block=0xFD000000, fib={1: 0, 3: 1}, ports=(EgressConfig(),) * 2)
+
+
+def egress(settings: SwitchSettings, towards) -> EgressConfig:
+    return settings.egress(
+        towards, 100_000, rate_bps=100_000_000_000, delay_ns=1_000, dscp=Dscp(trimmed=13, trimmed_lasthop=17), seed="s"
+    )
+
+
+@pytest.mark.spec("MRC 1.0", "5")
+@pytest.mark.parametrize("towards", ["t0", "t1"])
+def test_shares_become_bytes(towards):
+    config = egress(SwitchSettings(), towards)
+    assert (config.ecn, config.ecn_min_bytes, config.ecn_max_bytes) == (True, 20_000, 80_000)
+    assert (config.data_bytes_max, config.control_bytes_max) == (100_000, 100_000)
+    assert (config.trim, config.trim_bytes, config.trim_dscp, config.trimmable_dscps) == (True, 256, 13, (4, 8))
+    assert (config.rate_bps, config.delay_ns, config.seed) == (100_000_000_000, 1_000, "s")
+
+
+@pytest.mark.spec("MRC 1.0", "5")
+def test_the_last_hop_does_not_mark_and_trims_later_under_its_own_code_point():
+    config = egress(SwitchSettings(), "nic")
+    assert (config.ecn, config.data_bytes_max, config.trim, config.trim_dscp) == (False, 150_000, True, 17)
+
+
+def test_every_direction_has_its_toggles():
+    settings = SwitchSettings(ecn=False, trim=False, ecn_last_hop=True, trim_last_hop=False)
+    assert (egress(settings, "t1").ecn, egress(settings, "t1").trim) == (False, False)
+    assert (egress(settings, "nic").ecn, egress(settings, "nic").trim) == (True, False)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"data": 0},
+        {"control": -1.0},
+        {"data_last_hop": 101},
+        {"ecn_max": float("nan")},
+        {"ecn_min": 0.9},
+        {"ecn_max_ppm": 1_000_001},
+        {"trim_bytes": 127},
+        {"trim_bytes": 256.0},
+        {"ecn": 1},
+        {"data": "1.0"},
+        {"data": True},
+    ],
+)
+def test_a_wrong_setting_is_named(wrong):
+    with pytest.raises(ConfigError, match=r"^switch\." + next(iter(wrong))):
+        SwitchSettings(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "where"),
+    [
+        ({"usid": 0}, "usid"),
+        ({"usid": 1 << 16}, "usid"),
+        ({"block": 1 << 32}, "block"),
+        ({"fib": {0: 0}}, "fib"),
+        ({"fib": {2: 0}}, "fib"),
+        ({"fib": {1: 2}}, "fib"),
+        ({"towards": ("t0",)}, "towards"),
+    ],
+)
+def test_a_wrong_configuration_is_named(wrong, where):
+    with pytest.raises(ConfigError, match=f"^p0-t1-0: {where}"):
+        replace(CONFIG, **wrong)

@@ -1,0 +1,258 @@
+"""The forwarding step, its drops, classes, commands, conservation, and independence of how time is cut."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mrcfabric.egress import EgressConfig
+from mrcfabric.impairment import Impairment
+from mrcfabric.node import Input, Rank, Transmit
+from mrcfabric.sim.trace import Trace
+from mrcfabric.wire.usid import CONTAINER_IN_PACKET, build
+from switchd.core.commands import ClearImpairments, SetImpairment
+from switchd.core.settings import SwitchConfig
+from switchd.core.switch import Switch
+
+BLOCK, OWN, NEXT, LAST, STRANGER = 0xFD00_0000, 0x4001, 0x8002, 0x4003, 0x9999
+# One byte per nanosecond.
+PORT = EgressConfig(rate_bps=8_000_000_000, delay_ns=1_000, overhead_bytes=0)
+CONFIG = SwitchConfig("p0-t0-1", usid=OWN, block=BLOCK, fib={NEXT: 1, LAST: 2}, ports=(PORT,) * 3)
+TRIMMABLE, CONTROL, TRIMMED, TRIMMED_LASTHOP = 4, 46, 12, 16
+
+
+def packet(*usids: int, block: int = BLOCK, dscp: int = TRIMMABLE, hop_limit: int = 64, size: int = 200) -> bytearray:
+    head = 6 << 12 | dscp << 6 | 2 << 4
+    outer = head.to_bytes(2, "big") + bytes(4) + bytes([41, hop_limit]) + bytes(16) + build(block, usids or (OWN,))
+    return bytearray(outer + bytes(size - 40))
+
+
+def frame(body: bytes | bytearray | memoryview, at_ns: int = 10, port: int = 0, sequence: int = 1) -> Input:
+    return Input(at_ns, Rank.FRAME, port, sequence, body)
+
+
+def command(body: object, at_ns: int = 10, sequence: int = 1) -> Input:
+    return Input(at_ns, Rank.COMMAND, 0, sequence, body)
+
+
+def switch(**changes: object) -> Switch:
+    return Switch(replace(CONFIG, **changes))
+
+
+# Forwarding.
+
+
+@pytest.mark.spec("RFC 9800", "4.1.1")
+def test_the_own_usid_goes_and_the_next_one_chooses_the_port():
+    body = packet(OWN, NEXT, LAST, STRANGER)
+    transmits = switch().advance([frame(body)], 10)
+    assert transmits == [Transmit(1, 10 + 200 + 1_000, packet(NEXT, LAST, STRANGER, hop_limit=63))]
+    assert transmits[0].packet is body
+
+
+def test_a_packet_in_a_view_is_patched_in_place():
+    train = bytearray(packet(OWN, NEXT) + packet(OWN, LAST))
+    node = switch()
+    node.advance([frame(memoryview(train)[:200]), frame(memoryview(train)[200:], sequence=2)], 10)
+    assert train == packet(NEXT, hop_limit=63) + packet(LAST, hop_limit=63)
+
+
+def test_a_read_only_packet_is_copied():
+    body = bytes(packet(OWN, NEXT))
+    transmits = switch().advance([frame(body)], 10)
+    assert transmits[0].packet == packet(NEXT, hop_limit=63)
+    assert body == packet(OWN, NEXT)
+
+
+@pytest.mark.spec("RFC 9800", "4.1.1")
+def test_an_own_usid_that_comes_again_is_shifted_again():
+    transmits = switch().advance([frame(packet(OWN, OWN, OWN, NEXT, LAST))], 10)
+    assert transmits[0].packet == packet(NEXT, LAST, hop_limit=61)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b"", "short"),
+        (packet(OWN, NEXT)[:39], "short"),
+        (b"\x45" + bytes(60), "not_ipv6"),
+        (packet(OWN, NEXT, block=BLOCK + 1), "unknown_block"),
+        (packet(STRANGER, NEXT), "not_own_usid"),
+        (packet(OWN, STRANGER), "unknown_usid"),
+        (packet(OWN), "no_usid_left"),
+        (packet(*[OWN] * 6), "no_usid_left"),
+        (packet(OWN, OWN, STRANGER), "unknown_usid"),
+        (packet(OWN, NEXT, hop_limit=1), "hop_limit"),
+        (packet(OWN, NEXT, hop_limit=0), "hop_limit"),
+        (packet(OWN, OWN, NEXT, hop_limit=2), "hop_limit"),
+    ],
+)
+def test_what_cannot_be_forwarded_is_a_named_drop(body, reason):
+    node = switch()
+    assert node.advance([frame(body)], 10_000) == []
+    assert {name: count for name, count in node.counters()["drops"].items() if count} == {reason: 1}
+    assert node.received == 1
+    assert node.next_timeout() is None
+
+
+def test_the_last_hop_limit_that_passes():
+    assert switch().advance([frame(packet(OWN, NEXT, hop_limit=2))], 10)[0].packet[7] == 1
+
+
+@given(st.binary(max_size=60))
+def test_random_bytes_never_raise(body):
+    node = switch()
+    node.advance([frame(bytearray(body))], 10)
+    assert node.received == 1
+    assert sum(node.drops.values()) == 1
+
+
+def test_a_container_is_gone_once_it_is_at_its_destination():
+    transmits = switch().advance([frame(packet(OWN, LAST))], 10)
+    assert bytes(transmits[0].packet[CONTAINER_IN_PACKET]) == build(BLOCK, (LAST,))
+
+
+# Classes.
+
+
+@pytest.mark.parametrize("dscp", [CONTROL, TRIMMED, TRIMMED_LASTHOP])
+def test_control_and_trimmed_packets_go_first(dscp):
+    inputs = [frame(packet(OWN, NEXT), 10, 0, 1), frame(packet(OWN, NEXT), 10, 0, 2)]
+    inputs.append(frame(packet(OWN, NEXT, dscp=dscp, size=64), 20, 1))
+    assert [len(entry.packet) for entry in switch().advance(inputs, 1_000)] == [200, 64, 200]
+
+
+def test_a_trimmed_packet_is_trimmed_no_further():
+    port = replace(PORT, data_bytes_max=300, control_bytes_max=300, trim=True)
+    node = switch(ports=(port,) * 3)
+    inputs = [frame(packet(OWN, NEXT, dscp=TRIMMED, size=256), 10, 0, n) for n in (1, 2)]
+    assert [len(entry.packet) for entry in node.advance(inputs, 1_000)] == [256]
+    assert node.counters()["drops"]["control_full"] == 1
+
+
+# Time.
+
+
+def test_the_next_timeout_is_the_next_departure_of_any_port():
+    node = switch()
+    inputs = [frame(packet(OWN, NEXT, size=300), 10, 0, n) for n in (1, 2)]
+    inputs += [frame(packet(OWN, LAST, size=100), 10, 1, n) for n in (1, 2, 3)]
+    assert len(node.advance(inputs, 10)) == 2
+    assert node.next_timeout() == 110
+    assert [entry.port for entry in node.advance([], 110)] == [2]
+    assert node.next_timeout() == 210
+    node.advance([], 310)
+    assert node.next_timeout() is None
+    assert node.now_ns == 310
+
+
+def test_a_restarted_switch_begins_later():
+    node = Switch(CONFIG, start_ns=5_000)
+    assert node.now_ns == 5_000
+    assert node.advance([frame(packet(OWN, NEXT), 6_000)], 7_000)[0].arrival_ns == 6_000 + 200 + 1_000
+
+
+# Commands.
+
+
+def test_a_fault_begins_and_ends_at_its_instant():
+    node = switch()
+    down = SetImpairment(77, 1, Impairment(up=False))
+    inputs = [
+        frame(packet(OWN, NEXT), 10, 0, 1),
+        frame(packet(OWN, NEXT), 11, 0, 2),
+        command(down, 211),  # the second packet started at 210
+        frame(packet(OWN, NEXT), 212, 0, 3),
+        frame(packet(OWN, LAST), 212, 0, 4),
+    ]
+    assert [entry.port for entry in node.advance(inputs, 1_000)] == [1, 1, 2]
+    assert [(event.at_ns, event.token, event.error) for event in node.drain_events()] == [(211, 77, None)]
+    assert node.drain_events() == []
+    assert node.impairments() == {1: Impairment(up=False)}
+    assert node.counters()["drops"]["link_down"] == 1
+    assert len(node.advance([command(ClearImpairments(78), 2_000), frame(packet(OWN, NEXT), 2_000)], 2_000)) == 1
+    assert node.impairments() == {}
+
+
+def test_a_fault_on_a_port_that_is_not_there_is_refused():
+    node = switch()
+    node.advance([command(SetImpairment(5, 3, Impairment()))], 10)
+    (event,) = node.drain_events()
+    assert event.error == "no port 3; ports are 0 to 2"
+    assert event.record() == {"at_ns": 10, "kind": "command_done", "error": event.error}
+
+
+# Properties.
+
+TIGHT = replace(
+    PORT,
+    data_bytes_max=900,
+    control_bytes_max=500,
+    ecn=True,
+    ecn_min_bytes=100,
+    ecn_max_bytes=800,
+    trim=True,
+    trim_bytes=128,
+)
+ADDRESSES = [(OWN, NEXT), (OWN, LAST), (OWN, OWN, NEXT), (OWN, STRANGER), (OWN, NEXT, LAST)]
+TRAFFIC = st.lists(
+    st.tuples(
+        st.integers(1, 40).map(lambda step: step * 50),
+        st.integers(0, 2),
+        st.sampled_from(ADDRESSES),
+        st.sampled_from([TRIMMABLE, 0, CONTROL]),
+        st.sampled_from([100, 150, 300]),
+    ),
+    max_size=60,
+)
+FAULTS = st.lists(
+    st.tuples(
+        st.integers(1, 40).map(lambda step: step * 50), st.integers(0, 3), st.booleans(), st.integers(0, 900_000)
+    ),
+    max_size=4,
+)
+
+
+def timetable(traffic: list[tuple], faults: list[tuple]) -> list[Input]:
+    inputs = [
+        frame(packet(*usids, dscp=dscp, size=size), at_ns, port, sequence)
+        for sequence, (at_ns, port, usids, dscp, size) in enumerate(traffic)
+    ]
+    inputs += [
+        command(SetImpairment(number, port, Impairment(up, loss)), at_ns, number)
+        for number, (at_ns, port, up, loss) in enumerate(faults)
+    ]
+    return sorted(inputs, key=lambda entry: entry[:4])
+
+
+@settings(deadline=None, max_examples=100)
+@given(TRAFFIC, FAULTS, st.lists(st.integers(0, 80).map(lambda step: step * 50), max_size=12))
+def test_results_do_not_depend_on_how_time_is_cut(traffic, faults, cuts):
+    def ran(edges: list[int]) -> tuple[str, dict]:
+        node, trace, inputs = switch(ports=(TIGHT,) * 3), Trace(), timetable(traffic, faults)
+        for until in edges:
+            due = [entry for entry in inputs if entry.at_ns <= until]
+            del inputs[: len(due)]
+            trace.add(node.advance(due, until), node.drain_events())
+        return trace.digest(), node.counters()
+
+    assert ran([*sorted(cuts), 50_000]) == ran([50_000])
+
+
+@settings(deadline=None, max_examples=100)
+@given(TRAFFIC, FAULTS, st.integers(0, 4_000))
+def test_packets_are_conserved(traffic, faults, until):
+    node = switch(ports=(TIGHT,) * 3)
+    inputs = [entry for entry in timetable(traffic, faults) if entry.at_ns <= until]
+    transmits = node.advance(inputs, until)
+    counters = node.counters()
+    drops = counters["drops"]
+    assert counters["received"] == sum(entry.rank == Rank.FRAME for entry in inputs)
+    assert counters["packets"] == len(transmits) + drops["link_down"] + drops["loss"]
+    waiting = counters["received"] - len(transmits) - sum(drops.values())
+    assert (waiting > 0) == (node.next_timeout() is not None)
+    rest = node.advance([], 100_000)
+    drops = node.counters()["drops"]
+    assert counters["received"] == len(transmits) + len(rest) + sum(drops.values())
+    assert node.next_timeout() is None
