@@ -95,9 +95,10 @@ class Egress:
     """The queues and the wire of one port. Calls must not go back in time."""
 
     __slots__ = (
-        "_bytes_numerator", "_control", "_data", "_delay_ns", "_denominator", "_ecn_floor", "_fault_rng", "_link",
-        "_numerator", "_red_rng", "busy_until", "bytes", "config", "control_bytes", "control_bytes_peak",
-        "data_bytes", "data_bytes_peak", "drops", "marks", "packets", "port", "trim_dropped", "trim_sent",
+        "_bytes_numerator", "_control", "_control_max", "_data", "_data_max", "_delay_ns", "_denominator",
+        "_ecn_floor", "_fault_rng", "_link", "_numerator", "_red_rng", "busy_until", "bytes", "config",
+        "control_bytes", "control_bytes_peak", "data_bytes", "data_bytes_peak", "drops", "marks", "packets",
+        "port", "trim_dropped", "trim_sent",
     )  # fmt: skip
 
     def __init__(self, config: EgressConfig, port: int, rng: Rng) -> None:
@@ -105,6 +106,8 @@ class Egress:
         self.port = port
         self._data: deque[Buffer] = deque()
         self._control: deque[Buffer] = deque()
+        self._data_max = config.data_bytes_max
+        self._control_max = config.control_bytes_max
         self.data_bytes = 0
         """Waiting bytes of the data class; a packet in serialization no longer counts."""
         self.control_bytes = 0
@@ -152,7 +155,7 @@ class Egress:
                 self.busy_until = now
         if control:
             waiting = self.control_bytes + len(packet)
-            if waiting > self.config.control_bytes_max:
+            if waiting > self._control_max:
                 self.drops["control_full"] += 1
                 return False
             self.control_bytes = waiting
@@ -161,7 +164,7 @@ class Egress:
             self._control.append(packet)
             return True
         waiting = self.data_bytes + len(packet)
-        if waiting > self.config.data_bytes_max:
+        if waiting > self._data_max:
             return self._refuse(packet)
         self.data_bytes = waiting
         if waiting > self.data_bytes_peak:
