@@ -1,0 +1,84 @@
+"""Packets in words."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mrcfabric.wire.describe import describe
+from mrcfabric.wire.dscp import Dscp
+from mrcfabric.wire.options import WireOptions
+from mrcfabric.wire.trim import trim
+from tests.support.packets import data_packet, one_of_each
+from tests.vectors import wire as golden
+
+PACKETS = one_of_each()
+
+
+def test_the_words_of_a_write() -> None:
+    text = describe(golden.WRITE).as_text().splitlines()
+    assert text[0] == "140 bytes: WRITE Only with Immediate to QP 0xabc, PSN 258, EV 0x12345678 a ts"
+    for line in (
+        "Outer IPv6  at 0, 40 bytes",
+        "    traffic_class   0x12  (DSCP 4 trimmable, ECT(0))",
+        "    destination     5f00:0:4000:8001:4001:c002::  (uSID container, block 5f000000, uSIDs 4000 8001 4001 c002)",
+        "TSETH  at 104, 4 bytes",
+        "    va       0x10000ffe",
+        "Payload  5 bytes: 6865 6c6c 6f",
+        f"ICRC  {golden.WRITE[-4:].hex()}  (good)",
+    ):
+        assert line in text
+
+
+def test_the_words_of_a_sack() -> None:
+    text = describe(golden.SACK).as_text()
+    for words in ("(SKIP_ONCE)", "acknowledges PSN 254", "3 received, bit 0 is PSN 257", "1024 PSNs", "4352 bytes"):
+        assert words in text
+
+
+def test_an_endpoint_response_is_read_as_the_options_say() -> None:
+    assert "(EV Probe)" in describe(golden.ENDPOINT_RESPONSE).as_text()
+    text = describe(golden.ENDPOINT_RESPONSE, options=WireOptions(eeth_op_shift=0)).as_text()
+    assert "(Port Status Update)" in text
+    assert "reserved_at_bit_9" in text
+
+
+def test_json_has_every_field_as_a_number() -> None:
+    answer = json.loads(json.dumps(describe(golden.NACK).as_json()))
+    neth = answer["layers"][-1]
+    assert (neth["name"], neth["offset"], neth["size"]) == ("NETH", 100, 20)
+    assert neth["fields"]["nack_psn"] == 0x105
+    assert neth["meanings"]["nack_reason"] == "TRIMMED"
+    assert (answer["reason"], answer["icrc_good"]) == (None, True)
+
+
+def test_a_trimmed_packet_is_no_malformed_one() -> None:
+    description = describe(trim(data_packet(0xC7, bytes(4096)), 256, Dscp().trimmed_lasthop))
+    assert description.reason is None
+    assert description.summary.startswith("trimmed WRITE Middle")
+    assert description.notes == ["Trimmed: 3964 bytes were cut off; the ICRC does not count."]
+
+
+def test_a_wrong_sum_is_said() -> None:
+    packet = data_packet(0xC7)
+    packet[-1] ^= 1
+    description = describe(packet)
+    assert description.reason == "icrc"
+    assert description.as_text().splitlines()[-1] == "Malformed: icrc"
+
+
+@pytest.mark.parametrize("name", PACKETS)
+def test_every_packet_has_words_and_so_has_every_part_of_it(name: str) -> None:
+    assert describe(PACKETS[name]).reason is None
+    for size in range(len(PACKETS[name])):
+        description = describe(PACKETS[name][:size])
+        assert description.reason == "truncated"
+        assert "Malformed: truncated" in description.as_text()
+
+
+@given(data=st.binary(max_size=200))
+def test_random_bytes_have_words_too(data: bytes) -> None:
+    description = describe(data)
+    assert description.as_text()
+    assert json.dumps(description.as_json())

@@ -1,0 +1,62 @@
+"""The ICRC against a bit-serial CRC-32, and its blindness to what changes in flight."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mrcfabric.wire import icrc, usid
+from mrcfabric.wire.dscp import mark_ce, set_dscp
+from tests.support.packets import data_packet
+from tests.vectors import wire as golden
+
+POLYNOMIAL = 0xEDB88320
+
+
+def bit_serial_crc32(data: bytes) -> int:
+    """CRC-32 of IEEE 802.3, one bit at a time, low bit of each byte first."""
+    register = 0xFFFFFFFF
+    for byte in data:
+        for position in range(8):
+            feedback = (register ^ byte >> position) & 1
+            register = register >> 1 ^ (POLYNOMIAL if feedback else 0)
+    return register ^ 0xFFFFFFFF
+
+
+@pytest.mark.parametrize("name", golden.ALL)
+@pytest.mark.spec("IBTA", "A17")
+def test_golden_packets_end_in_the_sum_worked_out_bit_by_bit(name: str) -> None:
+    packet = golden.ALL[name]
+    inner = bytearray(packet[40:-4])
+    # Traffic class and flow label, hop limit, UDP checksum, fifth byte of the BTH.
+    inner[0:4] = b"\x6f\xff\xff\xff"
+    inner[7] = inner[46] = inner[47] = inner[52] = 0xFF
+    assert bit_serial_crc32(b"\xff" * 8 + inner).to_bytes(4, "little") == packet[-4:]
+    assert icrc.icrc_ok(packet)
+
+
+def test_the_way_through_the_fabric_leaves_it_good() -> None:
+    packet = data_packet(0xC7)
+    usid.shift_packet(packet)
+    mark_ce(packet)
+    set_dscp(packet, 12)
+    packet[7] -= 1
+    inner = memoryview(packet)[40:]
+    mark_ce(inner)
+    inner[7] = 1
+    inner[1:4] = b"\x0f\x00\x01"
+    assert icrc.icrc_ok(packet)
+
+
+@given(position=st.integers(0, 8 * 104 - 1), payload=st.binary(max_size=40))
+def test_any_other_flipped_bit_is_noticed(position: int, payload: bytes) -> None:
+    packet = data_packet(0xC7, payload)
+    position = position % (8 * (len(packet) - 40)) + 8 * 40
+    packet[position // 8] ^= 0x80 >> position % 8
+    masked = position // 8 < 100 and icrc.MASK >> (8 * 100 - 1 - position) & 1
+    assert icrc.icrc_ok(packet) == bool(masked)
+
+
+def test_seal_writes_what_icrc_ok_wants() -> None:
+    packet = bytearray(golden.SACK[:-4] + b"\0\0\0\0")
+    icrc.seal(packet)
+    assert packet == golden.SACK
