@@ -126,7 +126,7 @@ class Description:
         payload = self.packet.payload
         if payload:
             dots = " ..." if len(payload) > _PREVIEW_BYTES else ""
-            yield f"Payload  {len(payload)} bytes: {payload[:_PREVIEW_BYTES].hex(' ', 2)}{dots}"
+            yield f"Payload  {len(payload)} bytes: {payload[:_PREVIEW_BYTES].hex(' ', -2)}{dots}"
         if self.packet.icrc is not None:
             wire_order = self.packet.icrc.to_bytes(ICRC_SIZE, "little").hex()
             yield f"ICRC  {wire_order}  ({'good' if self.packet.icrc_good else 'wrong'})"
