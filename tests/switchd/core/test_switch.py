@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from mrcfabric.egress import EgressConfig
 from mrcfabric.impairment import Impairment
 from mrcfabric.node import Input, Rank, Transmit
+from mrcfabric.paths import PathTable, ev_of
 from mrcfabric.sim.trace import Trace
+from mrcfabric.topology import Topology
 from mrcfabric.wire.usid import CONTAINER_IN_PACKET, build
 from switchd.core.commands import ClearImpairments, SetImpairment
 from switchd.core.settings import SwitchConfig
@@ -181,6 +183,34 @@ def test_a_fault_on_a_port_that_is_not_there_is_refused():
     (event,) = node.drain_events()
     assert event.error == "no port 3; ports are 0 to 2"
     assert event.record() == {"at_ns": 10, "kind": "command_done", "error": event.error}
+
+
+# A whole fabric: the topology's tables, containers and cables agree with the forwarding step.
+
+
+def built(topology: Topology, name: str) -> Switch:
+    ports = topology.ports(name)
+    fib = topology.fib(name)
+    return Switch(SwitchConfig(name, topology.own_usid(name), topology.usid_block, fib, (PORT,) * len(ports)))
+
+
+@pytest.mark.parametrize("peer", range(4))
+def test_every_path_leads_to_its_nic(peer):
+    topology = Topology(planes=2, t0_per_plane=2, t1_per_plane=3, nics_per_t0=2, evs_per_qp=16, reserve_evs_per_qp=0)
+    switches = {name: built(topology, name) for name in topology.switch_names()}
+    paths = PathTable(topology, 0).towards(peer)
+    for plane in range(2):
+        for uplink in range(3):
+            body = packet(OWN)
+            body[CONTAINER_IN_PACKET] = paths.outer(ev_of(plane, uplink, 0))
+            at = topology.ports("h000")[plane]
+            while at.peer in switches:
+                node = switches[at.peer]
+                here = node.now_ns + 10_000
+                (transmit,) = node.advance([frame(body, here, at.peer_port)], here)
+                body, at = transmit.packet, topology.ports(at.peer)[transmit.port]
+            assert (at.peer, at.peer_port) == (topology.node_name(peer), plane)
+            assert body[7] == 64 - (1 if paths.same_t0 else 3)
 
 
 # Properties.
