@@ -1,0 +1,121 @@
+"""Where everything of a fabric on one host sits: processes, ports, clock slots, and each daemon's configuration.
+
+Pure arithmetic over a topology; nothing is opened or started. The numbers of sockets are fixed by the topology and the
+base of the port block, so that a restarted daemon finds its own again. What the daemons do with a configuration is
+`mrcfabric.daemon_config`'s; who starts them is `orchestrator.fabric`'s.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from mrcfabric.errors import ConfigError
+from mrcfabric.topology import PortLink, Topology
+
+Pack: TypeAlias = Literal["none", "plane"]
+Address: TypeAlias = tuple[str, int]
+
+LOOPBACK = "127.0.0.1"
+PACKS: tuple[Pack, ...] = ("none", "plane")
+
+NICD_ENTRY = "nicd.daemon:run_nicd"
+SWITCHD_ENTRY = "switchd.daemon:run_switchd"
+PRELOADED = ("uvloop", "nicd.daemon", "switchd.daemon")
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessPlan:
+    """One process and the daemons in it."""
+
+    name: str
+    """The node's name, or the plane's (`p3`) when its switches are packed."""
+    entry: str
+    nodes: tuple[str, ...]
+
+
+def pack_of(text: str) -> Pack:
+    """A packing by name. Raises ConfigError."""
+    for pack in PACKS:
+        if pack == text:
+            return pack
+    raise ConfigError(f"--pack {text}", "no such packing", "none: a process per daemon; plane: one per plane")
+
+
+def processes_of(topology: Topology, pack: Pack) -> list[ProcessPlan]:
+    """Every process of the fabric, NICs first. A NIC always has a process of its own."""
+    plans = [ProcessPlan(name, NICD_ENTRY, (name,)) for name in topology.nic_names()]
+    switches = list(topology.switch_names())
+    if pack == "none":
+        plans += [ProcessPlan(name, SWITCHD_ENTRY, (name,)) for name in switches]
+    else:
+        size = topology.switches_per_plane
+        for plane in range(topology.planes):
+            nodes = tuple(switches[plane * size : (plane + 1) * size])
+            plans.append(ProcessPlan(f"p{plane}", SWITCHD_ENTRY, nodes))
+    return plans
+
+
+@dataclass(slots=True)
+class Layout:
+    """A topology laid out on one host."""
+
+    topology: Topology
+    pack: Pack
+    host: str = LOOPBACK
+    port_base: int = 0
+    """First number of the port block; set once it is reserved."""
+    processes: list[ProcessPlan] = field(init=False)
+    ports: dict[str, list[PortLink]] = field(init=False)
+    """Every node's cables, nodes in slot order."""
+    process_of: dict[str, str] = field(init=False)
+    """Node -> its process."""
+    _link_numbers: dict[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        topology = self.topology
+        self.processes = processes_of(topology, self.pack)
+        self.process_of = {node: plan.name for plan in self.processes for node in plan.nodes}
+        self.ports = {name: topology.ports(name) for name in topology.node_names()}
+        self._link_numbers = {link.name: number for number, link in enumerate(topology.links())}
+
+    @property
+    def port_count(self) -> int:
+        """Size of the block: two per link, a control socket per node, and the agent's HTTP port last."""
+        return 2 * self.topology.link_count + self.topology.nodes + 1
+
+    @property
+    def http_port(self) -> int:
+        """The agent's."""
+        return self.port_base + self.port_count - 1
+
+    def slot(self, node: str) -> int:
+        """A node's place in the clock page."""
+        return self.topology.node_index(node)
+
+    def peers(self) -> list[list[tuple[int, int]]]:
+        """What `ClockPage.create` wants: per slot and port, the peer's slot and port."""
+        slots = {name: slot for slot, name in enumerate(self.ports)}
+        return [[(slots[end.peer], end.peer_port) for end in ends] for ends in self.ports.values()]
+
+    def control_address(self, node: str) -> Address:
+        """Where a daemon listens for its agent."""
+        return self.host, self.port_base + 2 * self.topology.link_count + self.slot(node)
+
+    def data_address(self, node: str, end: PortLink) -> Address:
+        """Where `node`'s end of a cable is bound: even numbers are the ends named first in the link's name."""
+        number = 2 * self._link_numbers[end.link] + (not end.link.startswith(f"{node}~"))
+        return self.host, self.port_base + number
+
+    def links_of(self, node: str) -> list[dict[str, Any]]:
+        """The `links` part of a daemon's configuration."""
+        return [
+            {
+                "port": end.port,
+                "local": list(self.data_address(node, end)),
+                "peer": list(self.data_address(end.peer, end)),
+                "peer_node": end.peer,
+                "peer_slot": self.slot(end.peer),
+                "peer_port": end.peer_port,
+                "delay_ns": end.delay_ns,
+            }
+            for end in self.ports[node]
+        ]
