@@ -1,0 +1,171 @@
+"""The agent's hand on fabric time: when it runs, when it sleeps, who binds it, and how fast it went.
+
+Owns the clock page and the doorbells of one host. Nobody else puts the fabric to sleep or wakes it, declares a node
+dead, or holds the fabric for one that is being started. How the daemons obey is `mrcfabric.runner`'s.
+"""
+
+import asyncio
+import contextlib
+import os
+import time
+from collections.abc import Sequence
+
+from mrcfabric.clock import ClockPage, PageState, SlotState
+from mrcfabric.units import NS_PER_S, Instant
+
+IDLE_POLL_S = 0.02
+"""How often a running fabric is asked whether anything is pending."""
+ASLEEP_POLL_S = 0.1
+"""How often a sleeping one is asked: the cure for a wake-up that got lost."""
+LEAD_WALL_S = 0.25
+"""How long a command may take to reach its daemon: the fabric time of that long, at the pace of late, is the lead."""
+LEAD_HOPS_MIN = 20
+STALL_WALL_S = 5.0
+"""A running fabric whose time has stood still this long has a stalled process."""
+
+
+class Timekeeper:
+    """The page, a doorbell per process, and one for the agent. Run `serve` as a task."""
+
+    def __init__(
+        self, peers: Sequence[Sequence[tuple[int, int]]], doorbells: int, hop_ns: int, dilation: float
+    ) -> None:
+        """`peers` as for `ClockPage.create`; `doorbells` processes; `hop_ns` the shortest link delay.
+
+        `dilation` is the fastest pace in wall seconds per fabric second, 0 for as fast as it goes.
+        """
+        self.page = ClockPage.create(peers, dilation)
+        self.doorbells = [os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC) for _ in range(doorbells)]
+        self.agent_doorbell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self.dilation_nominal = dilation
+        self._hop_ns = hop_ns
+        self._run_since: float | None = None
+        self._run_wall_s = 0.0
+        self._reached_ns: Instant = 0
+        self._pace_ns_per_s = 0.0
+        self._pace_mark: tuple[float, Instant] = (time.monotonic(), 0)
+        self._moved: tuple[float, Instant] = (time.monotonic(), 0)
+
+    def close(self) -> None:
+        """Unmap the page and close the doorbells; the daemons have their own."""
+        self.page.close()
+        for fd in (*self.doorbells, self.agent_doorbell):
+            os.close(fd)
+
+    # What time it is.
+
+    def now_ns(self) -> Instant:
+        """The instant every living node has reached; never goes back."""
+        self._reached_ns = max(self._reached_ns, self.page.fabric_now())
+        return self._reached_ns
+
+    def lead_ns(self) -> int:
+        """How far ahead to stamp a command so that it is not late when it arrives."""
+        return max(LEAD_HOPS_MIN * self._hop_ns, int(self._pace_ns_per_s * LEAD_WALL_S))
+
+    def soon_ns(self) -> Instant:
+        """The instant for a command that is sent now."""
+        return max(self.page.fabric_front(), self._reached_ns) + self.lead_ns()
+
+    def record(self) -> dict[str, float | int | None]:
+        """Fabric time reached, wall time it ran, and the effective dilation (None before time has moved)."""
+        fabric_ns = self.now_ns()
+        wall_s = self.run_wall_s()
+        return {
+            "fabric_ns": fabric_ns,
+            "run_wall_s": wall_s,
+            "dilation_nominal": self.dilation_nominal,
+            "dilation_effective": wall_s * NS_PER_S / fabric_ns if fabric_ns else None,
+        }
+
+    def run_wall_s(self) -> float:
+        """Wall time the fabric has been awake."""
+        since = self._run_since
+        return self._run_wall_s + (time.monotonic() - since if since is not None else 0.0)
+
+    def stalled_slot(self) -> int | None:
+        """The slot that has held a running fabric for `STALL_WALL_S`, or None."""
+        if self.page.asleep or time.monotonic() - self._moved[0] < STALL_WALL_S:
+            return None
+        binding = [slot for slot in range(self.page.nodes) if self.page.slot_state(slot) == SlotState.ALIVE]
+        return min(binding, key=self.page.horizon, default=None)
+
+    # Run and sleep.
+
+    async def serve(self) -> None:
+        """Sleep when nothing is pending, wake when somebody asks; until cancelled."""
+        loop = asyncio.get_running_loop()
+        loop.add_reader(self.agent_doorbell, self._asked)
+        try:
+            while True:
+                await asyncio.sleep(ASLEEP_POLL_S if self.page.asleep else IDLE_POLL_S)
+                self._look()
+        finally:
+            loop.remove_reader(self.agent_doorbell)
+
+    def wake(self) -> None:
+        """Let fabric time go on."""
+        if self.page.asleep:
+            now = time.monotonic()
+            self._run_since = now
+            self._pace_mark = self._moved = (now, self.now_ns())
+            self.page.wake()
+        self.ring()
+
+    def ring(self) -> None:
+        """Make every process look at the page."""
+        for doorbell in self.doorbells:
+            with contextlib.suppress(BlockingIOError):
+                os.eventfd_write(doorbell, 1)
+
+    def _asked(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            os.eventfd_read(self.agent_doorbell)
+        if self.page.asleep:
+            self.wake()
+
+    def _look(self) -> None:
+        idle = self.page.all_idle()
+        if self.page.asleep:
+            if not idle:
+                self.wake()
+            return
+        self._measure()
+        # A frame may move from one node to the next while we read: twice, and once more after it sleeps.
+        if idle and self.page.all_idle():
+            self.page.sleep()
+            if self._run_since is not None:
+                self._run_wall_s += time.monotonic() - self._run_since
+                self._run_since = None
+            if not self.page.all_idle():
+                self.wake()
+
+    def _measure(self) -> None:
+        now, reached = time.monotonic(), self.now_ns()
+        if reached != self._moved[1]:
+            self._moved = (now, reached)
+        since, fabric_ns = self._pace_mark
+        if now - since >= LEAD_WALL_S:
+            self._pace_ns_per_s = (reached - fabric_ns) / (now - since)
+            self._pace_mark = (now, reached)
+
+    # Births and deaths.
+
+    def hold_for(self, slot: int, horizon_ns: Instant) -> None:
+        """A node is to be (re)started: its neighbours go no further than one hop past `horizon_ns` until it is."""
+        self.page.mark_booting(slot, horizon_ns)
+        self.ring()
+
+    def bury(self, slot: int) -> None:
+        """A node is gone; nobody waits for it."""
+        self.page.mark_dead(slot)
+        self.ring()
+
+    def all_alive(self) -> bool:
+        """Whether every slot's daemon has bound its sockets."""
+        return all(self.page.slot_state(slot) == SlotState.ALIVE for slot in range(self.page.nodes))
+
+    @property
+    def state(self) -> str:
+        """`run` or `sleep`."""
+        return PageState(self.page.state).name.lower()
