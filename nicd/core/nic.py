@@ -147,6 +147,10 @@ class Nic:
         """(start, bytes placed per plane) of the goodput bins that start at or after `since_ns`."""
         return self._board.bins.since(since_ns)
 
+    def region_bytes(self, region_id: int) -> bytes:
+        """A copy of what a memory region holds now. RefusedError when there is none."""
+        return bytes(self._board.memory.find(region_id).view)
+
     # -- receiving
 
     def _receive(self, now: Instant, port: int, packet: Buffer) -> None:

@@ -420,15 +420,17 @@ class Requestor:
         if not self._messages:
             return
         wait_ns = self._tail_ns << max(0, self._unanswered - self._retry_linear)
-        quiet_ns = max(self._heard_ns, self._asked_ns, self._last_sent_ns)
-        if now >= quiet_ns + wait_ns:
-            # Nothing heard of work that is not finished: ask what has arrived.
+        # The oldest packet out, or with none out the last sign of life.
+        since_ns = self._order[0].sent_ns if self._order else max(self._heard_ns, self._last_sent_ns)
+        since_ns = max(since_ns, self._asked_ns)
+        if now >= since_ns + wait_ns:
+            # Long past every ordinary round trip: ask what has arrived.
             self._unanswered += 1
             if self._check_budget(now):
                 return
-            self._asked_ns = quiet_ns = now
+            self._asked_ns = since_ns = now
             self._qp.ask(now)
-        soonest = quiet_ns + wait_ns
+        soonest = since_ns + wait_ns
         if self._order:
             soonest = min(soonest, self._deadline(self._order[0]))
         self._timer.set_by(max(soonest, now + 1))

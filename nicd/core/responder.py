@@ -129,7 +129,7 @@ class Responder:
                 self._timer.set(now + self._delay_ns)
         self._since += max(_SACK_BYTES_LEAST, size)
         if flags & _FLAG_NOW or m or self._since >= self._threshold:
-            self._sack(now, psn, ev, m, bool(flags & FLAG_RTX), None)
+            self._sack(now, psn, ev, m, bool(flags & FLAG_RTX))
         else:
             self._last_psn = psn
             self._last_ev = ev
@@ -144,14 +144,17 @@ class Responder:
         self._peer.data_arrived(now)
         verdict, psn = self.window.classify(psn24)
         if verdict == DUPLICATE:
-            self._sack(now, psn, ev, M_NONE, False, None)
+            self._sack(now, psn, ev, M_NONE, False)
         elif verdict == NEW and self._board.settings.trim_nack:
             self._nack(now, NACK_TRIMMED_LASTHOP if last_hop else NACK_TRIMMED, ev, psn24)
 
     def on_probe(self, now: Instant, ev: int, probe_id: int, marked: bool) -> None:
         """A reliability probe: answer with all we know, the transport ACK included in case it was lost."""
         self._stats.probes_answered += 1
-        self._sack(now, self.window.cack, ev, M_SKIP_ONCE if marked else M_NONE, False, probe_id)
+        self._since = 0
+        m = M_SKIP_ONCE if marked else M_NONE
+        for offset, bitmap in self.window.bitmaps(self._board.settings.probe_sacks_max):
+            self._send_sack(now, 0, ev, m, False, probe_id, offset, bitmap)
         if self._completed:
             self._acknowledge(now, SYNDROME_ACK)
 
@@ -164,7 +167,7 @@ class Responder:
     def _not_new(self, now: Instant, verdict: int, psn: int, psn24: int, ev: int, m: int, flags: int) -> None:
         if verdict == DUPLICATE:
             self._stats.duplicates += 1
-            self._sack(now, psn, ev, m, bool(flags & FLAG_RTX), None)
+            self._sack(now, psn, ev, m, bool(flags & FLAG_RTX))
             return
         assert verdict == OUTSIDE
         self._stats.drops["psn_window"] += 1
@@ -217,22 +220,28 @@ class Responder:
         if now < due_ns:
             self._timer.set(due_ns)
         else:
-            self._sack(now, self._last_psn, self._last_ev, M_NONE, False, None)
+            self._sack(now, self._last_psn, self._last_ev, M_NONE, False)
 
-    def _sack(self, now: Instant, psn: int, ev: int, m: int, rtx: bool, probe_id: int | None) -> None:
+    def _sack(self, now: Instant, psn: int, ev: int, m: int, rtx: bool) -> None:
+        """A SACK caused by the packet `psn`, which came on `ev`."""
+        self._since = 0
+        window = self.window
+        offset, bitmap = window.bitmap(psn, self._recent)
+        self._send_sack(now, psn - window.expected + 1, ev, m, rtx, None, offset, bitmap)
+
+    def _send_sack(
+        self, now: Instant, ack_offset: int, ev: int, m: int, rtx: bool, probe_id: int | None, offset: int, bitmap: int
+    ) -> None:
         plane = self._peer.reply_plane()
         if plane < 0:
             self._stats.drops["no_port"] += 1
             return
-        self._since = 0
         window = self.window
-        cack = window.expected - 1
-        offset, bitmap = window.bitmap(psn, self._recent and probe_id is None)
         own_ev, outer = self._peer.reverse[plane]
         packet = self._control.sack(
-            own_ev, outer, ev, m, max(psn - cack, -0x8000), cack & PSN_MASK, offset, bitmap, 0,
-            min(window.ooo_count, _OOO_MAX), (self._rcvd_bytes + _RCVD_ROUND) >> _RCVD_SHIFT & _RCVD_MASK,
-            self._mpr, rtx, probe_id,
+            own_ev, outer, ev, m, max(-32768, ack_offset), (window.expected - 1) & PSN_MASK,
+            offset, bitmap, 0, min(_OOO_MAX, window.ooo_count),
+            (self._rcvd_bytes + _RCVD_ROUND) >> _RCVD_SHIFT & _RCVD_MASK, self._mpr, rtx, probe_id,
         )  # fmt: skip
         self._stats.sacks_sent += 1
         self._board.ports.offer(now, plane, packet, True)

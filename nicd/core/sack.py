@@ -73,3 +73,18 @@ class ReceiveWindow:
         if not recent or ahead < 0:
             ahead = 0
         return ahead + 1, self._bits >> ahead & BITMAP_MASK
+
+    def bitmaps(self, most: int) -> list[tuple[int, int]]:
+        """(offset from cack, bitmap) of SACKs that together show all that has arrived, at most `most` of them.
+
+        The first is always there and based at cack + 1; of the others those without a bit are left out.
+        """
+        shown = [(1, self._bits & BITMAP_MASK)]
+        bits = self._bits >> BITMAP_BITS
+        offset = 1 + BITMAP_BITS
+        while bits and len(shown) < most:
+            if bits & BITMAP_MASK:
+                shown.append((offset, bits & BITMAP_MASK))
+            bits >>= BITMAP_BITS
+            offset += BITMAP_BITS
+        return shown

@@ -84,7 +84,9 @@ class NicSettings:
     retry_exponential: int = 8
     """Further ones, each with a doubled RTO; then the QP fails (retry counter exceeded)."""
     tail_probe_ns: int = 0
-    """With work outstanding and nothing heard this long, ask by a probe. Default 3 base RTT."""
+    """With a packet out this long, or nothing heard of unfinished work, ask by a probe. Default 3 base RTT."""
+    probe_sacks_max: int = 8
+    """SACKs that answer one probe: a bitmap shows 64 PSNs, and whoever asks wants to know of all."""
     probe_period_ns: int = 0
     """Between two probes of an ASSUMED_BAD EV. Default 5 base RTT."""
     probe_backoff_max: int = 4
