@@ -1,13 +1,22 @@
-"""The two records of the requestor: a message, and one transmission of one of its packets.
+"""What a requestor has sent and not heard of: messages, transmissions, and the table of those in flight.
 
-Owns the fields only. Everything a retransmission needs is here, so that a packet can be made again from memory.
+Owns the table's bookkeeping: which PSNs are out, in which order they left, which are acknowledged, and which are lost
+by the evidence of time and order. What follows from a loss (accusing the EV, sending again, giving up) is the
+requestor's. Everything a retransmission needs is in a record, so that a packet can be made again from memory.
+
+MRC 1.0 section 3: free PSNs up to cack and the set bits; a clear bit says nothing; gaps go to loss detection.
 """
 
+from collections import deque
+from heapq import heappop, heappush
 from typing import Final
 
 from mrcfabric.units import Instant
 from nicd.core.commands import PostWrite
 from nicd.core.memory import Region
+from nicd.core.settings import NicSettings
+from nicd.core.stats import NicStats
+from nicd.core.window import CongestionWindow
 
 INFLIGHT: Final = 0
 LOST: Final = 1
@@ -70,3 +79,148 @@ class Sent:
         self.state = INFLIGHT
         self.cause = ""
         """Why it was judged lost."""
+
+
+class InflightTable:
+    """All PSNs of one QP that were sent and are not acknowledged."""
+
+    __slots__ = (
+        "_acked_index", "_acked_sent_ns", "_lost_heap", "_order", "_pending", "_reorder_ns", "_reorder_packets",
+        "_retry_linear", "_rto_ns", "_stats", "by_psn", "cack", "lost", "window",
+    )  # fmt: skip
+
+    def __init__(self, settings: NicSettings, stats: NicStats, window: CongestionWindow, psn_first: int) -> None:
+        self._reorder_ns = settings.reorder_ns
+        self._reorder_packets = settings.reorder_packets
+        self._rto_ns = settings.rto_ns
+        self._retry_linear = settings.retry_linear
+        self._stats = stats
+        self.window = window
+        self.cack = psn_first - 1
+        """Everything up to here has been acknowledged."""
+        self.by_psn: dict[int, Sent] = {}
+        """PSN -> its last transmission."""
+        self.lost = 0
+        """PSNs judged lost and not yet sent again."""
+        self._pending = 0
+        """Bit i: cack + 1 + i was sent and is not acknowledged."""
+        self._order: deque[Sent] = deque()
+        """Transmissions in the order they left; those that are over are dropped from the left."""
+        self._acked_index = -1
+        self._acked_sent_ns: Instant = -1
+        """Of the latest transmission known to have arrived: its number and when it was sent."""
+        self._lost_heap: list[tuple[int, int, Sent]] = []
+
+    def add(self, sent: Sent) -> None:
+        """A transmission leaves, of a new PSN or of one taken by `take_lost`."""
+        psn = sent.psn
+        self.by_psn[psn] = sent
+        self._order.append(sent)
+        self._pending |= 1 << (psn - self.cack - 1)
+        self.window.inflight_bytes += sent.size
+
+    def take_lost(self) -> Sent:
+        """The oldest lost PSN, to be sent again. Only while `lost` is not zero."""
+        heap = self._lost_heap
+        sent = heappop(heap)[2]
+        while sent.state != LOST:
+            sent = heappop(heap)[2]
+        self.lost -= 1
+        sent.state = DONE
+        return sent
+
+    def free(self, cack: int, base: int, bitmap: int) -> int:
+        """Forget every PSN up to `cack` and those of the bitmap; returns the payload bytes no longer in flight."""
+        freed = 0
+        by_psn = self.by_psn
+        moved = cack - self.cack
+        if moved > 0:
+            for psn in range(self.cack + 1, cack + 1):
+                sent = by_psn.pop(psn, None)
+                if sent is not None:
+                    freed += self._acked(sent)
+            self.cack = cack
+            self._pending >>= moved
+        shift = base - self.cack - 1
+        fresh = self._pending & (bitmap << shift if shift >= 0 else bitmap >> -shift)
+        if fresh:
+            self._pending ^= fresh
+            first = self.cack
+            while fresh:
+                low = fresh & -fresh
+                fresh ^= low
+                freed += self._acked(by_psn.pop(first + low.bit_length()))
+        self.window.inflight_bytes -= freed
+        return freed
+
+    def _acked(self, sent: Sent) -> int:
+        """One PSN has arrived; returns the bytes it had in flight."""
+        state = sent.state
+        sent.state = DONE
+        if state == INFLIGHT:
+            # Of a packet sent twice nobody knows which one arrived: no evidence.
+            if sent.index > self._acked_index and not sent.tries:
+                self._acked_index = sent.index
+                self._acked_sent_ns = sent.sent_ns
+            return sent.size
+        if state == LOST:
+            self.lost -= 1
+            self._stats.spurious += 1
+        return 0
+
+    def lose(self, sent: Sent, cause: str) -> None:
+        """A transmission in flight is judged lost."""
+        sent.state = LOST
+        sent.cause = cause
+        self.window.inflight_bytes -= sent.size
+        self.lost += 1
+        self._stats.packets_lost += 1
+        heappush(self._lost_heap, (sent.psn, sent.index, sent))
+
+    def gaps(self) -> list[Sent]:
+        """Transmissions that left so long before one that has arrived that no path can explain their absence."""
+        latest_ns = self._acked_sent_ns - self._reorder_ns
+        latest_index = self._acked_index - self._reorder_packets
+        found = []
+        order = self._order
+        while order:
+            sent = order[0]
+            if sent.state == INFLIGHT:
+                if sent.sent_ns > latest_ns or sent.index > latest_index:
+                    break
+                found.append(sent)
+            order.popleft()
+        return found
+
+    def overdue(self, now: Instant) -> list[Sent]:
+        """Transmissions of which nothing was heard for their RTO."""
+        found = []
+        order = self._order
+        while order:
+            sent = order[0]
+            if sent.state == INFLIGHT:
+                if self.deadline(sent) > now:
+                    break
+                found.append(sent)
+            order.popleft()
+        return found
+
+    def oldest(self) -> Sent | None:
+        """The transmission longest in flight, as `overdue` left it at the head."""
+        return self._order[0] if self._order else None
+
+    def deadline(self, sent: Sent) -> Instant:
+        """When a transmission is overdue: the plain RTO for so many tries, then doubled each time."""
+        return sent.sent_ns + (self._rto_ns << max(0, sent.tries - self._retry_linear))
+
+    def clear(self) -> None:
+        """Forget everything; what was in flight no longer counts towards the window."""
+        for sent in self.by_psn.values():
+            if sent.state == INFLIGHT:
+                self.window.inflight_bytes -= sent.size
+            sent.state = DONE
+        self.by_psn.clear()
+        self._pending = 0
+        self._order.clear()
+        self._lost_heap.clear()
+        self.lost = 0

@@ -44,7 +44,7 @@ class Nic:
 
     def __init__(self, config: NicConfig, start_ns: Instant = 0) -> None:
         """`start_ns`: the NIC exists from here on; a restarted one begins later, and knows nothing."""
-        self._config = config
+        self.config = config
         self._now = start_ns
         self._board = Board(config)
         self._executor = Executor(self._board)
@@ -55,7 +55,7 @@ class Nic:
     @property
     def name(self) -> str:
         """The NIC's name in the topology."""
-        return self._config.name
+        return self.config.name
 
     @property
     def now_ns(self) -> Instant:
@@ -231,5 +231,5 @@ class Nic:
             else:
                 peer.on_request(now, psn & 0xFFFF, op, mask, timestamp)
         else:
-            op, _ = read_endpoint_response(packet, self._config.options)
+            op, _ = read_endpoint_response(packet, self.config.options)
             peer.on_response(now, psn & 0xFFFF, op)

@@ -1,15 +1,14 @@
 """The sending half of a QP: messages become packets, packets are acknowledged or lost, messages complete.
 
-Owns segmentation, PSNs, the in-flight table, both windows' bookkeeping, loss detection, retransmission and the retry
-budget. Which EV is good is `ev_profile`'s, probing `probe`'s, the congestion policy `window`'s, the order among QPs
-and ports the scheduler's. PSNs are unbounded integers inside; 24 bits of them travel.
+Owns segmentation, PSNs, both windows, what follows from a loss, retransmission and the retry budget. What is out and
+what of it is lost is `inflight`'s, which EV is good is `ev_profile`'s, probing `probe`'s, the congestion policy
+`window`'s, the order among QPs and ports the scheduler's. PSNs are unbounded integers inside; 24 bits of them travel.
 
 MRC 1.0 section 3: a SACK frees packets and never completes a message; a transport ACK completes messages; a clear
 bit of a bitmap says nothing.
 """
 
 from collections import deque
-from heapq import heappop, heappush
 from typing import Protocol
 
 from mrcfabric.units import NEVER, Instant
@@ -37,7 +36,7 @@ from nicd.core.events import (
     Completion,
     Retransmit,
 )
-from nicd.core.inflight import DONE, INFLIGHT, LOST, Message, Sent
+from nicd.core.inflight import INFLIGHT, InflightTable, Message, Sent
 from nicd.core.memory import Region
 from nicd.core.timers import Timer
 from nicd.core.window import CongestionWindow
@@ -67,17 +66,15 @@ class Requestor:
     """One QP's sending half."""
 
     __slots__ = (
-        "_acked_index", "_acked_sent_ns", "_asked_ns", "_board", "_budget", "_completed",
-        "_exhausted", "_heard_ns", "_index", "_inflight", "_last_sent_ns", "_lost", "_lost_heap",
-        "_max_wimm", "_messages", "_mpr", "_mtu", "_order", "_pending", "_profile", "_qp", "_queue",
-        "_reorder_ns", "_reorder_packets", "_retry_linear", "_rqmsn", "_rto_ns", "_stats",
-        "_tail_ns", "_template", "_timer", "_unanswered", "_wimm_open", "cack", "psn_next",
-        "window",
+        "_asked_ns", "_board", "_budget", "_completed", "_exhausted", "_heard_ns", "_index",
+        "_inflight", "_last_sent_ns", "_max_wimm", "_messages", "_mpr", "_mtu", "_profile", "_qp",
+        "_queue", "_retry_linear", "_rqmsn", "_stats", "_tail_ns", "_template", "_timer",
+        "_unanswered", "_wimm_open", "psn_next", "window",
     )  # fmt: skip
 
     def __init__(
         self,
-        qp: "QpLink",
+        qp: QpLink,
         board: Board,
         profile: EvProfile,
         template: DataTemplate,
@@ -96,28 +93,12 @@ class Requestor:
         self._mtu = settings.mtu_bytes
         self._mpr = mpr_psns
         self._max_wimm = max_wimm
-        self._rto_ns = settings.rto_ns
-        self._reorder_ns = settings.reorder_ns
-        self._reorder_packets = settings.reorder_packets
         self._retry_linear = settings.retry_linear
         self._budget = settings.retry_linear + settings.retry_exponential
         self._tail_ns = settings.tail_probe_ns
         self.psn_next = psn_first
-        self.cack = psn_first - 1
-        """Everything up to here has been acknowledged."""
-        self._inflight: dict[int, Sent] = {}
-        """PSN -> its last transmission, for every PSN sent and not acknowledged."""
-        self._pending = 0
-        """Bit i: cack + 1 + i was sent and is not acknowledged."""
-        self._order: deque[Sent] = deque()
-        """Transmissions in the order they were sent; those over and done with are dropped from the left."""
+        self._inflight = InflightTable(settings, board.stats, window, psn_first)
         self._index = 0
-        self._acked_index = -1
-        self._acked_sent_ns: Instant = -1
-        """Of the latest transmission known to have arrived: its number and when it was sent."""
-        self._lost_heap: list[tuple[int, int, Sent]] = []
-        self._lost = 0
-        """Packets waiting for their retransmission."""
         self._queue: deque[Message] = deque()
         """Messages with bytes that have never been sent."""
         self._messages: deque[Message] = deque()
@@ -142,7 +123,12 @@ class Requestor:
     @property
     def inflight_packets(self) -> int:
         """PSNs sent and not acknowledged."""
-        return len(self._inflight)
+        return len(self._inflight.by_psn)
+
+    @property
+    def cack(self) -> int:
+        """Everything up to here has been acknowledged."""
+        return self._inflight.cack
 
     def post(self, now: Instant, work: PostWrite, region: Region, view: memoryview) -> None:
         """Take a message; `view` is its bytes in `region`."""
@@ -165,18 +151,18 @@ class Requestor:
         # UEC CMS: send while inflight + MTU <= cwnd; one packet may always be out.
         if inflight + self._mtu > window.cwnd_bytes and inflight:
             return False
-        if self._lost:
+        if self._inflight.lost:
             return True
         queue = self._queue
         # MRC 1.0: PSN <= cack + MPR - 1.
-        if not queue or self.psn_next - self.cack >= self._mpr:
+        if not queue or self.psn_next - self._inflight.cack >= self._mpr:
             return False
         message = queue[0]
         return message.imm is None or message.sent > 0 or self._wimm_open < self._max_wimm
 
     def emit(self, now: Instant, plane: int) -> bytearray:
         """Build the next packet for `plane`: the oldest lost one, or the next new one. Only after `can_send`."""
-        if self._lost:
+        if self._inflight.lost:
             return self._emit_lost(now, plane)
         message = self._queue[0]
         offset = message.sent
@@ -199,7 +185,6 @@ class Requestor:
         message.sent = offset + size
         psn = self.psn_next
         self.psn_next = psn + 1
-        self._pending |= 1 << (psn - self.cack - 1)
         ev = self._profile.decks[plane].pick()
         self._note(now, Sent(psn, message, offset, size, opcode, ev, now, 0, self._index))
         return self._template.build(
@@ -209,12 +194,7 @@ class Requestor:
         )  # fmt: skip
 
     def _emit_lost(self, now: Instant, plane: int) -> bytearray:
-        heap = self._lost_heap
-        old = heappop(heap)[2]
-        while old.state != LOST:
-            old = heappop(heap)[2]
-        self._lost -= 1
-        old.state = DONE
+        old = self._inflight.take_lost()
         message = old.message
         offset, size, opcode = old.offset, old.size, old.opcode
         ev = self._profile.pick_other(plane, old.ev)
@@ -230,9 +210,7 @@ class Requestor:
     def _note(self, now: Instant, sent: Sent) -> None:
         """A transmission leaves: into the in-flight table."""
         self._index += 1
-        self._inflight[sent.psn] = sent
-        self._order.append(sent)
-        self.window.inflight_bytes += sent.size
+        self._inflight.add(sent)
         self._last_sent_ns = now
         stats = self._stats
         stats.data_packets += 1
@@ -249,64 +227,28 @@ class Requestor:
 
         `ack_offset` leads to the PSN that caused it, None when no packet did.
         """
-        ahead = (cack24 - self.cack) & PSN_MASK
+        inflight = self._inflight
+        ahead = (cack24 - inflight.cack) & PSN_MASK
         if ahead >= HALF_PSN:
             ahead -= PSN_MASK + 1
-        cack = self.cack + ahead
+        cack = inflight.cack + ahead
         if cack >= self.psn_next:
             return False
         self._heard_ns = now
         self._unanswered = 0
         rtt_ns: int | None = None
         if ack_offset is not None:
-            cause = self._inflight.get(cack + ack_offset)
+            cause = inflight.by_psn.get(cack + ack_offset)
             if cause is not None and not cause.tries and cause.state == INFLIGHT:
                 rtt_ns = now - cause.sent_ns
                 self._stats.rtt(rtt_ns)
-        freed = self._free(cack, cack + sack_offset, bitmap)
+        freed = inflight.free(cack, cack + sack_offset, bitmap)
         self.window.on_sack(now, freed, marked, rtt_ns)
-        self._find_gaps(now)
+        gaps = inflight.gaps()
+        if gaps:
+            self._accuse(now, gaps, EvTrigger.GAP)
         self._qp.window_moved()
         return True
-
-    def _free(self, cack: int, base: int, bitmap: int) -> int:
-        """Forget every PSN up to `cack` and those of the bitmap; returns the payload bytes no longer in flight."""
-        freed = 0
-        inflight = self._inflight
-        moved = cack - self.cack
-        if moved > 0:
-            for psn in range(self.cack + 1, cack + 1):
-                sent = inflight.pop(psn, None)
-                if sent is not None:
-                    freed += self._acked(sent)
-            self.cack = cack
-            self._pending >>= moved
-        shift = base - self.cack - 1
-        fresh = self._pending & (bitmap << shift if shift >= 0 else bitmap >> -shift)
-        if fresh:
-            self._pending ^= fresh
-            first = self.cack + 1
-            while fresh:
-                low = fresh & -fresh
-                fresh ^= low
-                freed += self._acked(inflight.pop(first + low.bit_length() - 1))
-        self.window.inflight_bytes -= freed
-        return freed
-
-    def _acked(self, sent: Sent) -> int:
-        """One PSN has arrived; returns the bytes it had in flight."""
-        freed = 0
-        if sent.state == INFLIGHT:
-            freed = sent.size
-            # Of a packet sent twice nobody knows which one arrived: no evidence.
-            if not sent.tries and sent.index > self._acked_index:
-                self._acked_index = sent.index
-                self._acked_sent_ns = sent.sent_ns
-        elif sent.state == LOST:
-            self._lost -= 1
-            self._stats.spurious += 1
-        sent.state = DONE
-        return freed
 
     def on_ack(self, now: Instant, cack24: int, syndrome: int, msn24: int) -> bool:
         """A transport ACK: `msn24` messages are complete, or the peer refuses. False: nonsense, dropped."""
@@ -338,61 +280,35 @@ class Requestor:
             self._profile.feedback(now, index, trigger)
         self._heard_ns = now
         self._unanswered = 0
-        psn = self.cack + 1 + ((psn24 - self.cack - 1) & PSN_MASK)
-        sent = self._inflight.get(psn)
+        first = self._inflight.cack + 1
+        psn = first + ((psn24 - first) & PSN_MASK)
+        sent = self._inflight.by_psn.get(psn)
         # A NACK for an earlier transmission of a packet already sent again names another EV.
         if sent is None or sent.state != INFLIGHT or sent.ev != index:
             return
         if cause == "trim":
             self.window.on_trim(now, sent.size)
-        self._lose(now, sent, cause)
+        self._lose(sent, cause)
         self._tell_lost(now, {cause: 1})
 
     # -- loss
 
-    def _find_gaps(self, now: Instant) -> None:
-        """Lost is what was sent so long before something that has arrived that no path can explain it."""
-        order = self._order
-        latest_ns = self._acked_sent_ns - self._reorder_ns
-        latest_index = self._acked_index - self._reorder_packets
+    def _accuse(self, now: Instant, gone: list[Sent], trigger: EvTrigger) -> None:
+        """Packets are lost without a trim: their EVs are to blame, unless their plane went down meanwhile."""
+        profile = self._profile
         lost: dict[str, int] = {}
-        while order:
-            sent = order[0]
-            if sent.state == INFLIGHT:
-                if sent.sent_ns > latest_ns or sent.index > latest_index:
-                    break
-                self._charge(now, sent, EvTrigger.GAP, lost)
-            order.popleft()
+        for sent in gone:
+            cause = trigger.name.lower()
+            if sent.sent_ns <= profile.down_ns[profile.plane[sent.ev]]:
+                cause = "port_down"
+            lost[cause] = lost.get(cause, 0) + 1
+            self.window.on_loss(now, sent.size)
+            profile.feedback(now, sent.ev, trigger, sent.sent_ns)
+            self._lose(sent, cause)
         self._tell_lost(now, lost)
 
-    def _find_timeouts(self, now: Instant) -> None:
-        order = self._order
-        lost: dict[str, int] = {}
-        while order:
-            sent = order[0]
-            if sent.state == INFLIGHT:
-                if self._deadline(sent) > now:
-                    break
-                self._charge(now, sent, EvTrigger.TIMEOUT, lost)
-            order.popleft()
-        self._tell_lost(now, lost)
-
-    def _charge(self, now: Instant, sent: Sent, trigger: EvTrigger, lost: dict[str, int]) -> None:
-        """A packet is lost without a trim: its EV is to blame, unless its plane went down meanwhile."""
-        excused = sent.sent_ns <= self._profile.down_ns[self._profile.plane[sent.ev]]
-        cause = "port_down" if excused else "gap" if trigger == EvTrigger.GAP else "timeout"
-        lost[cause] = lost.get(cause, 0) + 1
-        self.window.on_loss(now, sent.size)
-        self._profile.feedback(now, sent.ev, trigger, sent.sent_ns)
-        self._lose(now, sent, cause)
-
-    def _lose(self, now: Instant, sent: Sent, cause: str) -> None:
-        sent.state = LOST
-        sent.cause = cause
-        self.window.inflight_bytes -= sent.size
-        self._lost += 1
-        self._stats.packets_lost += 1
-        heappush(self._lost_heap, (sent.psn, sent.index, sent))
+    def _lose(self, sent: Sent, cause: str) -> None:
+        self._inflight.lose(sent, cause)
         # MRC 1.0 section 3: NACKs and timeouts use one budget.
         if sent.tries >= self._budget:
             self._exhausted = True
@@ -400,9 +316,8 @@ class Requestor:
     def _tell_lost(self, now: Instant, lost: dict[str, int]) -> None:
         for cause, count in lost.items():
             self._board.tell(Retransmit(now, self._qp.qpn, cause, count))
-        if lost:
+        if not self._check_budget(now):
             self._qp.window_moved()
-        self._check_budget(now)
 
     def _check_budget(self, now: Instant) -> bool:
         if not self._exhausted and self._unanswered <= self._budget:
@@ -410,18 +325,18 @@ class Requestor:
         self._qp.fail(now, STATUS_RETRY_EXCEEDED, "retry_counter_exceeded")
         return True
 
-    def _deadline(self, sent: Sent) -> Instant:
-        return sent.sent_ns + (self._rto_ns << max(0, sent.tries - self._retry_linear))
-
     def _on_timer(self, now: Instant) -> None:
         if not self._messages:
             return
-        self._find_timeouts(now)
+        overdue = self._inflight.overdue(now)
+        if overdue:
+            self._accuse(now, overdue, EvTrigger.TIMEOUT)
         if not self._messages:
             return
+        oldest = self._inflight.oldest()
         wait_ns = self._tail_ns << max(0, self._unanswered - self._retry_linear)
         # The oldest packet out, or with none out the last sign of life.
-        since_ns = self._order[0].sent_ns if self._order else max(self._heard_ns, self._last_sent_ns)
+        since_ns = max(self._heard_ns, self._last_sent_ns) if oldest is None else oldest.sent_ns
         since_ns = max(since_ns, self._asked_ns)
         if now >= since_ns + wait_ns:
             # Long past every ordinary round trip: ask what has arrived.
@@ -431,8 +346,8 @@ class Requestor:
             self._asked_ns = since_ns = now
             self._qp.ask(now)
         soonest = since_ns + wait_ns
-        if self._order:
-            soonest = min(soonest, self._deadline(self._order[0]))
+        if oldest is not None:
+            soonest = min(soonest, self._inflight.deadline(oldest))
         self._timer.set_by(max(soonest, now + 1))
 
     # -- the end of messages
@@ -440,15 +355,7 @@ class Requestor:
     def flush(self, now: Instant, first: str, rest: str) -> None:
         """The QP has failed or goes away: the oldest message ends with status `first`, the others with `rest`."""
         self._timer.cancel()
-        for sent in self._inflight.values():
-            if sent.state == INFLIGHT:
-                self.window.inflight_bytes -= sent.size
-            sent.state = DONE
         self._inflight.clear()
-        self._pending = 0
-        self._order.clear()
-        self._lost_heap.clear()
-        self._lost = 0
         self._queue.clear()
         status = first
         while self._messages:

@@ -42,12 +42,8 @@ class Fabric:
         self.events: dict[str, list[Any]] = {}
         nodes: dict[str, Any] = {name: self.nic(name) for name in topology.nic_names()}
         nodes |= {name: self.switch(name) for name in topology.switch_names()}
-        links = {
-            (name, end.port): (end.peer, end.peer_port) for name in nodes for end in topology.ports(name)
-        }
-        self.simulator = Simulator(
-            nodes, links, window_ns=topology.link_delay_ns, on_events=self._on_events, **options
-        )
+        links = {(name, end.port): (end.peer, end.peer_port) for name in nodes for end in topology.ports(name)}
+        self.simulator = Simulator(nodes, links, window_ns=topology.link_delay_ns, on_events=self._on_events, **options)
         self.flows: list[tuple[str, int, str, int]] = []
         self.posted = 0
 
@@ -113,9 +109,7 @@ class Fabric:
         return self.simulator.run_until(lambda: self.done() >= self.posted, deadline_ns, every_ns)
 
     def found(self, kind: type, keep: Callable[[Any], bool] = lambda event: True) -> list[Any]:
-        return [
-            event for events in self.events.values() for event in events if isinstance(event, kind) and keep(event)
-        ]
+        return [event for events in self.events.values() for event in events if isinstance(event, kind) and keep(event)]
 
     def done(self) -> int:
         return len(self.found(Completion, lambda event: event.opcode != RECV_WITH_IMM))
