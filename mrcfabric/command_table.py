@@ -1,0 +1,81 @@
+"""Names and untrusted arguments turned into a core's command objects.
+
+Owns the check of names, kinds and sizes, by the fields of the command classes themselves; whether the core's state
+allows the command is the core's business. `SetImpairment(token, port, impairment)` is asked for as
+`set_impairment {port: 3, impairment: {up: false}}`.
+"""
+
+import dataclasses
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, get_type_hints
+
+from mrcfabric.errors import RefusedError
+from mrcfabric.impairment import Impairment
+from mrcfabric.naming import shown
+
+WHOLE_MAX = (1 << 64) - 1
+TEXT_CHARS_MAX = 256
+# Given by the daemon, or of a kind that no message carries.
+_NOT_ASKED_FOR = ("token", "memory")
+
+
+class CommandTable:
+    """The commands of one kind of core, by name."""
+
+    def __init__(self, kinds: Iterable[type[Any]]) -> None:
+        self._kinds: dict[str, tuple[type[Any], dict[str, tuple[Any, bool]]]] = {}
+        for kind in kinds:
+            hints = get_type_hints(kind)
+            fields = {
+                item.name: (hints[item.name], item.default is dataclasses.MISSING)
+                for item in dataclasses.fields(kind)
+                if item.name not in _NOT_ASKED_FOR
+            }
+            self._kinds[op_name(kind)] = (kind, fields)
+
+    @property
+    def names(self) -> list[str]:
+        """What can be asked for."""
+        return sorted(self._kinds)
+
+    def build(self, op: str, args: Mapping[str, Any], token: int) -> Any:
+        """The command object. Raises RefusedError that names the argument and what it should be."""
+        if op not in self._kinds:
+            raise RefusedError(f"no command is called {shown(op)} ({_nearest(op, self.names)})")
+        kind, fields = self._kinds[op]
+        values: dict[str, Any] = {}
+        for name, value in args.items():
+            if name not in fields:
+                raise RefusedError(f"{op} has no argument {shown(str(name))} ({_nearest(str(name), list(fields))})")
+            values[name] = _checked(f"{op}.{name}", value, fields[name][0])
+        missing = [name for name, (_, required) in fields.items() if required and name not in values]
+        if missing:
+            raise RefusedError(f"{op} needs {', '.join(missing)}")
+        return kind(token=token, **values)
+
+
+def op_name(kind: type[Any]) -> str:
+    """`SetImpairment` -> `set_impairment`."""
+    return re.sub(r"(?<!^)([A-Z])", r"_\1", kind.__name__).lower()
+
+
+def _checked(where: str, value: Any, kind: Any) -> Any:
+    if kind is Impairment:
+        if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+            raise RefusedError(f"{where}: {value!r} is no table of faults")
+        return Impairment.from_settings(dict(value))
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        wanted = getattr(kind, "__name__", str(kind))
+        raise RefusedError(f"{where}: {value!r} will not do (wanted: {wanted})")
+    if isinstance(value, int) and not 0 <= value <= WHOLE_MAX:
+        raise RefusedError(f"{where}: {value} is out of range (0 to {WHOLE_MAX})")
+    if isinstance(value, str) and len(value) > TEXT_CHARS_MAX:
+        raise RefusedError(f"{where}: longer than {TEXT_CHARS_MAX} characters")
+    return value
+
+
+def _nearest(name: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    return f"nearest is {close[0]}" if close else "there are " + ", ".join(known)

@@ -1,0 +1,287 @@
+"""One daemon: a core under the runner, its control channel, and the ops that every daemon has.
+
+Owns the seam between control requests and the core: commands with their tokens and answers, the ring of events, the
+counters. nicd and switchd add what is theirs by subclassing `Daemon`; processes, signals and the clock are
+`mrcfabric.daemon_process`'s. The ops, with their args:
+
+    status {}                    who it is, how far it has come
+    counters {}                  everything it counts
+    command {op, args, at_ns}    a command of the core, at a fabric time or as soon as possible; answers when done
+    commands {}                  names of the core's commands
+    events {since, limit}        events after number `since`
+    trace {}                     digests of all that the node did (when the configuration asks for them)
+    crash {at_ns}                advance to that instant, then die by SIGKILL; as soon as possible without it
+    stop {}                      end the process in good order
+"""
+
+import asyncio
+import itertools
+import os
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from mrcfabric.clock import ClockPage
+from mrcfabric.command_table import CommandTable
+from mrcfabric.control import ControlServer, Op
+from mrcfabric.daemon_config import DaemonConfig
+from mrcfabric.drive import Drive
+from mrcfabric.errors import ConfigError, RefusedError
+from mrcfabric.event_ring import EventRing
+from mrcfabric.link_port import LinkEnd
+from mrcfabric.metrics_server import serve_metrics
+from mrcfabric.node import Node
+from mrcfabric.runner import Runner
+from mrcfabric.sim.trace import Trace
+from mrcfabric.units import NEVER, Instant
+from mrcfabric.wire.link import link_tag
+
+EVENTS_KEPT = 16_384
+EVENTS_PER_ANSWER_MAX = 4096
+EVENTS_PER_ANSWER = 1024
+TOKEN_MAX = (1 << 32) - 1
+"""Tokens of the daemon's own commands stay below this; those of a NIC's applications begin above."""
+
+
+class Daemon:
+    """One node of a fabric in this process. `open`, then `attach`, then `serve` as a task; `close` at the end."""
+
+    kind = "node"
+    """`nic` or `switch`."""
+    commands: CommandTable
+
+    def __init__(self, config: DaemonConfig, core: Node, stop: asyncio.Event) -> None:
+        self.config = config
+        self.core = core
+        self.drive: Drive
+        self._stop = stop
+        self._alone = True
+        self._tokens = itertools.count(1)
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._ring = EventRing(EVENTS_KEPT)
+        ops: dict[str, Op] = {
+            "status": self._status,
+            "counters": self._counters,
+            "command": self._command,
+            "commands": self._commands,
+            "events": self._events,
+            "trace": self._trace,
+            "crash": self._crash,
+            "stop": self._stop_op,
+        }
+        self._control = ControlServer(
+            config.control, config.realm, {**ops, **self.own_ops()}, incarnation=config.incarnation
+        )
+
+    # What nicd and switchd say for themselves.
+
+    def own_ops(self) -> Mapping[str, Op]:
+        """Ops beside those of every daemon."""
+        return {}
+
+    def own_counters(self) -> dict[str, Any]:
+        """Counters beside the core's."""
+        return {}
+
+    def noteworthy(self, event: Any) -> bool:
+        """Whether an event goes into the ring; answers to commands do not."""
+        return not hasattr(event, "token")
+
+    def deliver(self, events: list[Any]) -> None:
+        """Events of the core, after the daemon has taken what concerns itself."""
+
+    def metrics(self, counters: dict[str, Any]) -> bytes:
+        """The counters as Prometheus text."""
+        raise NotImplementedError
+
+    # Life.
+
+    async def open(self) -> None:
+        """Bind the control socket. Raises ConfigError."""
+        await self._control.open()
+
+    def attach(self, runner: Runner, links: list[LinkEnd], slot: int, *, alone: bool = True) -> None:
+        """Bind the data sockets and take the node's place in the clock page. Raises ConfigError.
+
+        `alone`: no other daemon shares the process.
+        """
+        config = self.config
+        scripted = []
+        for number, entry in enumerate(config.commands):
+            try:
+                scripted.append((self.commands.build(entry.op, entry.args, 0), entry.at_ns))
+            except (RefusedError, ConfigError) as error:
+                raise ConfigError(f"{config.node}: commands[{number}]", str(error)) from None
+        self._alone = alone
+        self.drive = runner.add(
+            self.core,
+            slot,
+            links,
+            incarnation=config.incarnation,
+            tag=link_tag(config.realm.fabric, config.realm.epoch),
+            trace=Trace() if config.trace else None,
+            offload=config.offload,
+        )
+        self.drive.on_events = self._on_events
+        for command, at_ns in scripted:
+            if at_ns > config.start_ns:  # what is before the start was carried out by an earlier incarnation
+                command.token = next(self._tokens)
+                self.drive.command(command, at_ns)
+
+    async def serve(self) -> None:
+        """Answer the control channel, and Prometheus where asked to, until cancelled."""
+        self.log("ready", control=self._control.address[1], incarnation=self.config.incarnation)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._control.serve())
+            if self.config.metrics_listen is not None:
+                group.create_task(serve_metrics(self.config.metrics_listen, self._render))
+
+    def close(self) -> None:
+        """Give the control address back."""
+        self._control.close()
+
+    def log(self, what: str, **fields: Any) -> None:
+        """One line for the log: node first, then key=value."""
+        text = " ".join(f"{key}={value}" for key, value in fields.items())
+        print(f"{self.config.node} {what} {text}".rstrip(), file=sys.stderr, flush=True)
+
+    # Between the control channel and the core.
+
+    def submit(self, op: str, args: Mapping[str, Any], at_ns: Instant | None) -> "asyncio.Future[Any]":
+        """Hand a command to the core; the future brings its CommandDone. Raises RefusedError."""
+        token = next(self._tokens)
+        assert token <= TOKEN_MAX
+        command = self.commands.build(op, args, token)
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._waiting[token] = future
+        self.drive.command(command, at_ns)
+        return future
+
+    def _on_events(self, events: list[Any]) -> None:
+        notes = []
+        for event in events:
+            token = getattr(event, "token", None)
+            if token is None or token > TOKEN_MAX:
+                if self.noteworthy(event):
+                    notes.append(event)
+                continue
+            future = self._waiting.pop(token, None)
+            if future is not None and not future.done():
+                future.set_result(event)
+            elif future is None and event.error is not None:
+                self.log("scripted command refused", at_ns=event.at_ns, error=event.error)
+        self._ring.add(notes)
+        self.deliver(events)
+
+    def counters(self) -> dict[str, Any]:
+        """Everything the daemon counts: `core`, `fidelity`, `control`, `process`, and its own."""
+        return {
+            "core": self.core.counters(),
+            "fidelity": self.drive.fidelity_record(),
+            "control": self._control.counters(),
+            "process": {
+                "now_ns": self.drive.now_ns,
+                "cpu_ns": time.process_time_ns(),
+                "incarnation": self.config.incarnation,
+            },
+            **self.own_counters(),
+        }
+
+    def _render(self) -> bytes:
+        return self.metrics(self.counters())
+
+    # Ops.
+
+    async def _status(self, _args: dict[str, Any]) -> dict[str, Any]:
+        config = self.config
+        return {
+            "node": config.node,
+            "kind": self.kind,
+            "fabric": config.realm.fabric,
+            "epoch": config.realm.epoch,
+            "incarnation": config.incarnation,
+            "pid": os.getpid(),
+            "alone": self._alone,
+            "now_ns": self.drive.now_ns,
+            "next_timeout_ns": self.core.next_timeout(),
+            "last_event": self._ring.last,
+            "cpu_ns": time.process_time_ns(),
+        }
+
+    async def _counters(self, _args: dict[str, Any]) -> dict[str, Any]:
+        return self.counters()
+
+    async def _command(self, args: dict[str, Any]) -> dict[str, Any]:
+        op, body = args.get("op"), args.get("args", {})
+        if not isinstance(op, str) or not isinstance(body, dict):
+            raise RefusedError("command needs op (a name) and args (a table)")
+        done = await self.submit(op, body, instant_of(args, "at_ns"))
+        if done.error is not None:
+            raise RefusedError(done.error)
+        return {"at_ns": done.at_ns, "result": done.result}
+
+    async def _commands(self, _args: dict[str, Any]) -> list[str]:
+        return self.commands.names
+
+    async def _events(self, args: dict[str, Any]) -> dict[str, Any]:
+        since = instant_of(args, "since") or 0
+        limit = instant_of(args, "limit") or EVENTS_PER_ANSWER
+        return self._ring.after(since, min(limit, EVENTS_PER_ANSWER_MAX))
+
+    async def _trace(self, _args: dict[str, Any]) -> dict[str, Any]:
+        if self.drive.trace is None:
+            raise RefusedError("no trace is kept; set trace: true in the configuration")
+        return self.drive.trace.summary()
+
+    async def _crash(self, args: dict[str, Any]) -> dict[str, Any]:
+        if not self._alone:
+            raise RefusedError("this process carries other nodes too; crash one in a process of its own")
+        at_ns = instant_of(args, "at_ns")
+        at_ns = self.drive.now_ns if at_ns is None else at_ns
+        self.drive.crash_at(at_ns)
+        return {"at_ns": at_ns}
+
+    async def _stop_op(self, _args: dict[str, Any]) -> None:
+        self._stop.set()
+
+
+def instant_of(args: Mapping[str, Any], name: str) -> int | None:
+    """A whole number out of untrusted args; None when absent. Raises RefusedError."""
+    value = args.get(name)
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < NEVER):
+        raise RefusedError(f"{name}: {value!r} will not do (wanted: a whole number from 0)")
+    return value
+
+
+def link_ends(config: DaemonConfig, own_doorbell: int, first_peer_slot: int | None) -> list[LinkEnd]:
+    """The runner's view of the links. With `first_peer_slot` every port has a private slot for its peer, from there."""
+    ends = []
+    for index, link in enumerate(config.links):
+        private = first_peer_slot is not None
+        doorbell = link.peer_doorbell if link.peer_doorbell != own_doorbell else None
+        ends.append(
+            LinkEnd(
+                port=link.port,
+                local=link.local,
+                peer=link.peer,
+                peer_node=link.peer_slot if first_peer_slot is None else first_peer_slot + index,
+                peer_port=0 if private else link.peer_port,
+                delay_ns=link.delay_ns,
+                peer_doorbell=None if private else doorbell,
+            )
+        )
+    return ends
+
+
+def private_page(configs: list[DaemonConfig]) -> tuple[ClockPage, list[int], list[int]]:
+    """A page for daemons without an agent: it only keeps counts. Also each one's slot and its first peer's slot."""
+    peers: list[list[tuple[int, int]]] = []
+    slots, firsts = [], []
+    for config in configs:
+        slot = len(peers)
+        slots.append(slot)
+        firsts.append(slot + 1)
+        peers.append([(slot + 1 + index, 0) for index in range(len(config.links))])
+        peers.extend([(slot, index)] for index in range(len(config.links)))
+    return ClockPage.create(peers, configs[0].clock.dilation), slots, firsts

@@ -1,0 +1,182 @@
+"""The process around one or several daemons: event loop, signals, clock, the pipe to the agent, exit codes.
+
+Owns what happens once per process. `nicd.daemon` and `switchd.daemon` offer it to the fork server, their `__main__` to
+the command line. A mistake of the operator is one line and exit code 2; our own is a traceback and exit code 1.
+"""
+
+import argparse
+import asyncio
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import uvloop
+from setproctitle import setproctitle
+
+from mrcfabric import daemon_config
+from mrcfabric.clock import ClockPage
+from mrcfabric.daemon import Daemon, link_ends, private_page
+from mrcfabric.daemon_config import ClockConfig, DaemonConfig
+from mrcfabric.errors import ConfigError
+from mrcfabric.runner import Runner
+from mrcfabric.units import NS_PER_S
+
+EXIT_OK = 0
+EXIT_FAILED = 1
+EXIT_CONFIG = 2
+
+Build: TypeAlias = Callable[[DaemonConfig, asyncio.Event], Daemon]
+"""Makes a daemon of its configuration and the process's stop event. Raises ConfigError."""
+
+
+def run(configs: Sequence[DaemonConfig], build: Build, title: str) -> int:
+    """Run daemons until they are told to stop; returns the exit code. Writes one line to stderr for a ConfigError.
+
+    `title` names the process in `ps`.
+    """
+    setproctitle(title)
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(_serve(list(configs), build))
+    except ConfigError as error:
+        print(f"{title}: {error}", file=sys.stderr, flush=True)
+        return EXIT_CONFIG
+    except Exception:
+        # The last line of a process: our own mistake, shown to whoever reads the log.
+        traceback.print_exc()
+        return EXIT_FAILED
+    return EXIT_OK
+
+
+def run_tables(kind: str, tables: Sequence[Mapping[str, Any]], build: Build, title: str = "") -> int:
+    """`run` for configurations as plain data, as the fork server has them; `kind` is `nicd` or `switchd`.
+
+    Without a title the process is named after its node, or after the plane of its nodes.
+    """
+    try:
+        if not tables:
+            raise ConfigError("configuration", "names no node")
+        configs = [daemon_config.from_table(table) for table in tables]
+    except ConfigError as error:
+        print(f"{title or kind}: {error}", file=sys.stderr, flush=True)
+        return EXIT_CONFIG
+    name = configs[0].node
+    return run(configs, build, title or f"{kind} {name if len(configs) == 1 else name.partition('-')[0]}")
+
+
+def main(kind: str, build: Build, argv: Sequence[str] | None = None) -> int:
+    """`nicd --config FILE` and `switchd --config FILE`; returns the exit code."""
+    parser = argparse.ArgumentParser(prog=kind, description=f"One emulated {kind.removesuffix('d')} of an MRC fabric.")
+    parser.add_argument("--config", required=True, metavar="FILE", help="YAML or JSON configuration of the daemon")
+    parser.add_argument("--metrics-listen", metavar="ADDRESS:PORT", help="serve Prometheus metrics at this address")
+    options = parser.parse_args(argv)
+    try:
+        config = daemon_config.load(options.config)
+        if options.metrics_listen is not None:
+            listen = daemon_config.address("--metrics-listen", options.metrics_listen)
+            config = replace(config, metrics_listen=listen)
+    except ConfigError as error:
+        print(f"{kind}: {error}", file=sys.stderr)
+        return EXIT_CONFIG
+    return run([config], build, f"{kind} {config.node}")
+
+
+async def _serve(configs: list[DaemonConfig], build: Build) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    alive_fd = configs[0].alive_fd
+    if alive_fd is not None:
+        _watch(loop, alive_fd, stop)
+    daemons: list[Daemon] = []
+    try:
+        runner = await _start(configs, build, stop, daemons)
+        async with asyncio.TaskGroup() as group:
+            serving = [group.create_task(daemon.serve()) for daemon in daemons]
+            await runner.serve(stop)
+            for task in serving:
+                task.cancel()
+    except* ConfigError as errors:
+        raise _first(errors) from None
+    finally:
+        for daemon in daemons:
+            daemon.close()
+        if alive_fd is not None:
+            loop.remove_reader(alive_fd)
+
+
+async def _start(configs: list[DaemonConfig], build: Build, stop: asyncio.Event, daemons: list[Daemon]) -> Runner:
+    """Bind everything, control channels first: a node that is alive in the page can be asked."""
+    clock = configs[0].clock
+    if any(replace(config.clock, slot=clock.slot) != clock for config in configs):
+        raise ConfigError("clock", "the daemons of one process must keep the same time")
+    firsts: list[int | None] = [None] * len(configs)
+    if clock.shared:
+        page = _attach_page(clock)
+        slots = [config.clock.slot for config in configs]
+        _check_slots(configs, page)
+    else:
+        page, slots, firsts[:] = private_page(configs)
+        configs = [replace(config, start_ns=max(config.start_ns, _wall_start_ns(clock))) for config in configs]
+    doorbell = os.eventfd(0, os.EFD_NONBLOCK) if clock.doorbell_fd is None else clock.doorbell_fd
+    runner = Runner(page, doorbell, shared=clock.shared, agent_doorbell=clock.agent_doorbell_fd)
+    for config in configs:
+        daemon = build(config, stop)
+        await daemon.open()
+        daemons.append(daemon)
+    for daemon, slot, first in zip(daemons, slots, firsts, strict=True):
+        links = link_ends(daemon.config, doorbell, first)
+        daemon.attach(runner, links, slot, alone=len(daemons) == 1)
+    return runner
+
+
+def _attach_page(clock: ClockConfig) -> ClockPage:
+    try:
+        fd = os.open(clock.page_path, os.O_RDWR | os.O_CLOEXEC) if clock.page_path is not None else clock.page_fd
+        assert fd is not None
+        return ClockPage(fd)
+    except (OSError, ValueError) as error:
+        where = "clock.page_path" if clock.page_path is not None else "clock.page_fd"
+        raise ConfigError(where, f"cannot map the clock page: {error}") from None
+
+
+def _check_slots(configs: list[DaemonConfig], page: ClockPage) -> None:
+    for config in configs:
+        slots = [config.clock.slot, *(link.peer_slot for link in config.links)]
+        if max(slots) >= page.nodes:
+            raise ConfigError(f"{config.node}: slot {max(slots)}", f"the clock page has {page.nodes} slots")
+
+
+def _wall_start_ns(clock: ClockConfig) -> int:
+    """The fabric time of this moment, by the wall clock."""
+    if clock.wall_epoch_s is None:
+        return 0
+    return max(0, int((time.time() - clock.wall_epoch_s) * NS_PER_S / clock.dilation))
+
+
+def _watch(loop: asyncio.AbstractEventLoop, alive_fd: int, stop: asyncio.Event) -> None:
+    """Stop when the other end of the pipe is closed."""
+
+    def readable() -> None:
+        if not os.read(alive_fd, 1):
+            loop.remove_reader(alive_fd)
+            stop.set()
+
+    try:
+        loop.add_reader(alive_fd, readable)
+    except OSError as error:
+        raise ConfigError("alive_fd", f"cannot be watched: {error}") from None
+
+
+def _first(errors: BaseExceptionGroup[ConfigError]) -> ConfigError:
+    error: BaseException = errors
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    assert isinstance(error, ConfigError)
+    return error

@@ -1,0 +1,117 @@
+"""The daemon of a NIC: the NIC core under the runner, its host API, and what a NIC can be asked beside what all can.
+
+ev_table {qpn}               one row per EV of a QP
+qp_table {}                  one row per QP
+bins {since}                 goodput bins (start, bytes placed per plane) from fabric time `since` on
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mrcfabric.command_table import CommandTable
+from mrcfabric.control import Op
+from mrcfabric.daemon import Daemon, instant_of
+from mrcfabric.daemon_config import DaemonConfig
+from mrcfabric.daemon_process import run_tables
+from mrcfabric.errors import ConfigError, RefusedError
+from mrcfabric.link_port import LinkEnd
+from mrcfabric.runner import Runner
+from nicd import metrics
+from nicd.compose import nic_config
+from nicd.core import commands as asked
+from nicd.core.events import STATUS_OK, Completion
+from nicd.core.nic import Nic
+from nicd.verbs_server import VerbsServer
+
+
+def run_nicd(config: Mapping[str, Any], fds: Sequence[int] = (), title: str = "") -> int:
+    """The fork server's entry: run one NIC in this process until told to stop; returns the exit code.
+
+    `config` is a table as `mrcfabric.daemon_config` describes it. Descriptors in it are numbers as this process has
+    them; `fds` are the process's own and not needed. `title` names the process, by default after the node.
+    """
+    return run_tables("nicd", [config], build, title)
+
+
+def build(config: DaemonConfig, stop: asyncio.Event) -> Daemon:
+    """The daemon of one NIC. Raises ConfigError."""
+    return NicDaemon(config, stop)
+
+
+class NicDaemon(Daemon):
+    """One NIC."""
+
+    kind = "nic"
+    commands = CommandTable(
+        [
+            asked.RegisterMemory,
+            asked.DeregisterMemory,
+            asked.CreateQp,
+            asked.ConnectQp,
+            asked.ModifyQp,
+            asked.DestroyQp,
+            asked.PostWrite,
+            asked.SetCarrier,
+            asked.SetImpairment,
+            asked.DenyEv,
+            asked.AllowEv,
+        ]
+    )
+
+    def __init__(self, config: DaemonConfig, stop: asyncio.Event) -> None:
+        composed = nic_config(config.topology, config.node)
+        self.nic = Nic(composed, config.start_ns)
+        self._verbs: VerbsServer | None = None
+        super().__init__(config, self.nic, stop)
+        if config.verbs is not None:
+            self._verbs = VerbsServer(config.verbs, self._from_application, config.node, composed.index)
+
+    def own_ops(self) -> Mapping[str, Op]:
+        return {"ev_table": self._ev_table, "qp_table": self._qp_table, "bins": self._bins}
+
+    def own_counters(self) -> dict[str, Any]:
+        return {} if self._verbs is None else {"verbs": self._verbs.counters()}
+
+    def noteworthy(self, event: Any) -> bool:
+        """Answers and good completions are for those who asked; all else is kept."""
+        if isinstance(event, Completion):
+            return event.status != STATUS_OK
+        return super().noteworthy(event)
+
+    def deliver(self, events: list[Any]) -> None:
+        if self._verbs is not None:
+            self._verbs.deliver(events)
+
+    def attach(self, runner: Runner, links: list[LinkEnd], slot: int, *, alone: bool = True) -> None:
+        if self._verbs is not None:
+            try:
+                self._verbs.start()
+            except OSError as error:
+                raise ConfigError(f"verbs socket {self.config.verbs}", error.strerror or str(error)) from None
+        super().attach(runner, links, slot, alone=alone)
+
+    def close(self) -> None:
+        super().close()
+        if self._verbs is not None:
+            self._verbs.close()
+
+    def metrics(self, counters: dict[str, Any]) -> bytes:
+        return metrics.render(self.config.realm.fabric, self.config.node, counters)
+
+    def _from_application(self, command: asked.Command) -> None:
+        self.drive.command(command)
+
+    async def _ev_table(self, args: dict[str, Any]) -> list[dict[str, Any]]:
+        qpn = instant_of(args, "qpn")
+        if qpn is None:
+            raise RefusedError("ev_table needs qpn")
+        if all(row["qpn"] != qpn for row in self.nic.qp_table()):
+            raise RefusedError(f"{self.config.node} has no QP {qpn}")
+        return self.nic.ev_table(qpn)
+
+    async def _qp_table(self, _args: dict[str, Any]) -> list[dict[str, Any]]:
+        return self.nic.qp_table()
+
+    async def _bins(self, args: dict[str, Any]) -> list[Any]:
+        return self.nic.bins(instant_of(args, "since") or 0)
