@@ -85,6 +85,11 @@ class VerbsBase(ABC):
         """QPs of this application that went into error: (qpn, reason), oldest first."""
         return self.session.qp_errors
 
+    @property
+    def waiting(self) -> int:
+        """Completions already taken from the socket but not polled: with any, do not sleep on `fileno`."""
+        return len(self.session.cqes)
+
     def fileno(self) -> int:
         """The socket, for select and poll: readable when `poll_cq` may have something new."""
         return self.sock.fileno()

@@ -57,11 +57,12 @@ class LoopbackNic:
     def carry_out(self, command: Command) -> None:
         self.now_ns += 1000
         events: list[Any] = []
+        at_ns = self.now_ns
         try:
             result = self.result_of(command, events)
-            done = CommandDone(self.now_ns, command.token, None, result)
+            done = CommandDone(at_ns, command.token, None, result)
         except ValueError as error:
-            done = CommandDone(self.now_ns, command.token, str(error), {})
+            done = CommandDone(at_ns, command.token, str(error), {})
         self.on_events([done, *events])
 
     def number(self) -> int:
@@ -108,7 +109,8 @@ class LoopbackNic:
         payload = bytes(memory[work.local_va - va : work.local_va - va + work.length])
         self.now_ns += work.length // BYTES_PER_NS
         if self.writes == self.corrupt_at:
-            payload = bytes([payload[0] ^ 1]) + payload[1:]
+            # The fourth byte: in a float32 a bit that no rounding hides.
+            payload = payload[:3] + bytes([payload[3] ^ 1]) + payload[4:]
         self.writes += 1
         opcode = "write" if work.imm is None else "write_with_imm"
         peer = self.group[qp.peer_index]

@@ -1,0 +1,49 @@
+"""Workload processes as threads of the test, at loopback NICs."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from orchestrator.workload.crew import Crew, Member, Spawn, hired
+from orchestrator.workload.worker import work
+from tests.support.loopback_nics import LoopbackNic
+from tests.support.verbs_bench import verbs_bench
+
+
+class Threads:
+    """A `Spawn` that runs each worker in a thread; `codes` collects how they ended."""
+
+    def __init__(self) -> None:
+        self.running: list[asyncio.Task[int]] = []
+
+    @property
+    def spawn(self) -> Spawn:
+        async def start(name: str, arguments: Mapping[str, Any], end: socket.socket) -> None:
+            own = end.dup()
+            self.running.append(asyncio.create_task(asyncio.to_thread(work, arguments, own)))
+
+        return start
+
+    async def codes(self) -> list[int]:
+        """The exit codes, once everybody has ended."""
+        return list(await asyncio.wait_for(asyncio.gather(*self.running), 20))
+
+
+@asynccontextmanager
+async def crew_at_loopback(
+    folder: Path, members: list[Member]
+) -> AsyncIterator[tuple[Crew, list[LoopbackNic], Threads]]:
+    """A crew whose members sit at NICs h000, h001, ...; on exit everybody must have ended."""
+    threads = Threads()
+    async with verbs_bench(folder, count=len(members)) as (nics, _):
+        async with hired(members, threads.spawn) as crew:
+            yield crew, nics, threads
+        await threads.codes()
+
+
+def member(folder: Path, number: int, role: str, peers: tuple[int, ...], **arguments: Any) -> Member:
+    """A member at NIC `number` of the bench."""
+    return Member(f"h{number:03d}", str(folder / f"h{number:03d}"), role, peers, arguments)
