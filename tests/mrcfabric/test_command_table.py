@@ -1,0 +1,60 @@
+"""Untrusted names and arguments become command objects or one line of refusal."""
+
+from typing import Any
+
+import pytest
+
+from mrcfabric.command_table import CommandTable, op_name
+from mrcfabric.errors import ConfigError, RefusedError
+from mrcfabric.impairment import Impairment
+from nicd.core.commands import CreateQp, ModifyQp, RegisterMemory, SetCarrier, SetImpairment
+
+TABLE = CommandTable([CreateQp, ModifyQp, RegisterMemory, SetCarrier, SetImpairment])
+
+
+def test_names() -> None:
+    assert op_name(SetImpairment) == "set_impairment"
+    assert TABLE.names == ["create_qp", "modify_qp", "register_memory", "set_carrier", "set_impairment"]
+
+
+@pytest.mark.parametrize(
+    ("op", "args", "command"),
+    [
+        ("create_qp", {}, CreateQp(5)),
+        ("create_qp", {"qpn": None}, CreateQp(5)),
+        ("create_qp", {"qpn": 17}, CreateQp(5, 17)),
+        ("modify_qp", {"qpn": 17, "state": "rts"}, ModifyQp(5, 17, "rts")),
+        ("set_carrier", {"port": 2, "up": False}, SetCarrier(5, 2, False)),
+        ("register_memory", {"va": 1, "length": 2}, RegisterMemory(5, 1, 2)),
+        ("set_impairment", {"port": 1, "impairment": {"up": False}}, SetImpairment(5, 1, Impairment(up=False))),
+    ],
+)
+def test_commands(op: str, args: dict[str, Any], command: Any) -> None:
+    assert TABLE.build(op, args, 5) == command
+
+
+@pytest.mark.parametrize(
+    ("op", "args", "text"),
+    [
+        ("create_pq", {}, "no command is called create_pq .nearest is create_qp"),
+        ("\n", {}, "no command is called '.n'"),
+        ("set_carrier", {"port": 2}, "set_carrier needs up"),
+        ("set_carrier", {"port": 2, "up": 1}, "set_carrier.up: 1 will not do .wanted: bool"),
+        ("set_carrier", {"port": True, "up": True}, "set_carrier.port: True will not do .wanted: int"),
+        ("set_carrier", {"port": -1, "up": True}, "out of range"),
+        ("set_carrier", {"port": 1 << 64, "up": True}, "out of range"),
+        ("set_carrier", {"port": 1, "up": True, "prot": 1}, "no argument prot .nearest is port"),
+        ("set_carrier", {"port": 1, "up": True, "token": 1}, "no argument token"),
+        ("register_memory", {"va": 1, "length": 2, "memory": b""}, "no argument memory"),
+        ("modify_qp", {"qpn": 1, "state": "x" * 1000}, "longer than"),
+        ("set_impairment", {"port": 1, "impairment": 3}, "is no table of faults"),
+    ],
+)
+def test_refusals(op: str, args: dict[str, Any], text: str) -> None:
+    with pytest.raises(RefusedError, match=text):
+        TABLE.build(op, args, 5)
+
+
+def test_an_unknown_fault() -> None:
+    with pytest.raises(ConfigError, match="no such fault"):
+        TABLE.build("set_impairment", {"port": 1, "impairment": {"los_ppm": 3}}, 5)

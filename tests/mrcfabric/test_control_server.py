@@ -1,0 +1,103 @@
+"""The daemon's end of the control channel: repeats, limits and strangers, on both loops."""
+
+import pytest
+
+from mrcfabric.control import ControlClient, ControlLimits, ControlServer
+from mrcfabric.control_message import MAC_BYTES, seal
+from mrcfabric.errors import ConfigError, RefusedError
+from tests.support.control import REALM, Desk, peer_of, request_of, serving
+from tests.support.loops import Run, run
+
+__all__ = ["run"]
+
+
+def test_a_repeated_request_runs_once(run: Run) -> None:
+    async def body() -> None:
+        desk = Desk()
+        async with serving(desk) as server, peer_of(server) as peer:
+            datagram = request_of("wait", (7, 1))
+            peer.send(datagram)
+            assert (await peer.ask(datagram))["status"] == "pending"
+            desk.gate.set()
+            assert (await peer.answer())["status"] == "ok"
+            assert (await peer.ask(datagram))["status"] == "ok"
+            assert desk.calls == 1
+            assert server.duplicates == 2
+
+    run(body())
+
+
+def test_a_forgotten_request_is_refused_not_run_again(run: Run) -> None:
+    async def body() -> None:
+        desk = Desk()
+        limits = ControlLimits(answers_max=2)
+        async with serving(desk, limits=limits) as server, peer_of(server) as peer:
+            for sequence in range(4):
+                args = {"a": sequence, "b": 0}
+                assert (await peer.ask(request_of("add", (7, sequence), args)))["status"] == "ok"
+            answer = await peer.ask(request_of("add", (7, 0), {"a": 0, "b": 0}))
+            assert answer["status"] == "refused"
+            assert (await peer.ask(request_of("add", (8, 0), page=1)))["status"] == "refused"
+            assert desk.calls == 4
+
+    run(body())
+
+
+def test_too_many_requests_at_once_are_refused(run: Run) -> None:
+    async def body() -> None:
+        desk = Desk()
+        limits = ControlLimits(pending_max=1)
+        async with serving(desk, limits=limits) as server, peer_of(server) as peer:
+            peer.send(request_of("wait", (7, 1)))
+            answer = await peer.ask(request_of("wait", (7, 2)))
+            assert answer["status"] == "refused"
+            assert b"busy" in answer["body"]
+
+    run(body())
+
+
+def test_another_incarnation_and_another_version_are_refused(run: Run) -> None:
+    async def body() -> None:
+        desk = Desk()
+        async with serving(desk, incarnation=2) as server:
+            async with ControlClient(server.address, REALM, incarnation=1) as client:
+                with pytest.raises(RefusedError, match="incarnation 1 is gone, this is 2"):
+                    await client.call("add", {"a": 1, "b": 1})
+            async with ControlClient(server.address, REALM, incarnation=2) as client:
+                assert await client.call("add", {"a": 1, "b": 1}) == 2
+            async with peer_of(server) as peer:
+                answer = await peer.ask(request_of("add", (7, 1), v=99))
+                assert b"version 1" in answer["body"]
+
+    run(body())
+
+
+def test_strangers_are_dropped_and_counted(run: Run) -> None:
+    async def body() -> None:
+        desk = Desk()
+        async with serving(desk) as server, peer_of(server) as peer:
+            good = request_of("add", (7, 1), {"a": 1, "b": 1})
+            peer.send(b"short")
+            peer.send(good[:-1])
+            peer.send(bytes(MAC_BYTES) + good[MAC_BYTES:])
+            peer.send(seal({"v": 1}, b"another secret!!"))
+            peer.send(request_of("add", (7, 1), fabric="other"))
+            peer.send(request_of("add", (7, 1), epoch=2))
+            peer.send(request_of("add", (7, 1), op=5))
+            peer.send(request_of("add", (7, 1), page=-1))
+            peer.send(request_of("add", (7, 1), id=[1]))
+            assert (await peer.ask(good))["status"] == "ok"
+            drops = {"short": 1, "bad_mac": 3, "other_fabric": 2, "malformed": 3}
+            assert server.counters()["drops"] == drops
+            assert desk.calls == 1
+
+    run(body())
+
+
+def test_an_address_in_use_is_the_operators_mistake(run: Run) -> None:
+    async def body() -> None:
+        async with serving(Desk()) as server:
+            with pytest.raises(ConfigError, match=r"control 127.0.0.1:"):
+                await ControlServer(server.address, REALM, {}).open()
+
+    run(body())
