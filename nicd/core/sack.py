@@ -42,9 +42,10 @@ class ReceiveWindow:
         if ahead < self._mpr:
             verdict = DUPLICATE if self._bits >> ahead & 1 else NEW
             return verdict, self.expected + ahead
-        behind = ahead - PSN_MASK - 1
-        # MRC 1.0 section 3: older than half the number space is outside.
-        return (DUPLICATE if ahead > HALF_PSN else OUTSIDE), self.expected + behind
+        # MRC 1.0 section 3: beyond the window, or older than half the number space.
+        if ahead <= HALF_PSN:
+            return OUTSIDE, self.expected + ahead
+        return DUPLICATE, self.expected + ahead - PSN_MASK - 1
 
     def receive(self, psn: int) -> None:
         """A NEW PSN arrives."""

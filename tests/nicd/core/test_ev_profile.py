@@ -1,0 +1,171 @@
+"""Picking, forgiving, replacing: the EV profile of one QP."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mrcfabric.paths import PathTable
+from mrcfabric.rng import Rng
+from mrcfabric.topology import Topology
+from nicd.core.ev_profile import EvProfile, PlaneDeck
+from nicd.core.ev_state import EvState, EvTrigger
+from nicd.core.events import EvTransition
+from nicd.core.settings import NicSettings
+from nicd.core.stats import NicStats
+
+DEMO = Topology.demo()
+
+
+class Bench:
+    """A profile, and what it reported."""
+
+    def __init__(self, peer: int = 4, **knobs: Any) -> None:
+        self.events: list[EvTransition] = []
+        self.bad: list[int] = []
+        self.stats = NicStats()
+        self.profile = EvProfile(
+            100,
+            PathTable(DEMO, 0).towards(peer),
+            8,
+            NicSettings(**knobs),
+            Rng("profile"),
+            self.stats,
+            self.events.append,
+            lambda now, index: self.bad.append(index),
+        )
+
+    def lose(self, index: int, sent_ns: int = 10) -> None:
+        self.profile.feedback(20, index, EvTrigger.GAP, sent_ns)
+
+
+def test_every_plane_and_every_path_is_used_equally() -> None:
+    profile = Bench().profile
+    planes = Counter(profile.pick_plane(0xFF) for _ in range(800))
+    assert set(planes.values()) == {100}
+    for plane in range(8):
+        picks = [profile.decks[plane].pick() for _ in range(160)]
+        assert set(Counter(picks).values()) == {10}
+        assert set(Counter(profile.path[index] for index in picks).values()) == {40}
+        assert {profile.plane[index] for index in picks} == {plane}
+
+
+def test_turns_differ() -> None:
+    deck = Bench().profile.decks[0]
+    turns = {tuple(deck.pick() for _ in range(16)) for _ in range(20)}
+    assert len(turns) > 10
+
+
+@given(st.integers(1, 255))
+def test_a_plane_without_room_is_never_picked(mask: int) -> None:
+    profile = Bench().profile
+    assert all(mask >> profile.pick_plane(mask) & 1 for _ in range(20))
+
+
+@pytest.mark.spec("MRC 1.0", "11.2.2")
+def test_a_skipped_ev_sits_out_one_turn() -> None:
+    bench = Bench()
+    deck = bench.profile.decks[0]
+    skipped = deck.cards[5]
+    bench.profile.feedback(0, skipped, EvTrigger.ECN)
+    assert bench.stats.ev_skips == 1
+    while bench.profile.states[skipped] == EvState.SKIP:
+        assert deck.pick() != skipped
+    assert skipped in {deck.pick() for _ in range(32)}
+    assert bench.events == []
+
+
+@pytest.mark.spec("MRC 1.0", "11.2.2")
+@given(st.integers(1, 20), st.data())
+def test_at_most_one_is_forgiven_per_packet(size: int, data: st.DataObject) -> None:
+    states: list[int] = data.draw(st.lists(st.sampled_from([EvState.GOOD, EvState.SKIP]), min_size=size, max_size=size))
+    deck = PlaneDeck(list(range(size)), states, Rng("deck", size))
+    for _ in range(10):
+        before = list(states)
+        pick = deck.pick()
+        assert states[pick] == EvState.GOOD
+        assert sum(old != new for old, new in zip(before, states, strict=True)) <= 1
+        # Used although it was skipped: only when nothing else was to be had.
+        if before[pick] == EvState.SKIP:
+            assert EvState.GOOD not in before or size > before.count(EvState.GOOD)
+
+
+def test_a_lost_ev_is_replaced_in_its_plane_by_another_path() -> None:
+    bench = Bench()
+    profile = bench.profile
+    failed = profile.decks[3].cards[0]
+    bench.lose(failed)
+    assert bench.bad == [failed]
+    assert len(profile.decks[3].cards) == 16
+    assert failed not in profile.decks[3].cards
+    (substitute,) = [index for index in profile.decks[3].cards if index >= 128]
+    assert profile.plane[substitute] == 3
+    assert profile.path[substitute] != profile.path[failed]
+    (event,) = bench.events
+    assert (event.plane, event.path, event.cause) == (3, profile.path[failed], "gap")
+
+
+def test_a_path_is_left_when_all_its_evs_fail_and_taken_again_when_they_are_back() -> None:
+    bench = Bench()
+    profile = bench.profile
+    failed = [index for index in profile.decks[2].cards if profile.path[index] == 1]
+    assert len(failed) == 4
+    for index in failed:
+        bench.lose(index)
+    assert all(profile.path[index] != 1 for index in profile.decks[2].cards)
+    assert len(profile.decks[2].cards) == 15
+    for index in failed:
+        profile.feedback(30, index, EvTrigger.PROBED_CLEAR)
+    load = Counter(profile.path[index] for index in profile.decks[2].cards)
+    assert len(profile.decks[2].cards) == 16
+    assert max(load.values()) - min(load.values()) <= 1
+    assert all(len(deck.cards) == 16 for deck in profile.decks)
+
+
+def test_where_there_is_one_path_the_plane_runs_dry() -> None:
+    bench = Bench(peer=1)
+    for index in list(bench.profile.decks[0].cards):
+        bench.lose(index)
+    assert bench.profile.filled == 0xFE
+    bench.profile.feedback(30, bench.bad[0], EvTrigger.PROBED_MARKED)
+    assert bench.profile.filled == 0xFF
+    assert bench.profile.states[bench.bad[0]] == EvState.SKIP
+
+
+def test_the_floor_holds() -> None:
+    bench = Bench(ev_min_active=100)
+    for index in range(128):
+        bench.lose(index)
+    assert sum(len(deck.cards) for deck in bench.profile.decks) == 100
+
+
+def test_a_plane_that_was_down_excuses_its_evs() -> None:
+    bench = Bench()
+    bench.profile.down_ns[0] = 50
+    bench.lose(bench.profile.decks[0].cards[0], sent_ns=50)
+    assert bench.bad == []
+    bench.lose(bench.profile.decks[0].cards[0], sent_ns=51)
+    assert len(bench.bad) == 1
+
+
+def test_denied_evs_come_back_by_the_controller_alone() -> None:
+    bench = Bench()
+    profile = bench.profile
+    index = profile.decks[0].cards[0]
+    profile.feedback(0, index, EvTrigger.DENY)
+    profile.feedback(0, index, EvTrigger.PROBED_CLEAR)
+    assert profile.table()[index]["state"] == "DENIED"
+    assert profile.counts()[0][EvState.DENIED] == 1
+    profile.feedback(0, index, EvTrigger.ALLOW)
+    assert profile.states[index] == EvState.GOOD
+
+
+def test_a_retransmission_takes_another_path() -> None:
+    profile = Bench().profile
+    for plane in range(8):
+        for index in profile.decks[plane].cards:
+            assert profile.path[profile.pick_other(plane, index)] != profile.path[index]
+    same = Bench(peer=1).profile
+    assert all(same.pick_other(0, index) != index for index in same.decks[0].cards)
