@@ -46,10 +46,10 @@ class Child:
         return not self.ended.done()
 
     def how_it_ended(self) -> str:
-        """`exit code 1` or `SIGKILL`, with the last line of its log when it failed."""
+        """`exit code 1` or `SIGKILL`, with the last line of its log when it failed by itself."""
         code = self.ended.result()
         text = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
-        last = last_line(self.log) if code != 0 and self.log is not None else ""
+        last = last_line(self.log) if code not in (0, -signal.SIGKILL) and self.log is not None else ""
         return f"{text}: {last}" if last else text
 
 

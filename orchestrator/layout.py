@@ -31,6 +31,11 @@ class ProcessPlan:
     entry: str
     nodes: tuple[str, ...]
 
+    @property
+    def packs_switches(self) -> bool:
+        """Whether the entry takes a list of configurations."""
+        return self.entry == SWITCHD_ENTRY
+
 
 def pack_of(text: str) -> Pack:
     """A packing by name. Raises ConfigError."""

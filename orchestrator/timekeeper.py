@@ -161,9 +161,13 @@ class Timekeeper:
         self.page.mark_dead(slot)
         self.ring()
 
+    def is_alive(self, slot: int) -> bool:
+        """Whether the node's daemon has bound its sockets."""
+        return self.page.slot_state(slot) == SlotState.ALIVE
+
     def all_alive(self) -> bool:
-        """Whether every slot's daemon has bound its sockets."""
-        return all(self.page.slot_state(slot) == SlotState.ALIVE for slot in range(self.page.nodes))
+        """Whether every node's daemon has."""
+        return all(map(self.is_alive, range(self.page.nodes)))
 
     @property
     def state(self) -> str:

@@ -1,0 +1,287 @@
+"""A running fabric on this host, as a Python object: launch it, ask its daemons, break it, close it.
+
+The one entrance for everything that needs a fabric: `mrcfabric up`, the demo, measurements, tests. Owns the order of
+birth and death of the parts; what they do is theirs: `layout` (where everything sits), `launcher` (processes), `roster`
+(daemons), `timekeeper` (fabric time), `mishaps` (faults and deaths), `run_folder` and `ports`.
+
+    async with Fabric.launch(Topology.demo(), Path("out/demo")) as fabric:
+        await fabric.link("p0-t0-0~p0-t1-2", up=False)
+        print(await fabric.call("h003", "counters"))
+"""
+
+import asyncio
+import signal
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from mrcfabric.errors import RefusedError
+from mrcfabric.topology import Topology
+from mrcfabric.units import Instant
+from orchestrator import ports, sums
+from orchestrator.journal import Journal
+from orchestrator.launcher import Child, Launcher
+from orchestrator.layout import PRELOADED, Layout, Pack
+from orchestrator.mishaps import Mishaps
+from orchestrator.roster import CALL_WALL_S, Roster
+from orchestrator.run_folder import RunFolder
+from orchestrator.timekeeper import Timekeeper
+
+
+class Fabric:
+    """A fabric whose daemons run. Make it with `launch`; it is closed at the end of the block."""
+
+    def __init__(self, topology: Topology, folder: RunFolder, pack: Pack, port_base: int | None, trace: bool) -> None:
+        self.topology = topology
+        self.folder = folder
+        self.journal = Journal()
+        self.epoch = time.time_ns()
+        """Tells this launch from every other."""
+        self.layout = Layout(topology, pack)
+        self._launcher = Launcher()
+        self._launcher.start(f"mrcfabric {topology.name} fork server", PRELOADED, folder.log("forkserver"))
+        self._closing = False
+        self._workers: list[Child] = []
+        self._serving: asyncio.Task[None] | None = None
+        self.broken: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        """Done, with the reason, when the fabric as a whole has come to an end that nobody asked for."""
+        self._launcher.on_death = self._died
+        self._launcher.on_lost = self._lost
+        self._block: ports.PortBlock | None = None
+        self._timekeeper: Timekeeper | None = None
+        try:
+            self._block = ports.allocate(self.layout.port_count, port_base)
+            self.layout.port_base = self._block.base
+            self._timekeeper = Timekeeper(
+                self.layout.peers(),
+                len(self.layout.processes),
+                topology.link_delay_ns,
+                0.0 if topology.dilation == "auto" else float(topology.dilation),
+            )
+            self.time = self._timekeeper
+            self.roster = Roster(self.layout, folder, self._launcher, self.time, self.epoch, trace)
+            self.mishaps = Mishaps(topology, self.roster, self.time, self.journal)
+        except BaseException:
+            self._launcher.abandon()
+            self._release()
+            raise
+
+    @classmethod
+    @asynccontextmanager
+    async def launch(
+        cls,
+        topology: Topology,
+        run_dir: Path,
+        *,
+        pack: Pack = "none",
+        port_base: int | None = None,
+        trace: bool = False,
+    ) -> AsyncIterator["Fabric"]:
+        """Start every daemon of `topology` and yield the fabric when all are ready; close it afterwards.
+
+        `run_dir` is claimed for as long; `port_base` None finds free ports; `trace` keeps a digest of all that every
+        node does. Raises ConfigError (folder in use, ports in use, a daemon's refusal) or ProcessFailedError; then
+        nothing is left running.
+        """
+        folder = RunFolder.claim(run_dir)
+        try:
+            fabric = cls(topology, folder, pack, port_base, trace)
+        except BaseException:
+            folder.release()
+            raise
+        try:
+            await fabric._start()
+            yield fabric
+        finally:
+            await fabric.close()
+
+    async def _start(self) -> None:
+        self._launcher.attach()
+        await self.roster.prepare()
+        await self.roster.start_all()
+        self._serving = asyncio.get_running_loop().create_task(self.time.serve(), name="timekeeper")
+        self.write_state()
+        self.journal.note("ready", 0, daemons=self.topology.nodes, processes=len(self.layout.processes))
+
+    async def close(self) -> None:
+        """End every process, then give back ports, page and folder. Safe to repeat."""
+        if self._closing:
+            return
+        self._closing = True
+        await self.mishaps.close()
+        for worker in self._workers:
+            if worker.alive:
+                await self._kill_worker(worker)
+        await self.roster.close()
+        await self._launcher.stop()
+        if self._serving is not None:
+            self._serving.cancel()
+            await asyncio.wait([self._serving])
+        self._release()
+        self.folder.release()
+
+    def _release(self) -> None:
+        if self._timekeeper is not None:
+            self._timekeeper.close()
+        if self._block is not None:
+            self._block.close()
+
+    def _died(self, child: Child) -> None:
+        if not self._closing and child not in self._workers:
+            self.mishaps.died(child)
+            self.write_state()
+
+    def _lost(self, why: str) -> None:
+        if not self._closing and not self.broken.done():
+            self.broken.set_result(why)
+
+    # Asking.
+
+    async def call(
+        self, node: str, op: str, args: Mapping[str, Any] | None = None, timeout_s: float = CALL_WALL_S
+    ) -> Any:
+        """The answer of a node's daemon to an op of its control channel (`mrcfabric.daemon` lists them).
+
+        Raises ConfigError (no such node), RefusedError (its refusal, or it is down), NoAnswerError (too slow).
+        """
+        return await self.roster.call(node, op, args, timeout_s)
+
+    async def command(
+        self, node: str, op: str, args: Mapping[str, Any], at_ns: Instant | None = None, timeout_s: float = CALL_WALL_S
+    ) -> Any:
+        """Have a node's core carry out a command, at `at_ns` or as soon as possible; its result when it is done."""
+        answer = await self.call(node, "command", {"op": op, "args": dict(args), "at_ns": at_ns}, timeout_s)
+        return answer["result"]
+
+    async def counters(self, nodes: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
+        """The counters of these nodes (None: all), those that are down left out."""
+        asked = [node for node in (self.roster.members if nodes is None else nodes) if self.roster.member(node).alive]
+        answers = await asyncio.gather(*(self.call(node, "counters") for node in asked), return_exceptions=True)
+        found = {}
+        for node, answer in zip(asked, answers, strict=True):
+            if isinstance(answer, RefusedError):
+                continue  # it died meanwhile
+            if isinstance(answer, BaseException):
+                raise answer
+            found[node] = answer
+        return found
+
+    async def totals(self) -> dict[str, int]:
+        """What all counters add up to (`sums.totals`)."""
+        counters = await self.counters()
+        nics = [counters.pop(nic) for nic in self.topology.nic_names() if nic in counters]
+        return sums.totals(nics, counters.values())
+
+    async def fidelity(self) -> dict[str, Any]:
+        """How faithful the emulation has been so far (`sums.fidelity`)."""
+        return sums.fidelity((await self.counters()).values(), self.time.record())
+
+    def now_ns(self) -> Instant:
+        """The fabric time that every living node has reached."""
+        return self.time.now_ns()
+
+    def soon_ns(self) -> Instant:
+        """The earliest instant for which a command sent now is not late."""
+        return self.time.soon_ns()
+
+    def verbs_path(self, nic: str) -> str:
+        """The host API socket of a NIC. Raises ConfigError when the name is no NIC's."""
+        self.topology.nic_index(nic)
+        return str(self.folder.verbs_socket(nic))
+
+    def alive(self, node: str) -> bool:
+        """Whether the node's process runs."""
+        return self.roster.member(node).alive
+
+    def unexpected_deaths(self) -> list[str]:
+        """Daemons that ended though nobody had asked for it, with how."""
+        return list(self.mishaps.unexpected)
+
+    # Breaking. Without `at_ns`: as soon as can be done exactly, and the call returns when it has been done; with it:
+    # the call returns when the daemons have been told. All return the instant.
+
+    async def link(self, name: str, *, up: bool, at_ns: Instant | None = None, loss_ppm: int = 0) -> Instant:
+        """Cut (`up=False`), heal (`up=True`) or degrade (`up=True, loss_ppm=...`) a cable, both directions alike."""
+        return await self.mishaps.link(name, at_ns, up=up, loss_ppm=loss_ppm)
+
+    async def nic_port(self, nic: str, plane: int, *, up: bool, at_ns: Instant | None = None) -> Instant:
+        """Take a NIC's port down or up."""
+        return await self.mishaps.nic_port(nic, plane, at_ns, up=up)
+
+    async def clear_faults(self) -> Instant:
+        """Heal every link and port; dead nodes stay dead."""
+        return await self.mishaps.clear()
+
+    def faults(self) -> list[dict[str, Any]]:
+        """The faults in force now."""
+        return self.mishaps.table.active(max(self.now_ns(), self.time.page.fabric_front()))
+
+    async def crash(self, node: str, *, at_ns: Instant | None = None, restart_at_ns: Instant | None = None) -> Instant:
+        """Let a node die at an exact fabric instant (by SIGKILL of its own hand), and live again at another.
+
+        The fabric waits for a node that is to return. Raises RefusedError when the process carries other nodes too.
+        """
+        return await self.mishaps.crash(node, at_ns, restart_at_ns)
+
+    async def kill(self, node: str) -> None:
+        """SIGKILL a node's process at this moment of wall time."""
+        await self.mishaps.kill(node)
+
+    async def restart(self, node: str, *, at_ns: Instant | None = None) -> Instant:
+        """Start a dead node again; returns the fabric instant at which it lives, when it does."""
+        instant = await self.mishaps.restart(node, at_ns)
+        self.write_state()
+        return instant
+
+    # Processes of the user's.
+
+    async def spawn_worker(
+        self, name: str, entry: str, arguments: Any, *, fds: Sequence[int] = (), preload: Sequence[str] = ()
+    ) -> Child:
+        """Fork a process that runs `entry` ("module:function") as `function(arguments, numbers of fds)`.
+
+        It ends with the fabric at the latest. Its output goes to logs/NAME.log; `preload` modules are imported once
+        for all workers to come. `child.ended` brings its exit code.
+        """
+        if preload:
+            await self._launcher.preload(preload)
+        worker = await self._launcher.spawn(name, entry, arguments, log=self.folder.log(name), fds=fds)
+        self._workers.append(worker)
+        return worker
+
+    async def _kill_worker(self, worker: Child) -> None:
+        await self._launcher.signal(worker, signal.SIGKILL)
+
+    # For others to find it.
+
+    def state(self) -> dict[str, Any]:
+        """What state.json says: where everything is. Plain data, no secret."""
+        members = self.roster.members.values()
+        return {
+            "name": self.topology.name,
+            "digest": self.topology.digest(),
+            "topology": self.topology.to_dict(),
+            "epoch": self.epoch,
+            "pack": self.layout.pack,
+            "port_base": self.layout.port_base,
+            "ports": self.layout.port_count,
+            "http": f"http://{self.layout.host}:{self.layout.http_port}",
+            "agent_socket": str(self.folder.agent_socket),
+            "forkserver_pid": self._launcher.pid,
+            "nodes": {
+                member.node: {
+                    "pid": member.child.pid if member.child is not None else None,
+                    "alive": member.alive,
+                    "process": member.process.name,
+                    "incarnation": member.incarnation,
+                    "control": list(self.layout.control_address(member.node)),
+                }
+                for member in members
+            },
+        }
+
+    def write_state(self) -> None:
+        """Bring state.json up to date."""
+        self.folder.write_state(self.state())

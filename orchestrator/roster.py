@@ -1,0 +1,206 @@
+"""The daemons of one fabric on this host: started, asked, restarted, and their deaths noted.
+
+Owns which process carries which node in which incarnation, and the control client of each. When fabric time may pass a
+node that is down is `orchestrator.timekeeper`'s; why a node dies or returns is `orchestrator.fabric`'s.
+"""
+
+import asyncio
+import signal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mrcfabric.control import ControlClient, Realm
+from mrcfabric.errors import ConfigError, RefusedError
+from mrcfabric.units import Instant
+from orchestrator.faults import Stamped
+from orchestrator.launcher import Child, Launcher, ProcessFailedError
+from orchestrator.layout import Layout, ProcessPlan
+from orchestrator.run_folder import RunFolder
+from orchestrator.timekeeper import Timekeeper
+
+READY_WALL_S = 60.0
+"""How long all daemons may take to bind their sockets."""
+READY_POLL_S = 0.004
+CALL_WALL_S = 10.0
+SPAWNS_MAX = 16
+"""Requests under way at the fork server at once; each holds a descriptor here and one there."""
+EXIT_CONFIG = 2
+
+
+@dataclass(slots=True)
+class Member:
+    """One node of the fabric as its agent sees it."""
+
+    node: str
+    process: ProcessPlan
+    incarnation: int = 0
+    child: Child | None = None
+    client: ControlClient | None = None
+
+    @property
+    def alive(self) -> bool:
+        return self.child is not None and self.child.alive
+
+
+class Roster:
+    """All daemons. `prepare`, then `start_all`; afterwards `call` any of them."""
+
+    def __init__(
+        self, layout: Layout, folder: RunFolder, launcher: Launcher, time: Timekeeper, epoch: int, trace: bool
+    ) -> None:
+        self.layout = layout
+        self.members = {node: Member(node, plan) for plan in layout.processes for node in plan.nodes}
+        self._by_name = {plan.name: plan for plan in layout.processes}
+        self._folder = folder
+        self._launcher = launcher
+        self._time = time
+        self._realm = Realm(folder.secret, layout.topology.name, epoch)
+        self._trace = trace
+        self._page_fd = self._alive_fd = self._agent_doorbell_fd = -1
+        self._doorbell_fds: dict[str, int] = {}
+
+    async def prepare(self) -> None:
+        """Give the fork server what every daemon inherits: the page, the pipe, all doorbells."""
+        own = [self._time.page.fd, self._launcher.alive_read, self._time.agent_doorbell, *self._time.doorbells]
+        held = await self._launcher.hold(own)
+        self._page_fd, self._alive_fd, self._agent_doorbell_fd = held[:3]
+        self._doorbell_fds = dict(zip(self._by_name, held[3:], strict=True))
+
+    async def start_all(self) -> None:
+        """Start every process and return when every daemon has bound its sockets and answers.
+
+        Raises ConfigError or ProcessFailedError when one ends instead, with its last words.
+        """
+        for node in self.members:
+            self._time.page.mark_booting(self.layout.slot(node), 0)
+        gate = asyncio.Semaphore(SPAWNS_MAX)
+
+        async def start(plan: ProcessPlan) -> None:
+            async with gate:
+                await self._spawn(plan, 0, {})
+
+        await asyncio.gather(*(start(plan) for plan in self.layout.processes))
+        await self._until_bound()
+        await asyncio.gather(*(self.call(node, "status") for node in self.members))
+
+    async def restart(self, node: str, start_ns: Instant, commands: Iterable[Stamped]) -> Member:
+        """Start the next incarnation of a dead node in a process of its own, to live from `start_ns` on."""
+        member = self.members[node]
+        assert not member.alive
+        member.incarnation += 1
+        if member.client is not None:
+            await member.client.close()
+            member.client = None
+        await self._spawn(member.process, start_ns, {node: list(commands)})
+        return member
+
+    async def _spawn(self, plan: ProcessPlan, start_ns: Instant, commands: Mapping[str, Sequence[Stamped]]) -> None:
+        tables = [self._table(node, start_ns, commands.get(node, ())) for node in plan.nodes]
+        arguments = tables if plan.packs_switches else tables[0]
+        child = await self._launcher.spawn(plan.name, plan.entry, arguments, log=self._folder.log(plan.name))
+        for node in plan.nodes:
+            self.members[node].child = child
+
+    def _table(self, node: str, start_ns: Instant, commands: Sequence[Stamped]) -> dict[str, Any]:
+        """The configuration of one daemon (`mrcfabric.daemon_config`)."""
+        layout = self.layout
+        links = layout.links_of(node)
+        for link in links:
+            link["peer_doorbell"] = self._doorbell_fds[layout.process_of[link["peer_node"]]]
+        return {
+            "node": node,
+            "fabric": layout.topology.name,
+            "epoch": self._realm.epoch,
+            "incarnation": self.members[node].incarnation,
+            "topology": layout.topology.to_dict(),
+            "links": links,
+            "control": list(layout.control_address(node)),
+            "secret": self._realm.secret.hex(),
+            "clock": {
+                "page_fd": self._page_fd,
+                "slot": layout.slot(node),
+                "doorbell_fd": self._doorbell_fds[layout.process_of[node]],
+                "agent_doorbell_fd": self._agent_doorbell_fd,
+            },
+            "run_dir": str(self._folder.path),
+            "start_ns": start_ns,
+            "commands": [{"at_ns": one.at_ns, "op": one.op, "args": one.args} for one in commands],
+            "trace": self._trace,
+            "alive_fd": self._alive_fd,
+        }
+
+    async def _until_bound(self) -> None:
+        endings = {member.child.ended for member in self.members.values() if member.child is not None}
+        try:
+            async with asyncio.timeout(READY_WALL_S):
+                while not self._time.all_alive():
+                    done, _ = await asyncio.wait(endings, timeout=READY_POLL_S, return_when=asyncio.FIRST_COMPLETED)
+                    if done:
+                        break
+        except TimeoutError:
+            late = [node for node in self.members if not self._time.is_alive(self.layout.slot(node))]
+            raise ProcessFailedError(
+                f"{late[0]} and {len(late) - 1} more are not ready after {READY_WALL_S:g} s"
+            ) from None
+        for member in self.members.values():
+            if member.child is not None and not member.child.alive:
+                raise start_failure(member.child)
+
+    async def call(
+        self, node: str, op: str, args: Mapping[str, Any] | None = None, timeout_s: float = CALL_WALL_S
+    ) -> Any:
+        """Ask a daemon. Raises ConfigError (no such node), RefusedError (its refusal, or it is down), NoAnswerError."""
+        member = self.member(node)
+        child = member.child
+        if child is None or not child.alive:
+            raise RefusedError(f"{node} is down" + (f" ({child.how_it_ended()})" if child is not None else ""))
+        if member.client is None:
+            member.client = ControlClient(
+                self.layout.control_address(node), self._realm, incarnation=member.incarnation
+            )
+            await member.client.open()
+        asked = asyncio.ensure_future(member.client.call(op, args, timeout_s))
+        try:
+            await asyncio.wait([asked, child.ended], return_when=asyncio.FIRST_COMPLETED)
+            if asked.done():
+                return asked.result()
+        finally:
+            asked.cancel()
+        raise RefusedError(f"{node} has ended ({child.how_it_ended()}) before it answered {op}")
+
+    def member(self, node: str) -> Member:
+        """A node by name. Raises ConfigError with the nearest match."""
+        if node not in self.members:
+            self.layout.topology.parse_node(node)
+        return self.members[node]
+
+    async def kill(self, node: str, number: int = signal.SIGKILL) -> bool:
+        """Signal the process of a node; False when it is down already. Raises RefusedError when it has company."""
+        member = self.member(node)
+        self.require_own_process(member)
+        return member.child is not None and await self._launcher.signal(member.child, number)
+
+    @staticmethod
+    def require_own_process(member: Member) -> None:
+        """Raises RefusedError when a process carries other nodes too."""
+        others = len(member.process.nodes) - 1
+        if others:
+            raise RefusedError(
+                f"{member.node} shares its process with {others} other switches; launch with --pack none"
+            )
+
+    async def close(self) -> None:
+        """Close the control clients; the processes are the launcher's to end."""
+        for member in self.members.values():
+            if member.client is not None:
+                await member.client.close()
+                member.client = None
+
+
+def start_failure(child: Child) -> Exception:
+    """What to raise for a daemon that ended instead of getting ready."""
+    how = child.how_it_ended()
+    if child.ended.result() == EXIT_CONFIG:
+        return ConfigError(child.name, f"did not start: {how.removeprefix('exit code 2: ')}")
+    return ProcessFailedError(f"{child.name} died at start ({how}); its log: {child.log}")

@@ -1,0 +1,73 @@
+"""Sums over a whole fabric: what all counters add up to, and how faithful the emulation was.
+
+Pure functions over the daemons' answers to `counters`. What the keys of the results mean is fixed here, for reports and
+for `mrcfabric status`; what a daemon counts is its own business.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
+
+Counters: TypeAlias = Mapping[str, Any]
+
+LATE_SHARE_MAX = 0.001
+"""More late frames than this share of all, or any host drop, and a run is not valid."""
+
+_NIC_SUMS = ("data_packets", "payload_bytes", "bytes_placed", "ev_skips", "qp_errors", "packets_lost")
+_BAD_STATES = ("assumed_bad", "denied")
+
+
+def totals(nics: Iterable[Counters], switches: Iterable[Counters]) -> dict[str, int]:
+    """What happened in the fabric, in the words of the reports.
+
+    `retransmits` over all causes; `trims` and `ecn_marks` as the switches made them; `drops` over all reasons of NICs
+    and switches; `ev_skips` entries into SKIP; `ev_transitions` entries into ASSUMED_BAD or DENIED.
+    """
+    found = dict.fromkeys((*_NIC_SUMS, "retransmits", "trims", "ecn_marks", "drops", "ev_transitions", "forwarded"), 0)
+    for nic in nics:
+        core = nic["core"]
+        for name in _NIC_SUMS:
+            found[name] += core[name]
+        found["retransmits"] += sum(core["retransmits"].values())
+        found["drops"] += sum(core["drops"].values())
+        found["drops"] += sum(sum(port["drops"].values()) for port in core["ports"].values())
+        found["ev_transitions"] += sum(
+            count for key, count in core["ev_transitions"].items() if key.partition(":")[0].lower() in _BAD_STATES
+        )
+    for switch in switches:
+        core = switch["core"]
+        found["forwarded"] += core["packets"]
+        found["trims"] += core["trimmed"]
+        found["ecn_marks"] += core["marks"]
+        found["drops"] += sum(core["drops"].values())
+    return found
+
+
+def fidelity(nodes: Iterable[Counters], time: Mapping[str, Any]) -> dict[str, Any]:
+    """How faithful the run was; `time` is `Timekeeper.record()`.
+
+    `late_share` of the frames taken came after their stamp had passed; `host_drops` frames were lost by the kernel;
+    `valid` says whether the figures of the run may be believed.
+    """
+    frames = late = late_max_ns = drops = late_commands = bad = 0
+    for node in nodes:
+        record = node["fidelity"]
+        frames += record["frames_in"]
+        late += record["late_frames"]
+        late_max_ns = max(late_max_ns, record["late_ns_max"])
+        late_commands += record["late_commands"]
+        drops += record["host_drops"]
+        bad += record["bad_frames"]
+    late_share = late / frames if frames else 0.0
+    return {
+        "dilation_nominal": time["dilation_nominal"],
+        "dilation_effective": time["dilation_effective"],
+        "fabric_ns": time["fabric_ns"],
+        "run_wall_s": time["run_wall_s"],
+        "frames": frames,
+        "late_share": late_share,
+        "late_max_ns": late_max_ns,
+        "late_commands": late_commands,
+        "host_drops": drops,
+        "bad_frames": bad,
+        "valid": drops == 0 and late_share <= LATE_SHARE_MAX,
+    }
