@@ -56,7 +56,8 @@ class Daemon:
         self.core = core
         self.drive: Drive
         self._stop = stop
-        self._alone = True
+        self.alone = True
+        """No other daemon shares the process."""
         self._tokens = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._ring = EventRing(EVENTS_KEPT)
@@ -113,7 +114,7 @@ class Daemon:
                 scripted.append((self.commands.build(entry.op, entry.args, 0), entry.at_ns))
             except (RefusedError, ConfigError) as error:
                 raise ConfigError(f"{config.node}: commands[{number}]", str(error)) from None
-        self._alone = alone
+        self.alone = alone
         self.drive = runner.add(
             self.core,
             slot,
@@ -202,7 +203,7 @@ class Daemon:
             "epoch": config.realm.epoch,
             "incarnation": config.incarnation,
             "pid": os.getpid(),
-            "alone": self._alone,
+            "alone": self.alone,
             "now_ns": self.drive.now_ns,
             "next_timeout_ns": self.core.next_timeout(),
             "last_event": self._ring.last,
@@ -235,7 +236,7 @@ class Daemon:
         return self.drive.trace.summary()
 
     async def _crash(self, args: dict[str, Any]) -> dict[str, Any]:
-        if not self._alone:
+        if not self.alone:
             raise RefusedError("this process carries other nodes too; crash one in a process of its own")
         at_ns = instant_of(args, "at_ns")
         at_ns = self.drive.now_ns if at_ns is None else at_ns

@@ -6,6 +6,7 @@ bins {since}                 goodput bins (start, bytes placed per plane) from f
 """
 
 import asyncio
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,6 +24,9 @@ from nicd.core import commands as asked
 from nicd.core.events import STATUS_OK, Completion
 from nicd.core.nic import Nic
 from nicd.verbs_server import VerbsServer
+
+SOCKET_PATH_BYTES_MAX = 107
+"""What a Unix socket address holds (sun_path, without the closing zero)."""
 
 
 def run_nicd(config: Mapping[str, Any], fds: Sequence[int] = (), title: str = "") -> int:
@@ -65,6 +69,7 @@ class NicDaemon(Daemon):
         self._verbs: VerbsServer | None = None
         super().__init__(config, self.nic, stop)
         if config.verbs is not None:
+            _check_socket_path(config.verbs)
             self._verbs = VerbsServer(config.verbs, self._from_application, config.node, composed.index)
 
     def own_ops(self) -> Mapping[str, Op]:
@@ -115,3 +120,10 @@ class NicDaemon(Daemon):
 
     async def _bins(self, args: dict[str, Any]) -> list[Any]:
         return self.nic.bins(instant_of(args, "since") or 0)
+
+
+def _check_socket_path(path: str) -> None:
+    if len(os.fsencode(path)) > SOCKET_PATH_BYTES_MAX:
+        raise ConfigError(f"verbs socket {path}", f"is longer than {SOCKET_PATH_BYTES_MAX} bytes")
+    if not os.path.isdir(os.path.dirname(path) or "."):
+        raise ConfigError(f"verbs socket {path}", "its folder does not exist")

@@ -5,7 +5,7 @@ import pytest
 from mrcfabric.control import ControlClient, ControlLimits, ControlServer
 from mrcfabric.control_message import MAC_BYTES, seal
 from mrcfabric.errors import ConfigError, RefusedError
-from tests.support.control import REALM, Desk, peer_of, request_of, serving
+from tests.support.control import LOOPBACK, REALM, Desk, peer_of, request_of, serving
 from tests.support.loops import Run, run
 
 __all__ = ["run"]
@@ -99,5 +99,21 @@ def test_an_address_in_use_is_the_operators_mistake(run: Run) -> None:
         async with serving(Desk()) as server:
             with pytest.raises(ConfigError, match=r"control 127.0.0.1:"):
                 await ControlServer(server.address, REALM, {}).open()
+
+    run(body())
+
+
+def test_our_own_mistake_in_an_op_is_not_hidden(run: Run) -> None:
+    async def broken(_args: dict[str, object]) -> None:
+        raise KeyError("ours")
+
+    async def body() -> None:
+        server = ControlServer(LOOPBACK, REALM, {"broken": broken})
+        await server.open()
+        async with peer_of(server) as peer:
+            peer.send(request_of("broken", (7, 1)))
+            with pytest.raises(ExceptionGroup) as caught:
+                await server.serve()
+        assert isinstance(caught.value.exceptions[0], KeyError)
 
     run(body())

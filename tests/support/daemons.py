@@ -61,10 +61,10 @@ class Bench:
         self.clients: dict[str, ControlClient] = {}
         self.stop = asyncio.Event()
 
-    async def call(self, node: str, op: str, **args: Any) -> Any:
+    async def call(self, node: str, op: str, /, **args: Any) -> Any:
         return await self.clients[node].call(op, args)
 
-    async def command(self, node: str, op: str, **args: Any) -> Any:
+    async def command(self, node: str, op: str, /, **args: Any) -> Any:
         """The result of a command of the core."""
         answer = await self.call(node, "command", op=op, args=args)
         return answer["result"]

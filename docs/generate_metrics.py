@@ -1,0 +1,27 @@
+"""Writes METRICS.md from the definitions: `python docs/generate_metrics.py > docs/METRICS.md`."""
+
+from mrcfabric.metrics import COMMON, markdown
+from nicd import metrics as nic
+from switchd import metrics as switch
+
+HEAD = """# Metrics
+
+Generated from the definitions in `mrcfabric/metrics.py`, `nicd/metrics.py` and `switchd/metrics.py`.
+
+Every series has the labels `fabric`, `plane` and `node`. `plane` is empty where a NIC speaks for all its planes; the
+tables name it among the labels where a NIC has one series per plane. Times are seconds of fabric time unless they say
+CPU. There is never a label for a single EV, PSN or QP: ask the control channel for those.
+
+Goodput in bits per second of fabric time is the rate of `mrc_nic_placed_bytes_total`, times eight, over the rate of
+`mrc_fabric_time_seconds_total`; the effective dilation is one over the rate of the latter.
+"""
+
+
+def document() -> str:
+    """The whole reference."""
+    sections = {"Every daemon": COMMON, "NICs": nic.DEFINITIONS, "Switches": switch.DEFINITIONS}
+    return f"{HEAD}\n{markdown(sections)}"
+
+
+if __name__ == "__main__":
+    print(document(), end="")

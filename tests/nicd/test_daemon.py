@@ -1,0 +1,95 @@
+"""Two NICs and their switch as daemons on real sockets: data moves, and the tables show it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import nicd.daemon
+import switchd.daemon
+from mrcfabric.errors import ConfigError, RefusedError
+from nicd.verbs import AsyncDevice
+from tests.support.daemons import Bench, daemons, tables
+
+pytestmark = pytest.mark.integration
+
+LENGTH = 50_000
+VA = 0x1000
+QPN = 10
+NODES = {"h000": nicd.daemon.build, "h001": nicd.daemon.build, "p0-t0-0": switchd.daemon.build}
+
+
+async def regions_and_qps(bench: Bench) -> dict[str, dict[str, Any]]:
+    regions = {}
+    for node, peer in (("h000", 1), ("h001", 0)):
+        regions[node] = await bench.command(node, "register_memory", va=VA, length=LENGTH)
+        await bench.command(node, "create_qp", qpn=QPN)
+        await bench.command(node, "connect_qp", qpn=QPN, peer_index=peer, peer_qpn=QPN, psn_send=5, psn_receive=5)
+    for node in regions:
+        await bench.command(node, "modify_qp", qpn=QPN, state="rts")
+    return regions
+
+
+async def placed(bench: Bench, size: int) -> dict[str, Any]:
+    """The receiver's counters once `size` bytes are there."""
+    while True:
+        counters: dict[str, Any] = await bench.call("h001", "counters")
+        if counters["core"]["bytes_placed"] >= size:
+            return counters
+
+
+async def test_a_write_by_commands() -> None:
+    async with daemons(NODES) as bench:
+        regions = await regions_and_qps(bench)
+        await bench.command(
+            "h000", "post_write", qpn=QPN, wr_id=1, local_region=regions["h000"]["region_id"], local_va=VA,
+            length=LENGTH, remote_va=VA, r_key=regions["h001"]["r_key"],
+        )  # fmt: skip
+        counters = await placed(bench, LENGTH)
+        assert counters["core"]["bytes_placed"] == LENGTH
+        bins = await bench.call("h001", "bins", since=0)
+        assert sum(sum(planes) for _start_ns, planes in bins) == LENGTH
+        (row,) = await bench.call("h000", "qp_table")
+        assert (row["qpn"], row["state"]) == (QPN, "rts")
+        evs = await bench.call("h000", "ev_table", qpn=QPN)
+        assert len(evs) == 20
+        changes = await bench.call("h000", "events")
+        assert [event["target"] for event in changes["events"]] == ["init", "rtr", "rts"]
+
+
+async def test_questions_that_make_no_sense() -> None:
+    async with daemons({"h000": nicd.daemon.build}) as bench:
+        with pytest.raises(RefusedError, match="ev_table needs qpn"):
+            await bench.call("h000", "ev_table")
+        with pytest.raises(RefusedError, match="h000 has no QP 77"):
+            await bench.call("h000", "ev_table", qpn=77)
+        with pytest.raises(RefusedError, match="since: -1"):
+            await bench.call("h000", "bins", since=-1)
+        with pytest.raises(RefusedError, match="no argument memory"):
+            await bench.command("h000", "register_memory", va=1, length=2, memory=b"")
+
+
+async def test_applications_are_served_beside_commands(tmp_path: Path) -> None:
+    path = tmp_path / "h000.sock"
+    async with daemons({"h000": nicd.daemon.build}, {"verbs": str(path)}) as bench:
+        async with await AsyncDevice.open(str(path)) as device:
+            qp = await device.create_qp()
+            (row,) = await bench.call("h000", "qp_table")
+            assert row["qpn"] == qp.local.qpn
+            counters = await bench.call("h000", "counters")
+            assert counters["verbs"]["clients"] == 1
+        assert b"mrc_nic_applications" in bench.daemons["h000"].metrics(await bench.call("h000", "counters"))
+    assert not path.exists()
+
+
+async def test_a_verbs_socket_that_cannot_be(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="verbs socket"):
+        async with daemons({"h000": nicd.daemon.build}, {"verbs": str(tmp_path / "absent" / "h000.sock")}):
+            raise AssertionError("it must not start")
+
+
+def test_a_switch_is_no_nic(capsys: pytest.CaptureFixture[str]) -> None:
+    assert nicd.daemon.run_nicd(tables()["p0-t0-0"]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "p0-t0-0" in error
