@@ -1,0 +1,103 @@
+"""A scripted workload with a scripted crash gives the same trace, node by node, on real UDP and in virtual time.
+
+Every transmitted byte, its arrival instant and every event of every node go into the digests. Nothing may depend on
+how slowly the machine runs, so the same is asked while other programs burn every CPU.
+"""
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mrcfabric.topology import Topology
+from orchestrator.fabric import Fabric
+from orchestrator.simulated import SimulatedFabric
+from tests.support.scripts import permutation
+from tests.support.wait import eventually
+
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
+
+SMALL = Topology(name="same-trace", planes=2, t0_per_plane=2, t1_per_plane=2, nics_per_t0=2, evs_per_qp=16,
+                 reserve_evs_per_qp=8, dilation=10_000)  # fmt: skip
+BEGIN_NS = 300_000
+"""After the commands have reached their daemons."""
+CRASH_NS = BEGIN_NS + 40_000
+RETURN_NS = CRASH_NS + 300_000
+CUT_NS, HEAL_NS = BEGIN_NS + 60_000, BEGIN_NS + 350_000
+PORT_DOWN_NS, PORT_UP_NS = BEGIN_NS + 90_000, BEGIN_NS + 260_000
+END_NS = BEGIN_NS + 500_000
+
+
+def script() -> list[Any]:
+    return permutation(SMALL, shift=2, size=1 << 20, pieces=8, start_ns=BEGIN_NS)
+
+
+@contextmanager
+def burning_cpus() -> Iterator[None]:
+    """A program per CPU that does nothing but run."""
+    program = [sys.executable, "-c", "while True: pass"]
+    burners = [subprocess.Popen(program) for _ in range(os.cpu_count() or 1)]
+    try:
+        yield
+    finally:
+        for burner in burners:
+            burner.kill()
+            burner.wait()
+
+
+async def real(run_dir: Path) -> dict[str, Any]:
+    """The traces of the daemons, and their fidelity."""
+    async with Fabric.launch(SMALL, run_dir, trace=True) as fabric:
+        told = [
+            asyncio.ensure_future(fabric.command(step.node, step.op, step.args, step.at_ns, timeout_s=60))
+            for step in script()
+        ]
+        await fabric.crash("p0-t1-1", at_ns=CRASH_NS, restart_at_ns=RETURN_NS)
+        await fabric.link("p1-t0-0~p1-t1-0", up=False, at_ns=CUT_NS)
+        await fabric.link("p1-t0-0~p1-t1-0", up=True, at_ns=HEAL_NS)
+        await fabric.nic_port("h001", 1, up=False, at_ns=PORT_DOWN_NS)
+        await fabric.nic_port("h001", 1, up=True, at_ns=PORT_UP_NS)
+        await asyncio.gather(*told)
+        await eventually(lambda: fabric.now_ns() > END_NS, deadline_s=90)
+        await eventually(lambda: fabric.time.state == "sleep", deadline_s=60)
+        answers = {name: await fabric.call(name, "trace") for name in SMALL.node_names()}
+        reached = {name: (await fabric.call(name, "status"))["now_ns"] for name in SMALL.node_names()}
+        fidelity = await fabric.fidelity()
+        assert not fabric.mishaps.unexpected
+    return {"traces": answers, "reached": max(reached.values()), "fidelity": fidelity}
+
+
+def virtual(until: int) -> dict[str, Any]:
+    fabric = SimulatedFabric(SMALL, keep=0)
+    for step in script():
+        fabric.command(step.node, step.op, step.args, step.at_ns)
+    fabric.crash("p0-t1-1", CRASH_NS, RETURN_NS)
+    fabric.link("p1-t0-0~p1-t1-0", CUT_NS, up=False)
+    fabric.link("p1-t0-0~p1-t1-0", HEAL_NS, up=True)
+    fabric.nic_port("h001", 1, PORT_DOWN_NS, up=False)
+    fabric.nic_port("h001", 1, PORT_UP_NS, up=True)
+    fabric.run(until)
+    assert fabric.counters("h000")["bytes_placed"] == 1 << 20
+    assert sum(fabric.counters("h000")["retransmits"].values()) > 0
+    return {name: fabric.traces(name)[-1].summary() for name in SMALL.node_names()}
+
+
+@pytest.mark.parametrize("busy", [False, True], ids=["calm", "busy"])
+@pytest.mark.timeout(240)
+async def test_real_udp_gives_the_trace_of_virtual_time(tmp_path: Path, busy: bool) -> None:
+    if busy:
+        with burning_cpus():
+            seen = await real(tmp_path / "run")
+    else:
+        seen = await real(tmp_path / "run")
+    fidelity = seen["fidelity"]
+    assert (fidelity["late_share"], fidelity["late_commands"], fidelity["host_drops"]) == (0, 0, 0)
+    expected = virtual(seen["reached"])
+    for name, trace in seen["traces"].items():
+        assert trace == expected[name], name
