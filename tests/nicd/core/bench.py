@@ -1,0 +1,81 @@
+"""One connected QP with nothing behind its ports, for ladders of input and expected output."""
+
+from collections.abc import Callable
+from typing import Any
+
+from mrcfabric.node import Transmit
+from mrcfabric.topology import Topology
+from mrcfabric.wire.dscp import Dscp
+from mrcfabric.wire.fastpath import Peeked, peeker
+from nicd.compose import nic_config
+from nicd.core.board import Board
+from nicd.core.commands import ConnectQp, CreateQp, ModifyQp, PostWrite, RegisterMemory
+from nicd.core.execute import Executor
+from nicd.core.qp import Link
+
+PLANES = 2
+QPN, PEER_QPN = 100, 200
+PSN_SEND, PSN_RECEIVE = 0xFFFFFE, 500
+R_KEY = 7
+VA = 0x1000
+SIZE = 1 << 20
+
+
+def topology(**nic: Any) -> Topology:
+    return Topology(
+        name="bench", planes=PLANES, t0_per_plane=2, t1_per_plane=2, nics_per_t0=2, evs_per_qp=16,
+        reserve_evs_per_qp=8, nic=nic,
+    )  # fmt: skip
+
+
+class Bench:
+    """NIC h000 with QP 100 connected to QP 200 of h002, in RTS; region 1 (R_Key 7) at VA 0x1000."""
+
+    def __init__(self, **nic: Any) -> None:
+        self.board = Board(nic_config(topology(**nic), "h000"))
+        self.executor = Executor(self.board)
+        self._peek: Callable[[Any], Peeked] = peeker(Dscp())
+        for command in (
+            RegisterMemory(0, VA, SIZE, 1, R_KEY),
+            CreateQp(0, QPN),
+            ConnectQp(0, QPN, 2, PEER_QPN, PSN_SEND, PSN_RECEIVE),
+            ModifyQp(0, QPN, "rts"),
+        ):
+            self.executor.execute(0, command)
+        link = self.executor.find(QPN).link
+        assert link is not None
+        self.link: Link = link
+        self.peer = link.peer
+        self.board.events.clear()
+
+    def post(self, now: int, length: int, wr_id: int = 1, imm: int | None = None) -> None:
+        self.executor.execute(now, PostWrite(0, QPN, wr_id, 1, VA, length, VA, R_KEY, imm))
+
+    def pump(self, now: int) -> list[Peeked]:
+        """Let the scheduler fill the ports; what leaves up to `now`, taken apart."""
+        if self.board.scheduler.busy:
+            self.board.scheduler.pump(now)
+        return self.sent(now)
+
+    def sent(self, now: int) -> list[Peeked]:
+        """What has left the ports up to `now`, taken apart, in order of arrival at the far ends."""
+        return [self._peek(packet) for packet in self.packets(now)]
+
+    def packets(self, now: int) -> list[Any]:
+        """The same, as packets."""
+        ports = self.board.ports
+        for egress in ports.egress:
+            egress.run(now, ports.out)
+        if ports.tracking:
+            ports.track(now + 1)
+        out: list[Transmit] = sorted(ports.out, key=lambda entry: (entry.arrival_ns, entry.port))
+        ports.out.clear()
+        return [entry.packet for entry in out]
+
+    def fire(self, until: int) -> None:
+        """Let every timer up to `until` fire."""
+        while (now := self.board.timers.next_ns()) <= until:
+            self.board.timers.fire(now)
+
+    def told(self, kind: type) -> list[Any]:
+        return [event for event in self.board.events if isinstance(event, kind)]

@@ -1,0 +1,115 @@
+"""The table of what is in flight, against a plain dictionary."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nicd.core.commands import PostWrite
+from nicd.core.inflight import DONE, LOST, InflightTable, Message, Sent
+from nicd.core.memory import Region
+from nicd.core.settings import NicSettings
+from nicd.core.stats import NicStats
+from nicd.core.window import FixedWindow
+
+SETTINGS = NicSettings(base_rtt_ns=10, reorder_ns=50, rto_ns=80, reorder_packets=3)
+REGION = Region(1, 2, 0, memoryview(bytearray(16)))
+MESSAGE = Message(PostWrite(0, 1, 1, 1, 0, 16, 0, 2), REGION, REGION.view, 0, 0)
+
+
+class Bench:
+    def __init__(self, first: int = 1000) -> None:
+        self.window = FixedWindow(1 << 30, 4096, trim_response=False)
+        self.stats = NicStats()
+        self.table = InflightTable(SETTINGS, self.stats, self.window, first)
+        self.next = first
+        self.index = 0
+
+    def send(self, now: int, again: Sent | None = None) -> Sent:
+        psn, tries = (self.next, 0) if again is None else (again.psn, again.tries + 1)
+        if again is None:
+            self.next += 1
+        sent = Sent(psn, MESSAGE, 0, 100, 0, 0, now, tries, self.index)
+        self.index += 1
+        self.table.add(sent)
+        return sent
+
+
+@given(st.integers(0, 200), st.lists(st.tuples(st.integers(-5, 80), st.integers(-70, 70), st.integers(0, 2**64 - 1))))
+def test_freeing_agrees_with_a_set(count: int, sacks: list[tuple[int, int, int]]) -> None:
+    bench = Bench()
+    for now in range(count):
+        bench.send(now)
+    out = set(range(1000, 1000 + count))
+    for ahead, offset, bitmap in sacks:
+        cack = min(bench.table.cack + ahead, bench.next - 1)
+        base = cack + offset
+        acked = {psn for psn in out if psn <= cack or (0 <= psn - base < 64 and bitmap >> (psn - base) & 1)}
+        out -= acked
+        assert bench.table.free(cack, base, bitmap) == 100 * len(acked)
+        assert set(bench.table.by_psn) == out
+        assert bench.window.inflight_bytes == 100 * len(out)
+        assert bench.table.cack >= cack
+
+
+def test_a_gap_needs_both_time_and_packets() -> None:
+    bench = Bench()
+    first = bench.send(0)
+    bench.send(51)
+    # Much later, but only one packet in between.
+    bench.table.free(999, 1001, 1)
+    assert bench.table.gaps() == []
+    bench.send(52)
+    bench.send(53)
+    bench.table.free(999, 1001, 0b111)
+    assert bench.table.gaps() == [first]
+    other = Bench()
+    for _ in range(10):
+        other.send(0)
+    other.send(49)
+    # Many packets in between, but too soon.
+    other.table.free(999, 1010, 1)
+    assert other.table.gaps() == []
+
+
+def test_a_packet_sent_twice_is_no_evidence() -> None:
+    bench = Bench()
+    bench.send(0)
+    late = bench.send(1)
+    bench.table.lose(late, "trim")
+    assert bench.table.take_lost() is late
+    bench.send(500, again=late)
+    for _ in range(5):
+        bench.send(2)
+    bench.table.free(999, 1001, 1)
+    assert bench.table.gaps() == []
+
+
+def test_overdue_after_the_rto_doubled_once_the_linear_tries_are_used_up() -> None:
+    bench = Bench()
+    sent = bench.send(10)
+    assert bench.table.overdue(89) == []
+    assert bench.table.overdue(90) == [sent]
+    sent.tries = SETTINGS.retry_linear
+    assert bench.table.deadline(sent) == 90
+    sent.tries += 2
+    assert bench.table.deadline(sent) == 10 + 4 * 80
+
+
+def test_lost_packets_come_back_oldest_first_unless_their_acknowledgement_does() -> None:
+    bench = Bench()
+    sent = [bench.send(0) for _ in range(4)]
+    for packet in reversed(sent):
+        bench.table.lose(packet, "gap")
+    assert (bench.table.lost, bench.window.inflight_bytes) == (4, 0)
+    bench.table.free(1000, 1001, 0)
+    assert (bench.stats.spurious, bench.table.lost) == (1, 3)
+    assert bench.table.take_lost() is sent[1]
+    assert (sent[0].state, sent[1].state, sent[2].state) == (DONE, DONE, LOST)
+
+
+def test_clearing_leaves_nothing() -> None:
+    bench = Bench()
+    bench.table.lose(bench.send(0), "gap")
+    bench.send(1)
+    bench.table.clear()
+    assert (bench.table.lost, bench.window.inflight_bytes, bench.table.by_psn) == (0, 0, {})
+    assert bench.table.oldest() is None

@@ -1,0 +1,100 @@
+"""Peers: the paths of acknowledgements, and port updates both ways."""
+
+from collections import Counter
+
+from mrcfabric.wire.layout import ENDPOINT_REQUEST, ENDPOINT_RESPONSE, OP_EV_PROBE, OP_PORT_STATUS
+from nicd.core.events import PeerPortChange
+from tests.nicd.core.bench import Bench
+
+
+def requests(bench: Bench, until: int) -> list[int]:
+    """Request ids of the endpoint requests that left up to `until`."""
+    return [peeked[5] for peeked in bench.sent(until) if peeked[2] == ENDPOINT_REQUEST]
+
+
+def test_acknowledgements_take_the_planes_in_turn() -> None:
+    bench = Bench()
+    assert Counter(bench.peer.reply_plane() for _ in range(10)) == {0: 5, 1: 5}
+    bench.board.ports.set_carrier(0, 0, False)
+    assert {bench.peer.reply_plane() for _ in range(4)} == {1}
+    bench.peer.up = 0b01
+    assert bench.peer.reply_plane() == -1
+
+
+def test_while_data_arrive_one_ev_is_probed_per_round_trip() -> None:
+    bench = Bench(reverse_refresh_ns=1_000, reverse_idle_ns=2_000)
+    for now in range(0, 10_000, 500):
+        bench.peer.data_arrived(now)
+        bench.fire(now)
+    asked = requests(bench, 9_999)
+    assert len(asked) == 9
+    bench.fire(1_000_000)
+    assert len(requests(bench, 1_000_000)) <= 4
+    assert bench.board.timers.next_ns() > 1_000_000
+
+
+def test_an_answered_ev_probe_becomes_the_reverse_path() -> None:
+    bench = Bench(reverse_refresh_ns=1_000)
+    bench.peer.data_arrived(0)
+    bench.fire(1_000)
+    (packet,) = bench.sent(1_000)
+    before = list(bench.peer.reverse)
+    ev = packet[6]
+    plane = bench.peer.destination.plane(ev)
+    bench.peer.on_response(2_000, packet[5], OP_EV_PROBE)
+    assert bench.peer.reverse[plane] == (ev, bench.peer.destination.outer(ev))
+    assert bench.peer.reverse[1 - plane] == before[1 - plane]
+    bench.peer.on_response(2_001, packet[5], OP_EV_PROBE)
+
+
+def test_our_own_sacks_spare_the_probes() -> None:
+    bench = Bench(reverse_refresh_ns=1_000)
+    bench.peer.data_arrived(0)
+    bench.peer.confirm(999, 0, *bench.peer.reverse[0])
+    bench.fire(1_000)
+    assert requests(bench, 1_000) == []
+
+
+def test_a_port_update_is_repeated_until_it_is_answered() -> None:
+    bench = Bench(port_update_retry_ns=1_000)
+    bench.board.ports.set_carrier(0, 1, False)
+    bench.peer.announce_ports(0)
+    bench.fire(3_000)
+    ids = requests(bench, 3_000)
+    assert len(ids) == 3
+    assert len(set(ids)) == 1
+    bench.peer.on_response(3_500, ids[0] + 1, OP_PORT_STATUS)
+    bench.fire(7_000)
+    assert len(requests(bench, 7_000)) == 1
+    bench.peer.on_response(7_500, ids[0], OP_PORT_STATUS)
+    bench.fire(1_000_000)
+    assert requests(bench, 1_000_000) == []
+
+
+def test_a_peer_that_never_answers_is_left_alone_in_the_end() -> None:
+    bench = Bench(port_update_retry_ns=1_000, port_update_tries=3)
+    bench.peer.announce_ports(0)
+    bench.fire(1 << 40)
+    assert len(requests(bench, 1 << 40)) == 3
+
+
+def test_the_peers_ports_are_believed_in_the_order_of_its_requests() -> None:
+    bench = Bench()
+    bench.peer.on_request(0, 0xFFFF, OP_PORT_STATUS, 0b01, 0)
+    assert bench.link.planes == 0b01
+    bench.peer.on_request(1, 0x0000, OP_PORT_STATUS, 0b11, 0)
+    assert bench.link.planes == 0b11
+    # Overtaken on the way.
+    bench.peer.on_request(2, 0xFFFF, OP_PORT_STATUS, 0b01, 0)
+    assert bench.link.planes == 0b11
+    assert [(event.port, event.up) for event in bench.told(PeerPortChange)] == [(1, False), (1, True)]
+    assert [peeked[2] for peeked in bench.sent(1_000)] == [ENDPOINT_RESPONSE] * 3
+
+
+def test_a_new_connection_forgets_what_an_earlier_life_said() -> None:
+    bench = Bench()
+    bench.peer.on_request(0, 500, OP_PORT_STATUS, 0b01, 0)
+    bench.peer.forget_ports()
+    assert bench.peer.up == 0b11
+    bench.peer.on_request(0, 3, OP_PORT_STATUS, 0b10, 0)
+    assert bench.peer.up == 0b10

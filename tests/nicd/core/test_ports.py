@@ -1,0 +1,86 @@
+"""Ports: room, carrier, and the two ways of working out departures."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mrcfabric.egress import EgressConfig
+from mrcfabric.impairment import Impairment
+from nicd.core.ports import Ports
+
+CONFIG = EgressConfig(rate_bps=8_000_000_000, delay_ns=100, overhead_bytes=0)
+"""One byte per nanosecond."""
+
+
+def ports(count: int = 3, queue: int = 100) -> Ports:
+    return Ports((CONFIG,) * count, queue, "test")
+
+
+def data(size: int = 100) -> bytearray:
+    return bytearray(size)
+
+
+def test_a_port_takes_one_packet_on_the_wire_and_one_behind_it() -> None:
+    made = ports()
+    made.track(0)
+    made.offer(0, 1, data(), False)
+    assert made.room == 0b101
+    assert made.next_ns == 0
+    made.depart(0)
+    assert made.room == 0b111
+    made.offer(0, 1, data(), False)
+    assert (made.room, made.next_ns) == (0b101, 100)
+    made.depart(100)
+    assert made.room == 0b111
+    assert [(entry.port, entry.arrival_ns) for entry in made.out] == [(1, 200), (1, 300)]
+
+
+def test_control_packets_do_not_take_the_room_of_data() -> None:
+    made = ports()
+    made.track(0)
+    made.offer(0, 0, data(500), True)
+    assert made.room == 0b111
+
+
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 2), st.integers(1, 90), st.booleans()), max_size=40))
+def test_tracked_or_not_the_same_packets_leave(offers: list[tuple[int, int, int, bool]]) -> None:
+    tracked, lazy = ports(queue=1 << 20), ports(queue=1 << 20)
+    tracked.track(0)
+    now = 0
+    for step, port, size, control in offers:
+        now += step
+        while tracked.next_ns < now:
+            tracked.depart(tracked.next_ns)
+        tracked.offer(now, port, data(size), control)
+        lazy.offer(now, port, data(size), control)
+    while tracked.next_ns <= now + 10_000:
+        tracked.depart(tracked.next_ns)
+    lazy.run(now + 10_000)
+    assert sorted(tracked.out) == sorted(lazy.out)
+    assert lazy.next_departure_ns() == tracked.next_departure_ns()
+
+
+def test_without_carrier_nothing_leaves_and_there_is_no_room() -> None:
+    made = ports()
+    assert made.set_carrier(0, 1, False)
+    assert not made.set_carrier(0, 1, False)
+    made.track(0)
+    assert made.room == 0b101
+    made.offer(0, 1, data(), True)
+    made.depart(0)
+    assert made.out == []
+    assert made.set_carrier(200, 1, True)
+    assert made.room == 0b111
+    made.offer(200, 1, data(), True)
+    made.depart(200)
+    assert len(made.out) == 1
+
+
+def test_an_impairment_survives_a_loss_of_carrier() -> None:
+    made = ports()
+    made.set_impairment(0, 1, Impairment(loss_ppm=1_000_000))
+    made.set_carrier(0, 1, False)
+    made.set_carrier(0, 1, True)
+    made.offer(0, 1, data(), False)
+    made.run(10)
+    assert made.out == []
+    assert made.egress[1].drops["loss"] == 1

@@ -1,0 +1,92 @@
+"""The states of a QP and what a SACK or NACK means for an EV."""
+
+import pytest
+
+from mrcfabric.errors import RefusedError
+from mrcfabric.wire.layout import (
+    M_ALWAYS_SKIP,
+    M_NONE,
+    M_SKIP_ONCE,
+    NACK_NO_RESOURCE,
+    NACK_TRIMMED,
+    NACK_TRIMMED_LASTHOP,
+    NACK_UNEXP_EVENT,
+)
+from nicd.core.ev_state import EvState
+from nicd.core.qp import NEXT_STATES, Qp, QpState
+from tests.nicd.core.bench import PSN_SEND, QPN, Bench
+
+ALLOWED = {
+    (QpState.RESET, QpState.INIT),
+    (QpState.INIT, QpState.RTR),
+    (QpState.RTR, QpState.RTS),
+    (QpState.INIT, QpState.ERROR),
+    (QpState.RTR, QpState.ERROR),
+    (QpState.RTS, QpState.ERROR),
+}
+
+
+@pytest.mark.parametrize("target", list(QpState))
+@pytest.mark.parametrize("source", list(QpState))
+def test_the_full_table_of_states(source: QpState, target: QpState) -> None:
+    assert (target in NEXT_STATES[source]) == ((source, target) in ALLOWED)
+    qp = Qp(Bench().board, 5, 0)
+    qp.state = source
+    if (source, target) in ALLOWED:
+        qp.enter(1, target, "test")
+        assert qp.state == target
+    else:
+        with pytest.raises(RefusedError, match="cannot go"):
+            qp.enter(1, target, "test")
+        assert qp.state == source
+
+
+def sack(m: int, ev: int, pr: int = 0, cack: int = PSN_SEND - 1) -> tuple[int, ...]:
+    return (m, pr, 0, ev, cack, 32, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("m", "state"), [(M_NONE, EvState.GOOD), (M_SKIP_ONCE, EvState.SKIP), (M_ALWAYS_SKIP, EvState.ASSUMED_BAD)]
+)
+@pytest.mark.spec("MRC 1.0", "11.2")
+def test_what_a_sack_says_about_its_ev(m: int, state: EvState) -> None:
+    bench = Bench(ev_min_active=0)
+    index = 3
+    assert bench.link.on_sack(5, sack(m, bench.link.profile.evs[index]))
+    assert bench.link.profile.states[index] == state
+    assert bench.link.on_sack(5, sack(m, 0xDEAD))
+
+
+def test_a_sack_for_packets_never_sent_is_nonsense() -> None:
+    assert not Bench().link.on_sack(5, sack(M_NONE, 0, cack=PSN_SEND))
+
+
+@pytest.mark.parametrize(
+    ("reason", "state", "cause"),
+    [
+        (NACK_TRIMMED, EvState.SKIP, "trim"),
+        (NACK_TRIMMED_LASTHOP, EvState.GOOD, "trim"),
+        (NACK_NO_RESOURCE, EvState.GOOD, "nack"),
+    ],
+)
+@pytest.mark.spec("MRC 1.0", "11.2")
+def test_what_a_nack_says_about_its_ev(reason: int, state: EvState, cause: str) -> None:
+    bench = Bench()
+    bench.post(0, 100)
+    ((*_, psn, ev, _, _, _),) = bench.pump(0)
+    index = bench.link.profile.index_of[ev]
+    bench.link.on_nack(10, reason, ev, psn)
+    assert bench.link.profile.states[index] == state
+    ((*_, again_psn, again_ev, _, _, _),) = bench.pump(10_000)
+    assert again_psn == psn
+    assert again_ev != ev
+    assert bench.board.stats.retransmits[cause] == 1
+
+
+def test_an_unexpected_event_is_the_end() -> None:
+    bench = Bench()
+    bench.post(0, 100)
+    bench.link.on_nack(10, NACK_UNEXP_EVENT, 0, 0)
+    qp = bench.executor.find(QPN)
+    assert (qp.state, qp.reason) == (QpState.ERROR, "unexpected_event")
+    assert qp.record()["unfinished"] == 0

@@ -1,0 +1,146 @@
+"""The sending half: packets of a message, windows, acknowledgements, losses."""
+
+import pytest
+
+from mrcfabric.wire.fastpath import read_data
+from mrcfabric.wire.layout import (
+    FLAG_A,
+    FLAG_RTX,
+    PROBE,
+    PSN_MASK,
+    SYNDROME_ACK,
+    SYNDROME_INVALID_REQUEST,
+    WRITE_FIRST,
+    WRITE_LAST,
+    WRITE_LAST_IMM,
+    WRITE_MIDDLE,
+    WRITE_ONLY,
+    WRITE_ONLY_IMM,
+)
+from nicd.core.events import Completion, QpChange, Retransmit
+from tests.nicd.core.bench import PSN_SEND, R_KEY, VA, Bench
+
+LATER = 100_000
+"""Long enough for every port to be free again."""
+
+
+def all_packets(bench: Bench, until: int = LATER) -> list[bytearray]:
+    """Pump until nothing more leaves."""
+    packets: list[bytearray] = []
+    now = 0
+    while now < until:
+        if bench.board.scheduler.busy:
+            bench.board.scheduler.pump(now)
+        packets += bench.packets(now)
+        now += 500
+    return packets
+
+
+@pytest.mark.parametrize(
+    ("length", "imm", "opcodes"),
+    [
+        (1, None, [WRITE_ONLY]),
+        (4096, 5, [WRITE_ONLY_IMM]),
+        (4097, None, [WRITE_FIRST, WRITE_LAST]),
+        (12_289, 5, [WRITE_FIRST, WRITE_MIDDLE, WRITE_MIDDLE, WRITE_LAST_IMM]),
+    ],
+)
+def test_every_packet_says_where_it_belongs(length: int, imm: int | None, opcodes: list[int]) -> None:
+    bench = Bench()
+    bench.post(0, length, imm=imm)
+    packets = sorted(all_packets(bench), key=lambda packet: (int.from_bytes(packet[97:100], "big") + 2) & PSN_MASK)
+    assert [packet[88] for packet in packets] == opcodes
+    for number, packet in enumerate(packets):
+        # MRC 1.0: MSN on every packet, VA of this packet, DMALen of the whole message.
+        assert read_data(packet) == (0, 0, VA + 4096 * number, R_KEY, length)
+        assert int.from_bytes(packet[97:100], "big") == (PSN_SEND + number) & PSN_MASK
+    assert packets[-1][96] & FLAG_A
+
+
+@pytest.mark.spec("MRC 1.0", "3")
+def test_the_peers_tracking_window_binds() -> None:
+    bench = Bench(mpr_units=1, cwnd_bytes=1 << 30)
+    bench.post(0, 200 * 4096)
+    assert len(all_packets(bench)) == 127
+    assert bench.link.requestor.on_sack(LATER, (PSN_SEND + 9) & PSN_MASK, None, 1, 0, False)
+    assert bench.link.can_send()
+
+
+def test_the_congestion_window_binds_for_all_qps_to_a_peer() -> None:
+    bench = Bench(cwnd_bytes=10 * 4096)
+    bench.post(0, 100 * 4096)
+    assert len(all_packets(bench)) == 10
+    assert bench.link.requestor.window.inflight_bytes == 10 * 4096
+
+
+def test_messages_complete_by_transport_acks_alone() -> None:
+    bench = Bench()
+    for number in range(3):
+        bench.post(0, 100, wr_id=number)
+    all_packets(bench)
+    requestor = bench.link.requestor
+    assert requestor.on_sack(LATER, (PSN_SEND + 2) & PSN_MASK, None, 1, 0, False)
+    assert (requestor.inflight_packets, requestor.unfinished) == (0, 3)
+    assert requestor.on_ack(LATER, (PSN_SEND + 2) & PSN_MASK, SYNDROME_ACK, 2)
+    assert [event.wr_id for event in bench.told(Completion)] == [0, 1]
+    # An older one, overtaken on the way.
+    assert requestor.on_ack(LATER, PSN_SEND, SYNDROME_ACK, 1)
+    assert len(bench.told(Completion)) == 2
+    assert not requestor.on_ack(LATER, PSN_SEND, SYNDROME_ACK, 9)
+    assert requestor.on_ack(LATER, (PSN_SEND + 2) & PSN_MASK, SYNDROME_ACK, 3)
+    assert requestor.unfinished == 0
+
+
+def test_an_invalid_request_ends_the_qp() -> None:
+    bench = Bench()
+    bench.post(0, 100, wr_id=1)
+    bench.post(0, 100, wr_id=2)
+    bench.link.requestor.on_ack(10, PSN_SEND - 1, SYNDROME_INVALID_REQUEST, 0)
+    statuses = [(event.wr_id, event.status) for event in bench.told(Completion)]
+    assert statuses == [(1, "remote_invalid_request"), (2, "flushed")]
+
+
+def test_immediates_wait_for_room_at_the_peer() -> None:
+    bench = Bench(max_wimm=32)
+    for number in range(40):
+        bench.post(0, 10, wr_id=number, imm=number)
+    assert len(all_packets(bench)) == 32
+    bench.link.requestor.on_ack(LATER, (PSN_SEND + 9) & PSN_MASK, SYNDROME_ACK, 10)
+    assert bench.link.can_send()
+
+
+def test_silence_is_asked_about_before_it_is_a_loss() -> None:
+    bench = Bench()
+    bench.post(0, 100)
+    (first,) = bench.sent(0) or bench.pump(0)
+    settings = bench.board.settings
+    bench.fire(settings.tail_probe_ns)
+    assert [peeked[2] for peeked in bench.sent(settings.tail_probe_ns)] == [PROBE]
+    assert bench.told(Retransmit) == []
+    bench.fire(settings.rto_ns)
+    assert [(event.cause, event.count) for event in bench.told(Retransmit)] == [("timeout", 1)]
+    again = [peeked for peeked in bench.pump(settings.rto_ns + 1) if peeked[2] == WRITE_ONLY]
+    assert again[0][3] & FLAG_RTX
+    assert again[0][6] != first[6]
+
+
+def test_the_budget_of_retries_ends_the_qp() -> None:
+    bench = Bench(retry_linear=2, retry_exponential=1)
+    bench.post(0, 100, wr_id=7)
+    now = 0
+    while not bench.told(QpChange) and now < 100_000_000:
+        bench.pump(now)
+        now = bench.board.timers.next_ns()
+        bench.board.timers.fire(now)
+    assert [(event.wr_id, event.status) for event in bench.told(Completion)] == [(7, "retry_exceeded")]
+    assert not bench.link.can_send()
+
+
+def test_an_acknowledgement_that_comes_late_stops_the_retransmission() -> None:
+    bench = Bench()
+    bench.post(0, 100)
+    bench.pump(0)
+    bench.fire(bench.board.settings.rto_ns)
+    bench.link.requestor.on_sack(bench.board.settings.rto_ns, PSN_SEND, None, 1, 0, False)
+    assert not bench.link.can_send()
+    assert bench.board.stats.spurious == 1
