@@ -29,8 +29,7 @@ TURNS_MAX = 8
 # How far a node without living neighbours may be ahead of the slowest node, in shortest hops. Two nodes with a living
 # way between them are never further apart than the hops of that way, so this must not be below the longest.
 LEAD_HOPS_MAX = 16
-# Wall-clock ticks: a part of the shortest hop, within these bounds.
-WALL_TICK_DIVISOR = 4
+# Wall-clock ticks: one per shortest hop, within these bounds.
 WALL_TICK_NS_MIN = 1 * NS_PER_MS
 WALL_TICK_NS_MAX = 10 * NS_PER_MS
 # How far the wall-clock bound may run ahead of what the fabric reached, in shortest hops, before it is pulled back.
@@ -46,7 +45,7 @@ class Pace:
         self._lead_ns = WALL_LEAD_HOPS_MAX * step_ns
         self._mono_ns = time.monotonic_ns()
         self._fabric_ns: Instant = 0
-        wall_ns = min(max(step_ns * dilation / WALL_TICK_DIVISOR, WALL_TICK_NS_MIN), WALL_TICK_NS_MAX)
+        wall_ns = min(max(step_ns * dilation, WALL_TICK_NS_MIN), WALL_TICK_NS_MAX)
         self.step_ns = max(1, min(step_ns, int(wall_ns / dilation))) if dilation else 1
         """The shortest step worth a wall-clock tick."""
 
