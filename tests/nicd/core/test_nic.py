@@ -164,6 +164,23 @@ class TestFailures:
         assert sum(after) > 0.95 * sum(before)
 
 
+@pytest.mark.slow
+def test_an_incast_trims_and_retransmits_but_accuses_no_path_and_loses_no_qp() -> None:
+    fabric = Fabric(Topology.demo())
+    names = list(fabric.topology.nic_names())
+    size = 1 << 20
+    for name in names:
+        fabric.memory(name, size)
+    for index, name in enumerate(names[1:], 1):
+        fabric.connect(name, names[0], 100 + index, 200 + index)
+        fabric.write(name, 100 + index, 0, 0, size, READY_NS)
+    assert fabric.finish(DEADLINE_NS)
+    assert fabric.total("trims") > 0
+    assert fabric.total("trims") == fabric.total("retransmits")
+    assert fabric.transitions("assumed_bad") == []
+    assert fabric.errors() == []
+
+
 class TestPeerGone:
     def test_the_qp_fails_when_the_retries_are_used_up(self) -> None:
         fabric = Fabric(PAIR)
