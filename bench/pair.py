@@ -1,0 +1,35 @@
+"""One NIC to another over eight planes and three switch hops: packets, every byte verified, real processes all the way.
+
+Two NICs below different T0s, one T0 each side and one T1 between them in each plane: the shortest fabric that has every
+part. Measured packed by plane (the figure that is set against the bare chain) and with a process per daemon.
+"""
+
+from typing import Any
+
+from bench.load import Flow, late_frames, measured
+from mrcfabric.topology import Topology
+
+FLOWS = (Flow(0, 1),)
+
+
+def topology() -> Topology:
+    """Eight planes with two T0s and one T1, a NIC below each T0 number."""
+    return Topology(name="bench-pair", t0_per_plane=2, t1_per_plane=1, nics_per_t0=1, dilation="auto")
+
+
+def run() -> dict[str, Any]:
+    """Section `e2e`."""
+    packed = measured(topology(), FLOWS, "plane")
+    spread = measured(topology(), FLOWS, "none")
+    return {
+        "pps": packed["pps"],
+        "gbps": packed["gbps"],
+        "dilation": packed["dilation"],
+        "pps_process_per_node": spread["pps"],
+        "dilation_process_per_node": spread["dilation"],
+        "cpu_us_per_packet": packed["cpu_us_per_packet"],
+        "late_frames": late_frames(packed) + late_frames(spread),
+        "packed": packed,
+        "process_per_node": spread,
+        "detail": {"pps": packed["detail"]["pps"], "pps_process_per_node": spread["detail"]["pps"]},
+    }
