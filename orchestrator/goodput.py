@@ -1,0 +1,104 @@
+"""Goodput over fabric time: bins of newly placed bytes, and what can be read from them.
+
+Owns the merging of the NICs' bins and the arithmetic of shares and recovery. Pure; fetching the bins is the caller's.
+A bin that a NIC does not mention held nothing. The rate of a window is taken over whole bins.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from mrcfabric.units import NS_PER_S, Instant
+
+RECOVERED_SHARE = 0.95
+"""Goodput is back when it reaches this share of what it is expected to be."""
+RECOVERED_BINS = 2
+"""It must stay there so many averaging windows in a row."""
+
+
+@dataclass(slots=True)
+class Goodput:
+    """Bytes placed per bin: all NICs by plane, and each NIC over all planes."""
+
+    bin_ns: int
+    planes: int
+    by_plane: dict[Instant, list[int]] = field(default_factory=dict)
+    by_nic: dict[str, dict[Instant, int]] = field(default_factory=dict)
+    _fetched: dict[str, dict[Instant, list[int]]] = field(default_factory=dict)
+    """The newest bin per NIC, which may still grow: replaced when it comes again."""
+
+    def enter(self, nic: str, bins: Iterable[tuple[Instant, Sequence[int]]]) -> None:
+        """Take bins of a NIC in time order; the newest one may come again, with more in it."""
+        newest = self._fetched.setdefault(nic, {})
+        mine = self.by_nic.setdefault(nic, {})
+        for start, placed in bins:
+            before = newest.get(start, [0] * self.planes)
+            row = self.by_plane.setdefault(start, [0] * self.planes)
+            for plane, size in enumerate(placed):
+                row[plane] += size - before[plane]
+            mine[start] = sum(placed)
+            newest.clear()
+            newest[start] = list(placed)
+
+    def resume_ns(self, nic: str) -> Instant:
+        """From where to ask a NIC for more: its newest bin, again."""
+        return max(self._fetched.get(nic, {0: []}), default=0)
+
+    @property
+    def last_ns(self) -> Instant:
+        """Start of the newest bin of all."""
+        return max(self.by_plane, default=0)
+
+    def rate_bps(self, start_ns: Instant, end_ns: Instant, nic: str | None = None) -> float:
+        """Mean goodput of the whole bins within a window: of the fabric, or into one NIC. 0.0 for an empty window."""
+        first, last = -(-start_ns // self.bin_ns), end_ns // self.bin_ns
+        if last <= first:
+            return 0.0
+        total = 0
+        for number in range(first, last):
+            if nic is None:
+                total += sum(self.by_plane.get(number * self.bin_ns, ()))
+            else:
+                total += self.by_nic.get(nic, {}).get(number * self.bin_ns, 0)
+        return total * 8 * NS_PER_S / ((last - first) * self.bin_ns)
+
+    def recovery_ns(
+        self,
+        fault_ns: Instant,
+        until_ns: Instant,
+        wanted_bps: float,
+        window_ns: Instant,
+        nic: str | None = None,
+    ) -> Instant | None:
+        """From the fault to the start of the first window that reaches `RECOVERED_SHARE` of `wanted_bps` and is followed
+        by others that do. 0 when goodput never fell below; None when it was not back before `until_ns`.
+        """
+        bins = max(1, window_ns // self.bin_ns)
+        step = bins * self.bin_ns
+        level = RECOVERED_SHARE * wanted_bps
+        start = fault_ns - fault_ns % self.bin_ns
+        windows = [
+            (at, self.rate_bps(at, at + step, nic) >= level) for at in range(start, until_ns - step + 1, self.bin_ns)
+        ]
+        if all(good for _, good in windows):
+            return 0 if windows else None
+        fell = next(place for place, (_, good) in enumerate(windows) if not good)
+        need = RECOVERED_BINS * bins
+        for place in range(fell, len(windows) - need + 1):
+            if all(good for _, good in windows[place : place + need]):
+                return max(0, windows[place][0] - fault_ns)
+        return None
+
+    def timeline(self, start_ns: Instant, end_ns: Instant, bins_max: int) -> tuple[Instant, list[list[float]]]:
+        """(bin width, Gb/s per plane and bin) for a chart of at most `bins_max` bins."""
+        count = max(1, -(-(end_ns - start_ns) // self.bin_ns))
+        merge = -(-count // bins_max)
+        width = merge * self.bin_ns
+        first = start_ns // self.bin_ns
+        rows: list[list[float]] = []
+        for group in range(-(-count // merge)):
+            sums = [0] * self.planes
+            for number in range(first + group * merge, first + (group + 1) * merge):
+                for plane, size in enumerate(self.by_plane.get(number * self.bin_ns, ())):
+                    sums[plane] += size
+            rows.append([round(size * 8 / width, 2) for size in sums])
+        return width, rows

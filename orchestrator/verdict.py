@@ -1,0 +1,97 @@
+"""Whether a run passed: pure functions from what was counted to pass, fail or invalid, with the reasons.
+
+Owns the criteria; what was counted comes from `accounting`, `goodput` and the workers, the fidelity rule is `sums`'. A
+run is judged on the fabric's behaviour only if the emulation was faithful: otherwise it is invalid, not failed.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+Outcome: TypeAlias = Literal["pass", "fail", "invalid"]
+
+EXIT_CODES: dict[Outcome, int] = {"pass": 0, "fail": 1, "invalid": 3}
+
+PORT_SHARE_TOLERANCE = 0.05
+"""How far the goodput of a NIC with one port down may be from (planes - 1) / planes."""
+BASELINE_SHARE_MIN = 0.9
+"""Goodput before the first fault, as a share of the line rate of all ports."""
+
+
+@dataclass(slots=True)
+class Verdict:
+    """The judgement, growing reason by reason."""
+
+    fidelity: Mapping[str, Any]
+    """As `sums.fidelity` gives it."""
+    reasons: list[str] = field(default_factory=list)
+    """What failed, one line each."""
+    checks: list[dict[str, Any]] = field(default_factory=list)
+    """Every criterion: name, whether it holds, what was found."""
+
+    def check(self, name: str, holds: bool, found: str) -> None:
+        """Judge one criterion."""
+        self.checks.append({"name": name, "holds": holds, "found": found})
+        if not holds:
+            self.reasons.append(f"{name}: {found}")
+
+    @property
+    def outcome(self) -> Outcome:
+        if not self.fidelity["valid"]:
+            return "invalid"
+        return "fail" if self.reasons else "pass"
+
+    @property
+    def exit_code(self) -> int:
+        return EXIT_CODES[self.outcome]
+
+    def record(self) -> dict[str, Any]:
+        """As it stands in reports."""
+        reasons = list(self.reasons)
+        if not self.fidelity["valid"]:
+            lost = f"{self.fidelity['host_drops']} host drops, {self.fidelity['late_share']:.3%} of frames late"
+            reasons.insert(0, f"not a faithful run: {lost}")
+        return {"verdict": self.outcome, "reasons": reasons, "checks": list(self.checks)}
+
+
+def judge_demo(
+    verdict: Verdict, totals: Mapping[str, int], steps: Mapping[str, int], bad_evs: int, ports_down: int
+) -> None:
+    """The criteria of the demonstration that need no goodput.
+
+    `steps`: `begun` (granted), `finished` by every rank, `wrong_values`, `failed_ranks`.
+    """
+    verdict.check("every byte right", steps["wrong_values"] == 0, f"{steps['wrong_values']} wrong values")
+    verdict.check("no QP failed", totals["qp_errors"] == 0, f"{totals['qp_errors']} QP errors")
+    verdict.check("no rank failed", steps["failed_ranks"] == 0, f"{steps['failed_ranks']} ranks failed")
+    lost = steps["begun"] - steps["finished"]
+    verdict.check("no step lost", lost == 0, f"{steps['finished']} of {steps['begun']} steps")
+    verdict.check(
+        "every EV GOOD or SKIP at the end",
+        bad_evs == 0 and ports_down == 0,
+        f"{bad_evs} EVs elsewhere, {ports_down} NIC ports down",
+    )
+
+
+def judge_port_share(verdict: Verdict, planes: int, share: float) -> None:
+    """Goodput of a NIC with one port down, as a share of its goodput before."""
+    wanted = (planes - 1) / planes
+    verdict.check(
+        f"goodput with one NIC port down within 5 points of {planes - 1}/{planes}",
+        abs(share - wanted) <= PORT_SHARE_TOLERANCE,
+        f"{share:.1%}, wanted {wanted:.1%}",
+    )
+
+
+def judge_baseline(verdict: Verdict, goodput_bps: float, line_bps: float) -> None:
+    """Goodput before the first fault."""
+    share = goodput_bps / line_bps if line_bps else 0.0
+    verdict.check("goodput before the faults at least 0.9 of line rate", share >= BASELINE_SHARE_MIN, f"{share:.3f}")
+
+
+def judge_clean(verdict: Verdict, rounds: list[dict[str, Any]]) -> None:
+    """A fault-free measurement: every round clean and every byte right."""
+    for name in ("retransmits", "ev_transitions", "drops", "qp_errors", "wrong_bytes"):
+        dirty = [(turn["round"], turn[name]) for turn in rounds if turn[name]]
+        found = ", ".join(f"{count} in round {number}" for number, count in dirty[:5]) or "none"
+        verdict.check(f"no {name.replace('_', ' ')} in any round", not dirty, found)
