@@ -20,10 +20,10 @@ from typing import Any
 from mrcfabric.errors import RefusedError
 from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
-from orchestrator import ports, sums
+from orchestrator import plan, ports, sums
 from orchestrator.journal import Journal
 from orchestrator.launcher import Child, Launcher
-from orchestrator.layout import PRELOADED, Layout, Pack
+from orchestrator.layout import PRELOADED, Layout, Pack, check_size
 from orchestrator.mishaps import Mishaps
 from orchestrator.roster import CALL_WALL_S, Roster
 from orchestrator.run_folder import RunFolder
@@ -85,6 +85,8 @@ class Fabric:
         node does. Raises ConfigError (folder in use, ports in use, a daemon's refusal) or ProcessFailedError; then
         nothing is left running.
         """
+        check_size(topology)
+        plan.check(topology)
         folder = RunFolder.claim(run_dir)
         try:
             fabric = cls(topology, folder, pack, port_base, trace)

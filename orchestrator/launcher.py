@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import itertools
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -79,6 +80,7 @@ class Launcher:
         Call it on the main thread: the kernel kills the fork server when the thread that started it ends.
         """
         self._log = log
+        _allow_descriptors()
         mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         for end in (mine, theirs):
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BUFFER_BYTES)
@@ -277,6 +279,13 @@ class Launcher:
         how = "it does not answer" if code is None else f"status {code}"
         last = last_line(self._log) if self._log is not None else ""
         return f"the fork server has ended ({how})" + (f": {last}" if last else "")
+
+
+def _allow_descriptors() -> None:
+    """As many open files as the system lets us have; the fork server and its children inherit the limit."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def last_line(path: Path) -> str:

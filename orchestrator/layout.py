@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import PortLink, Topology
+from orchestrator.ports import PORT_END, PORT_MIN
 
 Pack: TypeAlias = Literal["none", "plane"]
 Address: TypeAlias = tuple[str, int]
@@ -43,6 +44,22 @@ def pack_of(text: str) -> Pack:
         if pack == text:
             return pack
     raise ConfigError(f"--pack {text}", "no such packing", "none: a process per daemon; plane: one per plane")
+
+
+def port_count(topology: Topology) -> int:
+    """Size of a fabric's port block: two per link, a control socket per node, and the agent's HTTP port last."""
+    return 2 * topology.link_count + topology.nodes + 1
+
+
+def check_size(topology: Topology) -> None:
+    """Raises ConfigError for a fabric that one host's ports cannot hold."""
+    needed = port_count(topology)
+    if needed > PORT_END - PORT_MIN:
+        raise ConfigError(
+            f"fabric {topology.name}",
+            f"{topology.nodes} nodes and {topology.link_count} links need {needed} ports of this host",
+            f"at most {PORT_END - PORT_MIN}; `mrcfabric plan` and the simulator take any size",
+        )
 
 
 def processes_of(topology: Topology, pack: Pack) -> list[ProcessPlan]:
@@ -84,8 +101,8 @@ class Layout:
 
     @property
     def port_count(self) -> int:
-        """Size of the block: two per link, a control socket per node, and the agent's HTTP port last."""
-        return 2 * self.topology.link_count + self.topology.nodes + 1
+        """Size of the port block."""
+        return port_count(self.topology)
 
     @property
     def http_port(self) -> int:

@@ -9,6 +9,7 @@ import contextlib
 import os
 import time
 from collections.abc import Sequence
+from typing import Any
 
 from mrcfabric.clock import ClockPage, PageState, SlotState
 from mrcfabric.units import NS_PER_S, Instant
@@ -67,7 +68,7 @@ class Timekeeper:
         """The instant for a command that is sent now."""
         return max(self.page.fabric_front(), self._reached_ns) + self.lead_ns()
 
-    def record(self) -> dict[str, float | int | None]:
+    def record(self) -> dict[str, Any]:
         """Fabric time reached, wall time it ran, and the effective dilation (None before time has moved)."""
         fabric_ns = self.now_ns()
         wall_s = self.run_wall_s()

@@ -1,0 +1,263 @@
+"""The agent's HTTP side: metrics of every node, service discovery, status, and the private door for commands.
+
+Two sites over one fabric. The public one listens on TCP loopback and only reads: `/metrics/NODE` (the node's daemon is
+asked and its counters rendered here, so that rendering never stalls a data path), `/metrics` (the agent's own), `/sd`
+(Prometheus http_sd), `/status`. The private one is a Unix socket in the run folder, for its owner alone, and also
+changes things. Bodies are JSON; an operator's mistake is 400, a refusal 409, a daemon that does not answer 504.
+"""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from typing import Any, TypeAlias
+
+from aiohttp import web
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
+import nicd.metrics
+import switchd.metrics
+from mrcfabric.control import NoAnswerError
+from mrcfabric.errors import ConfigError, RefusedError
+from mrcfabric.metrics import PREFIX, text
+from mrcfabric.units import NS_PER_S
+from orchestrator.fabric import Fabric
+from orchestrator.launcher import ProcessFailedError
+
+BODY_BYTES_MAX = 64 * 1024
+CALL_WALL_S_MAX = 600.0
+SHUTDOWN_WALL_S = 1.0
+
+_Answer: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
+_TEXT = {"Content-Type": CONTENT_TYPE_LATEST}
+
+
+class Agent:
+    """Serves one fabric until `stop` is set. `await serve()`."""
+
+    def __init__(self, fabric: Fabric) -> None:
+        self.fabric = fabric
+        self.stop = asyncio.Event()
+
+    async def serve(self, on_ready: Callable[[], None]) -> str | None:
+        """Open both sites, call `on_ready`, wait; returns why the fabric broke, or None when it was stopped.
+
+        Raises ConfigError when the HTTP port cannot be had.
+        """
+        async with AsyncExitStack() as stack:
+            await self._open(stack)
+            self.fabric.folder.write_targets(self.targets())
+            on_ready()
+            self.fabric.broken.add_done_callback(lambda _broken: self.stop.set())
+            await self.stop.wait()
+        return self.fabric.broken.result() if self.fabric.broken.done() else None
+
+    async def _open(self, stack: AsyncExitStack) -> None:
+        layout = self.fabric.layout
+        public = await self._runner(stack, self._reading())
+        try:
+            await web.TCPSite(public, layout.host, layout.http_port, shutdown_timeout=SHUTDOWN_WALL_S).start()
+        except OSError as error:
+            raise ConfigError(f"HTTP {layout.host}:{layout.http_port}", error.strerror or str(error)) from error
+        private = await self._runner(stack, [*self._reading(), *self._changing()])
+        path = str(self.fabric.folder.agent_socket)
+        mask = os.umask(0o177)
+        try:
+            await web.UnixSite(private, path, shutdown_timeout=SHUTDOWN_WALL_S).start()
+        finally:
+            os.umask(mask)
+
+    @staticmethod
+    async def _runner(stack: AsyncExitStack, routes: list[web.RouteDef]) -> web.AppRunner:
+        app = web.Application(client_max_size=BODY_BYTES_MAX)
+        app.add_routes(routes)
+        runner = web.AppRunner(app, access_log=None, handle_signals=False)
+        await runner.setup()
+        stack.push_async_callback(runner.cleanup)
+        return runner
+
+    def _reading(self) -> list[web.RouteDef]:
+        return [
+            web.get("/metrics/{node}", _guarded(self._node_metrics)),
+            web.get("/metrics", _guarded(self._own_metrics)),
+            web.get("/sd", _guarded(self._discovery)),
+            web.get("/status", _guarded(self._status)),
+        ]
+
+    def _changing(self) -> list[web.RouteDef]:
+        return [
+            web.post("/call", _guarded(self._call)),
+            web.post("/link", _guarded(self._link)),
+            web.post("/nic-port", _guarded(self._nic_port)),
+            web.post("/node", _guarded(self._node)),
+            web.post("/clear", _guarded(self._clear)),
+            web.get("/journal", _guarded(self._journal)),
+            web.post("/down", _guarded(self._down)),
+        ]
+
+    # Reading.
+
+    def targets(self) -> list[dict[str, Any]]:
+        """Prometheus targets, for file_sd and http_sd alike: one per node, and the agent."""
+        layout = self.fabric.layout
+        own = [f"{layout.host}:{layout.http_port}"]
+        return [
+            {"targets": own, "labels": {"__metrics_path__": f"/metrics/{node}", "instance": node}}
+            for node in layout.ports
+        ] + [{"targets": own, "labels": {"__metrics_path__": "/metrics", "instance": "agent"}}]
+
+    async def _node_metrics(self, request: web.Request) -> web.Response:
+        fabric = self.fabric
+        node = request.match_info["node"]
+        tier = fabric.topology.parse_node(node).tier
+        counters = await fabric.call(node, "counters")
+        render = nicd.metrics.render if tier == "nic" else switchd.metrics.render
+        return web.Response(body=render(fabric.topology.name, node, counters), headers=_TEXT)
+
+    async def _own_metrics(self, _request: web.Request) -> web.Response:
+        fabric, time = self.fabric, self.fabric.time.record()
+        alive = sum(member.alive for member in fabric.roster.members.values())
+        figures = [
+            (
+                "agent_fabric_time_seconds",
+                "Fabric time that every living node has reached.",
+                time["fabric_ns"] / NS_PER_S,
+            ),
+            ("agent_awake_seconds", "Wall time in which fabric time went on.", time["run_wall_s"]),
+            ("agent_dilation_effective", "Wall time over fabric time so far.", time["dilation_effective"] or 0.0),
+            ("agent_daemons", "Daemons of the fabric.", fabric.topology.nodes),
+            ("agent_daemons_alive", "Daemons that run.", alive),
+            ("agent_faults_active", "Faults in force.", len(fabric.faults())),
+        ]
+        families = []
+        for name, meaning, figure in figures:
+            family = GaugeMetricFamily(PREFIX + name, meaning, labels=["fabric"])
+            family.add_metric([fabric.topology.name], figure)
+            families.append(family)
+        return web.Response(body=text(families), headers=_TEXT)
+
+    async def _discovery(self, _request: web.Request) -> web.Response:
+        return web.json_response(self.targets())
+
+    async def _status(self, _request: web.Request) -> web.Response:
+        fabric = self.fabric
+        members = fabric.roster.members.values()
+        return web.json_response(
+            {
+                "name": fabric.topology.name,
+                "pid": os.getpid(),
+                "folder": str(fabric.folder.path),
+                "http": f"http://{fabric.layout.host}:{fabric.layout.http_port}",
+                "ports": [fabric.layout.port_base, fabric.layout.port_base + fabric.layout.port_count - 1],
+                "pack": fabric.layout.pack,
+                "processes": len(fabric.layout.processes),
+                "nodes": len(members),
+                "alive": sum(member.alive for member in members),
+                "down": [member.node for member in members if not member.alive],
+                "unexpected_deaths": fabric.unexpected_deaths(),
+                "clock": fabric.time.state,
+                "stalled": self._stalled(),
+                "faults": fabric.faults(),
+                "fidelity": await fabric.fidelity(),
+                "totals": await fabric.totals(),
+            }
+        )
+
+    def _stalled(self) -> str | None:
+        slot = self.fabric.time.stalled_slot()
+        return None if slot is None else self.fabric.topology.node_name(slot)
+
+    # Changing.
+
+    async def _call(self, request: web.Request) -> web.Response:
+        body = await _body(request)
+        timeout_s = min(float(body.get("timeout_s", 10.0)), CALL_WALL_S_MAX)
+        answer = await self.fabric.call(_text(body, "node"), _text(body, "op"), body.get("args") or {}, timeout_s)
+        return web.json_response(answer)
+
+    async def _link(self, request: web.Request) -> web.Response:
+        body = await _body(request)
+        loss_ppm = _whole(body, "loss_ppm") or 0
+        at_ns = await self.fabric.link(
+            _text(body, "link"), up=body.get("up") is True, at_ns=_whole(body, "at_ns"), loss_ppm=loss_ppm
+        )
+        return web.json_response({"at_ns": at_ns})
+
+    async def _nic_port(self, request: web.Request) -> web.Response:
+        body = await _body(request)
+        plane = _whole(body, "plane")
+        at_ns = await self.fabric.nic_port(
+            _text(body, "nic"), -1 if plane is None else plane, up=body.get("up") is True, at_ns=_whole(body, "at_ns")
+        )
+        return web.json_response({"at_ns": at_ns})
+
+    async def _node(self, request: web.Request) -> web.Response:
+        """`action`: kill (now, in wall time), crash (at an instant, away `for_ns`), restart."""
+        body = await _body(request)
+        node, action, at_ns = _text(body, "node"), _text(body, "action"), _whole(body, "at_ns")
+        if action == "kill":
+            await self.fabric.kill(node)
+            at_ns = self.fabric.now_ns()
+        elif action == "restart":
+            at_ns = await self.fabric.restart(node, at_ns=at_ns)
+        elif action == "crash":
+            instant = self.fabric.soon_ns() if at_ns is None else at_ns
+            away_ns = _whole(body, "for_ns")
+            restart_at_ns = None if away_ns is None else instant + away_ns
+            at_ns = await self.fabric.crash(node, at_ns=instant, restart_at_ns=restart_at_ns)
+        else:
+            raise ConfigError(action, "no such action", "kill, crash or restart")
+        return web.json_response({"at_ns": at_ns})
+
+    async def _clear(self, _request: web.Request) -> web.Response:
+        return web.json_response({"at_ns": await self.fabric.clear_faults()})
+
+    async def _journal(self, request: web.Request) -> web.Response:
+        after = request.query.get("after", "0")
+        return web.json_response(self.fabric.journal.after(int(after) if after.isdecimal() else 0))
+
+    async def _down(self, _request: web.Request) -> web.Response:
+        self.stop.set()
+        return web.json_response({"pid": os.getpid()})
+
+
+def _guarded(answer: _Answer) -> _Answer:
+    """The same, with mistakes and refusals as answers of their own."""
+
+    async def guarded(request: web.Request) -> web.StreamResponse:
+        try:
+            return await answer(request)
+        except ConfigError as error:
+            fields = {"error": str(error), "where": error.where, "what": error.what, "hint": error.hint}
+            return web.json_response(fields, status=400)
+        except RefusedError as error:
+            return web.json_response({"error": str(error)}, status=409)
+        except (NoAnswerError, ProcessFailedError) as error:
+            return web.json_response({"error": str(error)}, status=504)
+
+    return guarded
+
+
+async def _body(request: web.Request) -> dict[str, Any]:
+    try:
+        body = await request.json()
+    except ValueError:
+        body = None
+    if not isinstance(body, dict):
+        raise ConfigError("request", "is no JSON table")
+    return body
+
+
+def _text(body: dict[str, Any], key: str) -> str:
+    value = body.get(key)
+    if not isinstance(value, str):
+        raise ConfigError(key, "is missing" if value is None else f"{value!r} is no text")
+    return value
+
+
+def _whole(body: dict[str, Any], key: str) -> int | None:
+    value = body.get(key)
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
+        raise ConfigError(key, f"{value!r} is no whole number from 0")
+    return value

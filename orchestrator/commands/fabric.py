@@ -1,0 +1,159 @@
+"""`mrcfabric up | status | down | logs`: the life of a fabric from the command line.
+
+Owns arguments and what is printed; `up` is `orchestrator.up`, the others ask the agent through
+`orchestrator.agent_client` or read the run folder.
+"""
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+from orchestrator.flags import (
+    DelayOption,
+    EvsOption,
+    FileArgument,
+    NicsOption,
+    PlanesOption,
+    RateOption,
+    SetOption,
+    T0Option,
+    T1Option,
+    overrides,
+)
+
+NameOption: TypeAlias = Annotated[str | None, typer.Option("--name", help="Which fabric, by name.")]
+RunDirOption: TypeAlias = Annotated[Path | None, typer.Option("--run-dir", help="Which fabric, by its folder.")]
+JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+DOWN_WALL_S = 15.0
+TERM_WALL_S = 5.0
+_POLL_S = 0.02
+_FOLLOW_POLL_S = 0.2
+
+
+def register(app: typer.Typer) -> None:
+    """Add the four commands."""
+    app.command("up")(up)
+    app.command("status")(status)
+    app.command("down")(down)
+    app.command("logs")(logs)
+
+
+def up(
+    file: FileArgument = None,
+    detach: Annotated[bool, typer.Option("--detach", help="Leave the fabric behind when it is ready.")] = False,
+    name: Annotated[str | None, typer.Option("--name", help="Name of the fabric; default: the topology's.")] = None,
+    run_dir: Annotated[Path | None, typer.Option("--run-dir", help="Its folder; default: out/NAME.")] = None,
+    pack: Annotated[str, typer.Option("--pack", help="none: a process per daemon; plane: one per plane.")] = "none",
+    dilation: Annotated[
+        str | None, typer.Option("--dilation", help="Fastest pace, wall over fabric time; or auto.")
+    ] = None,
+    port_base: Annotated[int | None, typer.Option("--port-base", help="First port; default: the first free.")] = None,
+    trace: Annotated[bool, typer.Option("--trace", help="Keep a digest of all that every node does.")] = False,
+    planes: PlanesOption = None,
+    t0: T0Option = None,
+    t1: T1Option = None,
+    nics_per_t0: NicsOption = None,
+    rate: RateOption = None,
+    link_delay: DelayOption = None,
+    evs: EvsOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Start a fabric: every NIC and every switch a daemon of its own."""
+    started = time.monotonic()
+    from mrcfabric.errors import ConfigError
+    from mrcfabric.topology_file import read
+    from orchestrator import plan, run_folder
+    from orchestrator.layout import pack_of
+
+    flags = overrides(
+        settings, planes=planes, t0=t0, t1=t1, nics_per_t0=nics_per_t0, rate=rate, link_delay=link_delay, evs=evs
+    )
+    flags += [f"{key}={value}" for key, value in (("name", name), ("dilation", dilation)) if value is not None]
+    source = read(file, flags)
+    packing = pack_of(pack)
+    try:
+        plan.check(source.topology)
+    except ConfigError as error:
+        raise source.locate(error) from None
+    from orchestrator import up as agent
+
+    topology = source.topology
+    folder = run_dir or run_folder.default_path(topology.name)
+    options = agent.UpOptions(topology, folder, packing, port_base, trace, started)
+    raise typer.Exit((agent.run_detached if detach else agent.run_foreground)(options, typer.echo))
+
+
+def status(name: NameOption = None, run_dir: RunDirOption = None, as_json: JsonOption = False) -> None:
+    """Show what runs, how fast fabric time goes, and what is broken."""
+    from orchestrator.agent_client import find
+    from orchestrator.status_text import render_status
+
+    answer = find(name, run_dir).get("/status")
+    typer.echo(json.dumps(answer, indent=2) if as_json else render_status(answer))
+
+
+def down(name: NameOption = None, run_dir: RunDirOption = None) -> None:
+    """Stop a fabric and everything it started; nothing is left but logs and reports."""
+    from mrcfabric.errors import RefusedError
+    from orchestrator import run_folder
+    from orchestrator.agent_client import find, folder_of
+
+    folder = folder_of(name, run_dir)
+    if not run_folder.is_held(folder):
+        typer.echo(f"no fabric runs in {folder}")
+        return
+    pid = run_folder.holder_pid(folder)
+    try:
+        find(None, folder).post("/down")
+    except Exception:  # whatever the agent's state, it is to go
+        if pid is not None:
+            _signal(pid, signal.SIGTERM)
+    if not _gone(folder, DOWN_WALL_S) and pid is not None:
+        _signal(pid, signal.SIGKILL)
+        if not _gone(folder, TERM_WALL_S):
+            raise RefusedError(f"the agent (pid {pid}) does not end")
+    typer.echo(f"stopped {folder}")
+
+
+def _signal(pid: int, number: int) -> None:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return
+
+
+def _gone(folder: Path, wall_s: float) -> bool:
+    from orchestrator import run_folder
+
+    end = time.monotonic() + wall_s
+    while run_folder.is_held(folder):
+        if time.monotonic() > end:
+            return False
+        time.sleep(_POLL_S)
+    return True
+
+
+def logs(
+    node: Annotated[str, typer.Argument(metavar="NODE", help="A node, or `agent`.")],
+    lines: Annotated[int, typer.Option("--lines", "-n", help="How many of the last lines.")] = 100,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until Ctrl-C.")] = False,
+    name: NameOption = None,
+    run_dir: RunDirOption = None,
+) -> None:
+    """Print the log of a node, also of a fabric that has ended."""
+    from orchestrator.agent_client import folder_of
+    from orchestrator.log_view import LogView
+
+    view = LogView(folder_of(name, run_dir), node)
+    for line in view.tail(lines):
+        typer.echo(line)
+    while follow:
+        time.sleep(_FOLLOW_POLL_S)
+        for line in view.more():
+            typer.echo(line)

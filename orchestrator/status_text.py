@@ -1,0 +1,35 @@
+"""The agent's answers for people: `mrcfabric status` and faults as text. Their JSON form is `orchestrator.agent`'s."""
+
+from typing import Any
+
+
+def render_status(answer: dict[str, Any]) -> str:
+    """The whole status, a line per subject; what is wrong stands in capitals."""
+    fidelity = answer["fidelity"]
+    pace = fidelity["dilation_effective"]
+    run = f"{answer['alive']} of {answer['nodes']} daemons run in {answer['processes']} processes"
+    clock = "asleep: nothing is pending" if answer["clock"] == "sleep" else "running"
+    slower = f", {pace:,.0f} x slower than real" if pace else ""
+    valid = "valid" if fidelity["valid"] else "NOT VALID"
+    losses = f"{fidelity['late_share']:.4%} late, {fidelity['host_drops']} host drops"
+    counted = [f"{value:,} {key.replace('_', ' ')}" for key, value in answer["totals"].items() if value]
+    lines = [
+        f"fabric {answer['name']}: {run}, agent pid {answer['pid']}",
+        f"  folder    {answer['folder']}",
+        f"  ports     {answer['ports'][0]}..{answer['ports'][1]}   metrics {answer['http']}/metrics/NODE",
+        f"  time      {fidelity['fabric_ns'] / 1000:.3f} us of fabric time, {clock}{slower}",
+        f"  fidelity  {valid}: {fidelity['frames']:,} frames, {losses}",
+        f"  totals    {', '.join(counted) or 'nothing has been sent'}",
+    ]
+    if answer["stalled"]:
+        lines.append(f"  STALLED   fabric time waits for {answer['stalled']}")
+    lines += [f"  down      {node}" for node in answer["down"]]
+    lines += [f"  DIED      {death}" for death in answer["unexpected_deaths"]]
+    lines += [f"  fault     {render_fault(fault)}" for fault in answer["faults"]]
+    return "\n".join(lines)
+
+
+def render_fault(fault: dict[str, Any]) -> str:
+    """One fault in force."""
+    what = f"loses {fault['loss_ppm'] / 10_000:g} %" if fault["up"] else "down"
+    return f"{fault['kind']} {fault['name']} {what} since {fault['since_ns'] / 1000:.3f} us"

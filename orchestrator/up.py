@@ -1,0 +1,174 @@
+"""`mrcfabric up`: a fabric with its agent, in the foreground or left behind.
+
+Owns signals (Ctrl-C, SIGTERM and a closed terminal mean `down`), what is printed, and detaching. The fabric is
+`orchestrator.fabric`'s, the HTTP side `orchestrator.agent`'s.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+import uvloop
+from setproctitle import setproctitle
+
+from mrcfabric.errors import ConfigError, RefusedError
+from mrcfabric.topology import Topology
+from orchestrator.fabric import Fabric
+from orchestrator.journal import describe
+from orchestrator.launcher import ProcessFailedError
+from orchestrator.layout import Pack
+
+EXIT_BROKEN = 1
+_REPORT_BYTES_MAX = 64 * 1024
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@dataclass(frozen=True, slots=True)
+class UpOptions:
+    """What `mrcfabric up` was asked for."""
+
+    topology: Topology
+    run_dir: Path
+    pack: Pack = "none"
+    port_base: int | None = None
+    trace: bool = False
+    started_mono_s: float = 0.0
+    """When the command began, for the time it took."""
+
+
+def run_foreground(options: UpOptions, say: Callable[[str], None]) -> int:
+    """Run until told to stop; returns the exit code. Raises ConfigError or ProcessFailedError when it cannot start."""
+    return _run(options, lambda fabric: say(summary(fabric, options, "Ctrl-C, or ")), say)
+
+
+def run_detached(options: UpOptions, say: Callable[[str], None]) -> int:
+    """Leave the fabric behind with an agent of its own and return when it is ready. Raises as `run_foreground`."""
+    read_end, write_end = os.pipe()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    first = os.fork()
+    if first == 0:
+        os.close(read_end)
+        _leave_behind(options, write_end)
+    os.close(write_end)
+    os.waitpid(first, 0)
+    with os.fdopen(read_end, "rb") as report:
+        text = report.read(_REPORT_BYTES_MAX)
+    if not text:
+        raise ProcessFailedError("the agent ended before the fabric was ready")
+    outcome = json.loads(text)
+    if "where" in outcome:
+        raise ConfigError(outcome["where"], outcome["what"], outcome["hint"])
+    if "failed" in outcome:
+        raise ProcessFailedError(outcome["failed"])
+    say(outcome["ready"])
+    return 0
+
+
+def _leave_behind(options: UpOptions, report: int) -> NoReturn:
+    """In a child: become a daemon of its own session, report once, run. Never returns."""
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for target in (0, 1, 2):
+        os.dup2(nowhere, target)
+    told = False
+
+    def tell(outcome: dict[str, Any]) -> None:
+        nonlocal told
+        if not told:
+            os.write(report, json.dumps(outcome).encode())
+            os.close(report)
+            told = True
+
+    def ready(fabric: Fabric) -> None:
+        log = os.open(fabric.folder.log("agent"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        for target in (1, 2):
+            os.dup2(log, target)
+        os.close(log)
+        tell({"ready": summary(fabric, options, "")})
+
+    def log_line(text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    code = EXIT_BROKEN
+    try:
+        code = _run(options, ready, log_line)
+    except ConfigError as error:
+        tell({"where": error.where, "what": error.what, "hint": error.hint})
+    except Exception as error:  # the last line of a process without a terminal: somebody must hear of it
+        tell({"failed": f"{error}" if isinstance(error, ProcessFailedError) else f"{type(error).__name__}: {error}"})
+    finally:
+        os._exit(code)
+
+
+def _run(options: UpOptions, ready: Callable[[Fabric], None], say: Callable[[str], None]) -> int:
+    setproctitle(f"mrcfabric {options.topology.name} agent")
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_serve(options, ready, say))
+
+
+async def _serve(options: UpOptions, ready: Callable[[Fabric], None], say: Callable[[str], None]) -> int:
+    loop = asyncio.get_running_loop()
+    task = asyncio.current_task()
+    assert task is not None
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, task.cancel)
+    try:
+        async with Fabric.launch(
+            options.topology,
+            options.run_dir,
+            pack=options.pack,
+            port_base=options.port_base,
+            trace=options.trace,
+        ) as fabric:
+            # Imported while the daemons start would be too early: it costs the CPU they need.
+            from orchestrator.agent import Agent
+
+            agent = Agent(fabric)
+            for number in _SIGNALS:
+                loop.add_signal_handler(number, agent.stop.set)
+            fabric.journal.on_note = lambda note: say(describe(note))
+            broken = await agent.serve(lambda: ready(fabric))
+            if broken is not None:
+                raise ProcessFailedError(broken)
+            say("stopping")
+    except asyncio.CancelledError:
+        raise RefusedError("interrupted before the fabric was ready; nothing is left running") from None
+    return 0
+
+
+def summary(fabric: Fabric, options: UpOptions, stop: str) -> str:
+    """What runs where, how to look at it, and how to stop it: `stop` comes before the command for that."""
+    topology, layout, folder = fabric.topology, fabric.layout, _short(fabric.folder.path)
+    last = layout.port_base + layout.port_count - 1
+    processes = len(layout.processes)
+    took = time.monotonic() - options.started_mono_s
+    nic, switch, link = "h000", "p0-t1-0", "p0-t0-0~p0-t1-0"
+    size = (
+        f"{topology.planes} planes of {topology.t0_per_plane} T0 and {topology.t1_per_plane} T1, {topology.nics} NICs"
+    )
+    return "\n".join(
+        [
+            f"fabric {topology.name}: {size}; {topology.nodes} daemons in {processes} processes, ready in {took:.1f} s",
+            f"  folder   {folder}   (logs, state.json, Prometheus targets.json)",
+            f"  ports    {layout.port_base}..{last} on {layout.host}",
+            f"  metrics  http://{layout.host}:{layout.http_port}/metrics/{nic}   (/sd lists all)",
+            f"  look     mrcfabric status | logs {nic} | ev list {nic} | events",
+            f"  break    mrcfabric fault link {link} down | fault switch {switch} kill | fault nic-port {nic} 0 down",
+            f"  stop     {stop}mrcfabric down",
+        ]
+    )
+
+
+def _short(path: Path) -> str:
+    """Relative to where the user stands, when it lies below."""
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
