@@ -165,8 +165,8 @@ class Agent:
         )
 
     def _stalled(self) -> str | None:
-        slot = self.fabric.time.stalled_slot()
-        return None if slot is None else self.fabric.topology.node_name(slot)
+        stalled = self.fabric.time.stalled()
+        return None if stalled is None else self.fabric.topology.node_name(stalled[0])
 
     # Changing.
 

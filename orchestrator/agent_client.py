@@ -18,8 +18,8 @@ OUT = Path("out")
 
 
 class _UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path: str) -> None:
-        super().__init__("localhost", timeout=ANSWER_WALL_S)
+    def __init__(self, path: str, wall_s: float) -> None:
+        super().__init__("localhost", timeout=wall_s)
         self._path = path
 
     def connect(self) -> None:
@@ -31,9 +31,11 @@ class _UnixConnection(http.client.HTTPConnection):
 class AgentClient:
     """Asks the agent of one fabric; blocking."""
 
-    def __init__(self, folder: Path, state: dict[str, Any]) -> None:
+    def __init__(self, folder: Path, state: dict[str, Any], wall_s: float = ANSWER_WALL_S) -> None:
+        """`wall_s`: how long to wait for an answer."""
         self.folder = folder
         self.state = state
+        self._wall_s = wall_s
 
     def get(self, path: str) -> Any:
         """The JSON behind a path. Raises ConfigError or RefusedError with the agent's words."""
@@ -48,7 +50,7 @@ class AgentClient:
         return self.post("/call", node=node, op=op, args=args)
 
     def _ask(self, method: str, path: str, body: dict[str, Any] | None) -> Any:
-        connection = _UnixConnection(str(self.state["agent_socket"]))
+        connection = _UnixConnection(str(self.state["agent_socket"]), self._wall_s)
         try:
             text = None if body is None else json.dumps(body)
             connection.request(method, path, text, {"Content-Type": "application/json"} if text else {})
@@ -70,14 +72,14 @@ class AgentClient:
         return answer
 
 
-def find(name: str | None, run_dir: Path | None) -> AgentClient:
+def find(name: str | None, run_dir: Path | None, wall_s: float = ANSWER_WALL_S) -> AgentClient:
     """The running fabric that is meant: by folder, by name, or the only one below `out/`. Raises ConfigError."""
     folder = folder_of(name, run_dir)
     state = run_folder.read_state(folder)
     if state is None:
         hint = "it is still starting" if run_folder.is_held(folder) else "start one with `mrcfabric up`"
         raise ConfigError(str(folder), "no fabric runs there", hint)
-    return AgentClient(folder, state)
+    return AgentClient(folder, state, wall_s)
 
 
 def folder_of(name: str | None, run_dir: Path | None) -> Path:

@@ -1,7 +1,7 @@
 """The `mrcfabric` command: finds the modules of `orchestrator.commands`, lets each register itself, runs one.
 
 It owns how errors look: an operator's mistake (`ConfigError`) is one line on standard error and exit code 2, whatever
-the command; a refusal by a running daemon (`RefusedError`) is one line and exit code 1. Everything else that a command
+the command; a running fabric's refusal, silence or failure is one line and exit code 1. Everything else that a command
 does is its own module's business. Start-up time counts: command modules import what is heavy inside their functions.
 """
 
@@ -53,6 +53,14 @@ def build_app() -> typer.Typer:
     return app
 
 
+def _refusals() -> tuple[type[Exception], ...]:
+    """What a running fabric may answer; looked up only when something is raised, to start fast."""
+    from mrcfabric.control import NoAnswerError
+    from orchestrator.launcher import ProcessFailedError
+
+    return RefusedError, NoAnswerError, ProcessFailedError
+
+
 def main() -> int:
     """Run the command line; returns the exit code for `sys.exit`."""
     try:
@@ -60,13 +68,13 @@ def main() -> int:
     except ConfigError as error:
         print(f"mrcfabric: {error}", file=sys.stderr)
         return EXIT_CONFIG
-    except RefusedError as error:
-        print(f"mrcfabric: {error}", file=sys.stderr)
-        return EXIT_REFUSED
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except SystemExit as done:
         return done.code if isinstance(done.code, int) else 1 if done.code else 0
+    except _refusals() as error:
+        print(f"mrcfabric: {error}", file=sys.stderr)
+        return EXIT_REFUSED
     return 0
 
 

@@ -22,7 +22,7 @@ from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
 from orchestrator import plan, ports, sums
 from orchestrator.journal import Journal
-from orchestrator.launcher import Child, Launcher
+from orchestrator.launcher import Child, Launcher, ProcessFailedError
 from orchestrator.layout import PRELOADED, Layout, Pack, check_size
 from orchestrator.mishaps import Mishaps
 from orchestrator.roster import CALL_WALL_S, Roster
@@ -44,7 +44,7 @@ class Fabric:
         self._launcher.start(f"mrcfabric {topology.name} fork server", PRELOADED, folder.log("forkserver"))
         self._closing = False
         self._workers: list[Child] = []
-        self._serving: asyncio.Task[None] | None = None
+        self._serving: list[asyncio.Task[None]] = []
         self.broken: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         """Done, with the reason, when the fabric as a whole has come to an end that nobody asked for."""
         self._launcher.on_death = self._died
@@ -103,7 +103,8 @@ class Fabric:
         self._launcher.attach()
         await self.roster.prepare()
         await self.roster.start_all()
-        self._serving = asyncio.get_running_loop().create_task(self.time.serve(), name="timekeeper")
+        loop = asyncio.get_running_loop()
+        self._serving = [loop.create_task(self.time.serve()), loop.create_task(self.mishaps.watch())]
         self.write_state()
         self.journal.note("ready", 0, daemons=self.topology.nodes, processes=len(self.layout.processes))
 
@@ -112,17 +113,22 @@ class Fabric:
         if self._closing:
             return
         self._closing = True
-        await self.mishaps.close()
-        for worker in self._workers:
-            if worker.alive:
-                await self._kill_worker(worker)
-        await self.roster.close()
-        await self._launcher.stop()
-        if self._serving is not None:
-            self._serving.cancel()
-            await asyncio.wait([self._serving])
-        self._release()
-        self.folder.release()
+        for task in self._serving:
+            task.cancel()
+        try:
+            await self.mishaps.close()
+            for worker in self._workers:
+                await self._launcher.signal(worker, signal.SIGKILL)
+            await self.roster.close()
+            await self._launcher.stop()
+        except ProcessFailedError:
+            pass  # the fork server has ended, and everything with it
+        finally:
+            self._launcher.abandon()
+            if self._serving:
+                await asyncio.wait(self._serving)
+            self._release()
+            self.folder.release()
 
     def _release(self) -> None:
         if self._timekeeper is not None:
@@ -252,9 +258,6 @@ class Fabric:
         worker = await self._launcher.spawn(name, entry, arguments, log=self.folder.log(name), fds=fds)
         self._workers.append(worker)
         return worker
-
-    async def _kill_worker(self, worker: Child) -> None:
-        await self._launcher.signal(worker, signal.SIGKILL)
 
     # For others to find it.
 

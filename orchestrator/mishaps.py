@@ -24,6 +24,9 @@ from orchestrator.timekeeper import Timekeeper
 COMMAND_WALL_S = 24 * 3600.0
 """A command waits for its instant as long as the fabric runs."""
 READY_POLL_S = 0.004
+WATCH_POLL_S = 1.0
+FENCE_WALL_S = 30.0
+"""A process that has held the fabric this long is killed, so that the others can go on."""
 
 
 class Mishaps:
@@ -156,7 +159,7 @@ class Mishaps:
         if member.child is None or not member.alive:
             raise RefusedError(f"{node} is down already")
         self._killed.add(node)
-        await self._roster.kill(node)
+        await self._roster.end(member.child)
         await member.child.ended
 
     async def restart(self, node: str, at_ns: Instant | None = None) -> Instant:
@@ -229,6 +232,27 @@ class Mishaps:
         finally:
             self._plans.pop(node, None)
         self._journal.note("returned", start_ns, node=node, incarnation=self._roster.members[node].incarnation)
+
+    # Stalls.
+
+    async def watch(self) -> None:
+        """Note a process that holds the fabric, and kill it when it goes on holding it; until cancelled."""
+        told = ""
+        while True:
+            await asyncio.sleep(WATCH_POLL_S)
+            stalled = self._time.stalled()
+            if stalled is None:
+                told = ""
+                continue
+            slot, stood_s = stalled
+            node = self.topology.node_name(slot)
+            if node != told:
+                told = node
+                self._journal.note("stalled", self._time.now_ns(), node=node, pid=self._time.page.pid(slot))
+            child = self._roster.members[node].child
+            if stood_s >= FENCE_WALL_S and child is not None:
+                self._journal.note("fenced", self._time.now_ns(), node=node, stood_s=round(stood_s))
+                await self._roster.end(child)
 
     # End.
 

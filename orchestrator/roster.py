@@ -175,11 +175,9 @@ class Roster:
             self.layout.topology.parse_node(node)
         return self.members[node]
 
-    async def kill(self, node: str, number: int = signal.SIGKILL) -> bool:
-        """Signal the process of a node; False when it is down already. Raises RefusedError when it has company."""
-        member = self.member(node)
-        self.require_own_process(member)
-        return member.child is not None and await self._launcher.signal(member.child, number)
+    async def end(self, child: Child) -> None:
+        """SIGKILL a process; its death is reported as any other."""
+        await self._launcher.signal(child, signal.SIGKILL)
 
     @staticmethod
     def require_own_process(member: Member) -> None:

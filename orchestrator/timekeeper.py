@@ -22,7 +22,8 @@ LEAD_WALL_S = 0.25
 """How long a command may take to reach its daemon: the fabric time of that long, at the pace of late, is the lead."""
 LEAD_HOPS_MIN = 20
 STALL_WALL_S = 5.0
-"""A running fabric whose time has stood still this long has a stalled process."""
+STALL_HOPS = 20
+"""A running fabric whose time has stood still for both, hops at the asked pace, has a stalled process."""
 
 
 class Timekeeper:
@@ -84,12 +85,18 @@ class Timekeeper:
         since = self._run_since
         return self._run_wall_s + (time.monotonic() - since if since is not None else 0.0)
 
-    def stalled_slot(self) -> int | None:
-        """The slot that has held a running fabric for `STALL_WALL_S`, or None."""
-        if self.page.asleep or time.monotonic() - self._moved[0] < STALL_WALL_S:
+    def stalled(self) -> tuple[int, float] | None:
+        """(slot that holds a running fabric, wall seconds so far), or None while time goes on or a node boots."""
+        stood_s = time.monotonic() - self._moved[0]
+        limit_s = max(STALL_WALL_S, STALL_HOPS * self._hop_ns * self.dilation_nominal / NS_PER_S)
+        if self.page.asleep or stood_s < limit_s:
             return None
-        binding = [slot for slot in range(self.page.nodes) if self.page.slot_state(slot) == SlotState.ALIVE]
-        return min(binding, key=self.page.horizon, default=None)
+        states = [self.page.slot_state(slot) for slot in range(self.page.nodes)]
+        if SlotState.BOOTING in states:
+            return None
+        # Whoever is furthest behind can always move: its neighbours are ahead of it.
+        alive = [slot for slot, state in enumerate(states) if state == SlotState.ALIVE]
+        return (min(alive, key=self.page.horizon), stood_s) if alive else None
 
     # Run and sleep.
 

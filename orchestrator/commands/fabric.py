@@ -30,7 +30,8 @@ NameOption: TypeAlias = Annotated[str | None, typer.Option("--name", help="Which
 RunDirOption: TypeAlias = Annotated[Path | None, typer.Option("--run-dir", help="Which fabric, by its folder.")]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
-DOWN_WALL_S = 15.0
+ASK_WALL_S = 3.0
+DOWN_WALL_S = 10.0
 TERM_WALL_S = 5.0
 _POLL_S = 0.02
 _FOLLOW_POLL_S = 0.2
@@ -110,7 +111,7 @@ def down(name: NameOption = None, run_dir: RunDirOption = None) -> None:
         return
     pid = run_folder.holder_pid(folder)
     try:
-        find(None, folder).post("/down")
+        find(None, folder, ASK_WALL_S).post("/down")
     except Exception:  # whatever the agent's state, it is to go
         if pid is not None:
             _signal(pid, signal.SIGTERM)
