@@ -35,7 +35,5 @@ def repeat(times: int, measure: Callable[[], float]) -> Figure:
 
 def rounded(value: float) -> float:
     """Four significant digits: what a measurement on a shared machine is worth, at most."""
-    if not value:
-        return 0.0
     shown = float(f"{value:.4g}")
-    return int(shown) if abs(shown) >= 1000 else shown
+    return int(shown) if shown.is_integer() else shown

@@ -55,6 +55,7 @@ HEADLINES = (
     Headline("launch.daemons", "daemons launched", ""),
     Headline("launch.seconds", "from the command to every daemon ready", "s", reach=3, less_is_better=True),
     Headline("launch.pss_mb_per_switch", "memory of a switch daemon after a scrape", "MB", 6, less_is_better=True),
+    Headline("launch.seconds_packed", "the same, packed by plane", "s", less_is_better=True),
     Headline("launch.pss_mb_per_nic", "memory of a NIC daemon after a scrape", "MB", less_is_better=True),
     Headline("sim.pps", "simulator, one CPU: data packets"),
 )

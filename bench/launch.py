@@ -1,0 +1,91 @@
+"""From the command to every daemon ready, and what the daemons weigh: `mrcfabric up --detach` of the demo's fabric.
+
+The time is that of the command as a user types it, interpreter and imports included: it returns when every daemon is
+ready. Then every node's metrics are fetched once, as Prometheus would, and the kernel is asked for memory, shared pages
+divided among those who share them. `mrcfabric down` must leave no process.
+"""
+
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from bench.measure import Figure, rounded
+from bench.processes import by_kind, pss_mb
+
+RUNS = 3
+GONE_WALL_S = 10.0
+COMMAND = Path(sys.executable).with_name("mrcfabric")
+
+
+def mrcfabric(*arguments: str) -> None:
+    """Run the command. Raises RuntimeError with its last words when it fails."""
+    done = subprocess.run([COMMAND, *arguments], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"mrcfabric {arguments[0]}: {(done.stderr.strip() or 'failed').splitlines()[-1]}")
+
+
+def _scrape(url: str) -> int:
+    """Fetch one page; returns its bytes."""
+    # Straight to loopback: a proxy of the environment is not asked.
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(url, timeout=10) as answer:
+        return len(answer.read())
+
+
+def _weigh(state: dict[str, Any]) -> dict[str, float]:
+    """MB per kind of daemon, the median, after every node was scraped once."""
+    started_s = time.monotonic()
+    page_bytes = [_scrape(f"{state['http']}/metrics/{node}") for node in state["nodes"]]
+    scrape_s = time.monotonic() - started_s
+    kinds = by_kind({node["pid"] for node in state["nodes"].values()})
+    found = {f"pss_mb_per_{kind}": statistics.median(map(pss_mb, pids)) for kind, pids in kinds.items()}
+    found["pss_mb_all_daemons"] = sum(pss_mb(pid) for pids in kinds.values() for pid in pids)
+    return {**found, "scrape_all_s": scrape_s, "scrape_bytes": sum(page_bytes)}
+
+
+def _gone(pids: set[int]) -> bool:
+    deadline = time.monotonic() + GONE_WALL_S
+    while time.monotonic() < deadline:
+        if not any(Path(f"/proc/{pid}").exists() for pid in pids):
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def launched(pack: str) -> dict[str, float]:
+    """Up, scrape, weigh, down, once."""
+    with tempfile.TemporaryDirectory(prefix="mrcbench-") as folder:
+        run_dir = Path(folder) / "run"
+        started_s = time.monotonic()
+        mrcfabric("up", "--detach", "--pack", pack, "--run-dir", str(run_dir))
+        seconds = time.monotonic() - started_s
+        try:
+            state = json.loads((run_dir / "state.json").read_text())
+            found = {"seconds": seconds, "daemons": len(state["nodes"]), **_weigh(state)}
+        finally:
+            started_s = time.monotonic()
+            mrcfabric("down", "--run-dir", str(run_dir))
+        found["down_seconds"] = time.monotonic() - started_s
+        pids = {node["pid"] for node in state["nodes"].values()}
+        if not _gone(pids):
+            raise RuntimeError("down left processes behind")
+    return found
+
+
+def run() -> dict[str, Any]:
+    """Section `launch`: a process per daemon, and once packed by plane."""
+    runs = [launched("none") for _ in range(RUNS)]
+    figures = {name: Figure(tuple(one[name] for one in runs)) for name in runs[0]}
+    packed = launched("plane")
+    return {
+        **{name: rounded(figure.median) for name, figure in figures.items()},
+        "seconds_packed": rounded(packed["seconds"]),
+        "pss_mb_all_daemons_packed": rounded(packed["pss_mb_all_daemons"]),
+        "detail": {name: figure.record() for name, figure in figures.items()},
+    }
