@@ -1,0 +1,121 @@
+"""The agent's hand on fabric time: sleep, wake, leads, stalls. The daemons are played by the test."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from orchestrator import timekeeper
+from orchestrator.timekeeper import LEAD_HOPS_MIN, Timekeeper
+from tests.support.wait import eventually
+
+HOP_NS = 1000
+# Two nodes with a cable between them.
+PEERS = [[(1, 0)], [(0, 0)]]
+DEADLINE_S = 20.0
+
+
+@pytest.fixture
+def keeper() -> Iterator[Timekeeper]:
+    one = Timekeeper(PEERS, doorbells=2, hop_ns=HOP_NS, dilation=0.0)
+    yield one
+    one.close()
+
+
+@pytest.fixture
+async def serving(keeper: Timekeeper) -> AsyncIterator[Timekeeper]:
+    for slot in (0, 1):
+        keeper.page.mark_alive(slot, os.getpid(), 0)
+    task = asyncio.create_task(keeper.serve())
+    yield keeper
+    task.cancel()
+    await asyncio.wait([task])
+
+
+def rung(doorbell: int) -> bool:
+    try:
+        return bool(os.eventfd_read(doorbell))
+    except BlockingIOError:
+        return False
+
+
+def reach(keeper: Timekeeper, instant: int) -> None:
+    for slot in (0, 1):
+        keeper.page.words[keeper.page.horizon_word(slot)] = instant
+
+
+async def test_an_idle_fabric_sleeps_and_pending_work_wakes_it(serving: Timekeeper) -> None:
+    assert serving.state == "sleep"
+    os.eventfd_write(serving.agent_doorbell, 1)
+    await eventually(lambda: serving.page.wakes == 1, DEADLINE_S)
+    await eventually(lambda: serving.state == "sleep", DEADLINE_S)
+    assert all(rung(doorbell) for doorbell in serving.doorbells)
+    # Work whose ring got lost is found by looking.
+    serving.page.words[serving.page.pending_word(1)] = 1
+    await eventually(lambda: serving.state == "run", DEADLINE_S)
+    serving.page.words[serving.page.pending_word(1)] = 0
+    await eventually(lambda: serving.state == "sleep", DEADLINE_S)
+    assert serving.run_wall_s() > 0
+
+
+async def test_a_frame_on_its_way_keeps_the_fabric_awake(serving: Timekeeper) -> None:
+    page = serving.page
+    page.words[page.sent_word(0, 0)] = 1
+    await eventually(lambda: serving.state == "run", DEADLINE_S)
+    page.words[page.taken_word(1, 0)] = 1
+    await eventually(lambda: serving.state == "sleep", DEADLINE_S)
+
+
+async def test_a_node_that_is_being_started_keeps_the_fabric_awake(serving: Timekeeper) -> None:
+    serving.hold_for(1, 5000)
+    await eventually(lambda: serving.state == "run", DEADLINE_S)
+    assert not serving.all_alive()
+    serving.bury(1)
+    await eventually(lambda: serving.state == "sleep", DEADLINE_S)
+
+
+def test_time_never_goes_back(keeper: Timekeeper) -> None:
+    keeper.page.mark_alive(0, os.getpid(), 0)
+    keeper.page.words[keeper.page.horizon_word(0)] = 7000
+    assert keeper.now_ns() == 7000
+    keeper.bury(0)
+    assert keeper.now_ns() == 7000
+    assert keeper.soon_ns() == 7000 + LEAD_HOPS_MIN * HOP_NS
+
+
+def test_commands_are_stamped_ahead_of_the_furthest_node(keeper: Timekeeper) -> None:
+    for slot, horizon in enumerate((4000, 5000)):
+        keeper.page.mark_alive(slot, os.getpid(), 0)
+        keeper.page.words[keeper.page.horizon_word(slot)] = horizon
+    assert keeper.now_ns() == 4000
+    assert keeper.soon_ns() == 5000 + keeper.lead_ns()
+
+
+async def test_the_node_that_is_furthest_behind_is_the_one_that_stalls(
+    serving: Timekeeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timekeeper, "STALL_WALL_S", 0.05)
+    page = serving.page
+    page.words[page.pending_word(0)] = 1
+    reach(serving, 3000)
+    page.words[page.horizon_word(0)] = 2500
+    await eventually(lambda: serving.stalled() is not None, DEADLINE_S)
+    stalled = serving.stalled()
+    assert stalled is not None
+    assert stalled[0] == 0
+    reach(serving, 9000)
+    await eventually(lambda: serving.stalled() is None, DEADLINE_S)
+    serving.hold_for(1, 9000)
+    await eventually(lambda: serving.state == "run", DEADLINE_S)
+    assert serving.stalled() is None, "a node that boots is waited for"
+
+
+def test_the_record_tells_the_effective_dilation(keeper: Timekeeper) -> None:
+    assert keeper.record()["dilation_effective"] is None
+    keeper.page.mark_alive(0, os.getpid(), 0)
+    keeper.wake()
+    keeper.page.words[keeper.page.horizon_word(0)] = 1000
+    record = keeper.record()
+    assert record["fabric_ns"] == 1000
+    assert record["dilation_effective"] == pytest.approx(record["run_wall_s"] * 1e6)
