@@ -62,9 +62,26 @@ class LinkPort:
     """A port's socket, its sequence numbers and its words in the clock page."""
 
     __slots__ = (
-        "_fidelity", "_incarnation", "_live_from", "_missing_since_ns", "_peer_incarnation", "_shared", "_tag",
-        "delay_ns", "doorbell", "endpoint", "horizon_word", "number", "outgoing", "published_word", "sent",
-        "sent_word", "taken", "taken_word", "want_word", "wanted_word",
+        "_incarnation",
+        "_live_from",
+        "_missing_since_ns",
+        "_peer_incarnation",
+        "_shared",
+        "_tag",
+        "delay_ns",
+        "doorbell",
+        "endpoint",
+        "fidelity",
+        "horizon_word",
+        "number",
+        "outgoing",
+        "published_word",
+        "sent",
+        "sent_word",
+        "taken",
+        "taken_word",
+        "want_word",
+        "wanted_word",
     )  # fmt: skip
 
     def __init__(
@@ -95,7 +112,7 @@ class LinkPort:
         self._peer_incarnation = _INCARNATION_UNKNOWN
         self._tag = tag
         self._live_from = live_from
-        self._fidelity = fidelity
+        self.fidelity = fidelity
         self._shared = shared
         self._missing_since_ns = 0
 
@@ -106,7 +123,7 @@ class LinkPort:
             if train is None:
                 return
             self._missing_since_ns = 0
-            self._fidelity.trains_in += 1
+            self.fidelity.trains_in += 1
             self._take_train(*train, held)
 
     def give_up(self, published: int) -> bool:
@@ -116,7 +133,7 @@ class LinkPort:
             self._missing_since_ns = mono_ns
         if mono_ns - self._missing_since_ns < MISSING_WALL_NS_MAX:
             return False
-        self._fidelity.host_drops += published - self.taken
+        self.fidelity.host_drops += published - self.taken
         self.taken = published
         self._missing_since_ns = 0
         return True
@@ -127,13 +144,13 @@ class LinkPort:
         for start in range(0, size, segment):
             end = min(start + segment, size)
             if end - start <= LINK_HEADER_BYTES:
-                self._fidelity.bad_frames += 1
+                self.fidelity.bad_frames += 1
                 continue
             arrival_ns, sequence, incarnation, version, _flags, tag = unpack(view, start)
             if tag != self._tag or version != LINK_VERSION or not self._in_sequence(sequence, incarnation):
-                self._fidelity.bad_frames += 1
+                self.fidelity.bad_frames += 1
                 continue
-            self._fidelity.frames_in += 1
+            self.fidelity.frames_in += 1
             if arrival_ns <= self._live_from:
                 continue
             packet: Buffer = view[start + LINK_HEADER_BYTES : end]
@@ -148,7 +165,7 @@ class LinkPort:
                 return False
             self._peer_incarnation = incarnation
         elif sequence > self.taken + 1:
-            self._fidelity.host_drops += sequence - self.taken - 1
+            self.fidelity.host_drops += sequence - self.taken - 1
         if sequence <= self.taken and self._shared:
             return False
         self.taken = sequence
@@ -179,10 +196,10 @@ class LinkPort:
             if size < segment:
                 room = 0
         self._send_train(buffers, segment, count)
-        self._fidelity.frames_out += sequence - self.sent
+        self.fidelity.frames_out += sequence - self.sent
         self.sent = sequence
         self.outgoing.clear()
 
     def _send_train(self, buffers: list[Buffer], segment: int, count: int) -> None:
-        self._fidelity.trains_out += 1
+        self.fidelity.trains_out += 1
         self.endpoint.send(buffers, segment, count)

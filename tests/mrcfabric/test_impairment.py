@@ -3,7 +3,7 @@
 import pytest
 
 from mrcfabric.errors import ConfigError
-from mrcfabric.impairment import HEALTHY, Impairment, ImpairedLink
+from mrcfabric.impairment import HEALTHY, ImpairedLink, Impairment
 from mrcfabric.node import Transmit
 from mrcfabric.rng import Rng
 

@@ -1,0 +1,160 @@
+"""The tick under the horizon rule, step by step, with the neighbour's horizon written by hand."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from mrcfabric.clock import ClockPage
+from mrcfabric.drive import Drive
+from mrcfabric.link_port import LinkEnd
+from mrcfabric.units import NEVER, Instant
+from tests.support.nodes import Source
+from tests.support.ports import free_udp_ports
+
+pytestmark = pytest.mark.integration
+
+DELAY_NS = 1_000
+ME, NEIGHBOUR = 0, 1
+
+
+class ByHand:
+    """A runner that takes no turns by itself and counts what it is asked for."""
+
+    def __init__(self) -> None:
+        self.page = ClockPage.create([[(NEIGHBOUR, 0)], [(ME, 0)]])
+        self.shared = True
+        self.furthest_ns: Instant = NEVER
+        self.kicks = 0
+        self.retries = 0
+
+    def look_ahead(self) -> Instant:
+        return self.furthest_ns
+
+    def kick(self) -> None:
+        self.kicks += 1
+
+    def retry_soon(self) -> None:
+        self.retries += 1
+
+    def neighbour_is_at(self, horizon: Instant) -> None:
+        self.page.words[self.page.horizon_word(NEIGHBOUR)] = horizon
+
+
+@pytest.fixture
+def turns() -> ByHand:
+    return ByHand()
+
+
+@pytest.fixture
+def drive(turns: ByHand) -> Iterator[Drive]:
+    drive = open_drive(turns, Source("me", ports=1, packets=3, period_ns=500, size=200))
+    yield drive
+    drive.close()
+
+
+def open_drive(turns: ByHand, core: Source) -> Drive:
+    one, two = free_udp_ports(2)
+    end = LinkEnd(0, ("127.0.0.1", one), ("127.0.0.1", two), peer_node=NEIGHBOUR, peer_port=0, delay_ns=DELAY_NS)
+    return Drive(turns, core, ME, [end])
+
+
+def tick(drive: Drive, wall_bound: Instant = NEVER) -> bool:
+    return drive.tick(wall_bound, wall_step_ns=100)
+
+
+def test_nobody_goes_beyond_the_neighbours_horizon_and_a_hop(turns: ByHand, drive: Drive) -> None:
+    assert tick(drive)
+    assert drive.now_ns == DELAY_NS
+    assert not tick(drive)
+    turns.neighbour_is_at(700)
+    assert not tick(drive), "less than a hop is not worth a tick"
+    turns.neighbour_is_at(1_000)
+    assert tick(drive)
+    assert drive.now_ns == turns.page.horizon(ME) == 2_000
+
+
+def test_who_waits_says_for_what(turns: ByHand, drive: Drive) -> None:
+    tick(drive)
+    want = turns.page.want_word(NEIGHBOUR, 0)
+    assert drive.must_wait()
+    assert turns.page.words[want] == drive.now_ns
+    turns.neighbour_is_at(drive.now_ns)
+    assert not drive.must_wait()
+
+
+def test_what_the_neighbour_waits_for_is_ticked_off(turns: ByHand, drive: Drive) -> None:
+    wanted = turns.page.want_word(ME, 0)
+    turns.page.words[wanted] = 900
+    tick(drive)
+    assert turns.page.words[wanted] == NEVER
+    turns.page.words[wanted] = 5_000
+    turns.neighbour_is_at(1_000)
+    tick(drive)
+    assert turns.page.words[wanted] == 5_000
+
+
+def test_the_wall_clock_binds_in_smaller_steps(turns: ByHand, drive: Drive) -> None:
+    turns.neighbour_is_at(10_000)
+    assert not tick(drive, wall_bound=99)
+    assert tick(drive, wall_bound=100)
+    assert drive.now_ns == 100
+
+
+def test_sent_frames_are_published_with_the_horizon(turns: ByHand, drive: Drive) -> None:
+    turns.neighbour_is_at(4_000)
+    tick(drive)
+    assert turns.page.words[turns.page.sent_word(ME, 0)] == 3
+    assert turns.page.words[turns.page.pending_word(ME)] == 0
+
+
+def test_a_frame_on_its_way_through_the_kernel_holds_the_node(turns: ByHand, drive: Drive) -> None:
+    turns.page.words[turns.page.sent_word(NEIGHBOUR, 0)] = 1
+    assert not tick(drive)
+    assert (drive.now_ns, turns.retries) == (0, 1)
+
+
+def test_a_command_makes_work_and_asks_for_a_turn(turns: ByHand, drive: Drive) -> None:
+    drive.command("now")
+    assert (turns.kicks, turns.page.words[turns.page.pending_word(ME)]) == (1, 1)
+    tick(drive)
+    core = drive.core
+    assert isinstance(core, Source)
+    assert [(event.at_ns, event.text) for event in core.heard] == [(1, "now")]
+
+
+def test_commands_come_in_the_order_of_their_instants(turns: ByHand, drive: Drive) -> None:
+    for at_ns, text in ((800, "c"), (200, "a"), (800, "d"), (300, "b")):
+        drive.command(text, at_ns)
+    tick(drive)
+    core = drive.core
+    assert isinstance(core, Source)
+    assert "".join(event.text for event in core.heard) == "abcd"
+
+
+def test_a_restarted_node_is_dark_until_its_start(turns: ByHand) -> None:
+    turns.page.mark_booting(ME, 6_000)
+    core = Source("late", ports=1, packets=1, period_ns=100, size=200, start_ns=9_000)
+    drive = open_drive(turns, core)
+    assert drive.now_ns == 6_000
+    drive.command("hello")
+    turns.neighbour_is_at(7_000)
+    assert tick(drive)
+    assert (drive.now_ns, core.now_ns) == (8_000, 9_000)
+    assert turns.page.words[turns.page.pending_word(ME)] == 1
+    turns.neighbour_is_at(9_000)
+    assert tick(drive)
+    assert core.now_ns == 10_000
+    assert [(event.at_ns, event.text) for event in core.heard] == [(9_001, "hello")]
+    drive.close()
+
+
+def test_inputs_are_never_in_the_past(turns: ByHand, drive: Drive) -> None:
+    turns.neighbour_is_at(3_000)
+    tick(drive)
+    drive.command("late", 1_500)
+    turns.neighbour_is_at(6_000)
+    tick(drive)
+    core = drive.core
+    assert isinstance(core, Source)
+    assert [event.at_ns for event in core.heard] == [4_001]
+    assert drive.fidelity_record()["late_commands"] == 1

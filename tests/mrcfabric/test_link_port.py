@@ -1,0 +1,146 @@
+"""One port on real sockets: order, sequence numbers, restarts, and frames that are not ours."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from mrcfabric.clock import ClockPage
+from mrcfabric.link_port import MISSING_WALL_NS_MAX, SMALL_BYTES, Fidelity, LinkEnd, LinkPort
+from mrcfabric.node import Input, Transmit
+from mrcfabric.udp import Address, Endpoint
+from mrcfabric.wire.link import LINK_HEADER, LINK_VERSION
+from tests.support.ports import free_udp_ports
+
+pytestmark = pytest.mark.integration
+
+TAG = 0xABCD
+
+
+class Wire:
+    """Two nodes, one link, and their ports as often as they are opened."""
+
+    def __init__(self) -> None:
+        self.page = ClockPage.create([[(1, 0)], [(0, 0)]])
+        one, two = free_udp_ports(2)
+        self.addresses: list[Address] = [("127.0.0.1", one), ("127.0.0.1", two)]
+        self.opened: list[LinkPort] = []
+
+    def open(self, node: int, incarnation: int = 0, tag: int = TAG, live_from: int = 0) -> LinkPort:
+        local, peer = self.addresses[node], self.addresses[1 - node]
+        end = LinkEnd(port=0, local=local, peer=peer, peer_node=1 - node, peer_port=0, delay_ns=1_000)
+        port = LinkPort(
+            end, Endpoint(local, peer), self.page, node, incarnation, tag, live_from, Fidelity(), shared=True
+        )
+        self.opened.append(port)
+        return port
+
+    def send(self, port: LinkPort, *packets: tuple[int, bytes]) -> None:
+        port.outgoing += [Transmit(0, arrival_ns, packet) for arrival_ns, packet in packets]
+        port.send()
+        self.page.words[port.sent_word] = port.sent
+
+    def take(self, port: LinkPort) -> list[Input]:
+        held: list[Input] = []
+        port.receive(self.page.words[port.published_word], held)
+        return held
+
+
+@pytest.fixture
+def wire() -> Iterator[Wire]:
+    wire = Wire()
+    yield wire
+    for port in wire.opened:
+        port.endpoint.close()
+
+
+def test_frames_come_out_as_they_went_in(wire: Wire) -> None:
+    a, b = wire.open(0), wire.open(1)
+    sizes = (4224, 4224, 100, 4224, 90, 90, 4300)
+    packets = [(1_000 * number, os.urandom(size)) for number, size in enumerate(sizes, 1)]
+    wire.send(a, *packets)
+    held = wire.take(b)
+    assert [(entry.at_ns, bytes(entry.body)) for entry in held] == packets
+    assert [entry.sequence for entry in held] == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_more_than_a_train_holds(wire: Wire) -> None:
+    a, b = wire.open(0), wire.open(1)
+    packets = [(number + 1, bytes([number % 251]) * 4224) for number in range(150)]
+    wire.send(a, *packets)
+    assert [(entry.at_ns, bytes(entry.body)) for entry in wire.take(b)] == packets
+
+
+def test_a_small_frame_does_not_pin_its_train(wire: Wire) -> None:
+    a, b = wire.open(0), wire.open(1)
+    wire.send(a, (1, b"x" * 100), (2, b"y" * 100), (3, b"z" * 100))
+    assert all(isinstance(entry.body, bytearray) for entry in wire.take(b))
+    assert SMALL_BYTES > 100
+
+
+def test_a_gap_in_the_sequence_is_a_host_drop(wire: Wire) -> None:
+    a, b = wire.open(0), wire.open(1)
+    wire.send(a, (1, b"one"))
+    wire.take(b)
+    a.sent += 2
+    wire.send(a, (2, b"two"))
+    wire.take(b)
+    assert b.fidelity.host_drops == 2
+
+
+def test_another_launch_of_the_fabric_is_not_heard(wire: Wire) -> None:
+    stranger, b = wire.open(0, tag=TAG + 1), wire.open(1)
+    wire.send(stranger, (1, b"from before"))
+    assert wire.take(b) == []
+    assert b.fidelity.bad_frames == 1
+
+
+def test_frames_for_the_time_before_the_restart_are_gone(wire: Wire) -> None:
+    a, b = wire.open(0), wire.open(1, live_from=5_000)
+    wire.send(a, (4_999, b"early"), (5_000, b"early"), (5_001, b"in time"))
+    assert [bytes(entry.body) for entry in wire.take(b)] == [b"in time"]
+
+
+def test_a_restarted_sender_goes_on_counting(wire: Wire) -> None:
+    a, b = wire.open(0), wire.open(1)
+    wire.send(a, (1, b"first life"))
+    wire.take(b)
+    a.endpoint.close()
+    again = wire.open(0, incarnation=1)
+    wire.send(again, (2, b"second life"))
+    assert [(entry.sequence, bytes(entry.body)) for entry in wire.take(b)] == [(2, b"second life")]
+    assert b.fidelity.host_drops == 0
+
+
+def test_an_older_incarnation_is_not_heard_again(wire: Wire) -> None:
+    a, b = wire.open(0, incarnation=3), wire.open(1)
+    wire.send(a, (1, b"now"))
+    wire.take(b)
+    a.endpoint.send([LINK_HEADER.pack(2, 2, 2, LINK_VERSION, 0, TAG), b"ghost"], 29, 1)
+    wire.page.words[a.sent_word] = 2
+    assert wire.take(b) == []
+    assert b.fidelity.bad_frames == 1
+
+
+@pytest.mark.parametrize("make", [lambda: b"", lambda: b"short", lambda: os.urandom(24), lambda: os.urandom(900)])
+def test_bytes_that_are_no_frame_are_counted(wire: Wire, make: Callable[[], bytes]) -> None:
+    a, b = wire.open(0), wire.open(1)
+    junk = make() or b"\0"
+    a.endpoint.send([junk], len(junk), 1)
+    wire.page.words[a.sent_word] = 1
+    assert wire.take(b) == []
+    assert b.fidelity.bad_frames == 1
+
+
+def test_a_published_frame_is_waited_for_but_not_for_ever(wire: Wire) -> None:
+    wire.open(0)
+    b = wire.open(1)
+    wire.page.words[b.published_word] = 2
+    assert wire.take(b) == []
+    assert not b.give_up(2)
+    end = time.monotonic_ns() + 10 * MISSING_WALL_NS_MAX
+    while not b.give_up(2):
+        assert time.monotonic_ns() < end
+        time.sleep(0.01)
+    assert (b.fidelity.host_drops, b.taken) == (2, 2)
