@@ -27,7 +27,7 @@ DONE: Final = 2
 class Message:
     """One posted WRITE."""
 
-    __slots__ = ("imm", "length", "msn", "r_key", "region", "remote_va", "rqmsn", "sent", "view", "wr_id")
+    __slots__ = ("imm", "length", "msn", "psn_last", "r_key", "region", "remote_va", "rqmsn", "sent", "view", "wr_id")
 
     def __init__(self, work: PostWrite, region: Region, view: memoryview, number: int, rqmsn: int) -> None:
         self.wr_id = work.wr_id
@@ -43,6 +43,8 @@ class Message:
         self.rqmsn = rqmsn if work.imm is not None else 0
         self.sent = 0
         """Bytes that have been sent at least once."""
+        self.psn_last = -1
+        """PSN of its last packet, once that has been sent."""
 
 
 class Sent:
@@ -166,6 +168,9 @@ class InflightTable:
         if state == LOST:
             self.lost -= 1
             self._stats.spurious += 1
+            if not self.lost:
+                # Only leftovers of losses taken back.
+                self._lost_heap.clear()
         return 0
 
     def lose(self, sent: Sent, cause: str) -> None:

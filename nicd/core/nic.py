@@ -185,7 +185,7 @@ class Nic:
             if size >= 0:
                 link.responder.on_data(now, port, packet, traffic_class, opcode, flags, psn, ev, start, size)
             else:
-                link.responder.on_trimmed(now, psn, ev, traffic_class >> 2 == self._lasthop)
+                link.responder.on_trimmed(now, psn, ev, traffic_class >> 2 == self._lasthop, flags)
         elif size < 0:
             drops["trimmed_control"] += 1
         else:

@@ -7,6 +7,7 @@ deliberate difference from one reverse set per QP, with the same paths behind it
 MRC 1.0 section 2.6 of the endpoint operations; arXiv 2605.04333 section 2 (reverse paths, port state).
 """
 
+from collections import deque
 from collections.abc import Callable
 
 from mrcfabric.rng import Rng
@@ -15,6 +16,7 @@ from mrcfabric.wire.layout import OP_EV_PROBE, OP_PORT_STATUS
 from mrcfabric.wire.templates import ControlTemplate
 from nicd.core.board import Board
 from nicd.core.events import PeerPortChange
+from nicd.core.scheduler import Sender
 from nicd.core.timers import Timer
 from nicd.core.window import FixedWindow
 
@@ -27,10 +29,30 @@ class Peer:
     """One NIC that QPs of ours are connected to."""
 
     __slots__ = (
-        "_board", "_candidates", "_control", "_ev_probes", "_last_update", "_on_ports", "_plane",
-        "_refresh", "_refreshed_ns", "_request_id", "_rng", "_update_id", "_update_tries",
-        "_update_wait_ns", "_updates", "address", "data_ns", "destination", "index", "reverse",
-        "up", "window",
+        "_board",
+        "_candidates",
+        "_control",
+        "_ev_probes",
+        "_last_update",
+        "_on_ports",
+        "_plane",
+        "_refresh",
+        "_refreshed_ns",
+        "_request_id",
+        "_rng",
+        "_update_id",
+        "_update_number",
+        "_update_tries",
+        "_update_wait_ns",
+        "_updates",
+        "address",
+        "data_ns",
+        "destination",
+        "index",
+        "reverse",
+        "sharing",
+        "up",
+        "window",
     )  # fmt: skip
 
     def __init__(self, board: Board, index: int, on_ports: Callable[[Instant, "Peer", int], None]) -> None:
@@ -49,6 +71,8 @@ class Peer:
         bdp = sum(port.rate_bps for port in config.ports) * settings.base_rtt_ns // 8_000_000_000
         # arXiv 2605.04333, UEC CMS: initial and largest window 1.5 BDP.
         self.window = FixedWindow(settings.cwnd_bytes or bdp * 3 // 2, settings.mtu_bytes, settings.cwnd_trim_response)
+        self.sharing: deque[Sender] = deque()
+        """The living QPs that share this window."""
         self._control = ControlTemplate(config.address, self.address, 2, dscp=config.dscp, options=config.options)
         evs, _ = self.destination.draw_evs(self._rng, settings.reverse_candidates, 0)
         self._candidates: list[list[int]] = [[] for _ in range(planes)]
@@ -64,6 +88,7 @@ class Peer:
         self._request_id = 0
         self._ev_probes: dict[int, int] = {}
         self._last_update = -1
+        self._update_number = 0
         self._update_id = -1
         self._update_tries = 0
         self._update_wait_ns = 0
@@ -123,7 +148,8 @@ class Peer:
 
     def announce_ports(self, now: Instant) -> None:
         """Tell the peer which of our ports have carrier, again and again until it answers."""
-        self._update_id = self._next_id()
+        # Numbers of their own: the peer tells newer from older by them, however many EV probes lie between.
+        self._update_number = self._update_id = (self._update_number + 1) & _ID_MASK
         self._update_tries = 0
         self._update_wait_ns = self._board.settings.port_update_retry_ns
         self._updates.cancel()

@@ -34,8 +34,8 @@ class Prober:
     """All probes of one QP."""
 
     __slots__ = (
-        "_backoff_ns_max", "_next_id", "_out", "_out_max", "_period_ns", "_profile", "_send", "_stats", "_successes",
-        "_timer", "_watched",
+        "_backoff_ns_max", "_next_id", "_out", "_out_max", "_period_ns", "_profile", "_send", "_stats", "_stopped",
+        "_successes", "_timer", "_watched",
     )  # fmt: skip
 
     def __init__(
@@ -51,11 +51,14 @@ class Prober:
         self._out: dict[int, int] = {}
         """Probe id -> EV index, of the probes still waited for."""
         self._next_id = 0
+        self._stopped = False
         self._watched: dict[int, _Watch] = {}
         self._timer = Timer(timers, self._due)
 
     def watch(self, now: Instant, index: int) -> None:
-        """An EV has become ASSUMED_BAD: probe it until it comes back."""
+        """An EV has become ASSUMED_BAD: probe it until it comes back, unless the QP is gone."""
+        if self._stopped:
+            return
         self._watched[index] = _Watch(now + self._period_ns, self._period_ns)
         self._timer.set_by(now + self._period_ns)
 
@@ -80,19 +83,20 @@ class Prober:
 
     def stop(self) -> None:
         """The QP is gone."""
+        self._stopped = True
         self._watched.clear()
         self._out.clear()
         self._timer.cancel()
 
-    def on_answer(self, now: Instant, probe_id: int, m: int) -> None:
-        """A probe was answered, and its SACK said `m`."""
+    def on_answer(self, now: Instant, probe_id: int, m: int) -> bool:
+        """A probe was answered, and its SACK said `m`. False: nobody waits for it, or no longer."""
         index = self._out.pop(probe_id, None)
         if index is None:
-            return
+            return False
         self._stats.probe_replies += 1
         watch = self._watched.get(index)
         if watch is None or m not in (M_NONE, M_SKIP_ONCE):
-            return
+            return True
         watch.answered = True
         watch.successes += 1
         watch.period_ns = self._period_ns
@@ -103,6 +107,7 @@ class Prober:
         elif watch.next_ns != NEVER:
             watch.next_ns = min(watch.next_ns, now + self._period_ns)
             self._timer.set_by(watch.next_ns)
+        return True
 
     def _due(self, now: Instant) -> None:
         soonest = NEVER

@@ -137,6 +137,7 @@ class Link:
         )
         self.responder = Responder(self, board, peer, self._control, request.psn_receive)
         self.waiting = False
+        peer.sharing.append(self)
         self.planes = 0
         """Bit p: plane p is up at both ends and has an active EV."""
         self.update_planes()
@@ -152,8 +153,13 @@ class Link:
     # -- for the two halves
 
     def window_moved(self) -> None:
-        """Something may be able to leave that could not before."""
-        self._board.scheduler.wake(self)
+        """Something may be able to leave that could not before, here or on a QP that shares the window."""
+        sharing = self.peer.sharing
+        # One place of the window at a time must not always go to the same QP.
+        sharing.rotate(-1)
+        wake = self._board.scheduler.wake
+        for link in sharing:
+            wake(link)
 
     def ask(self, now: Instant) -> None:
         """Send a probe on any good EV: what has arrived?"""
@@ -191,10 +197,12 @@ class Link:
         if not good:
             return False
         if pr:
-            self.prober.on_answer(now, ack_offset & 0xFFFF, m)
+            answered = self.prober.on_answer(now, ack_offset & 0xFFFF, m)
             self.update_planes()
             self._board.scheduler.wake(self)
-            return True
+            # Of the SACKs that answer one probe the first speaks for its EV.
+            if not answered:
+                return True
         profile = self.profile
         index = profile.index_of.get(entropy)
         if index is None:
@@ -204,7 +212,7 @@ class Link:
             profile.feedback(now, index, EvTrigger.ECN)
         elif m == M_ALWAYS_SKIP:
             profile.feedback(now, index, EvTrigger.ALWAYS_SKIP)
-        else:
+        elif not pr:
             self.peer.confirm(now, profile.plane[index], entropy, profile.outer[index])
         return True
 
@@ -251,6 +259,9 @@ class Link:
         self.prober.stop()
         self.responder.stop()
         self.requestor.flush(now, status, STATUS_FLUSHED)
+        if self in self.peer.sharing:
+            self.peer.sharing.remove(self)
+            self.window_moved()
 
     def record(self) -> dict[str, int | str]:
         """The connected part of a row of the table of QPs."""

@@ -182,6 +182,7 @@ class Requestor:
                 if not offset:
                     self._wimm_open += 1
             self._queue.popleft()
+            message.psn_last = self.psn_next
         message.sent = offset + size
         psn = self.psn_next
         self.psn_next = psn + 1
@@ -262,7 +263,8 @@ class Requestor:
             return False
         for _ in range(newly):
             message = self._messages[0]
-            if message.sent < message.length:
+            # MRC 1.0 section 3: complete means that every packet has arrived; no ACK is believed that says otherwise.
+            if message.sent < message.length or message.psn_last > self._inflight.cack:
                 return False
             self._messages.popleft()
             self._completed += 1

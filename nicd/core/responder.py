@@ -45,6 +45,8 @@ _RCVD_ROUND: Final = 255
 _RCVD_SHIFT: Final = 8
 _RCVD_MASK: Final = 0xFFFFFF
 _OOO_MAX: Final = 0x7FFF
+# MRC 1.0 7.5, SETH: mpr is 0 where dynamic MPR was not negotiated.
+_MPR_STATIC: Final = 0
 _FLAG_NOW: Final = FLAG_A | FLAG_RTX
 
 
@@ -53,7 +55,7 @@ class Responder:
 
     __slots__ = (
         "_board", "_bytes", "_completed", "_control", "_delay_ns", "_last_ev", "_last_psn",
-        "_lasts", "_max_wimm", "_mpr", "_peer", "_qp", "_rcvd_bytes", "_recent", "_since",
+        "_lasts", "_max_wimm", "_peer", "_qp", "_rcvd_bytes", "_recent", "_since",
         "_since_ns", "_stashed", "_stats", "_threshold", "_timer", "window",
     )  # fmt: skip
 
@@ -64,7 +66,6 @@ class Responder:
         self._stats = board.stats
         self._peer = peer
         self._control = control
-        self._mpr = settings.mpr_units
         self.window = ReceiveWindow(psn_first, settings.mpr_units * 128)
         self._threshold = settings.sack_bytes
         self._delay_ns = settings.sack_delay_ns
@@ -134,18 +135,23 @@ class Responder:
             self._last_psn = psn
             self._last_ev = ev
         if opcode != WRITE_MIDDLE and opcode != WRITE_FIRST:
-            self._last_packet(now, psn, msn, opcode, packet, start, length)
+            self._last_packet(psn, msn, opcode, packet, start, length)
         if self._lasts and self._lasts[0][0] < window.expected:
             self._complete(now)
+        # MRC 1.0 section 3: early immediates wait for their turn, but only so many.
+        if self._stashed > self._max_wimm:
+            self._refuse(now, "immediates_overflow")
 
-    def on_trimmed(self, now: Instant, psn24: int, ev: int, last_hop: bool) -> None:
+    def on_trimmed(self, now: Instant, psn24: int, ev: int, last_hop: bool, flags: int = 0) -> None:
         """What a switch left of a data packet: ask for it again, unless it has arrived meanwhile."""
         self._stats.trims["last_hop" if last_hop else "path"] += 1
         self._peer.data_arrived(now)
         verdict, psn = self.window.classify(psn24)
         if verdict == DUPLICATE:
-            self._sack(now, psn, ev, M_NONE, False)
-        elif verdict == NEW and self._board.settings.trim_nack:
+            self._sack(now, psn, ev, M_NONE, bool(flags & FLAG_RTX))
+        elif verdict == OUTSIDE:
+            self._outside(now, ev, psn24)
+        elif self._board.settings.trim_nack:
             self._nack(now, NACK_TRIMMED_LASTHOP if last_hop else NACK_TRIMMED, ev, psn24)
 
     def on_probe(self, now: Instant, ev: int, probe_id: int, marked: bool) -> None:
@@ -170,6 +176,10 @@ class Responder:
             self._sack(now, psn, ev, m, bool(flags & FLAG_RTX))
             return
         assert verdict == OUTSIDE
+        self._outside(now, ev, psn24)
+
+    def _outside(self, now: Instant, ev: int, psn24: int) -> None:
+        """A PSN that the window does not cover."""
         self._stats.drops["psn_window"] += 1
         # MRC 1.0 section 3: one rule drops in silence, a table demands the NACK; hence a setting.
         if self._board.settings.window_nack:
@@ -182,17 +192,11 @@ class Responder:
 
     # -- completion
 
-    def _last_packet(
-        self, now: Instant, psn: int, msn: int, opcode: int, packet: Buffer, start: int, length: int
-    ) -> None:
+    def _last_packet(self, psn: int, msn: int, opcode: int, packet: Buffer, start: int, length: int) -> None:
         imm = -1
         if opcode in IMM_OPCODES:
             imm = read_imm(packet, start)
             self._stashed += 1
-            # MRC 1.0 section 3: early immediates wait for their turn, but only so many.
-            if self._stashed > self._max_wimm:
-                self._refuse(now, "immediates_overflow")
-                return
         else:
             assert opcode >= WRITE_LAST
         heappush(self._lasts, (psn, msn, imm, length))
@@ -241,7 +245,7 @@ class Responder:
         packet = self._control.sack(
             own_ev, outer, ev, m, max(-32768, ack_offset), (window.expected - 1) & PSN_MASK,
             offset, bitmap, 0, min(_OOO_MAX, window.ooo_count),
-            (self._rcvd_bytes + _RCVD_ROUND) >> _RCVD_SHIFT & _RCVD_MASK, self._mpr, rtx, probe_id,
+            (self._rcvd_bytes + _RCVD_ROUND) >> _RCVD_SHIFT & _RCVD_MASK, _MPR_STATIC, rtx, probe_id,
         )  # fmt: skip
         self._stats.sacks_sent += 1
         self._board.ports.offer(now, plane, packet, True)
