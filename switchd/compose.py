@@ -35,5 +35,6 @@ def switch_config(topology: Topology, name: str) -> SwitchConfig:
         fib=topology.fib(name),
         ports=ports,
         dscp=dscp,
+        hop_limit_per_shift=settings.hop_limit_per_shift,
         towards=tuple(end.towards for end in ends),
     )

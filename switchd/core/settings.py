@@ -52,6 +52,9 @@ class SwitchSettings:
     """The same on T0 down-links."""
     control: float = 1.0
     """Share that a port's control queue holds; more is dropped."""
+    # RFC 9800 4.1.1 counts each shift; Linux counts each switch.
+    hop_limit_per_shift: bool = False
+    """What a packet pays that carries the same uSID several times in a row: True one hop per shift, False one."""
 
     def __post_init__(self) -> None:
         for knob in fields(self):
@@ -102,6 +105,8 @@ class SwitchConfig:
     """Next uSID -> egress port; static."""
     ports: tuple[EgressConfig, ...]
     dscp: Dscp = field(default_factory=Dscp)
+    hop_limit_per_shift: bool = False
+    """See `SwitchSettings`."""
     towards: tuple[Towards, ...] = ()
     """What each port leads to, for metrics; empty when nobody asks."""
 

@@ -1,8 +1,8 @@
 """The counters of a switch as nested dictionaries of plain integers, and their names.
 
-Conservation, at any instant: received = packets dropped for one of `DROP_REASONS` + packets that reached a port; and per
-port: packets that reached it = departures (`packets`) + waiting + its drops `data_full`, `control_full` and `trim_full`;
-of the departures, those in its drops `link_down` and `loss` never arrive.
+Conservation, at any instant: received = packets dropped for one of `DROP_REASONS` + packets that reached a port; and
+per port: packets that reached it = departures (`packets`) + waiting + its drops `data_full`, `control_full` and
+`trim_full`; of the departures, those in its drops `link_down` and `loss` never arrive.
 """
 
 from typing import Any, Final

@@ -145,10 +145,11 @@ class Switch:
             return "no_usid_left"
         if next_usid != config.usid and next_usid not in config.fib:
             return "unknown_usid"
-        # RFC 8200 3, RFC 9800 4.1.1: every shift costs one hop.
+        # RFC 8200 3, RFC 9800 4.1.1
         if packet[HOP_LIMIT_OFFSET] <= 1:
             return "hop_limit"
-        packet[HOP_LIMIT_OFFSET] -= 1
+        if config.hop_limit_per_shift or next_usid != config.usid:
+            packet[HOP_LIMIT_OFFSET] -= 1
         shift_packet(packet)
         return None
 

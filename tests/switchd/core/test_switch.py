@@ -10,12 +10,14 @@ from mrcfabric.egress import EgressConfig
 from mrcfabric.impairment import Impairment
 from mrcfabric.node import Input, Rank, Transmit
 from mrcfabric.paths import PathTable, ev_of
+from mrcfabric.rng import Rng
 from mrcfabric.sim.trace import Trace
 from mrcfabric.topology import Topology
 from mrcfabric.wire.usid import CONTAINER_IN_PACKET, build
 from switchd.core.commands import ClearImpairments, SetImpairment
 from switchd.core.settings import SwitchConfig
 from switchd.core.switch import Switch
+from tests.support.mutate import mutated
 
 BLOCK, OWN, NEXT, LAST, STRANGER = 0xFD00_0000, 0x4001, 0x8002, 0x4003, 0x9999
 # One byte per nanosecond.
@@ -68,9 +70,17 @@ def test_a_read_only_packet_is_copied():
 
 
 @pytest.mark.spec("RFC 9800", "4.1.1")
-def test_an_own_usid_that_comes_again_is_shifted_again():
-    transmits = switch().advance([frame(packet(OWN, OWN, OWN, NEXT, LAST))], 10)
-    assert transmits[0].packet == packet(NEXT, LAST, hop_limit=61)
+@pytest.mark.parametrize(("per_shift", "hop_limit"), [(False, 63), (True, 61)])
+def test_an_own_usid_that_comes_again_is_shifted_again(per_shift, hop_limit):
+    node = switch(hop_limit_per_shift=per_shift)
+    transmits = node.advance([frame(packet(OWN, OWN, OWN, NEXT, LAST))], 10)
+    assert transmits[0].packet == packet(NEXT, LAST, hop_limit=hop_limit)
+
+
+def test_hops_that_are_counted_per_shift_run_out_sooner():
+    body = packet(OWN, OWN, NEXT, hop_limit=2)
+    assert switch(hop_limit_per_shift=True).advance([frame(body)], 10_000) == []
+    assert switch().advance([frame(body)], 10_000)[0].packet == packet(NEXT, hop_limit=1)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +97,7 @@ def test_an_own_usid_that_comes_again_is_shifted_again():
         (packet(OWN, OWN, STRANGER), "unknown_usid"),
         (packet(OWN, NEXT, hop_limit=1), "hop_limit"),
         (packet(OWN, NEXT, hop_limit=0), "hop_limit"),
-        (packet(OWN, OWN, NEXT, hop_limit=2), "hop_limit"),
+        (packet(OWN, OWN, NEXT, hop_limit=1), "hop_limit"),
     ],
 )
 def test_what_cannot_be_forwarded_is_a_named_drop(body, reason):
@@ -100,6 +110,19 @@ def test_what_cannot_be_forwarded_is_a_named_drop(body, reason):
 
 def test_the_last_hop_limit_that_passes():
     assert switch().advance([frame(packet(OWN, NEXT, hop_limit=2))], 10)[0].packet[7] == 1
+
+
+@given(st.integers(0, 2**32), st.booleans(), st.lists(st.integers(1, 30_000), max_size=8))
+def test_mutated_packets_never_raise_and_every_one_is_accounted_for(seed, read_only, cuts):
+    rng = Rng("switch", seed)
+    node = switch(ports=(replace(PORT, data_bytes_max=2_000, control_bytes_max=2_000, trim=True, ecn=True),) * 3)
+    bodies = [mutated(rng, packet(OWN, NEXT, LAST, size=300), sealed=False) for _ in range(40)]
+    frames = [frame(bytes(body) if read_only else body, 10 * at, at % 3, at) for at, body in enumerate(bodies, 1)]
+    sent = 0
+    for until in sorted({*cuts, 40_000}):
+        sent += len(node.advance([entry for entry in frames if node.now_ns < entry.at_ns <= until], until))
+    assert node.received == len(bodies) == sent + sum(node.counters()["drops"].values())
+    assert node.next_timeout() is None
 
 
 @given(st.binary(max_size=60))
