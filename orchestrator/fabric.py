@@ -21,6 +21,7 @@ from mrcfabric.errors import RefusedError
 from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
 from orchestrator import plan, ports, sums
+from orchestrator.faults import Stamped
 from orchestrator.journal import Journal
 from orchestrator.launcher import Child, Launcher, ProcessFailedError
 from orchestrator.layout import PRELOADED, Layout, Pack, check_size
@@ -162,6 +163,13 @@ class Fabric:
         """Have a node's core carry out a command, at `at_ns` or as soon as possible; its result when it is done."""
         answer = await self.call(node, "command", {"op": op, "args": dict(args), "at_ns": at_ns}, timeout_s)
         return answer["result"]
+
+    async def schedule(self, commands: Sequence[Stamped]) -> None:
+        """Hand stamped commands to the daemons and return when they have them, long before they are carried out.
+
+        One that is refused at its instant becomes a note of kind `refused` in the journal.
+        """
+        await self.mishaps.schedule(commands)
 
     async def counters(self, nodes: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
         """The counters of these nodes (None: all), those that are down left out."""

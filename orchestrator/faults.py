@@ -101,6 +101,10 @@ class FaultTable:
                 commands += self._commands(history, node, end.port, at_ns)
         return sorted(commands, key=lambda command: command.at_ns)
 
+    def latest(self, node: str) -> Instant:
+        """The instant of the latest death or return told of a node; 0 without any."""
+        return max((at_ns for at_ns, _ in self._nodes.get(node, ())), default=0)
+
     def active(self, at_ns: Instant) -> list[dict[str, Any]]:
         """The faults in force at an instant: of links and ports, then dead nodes."""
         found = [

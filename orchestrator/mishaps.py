@@ -161,6 +161,7 @@ class Mishaps:
         self._killed.add(node)
         await self._roster.end(member.child)
         await member.child.ended
+        await self.carry_out(self.table.set_node(node, self._time.soon_ns(), up=False))
 
     async def restart(self, node: str, at_ns: Instant | None = None) -> Instant:
         """A dead node lives again; returns its start when it has bound its sockets."""
@@ -169,7 +170,7 @@ class Mishaps:
             raise RefusedError(f"{node} is running")
         if node in self._plans:
             raise RefusedError(f"{node} is already to return")
-        start_ns = self._time.page.fabric_front() + 2 * self.absence_ns_min if at_ns is None else at_ns
+        start_ns = max(self._time.soon_ns(), self.table.latest(node) + 1) if at_ns is None else at_ns
         if start_ns < self._time.page.fabric_front() + self.absence_ns_min:
             raise RefusedError(f"{node} cannot return at {start_ns} ns: the fabric is too near that instant")
         self._plans[node] = start_ns
@@ -199,10 +200,9 @@ class Mishaps:
             self._plans.pop(node, None)
             self._time.bury(slot)
         self._journal.note("died", died_ns, node=node, how=how, planned=planned or node in self._killed)
-        if not planned:
+        if not planned and node not in self._killed:
+            self.unexpected.append(f"{node}: {how}")
             self._background(self.schedule(self.table.set_node(node, self._time.soon_ns(), up=False)), node)
-            if node not in self._killed:
-                self.unexpected.append(f"{node}: {how}")
         self._killed.discard(node)
 
     def _hold(self, node: str, died_ns: Instant, restart_ns: Instant) -> None:
