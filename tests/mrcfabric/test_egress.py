@@ -65,6 +65,7 @@ def test_packets_wait_for_each_other():
     assert [entry.arrival_ns - 1_000 for entry in transmits] == [300, 500, 1_000]
 
 
+@pytest.mark.spec("MRC 1.0", "1.8")
 def test_control_overtakes_waiting_data_but_not_the_packet_in_serialization():
     transmits = sent(
         port(),
@@ -121,6 +122,7 @@ def test_a_packet_that_has_started_leaves_room():
 # Trimming.
 
 
+@pytest.mark.spec("MRC 1.0", "5")
 def test_what_finds_the_queue_full_is_cut_remarked_and_overtakes():
     egress = port(TRIM)
     transmits = sent(egress, *[(0, packet(500, number=number), False) for number in (1, 2, 3)])
@@ -144,6 +146,7 @@ def test_without_trimming_the_packet_is_dropped():
     assert egress.drops["data_full"] == 1
 
 
+@pytest.mark.spec("MRC 1.0", "5")
 def test_a_trimmed_packet_without_room_is_dropped():
     egress = port(replace(TRIM, control_bytes_max=200))
     assert len(sent(egress, *[(0, packet(1_000), False) for _ in range(4)])) == 2
@@ -161,6 +164,7 @@ def test_a_short_packet_is_trimmed_whole():
 # ECN. The queue left behind decides: 500 marks nothing, 1500 everything.
 
 
+@pytest.mark.spec("MRC 1.0", "5")
 def test_marks_follow_the_queue_left_behind():
     transmits = sent(port(RED), *[(0, packet(250), False) for _ in range(9)])
     # left behind: 2000 1750 1500 | 1250 1000 750 by chance | 500 250 0
@@ -182,6 +186,7 @@ def test_the_ramp_ends_at_its_probability():
     assert marks == [CE] + [ECT_0] * 6  # 1500 left behind: always; 1250: on the ramp
 
 
+@pytest.mark.spec("RFC 3168", "5")
 @pytest.mark.parametrize(
     ("ecn", "after", "marks"), [(NOT_ECT, NOT_ECT, 0), (ECT_1, CE, 1), (ECT_0, CE, 1), (CE, CE, 0)]
 )
@@ -192,6 +197,7 @@ def test_only_capable_packets_are_marked(ecn, after, marks):
     assert egress.marks == marks
 
 
+@pytest.mark.spec("MRC 1.0", "1.8")
 def test_control_and_trimmed_packets_are_never_marked():
     egress = port(replace(TRIM, ecn=True))
     offers = [(0, packet(900), False), (0, packet(900), False), (0, packet(100, CONTROL), True)]
@@ -209,6 +215,7 @@ def test_a_read_only_packet_is_marked_in_a_copy():
 # Faults.
 
 
+@pytest.mark.spec("MRC 1.0", "5")
 def test_a_dead_link_is_silence_and_the_queue_drains():
     egress, out = port(), []
     for _ in range(3):

@@ -19,6 +19,7 @@ def test_round_trip(header: Header, behind: bytes) -> None:
     assert_round_trip(header, behind)
 
 
+@pytest.mark.spec("MRC 1.0", "7.5")
 def test_flags_and_bits_by_hand() -> None:
     header = Bth(0xDC, dest_qp=0xABCDEF, psn=0x123456, a=1, rtx=1, ts=1, m=1, se=0, pad_count=3, variant=0x40)
     assert header.emit().hex() == "dcb0ffff40abcdefb0123456"

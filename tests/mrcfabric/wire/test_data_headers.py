@@ -14,6 +14,7 @@ def test_sizes(kind: type[Header], size: int) -> None:
     assert size == kind.SIZE
 
 
+@pytest.mark.spec("MRC 1.0", "7.5")
 @given(header=st.one_of(headers(Meth), headers(Tseth), headers(Reth), headers(ImmDt)), behind=st.binary(max_size=3))
 def test_round_trip(header: Header, behind: bytes) -> None:
     assert_round_trip(header, behind)

@@ -13,6 +13,7 @@ codes = st.integers(0, 63)
 ecns = st.integers(0, 3)
 
 
+@pytest.mark.spec("MRC 1.0", "1.8")
 def test_each_role_has_its_class() -> None:
     roles = Dscp()
     assert [code for code in range(64) if roles.control_table()[code]] == [12, 16, 46]
@@ -35,6 +36,7 @@ def test_values_that_make_no_sense_are_refused(bad: dict[str, int]) -> None:
         Dscp(**bad)
 
 
+@pytest.mark.spec("RFC 8200", "3")
 @given(before=codes, ecn=ecns, after=codes, label=st.integers(0, 0xFFFFF))
 def test_the_bits_on_a_packet(before: int, ecn: int, after: int, label: int) -> None:
     packet = bytearray(Ipv6(traffic_class=traffic_class(before, ecn), flow_label=label).emit())

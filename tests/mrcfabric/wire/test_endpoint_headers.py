@@ -15,11 +15,13 @@ def test_sizes(kind: type[Header], size: int) -> None:
     assert size == kind.SIZE
 
 
+@pytest.mark.spec("MRC 1.0", "7.5")
 @given(header=st.one_of(headers(Peth), headers(Erth), headers(Eeth), headers(EethLow)), behind=st.binary(max_size=3))
 def test_round_trip(header: Header, behind: bytes) -> None:
     assert_round_trip(header, behind)
 
 
+@pytest.mark.spec("MRC 1.0", "7.5")
 def test_where_the_response_has_its_op_is_a_setting() -> None:
     assert Eeth(1).emit()[:2].hex() == "0004"
     assert EethLow(1).emit()[:2].hex() == Erth(1).emit()[:2].hex() == "0001"

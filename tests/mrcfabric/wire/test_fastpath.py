@@ -39,6 +39,7 @@ def test_control_packets_read_field_by_field() -> None:
     assert fastpath.read_endpoint_response(packets["endpoint_response"]) == (1, 0x1234)
 
 
+@pytest.mark.spec("MRC 1.0", "7.5.5")
 @given(ev=st.integers(0, 0xFFFFFFFF))
 def test_the_order_of_the_halves_is_an_option_of_both_ends(ev: int) -> None:
     options = WireOptions(ev_order=EvOrder.PORT_HIGH)
@@ -55,6 +56,7 @@ def test_every_truncation_of_every_packet_is_refused(name: str) -> None:
         assert peek(packet[:size])[0] == fastpath.TRUNCATED
 
 
+@pytest.mark.spec("MRC 1.0", "1.8")
 @pytest.mark.parametrize("name", PACKETS)
 def test_a_trimmed_packet_is_good_while_its_headers_are_there(name: str) -> None:
     packet = bytearray(PACKETS[name])

@@ -34,6 +34,7 @@ def test_golden_packets_end_in_the_sum_worked_out_bit_by_bit(name: str) -> None:
     assert icrc.icrc_ok(packet)
 
 
+@pytest.mark.spec("IBTA", "A17")
 def test_the_way_through_the_fabric_leaves_it_good() -> None:
     packet = data_packet(0xC7)
     usid.shift_packet(packet)
@@ -47,6 +48,7 @@ def test_the_way_through_the_fabric_leaves_it_good() -> None:
     assert icrc.icrc_ok(packet)
 
 
+@pytest.mark.spec("IBTA", "A17")
 @given(position=st.integers(0, 8 * 104 - 1), payload=st.binary(max_size=40))
 def test_any_other_flipped_bit_is_noticed(position: int, payload: bytes) -> None:
     packet = data_packet(0xC7, payload)

@@ -23,10 +23,12 @@ def test_headers_end_where_the_classes_say(opcode: int, ts: bool) -> None:
     assert expected == 0 or opcode in OPCODE_NAMES
 
 
+@pytest.mark.spec("MRC 1.0", "7.5")
 def test_every_opcode_has_the_transport_class_of_mrc() -> None:
     assert {opcode >> 5 for opcode in OPCODE_NAMES} == {0b110}
 
 
+@pytest.mark.spec("MRC 1.0", "7.5")
 def test_a_time_stamp_wraps_after_8_39_ms() -> None:
     assert timestamp_of(127) == 0
     assert timestamp_of(128) == 1

@@ -8,6 +8,7 @@ from mrcfabric.errors import ConfigError
 from mrcfabric.wire.options import DEFAULT_OPTIONS, WireOptions
 
 
+@pytest.mark.spec("MRC 1.0", "7.5.5.2")
 def test_the_default_sends_the_registered_port_and_takes_the_printed_one() -> None:
     assert DEFAULT_OPTIONS.udp_port == 4791
     assert DEFAULT_OPTIONS.udp_ports_accepted == (4791, 4971)

@@ -49,6 +49,7 @@ def test_golden_packets(name: str) -> None:
     assert golden_packets()[name].hex() == golden.ALL[name].hex()
 
 
+@pytest.mark.spec("MRC 1.0", "7.5")
 @given(
     opcode=st.sampled_from(sorted(DATA_OPCODES)),
     psn=u24,
@@ -102,6 +103,7 @@ def test_data_packets_are_what_the_emitter_makes(
     assert built == emitted(tc, ev, *headers, payload=payload, order=order)
 
 
+@pytest.mark.spec("MRC 1.0", "7.5")
 @given(
     ev=u32,
     entropy=u32,
@@ -158,6 +160,7 @@ def test_sacks_are_what_the_emitter_makes(
     assert built == emitted(CONTROL_CLASS, ev, Bth(0xDC, golden.QP, cack, rtx=int(rtx)), seth)
 
 
+@pytest.mark.spec("MRC 1.0", "7.5")
 @given(ev=u32, psn=u24, entropy=u32, stamp=u16, short=u16, mask=u32, op=st.integers(0, 3), low=st.booleans())
 def test_the_other_control_packets_are_what_the_emitter_makes(
     ev: int, psn: int, entropy: int, stamp: int, short: int, mask: int, op: int, low: bool

@@ -9,6 +9,7 @@ from tests.support.packets import data_packet
 from tests.vectors import wire as golden
 
 
+@pytest.mark.spec("MRC 1.0", "1.8")
 @pytest.mark.parametrize("trim_bytes", [TRIM_BYTES_MIN, TRIM_BYTES_DEFAULT])
 def test_a_trimmed_packet_still_says_what_it_was(trim_bytes: int) -> None:
     packet = data_packet(0xC9, bytes(4096), ts=True)
@@ -23,6 +24,7 @@ def test_a_trimmed_packet_still_says_what_it_was(trim_bytes: int) -> None:
     assert (reason, opcode, qp, psn, ev, size, source) == (None, 0xC9, golden.QP, 5, golden.EV, -1, golden.SOURCE)
 
 
+@pytest.mark.spec("MRC 1.0", "1.8")
 def test_a_short_packet_is_only_marked() -> None:
     packet = data_packet(0xCA, b"x")
     cut = trim(packet, TRIM_BYTES_DEFAULT, Dscp().trimmed_lasthop)

@@ -19,6 +19,7 @@ def test_a_container_reads_block_then_usids_then_zero() -> None:
     assert usid.shift(container).hex() == "5f00000080014001c002" + "0000" * 3
 
 
+@pytest.mark.spec("RFC 9800", "4.1.1")
 @given(block=blocks, ids=usid_lists)
 def test_shifting_walks_through_every_usid(block: int, ids: list[int]) -> None:
     container = usid.build(block, ids)
@@ -31,6 +32,7 @@ def test_shifting_walks_through_every_usid(block: int, ids: list[int]) -> None:
     assert usid.usids(container) == ()
 
 
+@pytest.mark.spec("RFC 9800", "4.1.1")
 @given(block=blocks, ids=usid_lists)
 def test_shifting_a_packet_in_place_changes_its_destination_alone(block: int, ids: list[int]) -> None:
     packet = data_packet(0xC7)

@@ -41,6 +41,7 @@ class Bench:
         self.profile.feedback(20, index, EvTrigger.GAP, sent_ns)
 
 
+@pytest.mark.spec("MRC 1.0", "6.2")
 def test_every_plane_and_every_path_is_used_equally() -> None:
     profile = Bench().profile
     planes = Counter(profile.pick_plane(0xFF) for _ in range(800))
@@ -92,6 +93,7 @@ def test_at_most_one_is_forgiven_per_packet(size: int, data: st.DataObject) -> N
             assert EvState.GOOD not in before or size > before.count(EvState.GOOD)
 
 
+@pytest.mark.spec("arXiv 2605.04333", "2")
 def test_a_lost_ev_is_replaced_in_its_plane_by_another_path() -> None:
     bench = Bench()
     profile = bench.profile
@@ -150,6 +152,7 @@ def test_a_plane_that_was_down_excuses_its_evs() -> None:
     assert len(bench.bad) == 1
 
 
+@pytest.mark.spec("MRC 1.0", "11.2")
 def test_denied_evs_come_back_by_the_controller_alone() -> None:
     bench = Bench()
     profile = bench.profile
@@ -162,6 +165,7 @@ def test_denied_evs_come_back_by_the_controller_alone() -> None:
     assert profile.states[index] == EvState.GOOD
 
 
+@pytest.mark.spec("MRC 1.0", "3")
 def test_a_retransmission_takes_another_path() -> None:
     profile = Bench().profile
     for plane in range(8):

@@ -1,5 +1,6 @@
 """The table of what is in flight, against a plain dictionary."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,6 +34,7 @@ class Bench:
         return sent
 
 
+@pytest.mark.spec("MRC 1.0", "3")
 @given(st.integers(0, 200), st.lists(st.tuples(st.integers(-5, 80), st.integers(-70, 70), st.integers(0, 2**64 - 1))))
 def test_freeing_agrees_with_a_set(count: int, sacks: list[tuple[int, int, int]]) -> None:
     bench = Bench()

@@ -11,6 +11,7 @@ def table(regions_max: int = 8, size_max: int = 1 << 20) -> MemoryTable:
     return MemoryTable(Rng("memory"), regions_max, size_max)
 
 
+@pytest.mark.spec("MRC 1.0", "3")
 @pytest.mark.parametrize(
     ("va", "size", "fits"),
     [(0x1000, 16, True), (0x1000, 17, False), (0xFFF, 2, False), (0x100F, 1, True), (0x1010, 1, False), (0, 1, False)],

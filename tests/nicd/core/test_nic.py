@@ -102,6 +102,7 @@ class TestFailures:
         fabric.verify(self.SIZE)
         assert fabric.errors() == []
 
+    @pytest.mark.spec("MRC 1.0", "11.2")
     def test_a_dead_t1_costs_a_few_round_trips(self) -> None:
         fabric = self._start()
         dead, died_ns = "p3-t1-2", 30_000
@@ -139,6 +140,7 @@ class TestFailures:
         self._finish(fabric)
         assert fabric.total("retransmits") > 0
 
+    @pytest.mark.spec("MRC 1.0", "2.6")
     def test_a_dead_t0_takes_its_plane_from_its_nics_without_accusing_evs(self) -> None:
         fabric = self._start()
         fabric.simulator.crash("p2-t0-1", 30_000)
@@ -195,6 +197,7 @@ class TestPeerGone:
 
 
 class TestRefusals:
+    @pytest.mark.spec("MRC 1.0", "3")
     @pytest.mark.parametrize(
         ("va", "r_key", "length"),
         [(TARGET_VA + 4096, R_KEY, 8192), (TARGET_VA - 1, R_KEY, 16), (TARGET_VA, R_KEY + 1, 16), (0, R_KEY, 1)],

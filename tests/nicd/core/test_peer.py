@@ -2,6 +2,8 @@
 
 from collections import Counter
 
+import pytest
+
 from mrcfabric.wire.layout import ENDPOINT_REQUEST, ENDPOINT_RESPONSE, OP_EV_PROBE, OP_PORT_STATUS
 from nicd.core.events import PeerPortChange
 from tests.nicd.core.bench import Bench
@@ -21,6 +23,7 @@ def test_acknowledgements_take_the_planes_in_turn() -> None:
     assert bench.peer.reply_plane() == -1
 
 
+@pytest.mark.spec("arXiv 2605.04333", "2")
 def test_while_data_arrive_one_ev_is_probed_per_round_trip() -> None:
     bench = Bench(reverse_refresh_ns=1_000, reverse_idle_ns=2_000)
     for now in range(0, 10_000, 500):
@@ -33,6 +36,7 @@ def test_while_data_arrive_one_ev_is_probed_per_round_trip() -> None:
     assert bench.board.timers.next_ns() > 1_000_000
 
 
+@pytest.mark.spec("MRC 1.0", "2.6")
 def test_an_answered_ev_probe_becomes_the_reverse_path() -> None:
     bench = Bench(reverse_refresh_ns=1_000)
     bench.peer.data_arrived(0)
@@ -55,6 +59,7 @@ def test_our_own_sacks_spare_the_probes() -> None:
     assert requests(bench, 1_000) == []
 
 
+@pytest.mark.spec("MRC 1.0", "2.6")
 def test_a_port_update_is_repeated_until_it_is_answered() -> None:
     bench = Bench(port_update_retry_ns=1_000)
     bench.board.ports.set_carrier(0, 1, False)
@@ -78,6 +83,7 @@ def test_a_peer_that_never_answers_is_left_alone_in_the_end() -> None:
     assert len(requests(bench, 1 << 40)) == 3
 
 
+@pytest.mark.spec("MRC 1.0", "2.6")
 def test_the_peers_ports_are_believed_in_the_order_of_its_requests() -> None:
     bench = Bench()
     bench.peer.on_request(0, 0xFFFF, OP_PORT_STATUS, 0b01, 0)

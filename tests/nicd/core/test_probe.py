@@ -1,5 +1,7 @@
 """Probes: how an EV that is assumed bad comes back, and how seldom it is asked."""
 
+import pytest
+
 from mrcfabric.units import NEVER
 from mrcfabric.wire.layout import M_NONE, M_SKIP_ONCE, PROBE
 from nicd.core.ev_state import EvState, EvTrigger
@@ -19,6 +21,7 @@ def probes(made: Bench, until: int) -> int:
     return sum(peeked[2] == PROBE for peeked in made.sent(until))
 
 
+@pytest.mark.spec("MRC 1.0", "11.2")
 def test_two_answers_in_a_row_bring_it_back() -> None:
     made = bench()
     assert probes(made, PERIOD - 1) == 0
@@ -32,6 +35,7 @@ def test_two_answers_in_a_row_bring_it_back() -> None:
     assert made.board.timers.next_ns() == NEVER
 
 
+@pytest.mark.spec("MRC 1.0", "11.2")
 def test_a_marked_answer_leaves_it_in_skip() -> None:
     made = bench()
     for number in range(2):

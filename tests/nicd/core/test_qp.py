@@ -26,6 +26,7 @@ ALLOWED = {
 }
 
 
+@pytest.mark.spec("MRC 1.0", "3")
 @pytest.mark.parametrize("target", list(QpState))
 @pytest.mark.parametrize("source", list(QpState))
 def test_the_full_table_of_states(source: QpState, target: QpState) -> None:
@@ -83,6 +84,7 @@ def test_what_a_nack_says_about_its_ev(reason: int, state: EvState, cause: str) 
     assert bench.board.stats.retransmits[cause] == 1
 
 
+@pytest.mark.spec("MRC 1.0", "3")
 def test_an_unexpected_event_is_the_end() -> None:
     bench = Bench()
     bench.post(0, 100)

@@ -65,6 +65,7 @@ def test_qps_that_share_a_window_share_it_fairly() -> None:
         assert 0.7 * share < ends[qpn] - posted_ns < 1.3 * share
 
 
+@pytest.mark.spec("MRC 1.0", "2.6")
 def test_port_updates_are_told_apart_by_their_own_numbers() -> None:
     """However many EV probes lie between two updates, the later one is the newer one to the peer."""
     bench = Bench(port_update_retry_ns=1_000, reverse_refresh_ns=10, reverse_idle_ns=1 << 40)
@@ -122,6 +123,7 @@ def test_a_trimmed_packet_outside_the_window_is_counted() -> None:
     assert far.board.stats.drops["psn_window"] == 1
 
 
+@pytest.mark.spec("MRC 1.0", "3")
 def test_an_immediate_in_its_turn_takes_no_place() -> None:
     """As many early immediates as may wait, then the one they wait for."""
     far = Far(max_wimm=32)

@@ -36,6 +36,7 @@ def all_packets(bench: Bench, until: int = LATER) -> list[bytearray]:
     return packets
 
 
+@pytest.mark.spec("MRC 1.0", "7.5")
 @pytest.mark.parametrize(
     ("length", "imm", "opcodes"),
     [
@@ -66,6 +67,7 @@ def test_the_peers_tracking_window_binds() -> None:
     assert bench.link.can_send()
 
 
+@pytest.mark.spec("UEC", "CMS")
 def test_the_congestion_window_binds_for_all_qps_to_a_peer() -> None:
     bench = Bench(cwnd_bytes=10 * 4096)
     bench.post(0, 100 * 4096)
@@ -73,6 +75,7 @@ def test_the_congestion_window_binds_for_all_qps_to_a_peer() -> None:
     assert bench.link.requestor.window.inflight_bytes == 10 * 4096
 
 
+@pytest.mark.spec("MRC 1.0", "3")
 def test_messages_complete_by_transport_acks_alone() -> None:
     bench = Bench()
     for number in range(3):
@@ -91,6 +94,7 @@ def test_messages_complete_by_transport_acks_alone() -> None:
     assert requestor.unfinished == 0
 
 
+@pytest.mark.spec("MRC 1.0", "3")
 def test_an_invalid_request_ends_the_qp() -> None:
     bench = Bench()
     bench.post(0, 100, wr_id=1)
@@ -100,6 +104,7 @@ def test_an_invalid_request_ends_the_qp() -> None:
     assert statuses == [(1, "remote_invalid_request"), (2, "flushed")]
 
 
+@pytest.mark.spec("MRC 1.0", "3")
 def test_immediates_wait_for_room_at_the_peer() -> None:
     bench = Bench(max_wimm=32)
     for number in range(40):
@@ -124,6 +129,7 @@ def test_silence_is_asked_about_before_it_is_a_loss() -> None:
     assert again[0][6] != first[6]
 
 
+@pytest.mark.spec("MRC 1.0", "3")
 def test_the_budget_of_retries_ends_the_qp() -> None:
     bench = Bench(retry_linear=2, retry_exponential=1)
     bench.post(0, 100, wr_id=7)

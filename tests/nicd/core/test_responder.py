@@ -55,6 +55,7 @@ def sacks(far: Far, now: int = 1_000) -> list[tuple[int, ...]]:
     return [read_sack(packet) for opcode, packet in far.answers(now) if opcode == SACK]
 
 
+@pytest.mark.spec("MRC 1.0", "3")
 def test_packets_go_to_their_place_in_any_order() -> None:
     far = Far()
     for number in (2, 0, 3, 1):
@@ -84,6 +85,7 @@ def test_what_makes_a_sack_due_at_once(fields: dict[str, object], marked: bool, 
         assert (m, pr, ack_offset, entropy, cack) == (M_SKIP_ONCE if marked else M_NONE, 0, 0, EV, PSN_RECEIVE)
 
 
+@pytest.mark.spec("MRC 1.0", "3")
 @pytest.mark.parametrize(("size", "count"), [(4096, 4), (100, 16)])
 def test_bytes_make_a_sack_due_and_small_packets_count_1024(size: int, count: int) -> None:
     far = Far()
@@ -119,6 +121,7 @@ def test_immediates_complete_in_order_after_everything_before_them() -> None:
     assert acks == [(SYNDROME_ACK, 2)]
 
 
+@pytest.mark.spec("MRC 1.0", "3")
 def test_too_many_early_immediates_end_the_qp() -> None:
     far = Far(max_wimm=32)
     for number in range(1, 34):
@@ -136,6 +139,7 @@ def test_a_write_where_it_must_not_go_ends_the_qp(fields: dict[str, object]) -> 
     assert far.board.stats.bytes_placed == 0
 
 
+@pytest.mark.spec("MRC 1.0", "3")
 @pytest.mark.parametrize("answer", [True, False])
 def test_a_psn_outside_the_window_is_answered_as_set(answer: bool) -> None:
     far = Far(window_nack=answer)
@@ -158,6 +162,7 @@ def test_trimmed_packets_are_asked_for_again() -> None:
     assert [opcode for opcode, _ in far.answers(3_000)] == [SACK]
 
 
+@pytest.mark.spec("MRC 1.0", "3")
 def test_a_probe_is_answered_with_everything() -> None:
     far = Far()
     far.receive(0, far.packet(0, WRITE_LAST))

@@ -10,6 +10,7 @@ MASK = 0xFFFFFF
 MPR = 256
 
 
+@pytest.mark.spec("MRC 1.0", "3")
 @given(st.integers(0, MASK), st.lists(st.integers(0, 400), max_size=300), st.booleans())
 def test_the_window_agrees_with_a_set(first: int, arrivals: list[int], recent: bool) -> None:
     window = ReceiveWindow(first, MPR)

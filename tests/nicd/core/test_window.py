@@ -1,5 +1,7 @@
 """The fixed window."""
 
+import pytest
+
 from nicd.core.window import FixedWindow
 
 
@@ -10,6 +12,7 @@ def test_it_stays_where_it_is() -> None:
     assert window.cwnd_bytes == 100_000
 
 
+@pytest.mark.spec("UEC", "CMS")
 def test_trims_push_it_down_to_one_packet_and_windows_bring_it_back() -> None:
     window = FixedWindow(100_000, 4096, trim_response=True)
     for _ in range(100):

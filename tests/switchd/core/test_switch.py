@@ -83,6 +83,7 @@ def test_hops_that_are_counted_per_shift_run_out_sooner():
     assert switch().advance([frame(body)], 10_000)[0].packet == packet(NEXT, hop_limit=1)
 
 
+@pytest.mark.spec("RFC 8986", "4.1")
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
@@ -108,6 +109,7 @@ def test_what_cannot_be_forwarded_is_a_named_drop(body, reason):
     assert node.next_timeout() is None
 
 
+@pytest.mark.spec("RFC 8200", "3")
 def test_the_last_hop_limit_that_passes():
     assert switch().advance([frame(packet(OWN, NEXT, hop_limit=2))], 10)[0].packet[7] == 1
 
@@ -141,6 +143,7 @@ def test_a_container_is_gone_once_it_is_at_its_destination():
 # Classes.
 
 
+@pytest.mark.spec("MRC 1.0", "1.8")
 @pytest.mark.parametrize("dscp", [CONTROL, TRIMMED, TRIMMED_LASTHOP])
 def test_control_and_trimmed_packets_go_first(dscp):
     inputs = [frame(packet(OWN, NEXT), 10, 0, 1), frame(packet(OWN, NEXT), 10, 0, 2)]
