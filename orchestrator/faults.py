@@ -74,9 +74,12 @@ class FaultTable:
             raise ConfigError(f"{nic} port {plane}", "no such port", f"ports are planes, 0 to {len(ends) - 1}")
         return self._change(self.topology.parse_link(ends[plane].link), "nic-port", at_ns, up, 0)
 
-    def set_node(self, node: str, at_ns: Instant, *, up: bool) -> list[Stamped]:
-        """A node dies or lives again: what the NICs beside it see. Killing it is the driver's part."""
-        seen_ns = at_ns + self.topology.link_delay_ns
+    def set_node(self, node: str, at_ns: Instant, *, up: bool, told_ns: Instant = 0) -> list[Stamped]:
+        """A node dies or lives again: what the NICs beside it see. Killing it is the driver's part.
+
+        They cannot be told of what has already happened before `told_ns`.
+        """
+        seen_ns = max(at_ns + self.topology.link_delay_ns, told_ns)
         commands: list[Stamped] = []
         for end in self.topology.ports(node):
             if end.towards == "nic":

@@ -42,6 +42,7 @@ class Mishaps:
         self._journal = journal
         self._plans: dict[str, Instant | None] = {}
         self._killed: set[str] = set()
+        self._told: dict[str, list[Stamped]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         packet_bytes = topology.mtu_bytes + DATA_PACKET_EXTRA_BYTES + OVERHEAD_BYTES
         self._serialization_ns = serialization_ns(packet_bytes, topology.rate_bps)
@@ -161,7 +162,7 @@ class Mishaps:
         self._killed.add(node)
         await self._roster.end(member.child)
         await member.child.ended
-        await self.carry_out(self.table.set_node(node, self._time.soon_ns(), up=False))
+        await self.carry_out(self._told.pop(node, []))
 
     async def restart(self, node: str, at_ns: Instant | None = None) -> Instant:
         """A dead node lives again; returns its start when it has bound its sockets."""
@@ -200,9 +201,13 @@ class Mishaps:
             self._plans.pop(node, None)
             self._time.bury(slot)
         self._journal.note("died", died_ns, node=node, how=how, planned=planned or node in self._killed)
-        if not planned and node not in self._killed:
-            self.unexpected.append(f"{node}: {how}")
-            self._background(self.schedule(self.table.set_node(node, self._time.soon_ns(), up=False)), node)
+        if not planned:
+            told = self.table.set_node(node, died_ns, up=False, told_ns=self._time.soon_ns())
+            if node in self._killed:
+                self._told[node] = told
+            else:
+                self.unexpected.append(f"{node}: {how}")
+                self._background(self.schedule(told), node)
         self._killed.discard(node)
 
     def _hold(self, node: str, died_ns: Instant, restart_ns: Instant) -> None:

@@ -4,6 +4,7 @@ Owns arguments and what is printed; `up` is `orchestrator.up`, the others ask th
 `orchestrator.agent_client` or read the run folder.
 """
 
+import contextlib
 import json
 import os
 import signal
@@ -32,7 +33,7 @@ JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.
 
 ASK_WALL_S = 3.0
 DOWN_WALL_S = 10.0
-TERM_WALL_S = 5.0
+TERM_WALL_S = 3.0
 _POLL_S = 0.02
 _FOLLOW_POLL_S = 0.2
 
@@ -101,7 +102,7 @@ def status(name: NameOption = None, run_dir: RunDirOption = None, as_json: JsonO
 
 def down(name: NameOption = None, run_dir: RunDirOption = None) -> None:
     """Stop a fabric and everything it started; nothing is left but logs and reports."""
-    from mrcfabric.errors import RefusedError
+    from mrcfabric.errors import ConfigError, RefusedError
     from orchestrator import run_folder
     from orchestrator.agent_client import find, folder_of
 
@@ -112,21 +113,21 @@ def down(name: NameOption = None, run_dir: RunDirOption = None) -> None:
     pid = run_folder.holder_pid(folder)
     try:
         find(None, folder, ASK_WALL_S).post("/down")
-    except Exception:  # whatever the agent's state, it is to go
-        if pid is not None:
-            _signal(pid, signal.SIGTERM)
-    if not _gone(folder, DOWN_WALL_S) and pid is not None:
+    except (ConfigError, RefusedError):  # it is starting, or stopped, or broken: it is to go all the same
+        _signal(pid, signal.SIGTERM)
+        if not _gone(folder, TERM_WALL_S):
+            _signal(pid, signal.SIGKILL)
+    if not _gone(folder, DOWN_WALL_S):
         _signal(pid, signal.SIGKILL)
         if not _gone(folder, TERM_WALL_S):
             raise RefusedError(f"the agent (pid {pid}) does not end")
     typer.echo(f"stopped {folder}")
 
 
-def _signal(pid: int, number: int) -> None:
-    try:
-        os.kill(pid, number)
-    except ProcessLookupError:
-        return
+def _signal(pid: int | None, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        if pid is not None:
+            os.kill(pid, number)
 
 
 def _gone(folder: Path, wall_s: float) -> bool:
