@@ -33,8 +33,8 @@ MESSAGE_BYTES = 1 << 18
 DEPTH = 16
 """Messages on their way or waiting to be looked at, per flow."""
 WARM_UP_MESSAGES = 48
-ROUNDS = 3
-ROUND_S = 2.0
+ROUNDS = 5
+ROUND_S = 1.5
 """What a measured round should take, by the speed of the warm-up; a round has a fixed number of messages."""
 FLOW_MESSAGES_MIN = 32
 

@@ -28,6 +28,8 @@ def run() -> dict[str, Any]:
         "pps_process_per_node": spread["pps"],
         "dilation_process_per_node": spread["dilation"],
         "cpu_us_per_packet": packed["cpu_us_per_packet"],
+        "cpu_share_nic": packed["cpu_shares"]["nic"],
+        "cpu_share_switch": packed["cpu_shares"]["switch"],
         "late_frames": late_frames(packed) + late_frames(spread),
         "packed": packed,
         "process_per_node": spread,
