@@ -69,8 +69,8 @@ class Goodput:
         window_ns: Instant,
         nic: str | None = None,
     ) -> Instant | None:
-        """From the fault to the start of the first window that reaches `RECOVERED_SHARE` of `wanted_bps` and is followed
-        by others that do. 0 when goodput never fell below; None when it was not back before `until_ns`.
+        """From the fault to the start of the first window that is good (`RECOVERED_SHARE` of `wanted_bps`) and followed
+        by good ones. 0 when goodput never fell below; None when it was not back before `until_ns`.
         """
         bins = max(1, window_ns // self.bin_ns)
         step = bins * self.bin_ns

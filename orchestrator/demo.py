@@ -1,0 +1,226 @@
+"""The demonstration: training over a fabric that is being broken, and what that cost.
+
+Owns the course of events: launch, hire the ranks, a quiet baseline, one episode of faults after the other, the end of
+the training, the report. It waits on conditions in fabric time, never on seconds. What breaks when is `timetable`'s,
+what is watched `observer`'s, what it cost `costs`', whether it passed `verdict`'s, how it looks `demo_screen`'s.
+"""
+
+import asyncio
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mrcfabric.errors import ConfigError
+from mrcfabric.naming import nic_name
+from mrcfabric.topology import Topology
+from mrcfabric.units import MIB, Instant
+from orchestrator import report
+from orchestrator.costs import GBPS, QUIET_RTTS, Happened, cost_of, line_bps, port_share, pulses_ns
+from orchestrator.fabric import Fabric
+from orchestrator.hiring import processes_of, ring_order, ring_peers
+from orchestrator.layout import Pack
+from orchestrator.observer import FabricLostError, Observer
+from orchestrator.ranks import Ranks
+from orchestrator.timetable import Episode, timetable
+from orchestrator.verdict import Verdict, judge_baseline, judge_demo, judge_port_share
+from orchestrator.workload.crew import Member, WorkerFailedError, hired
+from orchestrator.workload.ring import FLOAT_BYTES, RingShape
+
+BASELINE_RTTS = 20
+"""Quiet after the first whole step, before anything breaks."""
+LEAD_RTTS = 4
+"""Beyond the fabric's own lead: an episode is several commands."""
+SETTLE_WALL_S = 120.0
+"""A condition that has not come true by then never will."""
+
+
+@dataclass(frozen=True, slots=True)
+class DemoSettings:
+    """What can be chosen."""
+
+    tensor_mib: int = 16
+    """Gradient per rank and step. An eighth of it is under way at a NIC at any time: 16 MiB keep it busy."""
+    buckets: int = 32
+    pack: Pack = "none"
+
+    def shape(self, ranks: int) -> RingShape:
+        """The all-reduce: the tensor rounded down to whole chunks. Raises ConfigError for impossible sizes."""
+        pieces = ranks * self.buckets
+        try:
+            return RingShape(ranks, self.buckets, self.tensor_mib * MIB // FLOAT_BYTES // max(1, pieces) * pieces)
+        except ValueError as error:
+            raise ConfigError("--tensor-mib, --buckets", str(error)) from None
+
+
+@dataclass(slots=True)
+class Course:
+    """Where the demonstration stands, for whoever shows it."""
+
+    topology: Topology
+    episodes: tuple[Episode, ...]
+    stage: str = "launching"
+    observer: Observer | None = None
+    ranks: Ranks | None = None
+    happened: list[Happened] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def rtt_ns(self) -> int:
+        return self.topology.base_rtt_ns()
+
+
+class Demo:
+    """One run. `run` returns the report; `course` may be watched meanwhile."""
+
+    def __init__(self, topology: Topology, settings: DemoSettings) -> None:
+        self.topology = topology
+        self.settings = settings
+        self.shape = settings.shape(topology.nics)
+        self.course = Course(topology, timetable(topology))
+
+    async def run(self, run_dir: Path) -> dict[str, Any]:
+        """The whole demonstration in a fresh fabric; the report. Raises ConfigError before anything has begun."""
+        async with Fabric.launch(self.topology, run_dir, pack=self.settings.pack) as fabric:
+            self.course.observer = observer = Observer(fabric)
+            try:
+                await self._train(fabric, observer)
+            except (WorkerFailedError, FabricLostError) as error:
+                self.course.notes.append(str(error))
+            self.course.notes += fabric.unexpected_deaths()
+            self.course.stage = "done"
+            return self._report(fabric, observer)
+
+    async def _train(self, fabric: Fabric, observer: Observer) -> None:
+        self.course.stage = "hiring ranks"
+        async with hired(self._members(fabric), processes_of(fabric, "rank")) as crew:
+            self.course.ranks = ranks = Ranks(crew)
+            await first_to_end(self._break_things(fabric, observer, ranks), ranks.serve(), forever=observer.serve())
+            self.course.stage = "waiting for every EV"
+            await observer.refresh()
+            await first_to_end(
+                observer.until(lambda: _well(observer), SETTLE_WALL_S, "every EV GOOD or SKIP"),
+                forever=observer.serve(),
+            )
+            # Here, and not after the ranks are gone: their QPs, and the EVs of these, go with them.
+            await observer.refresh()
+
+    def _members(self, fabric: Fabric) -> list[Member]:
+        order = ring_order(self.topology)
+        size = {"ranks": len(order), "buckets": self.shape.buckets, "elements": self.shape.elements}
+        return [
+            Member(
+                nic_name(nic),
+                fabric.verbs_path(nic_name(nic)),
+                "allreduce",
+                ring_peers(rank, len(order)),
+                {"rank": rank, "seed": self.topology.seed, **size},
+            )
+            for rank, nic in enumerate(order)
+        ]
+
+    async def _break_things(self, fabric: Fabric, observer: Observer, ranks: Ranks) -> None:
+        """Baseline, every episode, and the word to stop."""
+        course, rtt_ns = self.course, self.course.rtt_ns
+        course.stage = "first step"
+        await observer.until(lambda: ranks.steps >= 1, SETTLE_WALL_S, "the first step")
+        course.stage = "baseline"
+        await self._pass(observer, observer.now_ns + BASELINE_RTTS * rtt_ns)
+        for episode in course.episodes:
+            await observer.refresh()
+            start_ns = fabric.soon_ns() + LEAD_RTTS * rtt_ns
+            end_ns = start_ns + episode.length_rtts * rtt_ns
+            happened = Happened(episode, start_ns, end_ns, observer.books.cost())
+            course.happened.append(happened)
+            course.stage = episode.title
+            await inflict(fabric, episode, start_ns, rtt_ns)
+            await self._pass(observer, end_ns)
+            course.stage = f"recovering: {episode.title}"
+            await observer.until(lambda: _well(observer), SETTLE_WALL_S, f"recovery after {episode.title}")
+            happened.well_ns = observer.now_ns
+            happened.over_ns = happened.well_ns + QUIET_RTTS * rtt_ns
+            await self._pass(observer, happened.over_ns)
+            await observer.refresh()
+            happened.after = observer.books.cost()
+        course.stage = "last steps"
+        ranks.stop()
+
+    async def _pass(self, observer: Observer, until_ns: Instant) -> None:
+        """Let fabric time pass."""
+        await observer.until(lambda: observer.now_ns >= until_ns, SETTLE_WALL_S, f"fabric time {until_ns} ns")
+
+    def _report(self, fabric: Fabric, observer: Observer) -> dict[str, Any]:
+        course, topology, books = self.course, self.topology, observer.books
+        ranks, goodput, rtt_ns = course.ranks, observer.goodput, course.rtt_ns
+        books.bytes_verified = ranks.bytes_checked if ranks else 0
+        verdict = Verdict(books.fidelity(fabric.time.record()))
+        steps = ranks.record() if ranks else {"begun": 1, "finished": 0, "wrong_values": 0, "failed_ranks": 1}
+        totals = books.totals()
+        judge_demo(verdict, totals, steps, books.bad_evs(), books.ports_down())
+        done = len(course.happened) == len(course.episodes) and not course.notes
+        verdict.check("the whole timetable took place", done, "; ".join(course.notes) or "yes")
+        line = line_bps(topology.nics, topology.planes, topology.rate_bps)
+        ends = ranks.step_ends_ns if ranks else {}
+        baseline = (ends.get(0, 0), course.happened[0].start_ns if course.happened else 0)
+        baseline_bps = goodput.rate_bps(*baseline)
+        judge_baseline(verdict, baseline_bps, line)
+        for happened in course.happened:
+            if happened.episode.kind == "nic-port":
+                judge_port_share(verdict, topology.planes, port_share(happened, goodput, rtt_ns, baseline))
+        faults = [cost_of(happened, goodput, rtt_ns, baseline, observer.wall_between_s) for happened in course.happened]
+        return report.build(
+            "demo",
+            topology,
+            verdict,
+            totals,
+            faults=faults,
+            wall_s=observer.wall_s(),
+            goodput=goodput,
+            extra={
+                "steps": {
+                    **steps,
+                    "tensor_bytes": self.shape.elements * FLOAT_BYTES,
+                    "buckets": self.shape.buckets,
+                    "ends_ns": [ends[step] for step in sorted(ends)],
+                },
+                "baseline": {
+                    "start_ns": baseline[0],
+                    "end_ns": baseline[1],
+                    "goodput_gbps": round(baseline_bps / GBPS, 1),
+                    "line_share": round(baseline_bps / line, 4),
+                },
+            },
+        )
+
+
+def _well(observer: Observer) -> bool:
+    return observer.books.bad_evs() == 0 and observer.books.ports_down() == 0
+
+
+async def inflict(fabric: Fabric, episode: Episode, start_ns: Instant, rtt_ns: int) -> None:
+    """Tell the fabric of every fault and repair of an episode, ahead of time."""
+    for down_ns, up_ns in pulses_ns(episode, start_ns, rtt_ns):
+        if episode.kind == "crash":
+            await asyncio.gather(*(fabric.crash(node, at_ns=down_ns, restart_at_ns=up_ns) for node in episode.targets))
+            continue
+        for target in episode.targets:
+            for at_ns, up in ((down_ns, False), (up_ns, True)):
+                if episode.kind == "link":
+                    await fabric.link(target, up=up, at_ns=at_ns)
+                else:
+                    await fabric.nic_port(target, episode.plane or 0, up=up, at_ns=at_ns)
+
+
+async def first_to_end(*works: Any, forever: Any) -> None:
+    """Run everything at once until all of `works` have ended; the first exception ends all and is raised."""
+    background = asyncio.ensure_future(forever)
+    tasks = [asyncio.ensure_future(work) for work in works]
+    try:
+        waiting = {background, *tasks}
+        while not all(task.done() for task in tasks):
+            done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+    finally:
+        for task in (background, *tasks):
+            task.cancel()
+        await asyncio.gather(background, *tasks, return_exceptions=True)

@@ -1,0 +1,30 @@
+"""A measurement as text: a line per round, and the verdict."""
+
+from typing import Any
+
+HEAD = (
+    f"{'round':>5} {'size':>9} {'senders':>7} {'Gb/s':>9} {'of line':>8} {'slowest':>8} "
+    f"{'p50 us':>9} {'p99 us':>9} {'max us':>9}  {'retx':>5} {'bad EV':>6} {'drops':>5} {'skips':>6}"
+)
+
+
+def round_line(record: dict[str, Any]) -> str:
+    """One round under `HEAD`."""
+    latency = record["latency_ns"]
+    return (
+        f"{record['round']:>5} {record['size_bytes']:>9} {record['senders']:>7} {record['goodput_gbps']:>9.1f} "
+        f"{record['line_share']:>8.1%} {record['slowest_gbps']:>8.1f} "
+        f"{latency['p50'] / 1000:>9.1f} {latency['p99'] / 1000:>9.1f} {latency['max'] / 1000:>9.1f}  "
+        f"{record['retransmits']:>5} {record['ev_transitions']:>6} {record['drops']:>5} {record['ev_skips']:>6}"
+    )
+
+
+def summary(data: dict[str, Any]) -> str:
+    """Totals, fidelity and verdict."""
+    totals, fidelity = data["totals"], data["fidelity"]
+    verified = f"{totals['bytes_verified']:,} bytes verified, {totals['data_packets']:,} data packets"
+    marks = f"{totals['ecn_marks']:,} ECN marks, {totals['trims']:,} trims"
+    faith = f"{fidelity['frames']:,} frames, {fidelity['late_share']:.4%} late, {fidelity['host_drops']} host drops"
+    pace = f"dilation {fidelity['dilation_effective'] or 0:,.0f}, {data['wall_s']:.1f} s of wall time"
+    lines = [f"{verified}, {marks}", f"{faith}, {pace}", f"verdict: {data['verdict'].upper()}"]
+    return "\n".join([*lines, *(f"  {reason}" for reason in data["reasons"])])

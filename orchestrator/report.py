@@ -1,0 +1,66 @@
+"""The report of a run: report.json, and report.html beside it.
+
+Owns the keys of the JSON, which other programs read; the page is `orchestrator.report_page`'s.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mrcfabric.topology import Topology
+from orchestrator.goodput import Goodput
+from orchestrator.verdict import Verdict
+
+FORMAT = 1
+"""Grows when a key changes its meaning or goes away."""
+TIMELINE_BINS_MAX = 1200
+JSON_NAME = "report.json"
+PAGE_NAME = "report.html"
+
+
+def build(
+    kind: str,
+    topology: Topology,
+    verdict: Verdict,
+    totals: Mapping[str, int],
+    *,
+    faults: list[dict[str, Any]],
+    wall_s: float,
+    goodput: Goodput | None = None,
+    extra: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The report as plain data. `extra` holds what only this kind of run has."""
+    fidelity = dict(verdict.fidelity)
+    data: dict[str, Any] = {
+        "format": FORMAT,
+        "kind": kind,
+        **verdict.record(),
+        "settings_digest": topology.digest(),
+        "settings": topology.to_dict(),
+        "base_rtt_ns": topology.base_rtt_ns(),
+        "totals": dict(totals),
+        "faults": faults,
+        "fidelity": fidelity,
+        "wall_s": round(wall_s, 3),
+        **(extra or {}),
+    }
+    if goodput is not None and goodput.by_plane:
+        start_ns = min(goodput.by_plane)
+        bin_ns, rows = goodput.timeline(start_ns, goodput.last_ns + goodput.bin_ns, TIMELINE_BINS_MAX)
+        data["timeline"] = {"start_ns": start_ns, "bin_ns": bin_ns, "planes_gbps": rows}
+    return data
+
+
+def write(data: dict[str, Any], folder: Path) -> Path:
+    """Write both files into a folder; returns the page's path, or the JSON's for a run without a timeline."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / JSON_NAME
+    path.write_text(json.dumps(data, indent=1) + "\n")
+    if "timeline" not in data:
+        return path
+    from orchestrator.report_page import render
+
+    page = folder / PAGE_NAME
+    page.write_text(render(data))
+    return page
