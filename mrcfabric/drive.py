@@ -49,6 +49,10 @@ class Turns(Protocol):
         """There is something to do: take a turn soon."""
         ...
 
+    def ring(self, doorbell: int) -> None:
+        """Wake the process behind an eventfd, soon."""
+        ...
+
     def retry_soon(self) -> None:
         """A published frame is not yet in the socket: look again in a moment."""
         ...
@@ -245,7 +249,7 @@ class Drive:
             if words[port.wanted_word] <= until:
                 words[port.wanted_word] = NEVER
                 if port.doorbell is not None:
-                    os.eventfd_write(port.doorbell, 1)
+                    self._turns.ring(port.doorbell)
 
     def _pending(self) -> int:
         busy = self._held or self._soon or self._crash_ns < NEVER or self.now_ns < self._live_from

@@ -90,6 +90,7 @@ class Runner:
         self._watchdog: asyncio.TimerHandle | None = None
         self._kicked = False
         self._retry = False
+        self._to_ring: set[int] = set()
 
     def add(
         self,
@@ -145,6 +146,9 @@ class Runner:
             self._kicked = True
             self._loop.call_soon(self._turn)
 
+    def ring(self, doorbell: int) -> None:
+        self._to_ring.add(doorbell)
+
     def retry_soon(self) -> None:
         self._retry = True
 
@@ -174,6 +178,10 @@ class Runner:
             moved = False
             for drive in self.drives:
                 moved |= drive.tick(wall_bound, self._pace.step_ns)
+            # Once all drives have moved, and once per process: whoever is woken takes the CPU from us at once.
+            for doorbell in self._to_ring:
+                os.eventfd_write(doorbell, 1)
+            self._to_ring.clear()
             if not moved:
                 self._arrange(wall_bound)
                 return

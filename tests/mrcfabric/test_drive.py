@@ -33,6 +33,9 @@ class ByHand:
     def kick(self) -> None:
         self.kicks += 1
 
+    def ring(self, doorbell: int) -> None:
+        raise AssertionError("the neighbour is in this process")
+
     def retry_soon(self) -> None:
         self.retries += 1
 
