@@ -10,7 +10,7 @@ from typing import Any
 
 from orchestrator import sums
 
-# MRC 1.0 2.3: an EV in one of these carries traffic, or will with the next turn of the scan.
+# MRC 1.0 11.2: an EV in one of these carries traffic, or will with the next turn of the scan.
 GOOD_STATES = ("good", "skip")
 REPORTED = (
     "data_packets",

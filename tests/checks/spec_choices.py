@@ -1,0 +1,297 @@
+"""What the public descriptions of MRC leave open, contradict each other on, or say and we do differently: by hand.
+
+One row each: the subject, what kind of gap it is, what this project does, the settings that hold the choice, and why.
+`spec_map` looks up the defaults and prints the table; a setting that is renamed breaks it, on purpose.
+"""
+
+from typing import Final, NamedTuple
+
+WIRE = "mrcfabric.wire.options:WireOptions."
+DSCP = "mrcfabric.wire.dscp:Dscp."
+NIC = "nicd.core.settings:NicSettings."
+SWITCH = "switchd.core.settings:SwitchSettings."
+TOPOLOGY = "mrcfabric.topology:Topology."
+
+UNKNOWN = "not public"
+CONFLICT = "sources conflict"
+OPTION = "left to deployment"
+DEVIATION = "deviation"
+NOT_DONE = "not implemented"
+
+
+class Choice(NamedTuple):
+    """One row of the table."""
+
+    subject: str
+    kind: str
+    done: str
+    settings: tuple[str, ...] = ()
+    """`module:Class.field` each; none where there is nothing to set."""
+
+
+def _of(prefix: str, *names: str) -> tuple[str, ...]:
+    return tuple(prefix + name for name in names)
+
+
+_FORMATS = (
+    Choice(
+        "UDP destination port: RoCEv2's 4791, or 4971 as printed",
+        CONFLICT,
+        "Sends the first, takes both.",
+        _of(WIRE, "udp_port", "udp_ports_accepted"),
+    ),
+    Choice(
+        "Which half of the EV rides in the UDP source port",
+        CONFLICT,
+        "Source port low, flow label high.",
+        _of(WIRE, "ev_order"),
+    ),
+    Choice(
+        "Position of `op` in the endpoint response",
+        CONFLICT,
+        "Bits 3:2 of the second byte, as two of three descriptions.",
+        _of(WIRE, "eeth_op_shift"),
+    ),
+    Choice("`cc_type` of a NACK: 0 or 2", CONFLICT, "0.", _of(WIRE, "nack_cc_type")),
+    Choice("Order of the BTH's M and SE bits", CONFLICT, "Both are sent as 0 and not read."),
+    Choice("UDP checksum", UNKNOWN, "Sent as 0, not read; the ICRC counts it as ones either way."),
+    Choice("Flow label of the outer header", UNKNOWN, "The same as the inner one; receivers read the inner one."),
+    Choice(
+        "Direction of spdcid and dpdcid",
+        CONFLICT,
+        "spdcid is the sender's own QP, dpdcid the receiver's, low 16 bits; nobody reads them.",
+    ),
+    Choice("Bit order of the port status mask", UNKNOWN, "Bit 0 is the first port; a set bit is a reachable port."),
+    Choice(
+        "PSN and MSN of a transport ACK",
+        UNKNOWN,
+        "PSN is cack, MSN the number of completed messages; syndrome 0x1F, or 0x61 for an invalid request.",
+    ),
+    Choice(
+        "P_Key",
+        DEVIATION,
+        "Sent, not checked on receipt: one fabric is one partition.",
+        _of(WIRE, "p_key"),
+    ),
+    Choice(
+        "Segment routing header, ECMP and structured-EV modes",
+        NOT_DONE,
+        "Only SRv6 containers of six uSIDs are forwarded; `packet decode` reads an SRH.",
+    ),
+    Choice(
+        "Time stamps (TSETH, echo in the SACK, service time)",
+        NOT_DONE,
+        "Sent as 0: a requestor keeps its own send times, which the text allows, and both ends share fabric time.",
+    ),
+    Choice(
+        "Code points of the six traffic classes",
+        OPTION,
+        "Those of public encoders.",
+        _of(DSCP, "trimmable", "no_trim", "trimmable_retx", "trimmed", "trimmed_lasthop", "control"),
+    ),
+    Choice(
+        "How much a trim leaves",
+        OPTION,
+        "Counted from the outer IPv6 header; every header fits in 128 bytes.",
+        _of(SWITCH, "trim_bytes"),
+    ),
+)
+
+_PATHS = (
+    Choice(
+        "Size of the EV profile and its reserve",
+        OPTION,
+        "128 active, the usual figure; a quarter as many in reserve; an eighth of the active ones is never given up.",
+        (*_of(TOPOLOGY, "evs_per_qp", "reserve_evs_per_qp"), *_of(NIC, "ev_min_active")),
+    ),
+    Choice(
+        "How long SKIP lasts", OPTION, "One turn of the scan, which is drawn anew for every turn; there is no timer."
+    ),
+    Choice(
+        "Reorder threshold before a packet is lost",
+        UNKNOWN,
+        "A packet sent this much later has arrived, and this many lie between: above the largest difference of two "
+        "paths whose queues are below the trim threshold, so that a healthy fabric shows no loss.",
+        _of(NIC, "reorder_ns", "reorder_packets"),
+    ),
+    Choice(
+        "Retransmission timeout and retries",
+        OPTION,
+        "Linear tries, then doubled ones; NACKs, gaps and timeouts use one budget.",
+        _of(NIC, "rto_ns", "retry_linear", "retry_exponential"),
+    ),
+    Choice(
+        "Period of probes, and how many bring an EV back",
+        UNKNOWN,
+        "Fixed period, doubled while unanswered up to a factor; answers in a row.",
+        _of(NIC, "probe_period_ns", "probe_backoff_max", "probe_successes"),
+    ),
+    Choice(
+        "When a receiver says ALWAYS_SKIP", UNKNOWN, "Ours never does; received, it makes the EV ASSUMED_BAD at once."
+    ),
+    Choice(
+        "Where the port state rides: a bitmap in SACKs, or an endpoint request",
+        CONFLICT,
+        "The endpoint request, repeated with doubled waits until it is answered.",
+        _of(NIC, "port_update_retry_ns", "port_update_tries"),
+    ),
+    Choice(
+        "The set of reverse paths",
+        DEVIATION,
+        "One EV per plane and *peer*, shared by the QPs to it; refreshed by endpoint EV probes while data arrive.",
+        _of(NIC, "reverse_candidates", "reverse_refresh_ns", "reverse_idle_ns"),
+    ),
+    Choice(
+        "Layout of a uSID",
+        UNKNOWN,
+        "tier 2, plane 3, index 11 bits (`mrcfabric/naming.py`) behind one block.",
+        _of(TOPOLOGY, "usid_block"),
+    ),
+    Choice(
+        "Meaning of an EV's bits",
+        UNKNOWN,
+        "Plane, up-link, then bits that only tell EVs of one path apart (`mrcfabric/paths.py`).",
+    ),
+    Choice(
+        "Controller operations on EV profiles (life cycle, explicit lists, generation rules)",
+        NOT_DONE,
+        "Profiles are drawn; deny and allow are there.",
+    ),
+)
+
+_RELIABILITY = (
+    Choice(
+        "A PSN outside the window: silence, or a NACK",
+        CONFLICT,
+        "NACK PSN_OOR_WINDOW, for trimmed packets too.",
+        _of(NIC, "window_nack"),
+    ),
+    Choice("Base of the SACK bitmap", CONFLICT, "max(PSN - 63, cack + 1).", _of(NIC, "sack_base_recent")),
+    Choice(
+        "When a SACK is due by bytes",
+        UNKNOWN,
+        "16 KiB, each packet counting 1024 at least.",
+        _of(NIC, "sack_bytes"),
+    ),
+    Choice(
+        "The longest wait for a SACK, and for asking after silence",
+        DEVIATION,
+        "Two timers that the text does not have: without them the tail of a burst waits for its RTO.",
+        _of(NIC, "sack_delay_ns", "tail_probe_ns"),
+    ),
+    Choice(
+        "One probe, several SACKs",
+        DEVIATION,
+        "A bitmap shows 64 PSNs and the asker wants to know of all; the transport ACK is repeated too.",
+        _of(NIC, "probe_sacks_max"),
+    ),
+    Choice("NACKs for trimmed packets", OPTION, "Sent.", _of(NIC, "trim_nack")),
+    Choice(
+        "Tracking window and immediates",
+        OPTION,
+        "Agreed when a QP is connected.",
+        _of(NIC, "mpr_units", "max_wimm"),
+    ),
+    Choice("Dynamic MPR", NOT_DONE, "Not negotiated: the SACK's `mpr` is 0, and not read."),
+    Choice(
+        "RQMSN",
+        DEVIATION,
+        "Sent; the responder orders immediates by the PSNs of their last packets, which gives the same order.",
+    ),
+    Choice(
+        "NACK UNEXP_EVENT",
+        DEVIATION,
+        "Received, it ends the QP. Ours answers what is not allowed by an ACK with syndrome 0x61 instead.",
+    ),
+    Choice("NACK reasons nobody knows", UNKNOWN, "Like NO_RESOURCE: the packet is sent again, the EV keeps its state."),
+)
+
+_CONGESTION = (
+    Choice(
+        "NSCC, the default congestion control",
+        NOT_DONE,
+        "A fixed window of 1.5 bandwidth-delay products that trims push down and acknowledgements bring back; "
+        "`nicd/core/window.py` is the place for a policy. Penalty and restore bits are 0 and not read.",
+        _of(NIC, "cwnd_bytes", "cwnd_trim_response"),
+    ),
+    Choice(
+        "RED and trim thresholds",
+        UNKNOWN,
+        "UEC's advice, in shares of one plane's bandwidth-delay product.",
+        _of(
+            SWITCH,
+            "ecn",
+            "ecn_min",
+            "ecn_max",
+            "ecn_max_ppm",
+            "trim",
+            "trim_last_hop",
+            "data",
+            "data_last_hop",
+            "control",
+        ),
+    ),
+    Choice("Marks on the last hop", OPTION, "Off, as the paper has it.", _of(SWITCH, "ecn_last_hop")),
+    Choice(
+        "Share of the class of trimmed packets",
+        DEVIATION,
+        "No share: the control class, trimmed packets included, goes strictly first; its queue is bounded.",
+        _of(SWITCH, "control"),
+    ),
+    Choice(
+        "Hop limit where the same uSID stands several times in a row",
+        CONFLICT,
+        "Once per switch, as Linux; or once per shift, as RFC 9800.",
+        _of(SWITCH, "hop_limit_per_shift"),
+    ),
+    Choice("Initial hop limit", OPTION, "The usual one, in both headers.", _of(WIRE, "hop_limit")),
+)
+
+CHOICES: Final = {
+    "Packets": _FORMATS,
+    "Paths and ports": _PATHS,
+    "Reliability": _RELIABILITY,
+    "Congestion and switches": _CONGESTION,
+}
+
+SECTIONS: Final[dict[tuple[str, str], str]] = {
+    ("MRC 1.0", "7.5"): "packet formats",
+    ("MRC 1.0", "7.5.5"): "EV in the packet",
+    ("MRC 1.0", "7.5.5.2"): "UDP",
+    ("MRC 1.0", "11.2"): "states of an EV",
+    ("MRC 1.0", "11.2.2"): "SKIP and the scan",
+    ("MRC 1.0", "1.8"): "outline: trimming, ECN, classes",
+    ("MRC 1.0", "2.6"): "outline: ports, peers, reverse paths",
+    ("MRC 1.0", "3"): "outline: reliability and verbs",
+    ("MRC 1.0", "5"): "outline: what a switch does",
+    ("MRC 1.0", "6"): "outline: EV sets",
+    ("MRC 1.0", "6.2"): "outline: drawing EVs",
+    ("IBTA", "9.2"): "base transport header",
+    ("IBTA", "9.3"): "RETH, ImmDt",
+    ("IBTA", "9.3.5"): "AETH",
+    ("IBTA", "A17"): "RoCEv2, ICRC",
+    ("UEC", "CMS"): "congestion management",
+    ("UEC", "PDS"): "packet delivery",
+    ("UEC", "3.6.17"): "thresholds of queues",
+    ("arXiv 2605.04333", "2"): "the MRC paper: paths, reverse paths, port state",
+    ("RFC 768", ""): "UDP",
+    ("RFC 2474", ""): "DSCP",
+    ("RFC 3168", ""): "ECN",
+    ("RFC 3168", "5"): "ECN field",
+    ("RFC 4193", ""): "unique local addresses",
+    ("RFC 6040", ""): "ECN in tunnels",
+    ("RFC 5952", ""): "text of IPv6 addresses",
+    ("RFC 8200", ""): "IPv6",
+    ("RFC 8200", "3"): "IPv6 header",
+    ("RFC 8200", "4"): "next header",
+    ("RFC 8754", ""): "segment routing header",
+    ("RFC 8754", "2"): "segment routing header",
+    ("RFC 8986", ""): "SRv6 network programming",
+    ("RFC 8986", "4.1"): "End",
+    ("RFC 9800", ""): "compressed SIDs",
+    ("RFC 9800", "3"): "containers",
+    ("RFC 9800", "4"): "flavors",
+    ("RFC 9800", "4.1"): "F3216, NEXT-C-SID",
+    ("RFC 9800", "4.1.1"): "forwarding step of NEXT-C-SID",
+}
+"""What the cited sections are about. `outline`: the number is that of a subject, not of the specification's text."""
