@@ -1,0 +1,70 @@
+"""The demonstration over a small fabric of real daemons, and its parts."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from mrcfabric.errors import ConfigError
+from mrcfabric.topology import Topology
+from orchestrator.demo import Demo, DemoSettings, first_to_end
+from tests.support.fabrics import SMALL
+
+
+def test_the_tensor_is_rounded_down_to_whole_chunks() -> None:
+    assert DemoSettings().shape(8).elements == 4 << 20
+    assert DemoSettings(tensor_mib=1, buckets=3).shape(8).elements == (1 << 18) // 24 * 24
+
+
+@pytest.mark.parametrize("settings", [DemoSettings(tensor_mib=0), DemoSettings(buckets=0), DemoSettings(buckets=5000)])
+def test_impossible_sizes_are_refused(settings: DemoSettings) -> None:
+    with pytest.raises(ConfigError, match="tensor-mib"):
+        Demo(Topology.demo(), settings)
+
+
+async def test_the_first_exception_ends_everything() -> None:
+    ended: list[str] = []
+
+    async def stays(name: str) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(name)
+
+    async def fails() -> None:
+        raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        await first_to_end(stays("work"), fails(), forever=stays("watch"))
+    assert sorted(ended) == ["watch", "work"]
+    with pytest.raises(ValueError, match="broken"):
+        await first_to_end(stays("work"), forever=fails())
+
+
+async def test_the_background_ends_with_the_last_work() -> None:
+    watching = asyncio.Event()
+
+    async def watch() -> None:
+        watching.set()
+        await asyncio.Event().wait()
+
+    await asyncio.wait_for(first_to_end(watching.wait(), forever=watch()), 10)
+
+
+@pytest.mark.integration
+@pytest.mark.slow
+async def test_a_small_demonstration_keeps_every_byte_and_every_step(tmp_path: Path) -> None:
+    demo = Demo(SMALL, DemoSettings(tensor_mib=2, buckets=8))
+    data = await asyncio.wait_for(demo.run(tmp_path / "run"), 100)
+    held = {check["name"]: check["holds"] for check in data["checks"]}
+    # Two planes are too few for the share of one port to be 7/8 of anything; all else must hold.
+    wanted = {"every byte right", "no QP failed", "no rank failed", "no step lost", "the whole timetable took place"}
+    wanted.add("every EV GOOD or SKIP at the end")
+    assert all(held[name] for name in wanted), data["reasons"]
+    assert data["fidelity"]["valid"]
+    assert [fault["kind"] for fault in data["faults"]] == ["link", "crash", "nic-port", "crash"]
+    assert all(fault["goodput_before_gbps"] > 0 for fault in data["faults"])
+    assert sum(fault["evs_retired"] for fault in data["faults"]) > 0
+    assert data["steps"]["finished"] == data["steps"]["begun"] >= 2
+    assert data["totals"]["bytes_verified"] == data["steps"]["finished"] * SMALL.nics * data["steps"]["tensor_bytes"]
+    assert data["timeline"]["planes_gbps"]
