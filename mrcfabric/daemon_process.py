@@ -89,6 +89,7 @@ def main(kind: str, build: Build, argv: Sequence[str] | None = None) -> int:
 async def _serve(configs: list[DaemonConfig], build: Build) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
+    loop.set_exception_handler(_die)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     alive_fd = configs[0].alive_fd
@@ -109,6 +110,16 @@ async def _serve(configs: list[DaemonConfig], build: Build) -> None:
             daemon.close()
         if alive_fd is not None:
             loop.remove_reader(alive_fd)
+
+
+def _die(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """A callback of the loop failed, and with it perhaps the core: better no daemon than a silent one."""
+    error = context.get("exception")
+    print(f"died of: {context.get('message')}", file=sys.stderr)
+    if error is not None:
+        traceback.print_exception(error)
+    sys.stderr.flush()
+    os._exit(EXIT_FAILED)
 
 
 async def _start(configs: list[DaemonConfig], build: Build, stop: asyncio.Event, daemons: list[Daemon]) -> Runner:

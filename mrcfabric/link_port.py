@@ -140,15 +140,22 @@ class LinkPort:
 
     def _take_train(self, view: memoryview, segment: int, held: list[Input]) -> None:
         unpack = LINK_HEADER.unpack_from
+        tag = self._tag
         size = len(view)
+        bad = 0
         for start in range(0, size, segment):
             end = min(start + segment, size)
             if end - start <= LINK_HEADER_BYTES:
-                self.fidelity.bad_frames += 1
+                bad += 1
                 continue
-            arrival_ns, sequence, incarnation, version, _flags, tag = unpack(view, start)
-            if tag != self._tag or version != LINK_VERSION or not self._in_sequence(sequence, incarnation):
-                self.fidelity.bad_frames += 1
+            arrival_ns, sequence, incarnation, version, _flags, frame_tag = unpack(view, start)
+            if frame_tag != tag or version != LINK_VERSION:
+                bad += 1
+                continue
+            if sequence == self.taken + 1 and incarnation == self._peer_incarnation:
+                self.taken = sequence
+            elif not self._resynchronize(sequence, incarnation):
+                bad += 1
                 continue
             self.fidelity.frames_in += 1
             if arrival_ns <= self._live_from:
@@ -157,9 +164,10 @@ class LinkPort:
             if segment < size and end - start < SMALL_BYTES:
                 packet = bytearray(packet)
             held.append(_input(Input, (arrival_ns, _FRAME, self.number, sequence, packet)))
+        self.fidelity.bad_frames += bad
 
-    def _in_sequence(self, sequence: int, incarnation: int) -> bool:
-        """Follow the sender's count; a gap is a host drop, an old frame is refused."""
+    def _resynchronize(self, sequence: int, incarnation: int) -> bool:
+        """Not the next frame of the same sender: a gap is a host drop, an old frame is refused."""
         if incarnation != self._peer_incarnation:
             if (incarnation - self._peer_incarnation) & _INCARNATION_HALF:
                 return False

@@ -31,6 +31,19 @@ from switchd.daemon import run_switchd
 sys.exit(run_switchd(json.load(open(sys.argv[1]))))
 """
 
+BROKEN = """
+import json, sys
+from mrcfabric.daemon_process import run_tables
+from switchd.core.switch import Switch
+from switchd.daemon import build
+
+def fail(switch, inputs, until):
+    raise AssertionError("an invariant does not hold")
+
+Switch.advance = fail
+sys.exit(run_tables("switchd", [json.load(open(sys.argv[1]))], build))
+"""
+
 
 @dataclass
 class Started:
@@ -45,6 +58,14 @@ class Started:
         module = "nicd" if str(table.get("node")).startswith("h") else "switchd"
         words = [sys.executable, "-m", module, "--config", str(path), *flags]
         process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, pass_fds=fds)
+        self.processes.append(process)
+        return process
+
+    def start_broken(self, table: dict[str, Any]) -> subprocess.Popen[str]:
+        """A switch whose core fails as soon as it is driven."""
+        path = self.folder / "broken.json"
+        path.write_text(json.dumps(table))
+        process = subprocess.Popen([sys.executable, "-c", BROKEN, str(path)], stderr=subprocess.PIPE, text=True)
         self.processes.append(process)
         return process
 
@@ -118,6 +139,14 @@ async def test_a_daemon_ends_with_its_agent(started: Started) -> None:
         os.close(alive_read)
     said(process)
     assert process.returncode == 0
+
+
+def test_a_failing_core_ends_its_daemon_loudly(started: Started) -> None:
+    process = started.start_broken(tables()[NODE])
+    text = said(process)
+    assert "an invariant does not hold" in text
+    assert "Traceback" in text
+    assert process.returncode == 1
 
 
 async def test_metrics_by_hand(started: Started) -> None:
