@@ -38,13 +38,14 @@ FDS_MAX = 250
 """Descriptors beside one packet; the kernel's limit is 253."""
 
 _PR_SET_PDEATHSIG = 1
+# Looked up before any fork: doing so in a child would make it copy 2 MB of shared pages.
+_prctl = ctypes.CDLL(None).prctl
 _EXIT_FAILED = 1
 
 
 def die_with_parent(parent_pid: int) -> None:
     """Ask the kernel to kill this process when its parent dies; exits at once when that has already happened."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent_pid:
         os._exit(_EXIT_FAILED)
 
@@ -187,9 +188,15 @@ class ForkServer:
 
 
 def preload(modules: list[str]) -> None:
-    """Import modules for the children to come and keep the collector from touching their pages ever after."""
-    for module in modules:
-        importlib.import_module(module)
+    """Import modules for the children to come and keep the collector from touching their pages ever after.
+
+    `module:function` is also called.
+    """
+    for name in modules:
+        module, _, function = name.partition(":")
+        loaded = importlib.import_module(module)
+        if function:
+            getattr(loaded, function)()
     gc.collect()
     gc.freeze()
 
@@ -213,8 +220,8 @@ def main() -> None:
     agent.set_inheritable(False)
     die_with_parent(int(sys.argv[2]))
     gc.disable()
-    setproctitle(sys.argv[3])
     preload(sys.argv[4:])
+    setproctitle(sys.argv[3])
     ForkServer(agent).serve()
 
 

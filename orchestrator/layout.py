@@ -20,7 +20,8 @@ PACKS: tuple[Pack, ...] = ("none", "plane")
 
 NICD_ENTRY = "nicd.daemon:run_nicd"
 SWITCHD_ENTRY = "switchd.daemon:run_switchd"
-PRELOADED = ("uvloop", "nicd.daemon", "switchd.daemon")
+PRELOADED = ("orchestrator.warmup:warm_up",)
+"""What the fork server does before its first fork; brings both daemons' modules with it."""
 
 
 @dataclass(frozen=True, slots=True)

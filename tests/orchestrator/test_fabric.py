@@ -175,6 +175,14 @@ async def test_a_death_nobody_asked_for_is_told(fabric: Fabric) -> None:
     assert "h001" not in await fabric.counters()
 
 
+async def test_a_daemon_that_is_asked_to_stop_does_so_in_good_order(fabric: Fabric) -> None:
+    child = fabric.roster.members["h001"].child
+    assert child is not None
+    os.kill(child.pid, signal.SIGTERM)
+    assert await child.ended == 0
+    assert fabric.unexpected_deaths() == ["h001: exit code 0"]
+
+
 async def test_the_end_of_the_fork_server_is_the_end_of_the_fabric(tmp_path: Path) -> None:
     async with Fabric.launch(SMALL, tmp_path / "small") as fabric:
         pids = pids_of(fabric)
