@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mrcfabric.errors import ConfigError
+from mrcfabric.control import NoAnswerError
+from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.naming import nic_name
 from mrcfabric.topology import Topology
 from mrcfabric.units import MIB, Instant
@@ -18,7 +19,7 @@ from orchestrator import report
 from orchestrator.costs import GBPS, QUIET_RTTS, Happened, cost_of, line_bps, port_share, pulses_ns
 from orchestrator.fabric import Fabric
 from orchestrator.hiring import processes_of, ring_order, ring_peers
-from orchestrator.layout import Pack
+from orchestrator.launcher import ProcessFailedError
 from orchestrator.observer import FabricLostError, Observer
 from orchestrator.ranks import Ranks
 from orchestrator.timetable import Episode, timetable
@@ -28,10 +29,14 @@ from orchestrator.workload.ring import FLOAT_BYTES, RingShape
 
 BASELINE_RTTS = 20
 """Quiet after the first whole step, before anything breaks."""
-LEAD_RTTS = 4
+LEAD_RTTS = 8
 """Beyond the fabric's own lead: an episode is several commands."""
 SETTLE_WALL_S = 120.0
 """A condition that has not come true by then never will."""
+
+
+TROUBLES = (WorkerFailedError, FabricLostError, RefusedError, NoAnswerError, ProcessFailedError)
+"""What may go wrong once the fabric runs: noted, and the report tells how far it went."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +46,6 @@ class DemoSettings:
     tensor_mib: int = 16
     """Gradient per rank and step. An eighth of it is under way at a NIC at any time: 16 MiB keep it busy."""
     buckets: int = 32
-    pack: Pack = "none"
 
     def shape(self, ranks: int) -> RingShape:
         """The all-reduce: the tensor rounded down to whole chunks. Raises ConfigError for impossible sizes."""
@@ -80,11 +84,12 @@ class Demo:
 
     async def run(self, run_dir: Path) -> dict[str, Any]:
         """The whole demonstration in a fresh fabric; the report. Raises ConfigError before anything has begun."""
-        async with Fabric.launch(self.topology, run_dir, pack=self.settings.pack) as fabric:
+        # One process per daemon: a switch that dies must not take others with it.
+        async with Fabric.launch(self.topology, run_dir) as fabric:
             self.course.observer = observer = Observer(fabric)
             try:
                 await self._train(fabric, observer)
-            except (WorkerFailedError, FabricLostError) as error:
+            except TROUBLES as error:
                 self.course.notes.append(str(error))
             self.course.notes += fabric.unexpected_deaths()
             self.course.stage = "done"

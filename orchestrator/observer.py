@@ -9,6 +9,8 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable
 
+from mrcfabric.control import NoAnswerError
+from mrcfabric.errors import RefusedError
 from mrcfabric.units import NS_PER_S, Instant
 from orchestrator.accounting import Books
 from orchestrator.fabric import Fabric
@@ -17,6 +19,8 @@ from orchestrator.goodput import Goodput
 PERIOD_S = 0.4
 WHOLE_EVERY = 10
 """Every so many turns all nodes are asked."""
+MISSED_MAX = 3
+"""Looks in a row that may fail."""
 BIN_NS_DEFAULT = 5_000
 
 
@@ -66,18 +70,24 @@ class Observer:
             for node, answer in answers.items():
                 self.books.enter(node, answer)
             wanted = [(nic, {"since": self.goodput.resume_ns(nic)}) for nic in self._nics if nic in answers]
-            bins = await asyncio.gather(*(self.fabric.call(nic, "bins", args) for nic, args in wanted))
-            for (nic, _), found in zip(wanted, bins, strict=True):
-                self.goodput.enter(nic, found)
+            for nic, args in wanted:
+                self.goodput.enter(nic, await self.fabric.call(nic, "bins", args))
             self.clocks.append((self.wall_s(), self.now_ns))
         self._changed.set()
 
     async def serve(self) -> None:
         """Look again and again; until cancelled. Raises FabricLostError when the fabric has ended."""
-        turn = 0
+        turn = missed = 0
         while True:
             turn += 1
-            await self.refresh(whole=turn % WHOLE_EVERY == 0)
+            try:
+                await self.refresh(whole=turn % WHOLE_EVERY == 0)
+                missed = 0
+            except (NoAnswerError, RefusedError) as error:
+                # A node may die or return while it is being asked.
+                missed += 1
+                if missed > MISSED_MAX:
+                    raise FabricLostError(str(error)) from None
             await asyncio.wait([self.fabric.broken], timeout=PERIOD_S)
             if self.fabric.broken.done():
                 raise FabricLostError(self.fabric.broken.result())

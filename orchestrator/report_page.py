@@ -30,7 +30,7 @@ h1{font-size:24px;margin:0 0 4px}h2{font-size:17px;margin:32px 0 8px}p{margin:4p
 .wide{overflow-x:auto}
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums;font-size:14px}
 th,td{padding:5px 9px;border-bottom:1px solid var(--line);text-align:right;vertical-align:top}
-th{color:var(--soft);font-weight:600}th:first-child,td:first-child,td.text{text-align:left}
+th{color:var(--soft);font-weight:600}th:first-child,td:first-child,.text{text-align:left}.text{min-width:230px}
 svg{width:100%;height:auto;display:block}svg text{fill:var(--soft);font:11px system-ui,sans-serif}
 .area{fill:var(--area);fill-opacity:.85}.grid{stroke:var(--line);stroke-width:1}
 .limit{stroke:var(--soft);stroke-dasharray:4 4}.band{fill:var(--band);fill-opacity:.22}
@@ -115,7 +115,7 @@ def _checks(data: dict[str, Any]) -> str:
 def _faults(data: dict[str, Any]) -> str:
     if not data["faults"]:
         return ""
-    head = "".join(f"<th>{escape(title)}</th>" for title in ("", "fault", *(title for title, _, _ in _FAULT_COLUMNS)))
+    head = "".join(f"<th>{escape(title)}</th>" for title, _, _ in _FAULT_COLUMNS)
     rows = []
     for place, fault in enumerate(data["faults"], start=1):
         cells = "".join(f"<td>{_number(fault[key], digits)}</td>" for _, key, digits in _FAULT_COLUMNS)
@@ -123,7 +123,8 @@ def _faults(data: dict[str, Any]) -> str:
         rows.append(f'<tr><td>{place}</td><td class="text">{what}</td>{cells}</tr>')
     return (
         '<section><h2>What each fault cost</h2><div class="wide"><table>'
-        f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div></section>"
+        f'<thead><tr><th></th><th class="text">fault</th>{head}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div></section>"
     )
 
 

@@ -60,7 +60,6 @@ def size_of(text: str) -> int:
 
 def demo(
     file: FileArgument = None,
-    pack: PackOption = "none",
     tensor_mib: Annotated[int, typer.Option("--tensor-mib", help="Gradient per rank and step.")] = 16,
     buckets: Annotated[int, typer.Option("--buckets", help="Pieces of it under way at once.")] = 32,
     run_dir: FolderOption = None,
@@ -75,12 +74,11 @@ def demo(
     from orchestrator import report
     from orchestrator.demo import Demo, DemoSettings
     from orchestrator.demo_screen import fault_table, shown, verdict_text
-    from orchestrator.layout import pack_of
     from orchestrator.run_folder import default_path
     from orchestrator.verdict import EXIT_CODES
 
     topology = load(file, overrides(settings))
-    run = Demo(topology, DemoSettings(tensor_mib, buckets, pack_of(pack)))
+    run = Demo(topology, DemoSettings(tensor_mib, buckets))
     folder = run_dir or default_path(topology.name)
     # With --json standard output is the report's alone.
     console = Console(stderr=as_json, force_terminal=False if plain else None)

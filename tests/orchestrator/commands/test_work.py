@@ -33,7 +33,7 @@ def run(monkeypatch: pytest.MonkeyPatch, folder: Path, *words: str) -> int:
     ("words", "text"),
     [
         (("demo", "--tensor-mib", "0"), "--tensor-mib"),
-        (("demo", "--pack", "box"), "no such packing"),
+        (("perf", "ring", "--pack", "box"), "no such packing"),
         (("demo", "--set", "t1_per_plane=1"), "too small for the demonstration"),
         (("perf", "star"), "one of pair, ring, alltoall"),
         (("perf", "pair", "--from", "h99"), "h99"),
