@@ -81,8 +81,8 @@ class EvProfile:
     """All EVs of one QP, by index: first the active ones as drawn, then the reserve."""
 
     __slots__ = (
-        "_destination", "_events", "_min_active", "_on_bad", "_plane_order", "_plane_scan", "_qpn", "_rng", "_stats",
-        "_target", "active", "decks", "down_ns", "evs", "filled", "index_of", "outer", "path", "plane", "states",
+        "_bad_on", "_destination", "_events", "_min_active", "_on_bad", "_plane_order", "_plane_scan", "_qpn", "_rng",
+        "_stats", "_target", "active", "decks", "down_ns", "evs", "filled", "index_of", "outer", "path", "plane", "states",
     )  # fmt: skip
 
     def __init__(
@@ -122,6 +122,8 @@ class EvProfile:
         """Bit p: plane p has an active EV."""
         self.down_ns: list[Instant] = [-1] * planes
         """When plane p was last found down at either end: losses of packets sent until then accuse no EV."""
+        self._bad_on: list[dict[int, int]] = [{} for _ in range(planes)]
+        """Number of ASSUMED_BAD EVs by path, plane by plane."""
         self._plane_order = list(range(planes))
         rng.shuffle(self._plane_order)
         self._plane_scan = 0
@@ -145,11 +147,17 @@ class EvProfile:
                 return plane
 
     def pick_other(self, plane: int, index: int) -> int:
-        """An EV of `plane` for a retransmission: not the one that failed, nor one on its path, if there is a choice."""
+        """An EV of `plane` for a retransmission: not the one that failed, nor one on its path, if there is a choice.
+
+        Nor one on a path where another EV is ASSUMED_BAD: a packet that is lost twice costs a message twice the time.
+        """
         deck = self.decks[plane]
+        failed = self.path[index] if self.plane[index] == plane else -1
+        bad = self._bad_on[plane]
         picked = deck.pick()
         for _ in range(len(deck.cards)):
-            if self.plane[index] != plane or self.path[index] != self.path[picked]:
+            path = self.path[picked]
+            if path != failed and not bad.get(path):
                 return picked
             picked = deck.pick()
         return picked if picked != index else deck.pick()
@@ -166,6 +174,9 @@ class EvProfile:
         if target == EvState.ASSUMED_BAD and self._at_floor(index):
             return
         self.states[index] = target
+        if EvState.ASSUMED_BAD in (state, target):
+            bad = self._bad_on[self.plane[index]]
+            bad[self.path[index]] = bad.get(self.path[index], 0) + (1 if target == EvState.ASSUMED_BAD else -1)
         if target == EvState.SKIP:
             self._stats.ev_skips += 1
         if target in (EvState.ASSUMED_BAD, EvState.DENIED):

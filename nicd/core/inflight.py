@@ -8,6 +8,7 @@ MRC 1.0 section 3: free PSNs up to cack and the set bits; a clear bit says nothi
 """
 
 from collections import deque
+from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import Final
 
@@ -17,6 +18,9 @@ from nicd.core.memory import Region
 from nicd.core.settings import NicSettings
 from nicd.core.stats import NicStats
 from nicd.core.window import CongestionWindow
+
+PATIENCE_RTTS: Final = 8
+"""Length of a span of round trips, in base RTTs: longer than queues take to build up."""
 
 INFLIGHT: Final = 0
 LOST: Final = 1
@@ -83,16 +87,56 @@ class Sent:
         """Why it was judged lost."""
 
 
+class Patience:
+    """How much earlier than one that has arrived a packet must have left to be lost.
+
+    The paths of a fabric differ by their queues, and what its queues do shows in its round trips: twice the surplus of
+    the worst recent one over the unloaded one is more than the paths have differed by. It never goes below
+    `reorder_ns_min` nor above `reorder_ns`, and is `reorder_ns` until a whole span of `PATIENCE_RTTS` has been seen.
+    """
+
+    __slots__ = ("_base_ns", "_before_ns", "_least_ns", "_most_ns", "_peak_ns", "_since_ns", "_span_ns", "reorder_ns")
+
+    def __init__(self, settings: NicSettings) -> None:
+        self._least_ns = settings.reorder_ns_min
+        self._most_ns = settings.reorder_ns
+        self._base_ns = settings.base_rtt_ns
+        self._span_ns = PATIENCE_RTTS * settings.base_rtt_ns
+        self._since_ns: Instant = -self._span_ns * 2
+        self._peak_ns = 0
+        """Worst round trip of the span under way, and of the one before."""
+        self._before_ns = 0
+        self.reorder_ns = self._most_ns
+
+    def measured(self, now: Instant, rtt_ns: int) -> None:
+        """A round trip, of a packet that was sent once."""
+        age_ns = now - self._since_ns
+        if age_ns >= self._span_ns:
+            # After a silence what was seen before says nothing.
+            self._before_ns = self._peak_ns if age_ns < 2 * self._span_ns else 0
+            self._peak_ns = rtt_ns
+            self._since_ns = now
+        elif rtt_ns > self._peak_ns:
+            self._peak_ns = rtt_ns
+        else:
+            return
+        if not self._before_ns:
+            self.reorder_ns = self._most_ns
+            return
+        surplus_ns = max(self._peak_ns, self._before_ns) - self._base_ns
+        self.reorder_ns = min(self._most_ns, max(self._least_ns, 2 * surplus_ns))
+
+
 class InflightTable:
     """All PSNs of one QP that were sent and are not acknowledged."""
 
     __slots__ = (
-        "_acked_index", "_acked_sent_ns", "_lost_heap", "_order", "_pending", "_reorder_ns", "_reorder_packets",
+        "_acked_index", "_acked_sent_ns", "_lost_heap", "_order", "_patience", "_pending", "_reorder_packets",
         "_retry_linear", "_rto_ns", "_stats", "by_psn", "cack", "lost", "window",
     )  # fmt: skip
 
     def __init__(self, settings: NicSettings, stats: NicStats, window: CongestionWindow, psn_first: int) -> None:
-        self._reorder_ns = settings.reorder_ns
+        self._patience = Patience(settings)
         self._reorder_packets = settings.reorder_packets
         self._rto_ns = settings.rto_ns
         self._retry_linear = settings.retry_linear
@@ -184,7 +228,7 @@ class InflightTable:
 
     def gaps(self) -> list[Sent]:
         """Transmissions that left so long before one that has arrived that no path can explain their absence."""
-        latest_ns = self._acked_sent_ns - self._reorder_ns
+        latest_ns = self._acked_sent_ns - self._patience.reorder_ns
         latest_index = self._acked_index - self._reorder_packets
         found = []
         order = self._order
@@ -196,6 +240,16 @@ class InflightTable:
                 found.append(sent)
             order.popleft()
         return found
+
+    def measured(self, now: Instant, rtt_ns: int) -> None:
+        """A round trip of a packet sent once was measured."""
+        self._patience.measured(now, rtt_ns)
+
+    def sent_before(self, down_ns: Sequence[Instant], plane: Sequence[int]) -> list[Sent]:
+        """Transmissions in flight that left on a plane before it went down; `plane` of each EV of the profile."""
+        return [
+            sent for sent in self.by_psn.values() if sent.state == INFLIGHT and sent.sent_ns <= down_ns[plane[sent.ev]]
+        ]
 
     def overdue(self, now: Instant) -> list[Sent]:
         """Transmissions of which nothing was heard for their RTO."""

@@ -245,6 +245,7 @@ class Link:
     def plane_down(self, now: Instant, plane: int) -> None:
         """A plane went down at one end: what was sent on it until now accuses no EV."""
         self.profile.down_ns[plane] = now
+        self.requestor.plane_down(now)
         self.update_planes()
 
     def plane_up(self, now: Instant) -> None:

@@ -66,9 +66,9 @@ class Requestor:
     """One QP's sending half."""
 
     __slots__ = (
-        "_asked_ns", "_board", "_budget", "_completed", "_exhausted", "_heard_ns", "_index",
+        "_asked_ns", "_board", "_budget", "_completed", "_exhausted", "_grace_ns", "_heard_ns", "_index",
         "_inflight", "_last_sent_ns", "_max_wimm", "_messages", "_mpr", "_mtu", "_profile", "_qp",
-        "_queue", "_retry_linear", "_rqmsn", "_stats", "_tail_ns", "_template", "_timer",
+        "_queue", "_retry_linear", "_rqmsn", "_stats", "_strand_ns", "_tail_ns", "_template", "_timer",
         "_unanswered", "_wimm_open", "psn_next", "window",
     )  # fmt: skip
 
@@ -112,6 +112,9 @@ class Requestor:
         self._last_sent_ns: Instant = -1
         self._unanswered = 0
         self._exhausted = False
+        self._grace_ns = settings.port_down_grace_ns
+        self._strand_ns: Instant = NEVER
+        """When to give up what was sent on a plane that went down."""
 
     # -- posting
 
@@ -243,6 +246,7 @@ class Requestor:
             if cause is not None and not cause.tries and cause.state == INFLIGHT:
                 rtt_ns = now - cause.sent_ns
                 self._stats.rtt(rtt_ns)
+                inflight.measured(now, rtt_ns)
         freed = inflight.free(cack, cack + sack_offset, bitmap)
         self.window.on_sack(now, freed, marked, rtt_ns)
         gaps = inflight.gaps()
@@ -309,6 +313,19 @@ class Requestor:
             self._lose(sent, cause)
         self._tell_lost(now, lost)
 
+    def plane_down(self, now: Instant) -> None:
+        """A plane went down at one end: what is still out on it after a grace is lost."""
+        if self._messages:
+            self._strand_ns = now + self._grace_ns
+            self._timer.set_by(self._strand_ns)
+
+    def _give_up_stranded(self, now: Instant) -> None:
+        self._strand_ns = NEVER
+        profile = self._profile
+        stranded = self._inflight.sent_before(profile.down_ns, profile.plane)
+        if stranded:
+            self._accuse(now, stranded, EvTrigger.GAP)
+
     def _lose(self, sent: Sent, cause: str) -> None:
         self._inflight.lose(sent, cause)
         # MRC 1.0 section 3: NACKs and timeouts use one budget.
@@ -330,6 +347,8 @@ class Requestor:
     def _on_timer(self, now: Instant) -> None:
         if not self._messages:
             return
+        if now >= self._strand_ns:
+            self._give_up_stranded(now)
         overdue = self._inflight.overdue(now)
         if overdue:
             self._accuse(now, overdue, EvTrigger.TIMEOUT)
@@ -350,6 +369,7 @@ class Requestor:
         soonest = since_ns + wait_ns
         if oldest is not None:
             soonest = min(soonest, self._inflight.deadline(oldest))
+        soonest = min(soonest, self._strand_ns)
         self._timer.set_by(max(soonest, now + 1))
 
     # -- the end of messages

@@ -22,6 +22,8 @@ MPR_UNIT: Final = 128
 _DERIVED: Final = {
     "rto_ns": 8.0,
     "reorder_ns": 5.0,
+    "reorder_ns_min": 1.5,
+    "port_down_grace_ns": 1.5,
     "tail_probe_ns": 3.0,
     "sack_delay_ns": 0.5,
     "probe_period_ns": 5.0,
@@ -77,6 +79,12 @@ class NicSettings:
     """A packet is lost when one sent this much later has arrived. Default 5 base RTT: above the largest
     difference between two paths (3.5 base RTT) and two acknowledgements, so that a healthy fabric never shows
     a loss."""
+    reorder_ns_min: int = 0
+    """Where round trips vary little, that much later is less: down to this, by `nicd.core.inflight.Patience`.
+    Default 1.5 base RTT; the same as `reorder_ns` makes the threshold fixed."""
+    port_down_grace_ns: int = 0
+    """What was sent on a plane before it went down at either end, and not acknowledged this long after, is lost.
+    Default 1.5 base RTT: what had passed the port has been acknowledged by then."""
     reorder_packets: int = 3
     """And when at least this many packets were sent between the two."""
     retry_linear: int = 7
@@ -168,6 +176,9 @@ class NicSettings:
             if getattr(self, less) >= getattr(self, more):
                 what = f"{getattr(self, less)} is not below {more} ({getattr(self, more)})"
                 raise ConfigError(f"nic.{less}", what)
+        if self.reorder_ns_min > self.reorder_ns:
+            what = f"{self.reorder_ns_min} is above reorder_ns ({self.reorder_ns})"
+            raise ConfigError("nic.reorder_ns_min", what)
         if self.ev_min_active > self.evs_active:
             raise ConfigError("nic.ev_min_active", f"{self.ev_min_active} is above evs_active ({self.evs_active})")
 

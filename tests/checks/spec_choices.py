@@ -112,7 +112,13 @@ _PATHS = (
         UNKNOWN,
         "A packet sent this much later has arrived, and this many lie between: above the largest difference of two "
         "paths whose queues are below the trim threshold, so that a healthy fabric shows no loss.",
-        _of(NIC, "reorder_ns", "reorder_packets"),
+        _of(NIC, "reorder_ns", "reorder_ns_min", "reorder_packets"),
+    ),
+    Choice(
+        "What was in flight when a port went down",
+        UNKNOWN,
+        "Lost, unless it is acknowledged within this time; no EV is accused for it.",
+        _of(NIC, "port_down_grace_ns"),
     ),
     Choice(
         "Retransmission timeout and retries",

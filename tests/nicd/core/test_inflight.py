@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nicd.core.commands import PostWrite
-from nicd.core.inflight import DONE, LOST, InflightTable, Message, Sent
+from nicd.core.inflight import DONE, LOST, InflightTable, Message, Patience, Sent
 from nicd.core.memory import Region
 from nicd.core.settings import NicSettings
 from nicd.core.stats import NicStats
@@ -115,3 +115,56 @@ def test_clearing_leaves_nothing() -> None:
     bench.table.clear()
     assert (bench.table.lost, bench.window.inflight_bytes, bench.table.by_psn) == (0, 0, {})
     assert bench.table.oldest() is None
+
+
+def patience(reorder_ns_min: int = 15) -> Patience:
+    """Base RTT 10, threshold between 15 and 50, spans of 80."""
+    return Patience(NicSettings(base_rtt_ns=10, reorder_ns=50, reorder_ns_min=reorder_ns_min, rto_ns=80))
+
+
+def test_without_a_whole_span_of_round_trips_patience_is_longest() -> None:
+    waits = patience()
+    for now in range(0, 80, 10):
+        waits.measured(now, 11)
+        assert waits.reorder_ns == 50
+
+
+def test_steady_round_trips_make_it_short() -> None:
+    waits = patience()
+    for now in range(0, 200, 10):
+        waits.measured(now, 12)
+    assert waits.reorder_ns == 15
+
+
+def test_one_slow_round_trip_makes_it_longer_at_once() -> None:
+    waits = patience()
+    for now in range(0, 200, 10):
+        waits.measured(now, 12)
+    waits.measured(201, 24)
+    assert waits.reorder_ns == 28
+    waits.measured(202, 90)
+    assert waits.reorder_ns == 50
+
+
+def test_what_was_slow_is_forgotten_after_two_spans() -> None:
+    waits = patience()
+    for now in range(0, 100, 10):
+        waits.measured(now, 30)
+    for now in range(100, 400, 10):
+        waits.measured(now, 12)
+    assert waits.reorder_ns == 15
+
+
+def test_a_silence_makes_it_longest_again() -> None:
+    waits = patience()
+    for now in range(0, 200, 10):
+        waits.measured(now, 12)
+    waits.measured(1_000, 12)
+    assert waits.reorder_ns == 50
+
+
+def test_equal_bounds_fix_the_threshold() -> None:
+    waits = patience(reorder_ns_min=50)
+    for now in range(0, 400, 10):
+        waits.measured(now, 12)
+    assert waits.reorder_ns == 50
