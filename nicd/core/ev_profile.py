@@ -82,7 +82,8 @@ class EvProfile:
 
     __slots__ = (
         "_bad_on", "_destination", "_events", "_min_active", "_on_bad", "_plane_order", "_plane_scan", "_qpn", "_rng",
-        "_stats", "_target", "active", "decks", "down_ns", "evs", "filled", "index_of", "outer", "path", "plane", "states",
+        "_stats", "_target", "active", "decks", "down_ns", "evs", "filled", "index_of", "outer", "path", "plane",
+        "states",
     )  # fmt: skip
 
     def __init__(

@@ -10,6 +10,8 @@ UNTWINNED: Final[dict[str, str]] = {
     "mrcfabric/node.py": "the contract of a core: types only",
     "mrcfabric/units.py": "constants and type names only",
     "nicd/core/commands.py": "records only; test_nic shows what each does",
+    "switchd/core/commands.py": "records only; test_switch shows what each does",
+    "switchd/core/events.py": "one record; test_switch shows it",
 }
 """Source modules without a test file of their own, and why."""
 
