@@ -24,6 +24,7 @@ from mrcfabric.metrics import PREFIX, text
 from mrcfabric.units import NS_PER_S
 from orchestrator.fabric import Fabric
 from orchestrator.launcher import ProcessFailedError
+from orchestrator.roster import CALL_WALL_S
 
 BODY_BYTES_MAX = 64 * 1024
 CALL_WALL_S_MAX = 600.0
@@ -57,14 +58,14 @@ class Agent:
         layout = self.fabric.layout
         public = await self._runner(stack, self._reading())
         try:
-            await web.TCPSite(public, layout.host, layout.http_port, shutdown_timeout=SHUTDOWN_WALL_S).start()
+            await web.TCPSite(public, layout.host, layout.http_port).start()
         except OSError as error:
             raise ConfigError(f"HTTP {layout.host}:{layout.http_port}", error.strerror or str(error)) from error
         private = await self._runner(stack, [*self._reading(), *self._changing()])
         path = str(self.fabric.folder.agent_socket)
         mask = os.umask(0o177)
         try:
-            await web.UnixSite(private, path, shutdown_timeout=SHUTDOWN_WALL_S).start()
+            await web.UnixSite(private, path).start()
         finally:
             os.umask(mask)
 
@@ -72,7 +73,7 @@ class Agent:
     async def _runner(stack: AsyncExitStack, routes: list[web.RouteDef]) -> web.AppRunner:
         app = web.Application(client_max_size=BODY_BYTES_MAX)
         app.add_routes(routes)
-        runner = web.AppRunner(app, access_log=None, handle_signals=False)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_WALL_S)
         await runner.setup()
         stack.push_async_callback(runner.cleanup)
         return runner
@@ -172,9 +173,14 @@ class Agent:
 
     async def _call(self, request: web.Request) -> web.Response:
         body = await _body(request)
-        timeout_s = min(float(body.get("timeout_s", 10.0)), CALL_WALL_S_MAX)
-        answer = await self.fabric.call(_text(body, "node"), _text(body, "op"), body.get("args") or {}, timeout_s)
-        return web.json_response(answer)
+        args, timeout_s = body.get("args", {}), body.get("timeout_s", CALL_WALL_S)
+        if not isinstance(args, dict):
+            raise ConfigError("args", "is no table")
+        if not isinstance(timeout_s, int | float) or not 0 < timeout_s <= CALL_WALL_S_MAX:
+            raise ConfigError(
+                "timeout_s", f"{timeout_s!r} will not do", f"wanted: seconds, at most {CALL_WALL_S_MAX:g}"
+            )
+        return web.json_response(await self.fabric.call(_text(body, "node"), _text(body, "op"), args, timeout_s))
 
     async def _link(self, request: web.Request) -> web.Response:
         body = await _body(request)

@@ -43,16 +43,19 @@ class AgentClient:
 
     def post(self, path: str, **body: Any) -> Any:
         """The answer to a change; None values are left out. Raises as `get`."""
-        return self._ask("POST", path, {key: value for key, value in body.items() if value is not None})
+        return self.post_text(path, json.dumps({key: value for key, value in body.items() if value is not None}))
+
+    def post_text(self, path: str, text: str) -> Any:
+        """The same for a body as it is."""
+        return self._ask("POST", path, text)
 
     def call(self, node: str, op: str, args: dict[str, Any] | None = None) -> Any:
         """An op of a daemon's control channel."""
         return self.post("/call", node=node, op=op, args=args)
 
-    def _ask(self, method: str, path: str, body: dict[str, Any] | None) -> Any:
+    def _ask(self, method: str, path: str, text: str | None) -> Any:
         connection = _UnixConnection(str(self.state["agent_socket"]), self._wall_s)
         try:
-            text = None if body is None else json.dumps(body)
             connection.request(method, path, text, {"Content-Type": "application/json"} if text else {})
             response = connection.getresponse()
             content = response.read()

@@ -246,7 +246,7 @@ class Fabric:
         await self.mishaps.kill(node)
 
     async def restart(self, node: str, *, at_ns: Instant | None = None) -> Instant:
-        """Start a dead node again; returns the fabric instant at which it lives, when it does."""
+        """Start a dead node again, at `at_ns` or soon; returns the fabric instant from which on it lives."""
         instant = await self.mishaps.restart(node, at_ns)
         self.write_state()
         return instant

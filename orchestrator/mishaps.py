@@ -6,7 +6,7 @@ What a fault means for whom is `orchestrator.faults`'; processes are `orchestrat
 """
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any
 
 from mrcfabric.clock import restart_horizon
@@ -146,11 +146,15 @@ class Mishaps:
                 "frames on their way need that long",
             )
         self._plans[node] = restart_at_ns
+        try:
+            await self._roster.call(node, "crash", {"at_ns": instant})
+        except BaseException:
+            self._plans.pop(node, None)
+            raise
         commands = self.table.set_node(node, instant, up=False)
         if restart_at_ns is not None:
             commands += self.table.set_node(node, restart_at_ns, up=True)
         await self.schedule(commands)
-        await self._roster.call(node, "crash", {"at_ns": instant})
         return instant
 
     async def kill(self, node: str) -> None:
@@ -165,7 +169,7 @@ class Mishaps:
         await self.carry_out(self._told.pop(node, []))
 
     async def restart(self, node: str, at_ns: Instant | None = None) -> Instant:
-        """A dead node lives again; returns its start when it has bound its sockets."""
+        """A dead node lives again; returns its start when it has been reached, or with `at_ns` when it is certain."""
         member = self._roster.member(node)
         if member.alive:
             raise RefusedError(f"{node} is running")
@@ -179,6 +183,9 @@ class Mishaps:
         self._time.wake()
         await self.schedule(self.table.set_node(node, start_ns, up=True))
         await self._return(node, start_ns)
+        if at_ns is None and (child := member.child) is not None:
+            slot = self._roster.layout.slot(node)
+            await _until(child, lambda: self._time.page.horizon(slot) > start_ns)
         return start_ns
 
     def died(self, child: Child) -> None:
@@ -223,10 +230,9 @@ class Mishaps:
             child = member.child
             assert child is not None
             async with asyncio.timeout(READY_WALL_S):
-                while not self._time.is_alive(slot):
-                    await asyncio.wait([child.ended], timeout=READY_POLL_S)
-                    if not child.alive:
-                        raise start_failure(child)
+                await _until(child, lambda: self._time.is_alive(slot))
+            if not child.alive:
+                raise start_failure(child)
             await self._roster.call(node, "status")
         except (ProcessFailedError, ConfigError, NoAnswerError, RefusedError, TimeoutError) as error:
             self._time.bury(slot)
@@ -268,3 +274,9 @@ class Mishaps:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
+
+
+async def _until(child: Child, reached: Callable[[], bool]) -> None:
+    """Wait for a predicate on the clock page, or for the end of a process."""
+    while child.alive and not reached():
+        await asyncio.wait([child.ended], timeout=READY_POLL_S)

@@ -20,7 +20,11 @@ ASLEEP_POLL_S = 0.1
 """How often a sleeping one is asked: the cure for a wake-up that got lost."""
 LEAD_WALL_S = 0.25
 """How long a command may take to reach its daemon: the fabric time of that long, at the pace of late, is the lead."""
-LEAD_HOPS_MIN = 20
+LEAD_HOPS_MIN = 50
+IDLE_HOPS_PER_S = 2000
+"""What an idle fabric is taken to do when it is woken, until it has been seen to be faster."""
+PACE_WALL_S = 0.02
+"""Pace is measured over at least this long."""
 STALL_WALL_S = 5.0
 STALL_HOPS = 20
 """A running fabric whose time has stood still for both, hops at the asked pace, has a stalled process."""
@@ -45,6 +49,7 @@ class Timekeeper:
         self._run_wall_s = 0.0
         self._reached_ns: Instant = 0
         self._pace_ns_per_s = 0.0
+        self._pace_ns_per_s_max = float(IDLE_HOPS_PER_S * hop_ns)
         self._pace_mark: tuple[float, Instant] = (time.monotonic(), 0)
         self._moved: tuple[float, Instant] = (time.monotonic(), 0)
 
@@ -62,8 +67,12 @@ class Timekeeper:
         return self._reached_ns
 
     def lead_ns(self) -> int:
-        """How far ahead to stamp a command so that it is not late when it arrives."""
-        return max(LEAD_HOPS_MIN * self._hop_ns, int(self._pace_ns_per_s * LEAD_WALL_S))
+        """How far ahead to stamp a command so that it is not late when it arrives.
+
+        A sleeping fabric is expected to go as fast as it ever went once the command has woken it.
+        """
+        pace_ns_per_s = self._pace_ns_per_s_max if self.page.asleep else self._pace_ns_per_s
+        return max(LEAD_HOPS_MIN * self._hop_ns, int(pace_ns_per_s * LEAD_WALL_S))
 
     def soon_ns(self) -> Instant:
         """The instant for a command that is sent now."""
@@ -117,6 +126,7 @@ class Timekeeper:
             now = time.monotonic()
             self._run_since = now
             self._pace_mark = self._moved = (now, self.now_ns())
+            self._pace_ns_per_s = self._pace_ns_per_s_max
             self.page.wake()
         self.ring()
 
@@ -153,8 +163,9 @@ class Timekeeper:
         if reached != self._moved[1]:
             self._moved = (now, reached)
         since, fabric_ns = self._pace_mark
-        if now - since >= LEAD_WALL_S:
+        if now - since >= PACE_WALL_S:
             self._pace_ns_per_s = (reached - fabric_ns) / (now - since)
+            self._pace_ns_per_s_max = max(self._pace_ns_per_s_max, self._pace_ns_per_s)
             self._pace_mark = (now, reached)
 
     # Births and deaths.

@@ -46,26 +46,26 @@ def list_evs(
         {"qpn": number, **row}
         for number in ([qpn] if qpn is not None else _qpns(client, nic))
         for row in client.call(nic, "ev_table", {"qpn": number})
-        if state is None or row["state"] == state.lower()
+        if state is None or row["state"].lower() == state.lower()
     ]
-    typer.echo(json.dumps(rows, indent=2) if as_json else render_evs(nic, rows))
+    typer.echo(json.dumps(rows, indent=2) if as_json else render_evs(nic, rows, state is not None))
 
 
 def _qpns(client: AgentClient, nic: str) -> list[int]:
     return [row["qpn"] for row in client.call(nic, "qp_table")]
 
 
-def render_evs(nic: str, rows: list[dict[str, Any]]) -> str:
+def render_evs(nic: str, rows: list[dict[str, Any]], filtered: bool = False) -> str:
     """A table, and the sums per state."""
     if not rows:
-        return f"{nic}: no EVs (a QP has them once it is connected)"
+        return f"{nic}: no EVs in that state" if filtered else f"{nic}: no EVs (a QP has them once it is connected)"
     lines = ["  qpn          ev  plane  path  state        use"]
     lines += [
-        f"{row['qpn']:>5}  0x{row['ev']:08x}  {row['plane']:>5}  {row['path']:>4}  {row['state']:<11}  "
+        f"{row['qpn']:>5}  0x{row['ev']:08x}  {row['plane']:>5}  {row['path']:>4}  {row['state'].lower():<11}  "
         + ("active" if row["active"] else "reserve")
         for row in rows
     ]
-    sums = Counter(row["state"] for row in rows)
+    sums = Counter(row["state"].lower() for row in rows)
     lines.append(f"{len(rows)} EVs: " + ", ".join(f"{count} {state}" for state, count in sums.most_common()))
     return "\n".join(lines)
 

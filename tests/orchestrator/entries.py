@@ -35,3 +35,13 @@ def wait_for_agent(alive_fd: int, fds: list[int]) -> int:
 def sleep(_arguments: Any, _fds: list[int]) -> None:
     """Ignore everything but SIGKILL's like."""
     time.sleep(600)
+
+
+def echo_to(number: int, _fds: list[int]) -> None:
+    """Write to a descriptor that the fork server holds."""
+    os.write(number, b"held")
+
+
+def fail_to_load() -> None:
+    """A module function that the fork server calls before its first fork, and that fails."""
+    raise RuntimeError("cannot be loaded on purpose")

@@ -13,12 +13,12 @@ import msgpack
 import pytest
 
 from orchestrator.launcher import Child, Launcher, ProcessFailedError, last_line
+from tests.orchestrator.running import ROOT, is_gone
 from tests.support.wait import eventually, eventually_blocking
 
 pytestmark = pytest.mark.integration
 ENTRIES = "tests.orchestrator.entries"
 DEADLINE_S = 20.0
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(autouse=True)
@@ -33,14 +33,6 @@ async def launcher(tmp_path: Path) -> AsyncIterator[Launcher]:
     one.attach()
     yield one
     await one.stop()
-
-
-def is_gone(pid: int) -> bool:
-    """Whether a process has ended (a zombie that its parent has not reaped counts)."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return True
 
 
 async def read_when_ready(fd: int) -> bytes:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from orchestrator import timekeeper
-from orchestrator.timekeeper import LEAD_HOPS_MIN, Timekeeper
+from orchestrator.timekeeper import IDLE_HOPS_PER_S, LEAD_HOPS_MIN, LEAD_WALL_S, Timekeeper
 from tests.support.wait import eventually
 
 HOP_NS = 1000
@@ -81,7 +81,12 @@ def test_time_never_goes_back(keeper: Timekeeper) -> None:
     assert keeper.now_ns() == 7000
     keeper.bury(0)
     assert keeper.now_ns() == 7000
-    assert keeper.soon_ns() == 7000 + LEAD_HOPS_MIN * HOP_NS
+
+
+def test_the_lead_follows_the_pace(keeper: Timekeeper) -> None:
+    assert keeper.lead_ns() == IDLE_HOPS_PER_S * HOP_NS * LEAD_WALL_S, "a sleeping fabric wakes up fast"
+    keeper.page.wake()
+    assert keeper.lead_ns() == LEAD_HOPS_MIN * HOP_NS
 
 
 def test_commands_are_stamped_ahead_of_the_furthest_node(keeper: Timekeeper) -> None:
