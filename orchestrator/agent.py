@@ -22,6 +22,7 @@ from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.metrics import PREFIX, text
 from mrcfabric.units import NS_PER_S
+from orchestrator import sums
 from orchestrator.fabric import Fabric
 from orchestrator.launcher import ProcessFailedError
 from orchestrator.roster import CALL_WALL_S
@@ -29,6 +30,8 @@ from orchestrator.roster import CALL_WALL_S
 BODY_BYTES_MAX = 64 * 1024
 CALL_WALL_S_MAX = 600.0
 SHUTDOWN_WALL_S = 1.0
+STATUS_WALL_S = 2.0
+"""A daemon that has not answered by then is called silent."""
 
 _Answer: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _TEXT = {"Content-Type": CONTENT_TYPE_LATEST}
@@ -144,6 +147,8 @@ class Agent:
     async def _status(self, _request: web.Request) -> web.Response:
         fabric = self.fabric
         members = fabric.roster.members.values()
+        silent: list[str] = []
+        counters = await fabric.counters(timeout_s=STATUS_WALL_S, silent=silent)
         return web.json_response(
             {
                 "name": fabric.topology.name,
@@ -156,12 +161,13 @@ class Agent:
                 "nodes": len(members),
                 "alive": sum(member.alive for member in members),
                 "down": [member.node for member in members if not member.alive],
+                "silent": silent,
                 "unexpected_deaths": fabric.unexpected_deaths(),
                 "clock": fabric.time.state,
                 "stalled": self._stalled(),
                 "faults": fabric.faults(),
-                "fidelity": await fabric.fidelity(),
-                "totals": await fabric.totals(),
+                "fidelity": sums.fidelity(counters.values(), fabric.time.record()),
+                "totals": fabric.sum_up(counters),
             }
         )
 

@@ -17,6 +17,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import RefusedError
 from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
@@ -171,24 +172,40 @@ class Fabric:
         """
         await self.mishaps.schedule(commands)
 
-    async def counters(self, nodes: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
-        """The counters of these nodes (None: all), those that are down left out."""
+    async def counters(
+        self, nodes: Sequence[str] | None = None, *, timeout_s: float = CALL_WALL_S, silent: list[str] | None = None
+    ) -> dict[str, dict[str, Any]]:
+        """The counters of these nodes (None: all), those that are down left out.
+
+        A daemon that does not answer in time is added to `silent`; without that list NoAnswerError is raised.
+        """
         asked = [node for node in (self.roster.members if nodes is None else nodes) if self.roster.member(node).alive]
-        answers = await asyncio.gather(*(self.call(node, "counters") for node in asked), return_exceptions=True)
+        answers = await asyncio.gather(
+            *(self.call(node, "counters", timeout_s=timeout_s) for node in asked), return_exceptions=True
+        )
         found = {}
         for node, answer in zip(asked, answers, strict=True):
-            if isinstance(answer, RefusedError):
-                continue  # it died meanwhile
-            if isinstance(answer, BaseException):
+            if isinstance(answer, NoAnswerError) and silent is not None:
+                silent.append(node)
+            elif isinstance(answer, RefusedError):
+                pass  # it died meanwhile
+            elif isinstance(answer, BaseException):
                 raise answer
-            found[node] = answer
+            else:
+                found[node] = answer
         return found
 
     async def totals(self) -> dict[str, int]:
         """What all counters add up to (`sums.totals`)."""
-        counters = await self.counters()
-        nics = [counters.pop(nic) for nic in self.topology.nic_names() if nic in counters]
-        return sums.totals(nics, counters.values())
+        return self.sum_up(await self.counters())
+
+    def sum_up(self, counters: Mapping[str, dict[str, Any]]) -> dict[str, int]:
+        """The same for counters that have been fetched."""
+        nics = set(self.topology.nic_names())
+        return sums.totals(
+            (answer for node, answer in counters.items() if node in nics),
+            (answer for node, answer in counters.items() if node not in nics),
+        )
 
     async def fidelity(self) -> dict[str, Any]:
         """How faithful the emulation has been so far (`sums.fidelity`)."""

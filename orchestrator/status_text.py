@@ -23,6 +23,7 @@ def render_status(answer: dict[str, Any]) -> str:
     ]
     if answer["stalled"]:
         lines.append(f"  STALLED   fabric time waits for {answer['stalled']}")
+    lines += [f"  SILENT    {node} does not answer" for node in answer["silent"]]
     lines += [f"  down      {node}" for node in answer["down"]]
     lines += [f"  DIED      {death}" for death in answer["unexpected_deaths"]]
     lines += [f"  fault     {render_fault(fault)}" for fault in answer["faults"]]

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import signal
 import stat
 from collections.abc import Callable
 from typing import Any
@@ -87,6 +88,17 @@ async def test_changes_and_what_they_answer(served: Fabric) -> None:
     assert [note["kind"] for note in notes][:3] == ["link", "nic-port", "died"]
     assert crashed["at_ns"] > answer["at_ns"]
     assert (await ask(client.call, "h000", "status"))["node"] == "h000"
+
+
+async def test_the_status_names_a_daemon_that_does_not_answer(served: Fabric, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("orchestrator.agent.STATUS_WALL_S", 0.3)
+    child = served.roster.members[T1].child
+    assert child is not None
+    os.kill(child.pid, signal.SIGSTOP)
+    status = await ask(client_of(served).get, "/status")
+    os.kill(child.pid, signal.SIGCONT)
+    assert status["silent"] == [T1]
+    assert status["alive"] == SMALL.nodes
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import signal
 import pytest
 
 from mrcfabric.errors import ConfigError, RefusedError
+from orchestrator import mishaps, timekeeper
 from orchestrator.fabric import Fabric
 from orchestrator.faults import Stamped
 from tests.orchestrator.running import (
@@ -126,3 +127,19 @@ async def test_instants_that_cannot_be_met_are_refused(fabric: Fabric) -> None:
     await eventually(lambda: not fabric.alive(T1), DEADLINE_S)
     with pytest.raises(RefusedError, match="too near"):
         await fabric.restart(T1, at_ns=soon_ns + 1)
+
+
+async def test_a_stopped_daemon_is_named_and_then_ended_so_that_the_others_go_on(
+    fabric: Fabric, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timekeeper, "STALL_WALL_S", 0.5)
+    monkeypatch.setattr(mishaps, "FENCE_WALL_S", 1.0)
+    write = await connect(fabric)
+    child = fabric.roster.members[T1].child
+    assert child is not None
+    os.kill(child.pid, signal.SIGSTOP)
+    await fabric.command("h000", "post_write", {**write, "wr_id": 1})
+    await totals_when_placed(fabric, MESSAGE_BYTES)
+    assert [note["kind"] for note in fabric.journal.after(1)] == ["stalled", "fenced", "died"]
+    assert {note["node"] for note in fabric.journal.after(1)} == {T1}
+    assert fabric.unexpected_deaths() == [f"{T1}: SIGKILL"]

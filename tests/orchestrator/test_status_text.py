@@ -14,6 +14,7 @@ STATUS: dict[str, Any] = {
     "nodes": 56,
     "alive": 56,
     "down": [],
+    "silent": [],
     "unexpected_deaths": [],
     "clock": "sleep",
     "stalled": None,
@@ -49,6 +50,7 @@ def test_what_is_wrong_is_named() -> None:
         "fidelity": fidelity,
         "totals": {"data_packets": 1234, "drops": 0},
         "down": ["h003"],
+        "silent": ["h004"],
         "unexpected_deaths": ["h003: SIGSEGV"],
         "stalled": "p1-t0-0",
         "faults": [fault],
@@ -59,6 +61,7 @@ def test_what_is_wrong_is_named() -> None:
     assert "totals    1,234 data packets" in text
     assert "STALLED   fabric time waits for p1-t0-0" in text
     assert "down      h003" in text
+    assert "SILENT    h004 does not answer" in text
     assert "DIED      h003: SIGSEGV" in text
     assert "fault     link h000~p0-t0-0 down since 1.500 us" in text
 
