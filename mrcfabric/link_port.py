@@ -17,6 +17,8 @@ from mrcfabric.wire.link import LINK_HEADER, LINK_HEADER_BYTES, LINK_VERSION
 MISSING_WALL_NS_MAX = 500 * NS_PER_MS
 # Smaller frames are copied out of their train, or one acknowledgement that is held pins 64 KiB.
 SMALL_BYTES = 512
+# Frames of one tick of one port are fewer than this.
+SEQUENCE_GAP = 1 << 20
 # Half the range of the 16-bit incarnation: what differs by more is older.
 _INCARNATION_HALF = 0x8000
 _INCARNATION_UNKNOWN = -1
@@ -104,8 +106,9 @@ class LinkPort:
         self.wanted_word = page.want_word(slot, end.port)
         """Where the neighbour writes for which horizon of ours it waits."""
         self.outgoing: list[Transmit] = []
-        # Sequence numbers go on over a restart; what was sent to the dead process's socket is gone.
-        self.sent: int = page.words[self.sent_word]
+        # Sequence numbers go on over a restart, beyond all that a process killed in the middle of a tick may have sent
+        # and not published; what was sent to the dead process's socket is gone.
+        self.sent: int = page.words[self.sent_word] + (SEQUENCE_GAP if incarnation else 0)
         self.taken: int = page.words[self.published_word]
         page.words[self.taken_word] = self.taken
         self._incarnation = incarnation
