@@ -131,8 +131,8 @@ def test_an_older_incarnation_is_not_heard_again(wire: Wire) -> None:
     a, b = wire.open(0, incarnation=3), wire.open(1)
     wire.send(a, (1, b"now"))
     wire.take(b)
-    a.endpoint.send([LINK_HEADER.pack(2, 2, 2, LINK_VERSION, 0, TAG), b"ghost"], 29, 1)
-    wire.page.words[a.sent_word] = 2
+    a.endpoint.send([LINK_HEADER.pack(2, a.sent + 1, 2, LINK_VERSION, 0, TAG), b"ghost"], 29, 1)
+    wire.page.words[a.sent_word] += 1
     assert wire.take(b) == []
     assert b.fidelity.bad_frames == 1
 
