@@ -97,7 +97,7 @@ class NicSettings:
     """SACKs that answer one probe: a bitmap shows 64 PSNs, and whoever asks wants to know of all."""
     probe_period_ns: int = 0
     """Between two probes of an ASSUMED_BAD EV. Default 5 base RTT."""
-    probe_backoff_max: int = 4
+    probe_backoff_max: int = 2
     """An unanswered probe doubles the period up to this many times the plain one: a long outage stays cheap."""
     probe_successes: int = 2
     """Answers in a row that bring an EV back. Two: one answer may be luck on a path that loses some packets, or

@@ -11,7 +11,7 @@ PERIOD = 1_000
 
 
 def bench() -> Bench:
-    made = Bench(probe_period_ns=PERIOD)
+    made = Bench(probe_period_ns=PERIOD, probe_backoff_max=4)
     made.link.profile.feedback(0, 3, EvTrigger.GAP, 0)
     return made
 
