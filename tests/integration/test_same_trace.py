@@ -31,7 +31,8 @@ CRASH_NS = BEGIN_NS + 40_000
 RETURN_NS = CRASH_NS + 300_000
 CUT_NS, HEAL_NS = BEGIN_NS + 60_000, BEGIN_NS + 350_000
 PORT_DOWN_NS, PORT_UP_NS = BEGIN_NS + 90_000, BEGIN_NS + 260_000
-END_NS = BEGIN_NS + 500_000
+END_NS = HEAL_NS
+"""The last of the script; the fabric goes to sleep some time later, when all paths are good again."""
 
 
 def script() -> list[Any]:
