@@ -37,6 +37,17 @@ _Answer: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _TEXT = {"Content-Type": CONTENT_TYPE_LATEST}
 
 
+OWN_METRICS = (
+    ("agent_fabric_time_seconds", "Fabric time that every living node has reached."),
+    ("agent_awake_seconds", "Wall time in which fabric time went on."),
+    ("agent_dilation_effective", "Wall time over fabric time so far."),
+    ("agent_daemons", "Daemons of the fabric."),
+    ("agent_daemons_alive", "Daemons that run."),
+    ("agent_faults_active", "Faults in force."),
+)
+"""Gauges of the fabric as a whole, at `/metrics`: name without prefix, meaning."""
+
+
 class Agent:
     """Serves one fabric until `stop` is set. `await serve()`."""
 
@@ -122,20 +133,16 @@ class Agent:
     async def _own_metrics(self, _request: web.Request) -> web.Response:
         fabric, time = self.fabric, self.fabric.time.record()
         alive = sum(member.alive for member in fabric.roster.members.values())
-        figures = [
-            (
-                "agent_fabric_time_seconds",
-                "Fabric time that every living node has reached.",
-                time["fabric_ns"] / NS_PER_S,
-            ),
-            ("agent_awake_seconds", "Wall time in which fabric time went on.", time["run_wall_s"]),
-            ("agent_dilation_effective", "Wall time over fabric time so far.", time["dilation_effective"] or 0.0),
-            ("agent_daemons", "Daemons of the fabric.", fabric.topology.nodes),
-            ("agent_daemons_alive", "Daemons that run.", alive),
-            ("agent_faults_active", "Faults in force.", len(fabric.faults())),
-        ]
+        figures = (
+            time["fabric_ns"] / NS_PER_S,
+            time["run_wall_s"],
+            time["dilation_effective"] or 0.0,
+            fabric.topology.nodes,
+            alive,
+            len(fabric.faults()),
+        )
         families = []
-        for name, meaning, figure in figures:
+        for (name, meaning), figure in zip(OWN_METRICS, figures, strict=True):
             family = GaugeMetricFamily(PREFIX + name, meaning, labels=["fabric"])
             family.add_metric([fabric.topology.name], figure)
             families.append(family)
