@@ -110,13 +110,19 @@ class Peer:
         self._plane = plane
         return plane
 
+    def probed(self, now: Instant) -> None:
+        """The peer asks what has arrived: what we told it may have been lost, on planes that take turns for ever."""
+        # An answer of two packets, taking two planes in turn, would lose the same one each time.
+        self._plane = self._rng.below(len(self.reverse))
+        self.data_arrived(now)
+
     def confirm(self, now: Instant, plane: int, ev: int, outer: bytes) -> None:
         """A packet on this EV was answered: acknowledgements of its plane take it too."""
         self.reverse[plane] = (ev, outer)
         self._refreshed_ns = now
 
     def data_arrived(self, now: Instant) -> None:
-        """The peer sends: keep the reverse set fresh."""
+        """The peer sends data, or probes for want of answers: keep the reverse set fresh."""
         self.data_ns = now
         if self._refresh.at_ns == NEVER:
             self._refresh.set(now + self._board.settings.reverse_refresh_ns)
@@ -133,8 +139,7 @@ class Peer:
         plane = self._rng.below(len(self.reverse))
         while not mask >> plane & 1:
             plane = (plane + 1) % len(self.reverse)
-        candidates = self._candidates[plane]
-        ev = candidates[self._rng.below(len(candidates))]
+        ev = self._candidate(plane)
         request = self._next_id()
         if len(self._ev_probes) >= _EV_PROBES_MAX:
             del self._ev_probes[next(iter(self._ev_probes))]
@@ -143,6 +148,10 @@ class Peer:
         outer = self.destination.outer(ev)
         packet = self._control.endpoint_request(ev, outer, request, OP_EV_PROBE, data_class=True)
         self._board.ports.offer(now, plane, packet, False)
+
+    def _candidate(self, plane: int) -> int:
+        candidates = self._candidates[plane]
+        return candidates[self._rng.below(len(candidates))]
 
     # -- ports
 
@@ -189,8 +198,9 @@ class Peer:
         if plane < 0:
             self._board.stats.drops["no_port"] += 1
             return
-        ev, outer = self.reverse[plane]
-        packet = self._control.endpoint_response(ev, outer, request, op, timestamp)
+        # On any path: were both ends' reverse paths dead, neither could hear that it has found a better one.
+        ev = self._candidate(plane)
+        packet = self._control.endpoint_response(ev, self.destination.outer(ev), request, op, timestamp)
         self._board.ports.offer(now, plane, packet, True)
 
     def on_response(self, now: Instant, request: int, op: int) -> None:

@@ -157,6 +157,7 @@ class Responder:
     def on_probe(self, now: Instant, ev: int, probe_id: int, marked: bool) -> None:
         """A reliability probe: answer with all we know, the transport ACK included in case it was lost."""
         self._stats.probes_answered += 1
+        self._peer.probed(now)
         self._since = 0
         m = M_SKIP_ONCE if marked else M_NONE
         for offset, bitmap in self.window.bitmaps(self._board.settings.probe_sacks_max):
