@@ -12,6 +12,7 @@ MRC 1.0 5 (routing), RFC 9800 4 (NEXT-C-SID), RFC 8986.
 """
 
 import dataclasses
+import difflib
 import hashlib
 import json
 import re
@@ -221,8 +222,9 @@ class Topology:
         if not known:
             self.parse_node(ends[0])
         self.parse_node(ends[1] if known[0] == ends[0] else ends[0])
-        nearest = next(iter(self.ports(ends[0])))
-        raise ConfigError(shown(name), f"no such link in fabric {self.name}", f"{ends[0]} has e.g. {nearest.link}")
+        there = [port.link for end in ends for port in self.ports(end)]
+        nearest = difflib.get_close_matches(name, there, n=1, cutoff=0.0)[0]
+        raise ConfigError(shown(name), f"no such link in fabric {self.name}", f"nearest is {nearest}")
 
     def nearest(self, name: str) -> str:
         """The name of an existing node that is likely meant, or "" when nothing comes to mind."""

@@ -3,6 +3,7 @@
 Daemons write one line per happening, the node's name first. Owns nothing but the reading; files are `run_folder`'s.
 """
 
+import difflib
 from collections import deque
 from pathlib import Path
 
@@ -25,9 +26,7 @@ class LogView:
             self._path = logs / f"p{parsed.plane}.log"
             self._prefix = f"{node} "
         if "/" in node or not self._path.exists():
-            found = sorted(path.stem for path in logs.glob("*.log")) if logs.is_dir() else []
-            hint = f"there are logs of {found[0]} to {found[-1]}" if found else "nothing has run there"
-            raise ConfigError(shown(node), f"has no log in {logs}", hint)
+            raise ConfigError(shown(node), f"has no log in {logs}", _hint(node, logs))
         self._offset = 0
         self._rest = b""
 
@@ -45,3 +44,11 @@ class LogView:
         *whole, self._rest = (self._rest + data).split(b"\n")
         lines = [line.decode(errors="replace") for line in whole]
         return [line for line in lines if line.startswith(self._prefix)]
+
+
+def _hint(node: str, logs: Path) -> str:
+    found = sorted(path.stem for path in logs.glob("*.log")) if logs.is_dir() else []
+    if not found:
+        return "nothing has run there"
+    near = difflib.get_close_matches(node, found, n=1)
+    return f"nearest is {near[0]}" if near else f"there are logs of {found[0]} to {found[-1]}"

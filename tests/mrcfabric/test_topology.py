@@ -121,6 +121,19 @@ def test_an_unknown_link_is_refused(name: str) -> None:
         Topology.demo().parse_link(name)
 
 
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [
+        ("p0-t0-0~p1-t1-0", "p0-t0-0~p0-t1-0"),
+        ("h000~p0-t1-0", "h000~p0-t0-0"),
+        ("h001~p3-t0-1", "h001~p3-t0-0"),
+    ],
+)
+def test_an_unknown_link_between_known_nodes_is_refused_with_the_nearest(name: str, nearest: str) -> None:
+    with pytest.raises(ConfigError, match=f"nearest is {nearest}"):
+        Topology.demo().parse_link(name)
+
+
 @given(st.text(max_size=20).filter(lambda name: Topology.demo().find_node(name) is None))
 def test_every_refusal_is_one_printable_line(name: str) -> None:
     demo = Topology.demo()

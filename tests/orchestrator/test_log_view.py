@@ -38,10 +38,15 @@ def test_only_whole_lines_are_shown_and_each_once(folder: Path) -> None:
     assert view.more() == []
 
 
-@pytest.mark.parametrize("node", ["h009", "p0-t0-0", "../../etc/passwd", ""])
+@pytest.mark.parametrize("node", ["../../etc/passwd", ""])
 def test_a_missing_log_says_which_there_are(folder: Path, node: str) -> None:
     with pytest.raises(ConfigError, match=r"has no log in .*there are logs of h000 to p3"):
         LogView(folder, node)
+
+
+def test_a_missing_log_says_which_is_nearest(folder: Path) -> None:
+    with pytest.raises(ConfigError, match=r"has no log in .*nearest is h000"):
+        LogView(folder, "h009")
 
 
 def test_a_folder_without_logs(tmp_path: Path) -> None:
