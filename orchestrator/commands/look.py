@@ -19,6 +19,7 @@ EvArgument: TypeAlias = Annotated[str, typer.Argument(metavar="EV", help="As `ev
 
 FOLLOW_POLL_S = 0.3
 EVENTS_PER_CALL = 1000
+EV_STATES = ("good", "skip", "assumed_bad", "denied")
 
 ev_app = typer.Typer(no_args_is_help=True, help="Look at the EVs of a NIC's QPs; bar one, or lift the bar.")
 
@@ -39,9 +40,13 @@ def list_evs(
     as_json: JsonOption = False,
 ) -> None:
     """Show every EV of a NIC's QPs with its plane, path and state."""
+    from mrcfabric.errors import ConfigError
     from orchestrator.agent_client import find
 
+    if state is not None and state.lower() not in EV_STATES:
+        raise ConfigError(f"--state {state}", "no such state", "one of " + ", ".join(EV_STATES))
     client = find(name, run_dir)
+    _check_nic(client, nic)
     rows = [
         {"qpn": number, **row}
         for number in ([qpn] if qpn is not None else _qpns(client, nic))
@@ -49,6 +54,13 @@ def list_evs(
         if state is None or row["state"].lower() == state.lower()
     ]
     typer.echo(json.dumps(rows, indent=2) if as_json else render_evs(nic, rows, state is not None))
+
+
+def _check_nic(client: AgentClient, nic: str) -> None:
+    """Raises ConfigError when the fabric has no NIC of this name."""
+    from mrcfabric.topology import Topology
+
+    Topology.from_dict(client.state["topology"]).nic_index(nic)
 
 
 def _qpns(client: AgentClient, nic: str) -> list[int]:
@@ -94,7 +106,9 @@ def _bar(op: str, nic: str, qpn: int, ev: str, name: NameOption, run_dir: RunDir
         number = int(ev, 0)
     except ValueError:
         raise ConfigError(ev, "is no EV", "wanted: an integer, as 0x00010203") from None
-    answer = find(name, run_dir).call(nic, "command", {"op": op, "args": {"qpn": qpn, "ev": number}})
+    client = find(name, run_dir)
+    _check_nic(client, nic)
+    answer = client.call(nic, "command", {"op": op, "args": {"qpn": qpn, "ev": number}})
     typer.echo(f"{op.removesuffix('_ev')}: {nic} QP {qpn} EV 0x{number:08x} at {answer['at_ns'] / 1000:.3f} us")
 
 

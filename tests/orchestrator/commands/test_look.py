@@ -51,4 +51,6 @@ async def test_mistakes_and_refusals_are_one_line(served: Fabric) -> None:
     assert "is no EV" in await asyncio.to_thread(fails, folder, "ev", "deny", "h000", "5", "path", *at)
     assert "QP 5" in await asyncio.to_thread(fails, folder, "ev", "deny", "h000", "5", "0x1", *at, code=1)
     assert "nearest is h001" in await asyncio.to_thread(fails, folder, "ev", "list", "h009", *at)
-    assert "ev_table" in await asyncio.to_thread(fails, folder, "ev", "list", T1, "--qpn", "5", *at, code=1)
+    assert "no such state" in await asyncio.to_thread(fails, folder, "ev", "list", "h000", "--state", "well", *at)
+    for words in (("list", T1), ("deny", T1, "5", "0x1")):
+        assert "where a NIC is wanted" in await asyncio.to_thread(fails, folder, "ev", *words, *at)
