@@ -29,6 +29,8 @@ from orchestrator.workload.ring import FLOAT_BYTES, RingShape
 
 BASELINE_RTTS = 20
 """Quiet after the first whole step, before anything breaks."""
+TENSOR_MIB_MAX = 1024
+"""Every rank holds its gradient several times over, and all ranks are on this host."""
 LEAD_RTTS = 8
 """Beyond the fabric's own lead: an episode is several commands."""
 SETTLE_WALL_S = 120.0
@@ -50,6 +52,8 @@ class DemoSettings:
     def shape(self, ranks: int) -> RingShape:
         """The all-reduce: the tensor rounded down to whole chunks. Raises ConfigError for impossible sizes."""
         pieces = ranks * self.buckets
+        if self.tensor_mib > TENSOR_MIB_MAX:
+            raise ConfigError(f"--tensor-mib {self.tensor_mib}", "impossible", f"1 to {TENSOR_MIB_MAX}")
         try:
             return RingShape(ranks, self.buckets, self.tensor_mib * MIB // FLOAT_BYTES // max(1, pieces) * pieces)
         except ValueError as error:

@@ -16,7 +16,10 @@ def test_the_tensor_is_rounded_down_to_whole_chunks() -> None:
     assert DemoSettings(tensor_mib=1, buckets=3).shape(8).elements == (1 << 18) // 24 * 24
 
 
-@pytest.mark.parametrize("settings", [DemoSettings(tensor_mib=0), DemoSettings(buckets=0), DemoSettings(buckets=5000)])
+@pytest.mark.parametrize(
+    "settings",
+    [DemoSettings(tensor_mib=0), DemoSettings(buckets=0), DemoSettings(buckets=5000), DemoSettings(tensor_mib=1025)],
+)
 def test_impossible_sizes_are_refused(settings: DemoSettings) -> None:
     with pytest.raises(ConfigError, match="tensor-mib"):
         Demo(Topology.demo(), settings)
