@@ -45,10 +45,23 @@ class Transfer:
                 size = file.seek(0, 2)
         except OSError as error:
             raise ConfigError(str(self.file), error.strerror or str(error)) from None
+        self._check_out()
         messages = -(-size // MESSAGE_BYTES)
         if not 1 <= messages <= MESSAGES_MAX:
             raise ConfigError(str(self.file), f"{size} bytes cannot be sent", "1 byte to 16 TiB")
         return messages
+
+    def _check_out(self) -> None:
+        if self.out is None:
+            return
+        if self.out.exists() and self.out.samefile(self.file):
+            raise ConfigError(f"--out {self.out}", "is the file to be sent", "name another")
+        try:
+            # Opened to append: what is there stays until something arrives.
+            with self.out.open("ab"):
+                pass
+        except OSError as error:
+            raise ConfigError(f"--out {self.out}", error.strerror or str(error)) from None
 
 
 async def transfer(topology: Topology, verbs: dict[str, str], what: Transfer) -> dict[str, Any]:

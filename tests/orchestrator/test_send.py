@@ -48,3 +48,11 @@ def test_what_cannot_be_sent_is_refused_before_anything_starts(
     (tmp_path / "empty").write_bytes(b"")
     with pytest.raises(ConfigError, match=text):
         Transfer(tmp_path / name, source, target).check(SMALL)
+
+
+@pytest.mark.parametrize(("out", "text"), [("no/out", "No such file"), ("", "directory"), ("in", "file to be sent")])
+def test_a_place_that_cannot_be_written_is_refused_before_anything_starts(tmp_path: Path, out: str, text: str) -> None:
+    (tmp_path / "in").write_bytes(b"x")
+    with pytest.raises(ConfigError, match=f"--out .*{text}"):
+        Transfer(tmp_path / "in", "h000", "h001", tmp_path / out).check(SMALL)
+    assert (tmp_path / "in").read_bytes() == b"x"
