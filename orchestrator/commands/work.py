@@ -21,6 +21,8 @@ TopologyOption: TypeAlias = Annotated[
 ]
 _UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 Answer = TypeVar("Answer")
+EXIT_SIGNAL = 128
+"""Plus the signal's number, as a shell reports it."""
 
 
 def register(app: typer.Typer) -> None:
@@ -31,8 +33,12 @@ def register(app: typer.Typer) -> None:
 
 
 def _run(work: Coroutine[Any, Any, Answer]) -> Answer:
-    """Run on uvloop; a daemon that fails at start is the operator's news, not a traceback."""
+    """Run on uvloop; a daemon that fails at start is the operator's news, not a traceback.
+
+    SIGTERM and a closed terminal end the work in good order, as Ctrl-C does.
+    """
     import asyncio
+    import signal
 
     import uvloop
 
@@ -40,9 +46,25 @@ def _run(work: Coroutine[Any, Any, Answer]) -> Answer:
     from mrcfabric.errors import RefusedError
     from orchestrator.launcher import ProcessFailedError
 
+    told: list[int] = []
+
+    async def until_told() -> Answer:
+        task = asyncio.current_task()
+        assert task is not None
+
+        def end(number: int) -> None:
+            told.append(number)
+            task.cancel()
+
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            asyncio.get_running_loop().add_signal_handler(number, end, number)
+        return await work
+
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            return runner.run(work)
+            return runner.run(until_told())
+    except asyncio.CancelledError:
+        raise SystemExit(EXIT_SIGNAL + told[0]) from None
     except (ProcessFailedError, NoAnswerError) as error:
         raise RefusedError(str(error)) from None
 
