@@ -15,6 +15,7 @@ counters. nicd and switchd add what is theirs by subclassing `Daemon`; processes
 """
 
 import asyncio
+import contextlib
 import itertools
 import os
 import sys
@@ -145,7 +146,9 @@ class Daemon:
     def log(self, what: str, **fields: Any) -> None:
         """One line for the log: node first, then key=value."""
         text = " ".join(f"{key}={value}" for key, value in fields.items())
-        print(f"{self.config.node} {what} {text}".rstrip(), file=sys.stderr, flush=True)
+        # A full disk costs the line, not the daemon.
+        with contextlib.suppress(OSError):
+            print(f"{self.config.node} {what} {text}".rstrip(), file=sys.stderr, flush=True)
 
     # Between the control channel and the core.
 

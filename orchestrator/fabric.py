@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from mrcfabric.control import NoAnswerError
-from mrcfabric.errors import RefusedError
+from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
 from orchestrator import plan, ports, sums
@@ -141,7 +141,7 @@ class Fabric:
     def _died(self, child: Child) -> None:
         if not self._closing and child not in self._workers:
             self.mishaps.died(child)
-            self.write_state()
+            self._update_state()
 
     def _lost(self, why: str) -> None:
         if not self._closing and not self.broken.done():
@@ -265,7 +265,7 @@ class Fabric:
     async def restart(self, node: str, *, at_ns: Instant | None = None) -> Instant:
         """Start a dead node again, at `at_ns` or soon; returns the fabric instant from which on it lives."""
         instant = await self.mishaps.restart(node, at_ns)
-        self.write_state()
+        self._update_state()
         return instant
 
     # Processes of the user's.
@@ -313,5 +313,12 @@ class Fabric:
         }
 
     def write_state(self) -> None:
-        """Bring state.json up to date."""
+        """Bring state.json up to date. Raises ConfigError when it cannot be written."""
         self.folder.write_state(self.state())
+
+    def _update_state(self) -> None:
+        """The same while the fabric runs: a full disk is no reason to end it, readers only learn of a death late."""
+        try:
+            self.write_state()
+        except ConfigError as error:
+            self.journal.note("unwritten", self.now_ns(), why=str(error))

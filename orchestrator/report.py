@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from mrcfabric.errors import RefusedError
 from mrcfabric.topology import Topology
 from orchestrator.goodput import Goodput
 from orchestrator.verdict import Verdict
@@ -53,7 +54,17 @@ def build(
 
 
 def write(data: dict[str, Any], folder: Path) -> Path:
-    """Write both files into a folder; returns the page's path, or the JSON's for a run without a timeline."""
+    """Write both files into a folder; returns the page's path, or the JSON's for a run without a timeline.
+
+    Raises RefusedError when they cannot be written.
+    """
+    try:
+        return _write(data, folder)
+    except OSError as error:
+        raise RefusedError(f"the report cannot be written to {folder}: {error.strerror or error}") from error
+
+
+def _write(data: dict[str, Any], folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / JSON_NAME
     path.write_text(json.dumps(data, indent=1) + "\n")

@@ -155,12 +155,8 @@ class Roster:
         child = member.child
         if child is None or not child.alive:
             raise RefusedError(f"{node} is down" + (f" ({child.how_it_ended()})" if child is not None else ""))
-        if member.client is None:
-            member.client = ControlClient(
-                self.layout.control_address(node), self._realm, incarnation=member.incarnation
-            )
-            await member.client.open()
-        asked = asyncio.ensure_future(member.client.call(op, args, timeout_s))
+        client = member.client or await self._open_client(member)
+        asked = asyncio.ensure_future(client.call(op, args, timeout_s))
         try:
             await asyncio.wait([asked, child.ended], return_when=asyncio.FIRST_COMPLETED)
             if asked.done():
@@ -168,6 +164,19 @@ class Roster:
         finally:
             asked.cancel()
         raise RefusedError(f"{node} has ended ({child.how_it_ended()}) before it answered {op}")
+
+    async def _open_client(self, member: Member) -> ControlClient:
+        """The client of the present incarnation; others may ask for it while it is being opened."""
+        incarnation = member.incarnation
+        client = ControlClient(self.layout.control_address(member.node), self._realm, incarnation=incarnation)
+        await client.open()
+        if member.client is None and member.incarnation == incarnation:
+            member.client = client
+            return client
+        await client.close()
+        if member.client is None:
+            raise RefusedError(f"{member.node} has been started again meanwhile")
+        return member.client
 
     def member(self, node: str) -> Member:
         """A node by name. Raises ConfigError with the nearest match."""

@@ -69,14 +69,24 @@ class RunFolder:
                 f"a fabric is already running there ({_describe(holder)})",
                 "stop it with `mrcfabric down`, or take another --name",
             ) from error
-        os.ftruncate(lock_fd, 0)
-        os.pwrite(lock_fd, f"{os.getpid()}\n".encode(), 0)
-        _sweep(path, logs=True)
-        (path / _LOGS).mkdir(exist_ok=True)
-        (path / _VERBS).mkdir(mode=0o700, exist_ok=True)
-        secret = secrets.token_bytes(SECRET_BYTES)
-        _write_private(path / _SECRET, secret.hex() + "\n")
-        return cls(path, lock_fd, secret)
+        folder = cls(path, lock_fd, secrets.token_bytes(SECRET_BYTES))
+        try:
+            folder._furnish()
+        except OSError as error:
+            folder.release()
+            raise _unwritable(path, error) from error
+        except ConfigError:
+            folder.release()
+            raise
+        return folder
+
+    def _furnish(self) -> None:
+        os.ftruncate(self._lock_fd, 0)
+        os.pwrite(self._lock_fd, f"{os.getpid()}\n".encode(), 0)
+        _sweep(self.path, logs=True)
+        (self.path / _LOGS).mkdir(exist_ok=True)
+        (self.path / _VERBS).mkdir(mode=0o700, exist_ok=True)
+        _write_private(self.path / _SECRET, self.secret.hex() + "\n")
 
     @property
     def agent_socket(self) -> Path:
@@ -91,11 +101,11 @@ class RunFolder:
         return self.path / _VERBS / f"{nic}.sock"
 
     def write_state(self, state: dict[str, Any]) -> None:
-        """Replace state.json in one step, readable by the owner alone."""
+        """Replace state.json in one step, readable by the owner alone. Raises ConfigError when the disk is full."""
         _write_private(self.path / _STATE, json.dumps(state, indent=1, sort_keys=True) + "\n")
 
     def write_targets(self, targets: list[dict[str, Any]]) -> None:
-        """Replace the Prometheus file_sd list in one step."""
+        """Replace the Prometheus file_sd list in one step. Raises as `write_state`."""
         _write_private(self.path / _TARGETS, json.dumps(targets, indent=1) + "\n", mode=0o644)
 
     def release(self) -> None:
@@ -144,9 +154,13 @@ def _make(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
         strange = not (path / _LOCK).exists() and any(path.iterdir())
     except OSError as error:
-        raise ConfigError(f"run folder {path}", error.strerror or str(error), "name another with --run-dir") from error
+        raise _unwritable(path, error) from error
     if strange:
         raise ConfigError(f"run folder {path}", "holds files that are no fabric's", "name an empty or a new folder")
+
+
+def _unwritable(path: Path, error: OSError) -> ConfigError:
+    return ConfigError(f"run folder {path}", error.strerror or str(error), "name another with --run-dir")
 
 
 def _describe(holder: str) -> str:
@@ -164,7 +178,11 @@ def _sweep(path: Path, *, logs: bool) -> None:
 
 def _write_private(path: Path, text: str, mode: int = 0o600) -> None:
     draft = path.with_name(path.name + ".new")
-    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
-    with os.fdopen(fd, "w") as out:
-        out.write(text)
-    draft.replace(path)
+    try:
+        fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+        with os.fdopen(fd, "w") as out:
+            out.write(text)
+        draft.replace(path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise _unwritable(path.parent, error) from error

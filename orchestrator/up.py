@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 import uvloop
 from setproctitle import setproctitle
 
+from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.topology import Topology
 from orchestrator.fabric import Fabric
@@ -104,8 +105,10 @@ def _leave_behind(options: UpOptions, report: int) -> NoReturn:
         code = _run(options, ready, log_line)
     except ConfigError as error:
         tell({"where": error.where, "what": error.what, "hint": error.hint})
+    except (ProcessFailedError, RefusedError, NoAnswerError) as error:
+        tell({"failed": f"{error}"})
     except Exception as error:  # the last line of a process without a terminal: somebody must hear of it
-        tell({"failed": f"{error}" if isinstance(error, ProcessFailedError) else f"{type(error).__name__}: {error}"})
+        tell({"failed": f"{type(error).__name__}: {error}"})
     finally:
         os._exit(code)
 
