@@ -10,6 +10,10 @@ UNTWINNED: Final[dict[str, str]] = {
     "mrcfabric/node.py": "the contract of a core: types only",
     "mrcfabric/units.py": "constants and type names only",
     "nicd/core/commands.py": "records only; test_nic shows what each does",
+    "nicd/core/settings_bounds.py": "knobs only; test_settings shows defaults, bounds and relations",
+    "nicd/core/settings_congestion.py": "knobs only; test_settings shows defaults, bounds and relations",
+    "nicd/core/settings_paths.py": "knobs only; test_settings shows defaults, bounds and relations",
+    "nicd/core/settings_reliability.py": "knobs only; test_settings shows defaults, bounds and relations",
     "switchd/core/commands.py": "records only; test_switch shows what each does",
     "switchd/core/events.py": "one record; test_switch shows it",
 }

@@ -18,7 +18,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from nicd.core.settings import _DERIVED, NicSettings
+from nicd.core.settings import DERIVED, NicSettings
 from tests.checks import source
 from tests.checks.source import PACKAGES, ROOT, relative
 from tests.checks.spec_choices import CHOICES, SECTIONS, Choice
@@ -105,12 +105,20 @@ def default(setting: str) -> Any:
     field = next((field for field in fields(owner) if field.name == field_name), None)
     assert field is not None, f"{setting}: no such setting; correct tests/checks/spec_choices.py"
     assert field.default is not MISSING, f"{setting} has no default"
-    if owner is NicSettings and field_name in _DERIVED:
-        return f"{_DERIVED[field_name]:g} base RTT"
+    if owner is NicSettings and field_name in DERIVED:
+        return f"{DERIVED[field_name]:g} base RTT"
     value = field.default
     if isinstance(value, IntEnum):
         return value.name
     return f"{value:#x}" if field_name in ("p_key", "usid_block") else value
+
+
+def home(setting: str) -> str:
+    """The module in which the field of `module:Class.field` is written down, a base class's perhaps."""
+    module, _, name = setting.partition(":")
+    kind, _, field_name = name.partition(".")
+    owners = getattr(importlib.import_module(module), kind).__mro__
+    return next(owner.__module__ for owner in owners if field_name in vars(owner).get("__annotations__", {}))
 
 
 def _order(section: Section) -> tuple[Any, ...]:
@@ -131,7 +139,7 @@ def _settings(choice: Choice) -> str:
 
 
 def _files(choice: Choice) -> str:
-    paths = dict.fromkeys(setting.split(":")[0].replace(".", "/") + ".py" for setting in choice.settings)
+    paths = dict.fromkeys(home(setting).replace(".", "/") + ".py" for setting in choice.settings)
     return "<br>".join(f"`{path}`" for path in paths) or "-"
 
 

@@ -1,0 +1,62 @@
+"""Knobs of a NIC's paths: EVs, their probes, ports, and the reverse set.
+
+MRC 1.0 11.2 gives states and transitions, not values: times are in units of the base RTT, and 0 means "derive".
+Owns names, units, defaults and bounds; relations between knobs are `nicd.core.settings`'.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True)
+class PathKnobs:
+    """How EVs are drawn, probed and replaced, and what peers are told of ports."""
+
+    evs_active: int = 128
+    """Active EVs per QP over all planes (MRC 1.0 11.2: usually 128-256); a multiple of the number of planes."""
+    evs_reserve: int = 32
+    """Inactive EVs per QP that replace bad ones in their own plane; a multiple of the number of planes."""
+    ev_min_active: int = 16
+    """With this many active EVs left no further one is marked ASSUMED_BAD."""
+    probe_period_ns: int = 0
+    """Between two probes of an ASSUMED_BAD EV. Default 5 base RTT."""
+    probe_backoff_max: int = 2
+    """An unanswered probe doubles the period up to this many times the plain one: a long outage stays cheap."""
+    probe_successes: int = 2
+    """Answers in a row that bring an EV back. Two: one answer may be luck on a path that loses some packets, or
+    the last packet before a link goes down again; each further one costs a period of a good path."""
+    probes_outstanding_max: int = 256
+    """Probes of one QP waiting for an answer; the oldest is forgotten beyond it."""
+    port_update_retry_ns: int = 0
+    """Until a Port Status Update is answered it is sent again, each time after twice the wait. Default 4 base RTT."""
+    port_update_tries: int = 12
+    """After this many the peer is taken for gone."""
+    reverse_candidates: int = 8
+    """EVs per plane and peer from which the paths of acknowledgements are drawn."""
+    reverse_refresh_ns: int = 0
+    """While a peer's data arrive, one EV for acknowledgements is probed per this time. Default 1 base RTT."""
+    reverse_idle_ns: int = 0
+    """Without data for this long the refreshing stops. Default 2 base RTT."""
+
+
+DERIVED: Final[dict[str, float]] = {
+    "probe_period_ns": 5.0,
+    "port_update_retry_ns": 4.0,
+    "reverse_refresh_ns": 1.0,
+    "reverse_idle_ns": 2.0,
+}
+"""Default of each derived time, in base RTTs."""
+LEAST: Final[dict[str, int]] = {
+    "evs_reserve": 0,
+    "ev_min_active": 0,
+}
+"""Smallest value where it is not 1."""
+MOST: Final[dict[str, int]] = {
+    "evs_active": 65_536,
+    "evs_reserve": 65_536,
+    "probes_outstanding_max": 32_768,
+    "port_update_tries": 32,
+}
+"""Largest value where there is one."""
+CHOICES: Final[dict[str, tuple[str, ...]]] = {}
+"""What a knob that is a name may be."""
