@@ -21,12 +21,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from mrcfabric import naming
-from mrcfabric.egress import LINK_DELAY_NS_MIN, OVERHEAD_BYTES
+from mrcfabric.egress import OVERHEAD_BYTES
 from mrcfabric.errors import ConfigError
 from mrcfabric.naming import (
-    PLANES_MAX,
     USID_BLOCK_DEFAULT,
-    USID_INDEX_MAX,
     USID_TIER_DESTINATION,
     USID_TIER_T0,
     USID_TIER_T1,
@@ -39,24 +37,17 @@ from mrcfabric.naming import (
     t1_name,
     usid_of,
 )
+from mrcfabric.topology_check import check
 from mrcfabric.units import bdp_bytes, serialization_ns
 from mrcfabric.wire import layout
 
 Setting: TypeAlias = int | float | str | bool
-
-SIZE_MAX = USID_INDEX_MAX + 1
-"""Most T0s, T1s per plane and NICs per T0: what eleven index bits can name."""
-MTU_CHOICES = (256, 512, 1024, 2048, 4096)
-RATE_MIN_BPS = 1_000_000
-RATE_MAX_BPS = 1_600_000_000_000
-EVS_PER_QP_MAX = 2048
 
 DATA_PACKET_EXTRA_BYTES = (
     layout.EXTENSION_OFFSET + layout.METH_SIZE + layout.TSETH_SIZE + layout.RETH_SIZE + layout.ICRC_SIZE
 )
 """What a full WRITE packet with a time stamp has beside its payload."""
 SACK_PACKET_BYTES = layout.EXTENSION_OFFSET + layout.SETH_SIZE + layout.ICRC_SIZE
-_FABRIC_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}", re.ASCII)
 
 
 class PortLink(NamedTuple):
@@ -115,10 +106,14 @@ class Topology:
     """Settings of every NIC that differ from their defaults, by name, unchecked."""
     switch: Mapping[str, Setting] = field(default_factory=dict)
     """Settings of every switch that differ from their defaults, by name, unchecked."""
+    wire: Mapping[str, Setting] = field(default_factory=dict)
+    """Choices of the wire that differ from their defaults, by name, unchecked: `mrcfabric.wire_settings`."""
+    dscp: Mapping[str, Setting] = field(default_factory=dict)
+    """Code points of traffic classes that differ from their defaults, by role, unchecked."""
 
     def __post_init__(self) -> None:
         """Raises ConfigError, naming the field, for the first value that makes no fabric."""
-        _check(self)
+        check(self)
 
     @classmethod
     def demo(cls) -> "Topology":
@@ -361,39 +356,3 @@ class Topology:
         """A short hash of all settings: equal if and only if the topologies are."""
         text = json.dumps(self.to_dict(), sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
-
-
-def _check(topology: Topology) -> None:
-    _check_whole(topology, "planes", 1, PLANES_MAX)
-    for size in ("t0_per_plane", "t1_per_plane", "nics_per_t0"):
-        _check_whole(topology, size, 1, SIZE_MAX)
-    _check_whole(topology, "rate_bps", RATE_MIN_BPS, RATE_MAX_BPS)
-    _check_whole(topology, "link_delay_ns", LINK_DELAY_NS_MIN, 1_000_000_000)
-    _check_whole(topology, "evs_per_qp", 1, EVS_PER_QP_MAX)
-    _check_whole(topology, "reserve_evs_per_qp", 0, EVS_PER_QP_MAX)
-    _check_whole(topology, "usid_block", 1, (1 << 32) - 1)
-    if type(topology.mtu_bytes) is not int or topology.mtu_bytes not in MTU_CHOICES:
-        raise _wrong("mtu_bytes", topology.mtu_bytes, "one of " + ", ".join(map(str, MTU_CHOICES)))
-    for evs in ("evs_per_qp", "reserve_evs_per_qp"):
-        if getattr(topology, evs) % topology.planes:
-            raise _wrong(evs, getattr(topology, evs), f"a multiple of the {topology.planes} planes")
-    dilation = topology.dilation
-    if dilation != "auto" and not (type(dilation) in (int, float) and 1 <= dilation <= 1e12):
-        raise _wrong("dilation", dilation, "auto or a number from 1")
-    if not isinstance(topology.name, str) or not _FABRIC_NAME.fullmatch(topology.name):
-        raise _wrong("name", topology.name, "lower-case letters, digits and hyphens, at most 32")
-    if not isinstance(topology.seed, str) or not 1 <= len(topology.seed) <= 128:
-        raise _wrong("seed", topology.seed, "a text of 1 to 128 characters")
-    for settings in ("nic", "switch"):
-        if not isinstance(getattr(topology, settings), Mapping):
-            raise _wrong(settings, getattr(topology, settings), "a table of settings")
-
-
-def _check_whole(topology: Topology, key: str, least: int, most: int) -> None:
-    value = getattr(topology, key)
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise _wrong(key, value, f"a whole number from {least} to {most}")
-
-
-def _wrong(key: str, value: object, wanted: str) -> ConfigError:
-    return ConfigError(f"topology.{key}", f"{value!r} will not do", f"wanted: {wanted}")

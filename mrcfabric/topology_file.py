@@ -1,8 +1,8 @@
 """Topologies as YAML files and as `key=value` flags, with the line of every mistake.
 
 Owns the spelling of a file: keys, units written out (`100G`, `1us`, `256KiB`), where each value came from. What the
-values may be is for `mrcfabric.topology`; what the settings under `nic` and `switch` mean is for the cores, whose
-complaints `TopologyFile.locate` turns into the line they are about.
+values may be is for `mrcfabric.topology`; what the settings under `nic`, `switch`, `wire` and `dscp` mean is
+for those who read them, whose complaints `TopologyFile.locate` turns into the line they are about.
 
 A file is one table; every key is optional and has the default of the `Topology` field of the same name:
 
@@ -27,13 +27,13 @@ import yaml
 from mrcfabric.errors import ConfigError
 from mrcfabric.naming import shown
 from mrcfabric.topology import Topology
+from mrcfabric.topology_check import TABLES
 
 FILE_BYTES_MAX = 1 << 20
 """A larger file is refused: no topology needs a tenth of it."""
 SETTINGS_MAX = 256
-"""Most entries under `nic` or `switch`."""
+"""Most entries of one table of settings."""
 
-_TABLES = ("nic", "switch")
 _TEXTS = ("name", "seed")
 _KEYS = tuple(item.name for item in dataclasses.fields(Topology))
 
@@ -126,7 +126,7 @@ def _read_file(path: str, base: dict[str, Any], places: dict[str, str]) -> None:
             raise ConfigError(_place(path, root), "is no table of settings", "lines of `key: value`")
         for key, node in _entries(path, root, _KEYS, "setting"):
             places[key] = _place(path, node)
-            base[key] = _table(loader, path, key, node, places) if key in _TABLES else _leaf(loader, path, key, node)
+            base[key] = _table(loader, path, key, node, places) if key in TABLES else _leaf(loader, path, key, node)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"{path}:{mark.line + 1}" if mark else path
@@ -198,9 +198,9 @@ def _override(flag: str, base: dict[str, Any], places: dict[str, str]) -> None:
     table, dot, inner = key.partition(".")
     if not equals:
         raise ConfigError(where, "is no setting", "key=value, as planes=4 or nic.rto_ns=200us")
-    if key in _TABLES:
+    if key in TABLES:
         raise ConfigError(where, f"{key} is a table", f"one setting at a time: {key}.KEY=value")
-    if (dot and table not in _TABLES) or (not dot and key not in _KEYS):
+    if (dot and table not in TABLES) or (not dot and key not in _KEYS):
         raise ConfigError(where, f"no setting is called {shown(key)}", _nearest(key, _KEYS))
     try:
         value = yaml.safe_load(text)

@@ -9,6 +9,7 @@ from mrcfabric.errors import ConfigError
 from mrcfabric.paths import PathTable
 from mrcfabric.settings import settings_from
 from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES, Topology
+from mrcfabric.wire_settings import code_points, wire_options
 from nicd.core.settings import NicConfig, NicSettings
 
 _PORT = EgressConfig()
@@ -55,6 +56,8 @@ def nic_config(topology: Topology, name: str) -> NicConfig:
         address=topology.nic_address(index),
         ports=ports,
         paths=PathTable(topology, index),
+        dscp=code_points(topology),
         settings=settings,
+        options=wire_options(topology),
         seed=topology.seed,
     )

@@ -4,6 +4,7 @@ Builds the packet as a NIC would, hands it to the core of each switch on the way
 notes what came out where. The only thing of its own is the following of cables.
 """
 
+from dataclasses import replace
 from ipaddress import IPv6Address
 from typing import Any
 
@@ -15,9 +16,8 @@ from mrcfabric.paths import EV_MAX, PathTable
 from mrcfabric.topology import Topology
 from mrcfabric.units import serialization_ns
 from mrcfabric.wire import layout
-from mrcfabric.wire.dscp import Dscp
-from mrcfabric.wire.options import WireOptions
 from mrcfabric.wire.templates import DataTemplate
+from mrcfabric.wire_settings import code_points, wire_options
 from nicd.compose import nic_config
 from switchd.compose import switch_config
 from switchd.core.switch import Switch
@@ -83,8 +83,8 @@ def walk(topology: Topology, source: str, destination: str, ev: int, hop_limit: 
 
 
 def _packet(topology: Topology, source: bytes, destination: bytes, ev: int, outer: bytes, hop_limit: int) -> bytearray:
-    options = WireOptions(hop_limit=hop_limit)
-    template = DataTemplate(source, destination, layout.QPN_MIN, dscp=Dscp(), options=options)
+    options = replace(wire_options(topology), hop_limit=hop_limit)
+    template = DataTemplate(source, destination, layout.QPN_MIN, dscp=code_points(topology), options=options)
     payload = bytes(topology.mtu_bytes)
     return template.build(layout.WRITE_ONLY, 0, 0, 0, 0, 0, len(payload), ev, outer, payload)
 

@@ -6,7 +6,7 @@ The one place where figures of the topology become bytes and nanoseconds of a sw
 
 from mrcfabric.settings import settings_from
 from mrcfabric.topology import Topology
-from mrcfabric.wire.dscp import Dscp
+from mrcfabric.wire_settings import code_points
 from switchd.core.settings import SwitchConfig, SwitchSettings
 
 
@@ -19,7 +19,7 @@ def switch_config(topology: Topology, name: str) -> SwitchConfig:
     """The configuration of switch `name`. Raises ConfigError for an unknown name or settings that will not do."""
     usid = topology.own_usid(name)
     settings = switch_settings(topology)
-    dscp = Dscp()
+    dscp = code_points(topology)
     bdp_bytes = topology.plane_bdp_bytes
     ends = topology.ports(name)
     ports = tuple(

@@ -13,7 +13,13 @@ import typer
 from mrcfabric.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mrcfabric.units import Buffer
+    from mrcfabric.wire.describe import Description
     from mrcfabric.wire.pcapng import Captured
+
+    Look = Callable[[Buffer], Description]
 
 # The longest IPv6 packet: header and a 16-bit length.
 PACKET_BYTES_MAX = 40 + 0xFFFF
@@ -32,6 +38,9 @@ def decode(
     source: Annotated[
         str, typer.Argument(metavar="HEX|FILE.pcapng", help="A packet from its outer IPv6 header on, or a capture.")
     ],
+    topology: Annotated[
+        Path | None, typer.Option("--topology", help="The fabric it is from, where its `wire` or `dscp` differ.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="A JSON list, one element per packet.")] = False,
 ) -> None:
     """Print packets layer by layer, field by field.
@@ -41,22 +50,38 @@ def decode(
     path = Path(source)
     is_file = _exists(path)
     records = _from_file(path) if is_file else _from_hex(source)
-    good = _print_json(records) if as_json else _print_text(records, is_file)
+    look = _look(topology)
+    good = _print_json(records, look) if as_json else _print_text(records, look, is_file)
     if not good and not is_file:
         raise typer.Exit(EXIT_MALFORMED)
 
 
-def _print_text(records: "Iterator[Captured]", numbered: bool) -> bool:
-    """Print every packet; says whether all were good."""
-    from mrcfabric.wire.describe import describe
+def _look(topology: Path | None) -> "Look":
+    """How packets of a fabric are read; without one, by the defaults. Raises ConfigError."""
+    from functools import partial
 
+    from mrcfabric.topology_file import read
+    from mrcfabric.wire.describe import describe
+    from mrcfabric.wire_settings import code_points, wire_options
+
+    if topology is None:
+        return describe
+    fabric = read(topology)
+    try:
+        return partial(describe, dscp=code_points(fabric.topology), options=wire_options(fabric.topology))
+    except ConfigError as error:
+        raise fabric.locate(error) from None
+
+
+def _print_text(records: "Iterator[Captured]", look: "Look", numbered: bool) -> bool:
+    """Print every packet; says whether all were good."""
     good = True
     for record in records:
         number = f"Packet {record.number}, " if numbered else ""
         if record.skipped:
             typer.echo(f"{number}{record.skipped}")
             continue
-        description = describe(record.packet)
+        description = look(record.packet)
         good = good and description.reason is None
         typer.echo(number + description.as_text())
         if record.cut_bytes:
@@ -64,11 +89,9 @@ def _print_text(records: "Iterator[Captured]", numbered: bool) -> bool:
     return good
 
 
-def _print_json(records: "Iterator[Captured]") -> bool:
+def _print_json(records: "Iterator[Captured]", look: "Look") -> bool:
     """Print one JSON list, element by element: a capture may be long."""
     import json
-
-    from mrcfabric.wire.describe import describe
 
     good = True
     before = "[\n"
@@ -77,7 +100,7 @@ def _print_json(records: "Iterator[Captured]") -> bool:
         if record.skipped:
             element["skipped"] = record.skipped
         else:
-            description = describe(record.packet)
+            description = look(record.packet)
             good = good and description.reason is None
             element |= {"cut_by_capture": record.cut_bytes, **description.as_json()}
         typer.echo(before + json.dumps(element, indent=2), nl=False)

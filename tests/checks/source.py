@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("mrcfabric", "nicd", "switchd", "orchestrator")
 """What is shipped; every module of these has a twin under tests/."""
-PYTHON_FOLDERS = (*PACKAGES, "bench", "tests", "examples", "deploy")
+PYTHON_FOLDERS = (*PACKAGES, "bench", "fuzz", "studies", "swarm", "tests", "examples", "deploy")
 TEXT_FOLDERS = (*PYTHON_FOLDERS, "docs", ".ci")
 TEXT_SUFFIXES = {"", ".cfg", ".css", ".html", ".js", ".json", ".lua", ".md", ".py", ".sh", ".toml", ".yaml", ".yml"}
 # Made by tools or brought in from elsewhere, with their own authors' habits.
@@ -53,7 +53,9 @@ def python_files() -> tuple[Path, ...]:
 @functools.cache
 def text_files() -> tuple[Path, ...]:
     """Every file that people read: the Python files, the texts and the configuration at the top."""
-    top = (path for path in sorted(ROOT.iterdir()) if path.is_file() and not path.name.startswith("bench."))
+    # In a linked working tree `.git` is a file, and it names the machine's folders.
+    ours = (path for path in sorted(ROOT.iterdir()) if path.is_file() and path.name != ".git")
+    top = (path for path in ours if not path.name.startswith("bench."))
     folders = (ROOT / name for name in TEXT_FOLDERS)
     below = (path for folder in folders if folder.is_dir() for path in _files(folder))
     return tuple(path for path in (*top, *below) if path.suffix in TEXT_SUFFIXES)

@@ -46,9 +46,9 @@ setting.
 _CHOICES_HEAD: Final = """\
 ## What is open, and what we do
 
-Settings of a NIC go under `nic:` and those of a switch under `switch:` of a topology file; the topology's own stand at
-its top. The wire's options and the code points are arguments of the cores (`NicConfig.options`, `NicConfig.dscp`,
-`SwitchConfig.dscp`). Defaults in base RTT are derived from the topology's unloaded round trip.
+Settings of a NIC go under `nic:` of a topology file, those of a switch under `switch:`, the wire's options under
+`wire:` and the code points under `dscp:`; the topology's own stand at its top. Defaults in base RTT are derived
+from the topology's unloaded round trip.
 """
 
 

@@ -1,0 +1,63 @@
+"""What the values of a topology may be: the bounds of its sizes and figures, and the names of its tables.
+
+Owns the complaint about a wrong value. What the values mean is `mrcfabric.topology`; what stands inside the tables is
+checked by whoever reads them (the cores' settings, `mrcfabric.wire_settings`).
+"""
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from mrcfabric.egress import LINK_DELAY_NS_MIN
+from mrcfabric.errors import ConfigError
+from mrcfabric.naming import PLANES_MAX, USID_INDEX_MAX
+
+if TYPE_CHECKING:
+    from mrcfabric.topology import Topology
+
+TABLES = ("nic", "switch", "wire", "dscp")
+"""Fields of a topology that are tables of settings."""
+SIZE_MAX = USID_INDEX_MAX + 1
+"""Most T0s, T1s per plane and NICs per T0: what eleven index bits can name."""
+MTU_CHOICES = (256, 512, 1024, 2048, 4096)
+RATE_MIN_BPS = 1_000_000
+RATE_MAX_BPS = 1_600_000_000_000
+EVS_PER_QP_MAX = 2048
+_FABRIC_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}", re.ASCII)
+
+
+def check(topology: "Topology") -> None:
+    """Raises ConfigError, naming the field, for the first value that makes no fabric."""
+    _whole(topology, "planes", 1, PLANES_MAX)
+    for size in ("t0_per_plane", "t1_per_plane", "nics_per_t0"):
+        _whole(topology, size, 1, SIZE_MAX)
+    _whole(topology, "rate_bps", RATE_MIN_BPS, RATE_MAX_BPS)
+    _whole(topology, "link_delay_ns", LINK_DELAY_NS_MIN, 1_000_000_000)
+    _whole(topology, "evs_per_qp", 1, EVS_PER_QP_MAX)
+    _whole(topology, "reserve_evs_per_qp", 0, EVS_PER_QP_MAX)
+    _whole(topology, "usid_block", 1, (1 << 32) - 1)
+    if type(topology.mtu_bytes) is not int or topology.mtu_bytes not in MTU_CHOICES:
+        raise _wrong("mtu_bytes", topology.mtu_bytes, "one of " + ", ".join(map(str, MTU_CHOICES)))
+    for evs in ("evs_per_qp", "reserve_evs_per_qp"):
+        if getattr(topology, evs) % topology.planes:
+            raise _wrong(evs, getattr(topology, evs), f"a multiple of the {topology.planes} planes")
+    dilation = topology.dilation
+    if dilation != "auto" and not (type(dilation) in (int, float) and 1 <= dilation <= 1e12):
+        raise _wrong("dilation", dilation, "auto or a number from 1")
+    if not isinstance(topology.name, str) or not _FABRIC_NAME.fullmatch(topology.name):
+        raise _wrong("name", topology.name, "lower-case letters, digits and hyphens, at most 32")
+    if not isinstance(topology.seed, str) or not 1 <= len(topology.seed) <= 128:
+        raise _wrong("seed", topology.seed, "a text of 1 to 128 characters")
+    for settings in TABLES:
+        if not isinstance(getattr(topology, settings), Mapping):
+            raise _wrong(settings, getattr(topology, settings), "a table of settings")
+
+
+def _whole(topology: "Topology", key: str, least: int, most: int) -> None:
+    value = getattr(topology, key)
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise _wrong(key, value, f"a whole number from {least} to {most}")
+
+
+def _wrong(key: str, value: object, wanted: str) -> ConfigError:
+    return ConfigError(f"topology.{key}", f"{value!r} will not do", f"wanted: {wanted}")

@@ -1,0 +1,40 @@
+"""Which values make no fabric, and what the complaint says."""
+
+from typing import Any
+
+import pytest
+
+from mrcfabric.errors import ConfigError
+from mrcfabric.topology import Topology
+from mrcfabric.topology_check import TABLES
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("planes", 9),
+        ("planes", True),
+        ("t0_per_plane", 0),
+        ("nics_per_t0", 1 << 12),
+        ("rate_bps", 10),
+        ("link_delay_ns", 99),
+        ("mtu_bytes", 1500),
+        ("evs_per_qp", 12),
+        ("reserve_evs_per_qp", -8),
+        ("usid_block", 0),
+        ("dilation", "fast"),
+        ("dilation", 0.5),
+        ("name", "My fabric"),
+        ("seed", ""),
+        *((table, 3) for table in TABLES),
+    ],
+)
+def test_a_wrong_value_is_named(key: str, value: Any) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Topology(**{key: value})
+    assert caught.value.where == f"topology.{key}"
+    assert "wanted:" in str(caught.value)
+
+
+def test_every_table_is_a_field() -> None:
+    assert set(TABLES) <= Topology.demo().to_dict().keys()
