@@ -1,89 +1,34 @@
 """The EV profile of one QP: which EVs exist, in which state, and which one carries the next packet.
 
-Owns the active set (a deck per plane), the reserve, picking, forgiveness of SKIP, and replacement inside a plane.
-The states and their triggers are a table in `ev_state`; probing what is bad belongs to `probe`; that a packet is lost
-is judged by `requestor`; which planes are usable at all by the ports and the peer.
+Owns the active set (a deck per plane), the reserve, and replacement inside a plane. Picking in a plane is `ev_deck`'s;
+what a trigger does to a state is decided by the `path_policy`, for MRC the table in `ev_state`. Probing what is bad
+belongs to `probe`; that a packet is lost is judged by `requestor`; which planes are usable at all by the ports and the
+peer.
 
 MRC 1.0 11.2 (states, scan), arXiv 2605.04333 section 2 (equal planes, reserve).
 """
 
 from collections.abc import Callable
-from math import gcd
 
 from mrcfabric.rng import Rng
 from mrcfabric.units import Instant
-from nicd.core.ev_state import EvState, EvTrigger, step
+from nicd.core.ev_deck import PlaneDeck
+from nicd.core.ev_state import EvState, EvTrigger
 from nicd.core.events import EvTransition
+from nicd.core.path_policy import POLICIES
 from nicd.core.settings import DestinationLike, NicSettings
 from nicd.core.stats import NicStats
 
-_GOOD = EvState.GOOD
 _SKIP = EvState.SKIP
-
-
-class PlaneDeck:
-    """The active EVs of one plane, scanned in a pseudo-random order that is drawn anew for every turn."""
-
-    __slots__ = ("_left", "_position", "_rng", "_states", "_stride", "_strides", "cards")
-
-    def __init__(self, cards: list[int], states: list[int], rng: Rng) -> None:
-        self.cards = cards
-        """Indices of EVs in the profile; all of them GOOD or SKIP."""
-        self._states = states
-        self._rng = rng
-        self._left = 0
-        self._position = 0
-        self._stride = 1
-        self._strides: list[int] = []
-
-    def pick(self) -> int:
-        """The next GOOD EV of the scan. The deck must not be empty.
-
-        MRC 1.0 11.2.2: the first SKIP EV met becomes GOOD but is not used for this packet; when the scan comes back
-        to it without having found another GOOD one, it is used after all.
-        """
-        cards = self.cards
-        states = self._states
-        size = len(cards)
-        forgiven = -1
-        # Two turns hold one whole turn, wherever the scan stands.
-        for _ in range(2 * size):
-            if not self._left:
-                self._turn(size)
-            self._left -= 1
-            position = self._position + self._stride
-            if position >= size:
-                position -= size
-            self._position = position
-            card = cards[position]
-            if states[card] == _GOOD:
-                return card
-            if forgiven < 0:
-                forgiven = card
-                states[card] = _GOOD
-        return forgiven
-
-    def change(self) -> None:
-        """The cards have changed: begin a new turn."""
-        self._left = 0
-        self._strides = []
-
-    def _turn(self, size: int) -> None:
-        if not self._strides:
-            self._strides = [stride for stride in range(1, size + 1) if gcd(stride, size) == 1]
-        draw = self._rng.bits64()
-        self._position = draw % size
-        self._stride = self._strides[(draw >> 32) % len(self._strides)]
-        self._left = size
 
 
 class EvProfile:
     """All EVs of one QP, by index: first the active ones as drawn, then the reserve."""
 
     __slots__ = (
-        "_bad_on", "_destination", "_events", "_min_active", "_on_bad", "_plane_order", "_plane_scan", "_qpn", "_rng",
-        "_stats", "_target", "active", "decks", "down_ns", "evs", "filled", "index_of", "outer", "path", "plane",
-        "states",
+        "_destination", "_events", "_min_active", "_on_bad", "_plane_order", "_plane_scan", "_policy", "_qpn", "_rng",
+        "_stats", "_target", "active", "bad_on", "decks", "down_ns", "evs", "filled", "index_of", "outer", "path",
+        "plane", "states",
     )  # fmt: skip
 
     def __init__(
@@ -99,7 +44,9 @@ class EvProfile:
     ) -> None:
         """`on_bad` is told each EV that enters ASSUMED_BAD: (now, index)."""
         per_plane = settings.evs_active // planes
+        self._policy = POLICIES[settings.path_policy]
         active, reserve = destination.draw_evs(rng, per_plane, settings.evs_reserve // planes)
+        active, reserve = self._policy.keep(active, reserve, rng)
         self._qpn = qpn
         self._destination = destination
         self._rng = rng
@@ -113,17 +60,17 @@ class EvProfile:
         self.plane = [destination.plane(ev) for ev in self.evs]
         self.path = [destination.path(ev) for ev in self.evs]
         self.outer = [destination.outer(ev) for ev in self.evs]
-        self.states: list[int] = [_GOOD] * len(self.evs)
+        self.states: list[int] = [EvState.GOOD] * len(self.evs)
         self.active = [True] * len(active) + [False] * len(reserve)
         self.decks = [
             PlaneDeck([i for i in range(len(active)) if self.plane[i] == plane], self.states, rng)
             for plane in range(planes)
         ]
-        self.filled = (1 << planes) - 1
+        self.filled = sum(1 << plane for plane, deck in enumerate(self.decks) if deck.cards)
         """Bit p: plane p has an active EV."""
         self.down_ns: list[Instant] = [-1] * planes
         """When plane p was last found down at either end: losses of packets sent until then accuse no EV."""
-        self._bad_on: list[dict[int, int]] = [{} for _ in range(planes)]
+        self.bad_on: list[dict[int, int]] = [{} for _ in range(planes)]
         """Number of ASSUMED_BAD EVs by path, plane by plane."""
         self._plane_order = list(range(planes))
         rng.shuffle(self._plane_order)
@@ -148,27 +95,15 @@ class EvProfile:
                 return plane
 
     def pick_other(self, plane: int, index: int) -> int:
-        """An EV of `plane` for a retransmission: not the one that failed, nor one on its path, if there is a choice.
-
-        Nor one on a path where another EV is ASSUMED_BAD: a packet that is lost twice costs a message twice the time.
-        """
-        deck = self.decks[plane]
-        failed = self.path[index] if self.plane[index] == plane else -1
-        bad = self._bad_on[plane]
-        picked = deck.pick()
-        for _ in range(len(deck.cards)):
-            path = self.path[picked]
-            if path != failed and not bad.get(path):
-                return picked
-            picked = deck.pick()
-        return picked if picked != index else deck.pick()
+        """An EV of `plane` for a packet that was lost on the EV `index`."""
+        return self._policy.resend(self, plane, index)
 
     def feedback(self, now: Instant, index: int, trigger: EvTrigger, sent_ns: Instant = 0) -> None:
         """Something happened to the EV with this index; `sent_ns` belongs to a packet that was lost."""
         state = EvState(self.states[index])
         if trigger in (EvTrigger.GAP, EvTrigger.TIMEOUT) and sent_ns <= self.down_ns[self.plane[index]]:
             return
-        rule = step(state, trigger)
+        rule = self._policy.judge(state, trigger)
         target = rule.target
         if target == state:
             return
@@ -176,7 +111,7 @@ class EvProfile:
             return
         self.states[index] = target
         if EvState.ASSUMED_BAD in (state, target):
-            bad = self._bad_on[self.plane[index]]
+            bad = self.bad_on[self.plane[index]]
             bad[self.path[index]] = bad.get(self.path[index], 0) + (1 if target == EvState.ASSUMED_BAD else -1)
         if target == EvState.SKIP:
             self._stats.ev_skips += 1

@@ -16,6 +16,7 @@ from mrcfabric.wire.layout import OP_EV_PROBE, OP_PORT_STATUS
 from mrcfabric.wire.templates import ControlTemplate
 from nicd.core.board import Board
 from nicd.core.events import PeerPortChange
+from nicd.core.path_policy import POLICIES, Reverse
 from nicd.core.scheduler import Sender
 from nicd.core.timers import Timer
 from nicd.core.window import FixedWindow
@@ -33,13 +34,16 @@ class Peer:
         "_candidates",
         "_control",
         "_ev_probes",
+        "_fresh",
         "_last_update",
         "_on_ports",
         "_plane",
+        "_planes",
         "_refresh",
         "_refreshed_ns",
         "_request_id",
         "_rng",
+        "_sprayed",
         "_update_id",
         "_update_number",
         "_update_tries",
@@ -74,13 +78,19 @@ class Peer:
         self.sharing: deque[Sender] = deque()
         """The living QPs that share this window."""
         self._control = ControlTemplate(config.address, self.address, 2, dscp=config.dscp, options=config.options)
-        evs, _ = self.destination.draw_evs(self._rng, settings.reverse_candidates, 0)
+        reverse = POLICIES[settings.path_policy].reverse
+        self._fresh = reverse is Reverse.FRESH
+        self._sprayed = reverse is Reverse.SPRAYED
+        fixed = reverse is Reverse.FIXED
+        evs, _ = self.destination.draw_evs(self._rng, 1 if fixed else settings.reverse_candidates, 0)
         self._candidates: list[list[int]] = [[] for _ in range(planes)]
         for ev in evs:
             self._candidates[self.destination.plane(ev)].append(ev)
         self.reverse = [(ev, self.destination.outer(ev)) for ev in (candidates[0] for candidates in self._candidates)]
         """Plane -> (EV, outer address) of acknowledgements."""
         self._plane = self._rng.below(planes)
+        self._planes = 1 << self._plane if fixed else (1 << planes) - 1
+        """Bit p: plane p may carry acknowledgements."""
         self.data_ns: Instant = -1
         """When the peer's data last arrived."""
         self._refreshed_ns: Instant = -1
@@ -98,7 +108,7 @@ class Peer:
 
     def reply_plane(self) -> int:
         """The plane for the next control packet, in turn; -1 when no plane is up at both ends."""
-        mask = self._board.ports.carrier & self.up
+        mask = self._board.ports.carrier & self.up & self._planes
         if not mask:
             return -1
         plane = self._plane + 1
@@ -108,6 +118,9 @@ class Peer:
         if plane >= len(self.reverse):
             plane -= len(self.reverse)
         self._plane = plane
+        if self._sprayed:
+            ev = self._candidate(plane)
+            self.reverse[plane] = (ev, self.destination.outer(ev))
         return plane
 
     def probed(self, now: Instant) -> None:
@@ -118,7 +131,8 @@ class Peer:
 
     def confirm(self, now: Instant, plane: int, ev: int, outer: bytes) -> None:
         """A packet on this EV was answered: acknowledgements of its plane take it too."""
-        self.reverse[plane] = (ev, outer)
+        if self._fresh:
+            self.reverse[plane] = (ev, outer)
         self._refreshed_ns = now
 
     def data_arrived(self, now: Instant) -> None:
@@ -130,7 +144,7 @@ class Peer:
     def _refresh_one(self, now: Instant) -> None:
         """Probe one EV per refresh time, unless our own data's SACKs do the work or the peer has stopped."""
         settings = self._board.settings
-        if now - self.data_ns > settings.reverse_idle_ns:
+        if not self._fresh or now - self.data_ns > settings.reverse_idle_ns:
             return
         self._refresh.set(now + settings.reverse_refresh_ns)
         mask = self._board.ports.carrier & self.up

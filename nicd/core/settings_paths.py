@@ -4,14 +4,20 @@ MRC 1.0 11.2 gives states and transitions, not values: times are in units of the
 Owns names, units, defaults and bounds; relations between knobs are `nicd.core.settings`'.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
+
+from nicd.core.path_policy import POLICIES
 
 
 @dataclass(frozen=True)
 class PathKnobs:
     """How EVs are drawn, probed and replaced, and what peers are told of ports."""
 
+    path_policy: str = "mrc"
+    """How a QP uses its paths: "mrc" keeps a state per EV; "oblivious" sprays over all EVs and learns nothing; "single"
+    keeps one EV for life. The latter two are there to be compared with (`nicd.core.path_policy`)."""
     evs_active: int = 128
     """Active EVs per QP over all planes (MRC 1.0 11.2: usually 128-256); a multiple of the number of planes."""
     evs_reserve: int = 32
@@ -58,5 +64,5 @@ MOST: Final[dict[str, int]] = {
     "port_update_tries": 32,
 }
 """Largest value where there is one."""
-CHOICES: Final[dict[str, tuple[str, ...]]] = {}
+CHOICES: Final[dict[str, Collection[str]]] = {"path_policy": POLICIES}
 """What a knob that is a name may be."""

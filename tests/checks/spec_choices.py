@@ -99,6 +99,13 @@ _FORMATS = (
 
 _PATHS = (
     Choice(
+        "How a QP uses its paths",
+        OPTION,
+        "State per EV; to compare with, oblivious spraying and one EV per QP. A port that is known to be down carries "
+        "nothing under any of them.",
+        _of(NIC, "path_policy"),
+    ),
+    Choice(
         "Size of the EV profile and its reserve",
         OPTION,
         "128 active, the usual figure; a quarter as many in reserve; an eighth of the active ones is never given up.",

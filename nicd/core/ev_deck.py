@@ -1,0 +1,69 @@
+"""The active EVs of one plane, and the pseudo-random scan that picks among them.
+
+Owns the order of the scan and the forgiveness of SKIP on its way; which EVs are in the deck is `ev_profile`'s.
+
+MRC 1.0 11.2.2 (scan and SKIP); the order is drawn anew for every turn, so that senders do not lock in step.
+"""
+
+from math import gcd
+
+from mrcfabric.rng import Rng
+from nicd.core.ev_state import EvState
+
+_GOOD = EvState.GOOD
+
+
+class PlaneDeck:
+    """The active EVs of one plane, scanned in a pseudo-random order that is drawn anew for every turn."""
+
+    __slots__ = ("_left", "_position", "_rng", "_states", "_stride", "_strides", "cards")
+
+    def __init__(self, cards: list[int], states: list[int], rng: Rng) -> None:
+        self.cards = cards
+        """Indices of EVs in the profile; all of them GOOD or SKIP."""
+        self._states = states
+        self._rng = rng
+        self._left = 0
+        self._position = 0
+        self._stride = 1
+        self._strides: list[int] = []
+
+    def pick(self) -> int:
+        """The next GOOD EV of the scan. The deck must not be empty.
+
+        MRC 1.0 11.2.2: the first SKIP EV met becomes GOOD but is not used for this packet; when the scan comes back
+        to it without having found another GOOD one, it is used after all.
+        """
+        cards = self.cards
+        states = self._states
+        size = len(cards)
+        forgiven = -1
+        # Two turns hold one whole turn, wherever the scan stands.
+        for _ in range(2 * size):
+            if not self._left:
+                self._turn(size)
+            self._left -= 1
+            position = self._position + self._stride
+            if position >= size:
+                position -= size
+            self._position = position
+            card = cards[position]
+            if states[card] == _GOOD:
+                return card
+            if forgiven < 0:
+                forgiven = card
+                states[card] = _GOOD
+        return forgiven
+
+    def change(self) -> None:
+        """The cards have changed: begin a new turn."""
+        self._left = 0
+        self._strides = []
+
+    def _turn(self, size: int) -> None:
+        if not self._strides:
+            self._strides = [stride for stride in range(1, size + 1) if gcd(stride, size) == 1]
+        draw = self._rng.bits64()
+        self._position = draw % size
+        self._stride = self._strides[(draw >> 32) % len(self._strides)]
+        self._left = size

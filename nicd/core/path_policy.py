@@ -1,0 +1,154 @@
+"""How a QP uses its paths: the decisions in which MRC differs from what it is compared with.
+
+Owns three policies and their names. A policy is one object without state of its own, shared by all QPs of a NIC; the
+EV profile holds the EVs and asks it three questions, the peer asks one:
+
+    keep      which of the profile's EVs this QP uses at all, asked once, when it is connected
+    judge     the state that follows when something happens to an EV
+    resend    the EV for a retransmission
+    reverse   how the paths of acknowledgements are chosen
+
+To try another policy, write a class with these four and put an instance into `POLICIES`: its name is then a value of
+the knob `path_policy`. What is asked per packet is not among them: the scan over the planes and over the EVs of a
+plane is the same for all, and a policy steers it by the states it gives.
+
+MRC 1.0 11.2 (per-EV states), arXiv 2605.04333 section 2 (spraying, replacement); the other two are baselines.
+"""
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import Final, Protocol
+
+from mrcfabric.rng import Rng
+from nicd.core.ev_state import EvState, EvTrigger, Rule, step
+
+
+class Reverse(Enum):
+    """How acknowledgements find their way."""
+
+    FRESH = "fresh"
+    """One EV per plane, replaced by one that was just seen to work."""
+    SPRAYED = "sprayed"
+    """Any EV of the next plane, whatever became of earlier ones."""
+    FIXED = "fixed"
+    """One EV, for life."""
+
+
+class DeckLike(Protocol):
+    """The active EVs of one plane."""
+
+    cards: list[int]
+
+    def pick(self) -> int:
+        """The next GOOD EV of the scan, by index."""
+        ...
+
+
+class ProfileLike(Protocol):
+    """What a policy may look at; see `nicd.core.ev_profile`."""
+
+    @property
+    def decks(self) -> Sequence[DeckLike]:
+        """By plane."""
+        ...
+
+    @property
+    def path(self) -> Sequence[int]:
+        """EV index -> number of its path in its plane."""
+        ...
+
+    @property
+    def plane(self) -> Sequence[int]:
+        """EV index -> plane."""
+        ...
+
+    @property
+    def bad_on(self) -> Sequence[dict[int, int]]:
+        """Plane -> path -> how many of the QP's EVs on it are ASSUMED_BAD."""
+        ...
+
+
+class PathPolicy(Protocol):
+    """The four decisions."""
+
+    @property
+    def reverse(self) -> Reverse: ...
+
+    def keep(self, active: list[int], reserve: list[int], rng: Rng) -> tuple[list[int], list[int]]:
+        """(active, reserve) EVs this QP uses, out of the profile's; `rng` is the QP's own."""
+        ...
+
+    def judge(self, state: EvState, trigger: EvTrigger) -> Rule:
+        """The state that follows, and where the rule stands."""
+        ...
+
+    def resend(self, profile: ProfileLike, plane: int, index: int) -> int:
+        """An EV of `plane`, by index, for a packet that was lost on the EV `index` (of any plane)."""
+        ...
+
+
+class MrcPolicy:
+    """State per EV, as MRC has it."""
+
+    reverse = Reverse.FRESH
+
+    def keep(self, active: list[int], reserve: list[int], rng: Rng) -> tuple[list[int], list[int]]:
+        return active, reserve
+
+    def judge(self, state: EvState, trigger: EvTrigger) -> Rule:
+        return step(state, trigger)
+
+    def resend(self, profile: ProfileLike, plane: int, index: int) -> int:
+        """Not the EV that failed, nor one on its path, if there is a choice.
+
+        Nor one on a path where another EV is ASSUMED_BAD: a packet that is lost twice costs a message twice the time.
+        """
+        # MRC 1.0 11.2: a retransmission draws a fresh EV.
+        deck = profile.decks[plane]
+        failed = profile.path[index] if profile.plane[index] == plane else -1
+        bad = profile.bad_on[plane]
+        picked = deck.pick()
+        for _ in range(len(deck.cards)):
+            path = profile.path[picked]
+            if path != failed and not bad.get(path):
+                return picked
+            picked = deck.pick()
+        return picked if picked != index else deck.pick()
+
+
+_CONTROLLERS: Final = (EvTrigger.DENY, EvTrigger.ALLOW)
+
+
+class ObliviousPolicy:
+    """Spray over all EVs whatever happens: no EV is left out, replaced or distrusted but by the controller's word.
+
+    Ports are the NIC's own matter, not a path's: one without carrier, here or by the peer's word, carries nothing.
+    """
+
+    reverse = Reverse.SPRAYED
+
+    def keep(self, active: list[int], reserve: list[int], rng: Rng) -> tuple[list[int], list[int]]:
+        return active, []
+
+    def judge(self, state: EvState, trigger: EvTrigger) -> Rule:
+        return step(state, trigger) if trigger in _CONTROLLERS else Rule(state, "baseline")
+
+    def resend(self, profile: ProfileLike, plane: int, index: int) -> int:
+        return profile.decks[plane].pick()
+
+
+class SinglePolicy(ObliviousPolicy):
+    """One EV per QP, drawn when it is connected and kept for life, as one flow keeps one path under ECMP."""
+
+    reverse = Reverse.FIXED
+
+    def keep(self, active: list[int], reserve: list[int], rng: Rng) -> tuple[list[int], list[int]]:
+        return [active[rng.below(len(active))]], []
+
+
+POLICIES: Final[dict[str, PathPolicy]] = {
+    "mrc": MrcPolicy(),
+    "oblivious": ObliviousPolicy(),
+    "single": SinglePolicy(),
+}
+"""By the value of the knob `path_policy`."""

@@ -1,0 +1,32 @@
+"""The scan over the EVs of one plane."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mrcfabric.rng import Rng
+from nicd.core.ev_deck import PlaneDeck
+from nicd.core.ev_state import EvState
+
+
+def test_every_turn_takes_every_ev_once() -> None:
+    deck = PlaneDeck(list(range(13)), [EvState.GOOD] * 13, Rng("deck"))
+    for _ in range(5):
+        assert set(Counter(deck.pick() for _ in range(13)).values()) == {1}
+
+
+@pytest.mark.spec("MRC 1.0", "11.2.2")
+@given(st.integers(1, 20), st.data())
+def test_at_most_one_is_forgiven_per_packet(size: int, data: st.DataObject) -> None:
+    states: list[int] = data.draw(st.lists(st.sampled_from([EvState.GOOD, EvState.SKIP]), min_size=size, max_size=size))
+    deck = PlaneDeck(list(range(size)), states, Rng("deck", size))
+    for _ in range(10):
+        before = list(states)
+        pick = deck.pick()
+        assert states[pick] == EvState.GOOD
+        assert sum(old != new for old, new in zip(before, states, strict=True)) <= 1
+        # Used although it was skipped: only when nothing else was to be had.
+        if before[pick] == EvState.SKIP:
+            assert EvState.GOOD not in before or size > before.count(EvState.GOOD)
