@@ -351,22 +351,29 @@ class Requestor:
             self._give_up_stranded(now)
         overdue = self._inflight.overdue(now)
         if overdue:
+            self._stats.timeouts += 1
+            # The retransmission asks, too.
+            self._asked_ns = now
             self._accuse(now, overdue, EvTrigger.TIMEOUT)
         if not self._messages:
             return
         oldest = self._inflight.oldest()
         wait_ns = self._tail_ns << max(0, self._unanswered - self._retry_linear)
-        # The oldest packet out, or with none out the last sign of life.
-        since_ns = max(self._heard_ns, self._last_sent_ns) if oldest is None else oldest.sent_ns
+        # Silence since the oldest packet out was sent (with none out, the last one): while others are acknowledged,
+        # the gap that it leaves is judged by what overtook it.
+        since_ns = max(self._heard_ns, self._last_sent_ns if oldest is None else oldest.sent_ns)
+        asked = oldest is not None and self._asked_ns > oldest.sent_ns
         since_ns = max(since_ns, self._asked_ns)
-        if now >= since_ns + wait_ns:
+        if not asked and now >= since_ns + wait_ns:
             # Long past every ordinary round trip: ask what has arrived.
             self._unanswered += 1
             if self._check_budget(now):
                 return
             self._asked_ns = since_ns = now
+            asked = oldest is not None
             self._qp.ask(now)
-        soonest = since_ns + wait_ns
+        # One question per packet out: what it does not bring back, the RTO judges.
+        soonest = NEVER if asked else since_ns + wait_ns
         if oldest is not None:
             soonest = min(soonest, self._inflight.deadline(oldest))
         soonest = min(soonest, self._strand_ns)

@@ -38,7 +38,7 @@ class NicStats:
         "messages_completed", "nacks_received", "nacks_sent", "packets_lost", "payload_bytes", "port_updates_received",
         "port_updates_sent", "probe_replies", "probes_answered", "probes_sent", "qp_errors", "retransmits",
         "reverse_probes", "rtt_count", "rtt_last_ns", "rtt_max_ns", "rtt_min_ns", "rtt_sum_ns", "sacks_received",
-        "sacks_sent", "spurious", "tail_probes", "trims",
+        "sacks_sent", "spurious", "tail_probes", "timeouts", "trims",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -78,6 +78,9 @@ class NicStats:
         self.probes_answered = 0
         self.probe_replies = 0
         self.tail_probes = 0
+        """Probes that ask what has arrived of what went silent."""
+        self.timeouts = 0
+        """Times a QP found packets silent for their whole RTO."""
         self.reverse_probes = 0
         self.port_updates_sent = 0
         self.port_updates_received = 0
