@@ -58,6 +58,7 @@ DEFINITIONS = (
     _core("duplicates", "nic_duplicate_packets", "Data packets received once more."),
     Definition("nic_retransmits", "counter", "Packets sent again, by cause.", by_key("core", "retransmits"),
                ("cause",)),
+    _core("timeouts", "nic_timeouts", "Times a QP found packets silent for their whole RTO."),
     _core("packets_lost", "nic_packets_judged_lost", "Packets judged lost by the requestor."),
     _core("spurious", "nic_spurious_losses", "Packets judged lost whose acknowledgement came after all."),
     Definition("nic_trimmed_packets_received", "counter", "Trimmed packets received, by where they were cut.",

@@ -221,11 +221,11 @@ class Link:
         if reason == NACK_UNEXP_EVENT:
             self.fail(now, STATUS_FLUSHED, "unexpected_event")
         elif reason == NACK_TRIMMED:
-            self.requestor.on_nack(now, psn24, "trim", EvTrigger.TRIM, entropy)
+            self.requestor.recovery.on_nack(now, psn24, "trim", EvTrigger.TRIM, entropy)
         elif reason == NACK_TRIMMED_LASTHOP:
-            self.requestor.on_nack(now, psn24, "trim", EvTrigger.TRIM_LASTHOP, entropy)
+            self.requestor.recovery.on_nack(now, psn24, "trim", EvTrigger.TRIM_LASTHOP, entropy)
         else:
-            self.requestor.on_nack(now, psn24, "nack", None, entropy)
+            self.requestor.recovery.on_nack(now, psn24, "nack", None, entropy)
 
     # -- planes
 
@@ -245,7 +245,7 @@ class Link:
     def plane_down(self, now: Instant, plane: int) -> None:
         """A plane went down at one end: what was sent on it until now accuses no EV."""
         self.profile.down_ns[plane] = now
-        self.requestor.plane_down(now)
+        self.requestor.recovery.plane_down(now)
         self.update_planes()
 
     def plane_up(self, now: Instant) -> None:

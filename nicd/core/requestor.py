@@ -1,17 +1,17 @@
 """The sending half of a QP: messages become packets, packets are acknowledged or lost, messages complete.
 
-Owns segmentation, PSNs, both windows, what follows from a loss, retransmission and the retry budget. What is out and
-what of it is lost is `inflight`'s, which EV is good is `ev_profile`'s, probing `probe`'s, the congestion policy
-`window`'s, the order among QPs and ports the scheduler's. PSNs are unbounded integers inside; 24 bits of them travel.
+Owns segmentation, PSNs, both windows and retransmission. What is out and what of it is lost is `inflight`'s, what
+follows from a loss and from silence `recovery`'s, which EV is good `ev_profile`'s, probing `probe`'s, the congestion
+policy `window`'s, the order among QPs and ports the scheduler's. PSNs are unbounded integers inside; 24 bits of them
+travel.
 
 MRC 1.0 section 3: a SACK frees packets and never completes a message; a transport ACK completes messages; a clear
 bit of a bitmap says nothing.
 """
 
 from collections import deque
-from typing import Protocol
 
-from mrcfabric.units import NEVER, Instant
+from mrcfabric.units import Instant
 from mrcfabric.wire.layout import (
     PSN_MASK,
     SYNDROME_ACK,
@@ -30,46 +30,24 @@ from nicd.core.ev_state import EvTrigger
 from nicd.core.events import (
     STATUS_OK,
     STATUS_REMOTE_INVALID,
-    STATUS_RETRY_EXCEEDED,
     WRITE,
     WRITE_WITH_IMM,
     Completion,
-    Retransmit,
 )
 from nicd.core.inflight import INFLIGHT, InflightTable, Message, Sent
 from nicd.core.memory import Region
-from nicd.core.timers import Timer
+from nicd.core.recovery import QpLink, Recovery
 from nicd.core.window import CongestionWindow
 
 HALF_PSN = (PSN_MASK + 1) >> 1
-
-
-class QpLink(Protocol):
-    """What the two halves of a QP ask of the whole."""
-
-    qpn: int
-
-    def window_moved(self) -> None:
-        """Something may be able to leave that could not before."""
-        ...
-
-    def ask(self, now: Instant) -> None:
-        """Send a probe: what has arrived?"""
-        ...
-
-    def fail(self, now: Instant, status: str, reason: str) -> None:
-        """The QP goes to ERROR; its oldest message ends with `status`."""
-        ...
 
 
 class Requestor:
     """One QP's sending half."""
 
     __slots__ = (
-        "_asked_ns", "_board", "_budget", "_completed", "_exhausted", "_grace_ns", "_heard_ns", "_index",
-        "_inflight", "_last_sent_ns", "_max_wimm", "_messages", "_mpr", "_mtu", "_profile", "_qp",
-        "_queue", "_retry_linear", "_rqmsn", "_stats", "_strand_ns", "_tail_ns", "_template", "_timer",
-        "_unanswered", "_wimm_open", "psn_next", "window",
+        "_board", "_completed", "_index", "_inflight", "_max_wimm", "_messages", "_mpr", "_mtu", "_profile", "_qp",
+        "_queue", "_rqmsn", "_stats", "_template", "_wimm_open", "psn_next", "recovery", "window",
     )  # fmt: skip
 
     def __init__(
@@ -93,9 +71,6 @@ class Requestor:
         self._mtu = settings.mtu_bytes
         self._mpr = mpr_psns
         self._max_wimm = max_wimm
-        self._retry_linear = settings.retry_linear
-        self._budget = settings.retry_linear + settings.retry_exponential
-        self._tail_ns = settings.tail_probe_ns
         self.psn_next = psn_first
         self._inflight = InflightTable(settings, board.stats, window, psn_first)
         self._index = 0
@@ -106,15 +81,7 @@ class Requestor:
         self._completed = 0
         self._rqmsn = 0
         self._wimm_open = 0
-        self._timer = Timer(board.timers, self._on_timer)
-        self._heard_ns: Instant = -1
-        self._asked_ns: Instant = -1
-        self._last_sent_ns: Instant = -1
-        self._unanswered = 0
-        self._exhausted = False
-        self._grace_ns = settings.port_down_grace_ns
-        self._strand_ns: Instant = NEVER
-        """When to give up what was sent on a plane that went down."""
+        self.recovery = Recovery(qp, board, profile, self._inflight, window, self._messages.__len__)
 
     # -- posting
 
@@ -140,8 +107,7 @@ class Requestor:
             self._rqmsn = (self._rqmsn + 1) & 0xFFFF
         region.readers += 1
         if not self._messages:
-            self._asked_ns = now
-            self._timer.set_by(now + self._tail_ns)
+            self.recovery.begin(now)
         self._messages.append(message)
         self._queue.append(message)
 
@@ -215,12 +181,10 @@ class Requestor:
         """A transmission leaves: into the in-flight table."""
         self._index += 1
         self._inflight.add(sent)
-        self._last_sent_ns = now
         stats = self._stats
         stats.data_packets += 1
         stats.payload_bytes += sent.size
-        if self._timer.at_ns == NEVER:
-            self._timer.set(now + self._tail_ns)
+        self.recovery.sent(now)
 
     # -- acknowledgements
 
@@ -238,8 +202,7 @@ class Requestor:
         cack = inflight.cack + ahead
         if cack >= self.psn_next:
             return False
-        self._heard_ns = now
-        self._unanswered = 0
+        self.recovery.heard(now)
         rtt_ns: int | None = None
         if ack_offset is not None:
             cause = inflight.by_psn.get(cack + ack_offset)
@@ -251,7 +214,7 @@ class Requestor:
         self.window.on_sack(now, freed, marked, rtt_ns)
         gaps = inflight.gaps()
         if gaps:
-            self._accuse(now, gaps, EvTrigger.GAP)
+            self.recovery.accuse(now, gaps, EvTrigger.GAP)
         self._qp.window_moved()
         return True
 
@@ -274,116 +237,16 @@ class Requestor:
             self._completed += 1
             self._finish(now, message, STATUS_OK)
         if not self._messages:
-            self._timer.cancel()
+            self.recovery.timer.cancel()
         if newly:
             self._qp.window_moved()
         return True
-
-    def on_nack(self, now: Instant, psn24: int, cause: str, trigger: EvTrigger | None, ev: int) -> None:
-        """The peer asks for one PSN again; `trigger` and `ev` say what that means for the EV that was named."""
-        index = self._profile.index_of.get(ev)
-        if trigger is not None and index is not None:
-            self._profile.feedback(now, index, trigger)
-        self._heard_ns = now
-        self._unanswered = 0
-        first = self._inflight.cack + 1
-        psn = first + ((psn24 - first) & PSN_MASK)
-        sent = self._inflight.by_psn.get(psn)
-        # A NACK for an earlier transmission of a packet already sent again names another EV.
-        if sent is None or sent.state != INFLIGHT or sent.ev != index:
-            return
-        if cause == "trim":
-            self.window.on_trim(now, sent.size)
-        self._lose(sent, cause)
-        self._tell_lost(now, {cause: 1})
-
-    # -- loss
-
-    def _accuse(self, now: Instant, gone: list[Sent], trigger: EvTrigger) -> None:
-        """Packets are lost without a trim: their EVs are to blame, unless their plane went down meanwhile."""
-        profile = self._profile
-        lost: dict[str, int] = {}
-        for sent in gone:
-            cause = trigger.name.lower()
-            if sent.sent_ns <= profile.down_ns[profile.plane[sent.ev]]:
-                cause = "port_down"
-            lost[cause] = lost.get(cause, 0) + 1
-            self.window.on_loss(now, sent.size)
-            profile.feedback(now, sent.ev, trigger, sent.sent_ns)
-            self._lose(sent, cause)
-        self._tell_lost(now, lost)
-
-    def plane_down(self, now: Instant) -> None:
-        """A plane went down at one end: what is still out on it after a grace is lost."""
-        if self._messages:
-            self._strand_ns = now + self._grace_ns
-            self._timer.set_by(self._strand_ns)
-
-    def _give_up_stranded(self, now: Instant) -> None:
-        self._strand_ns = NEVER
-        profile = self._profile
-        stranded = self._inflight.sent_before(profile.down_ns, profile.plane)
-        if stranded:
-            self._accuse(now, stranded, EvTrigger.GAP)
-
-    def _lose(self, sent: Sent, cause: str) -> None:
-        self._inflight.lose(sent, cause)
-        # MRC 1.0 section 3: NACKs and timeouts use one budget.
-        if sent.tries >= self._budget:
-            self._exhausted = True
-
-    def _tell_lost(self, now: Instant, lost: dict[str, int]) -> None:
-        for cause, count in lost.items():
-            self._board.tell(Retransmit(now, self._qp.qpn, cause, count))
-        if not self._check_budget(now):
-            self._qp.window_moved()
-
-    def _check_budget(self, now: Instant) -> bool:
-        if not self._exhausted and self._unanswered <= self._budget:
-            return False
-        self._qp.fail(now, STATUS_RETRY_EXCEEDED, "retry_counter_exceeded")
-        return True
-
-    def _on_timer(self, now: Instant) -> None:
-        if not self._messages:
-            return
-        if now >= self._strand_ns:
-            self._give_up_stranded(now)
-        overdue = self._inflight.overdue(now)
-        if overdue:
-            self._stats.timeouts += 1
-            # The retransmission asks, too.
-            self._asked_ns = now
-            self._accuse(now, overdue, EvTrigger.TIMEOUT)
-        if not self._messages:
-            return
-        oldest = self._inflight.oldest()
-        wait_ns = self._tail_ns << max(0, self._unanswered - self._retry_linear)
-        # Silence since the oldest packet out was sent (with none out, the last one): while others are acknowledged,
-        # the gap that it leaves is judged by what overtook it.
-        since_ns = max(self._heard_ns, self._last_sent_ns if oldest is None else oldest.sent_ns)
-        asked = oldest is not None and self._asked_ns > oldest.sent_ns
-        since_ns = max(since_ns, self._asked_ns)
-        if not asked and now >= since_ns + wait_ns:
-            # Long past every ordinary round trip: ask what has arrived.
-            self._unanswered += 1
-            if self._check_budget(now):
-                return
-            self._asked_ns = since_ns = now
-            asked = oldest is not None
-            self._qp.ask(now)
-        # One question per packet out: what it does not bring back, the RTO judges.
-        soonest = NEVER if asked else since_ns + wait_ns
-        if oldest is not None:
-            soonest = min(soonest, self._inflight.deadline(oldest))
-        soonest = min(soonest, self._strand_ns)
-        self._timer.set_by(max(soonest, now + 1))
 
     # -- the end of messages
 
     def flush(self, now: Instant, first: str, rest: str) -> None:
         """The QP has failed or goes away: the oldest message ends with status `first`, the others with `rest`."""
-        self._timer.cancel()
+        self.recovery.timer.cancel()
         self._inflight.clear()
         self._queue.clear()
         status = first

@@ -34,7 +34,7 @@ from mrcfabric.wire.templates import ControlTemplate
 from nicd.core.board import Board
 from nicd.core.events import RECV_WITH_IMM, STATUS_FLUSHED, STATUS_OK, Completion
 from nicd.core.peer import Peer
-from nicd.core.requestor import QpLink
+from nicd.core.recovery import QpLink
 from nicd.core.sack import DUPLICATE, NEW, OUTSIDE, ReceiveWindow
 from nicd.core.timers import Timer
 

@@ -155,7 +155,7 @@ def test_losses_taken_back_are_forgotten() -> None:
         bench.pump(now)
         while psn < requestor.psn_next:
             sent = requestor._inflight.by_psn[psn]
-            requestor.on_nack(now, psn & PSN_MASK, "nack", None, bench.link.profile.evs[sent.ev])
+            requestor.recovery.on_nack(now, psn & PSN_MASK, "nack", None, bench.link.profile.evs[sent.ev])
             requestor.on_sack(now, psn & PSN_MASK, None, 1, 0, False)
             psn += 1
     assert psn > PSN_SEND + 100

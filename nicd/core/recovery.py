@@ -1,0 +1,200 @@
+"""What a requestor makes of loss and silence: accusing EVs, putting packets up again, asking, giving up.
+
+Owns the clock of a QP's sending half (tail probe, RTO, grace after a port went down) and the retry budget. Which
+transmissions are lost by the evidence of time and order is `inflight`'s, sending again the requestor's, the state of
+the accused EV `ev_profile`'s.
+
+MRC 1.0 section 3: NACKs and timeouts use up one budget; a packet sent again starts again at the plain timer.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from mrcfabric.units import NEVER, Instant
+from mrcfabric.wire.layout import PSN_MASK
+from nicd.core.board import Board
+from nicd.core.ev_profile import EvProfile
+from nicd.core.ev_state import EvTrigger
+from nicd.core.events import STATUS_RETRY_EXCEEDED, Retransmit
+from nicd.core.inflight import INFLIGHT, InflightTable, Sent
+from nicd.core.timers import Timer
+from nicd.core.window import CongestionWindow
+
+
+class QpLink(Protocol):
+    """What the parts of a QP ask of the whole."""
+
+    qpn: int
+
+    def window_moved(self) -> None:
+        """Something may be able to leave that could not before."""
+        ...
+
+    def ask(self, now: Instant) -> None:
+        """Send a probe: what has arrived?"""
+        ...
+
+    def fail(self, now: Instant, status: str, reason: str) -> None:
+        """The QP goes to ERROR; its oldest message ends with `status`."""
+        ...
+
+
+class Recovery:
+    """One QP's answer to loss and silence. `unfinished` tells how many messages are not complete."""
+
+    __slots__ = (
+        "_asked_ns", "_board", "_budget", "_exhausted", "_grace_ns", "_heard_ns", "_inflight", "_profile", "_qp",
+        "_retry_linear", "_strand_ns", "_tail_ns", "_unanswered", "_unfinished", "_window", "last_sent_ns", "timer",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        qp: QpLink,
+        board: Board,
+        profile: EvProfile,
+        inflight: InflightTable,
+        window: CongestionWindow,
+        unfinished: Callable[[], int],
+    ) -> None:
+        settings = board.settings
+        self._qp = qp
+        self._board = board
+        self._profile = profile
+        self._inflight = inflight
+        self._window = window
+        self._unfinished = unfinished
+        self._retry_linear = settings.retry_linear
+        self._budget = settings.retry_linear + settings.retry_exponential
+        self._tail_ns = settings.tail_probe_ns
+        self._grace_ns = settings.port_down_grace_ns
+        self._strand_ns: Instant = NEVER
+        """When to give up what was sent on a plane that went down."""
+        self._heard_ns: Instant = -1
+        self._asked_ns: Instant = -1
+        self.last_sent_ns: Instant = -1
+        self._unanswered = 0
+        self._exhausted = False
+        self.timer = Timer(board.timers, self._on_timer)
+
+    # -- the course of things
+
+    def begin(self, now: Instant) -> None:
+        """There is work again."""
+        self._asked_ns = now
+        self.timer.set_by(now + self._tail_ns)
+
+    def sent(self, now: Instant) -> None:
+        """A packet leaves."""
+        self.last_sent_ns = now
+        if self.timer.at_ns == NEVER:
+            self.timer.set(now + self._tail_ns)
+
+    def heard(self, now: Instant) -> None:
+        """The peer lives."""
+        self._heard_ns = now
+        self._unanswered = 0
+
+    # -- loss
+
+    def on_nack(self, now: Instant, psn24: int, cause: str, trigger: EvTrigger | None, ev: int) -> None:
+        """The peer asks for one PSN again; `trigger` and `ev` say what that means for the EV that was named."""
+        profile = self._profile
+        index = profile.index_of.get(ev)
+        if trigger is not None and index is not None:
+            profile.feedback(now, index, trigger)
+        self.heard(now)
+        first = self._inflight.cack + 1
+        psn = first + ((psn24 - first) & PSN_MASK)
+        sent = self._inflight.by_psn.get(psn)
+        # A NACK for an earlier transmission of a packet already sent again names another EV.
+        if sent is None or sent.state != INFLIGHT or sent.ev != index:
+            return
+        if cause == "trim":
+            self._window.on_trim(now, sent.size)
+        self._lose(sent, cause)
+        self._tell_lost(now, {cause: 1})
+
+    def accuse(self, now: Instant, gone: list[Sent], trigger: EvTrigger) -> None:
+        """Packets are lost without a trim: their EVs are to blame, unless their plane went down meanwhile."""
+        profile = self._profile
+        lost: dict[str, int] = {}
+        for sent in gone:
+            cause = trigger.name.lower()
+            if sent.sent_ns <= profile.down_ns[profile.plane[sent.ev]]:
+                cause = "port_down"
+            lost[cause] = lost.get(cause, 0) + 1
+            self._window.on_loss(now, sent.size)
+            profile.feedback(now, sent.ev, trigger, sent.sent_ns)
+            self._lose(sent, cause)
+        self._tell_lost(now, lost)
+
+    def plane_down(self, now: Instant) -> None:
+        """A plane went down at one end: what is still out on it after a grace is lost."""
+        if self._unfinished():
+            self._strand_ns = now + self._grace_ns
+            self.timer.set_by(self._strand_ns)
+
+    def _give_up_stranded(self, now: Instant) -> None:
+        self._strand_ns = NEVER
+        profile = self._profile
+        stranded = self._inflight.sent_before(profile.down_ns, profile.plane)
+        if stranded:
+            self.accuse(now, stranded, EvTrigger.GAP)
+
+    def _lose(self, sent: Sent, cause: str) -> None:
+        self._inflight.lose(sent, cause)
+        # MRC 1.0 section 3: NACKs and timeouts use one budget.
+        if sent.tries >= self._budget:
+            self._exhausted = True
+
+    def _tell_lost(self, now: Instant, lost: dict[str, int]) -> None:
+        for cause, count in lost.items():
+            self._board.tell(Retransmit(now, self._qp.qpn, cause, count))
+        if not self._check_budget(now):
+            self._qp.window_moved()
+
+    def _check_budget(self, now: Instant) -> bool:
+        if not self._exhausted and self._unanswered <= self._budget:
+            return False
+        self._qp.fail(now, STATUS_RETRY_EXCEEDED, "retry_counter_exceeded")
+        return True
+
+    # -- silence
+
+    def _on_timer(self, now: Instant) -> None:
+        if not self._unfinished():
+            return
+        if now >= self._strand_ns:
+            self._give_up_stranded(now)
+        overdue = self._inflight.overdue(now)
+        if overdue:
+            self._board.stats.timeouts += 1
+            # The retransmission asks, too.
+            self._asked_ns = now
+            self.accuse(now, overdue, EvTrigger.TIMEOUT)
+        if self._unfinished():
+            self._watch(now)
+
+    def _watch(self, now: Instant) -> None:
+        """Ask, if it is time, and arrange for the next look."""
+        oldest = self._inflight.oldest()
+        wait_ns = self._tail_ns << max(0, self._unanswered - self._retry_linear)
+        # Silence since the oldest packet out was sent (with none out, the last one): while others are acknowledged,
+        # the gap that it leaves is judged by what overtook it.
+        since_ns = max(self._heard_ns, self.last_sent_ns if oldest is None else oldest.sent_ns)
+        asked = oldest is not None and self._asked_ns > oldest.sent_ns
+        since_ns = max(since_ns, self._asked_ns)
+        if not asked and now >= since_ns + wait_ns:
+            # Long past every ordinary round trip: ask what has arrived.
+            self._unanswered += 1
+            if self._check_budget(now):
+                return
+            self._asked_ns = since_ns = now
+            asked = oldest is not None
+            self._qp.ask(now)
+        # One question per packet out: what it does not bring back, the RTO judges.
+        soonest = NEVER if asked else since_ns + wait_ns
+        if oldest is not None:
+            soonest = min(soonest, self._inflight.deadline(oldest))
+        soonest = min(soonest, self._strand_ns)
+        self.timer.set_by(max(soonest, now + 1))
