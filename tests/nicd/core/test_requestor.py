@@ -5,8 +5,6 @@ import pytest
 from mrcfabric.wire.fastpath import read_data
 from mrcfabric.wire.layout import (
     FLAG_A,
-    FLAG_RTX,
-    PROBE,
     PSN_MASK,
     SYNDROME_ACK,
     SYNDROME_INVALID_REQUEST,
@@ -17,7 +15,7 @@ from mrcfabric.wire.layout import (
     WRITE_ONLY,
     WRITE_ONLY_IMM,
 )
-from nicd.core.events import Completion, QpChange, Retransmit
+from nicd.core.events import Completion
 from tests.nicd.core.bench import PSN_SEND, R_KEY, VA, Bench
 
 LATER = 100_000
@@ -112,34 +110,6 @@ def test_immediates_wait_for_room_at_the_peer() -> None:
     assert len(all_packets(bench)) == 32
     bench.link.requestor.on_ack(LATER, (PSN_SEND + 9) & PSN_MASK, SYNDROME_ACK, 10)
     assert bench.link.can_send()
-
-
-def test_silence_is_asked_about_before_it_is_a_loss() -> None:
-    bench = Bench()
-    bench.post(0, 100)
-    (first,) = bench.sent(0) or bench.pump(0)
-    settings = bench.board.settings
-    bench.fire(settings.tail_probe_ns)
-    assert [peeked[2] for peeked in bench.sent(settings.tail_probe_ns)] == [PROBE]
-    assert bench.told(Retransmit) == []
-    bench.fire(settings.rto_ns)
-    assert [(event.cause, event.count) for event in bench.told(Retransmit)] == [("timeout", 1)]
-    again = [peeked for peeked in bench.pump(settings.rto_ns + 1) if peeked[2] == WRITE_ONLY]
-    assert again[0][3] & FLAG_RTX
-    assert again[0][6] != first[6]
-
-
-@pytest.mark.spec("MRC 1.0", "3")
-def test_the_budget_of_retries_ends_the_qp() -> None:
-    bench = Bench(retry_linear=2, retry_exponential=1)
-    bench.post(0, 100, wr_id=7)
-    now = 0
-    while not bench.told(QpChange) and now < 100_000_000:
-        bench.pump(now)
-        now = bench.board.timers.next_ns()
-        bench.board.timers.fire(now)
-    assert [(event.wr_id, event.status) for event in bench.told(Completion)] == [(7, "retry_exceeded")]
-    assert not bench.link.can_send()
 
 
 def test_an_acknowledgement_that_comes_late_stops_the_retransmission() -> None:

@@ -1,0 +1,73 @@
+"""What follows from loss and silence: the question, the timeout, the budget."""
+
+import pytest
+
+from mrcfabric.wire.layout import FLAG_RTX, PROBE, WRITE_ONLY
+from nicd.core.events import Completion, QpChange, Retransmit
+from tests.nicd.core.bench import Bench
+
+
+def test_silence_is_asked_about_before_it_is_a_loss() -> None:
+    bench = Bench()
+    bench.post(0, 100)
+    (first,) = bench.sent(0) or bench.pump(0)
+    settings = bench.board.settings
+    bench.fire(settings.tail_probe_ns)
+    assert [peeked[2] for peeked in bench.sent(settings.tail_probe_ns)] == [PROBE]
+    assert bench.told(Retransmit) == []
+    bench.fire(settings.rto_ns)
+    assert [(event.cause, event.count) for event in bench.told(Retransmit)] == [("timeout", 1)]
+    again = [peeked for peeked in bench.pump(settings.rto_ns + 1) if peeked[2] == WRITE_ONLY]
+    assert again[0][3] & FLAG_RTX
+    assert again[0][6] != first[6]
+
+
+@pytest.mark.spec("MRC 1.0", "3")
+def test_the_budget_of_retries_ends_the_qp() -> None:
+    bench = Bench(retry_linear=2, retry_exponential=1)
+    bench.post(0, 100, wr_id=7)
+    now = 0
+    while not bench.told(QpChange) and now < 100_000_000:
+        bench.pump(now)
+        now = bench.board.timers.next_ns()
+        bench.board.timers.fire(now)
+    assert [(event.wr_id, event.status) for event in bench.told(Completion)] == [(7, "retry_exceeded")]
+    assert not bench.link.can_send()
+
+
+def test_a_nack_counts_for_the_transmission_that_it_names_alone() -> None:
+    bench = Bench()
+    bench.post(0, 100)
+    ((*_, psn, ev, _, _, _),) = bench.pump(0)
+    recovery = bench.link.requestor.recovery
+    for _ in range(2):
+        recovery.on_nack(10, psn, "nack", None, ev)
+    assert [(event.cause, event.count) for event in bench.told(Retransmit)] == [("nack", 1)]
+    bench.pump(10_000)
+    # The first transmission's NACK once more, overtaken by the retransmission on another EV.
+    recovery.on_nack(20_000, psn, "nack", None, ev)
+    assert len(bench.told(Retransmit)) == 1
+
+
+def test_what_was_out_on_a_plane_that_went_down_is_given_up_after_a_grace_and_no_ev_is_accused() -> None:
+    bench = Bench()
+    bench.post(0, 100)
+    ((*_, ev, _, _, _),) = bench.pump(0)
+    link = bench.link
+    link.plane_down(100, link.profile.plane[link.profile.index_of[ev]])
+    bench.fire(100 + bench.board.settings.port_down_grace_ns)
+    assert [(event.cause, event.count) for event in bench.told(Retransmit)] == [("port_down", 1)]
+    assert bench.board.stats.ev_transitions == {}
+
+
+def test_a_sign_of_life_puts_the_question_off() -> None:
+    bench = Bench()
+    bench.post(0, 100)
+    bench.pump(0)
+    tail_ns = bench.board.settings.tail_probe_ns
+    bench.fire(tail_ns - 1)
+    bench.link.requestor.recovery.heard(tail_ns - 1)
+    bench.fire(2 * tail_ns - 2)
+    assert bench.board.stats.tail_probes == 0
+    bench.fire(2 * tail_ns - 1)
+    assert bench.board.stats.tail_probes == 1
