@@ -128,6 +128,11 @@ class PathTable:
     def planes(self) -> int:
         return self._topology.planes
 
+    @property
+    def t1_per_plane(self) -> int:
+        """How many paths a plane has between NICs of different T0s."""
+        return self._topology.t1_per_plane
+
     def towards(self, peer: int) -> Destination:
         """The ways to NIC number `peer`, 0 <= peer < nics; to itself they turn round at the T0."""
         assert 0 <= peer < self._topology.nics

@@ -2,6 +2,7 @@
 
 ev_table {qpn}               one row per EV of a QP
 qp_table {}                  one row per QP
+denied_paths {}              the standing list of barred paths: plane, path, peer_index (None: all)
 bins {since}                 goodput bins (start, bytes placed per plane) from fabric time `since` on
 """
 
@@ -21,6 +22,7 @@ from mrcfabric.runner import Runner
 from nicd import metrics
 from nicd.compose import nic_config
 from nicd.core import commands as asked
+from nicd.core import commands_paths as paths_asked
 from nicd.core.events import STATUS_OK, Completion
 from nicd.core.nic import Nic
 from nicd.verbs_server import VerbsServer
@@ -58,8 +60,10 @@ class NicDaemon(Daemon):
             asked.PostWrite,
             asked.SetCarrier,
             asked.SetImpairment,
-            asked.DenyEv,
-            asked.AllowEv,
+            paths_asked.DenyEv,
+            paths_asked.AllowEv,
+            paths_asked.DenyPaths,
+            paths_asked.AllowPaths,
         ]
     )
 
@@ -73,7 +77,12 @@ class NicDaemon(Daemon):
             self._verbs = VerbsServer(config.verbs, self._from_application, config.node, composed.index)
 
     def own_ops(self) -> Mapping[str, Op]:
-        return {"ev_table": self._ev_table, "qp_table": self._qp_table, "bins": self._bins}
+        return {
+            "ev_table": self._ev_table,
+            "qp_table": self._qp_table,
+            "denied_paths": self._denied_paths,
+            "bins": self._bins,
+        }
 
     def own_counters(self) -> dict[str, Any]:
         return {} if self._verbs is None else {"verbs": self._verbs.counters()}
@@ -117,6 +126,9 @@ class NicDaemon(Daemon):
 
     async def _qp_table(self, _args: dict[str, Any]) -> list[dict[str, Any]]:
         return self.nic.qp_table()
+
+    async def _denied_paths(self, _args: dict[str, Any]) -> list[dict[str, int | None]]:
+        return self.nic.denied_paths()
 
     async def _bins(self, args: dict[str, Any]) -> list[Any]:
         return self.nic.bins(instant_of(args, "since") or 0)

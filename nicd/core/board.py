@@ -7,6 +7,7 @@ know the NIC they sit on.
 from typing import Final
 
 from mrcfabric.rng import Rng
+from nicd.core.deny_list import DenyList
 from nicd.core.events import NicEvent
 from nicd.core.memory import MemoryTable
 from nicd.core.ports import Ports
@@ -22,7 +23,7 @@ PACKET_OVERHEAD: Final = 40 + 40 + 8 + 12 + 4 + 16 + 4
 class Board:
     """One per NIC."""
 
-    __slots__ = ("bins", "config", "events", "memory", "ports", "scheduler", "settings", "stats", "timers")
+    __slots__ = ("bins", "config", "denied", "events", "memory", "ports", "scheduler", "settings", "stats", "timers")
 
     def __init__(self, config: NicConfig) -> None:
         settings = config.settings
@@ -38,6 +39,7 @@ class Board:
             Rng(config.seed, config.name, "r_key"), settings.regions_max, settings.region_bytes_max
         )
         self.bins = GoodputBins(len(config.ports), settings.bin_ns, settings.bins_max)
+        self.denied = DenyList(settings.deny_entries_max)
         self.events: list[NicEvent] = []
 
     def tell(self, event: NicEvent) -> None:

@@ -5,13 +5,16 @@ Each is answered by exactly one `CommandDone` event with the same `token`, at th
 `error` is None or one line of text, `result` what the docstring of the command says. Checking sizes and
 types of untrusted arguments is the daemon's business; checking them against the NIC's state is the core's.
 
-MRC 1.0 section 3 (verbs); the control part follows the EV and port operations of the controller API.
+What a controller asks of EVs and paths is `commands_paths`.
+
+MRC 1.0 section 3 (verbs); the control part follows the port operations of the controller API.
 """
 
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from mrcfabric.impairment import Impairment
+from nicd.core.commands_paths import PathCommand
 
 
 @dataclass(slots=True)
@@ -120,24 +123,6 @@ class SetImpairment:
     impairment: Impairment
 
 
-@dataclass(slots=True)
-class DenyEv:
-    """A controller bars an EV of a QP's profile. Result: `qpn`, `ev`."""
-
-    token: int
-    qpn: int
-    ev: int
-
-
-@dataclass(slots=True)
-class AllowEv:
-    """A controller lifts a bar. Result: `qpn`, `ev`."""
-
-    token: int
-    qpn: int
-    ev: int
-
-
 Command: TypeAlias = (
     RegisterMemory
     | DeregisterMemory
@@ -148,6 +133,5 @@ Command: TypeAlias = (
     | PostWrite
     | SetCarrier
     | SetImpairment
-    | DenyEv
-    | AllowEv
+    | PathCommand
 )

@@ -9,9 +9,11 @@ MRC 1.0 11.2 (states, scan), arXiv 2605.04333 section 2 (equal planes, reserve).
 """
 
 from collections.abc import Callable
+from typing import Final
 
 from mrcfabric.rng import Rng
 from mrcfabric.units import Instant
+from nicd.core.deny_list import DenyList
 from nicd.core.ev_deck import PlaneDeck
 from nicd.core.ev_state import EvState, EvTrigger
 from nicd.core.events import EvTransition
@@ -21,14 +23,19 @@ from nicd.core.stats import NicStats
 
 _SKIP = EvState.SKIP
 
+BY_EV: Final = 1
+"""The controller named this EV."""
+BY_PATH: Final = 2
+"""The NIC's list of denied paths covers it."""
+
 
 class EvProfile:
     """All EVs of one QP, by index: first the active ones as drawn, then the reserve."""
 
     __slots__ = (
-        "_destination", "_events", "_min_active", "_on_bad", "_plane_order", "_plane_scan", "_policy", "_qpn", "_rng",
-        "_stats", "_target", "active", "bad_on", "decks", "down_ns", "evs", "filled", "index_of", "outer", "path",
-        "plane", "states",
+        "_barred", "_destination", "_events", "_min_active", "_on_bad", "_plane_order", "_plane_scan", "_policy",
+        "_qpn", "_rng", "_stats", "_target", "active", "bad_on", "decks", "down_ns", "evs", "filled", "index_of",
+        "outer", "path", "plane", "states",
     )  # fmt: skip
 
     def __init__(
@@ -61,6 +68,8 @@ class EvProfile:
         self.path = [destination.path(ev) for ev in self.evs]
         self.outer = [destination.outer(ev) for ev in self.evs]
         self.states: list[int] = [EvState.GOOD] * len(self.evs)
+        self._barred = bytearray(len(self.evs))
+        """Who bars each EV: BY_EV and BY_PATH, together or alone."""
         self.active = [True] * len(active) + [False] * len(reserve)
         self.decks = [
             PlaneDeck([i for i in range(len(active)) if self.plane[i] == plane], self.states, rng)
@@ -123,6 +132,30 @@ class EvProfile:
             self._tell(now, index, state, target, trigger, rule.section)
         if target == EvState.ASSUMED_BAD:
             self._on_bad(now, index)
+
+    def bar(self, now: Instant, index: int, by: int, barred: bool) -> bool:
+        """The controller bars an EV for one reason, or lifts that bar; it is free when no bar is left.
+
+        `by` is BY_EV or BY_PATH. False: nothing changes.
+        """
+        if bool(self._barred[index] & by) == barred:
+            return False
+        before = self._barred[index]
+        self._barred[index] = before ^ by
+        if not before or not self._barred[index]:
+            self.feedback(now, index, EvTrigger.DENY if barred else EvTrigger.ALLOW)
+        return True
+
+    def follow_denied(self, now: Instant, denied: DenyList, peer: int, plane: int) -> int:
+        """The list of denied paths has changed in `plane`: bar what it covers, free the rest; how many EVs changed."""
+        through_t1 = not self._destination.same_t0
+        changed = 0
+        # The reserve first, so that nothing is put in its place that goes at once.
+        for index in reversed(range(len(self.evs))):
+            if self.plane[index] == plane:
+                barred = denied.covers(plane, self.path[index], peer, through_t1)
+                changed += self.bar(now, index, BY_PATH, barred)
+        return changed
 
     def counts(self) -> list[list[int]]:
         """Number of EVs by plane and state, the reserve included."""

@@ -1,7 +1,7 @@
 """Carrying out commands: one function per command of `commands`, each with the result that its docstring promises.
 
 Owns the tables of QPs and peers. A command that cannot be carried out raises `RefusedError` inside and ends as a
-`CommandDone` with the reason; it leaves nothing half done.
+`CommandDone` with the reason; it leaves nothing half done. What a controller asks of paths is `path_control`.
 """
 
 from collections.abc import Callable
@@ -12,10 +12,8 @@ from mrcfabric.units import Instant
 from mrcfabric.wire.layout import PSN_MASK, QPN_MAX, QPN_MIN
 from nicd.core.board import Board
 from nicd.core.commands import (
-    AllowEv,
     ConnectQp,
     CreateQp,
-    DenyEv,
     DeregisterMemory,
     DestroyQp,
     ModifyQp,
@@ -25,8 +23,9 @@ from nicd.core.commands import (
     SetImpairment,
 )
 from nicd.core.events import STATUS_FLUSHED, CommandDone, PortChange
+from nicd.core.path_control import PathControl
 from nicd.core.peer import Peer
-from nicd.core.qp import Link, Qp, QpState
+from nicd.core.qp import Qp, QpState
 
 Result: TypeAlias = dict[str, int | str | bool | None]
 MPR_UNITS_MAX: Final = 255
@@ -55,8 +54,7 @@ class Executor:
             PostWrite: self._post_write,
             SetCarrier: self._set_carrier,
             SetImpairment: self._set_impairment,
-            DenyEv: self._deny_ev,
-            AllowEv: self._allow_ev,
+            **PathControl(board, self.qps, self._peers).table,
         }
 
     def execute(self, now: Instant, command: Any) -> None:
@@ -165,16 +163,6 @@ class Executor:
         self.find(command.qpn).post(now, command)
         return {"qpn": command.qpn, "wr_id": command.wr_id}
 
-    # -- EVs
-
-    def _deny_ev(self, now: Instant, command: DenyEv) -> Result:
-        self._connected(command.qpn).control_ev(now, command.ev, True)
-        return {"qpn": command.qpn, "ev": command.ev}
-
-    def _allow_ev(self, now: Instant, command: AllowEv) -> Result:
-        self._connected(command.qpn).control_ev(now, command.ev, False)
-        return {"qpn": command.qpn, "ev": command.ev}
-
     # -- ports
 
     def _set_carrier(self, now: Instant, command: SetCarrier) -> Result:
@@ -194,12 +182,6 @@ class Executor:
     def _check_port(self, port: int) -> None:
         if not 0 <= port < self._board.ports.count:
             raise RefusedError(f"no port {port}; this NIC has {self._board.ports.count}")
-
-    def _connected(self, qpn: int) -> Link:
-        link = self.find(qpn).link
-        if link is None:
-            raise RefusedError(f"QP {qpn} is not connected")
-        return link
 
     # -- peers
 

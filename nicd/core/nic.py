@@ -143,6 +143,10 @@ class Nic:
         """One row per QP."""
         return [qp.record() for qp in self._qps.values()]
 
+    def denied_paths(self) -> list[dict[str, int | None]]:
+        """The standing list of barred paths, oldest first; None stands for all."""
+        return [{"plane": plane, "path": path, "peer_index": peer} for plane, path, peer in self._board.denied]
+
     def bins(self, since_ns: Instant) -> list[tuple[Instant, list[int]]]:
         """(start, bytes placed per plane) of the goodput bins that start at or after `since_ns`."""
         return self._board.bins.since(since_ns)

@@ -33,10 +33,12 @@ class Peer:
         "_board",
         "_candidates",
         "_control",
+        "_drawn",
         "_ev_probes",
         "_fresh",
         "_last_update",
         "_on_ports",
+        "_own_planes",
         "_plane",
         "_planes",
         "_refresh",
@@ -82,15 +84,19 @@ class Peer:
         self._fresh = reverse is Reverse.FRESH
         self._sprayed = reverse is Reverse.SPRAYED
         fixed = reverse is Reverse.FIXED
-        evs, _ = self.destination.draw_evs(self._rng, 1 if fixed else settings.reverse_candidates, 0)
+        self._drawn = 1 if fixed else settings.reverse_candidates
+        evs, _ = self.destination.draw_evs(self._rng, self._drawn, 0)
         self._candidates: list[list[int]] = [[] for _ in range(planes)]
         for ev in evs:
             self._candidates[self.destination.plane(ev)].append(ev)
         self.reverse = [(ev, self.destination.outer(ev)) for ev in (candidates[0] for candidates in self._candidates)]
         """Plane -> (EV, outer address) of acknowledgements."""
         self._plane = self._rng.below(planes)
-        self._planes = 1 << self._plane if fixed else (1 << planes) - 1
-        """Bit p: plane p may carry acknowledgements."""
+        self._own_planes = self._planes = 1 << self._plane if fixed else (1 << planes) - 1
+        """Bit p: plane p may carry acknowledgements; of these, the ones with a path that is not denied."""
+        if board.denied:
+            for plane in range(planes):
+                self.follow_denied(plane)
         self.data_ns: Instant = -1
         """When the peer's data last arrived."""
         self._refreshed_ns: Instant = -1
@@ -131,7 +137,7 @@ class Peer:
 
     def confirm(self, now: Instant, plane: int, ev: int, outer: bytes) -> None:
         """A packet on this EV was answered: acknowledgements of its plane take it too."""
-        if self._fresh:
+        if self._fresh and not self._is_denied(ev):
             self.reverse[plane] = (ev, outer)
         self._refreshed_ns = now
 
@@ -147,7 +153,7 @@ class Peer:
         if not self._fresh or now - self.data_ns > settings.reverse_idle_ns:
             return
         self._refresh.set(now + settings.reverse_refresh_ns)
-        mask = self._board.ports.carrier & self.up
+        mask = self._board.ports.carrier & self.up & self._planes
         if not mask or now - self._refreshed_ns <= settings.reverse_refresh_ns // 8:
             return
         plane = self._rng.below(len(self.reverse))
@@ -162,6 +168,28 @@ class Peer:
         outer = self.destination.outer(ev)
         packet = self._control.endpoint_request(ev, outer, request, OP_EV_PROBE, data_class=True)
         self._board.ports.offer(now, plane, packet, False)
+
+    def follow_denied(self, plane: int) -> None:
+        """The NIC's list of denied paths has changed in `plane`: no acknowledgement over one of them."""
+        if not self._own_planes >> plane & 1:
+            return
+        # So many that every path of the plane is among them.
+        evs, _ = self.destination.draw_evs(self._rng, max(self._drawn, self.destination.paths_per_plane), 0)
+        allowed = [ev for ev in evs if self.destination.plane(ev) == plane and not self._is_denied(ev)]
+        self._candidates[plane] = allowed = allowed[: self._drawn]
+        if not allowed:
+            self._planes &= ~(1 << plane)
+            return
+        self._planes |= 1 << plane
+        if self._is_denied(self.reverse[plane][0]):
+            self.reverse[plane] = (allowed[0], self.destination.outer(allowed[0]))
+
+    def _is_denied(self, ev: int) -> bool:
+        denied = self._board.denied
+        if not denied:
+            return False
+        to = self.destination
+        return denied.covers(to.plane(ev), to.path(ev), self.index, not to.same_t0)
 
     def _candidate(self, plane: int) -> int:
         candidates = self._candidates[plane]
@@ -225,7 +253,7 @@ class Peer:
                 self._updates.cancel()
             return
         ev = self._ev_probes.pop(request, None)
-        if ev is not None:
+        if ev is not None and not self._is_denied(ev):
             self.reverse[self.destination.plane(ev)] = (ev, self.destination.outer(ev))
 
     def stop(self) -> None:

@@ -14,7 +14,7 @@ from mrcfabric.wire.layout import M_ALWAYS_SKIP, M_SKIP_ONCE, NACK_TRIMMED, NACK
 from mrcfabric.wire.templates import ControlTemplate, DataTemplate
 from nicd.core.board import Board
 from nicd.core.commands import ConnectQp, PostWrite
-from nicd.core.ev_profile import EvProfile
+from nicd.core.ev_profile import BY_EV, EvProfile
 from nicd.core.ev_state import EvTrigger
 from nicd.core.events import STATUS_FLUSHED, QpChange
 from nicd.core.peer import Peer
@@ -71,6 +71,9 @@ class Qp:
         """Learn the peer, move to RTR: from now on this QP receives."""
         self.enter(now, QpState.RTR, "connected")
         self.link = Link(self, self._board, request, peer)
+        if self._board.denied:
+            for plane in range(self._board.ports.count):
+                self.link.follow_denied(now, plane)
 
     def post(self, now: Instant, work: PostWrite) -> None:
         """Take a WRITE. RefusedError when it cannot be done."""
@@ -234,9 +237,17 @@ class Link:
         index = self.profile.index_of.get(ev)
         if index is None:
             raise RefusedError(f"EV {ev:#x} is not in the profile of QP {self.qpn}")
-        self.profile.feedback(now, index, EvTrigger.DENY if deny else EvTrigger.ALLOW)
+        self.profile.bar(now, index, BY_EV, deny)
         self.update_planes()
         self._board.scheduler.wake(self)
+
+    def follow_denied(self, now: Instant, plane: int) -> int:
+        """The NIC's list of denied paths has changed in `plane`; returns how many EVs that bars or frees."""
+        changed = self.profile.follow_denied(now, self._board.denied, self.peer.index, plane)
+        if changed:
+            self.update_planes()
+            self._board.scheduler.wake(self)
+        return changed
 
     def update_planes(self) -> None:
         """Ports, the peer's ports or the profile have changed."""

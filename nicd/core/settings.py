@@ -44,6 +44,8 @@ class DestinationLike(Protocol):
 
     address: bytes
     paths_per_plane: int
+    same_t0: bool
+    """Both NICs hang on the same T0s: one path per plane, and no T1 on it."""
 
     def plane(self, ev: int) -> int: ...
 
@@ -59,6 +61,9 @@ class PathTableLike(Protocol):
 
     @property
     def nics(self) -> int: ...
+
+    @property
+    def t1_per_plane(self) -> int: ...
 
     def towards(self, peer: int) -> DestinationLike: ...
 

@@ -24,6 +24,9 @@ class PathKnobs:
     """Inactive EVs per QP that replace bad ones in their own plane; a multiple of the number of planes."""
     ev_min_active: int = 16
     """With this many active EVs left no further one is marked ASSUMED_BAD."""
+    deny_entries_max: int = 65_536
+    """Entries of the standing list of barred paths; a further one is refused. Every link of a plane of the largest
+    fabric, 512 T0s by 256 T1s, seen from one NIC: 512 and 256 entries per plane would do."""
     probe_period_ns: int = 0
     """Between two probes of an ASSUMED_BAD EV. Default 5 base RTT."""
     probe_backoff_max: int = 2

@@ -155,6 +155,13 @@ _PATHS = (
         _of(NIC, "reverse_candidates", "reverse_refresh_ns", "reverse_idle_ns"),
     ),
     Choice(
+        "Form of a deny list",
+        UNKNOWN,
+        "A standing list of (plane, path or all, peer or all) per NIC, for data, probes and acknowledgements of all "
+        "its QPs; paths through one T1 say nothing about peers below the same T0.",
+        _of(NIC, "deny_entries_max"),
+    ),
+    Choice(
         "Layout of a uSID",
         UNKNOWN,
         "tier 2, plane 3, index 11 bits (`mrcfabric/naming.py`) behind one block.",

@@ -57,6 +57,19 @@ async def test_a_write_by_commands() -> None:
         assert [event["target"] for event in changes["events"]] == ["init", "rtr", "rts"]
 
 
+async def test_a_controller_bars_a_plane_of_all_qps() -> None:
+    async with daemons(NODES) as bench:
+        await regions_and_qps(bench)
+        answer = await bench.command("h000", "deny_paths", plane=0)
+        assert (answer["entries"], answer["evs"]) == (1, 20)
+        assert await bench.call("h000", "denied_paths") == [{"plane": 0, "path": None, "peer_index": None}]
+        assert {row["state"] for row in await bench.call("h000", "ev_table", qpn=QPN)} == {"DENIED"}
+        await bench.command("h000", "allow_paths", plane=0)
+        assert {row["state"] for row in await bench.call("h000", "ev_table", qpn=QPN)} == {"GOOD"}
+        with pytest.raises(RefusedError, match="no plane 9"):
+            await bench.command("h000", "deny_paths", plane=9)
+
+
 async def test_questions_that_make_no_sense() -> None:
     async with daemons({"h000": nicd.daemon.build}) as bench:
         with pytest.raises(RefusedError, match="ev_table needs qpn"):

@@ -1,6 +1,7 @@
 """Commands and what they leave behind; refusals are shown in test_nic."""
 
-from nicd.core.commands import AllowEv, ConnectQp, CreateQp, DenyEv, DeregisterMemory, DestroyQp, ModifyQp, SetCarrier
+from nicd.core.commands import ConnectQp, CreateQp, DeregisterMemory, DestroyQp, ModifyQp, SetCarrier
+from nicd.core.commands_paths import AllowEv, DenyEv
 from nicd.core.events import CommandDone, Completion, QpChange
 from nicd.core.qp import QpState
 from tests.nicd.core.bench import PEER_QPN, QPN, Bench

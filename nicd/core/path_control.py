@@ -1,0 +1,91 @@
+"""Carrying out what a controller asks of paths: the commands of `nicd.core.commands_paths`.
+
+Owns the deny list's entries and who is told when it changes. States of EVs are `ev_profile`'s, the reverse set the
+peer's; the tables of QPs and peers are the executor's and only read here.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+from mrcfabric.errors import RefusedError
+from mrcfabric.units import Instant
+from nicd.core.board import Board
+from nicd.core.commands_paths import AllowEv, AllowPaths, DenyEv, DenyPaths
+from nicd.core.deny_list import Entry
+from nicd.core.peer import Peer
+from nicd.core.qp import Link, Qp, QpState
+
+Result: TypeAlias = dict[str, int | str | bool | None]
+
+
+class PathControl:
+    """The path commands of one NIC."""
+
+    __slots__ = ("_board", "_peers", "_qps", "table")
+
+    def __init__(self, board: Board, qps: Mapping[int, Qp], peers: Mapping[int, Peer]) -> None:
+        self._board = board
+        self._qps = qps
+        self._peers = peers
+        self.table: dict[type, Callable[[Instant, Any], Result]] = {
+            DenyEv: self._deny_ev,
+            AllowEv: self._allow_ev,
+            DenyPaths: self._deny_paths,
+            AllowPaths: self._allow_paths,
+        }
+        """What carries out which command."""
+
+    # -- one EV of one QP
+
+    def _deny_ev(self, now: Instant, command: DenyEv) -> Result:
+        self._link(command.qpn).control_ev(now, command.ev, True)
+        return {"qpn": command.qpn, "ev": command.ev}
+
+    def _allow_ev(self, now: Instant, command: AllowEv) -> Result:
+        self._link(command.qpn).control_ev(now, command.ev, False)
+        return {"qpn": command.qpn, "ev": command.ev}
+
+    def _link(self, qpn: int) -> Link:
+        qp = self._qps.get(qpn)
+        if qp is None:
+            raise RefusedError(f"no QP {qpn}")
+        if qp.link is None:
+            raise RefusedError(f"QP {qpn} is not connected")
+        return qp.link
+
+    # -- paths of all QPs
+
+    def _deny_paths(self, now: Instant, command: DenyPaths) -> Result:
+        entry = self._entry(command)
+        self._board.denied.deny(entry)
+        return {**self._named(entry), "evs": self._follow(now, entry)}
+
+    def _allow_paths(self, now: Instant, command: AllowPaths) -> Result:
+        entry = self._entry(command)
+        removed = self._board.denied.allow(entry)
+        return {**self._named(entry), "removed": removed, "evs": self._follow(now, entry)}
+
+    def _entry(self, command: DenyPaths | AllowPaths) -> Entry:
+        paths = self._board.config.paths
+        if not 0 <= command.plane < self._board.ports.count:
+            raise RefusedError(f"no plane {command.plane}; this NIC has {self._board.ports.count}")
+        if command.path is not None and not 0 <= command.path < paths.t1_per_plane:
+            raise RefusedError(f"no path {command.path}; a plane has {paths.t1_per_plane}")
+        if command.peer_index is not None and not 0 <= command.peer_index < paths.nics:
+            raise RefusedError(f"no NIC {command.peer_index}; the fabric has {paths.nics}")
+        return command.plane, command.path, command.peer_index
+
+    def _named(self, entry: Entry) -> Result:
+        plane, path, peer = entry
+        return {"plane": plane, "path": path, "peer_index": peer, "entries": len(self._board.denied)}
+
+    def _follow(self, now: Instant, entry: Entry) -> int:
+        """The list has changed for the paths of `entry`: tell whom it concerns; returns how many EVs changed."""
+        plane, _, only = entry
+        for peer in self._peers.values():
+            if only in (None, peer.index):
+                peer.follow_denied(plane)
+        return sum(link.follow_denied(now, plane) for link in self._links() if only in (None, link.peer.index))
+
+    def _links(self) -> Iterator[Link]:
+        return (qp.link for qp in self._qps.values() if qp.link is not None and qp.state != QpState.ERROR)
