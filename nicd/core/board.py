@@ -7,6 +7,7 @@ know the NIC they sit on.
 from typing import Final
 
 from mrcfabric.rng import Rng
+from mrcfabric.wire.layout import EXTENSION_OFFSET, ICRC_SIZE, METH_SIZE, RETH_SIZE, TSETH_SIZE
 from nicd.core.deny_list import DenyList
 from nicd.core.events import NicEvent
 from nicd.core.memory import MemoryTable
@@ -16,8 +17,8 @@ from nicd.core.settings import NicConfig, NicSettings
 from nicd.core.stats import GoodputBins, NicStats
 from nicd.core.timers import Timers
 
-# Two IPv6 headers, UDP, BTH, METH, RETH, ICRC.
-PACKET_OVERHEAD: Final = 40 + 40 + 8 + 12 + 4 + 16 + 4
+PACKET_OVERHEAD: Final = EXTENSION_OFFSET + METH_SIZE + RETH_SIZE + ICRC_SIZE
+"""A data packet beside its payload, without a time stamp."""
 
 
 class Board:
@@ -32,7 +33,8 @@ class Board:
         self.stats = NicStats()
         self.timers = Timers()
         # One full packet: payload, all headers, ICRC.
-        queue = settings.port_queue_bytes_max or settings.mtu_bytes + PACKET_OVERHEAD
+        packet = settings.mtu_bytes + PACKET_OVERHEAD + (TSETH_SIZE if settings.timestamps else 0)
+        queue = settings.port_queue_bytes_max or packet
         self.ports = Ports(config.ports, queue, config.seed, config.name)
         self.scheduler = Scheduler(self.ports)
         self.memory = MemoryTable(

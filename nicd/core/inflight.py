@@ -16,6 +16,7 @@ from mrcfabric.units import Instant
 from nicd.core.commands import PostWrite
 from nicd.core.memory import Region
 from nicd.core.settings import NicSettings
+from nicd.core.stamps import round_trip_ns
 from nicd.core.stats import NicStats
 from nicd.core.window import CongestionWindow
 
@@ -132,7 +133,7 @@ class InflightTable:
 
     __slots__ = (
         "_acked_index", "_acked_sent_ns", "_lost_heap", "_order", "_patience", "_pending", "_reorder_packets",
-        "_retry_linear", "_rto_ns", "_stats", "by_psn", "cack", "lost", "window",
+        "_retry_linear", "_rto_ns", "_stamped", "_stats", "by_psn", "cack", "lost", "window",
     )  # fmt: skip
 
     def __init__(self, settings: NicSettings, stats: NicStats, window: CongestionWindow, psn_first: int) -> None:
@@ -140,6 +141,7 @@ class InflightTable:
         self._reorder_packets = settings.reorder_packets
         self._rto_ns = settings.rto_ns
         self._retry_linear = settings.retry_linear
+        self._stamped = settings.timestamps
         self._stats = stats
         self.window = window
         self.cack = psn_first - 1
@@ -241,9 +243,21 @@ class InflightTable:
             order.popleft()
         return found
 
-    def measured(self, now: Instant, rtt_ns: int) -> None:
-        """A round trip of a packet sent once was measured."""
-        self._patience.measured(now, rtt_ns)
+    def round_trip(self, now: Instant, psn: int, stamp: int, rtx: bool) -> int | None:
+        """The round trip of the packet that caused a SACK, if the SACK speaks of the transmission that is out.
+
+        `stamp` is the echo of its time stamp, `rtx` the SACK's flag; without stamps on the wire our own times count.
+        """
+        sent = self.by_psn.get(psn)
+        # UEC CMS: never sent again, or once and the SACK says so.
+        if sent is None or sent.tries != rtx or sent.state != INFLIGHT:
+            return None
+        elapsed_ns = now - sent.sent_ns
+        self._patience.measured(now, elapsed_ns)
+        rtt_ns = round_trip_ns(now, stamp, elapsed_ns) if self._stamped else elapsed_ns
+        if rtt_ns is not None:
+            self._stats.rtt(rtt_ns)
+        return rtt_ns
 
     def sent_before(self, down_ns: Sequence[Instant], plane: Sequence[int]) -> list[Sent]:
         """Transmissions in flight that left on a plane before it went down; `plane` of each EV of the profile."""

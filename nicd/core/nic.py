@@ -14,6 +14,7 @@ from mrcfabric.wire.dscp import CE
 from mrcfabric.wire.fastpath import (
     peeker,
     read_aeth,
+    read_data_ts,
     read_endpoint_request,
     read_endpoint_response,
     read_nack,
@@ -26,6 +27,8 @@ from mrcfabric.wire.layout import (
     ENDPOINT_QP,
     ENDPOINT_REQUEST,
     ENDPOINT_RESPONSE,
+    FLAG_RTX,
+    FLAG_TS,
     NACK,
     OP_EV_PROBE,
     PROBE,
@@ -189,21 +192,30 @@ class Nic:
             if size >= 0:
                 link.responder.on_data(now, port, packet, traffic_class, opcode, flags, psn, ev, start, size)
             else:
-                link.responder.on_trimmed(now, psn, ev, traffic_class >> 2 == self._lasthop, flags)
+                stamp = read_data_ts(packet)[2] if flags & FLAG_TS else 0
+                link.responder.on_trimmed(now, psn, ev, traffic_class >> 2 == self._lasthop, flags, stamp)
         elif size < 0:
             drops["trimmed_control"] += 1
         else:
-            self._receive_control(now, link, opcode, psn, ev, packet, traffic_class)
+            self._receive_control(now, link, opcode, flags, psn, ev, packet, traffic_class)
 
     def _receive_control(
-        self, now: Instant, link: Link, opcode: int, psn: int, ev: int, packet: Buffer, traffic_class: int
+        self,
+        now: Instant,
+        link: Link,
+        opcode: int,
+        flags: int,
+        psn: int,
+        ev: int,
+        packet: Buffer,
+        traffic_class: int,
     ) -> None:
         """A control packet for a QP."""
         stats = self._board.stats
         good = True
         if opcode == SACK:
             stats.sacks_received += 1
-            good = link.on_sack(now, read_sack(packet))
+            good = link.on_sack(now, read_sack(packet), flags & FLAG_RTX > 0)
         elif opcode == ACKNOWLEDGE:
             stats.acks_received += 1
             syndrome, msn = read_aeth(packet)
@@ -213,8 +225,8 @@ class Nic:
             reason, entropy, nack_psn, _ = read_nack(packet)
             link.on_nack(now, reason, entropy, nack_psn)
         elif opcode == PROBE:
-            probe_id, _ = read_probe(packet)
-            link.responder.on_probe(now, ev, probe_id, traffic_class & CE == CE)
+            probe_id, stamp = read_probe(packet)
+            link.responder.on_probe(now, ev, probe_id, traffic_class & CE == CE, stamp)
         else:
             stats.drops["endpoint_op"] += 1
         if not good:
@@ -235,5 +247,5 @@ class Nic:
             else:
                 peer.on_request(now, psn & 0xFFFF, op, mask, timestamp)
         else:
-            op, _ = read_endpoint_response(packet, self.config.options)
-            peer.on_response(now, psn & 0xFFFF, op)
+            op, stamp = read_endpoint_response(packet, self.config.options)
+            peer.on_response(now, psn & 0xFFFF, op, stamp)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from mrcfabric.rng import Rng
 from mrcfabric.units import NEVER, Instant
-from mrcfabric.wire.layout import OP_EV_PROBE, OP_PORT_STATUS
+from mrcfabric.wire.layout import OP_EV_PROBE, OP_PORT_STATUS, timestamp_of
 from mrcfabric.wire.templates import ControlTemplate
 from nicd.core.board import Board
 from nicd.core.events import PeerPortChange
@@ -166,7 +166,7 @@ class Peer:
         self._ev_probes[request] = ev
         self._board.stats.reverse_probes += 1
         outer = self.destination.outer(ev)
-        packet = self._control.endpoint_request(ev, outer, request, OP_EV_PROBE, data_class=True)
+        packet = self._control.endpoint_request(ev, outer, request, OP_EV_PROBE, 0, timestamp_of(now), data_class=True)
         self._board.ports.offer(now, plane, packet, False)
 
     def follow_denied(self, plane: int) -> None:
@@ -217,7 +217,9 @@ class Peer:
         if plane >= 0:
             ev, outer = self.reverse[plane]
             self._board.stats.port_updates_sent += 1
-            packet = self._control.endpoint_request(ev, outer, self._update_id, OP_PORT_STATUS, ports.carrier)
+            packet = self._control.endpoint_request(
+                ev, outer, self._update_id, OP_PORT_STATUS, ports.carrier, timestamp_of(now)
+            )
             ports.offer(now, plane, packet, True)
         self._updates.set(now + self._update_wait_ns)
         self._update_wait_ns *= 2
@@ -245,8 +247,8 @@ class Peer:
         packet = self._control.endpoint_response(ev, self.destination.outer(ev), request, op, timestamp)
         self._board.ports.offer(now, plane, packet, True)
 
-    def on_response(self, now: Instant, request: int, op: int) -> None:
-        """The peer answered an endpoint request."""
+    def on_response(self, now: Instant, request: int, op: int, stamp: int = 0) -> None:
+        """The peer answered an endpoint request and sent its time stamp back."""
         if op == OP_PORT_STATUS:
             if request == self._update_id:
                 self._update_id = -1

@@ -13,6 +13,7 @@ from mrcfabric.impairment import HEALTHY, Impairment
 from mrcfabric.node import Transmit
 from mrcfabric.rng import Rng
 from mrcfabric.units import NEVER, Instant
+from mrcfabric.wire.layout import TIMESTAMP_MASK, TIMESTAMP_TICK_NS
 
 _NO_CARRIER = Impairment(up=False)
 
@@ -51,6 +52,11 @@ class Ports:
                 self.next_ns = start
             if not control and egress.data_bytes >= self._queue_bytes_max:
                 self.room &= ~(1 << port)
+
+    def stamp(self, now: Instant, port: int) -> int:
+        """The time stamp of a packet made now: when its port can begin with it, not how long it waits for that."""
+        # MRC 1.0 7.5, TSETH: waiting for one's own port is no part of a round trip.
+        return max(now, self.egress[port].busy_until) // TIMESTAMP_TICK_NS & TIMESTAMP_MASK
 
     def track(self, now: Instant) -> None:
         """Somebody has data to send at `now`: bring every port up to date."""

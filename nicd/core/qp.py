@@ -10,7 +10,14 @@ from typing import Final
 from mrcfabric.errors import RefusedError
 from mrcfabric.rng import Rng
 from mrcfabric.units import Instant
-from mrcfabric.wire.layout import M_ALWAYS_SKIP, M_SKIP_ONCE, NACK_TRIMMED, NACK_TRIMMED_LASTHOP, NACK_UNEXP_EVENT
+from mrcfabric.wire.layout import (
+    M_ALWAYS_SKIP,
+    M_SKIP_ONCE,
+    NACK_TRIMMED,
+    NACK_TRIMMED_LASTHOP,
+    NACK_UNEXP_EVENT,
+    timestamp_of,
+)
 from mrcfabric.wire.templates import ControlTemplate, DataTemplate
 from nicd.core.board import Board
 from nicd.core.commands import ConnectQp, PostWrite
@@ -120,7 +127,14 @@ class Link:
         self._control = ControlTemplate(
             config.address, peer.address, request.peer_qpn, qp.qpn, dscp=config.dscp, options=config.options
         )
-        data = DataTemplate(config.address, peer.address, request.peer_qpn, dscp=config.dscp, options=config.options)
+        data = DataTemplate(
+            config.address,
+            peer.address,
+            request.peer_qpn,
+            dscp=config.dscp,
+            ts=settings.timestamps,
+            options=config.options,
+        )
         self.profile = EvProfile(
             qp.qpn,
             peer.destination,
@@ -192,11 +206,11 @@ class Link:
         self.requestor.post(now, work, region, region.read(work.local_va, work.length))
         self._board.scheduler.wake(self)
 
-    def on_sack(self, now: Instant, sack: tuple[int, ...]) -> bool:
-        """A SACK: (m, pr, ack_psn_offset, entropy, cack, mpr, sack_offset, bitmap, ...). False: nonsense."""
-        m, pr, ack_offset, entropy, cack, _, sack_offset, bitmap = sack[:8]
+    def on_sack(self, now: Instant, sack: tuple[int, ...], rtx: bool = False) -> bool:
+        """A SACK as `read_sack` gives it, and the flag that says what caused it. False: nonsense."""
+        m, pr, ack_offset, entropy, cack, _, sack_offset, bitmap, stamp = sack[:9]
         marked = m == M_SKIP_ONCE
-        good = self.requestor.on_sack(now, cack, None if pr else ack_offset, sack_offset, bitmap, marked)
+        good = self.requestor.on_sack(now, cack, None if pr else ack_offset, sack_offset, bitmap, marked, stamp, rtx)
         if not good:
             return False
         if pr:
@@ -301,6 +315,6 @@ class Link:
         plane = profile.plane[index]
         if not (self._board.ports.carrier & self.peer.up) >> plane & 1:
             return False
-        packet = self._control.probe(profile.evs[index], profile.outer[index], probe_id, 0)
+        packet = self._control.probe(profile.evs[index], profile.outer[index], probe_id, timestamp_of(now))
         self._board.ports.offer(now, plane, packet, False)
         return True

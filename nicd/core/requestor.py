@@ -34,7 +34,7 @@ from nicd.core.events import (
     WRITE_WITH_IMM,
     Completion,
 )
-from nicd.core.inflight import INFLIGHT, InflightTable, Message, Sent
+from nicd.core.inflight import InflightTable, Message, Sent
 from nicd.core.memory import Region
 from nicd.core.recovery import QpLink, Recovery
 from nicd.core.window import CongestionWindow
@@ -47,7 +47,7 @@ class Requestor:
 
     __slots__ = (
         "_board", "_completed", "_index", "_inflight", "_max_wimm", "_messages", "_mpr", "_mtu", "_profile", "_qp",
-        "_queue", "_rqmsn", "_stats", "_template", "_wimm_open", "psn_next", "recovery", "window",
+        "_queue", "_rqmsn", "_stamp", "_stats", "_template", "_wimm_open", "psn_next", "recovery", "window",
     )  # fmt: skip
 
     def __init__(
@@ -69,6 +69,7 @@ class Requestor:
         self._template = template
         self.window = window
         self._mtu = settings.mtu_bytes
+        self._stamp = board.ports.stamp
         self._mpr = mpr_psns
         self._max_wimm = max_wimm
         self.psn_next = psn_first
@@ -160,7 +161,7 @@ class Requestor:
         return self._template.build(
             opcode, psn & PSN_MASK, message.msn, message.rqmsn, message.remote_va + offset, message.r_key,
             message.length, self._profile.evs[ev], self._profile.outer[ev], message.view[offset : offset + size],
-            not self.can_send(), False, imm,
+            not self.can_send(), False, imm, self._stamp(now, plane),
         )  # fmt: skip
 
     def _emit_lost(self, now: Instant, plane: int) -> bytearray:
@@ -174,7 +175,7 @@ class Requestor:
         return self._template.build(
             opcode, old.psn & PSN_MASK, message.msn, message.rqmsn, message.remote_va + offset, message.r_key,
             message.length, self._profile.evs[ev], self._profile.outer[ev], message.view[offset : offset + size],
-            not self.can_send(), True, imm,
+            not self.can_send(), True, imm, self._stamp(now, plane),
         )  # fmt: skip
 
     def _note(self, now: Instant, sent: Sent) -> None:
@@ -189,11 +190,13 @@ class Requestor:
     # -- acknowledgements
 
     def on_sack(
-        self, now: Instant, cack24: int, ack_offset: int | None, sack_offset: int, bitmap: int, marked: bool
-    ) -> bool:
+        self, now: Instant, cack24: int, ack_offset: int | None, sack_offset: int, bitmap: int, marked: bool,
+        stamp: int = 0, rtx: bool = False,
+    ) -> bool:  # fmt: skip
         """A SACK (or the cumulative part of another acknowledgement, with an empty bitmap). False: nonsense, dropped.
 
-        `ack_offset` leads to the PSN that caused it, None when no packet did.
+        `ack_offset` leads to the PSN that caused it, None when no packet did; `stamp` is the echo of that packet's time
+        stamp, `rtx` whether it was a retransmission.
         """
         inflight = self._inflight
         ahead = (cack24 - inflight.cack) & PSN_MASK
@@ -205,11 +208,7 @@ class Requestor:
         self.recovery.heard(now)
         rtt_ns: int | None = None
         if ack_offset is not None:
-            cause = inflight.by_psn.get(cack + ack_offset)
-            if cause is not None and not cause.tries and cause.state == INFLIGHT:
-                rtt_ns = now - cause.sent_ns
-                self._stats.rtt(rtt_ns)
-                inflight.measured(now, rtt_ns)
+            rtt_ns = inflight.round_trip(now, cack + ack_offset, stamp, rtx)
         freed = inflight.free(cack, cack + sack_offset, bitmap)
         self.window.on_sack(now, freed, marked, rtt_ns)
         gaps = inflight.gaps()

@@ -36,6 +36,7 @@ from nicd.core.events import RECV_WITH_IMM, STATUS_FLUSHED, STATUS_OK, Completio
 from nicd.core.peer import Peer
 from nicd.core.recovery import QpLink
 from nicd.core.sack import DUPLICATE, NEW, OUTSIDE, ReceiveWindow
+from nicd.core.stamps import moved_on
 from nicd.core.timers import Timer
 
 # MRC 1.0 section 3: towards the SACK threshold each packet counts at least this much.
@@ -54,8 +55,8 @@ class Responder:
     """One QP's receiving half."""
 
     __slots__ = (
-        "_board", "_bytes", "_completed", "_control", "_delay_ns", "_last_ev", "_last_psn",
-        "_lasts", "_max_wimm", "_peer", "_qp", "_rcvd_bytes", "_recent", "_since",
+        "_board", "_bytes", "_completed", "_control", "_delay_ns", "_last_ev", "_last_ns", "_last_psn", "_last_stamp",
+        "_lasts", "_max_wimm", "_peer", "_qp", "_rcvd_bytes", "_recent", "_service_time", "_since",
         "_since_ns", "_stashed", "_stats", "_threshold", "_timer", "window",
     )  # fmt: skip
 
@@ -70,6 +71,7 @@ class Responder:
         self._threshold = settings.sack_bytes
         self._delay_ns = settings.sack_delay_ns
         self._recent = settings.sack_base_recent
+        self._service_time = settings.service_time
         self._max_wimm = settings.max_wimm
         self._rcvd_bytes = 0
         self._since = 0
@@ -78,6 +80,9 @@ class Responder:
         """When the first of them came."""
         self._last_psn = psn_first
         self._last_ev = 0
+        self._last_stamp = 0
+        self._last_ns: Instant = 0
+        """When it came."""
         self._timer = Timer(board.timers, self._on_timer)
         self._lasts: list[tuple[int, int, int, int]] = []
         """Heap of last packets of messages not complete: (PSN, MSN, immediate or -1, message length)."""
@@ -108,13 +113,14 @@ class Responder:
         if traffic_class & CE == CE:
             m = M_SKIP_ONCE
             stats.ecn_marks += 1
-        if verdict != NEW:
-            self._not_new(now, verdict, psn, psn24, ev, m, flags)
-            return
         if flags & FLAG_TS:
-            _, msn, _, _, va, r_key, length = read_data_ts(packet)
+            _, msn, stamp, _, va, r_key, length = read_data_ts(packet)
         else:
             _, msn, va, r_key, length = read_data(packet)
+            stamp = 0
+        if verdict != NEW:
+            self._not_new(now, verdict, psn, psn24, ev, m, flags, stamp)
+            return
         if not self._board.memory.place(r_key, va, memoryview(packet)[start : start + size]):
             stats.drops["memory"] += 1
             self._refuse(now, "memory_access")
@@ -130,10 +136,12 @@ class Responder:
                 self._timer.set(now + self._delay_ns)
         self._since += max(_SACK_BYTES_LEAST, size)
         if flags & _FLAG_NOW or m or self._since >= self._threshold:
-            self._sack(now, psn, ev, m, bool(flags & FLAG_RTX))
+            self._sack(now, psn, ev, m, bool(flags & FLAG_RTX), stamp)
         else:
             self._last_psn = psn
             self._last_ev = ev
+            self._last_stamp = stamp
+            self._last_ns = now
         if opcode != WRITE_MIDDLE and opcode != WRITE_FIRST:
             self._last_packet(psn, msn, opcode, packet, start, length)
         if self._lasts and self._lasts[0][0] < window.expected:
@@ -142,26 +150,26 @@ class Responder:
         if self._stashed > self._max_wimm:
             self._refuse(now, "immediates_overflow")
 
-    def on_trimmed(self, now: Instant, psn24: int, ev: int, last_hop: bool, flags: int = 0) -> None:
+    def on_trimmed(self, now: Instant, psn24: int, ev: int, last_hop: bool, flags: int = 0, stamp: int = 0) -> None:
         """What a switch left of a data packet: ask for it again, unless it has arrived meanwhile."""
         self._stats.trims["last_hop" if last_hop else "path"] += 1
         self._peer.data_arrived(now)
         verdict, psn = self.window.classify(psn24)
         if verdict == DUPLICATE:
-            self._sack(now, psn, ev, M_NONE, bool(flags & FLAG_RTX))
+            self._sack(now, psn, ev, M_NONE, bool(flags & FLAG_RTX), stamp)
         elif verdict == OUTSIDE:
-            self._outside(now, ev, psn24)
+            self._outside(now, ev, psn24, stamp)
         elif self._board.settings.trim_nack:
-            self._nack(now, NACK_TRIMMED_LASTHOP if last_hop else NACK_TRIMMED, ev, psn24)
+            self._nack(now, NACK_TRIMMED_LASTHOP if last_hop else NACK_TRIMMED, ev, psn24, stamp)
 
-    def on_probe(self, now: Instant, ev: int, probe_id: int, marked: bool) -> None:
+    def on_probe(self, now: Instant, ev: int, probe_id: int, marked: bool, stamp: int = 0) -> None:
         """A reliability probe: answer with all we know, the transport ACK included in case it was lost."""
         self._stats.probes_answered += 1
         self._peer.probed(now)
         self._since = 0
         m = M_SKIP_ONCE if marked else M_NONE
         for offset, bitmap in self.window.bitmaps(self._board.settings.probe_sacks_max):
-            self._send_sack(now, 0, ev, m, False, probe_id, offset, bitmap)
+            self._send_sack(now, 0, ev, m, False, probe_id, offset, bitmap, stamp)
         if self._completed:
             self._acknowledge(now, SYNDROME_ACK)
 
@@ -171,20 +179,22 @@ class Responder:
 
     # -- arrivals that place nothing
 
-    def _not_new(self, now: Instant, verdict: int, psn: int, psn24: int, ev: int, m: int, flags: int) -> None:
+    def _not_new(
+        self, now: Instant, verdict: int, psn: int, psn24: int, ev: int, m: int, flags: int, stamp: int
+    ) -> None:
         if verdict == DUPLICATE:
             self._stats.duplicates += 1
-            self._sack(now, psn, ev, m, bool(flags & FLAG_RTX))
+            self._sack(now, psn, ev, m, bool(flags & FLAG_RTX), stamp)
             return
         assert verdict == OUTSIDE
-        self._outside(now, ev, psn24)
+        self._outside(now, ev, psn24, stamp)
 
-    def _outside(self, now: Instant, ev: int, psn24: int) -> None:
+    def _outside(self, now: Instant, ev: int, psn24: int, stamp: int) -> None:
         """A PSN that the window does not cover."""
         self._stats.drops["psn_window"] += 1
         # MRC 1.0 section 3: one rule drops in silence, a table demands the NACK; hence a setting.
         if self._board.settings.window_nack:
-            self._nack(now, NACK_PSN_OOR_WINDOW, ev, psn24)
+            self._nack(now, NACK_PSN_OOR_WINDOW, ev, psn24, stamp)
 
     def _refuse(self, now: Instant, reason: str) -> None:
         """The peer asked for something that is not allowed: tell it, and fail."""
@@ -225,17 +235,30 @@ class Responder:
         if now < due_ns:
             self._timer.set(due_ns)
         else:
-            self._sack(now, self._last_psn, self._last_ev, M_NONE, False)
+            stamp = self._last_stamp
+            # UEC CMS: a round trip without the time that the packet has waited for its SACK.
+            if self._service_time:
+                stamp = moved_on(stamp, now - self._last_ns)
+            self._sack(now, self._last_psn, self._last_ev, M_NONE, False, stamp)
 
-    def _sack(self, now: Instant, psn: int, ev: int, m: int, rtx: bool) -> None:
+    def _sack(self, now: Instant, psn: int, ev: int, m: int, rtx: bool, stamp: int) -> None:
         """A SACK caused by the packet `psn`, which came on `ev`."""
         self._since = 0
         window = self.window
         offset, bitmap = window.bitmap(psn, self._recent)
-        self._send_sack(now, psn - window.expected + 1, ev, m, rtx, None, offset, bitmap)
+        self._send_sack(now, psn - window.expected + 1, ev, m, rtx, None, offset, bitmap, stamp)
 
     def _send_sack(
-        self, now: Instant, ack_offset: int, ev: int, m: int, rtx: bool, probe_id: int | None, offset: int, bitmap: int
+        self,
+        now: Instant,
+        ack_offset: int,
+        ev: int,
+        m: int,
+        rtx: bool,
+        probe_id: int | None,
+        offset: int,
+        bitmap: int,
+        stamp: int,
     ) -> None:
         plane = self._peer.reply_plane()
         if plane < 0:
@@ -245,20 +268,20 @@ class Responder:
         own_ev, outer = self._peer.reverse[plane]
         packet = self._control.sack(
             own_ev, outer, ev, m, max(-32768, ack_offset), (window.expected - 1) & PSN_MASK,
-            offset, bitmap, 0, min(_OOO_MAX, window.ooo_count),
+            offset, bitmap, stamp, min(_OOO_MAX, window.ooo_count),
             (self._rcvd_bytes + _RCVD_ROUND) >> _RCVD_SHIFT & _RCVD_MASK, _MPR_STATIC, rtx, probe_id,
         )  # fmt: skip
         self._stats.sacks_sent += 1
         self._board.ports.offer(now, plane, packet, True)
 
-    def _nack(self, now: Instant, reason: int, ev: int, psn24: int) -> None:
+    def _nack(self, now: Instant, reason: int, ev: int, psn24: int, stamp: int) -> None:
         plane = self._peer.reply_plane()
         if plane < 0:
             self._stats.drops["no_port"] += 1
             return
         own_ev, outer = self._peer.reverse[plane]
         self._stats.nacks_sent += 1
-        self._board.ports.offer(now, plane, self._control.nack(own_ev, outer, reason, ev, psn24), True)
+        self._board.ports.offer(now, plane, self._control.nack(own_ev, outer, reason, ev, psn24, stamp), True)
 
     def _acknowledge(self, now: Instant, syndrome: int) -> None:
         plane = self._peer.reply_plane()

@@ -12,6 +12,11 @@ from typing import Final
 class CongestionKnobs:
     """How much may be in flight, and how much waits at a port."""
 
+    timestamps: bool = True
+    """Data packets carry a time stamp (TSETH) and round trips come from its echo; False: the packets have none, and
+    the sender reckons with its own send times (MRC 1.0 allows both)."""
+    service_time: bool = True
+    """The echoed stamp is moved on by the time a packet has waited for its SACK (a negotiated option of MRC 1.0)."""
     cwnd_bytes: int = 0
     """Window per destination, payload bytes; 0: 1.5 times the NIC's bandwidth-delay product."""
     cwnd_trim_response: bool = True

@@ -79,9 +79,17 @@ _FORMATS = (
         "Only SRv6 containers of six uSIDs are forwarded; `packet decode` reads an SRH.",
     ),
     Choice(
-        "Time stamps (TSETH, echo in the SACK, service time)",
-        NOT_DONE,
-        "Sent as 0: a requestor keeps its own send times, which the text allows, and both ends share fabric time.",
+        "Time stamps: on the wire, or a sender's own send times",
+        OPTION,
+        "TSETH on every data packet, tsr 0 (128 ns); the stamp is the instant its port begins with the packet. A wrap "
+        "is resolved by the sender's own clock, an echo that cannot be true is no sample.",
+        _of(NIC, "timestamps"),
+    ),
+    Choice(
+        "Service time: the SACK has no field for it",
+        UNKNOWN,
+        "The responder moves the echoed stamp on by the time that its packet has waited for the SACK.",
+        _of(NIC, "service_time"),
     ),
     Choice(
         "Code points of the six traffic classes",

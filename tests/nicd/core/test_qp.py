@@ -43,7 +43,7 @@ def test_the_full_table_of_states(source: QpState, target: QpState) -> None:
 
 
 def sack(m: int, ev: int, pr: int = 0, cack: int = PSN_SEND - 1) -> tuple[int, ...]:
-    return (m, pr, 0, ev, cack, 32, 1, 0)
+    return (m, pr, 0, ev, cack, 32, 1, 0, 0, 0, 0, 0, 0)
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,10 @@
 
 import pytest
 
-from mrcfabric.wire.fastpath import read_data
+from mrcfabric.wire.fastpath import read_data_ts
 from mrcfabric.wire.layout import (
     FLAG_A,
+    FLAG_TS,
     PSN_MASK,
     SYNDROME_ACK,
     SYNDROME_INVALID_REQUEST,
@@ -51,7 +52,8 @@ def test_every_packet_says_where_it_belongs(length: int, imm: int | None, opcode
     assert [packet[88] for packet in packets] == opcodes
     for number, packet in enumerate(packets):
         # MRC 1.0: MSN on every packet, VA of this packet, DMALen of the whole message.
-        assert read_data(packet) == (0, 0, VA + 4096 * number, R_KEY, length)
+        rqmsn, msn, _, _, *reth = read_data_ts(packet)
+        assert (rqmsn, msn, *reth) == (0, 0, VA + 4096 * number, R_KEY, length)
         assert int.from_bytes(packet[97:100], "big") == (PSN_SEND + number) & PSN_MASK
     assert packets[-1][96] & FLAG_A
 
@@ -120,3 +122,39 @@ def test_an_acknowledgement_that_comes_late_stops_the_retransmission() -> None:
     bench.link.requestor.on_sack(bench.board.settings.rto_ns, PSN_SEND, None, 1, 0, False)
     assert not bench.link.can_send()
     assert bench.board.stats.spurious == 1
+
+
+@pytest.mark.spec("MRC 1.0", "7.5")
+def test_a_packet_is_stamped_with_the_instant_its_port_begins_with_it() -> None:
+    bench = Bench()
+    bench.post(0, 6 * 4096)
+    bench.board.scheduler.pump(1_000)
+    bench.board.ports.depart(1_000)
+    bench.board.scheduler.pump(1_000)
+    packets = bench.packets(10_000)
+    # Two ports, each sends one packet and holds another: 4,262 bytes at 100 Gb/s are 341 ns.
+    assert sorted(read_data_ts(packet)[2] for packet in packets) == [1_000 // 128] * 2 + [1_341 // 128] * 2
+
+
+@pytest.mark.spec("UEC", "CMS")
+@pytest.mark.parametrize(("tries", "rtx", "counts"), [(0, 0, 1), (0, 1, 0), (1, 1, 1), (1, 0, 0), (2, 1, 0)])
+def test_a_round_trip_counts_when_packet_and_sack_agree_on_retransmission(tries: int, rtx: int, counts: int) -> None:
+    bench = Bench()
+    bench.post(0, 100)
+    bench.pump(0)
+    requestor = bench.link.requestor
+    (sent,) = requestor._inflight.by_psn.values()
+    sent.tries = tries
+    requestor.on_sack(20_000, PSN_SEND, 0, 1, 0, False, stamp=10_000 // 128, rtx=bool(rtx))
+    stats = bench.board.stats
+    assert (stats.rtt_count, stats.rtt_last_ns) == (counts, counts * (20_000 - 10_000 // 128 * 128))
+
+
+@pytest.mark.spec("MRC 1.0", "7.5")
+def test_without_stamps_the_sender_reckons_with_its_own_times() -> None:
+    bench = Bench(timestamps=False)
+    bench.post(0, 100)
+    (packet,) = bench.pump(500)
+    assert packet[3] & FLAG_TS == 0
+    bench.link.requestor.on_sack(20_000, PSN_SEND, 0, 1, 0, False)
+    assert bench.board.stats.rtt_last_ns == 20_000 - 500

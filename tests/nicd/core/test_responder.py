@@ -34,6 +34,7 @@ class Far(Bench):
         super().__init__(**nic)
         config = self.board.config
         self._template = DataTemplate(self.peer.address, config.address, QPN, dscp=config.dscp)
+        self._stamped = DataTemplate(self.peer.address, config.address, QPN, dscp=config.dscp, ts=True)
         self._judge = peeker(Dscp())
 
     def packet(self, number: int, opcode: int = WRITE_MIDDLE, size: int = 100, **fields: object) -> bytearray:
@@ -41,7 +42,8 @@ class Far(Bench):
         r_key = fields.pop("r_key", R_KEY)
         psn = (PSN_RECEIVE + number) & 0xFFFFFF
         payload = bytes([number & 0xFF]) * size
-        return self._template.build(opcode, psn, 0, 0, va, r_key, 1 << 16, EV, bytes(16), payload, **fields)  # type: ignore[arg-type]
+        template = self._stamped if "timestamp" in fields else self._template
+        return template.build(opcode, psn, 0, 0, va, r_key, 1 << 16, EV, bytes(16), payload, **fields)  # type: ignore[arg-type]
 
     def receive(self, now: int, packet: bytearray) -> None:
         _, traffic_class, opcode, flags, _, psn, ev, start, size, _ = self._judge(packet)
@@ -176,3 +178,33 @@ def test_a_probe_is_answered_with_everything() -> None:
     shown = {sack[4] + sack[6] + bit - PSN_RECEIVE for sack in found for bit in range(64) if sack[7] >> bit & 1}
     assert shown == {2, 100, 200}
     assert [read_aeth(packet) for opcode, packet in answers if opcode == ACKNOWLEDGE] == [(SYNDROME_ACK, 1)]
+
+
+@pytest.mark.spec("MRC 1.0", "7.5")
+def test_a_sack_echoes_the_time_stamp_of_its_cause() -> None:
+    far = Far()
+    far.receive(0, far.packet(0, timestamp=0x1234, a=True))
+    far.receive(0, far.packet(0, timestamp=0x1235, rtx=True))
+    assert [sack[8] for sack in sacks(far)] == [0x1234, 0x1235]
+
+
+@pytest.mark.parametrize(("service_time", "moved"), [(True, 4_711 // 128), (False, 0)])
+@pytest.mark.spec("UEC", "CMS")
+def test_waiting_for_the_sack_moves_the_echo_on(service_time: bool, moved: int) -> None:
+    far = Far(service_time=service_time, sack_delay_ns=4_711 + 100)
+    far.receive(100, far.packet(0, timestamp=0xFFFF - 3))
+    far.receive(200, far.packet(1, timestamp=0xFFFF))
+    far.fire(100 + 4_811)
+    # The second packet caused it, and has waited for 4,711 ns.
+    ((stamp, offset),) = [(sack[8], sack[2]) for sack in sacks(far, 10_000)]
+    assert (stamp, offset) == ((0xFFFF + moved) & 0xFFFF, 0)
+
+
+@pytest.mark.spec("MRC 1.0", "7.5")
+def test_nacks_and_answers_to_probes_echo_time_stamps_too() -> None:
+    far = Far()
+    far.link.responder.on_trimmed(0, PSN_RECEIVE, EV, False, 0, 77)
+    far.link.responder.on_probe(0, EV, 9, False, 88)
+    answers = far.answers(1_000)
+    assert [read_nack(packet)[3] for opcode, packet in answers if opcode == NACK] == [77]
+    assert [read_sack(packet)[8] for opcode, packet in answers if opcode == SACK] == [88]
