@@ -9,6 +9,7 @@ from mrcfabric.errors import ConfigError
 from mrcfabric.paths import PathTable
 from mrcfabric.settings import settings_from
 from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES, Topology
+from mrcfabric.turns import TurnTable
 from mrcfabric.wire_settings import code_points, wire_options
 from nicd.core.settings import NicConfig, NicSettings
 
@@ -60,4 +61,5 @@ def nic_config(topology: Topology, name: str) -> NicConfig:
         settings=settings,
         options=wire_options(topology),
         seed=topology.seed,
+        turns=TurnTable(topology, index),
     )

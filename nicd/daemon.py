@@ -3,6 +3,7 @@
 ev_table {qpn}               one row per EV of a QP
 qp_table {}                  one row per QP
 denied_paths {}              the standing list of barred paths: plane, path, peer_index (None: all)
+link_table {}                what self probes have found of the links around the NIC, one row per way
 bins {since}                 goodput bins (start, bytes placed per plane) from fabric time `since` on
 """
 
@@ -60,6 +61,7 @@ class NicDaemon(Daemon):
             asked.PostWrite,
             asked.SetCarrier,
             asked.SetImpairment,
+            asked.ProbeLinks,
             paths_asked.DenyEv,
             paths_asked.AllowEv,
             paths_asked.DenyPaths,
@@ -81,6 +83,7 @@ class NicDaemon(Daemon):
             "ev_table": self._ev_table,
             "qp_table": self._qp_table,
             "denied_paths": self._denied_paths,
+            "link_table": self._link_table,
             "bins": self._bins,
         }
 
@@ -129,6 +132,9 @@ class NicDaemon(Daemon):
 
     async def _denied_paths(self, _args: dict[str, Any]) -> list[dict[str, int | None]]:
         return self.nic.denied_paths()
+
+    async def _link_table(self, _args: dict[str, Any]) -> dict[str, Any]:
+        return self.nic.link_table()
 
     async def _bins(self, args: dict[str, Any]) -> list[Any]:
         return self.nic.bins(instant_of(args, "since") or 0)

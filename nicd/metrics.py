@@ -41,6 +41,12 @@ def _ev_transitions(counters: Counters) -> Iterator[Sample]:
         yield None, (state, cause), number
 
 
+def _self_probes(counters: Counters) -> Iterator[Sample]:
+    for plane, outcomes in counters["core"]["self_probes"].items():
+        for outcome, number in outcomes.items():
+            yield str(plane), (outcome,), number
+
+
 def _verbs(counters: Counters) -> Iterator[Sample]:
     if "verbs" in counters:
         yield None, (), counters["verbs"]["clients"]
@@ -79,6 +85,8 @@ DEFINITIONS = (
     Definition("nic_port_updates", "counter", "Port Status Updates, by direction.",
                each(**{"out": ("core", "port_updates_sent"), "in": ("core", "port_updates_received")}),
                ("direction",)),
+    Definition("nic_self_probes", "counter", "Probes of the NIC to itself, by outcome (sent is all of them).",
+               _self_probes, ("outcome",), per_plane=True),
     _core("completions", "nic_completions", "Completions handed to applications."),
     _core("messages_completed", "nic_messages_completed", "Messages completed at the responder."),
     _core("qp_errors", "nic_qp_errors", "QPs that went into error."),

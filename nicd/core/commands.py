@@ -123,6 +123,17 @@ class SetImpairment:
     impairment: Impairment
 
 
+@dataclass(slots=True)
+class ProbeLinks:
+    """Test the links around this NIC by packets to itself. Result: `period_ns`, `rounds`."""
+
+    token: int
+    period_ns: int
+    """One round per this time; 0: stop."""
+    rounds: int | None = None
+    """So many rounds; None: until told otherwise."""
+
+
 Command: TypeAlias = (
     RegisterMemory
     | DeregisterMemory
@@ -133,5 +144,6 @@ Command: TypeAlias = (
     | PostWrite
     | SetCarrier
     | SetImpairment
+    | ProbeLinks
     | PathCommand
 )

@@ -18,6 +18,7 @@ from nicd.core.commands import (
     DestroyQp,
     ModifyQp,
     PostWrite,
+    ProbeLinks,
     RegisterMemory,
     SetCarrier,
     SetImpairment,
@@ -26,6 +27,8 @@ from nicd.core.events import STATUS_FLUSHED, CommandDone, PortChange
 from nicd.core.path_control import PathControl
 from nicd.core.peer import Peer
 from nicd.core.qp import Qp, QpState
+from nicd.core.self_probe import SelfProber
+from nicd.core.settings_self_probe import SELF_PROBE_PERIOD_NS_MIN
 
 Result: TypeAlias = dict[str, int | str | bool | None]
 MPR_UNITS_MAX: Final = 255
@@ -36,10 +39,11 @@ _FIRST_QPN: Final = 16
 class Executor:
     """The QPs and peers of one NIC, and what commands do to them."""
 
-    __slots__ = ("_board", "_by_address", "_next_qpn", "_peers", "_table", "qps")
+    __slots__ = ("_board", "_by_address", "_next_qpn", "_peers", "_self_prober", "_table", "qps")
 
-    def __init__(self, board: Board) -> None:
+    def __init__(self, board: Board, self_prober: SelfProber | None = None) -> None:
         self._board = board
+        self._self_prober = self_prober
         self.qps: dict[int, Qp] = {}
         self._peers: dict[int, Peer] = {}
         self._by_address: dict[bytes, Peer] = {}
@@ -54,6 +58,7 @@ class Executor:
             PostWrite: self._post_write,
             SetCarrier: self._set_carrier,
             SetImpairment: self._set_impairment,
+            ProbeLinks: self._probe_links,
             **PathControl(board, self.qps, self._peers).table,
         }
 
@@ -178,6 +183,16 @@ class Executor:
         self._check_port(command.port)
         self._board.ports.set_impairment(now, command.port, command.impairment)
         return {"port": command.port}
+
+    def _probe_links(self, now: Instant, command: ProbeLinks) -> Result:
+        if self._self_prober is None:
+            raise RefusedError("this NIC knows no way back to itself")
+        if command.period_ns and command.period_ns < SELF_PROBE_PERIOD_NS_MIN:
+            raise RefusedError(f"a period of {command.period_ns} ns; possible are 0 and {SELF_PROBE_PERIOD_NS_MIN} on")
+        if command.rounds is not None and command.rounds < 1:
+            raise RefusedError(f"{command.rounds} rounds")
+        self._self_prober.probe(now, command.period_ns, command.rounds)
+        return {"period_ns": command.period_ns, "rounds": command.rounds}
 
     def _check_port(self, port: int) -> None:
         if not 0 <= port < self._board.ports.count:

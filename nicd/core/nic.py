@@ -33,12 +33,14 @@ from mrcfabric.wire.layout import (
     OP_EV_PROBE,
     PROBE,
     SACK,
+    WRITE_ONLY,
     WRITE_ONLY_IMM,
 )
 from nicd.core.board import Board
 from nicd.core.ev_state import EvState
 from nicd.core.execute import Executor
 from nicd.core.qp import Link, QpState
+from nicd.core.self_probe import SelfProber
 from nicd.core.settings import NicConfig
 
 
@@ -50,7 +52,8 @@ class Nic:
         self.config = config
         self._now = start_ns
         self._board = Board(config)
-        self._executor = Executor(self._board)
+        self._self_prober = None if config.turns is None else SelfProber(self._board, config.turns, start_ns)
+        self._executor = Executor(self._board, self._self_prober)
         self._qps = self._executor.qps
         self._peek = peeker(config.dscp, config.address, config.options)
         self._lasthop = config.dscp.trimmed_lasthop
@@ -133,7 +136,8 @@ class Nic:
             str(port): {**egress.counters(), "carrier": carrier >> port & 1}
             for port, egress in enumerate(self._board.ports.egress)
         }
-        return {**self._board.stats.record(), "ev_states": states, "qps": qps, "ports": ports}
+        probes = {} if self._self_prober is None else self._self_prober.counters()
+        return {**self._board.stats.record(), "ev_states": states, "qps": qps, "ports": ports, "self_probes": probes}
 
     # -- queries
 
@@ -149,6 +153,10 @@ class Nic:
     def denied_paths(self) -> list[dict[str, int | None]]:
         """The standing list of barred paths, oldest first; None stands for all."""
         return [{"plane": plane, "path": path, "peer_index": peer} for plane, path, peer in self._board.denied]
+
+    def link_table(self) -> dict[str, Any]:
+        """What self probes have found, per way; see `SelfProber.table`. Empty for a NIC that knows no way back."""
+        return {} if self._self_prober is None else self._self_prober.table()
 
     def bins(self, since_ns: Instant) -> list[tuple[Instant, list[int]]]:
         """(start, bytes placed per plane) of the goodput bins that start at or after `since_ns`."""
@@ -175,7 +183,10 @@ class Nic:
             drops["icrc"] += 1
             return
         if dest_qp == ENDPOINT_QP:
-            self._receive_endpoint(now, opcode, psn, packet, source, size)
+            if opcode == WRITE_ONLY:
+                self._receive_own(now, port, traffic_class, psn, packet, source, size)
+            else:
+                self._receive_endpoint(now, opcode, psn, packet, source, size)
             return
         qp = self._qps.get(dest_qp)
         if qp is None:
@@ -231,6 +242,16 @@ class Nic:
             stats.drops["endpoint_op"] += 1
         if not good:
             stats.drops["ack_of_unsent"] += 1
+
+    def _receive_own(
+        self, now: Instant, port: int, traffic_class: int, psn: int, packet: Buffer, source: bytes, size: int
+    ) -> None:
+        """A WRITE for the endpoint QP: nobody's but our own probe, back from where it turned round."""
+        prober = self._self_prober
+        if source != self.config.address or prober is None:
+            self._board.stats.drops["endpoint_op"] += 1
+        elif not prober.on_return(now, port, traffic_class, psn, packet, size < 0):
+            self._board.stats.drops["self_probe"] += 1
 
     def _receive_endpoint(self, now: Instant, opcode: int, psn: int, packet: Buffer, source: bytes, size: int) -> None:
         """An endpoint request or response, from NIC to NIC."""

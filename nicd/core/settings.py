@@ -15,16 +15,23 @@ from mrcfabric.errors import ConfigError
 from mrcfabric.rng import Rng
 from mrcfabric.wire.dscp import Dscp
 from mrcfabric.wire.options import DEFAULT_OPTIONS, WireOptions
-from nicd.core import settings_bounds, settings_congestion, settings_paths, settings_reliability
+from nicd.core import (
+    settings_bounds,
+    settings_congestion,
+    settings_paths,
+    settings_reliability,
+    settings_self_probe,
+)
 from nicd.core.settings_bounds import BoundKnobs
 from nicd.core.settings_congestion import CongestionKnobs
 from nicd.core.settings_paths import PathKnobs
 from nicd.core.settings_reliability import ReliabilityKnobs
+from nicd.core.settings_self_probe import SELF_PROBE_PERIOD_NS_MIN, SelfProbeKnobs
 
 # MRC 1.0 7.5: the receive window travels in units of this many PSNs.
 MPR_UNIT: Final = 128
 
-_GROUPS: Final = (settings_reliability, settings_paths, settings_congestion, settings_bounds)
+_GROUPS: Final = (settings_reliability, settings_paths, settings_self_probe, settings_congestion, settings_bounds)
 DERIVED: Final[dict[str, float]] = {name: rtts for group in _GROUPS for name, rtts in group.DERIVED.items()}
 """Default of each derived knob, in base RTTs."""
 _LEAST: Final = {name: value for group in _GROUPS for name, value in group.LEAST.items()}
@@ -68,8 +75,25 @@ class PathTableLike(Protocol):
     def towards(self, peer: int) -> DestinationLike: ...
 
 
+class TurnsLike(Protocol):
+    """What the core asks of the ways back to itself; see `mrcfabric.turns.TurnTable`."""
+
+    planes: int
+    ways: int
+
+    def plane(self, way: int) -> int: ...
+
+    def t1(self, way: int) -> int | None: ...
+
+    def ev(self, way: int) -> int: ...
+
+    def outer(self, way: int) -> bytes: ...
+
+    def of_round(self, number: int, testers: int) -> list[int]: ...
+
+
 @dataclass(frozen=True)
-class NicSettings(BoundKnobs, CongestionKnobs, PathKnobs, ReliabilityKnobs):
+class NicSettings(BoundKnobs, CongestionKnobs, SelfProbeKnobs, PathKnobs, ReliabilityKnobs):
     """The knobs. Times are nanoseconds of fabric time, sizes bytes; 0 in a derived time means its default."""
 
     def __post_init__(self) -> None:
@@ -105,6 +129,12 @@ class NicSettings(BoundKnobs, CongestionKnobs, PathKnobs, ReliabilityKnobs):
         if self.reorder_ns_min > self.reorder_ns:
             what = f"{self.reorder_ns_min} is above reorder_ns ({self.reorder_ns})"
             raise ConfigError("nic.reorder_ns_min", what)
+        if 0 < self.self_probe_period_ns < SELF_PROBE_PERIOD_NS_MIN:
+            what = f"{self.self_probe_period_ns} is out of range"
+            raise ConfigError("nic.self_probe_period_ns", what, f"0 or at least {SELF_PROBE_PERIOD_NS_MIN}")
+        if self.self_probe_bytes > self.mtu_bytes:
+            what = f"{self.self_probe_bytes} is above mtu_bytes ({self.mtu_bytes})"
+            raise ConfigError("nic.self_probe_bytes", what)
         if self.ev_min_active > self.evs_active:
             raise ConfigError("nic.ev_min_active", f"{self.ev_min_active} is above evs_active ({self.evs_active})")
 
@@ -125,6 +155,8 @@ class NicConfig:
     options: WireOptions = DEFAULT_OPTIONS
     seed: str = "mrcfabric"
     """First name of every random stream of this NIC."""
+    turns: TurnsLike | None = None
+    """The ways back to this NIC; None: it cannot probe the links around it."""
 
     def __post_init__(self) -> None:
         planes = len(self.ports)

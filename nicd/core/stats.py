@@ -25,6 +25,7 @@ DROP_REASONS = (
     "ack_of_unsent",
     "memory",
     "no_port",
+    "self_probe",
 )
 """Received or unsendable packets that were dropped, by reason."""
 

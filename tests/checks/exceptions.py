@@ -15,6 +15,7 @@ UNTWINNED: Final[dict[str, str]] = {
     "nicd/core/settings_congestion.py": "knobs only; test_settings shows defaults, bounds and relations",
     "nicd/core/settings_paths.py": "knobs only; test_settings shows defaults, bounds and relations",
     "nicd/core/settings_reliability.py": "knobs only; test_settings shows defaults, bounds and relations",
+    "nicd/core/settings_self_probe.py": "knobs only; test_settings shows defaults, bounds and relations",
     "switchd/core/commands.py": "records only; test_switch shows what each does",
     "switchd/core/events.py": "one record; test_switch shows it",
 }

@@ -142,6 +142,20 @@ _PATHS = (
         _of(NIC, "rto_ns", "retry_linear", "retry_exponential"),
     ),
     Choice(
+        "Packet, period and time-out of the probes that a NIC addresses to itself",
+        UNKNOWN,
+        "A full-size trimmable WRITE to the endpoint QP of its sender, which nobody else looks at; off until asked "
+        "for, because a fabric that probes never sleeps. Each T0-T1 link is tried by this many NICs per round.",
+        _of(
+            NIC,
+            "self_probe_bytes",
+            "self_probe_period_ns",
+            "self_probe_timeout_ns",
+            "self_probe_testers",
+            "self_probes_outstanding_max",
+        ),
+    ),
+    Choice(
         "Period of probes, and how many bring an EV back",
         UNKNOWN,
         "Fixed period, doubled while unanswered up to a factor; answers in a row.",

@@ -82,6 +82,17 @@ async def test_questions_that_make_no_sense() -> None:
             await bench.command("h000", "register_memory", va=1, length=2, memory=b"")
 
 
+async def test_a_nic_probes_the_links_around_it() -> None:
+    async with daemons(NODES) as bench:
+        await bench.command("h000", "probe_links", period_ns=20_000, rounds=5)
+        while (table := await bench.call("h000", "link_table"))["rounds_left"] != 0 or table["waiting"]:
+            pass
+        rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
+        assert [(row["plane"], row["sent"], row["back"]) for row in rows if row["t1"] is None] == [(0, 5, 5)]
+        with pytest.raises(RefusedError, match="a period of 5 ns"):
+            await bench.command("h000", "probe_links", period_ns=5)
+
+
 async def test_applications_are_served_beside_commands(tmp_path: Path) -> None:
     path = tmp_path / "h000.sock"
     async with daemons({"h000": nicd.daemon.build}, {"verbs": str(path)}) as bench:
