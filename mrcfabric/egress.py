@@ -1,8 +1,15 @@
-"""The sending end of a link: one port with two strict queues, exact in fabric time.
+"""The sending end of a link: one port with two queues, exact in fabric time.
 
 Owns: rate, link delay, admission, the order of departures, RED marking at dequeue and trimming at admission.
 Leaves to others: which packet goes to which port and class (the cores), faults of the link (`impairment`), how
 bytes are cut and marked (`wire`). MRC 1.0 asks for these of a switch; a NIC uses the same class with both off.
+
+Control goes first, up to its share (UEC CMS). The port keeps the *lead*, how many bytes control is ahead of its share:
+a control packet that goes while data waits adds `(1 - share)` of its bytes, every data packet takes `share` of its own
+off again, not below zero, and control that delays nobody ends the account. Control goes while its lead is within the
+burst, else data does. So for any stretch of time in which data waits without a break, control has sent at most
+`share` of the bytes of that stretch plus the burst and one packet; and control that waits never gets less than its
+share once the burst is used up. Bytes are those on the wire, framing included.
 
 The queues are lazy. A departure happens at an exact instant, but is only worked out when somebody needs to know:
 before an arrival at t every departure that starts before t is committed, and `run(until)` commits those that start
@@ -20,7 +27,7 @@ from mrcfabric.impairment import HEALTHY, LOSS_REASONS, ImpairedLink, Impairment
 from mrcfabric.node import Transmit
 from mrcfabric.rng import PPM, Rng
 from mrcfabric.units import NEVER, NS_PER_S, Buffer, Instant
-from mrcfabric.wire.dscp import CE, NOT_ECT, dscp_of, ecn_of, mark_ce
+from mrcfabric.wire.dscp import CE, DSCP_MAX, NOT_ECT, dscp_of, ecn_of, mark_ce
 from mrcfabric.wire.trim import TRIM_BYTES_DEFAULT, TRIM_BYTES_MIN, trim
 
 LINK_DELAY_NS_MIN: Final = 100
@@ -28,7 +35,12 @@ LINK_DELAY_NS_MIN: Final = 100
 OVERHEAD_BYTES: Final = 38
 """Preamble 8, Ethernet header 14, frame check sequence 4, gap 12: on the wire, but not in our packets."""
 
-DROP_REASONS: Final = ("data_full", "control_full", "trim_full", *LOSS_REASONS)
+CONTROL_BURST_BYTES: Final = 8192
+"""Two data packets, or some seventy SACKs: acknowledgements overtake as under strict priority, floods do not."""
+
+REFUSALS: Final = ("data_full", "control_full", "trim_full")
+"""Why a packet does not get into a queue."""
+DROP_REASONS: Final = (*REFUSALS, *LOSS_REASONS)
 
 _transmit = tuple.__new__  # what Transmit(...) does, without its Python-level constructor
 
@@ -61,6 +73,11 @@ class EgressConfig:
     """DSCP a trimmed packet leaves with; towards NICs a different one tells the last hop."""
     trimmable_dscps: tuple[int, ...] = (4, 8)
     """DSCPs that may be trimmed; packets with others are dropped instead."""
+    # UEC CMS: what was trimmed is held to a share of the link.
+    control_share_ppm: int = PPM
+    """What control may take of the link while data waits, in millionths; a whole one is strict priority."""
+    control_burst_bytes: int = CONTROL_BURST_BYTES
+    """By how much control may be ahead of its share; less than a data packet leaves control less than its share."""
     seed: str = ""
     """First name of the port's random streams; the owner adds its own name and the port."""
 
@@ -69,12 +86,21 @@ class EgressConfig:
             value = getattr(self, name)
             if value < least:
                 raise ConfigError(f"egress.{name}", f"{value} is too small", f"at least {least}")
-        if self.ecn and self.ecn_max_bytes < self.ecn_min_bytes:
+        if self.ecn_max_bytes < self.ecn_min_bytes:
             raise ConfigError("egress.ecn_max_bytes", f"{self.ecn_max_bytes} is below ecn_min_bytes")
         if self.ecn_max_ppm > PPM:
             raise ConfigError("egress.ecn_max_ppm", f"{self.ecn_max_ppm} is out of range", f"0..{PPM}")
-        if self.trim_dscp > 63:
-            raise ConfigError("egress.trim_dscp", f"{self.trim_dscp} is no DSCP", "0..63")
+        if not 0 < self.control_share_ppm <= PPM:
+            raise ConfigError("egress.control_share_ppm", f"{self.control_share_ppm} is out of range", f"1..{PPM}")
+        check_trim_dscp(self.trim_dscp, self.trimmable_dscps)
+
+
+def check_trim_dscp(dscp: int, trimmable: tuple[int, ...]) -> None:
+    """Raises ConfigError for a code point that a trimmed packet cannot leave with."""
+    if not 0 <= dscp <= DSCP_MAX:
+        raise ConfigError("egress.trim_dscp", f"{dscp} is no DSCP", f"0..{DSCP_MAX}")
+    if dscp in trimmable:
+        raise ConfigError("egress.trim_dscp", f"{dscp} may be trimmed itself", "a trimmed packet is trimmed once")
 
 
 _LEAST: Final = {
@@ -87,7 +113,7 @@ _LEAST: Final = {
     "ecn_max_bytes": 0,
     "ecn_max_ppm": 0,
     "trim_bytes": TRIM_BYTES_MIN,
-    "trim_dscp": 0,
+    "control_burst_bytes": 0,
 }
 
 
@@ -96,9 +122,10 @@ class Egress:
 
     __slots__ = (
         "_bytes_numerator", "_control", "_control_max", "_data", "_data_max", "_delay_ns", "_denominator",
-        "_ecn_floor", "_fault_rng", "_link", "_numerator", "_red_rng", "busy_until", "bytes", "config",
-        "control_bytes", "control_bytes_peak", "data_bytes", "data_bytes_peak", "drops", "marks", "packets",
-        "port", "trim_dropped", "trim_sent",
+        "_ecn_floor", "_fault_rng", "_lead", "_lead_cost", "_lead_max", "_lead_pay", "_link", "_numerator",
+        "_overhead", "_red_rng", "busy_until", "bytes", "config", "control_bytes", "control_bytes_peak",
+        "control_held", "control_packets", "control_sent_bytes", "data_bytes", "data_bytes_peak", "drops", "marks",
+        "packets", "port", "refused_bytes", "trim", "trim_dropped", "trim_dscp", "trim_sent", "trimmed",
     )  # fmt: skip
 
     def __init__(self, config: EgressConfig, port: int, rng: Rng) -> None:
@@ -120,15 +147,35 @@ class Egress:
         self._bytes_numerator = config.overhead_bytes * self._numerator + self._denominator - 1
         self._delay_ns = config.delay_ns
         self._ecn_floor = config.ecn_min_bytes if config.ecn else NEVER
+        self.trim = config.trim
+        self.trim_dscp = config.trim_dscp
+        # The lead in lowest terms: counted in bytes times `share`'s denominator, so that it stays a whole number.
+        common = gcd(config.control_share_ppm, PPM)
+        self._lead = 0
+        self._lead_pay = config.control_share_ppm // common
+        self._lead_cost = (PPM - config.control_share_ppm) // common
+        self._lead_max = config.control_burst_bytes * (PPM // common)
+        self._overhead = config.overhead_bytes
         self._red_rng = rng
         self._fault_rng = Rng(rng.bits64())
         self._link: ImpairedLink | None = None
         self.packets = 0
         """Departures, also of packets that a fault then loses."""
         self.bytes = 0
+        self.control_packets = 0
+        """Of the departures, those of the control class, trimmed packets included."""
+        self.control_sent_bytes = 0
+        self.control_held = 0
+        """Departures of data while control waited and had used up its share."""
         self.marks = 0
+        self.refused_bytes = 0
+        """Of packets that were dropped at admission, and what trimming cut off."""
+        self.trimmed = 0
+        """Packets cut because the data queue was full."""
         self.trim_sent = 0
+        """Of them, those admitted to the control queue; what is there leaves, so these are sent."""
         self.trim_dropped = 0
+        """Of them, those for which the control queue had no room."""
         self.data_bytes_peak = 0
         self.control_bytes_peak = 0
         self.drops: dict[str, int] = dict.fromkeys(DROP_REASONS, 0)
@@ -137,6 +184,17 @@ class Egress:
     def next_departure_ns(self) -> Instant:
         """When the next packet starts, NEVER with none waiting."""
         return self.busy_until if self._data or self._control else NEVER
+
+    @property
+    def offered_packets(self) -> int:
+        """Packets that wanted to leave, those refused included."""
+        waiting = len(self._data) + len(self._control)
+        return self.packets + waiting + sum(self.drops[reason] for reason in REFUSALS)
+
+    @property
+    def offered_bytes(self) -> int:
+        """Their bytes, as they came."""
+        return self.bytes + self.data_bytes + self.control_bytes + self.refused_bytes
 
     @property
     def impairment(self) -> Impairment:
@@ -157,6 +215,7 @@ class Egress:
             waiting = self.control_bytes + len(packet)
             if waiting > self._control_max:
                 self.drops["control_full"] += 1
+                self.refused_bytes += len(packet)
                 return False
             self.control_bytes = waiting
             if waiting > self.control_bytes_peak:
@@ -178,16 +237,21 @@ class Egress:
         control = self._control
         data = self._data
         while start <= until:
-            if control:
+            if control and (self._lead <= self._lead_max or not data):
                 packet = control.popleft()
                 size = len(packet)
                 self.control_bytes -= size
+                self.control_packets += 1
+                self.control_sent_bytes += size
+                self._lead = self._lead + (size + self._overhead) * self._lead_cost if data else 0
             elif data:
                 packet = data.popleft()
                 size = len(packet)
                 self.data_bytes = left = self.data_bytes - size
                 if left > self._ecn_floor:
                     packet = self._mark(packet, left)
+                if self._lead:
+                    self._pay(size)
             else:
                 return NEVER
             self.packets += 1
@@ -206,21 +270,58 @@ class Egress:
         self.run(now - 1, out)
         self._link = None if impairment.healthy else ImpairedLink(impairment, self._fault_rng)
 
+    @property
+    def ecn(self) -> bool:
+        """Whether the port marks."""
+        return self._ecn_floor != NEVER
+
+    def set_ecn(self, now: Instant, on: bool, out: list[Transmit]) -> None:
+        """Mark, or not, what starts from `now` on; earlier departures are committed to `out` first."""
+        self.run(now - 1, out)
+        self._ecn_floor = self.config.ecn_min_bytes if on else NEVER
+
+    def set_trim(self, on: bool, dscp: int | None = None) -> None:
+        """Trim, or drop, what finds the data queue full from now on; `dscp` None keeps the code point.
+
+        Raises ConfigError for a code point that will not do; nothing has changed then.
+        """
+        if dscp is not None:
+            check_trim_dscp(dscp, self.config.trimmable_dscps)
+            self.trim_dscp = dscp
+        self.trim = on
+
     def counters(self) -> dict[str, int | dict[str, int]]:
-        """Counters and gauges of the port."""
+        """Counters and gauges of the port.
+
+        At any instant: `offered_packets` = `packets` + `data_waiting` + `control_waiting` + the drops `data_full`,
+        `control_full` and `trim_full`; offered bytes = `bytes` + `data_bytes` + `control_bytes` + `refused_bytes`;
+        `trimmed` = `trim_sent` + `trim_dropped`.
+        """
         return {
             "packets": self.packets,
             "bytes": self.bytes,
+            "control_packets": self.control_packets,
+            "control_sent_bytes": self.control_sent_bytes,
+            "control_held": self.control_held,
             "marks": self.marks,
-            "trimmed": self.trim_sent + self.trim_dropped,
+            "trimmed": self.trimmed,
             "trim_sent": self.trim_sent,
             "trim_dropped": self.trim_dropped,
+            "refused_bytes": self.refused_bytes,
             "drops": dict(self.drops),
             "data_bytes": self.data_bytes,
             "control_bytes": self.control_bytes,
+            "data_waiting": len(self._data),
+            "control_waiting": len(self._control),
             "data_bytes_peak": self.data_bytes_peak,
             "control_bytes_peak": self.control_bytes_peak,
         }
+
+    def _pay(self, size: int) -> None:
+        """A data packet of `size` bytes goes: control is less far ahead of its share."""
+        if self._lead > self._lead_max and self._control:
+            self.control_held += 1
+        self._lead = max(0, self._lead - (size + self._overhead) * self._lead_pay)
 
     def _mark(self, packet: Buffer, left: int) -> Buffer:
         """RED on the bytes left behind. Only ECN-capable packets draw; a read-only packet is copied first."""
@@ -239,15 +340,19 @@ class Egress:
     def _refuse(self, packet: Buffer) -> bool:
         """The data queue is full: trim the packet into the control class, or drop it."""
         config = self.config
-        if not config.trim or dscp_of(packet) not in config.trimmable_dscps:
+        if not self.trim or dscp_of(packet) not in config.trimmable_dscps:
             self.drops["data_full"] += 1
+            self.refused_bytes += len(packet)
             return False
-        rest = trim(packet, config.trim_bytes, config.trim_dscp)
+        self.trimmed += 1
+        rest = trim(packet, config.trim_bytes, self.trim_dscp)
         waiting = self.control_bytes + len(rest)
         if waiting > config.control_bytes_max:
             self.trim_dropped += 1
             self.drops["trim_full"] += 1
+            self.refused_bytes += len(packet)
             return False
+        self.refused_bytes += len(packet) - len(rest)
         self.trim_sent += 1
         self.control_bytes = waiting
         if waiting > self.control_bytes_peak:

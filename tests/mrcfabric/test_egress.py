@@ -2,6 +2,7 @@
 
 from collections import deque
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
@@ -253,15 +254,17 @@ OFFERS = st.lists(
     max_size=30,
 )
 SMALL = replace(RED, ecn_min_bytes=200, ecn_max_bytes=200, data_bytes_max=700, control_bytes_max=300, trim=True)
-SMALL = replace(SMALL, trim_bytes=128)
+SMALL = replace(SMALL, trim_bytes=128, control_share_ppm=250_000, control_burst_bytes=100)
 
 
 def every_nanosecond(offers: list[tuple[Instant, int, bool, int]]) -> list[Transmit]:
-    """The plainest possible port under `SMALL`, which marks exactly where more than 200 bytes stay behind."""
+    """The plainest possible port under `SMALL`: marks exactly where more than 200 bytes stay behind, a quarter for
+    control and a hundred bytes ahead of that."""
     out: list[Transmit] = []
     data: deque[bytearray] = deque()
     control: deque[bytearray] = deque()
     free_ns = 0
+    lead = Fraction(0)
     for now in range(30_000):
         for number, (at_ns, size, is_control, dscp) in enumerate(offers):
             if at_ns != now:
@@ -274,7 +277,12 @@ def every_nanosecond(offers: list[tuple[Instant, int, bool, int]]) -> list[Trans
                 if waiting(control) + len(rest) <= 300:
                     control.append(rest)
         if now >= free_ns and (control or data):
-            body = control.popleft() if control else marked(data.popleft(), waiting(data) > 200)
+            if control and (lead <= 100 or not data):
+                body = control.popleft()
+                lead = lead + Fraction(3, 4) * len(body) if data else Fraction(0)
+            else:
+                body = marked(data.popleft(), waiting(data) > 200)
+                lead = max(Fraction(0), lead - Fraction(1, 4) * len(body))
             free_ns = now + len(body)
             out.append(Transmit(3, free_ns + 1_000, body))
         if now > 1_000 and not control and not data:
@@ -306,6 +314,9 @@ def test_lazy_is_exact_and_cuts_do_not_matter(offers, cuts):
     lost = egress.drops["data_full"] + egress.drops["control_full"] + egress.drops["trim_full"]
     assert len(out) + lost == len(offers)
     assert (egress.packets, egress.bytes) == (len(out), sum(len(entry.packet) for entry in out))
+    assert egress.trimmed == egress.trim_sent + egress.trim_dropped
+    assert egress.offered_packets == len(offers)
+    assert egress.offered_bytes == sum(offer[1] for offer in offers)
     assert (egress.data_bytes, egress.control_bytes) == (0, 0)
 
 
@@ -321,6 +332,10 @@ def test_lazy_is_exact_and_cuts_do_not_matter(offers, cuts):
         {"ecn_max_ppm": 1_000_001},
         {"trim_bytes": 127},
         {"trim_dscp": 64},
+        {"trim_dscp": 4},
+        {"control_share_ppm": 0},
+        {"control_share_ppm": 1_000_001},
+        {"control_burst_bytes": -1},
     ],
 )
 def test_a_mistake_is_named(wrong):
