@@ -12,10 +12,11 @@ from typing import Literal, NamedTuple, TypeAlias
 Tier: TypeAlias = Literal["nic", "t0", "t1"]
 
 # RFC 9800 4.1: F3216, a block of 32 bits and uSIDs of 16. Ours: tier 2 | plane 3 | index 11.
-# Tier 0 stays unused so that no uSID is 0x0000, the end of a container.
+# Tier 0 holds what is local to a switch, from index 1: no uSID is 0x0000, the end of a container.
 USID_TIER_SHIFT = 14
 USID_PLANE_SHIFT = 11
 USID_INDEX_MAX = (1 << USID_PLANE_SHIFT) - 1
+USID_TIER_LOCAL = 0
 USID_TIER_T0 = 1
 USID_TIER_T1 = 2
 USID_TIER_DESTINATION = 3
@@ -41,6 +42,11 @@ class NodeId(NamedTuple):
 def usid_of(tier: int, plane: int, index: int) -> int:
     """The 16-bit uSID of a switch (tier 1, 2) or of a down-link's destination (tier 3)."""
     return tier << USID_TIER_SHIFT | plane << USID_PLANE_SHIFT | index
+
+
+def adjacency_usid(port: int) -> int:
+    """The uSID that stands for one port of the switch whose own uSID comes before it; the same on every switch."""
+    return usid_of(USID_TIER_LOCAL, 0, port + 1)
 
 
 def usid_fields(usid: int) -> tuple[int, int, int]:

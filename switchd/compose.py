@@ -4,6 +4,7 @@ The one place where figures of the topology become bytes and nanoseconds of a sw
 `switchd.core.settings`'; the daemon's own figures (sockets, clock, folders) are its configuration file's.
 """
 
+from mrcfabric.naming import adjacency_usid
 from mrcfabric.settings import settings_from
 from mrcfabric.topology import Topology
 from mrcfabric.wire_settings import code_points
@@ -37,4 +38,5 @@ def switch_config(topology: Topology, name: str) -> SwitchConfig:
         dscp=dscp,
         hop_limit_per_shift=settings.hop_limit_per_shift,
         towards=tuple(end.towards for end in ends),
+        adjacency={adjacency_usid(end.port): end.port for end in ends} if settings.adjacency else {},
     )

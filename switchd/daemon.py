@@ -14,7 +14,7 @@ from mrcfabric.daemon_config import DaemonConfig
 from mrcfabric.daemon_process import run_tables
 from switchd import metrics
 from switchd.compose import switch_config
-from switchd.core.commands import ClearImpairments, SetImpairment
+from switchd.core.commands import ClearImpairments, SetEcn, SetImpairment, SetTrim
 from switchd.core.switch import Switch
 
 
@@ -37,7 +37,7 @@ class SwitchDaemon(Daemon):
     """One switch."""
 
     kind = "switch"
-    commands = CommandTable([SetImpairment, ClearImpairments])
+    commands = CommandTable([SetImpairment, ClearImpairments, SetTrim, SetEcn])
 
     def __init__(self, config: DaemonConfig, stop: asyncio.Event) -> None:
         self.switch = Switch(switch_config(config.topology, config.node), config.start_ns)

@@ -1,7 +1,8 @@
 """Everything a switch core can be told, and nothing else.
 
-Commands change the faults of the emulated links; the tables of a switch never change. Each carries the `token` under
-which the driver waits for the answer (`events.CommandDone`).
+Commands change the faults of the emulated links and what the queues do; the table of a switch never changes. What a
+command sets lasts until the daemon ends: a switch that starts again has what its configuration says. Each carries the
+`token` under which the driver waits for the answer (`events.CommandDone`).
 """
 
 from dataclasses import dataclass
@@ -26,4 +27,26 @@ class ClearImpairments:
     token: int
 
 
-Command: TypeAlias = SetImpairment | ClearImpairments
+@dataclass(slots=True)
+class SetTrim:
+    """From now on packets that find the data queue full are trimmed, or dropped when `on` is false.
+
+    `port` None: every port. `dscp`: the code point that trimmed packets leave with; None keeps it.
+    """
+
+    token: int
+    on: bool
+    port: int | None = None
+    dscp: int | None = None
+
+
+@dataclass(slots=True)
+class SetEcn:
+    """What departs from now on is marked by the port's thresholds, or not at all. `port` None: every port."""
+
+    token: int
+    on: bool
+    port: int | None = None
+
+
+Command: TypeAlias = SetImpairment | ClearImpairments | SetTrim | SetEcn

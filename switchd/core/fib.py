@@ -1,17 +1,23 @@
-"""The static table of a switch, in the form in which one packet costs one look-up.
+"""The static table of a switch, in the form in which one packet costs one look-up, and the counters of its entries.
 
-Owns the packing of block, own uSID and next uSID into one key. How a container is laid out is `mrcfabric.wire.usid`'s:
+Owns the packing of block, own uSID and next uSID into one key. A port that one entry alone leads to counts for it, and
+the usual packet pays nothing for its entry's counters; entries that share a port have a `CountedRoute` each. How a
+container is laid out is `mrcfabric.wire.usid`'s:
 every figure here is derived from its constants, and a test holds the in-place shift against its `shift`.
 
 RFC 9800 4.1.1 (NEXT-C-SID), RFC 8986 4.1.
 """
 
+from collections import Counter
+from collections.abc import Mapping
 from struct import Struct
-from typing import Final
+from typing import Final, TypeAlias
 
 from mrcfabric.egress import Egress
+from mrcfabric.node import Transmit
+from mrcfabric.units import Buffer, Instant
 from mrcfabric.wire.layout import HOP_LIMIT_OFFSET, IPV6_SIZE
-from mrcfabric.wire.usid import ACTIVE_OFFSET, BLOCK_OFFSET, END, NEXT_OFFSET, USID_BITS, build
+from mrcfabric.wire.usid import ACTIVE_OFFSET, BLOCK_OFFSET, NEXT_OFFSET, USID_BITS, build
 from switchd.core.settings import SwitchConfig
 
 # A look at a packet: version, DSCP and more in 16 bits; hop limit; block, active and next uSID as one key; the rest.
@@ -33,13 +39,48 @@ def route_key(block: int, usid: int, next_usid: int) -> int:
     return int.from_bytes(build(block, (usid, next_usid))[:_KEY_BYTES], "big")
 
 
-def routes(config: SwitchConfig, egress: tuple[Egress, ...]) -> dict[int, tuple[Egress, int]]:
-    """Key -> (egress port, next uSID), for every packet this switch can forward in one step."""
+class CountedRoute:
+    """An entry that shares its port with others: the same two calls as the port's, and what went through."""
+
+    __slots__ = ("egress", "offered_bytes", "offered_packets")
+
+    def __init__(self, egress: Egress) -> None:
+        self.egress = egress
+        self.offered_packets = 0
+        self.offered_bytes = 0
+
+    def offer(self, now: Instant, packet: Buffer, control: bool, out: list[Transmit]) -> bool:
+        """`Egress.offer`, counted."""
+        self.offered_packets += 1
+        self.offered_bytes += len(packet)
+        return self.egress.offer(now, packet, control, out)
+
+    def run(self, until: Instant, out: list[Transmit]) -> Instant:
+        """`Egress.run`."""
+        return self.egress.run(until, out)
+
+
+Door: TypeAlias = Egress | CountedRoute
+"""Where a packet goes that follows an entry."""
+
+
+def doors(config: SwitchConfig, egress: tuple[Egress, ...]) -> dict[int, Door]:
+    """uSID of an entry, adjacencies included -> its door."""
+    entries = {**config.fib, **config.adjacency}
+    shared = Counter(entries.values())
     return {
-        route_key(config.block, config.usid, usid): (egress[port], usid)
-        for usid, port in config.fib.items()
-        if usid != END
+        usid: CountedRoute(egress[port]) if shared[port] > 1 else egress[port] for usid, port in sorted(entries.items())
     }
+
+
+def routes(config: SwitchConfig, by_usid: Mapping[int, Door]) -> dict[int, tuple[Door, int]]:
+    """Key -> (door, next uSID), for every packet this switch can forward in one step."""
+    return {route_key(config.block, config.usid, usid): (by_usid[usid], usid) for usid in config.fib}
+
+
+def usid_counters(by_usid: Mapping[int, Door]) -> dict[int, dict[str, int]]:
+    """Packets and bytes that followed each entry to its port, those dropped or trimmed there included."""
+    return {usid: {"packets": door.offered_packets, "bytes": door.offered_bytes} for usid, door in by_usid.items()}
 
 
 def control_classes(config: SwitchConfig) -> dict[int, bool]:

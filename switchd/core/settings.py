@@ -6,9 +6,10 @@ table is the topology's; what the queues do with the figures is `mrcfabric.egres
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Literal, TypeAlias
+from types import MappingProxyType
+from typing import Final, Literal, TypeAlias
 
-from mrcfabric.egress import EgressConfig
+from mrcfabric.egress import CONTROL_BURST_BYTES, EgressConfig
 from mrcfabric.errors import ConfigError
 from mrcfabric.rng import PPM
 from mrcfabric.wire.dscp import Dscp
@@ -18,6 +19,7 @@ from mrcfabric.wire.usid import END
 Towards: TypeAlias = Literal["nic", "t0", "t1"]
 """What kind of node a port leads to."""
 
+_MULTICAST: Final = 0xFF
 SHARE_MAX = 100.0
 """Beyond a hundred bandwidth-delay products a threshold is a typing mistake."""
 
@@ -52,6 +54,14 @@ class SwitchSettings:
     """The same on T0 down-links."""
     control: float = 1.0
     """Share that a port's control queue holds; more is dropped."""
+    # UEC CMS: trimmed packets are held to a share of the link, at most half; ours travel with the acknowledgements.
+    control_share: float = 0.5
+    """What the control class may take of a link while data waits for it; 1 is strict priority."""
+    control_burst_bytes: int = CONTROL_BURST_BYTES
+    """By how many bytes it may be ahead of that share; less than a data packet leaves it less than its share."""
+    # RFC 9800 4.1.2
+    adjacency: bool = False
+    """Every port has a uSID of its own besides its peer's, local to the switch: what names it leaves there."""
     # RFC 9800 4.1.1 counts each shift; Linux counts each switch.
     hop_limit_per_shift: bool = False
     """What a packet pays that carries the same uSID several times in a row: True one hop per shift, False one."""
@@ -67,6 +77,10 @@ class SwitchSettings:
             raise _wrong("ecn_min", self.ecn_min, f"not above ecn_max, which is {self.ecn_max:g}")
         if not 0 <= self.ecn_max_ppm <= PPM:
             raise _wrong("ecn_max_ppm", self.ecn_max_ppm, f"0 to {PPM}")
+        if not 0 < self.control_share <= 1:
+            raise _wrong("control_share", self.control_share, "a share of the link, above 0, up to 1")
+        if self.control_burst_bytes < 0:
+            raise _wrong("control_burst_bytes", self.control_burst_bytes, "bytes, from 0")
         if self.trim_bytes < TRIM_BYTES_MIN:
             raise _wrong("trim_bytes", self.trim_bytes, f"at least {TRIM_BYTES_MIN}")
 
@@ -88,6 +102,8 @@ class SwitchSettings:
             trim_bytes=self.trim_bytes,
             trim_dscp=dscp.trimmed_lasthop if last_hop else dscp.trimmed,
             trimmable_dscps=(dscp.trimmable, dscp.trimmable_retx),
+            control_share_ppm=max(1, round(self.control_share * PPM)),
+            control_burst_bytes=self.control_burst_bytes,
             seed=seed,
         )
 
@@ -102,29 +118,39 @@ class SwitchConfig:
     block: int
     """The 32-bit locator block of the fabric."""
     fib: Mapping[int, int]
-    """Next uSID -> egress port; static."""
+    """Next uSID -> egress port; copied, and read-only from then on."""
     ports: tuple[EgressConfig, ...]
     dscp: Dscp = field(default_factory=Dscp)
     hop_limit_per_shift: bool = False
     """See `SwitchSettings`."""
     towards: tuple[Towards, ...] = ()
     """What each port leads to, for metrics; empty when nobody asks."""
+    adjacency: Mapping[int, int] = field(default_factory=dict)
+    """uSIDs that only this switch knows -> egress port; copied, and read-only from then on."""
 
     def __post_init__(self) -> None:
         where = self.name or "switch"
         if not 0 <= self.block < 1 << 32:
             raise ConfigError(f"{where}: block", f"{self.block:#x} is no 32-bit block")
+        # RFC 4291 2.7; MRC 1.0 5: multicast is not trimmed, and never gets as far as a queue.
+        if self.block >> 24 == _MULTICAST:
+            raise ConfigError(f"{where}: block", f"{self.block:#x} is multicast", "wanted: a unicast block")
         if not END < self.usid < 1 << 16:
             raise ConfigError(f"{where}: usid", f"{self.usid:#x} is no uSID", "0x1 to 0xffff")
-        for usid, port in self.fib.items():
-            if not END < usid < 1 << 16 or usid == self.usid:
-                raise ConfigError(f"{where}: fib", f"{usid:#x} can be nobody's next uSID here")
-            if not 0 <= port < len(self.ports):
-                raise ConfigError(
-                    f"{where}: fib", f"uSID {usid:#x} leads to port {port}", f"0 to {len(self.ports) - 1}"
-                )
+        for name in ("fib", "adjacency"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+            self._check_table(f"{where}: {name}", getattr(self, name))
+        if twice := self.fib.keys() & self.adjacency.keys():
+            raise ConfigError(f"{where}: adjacency", f"{min(twice):#x} is in the table too")
         if self.towards and len(self.towards) != len(self.ports):
             raise ConfigError(f"{where}: towards", f"{len(self.towards)} entries for {len(self.ports)} ports")
+
+    def _check_table(self, where: str, table: Mapping[int, int]) -> None:
+        for usid, port in table.items():
+            if not END < usid < 1 << 16 or usid == self.usid:
+                raise ConfigError(where, f"{usid:#x} can be nobody's next uSID here")
+            if not 0 <= port < len(self.ports):
+                raise ConfigError(where, f"uSID {usid:#x} leads to port {port}", f"0 to {len(self.ports) - 1}")
 
 
 def _bytes(share: float, bdp_bytes: int) -> int:

@@ -1,8 +1,9 @@
 """The counters of a switch as nested dictionaries of plain integers, and their names.
 
-Conservation, at any instant: received = packets dropped for one of `DROP_REASONS` + packets that reached a port; and
-per port: packets that reached it = departures (`packets`) + waiting + its drops `data_full`, `control_full` and
-`trim_full`; of the departures, those in its drops `link_down` and `loss` never arrive.
+Conservation, at any instant: received = packets dropped for one of `DROP_REASONS` + packets that reached a port, which
+are those of all uSIDs together; and per port: packets that reached it = departures (`packets`) + waiting
+(`data_waiting`, `control_waiting`) + its drops `data_full`, `control_full` and `trim_full`; of the departures, those in
+its drops `link_down` and `loss` never arrive. The same holds for the sums over the ports.
 """
 
 from typing import Any, Final
@@ -18,18 +19,39 @@ DROP_REASONS: Final = (
     "no_usid_left",
     "unknown_usid",
     "hop_limit",
+    "bad_srh",
 )
 """Why a packet never reaches a queue; the queues' own reasons are `mrcfabric.egress.DROP_REASONS`."""
 
-_SUMMED: Final = ("packets", "bytes", "marks", "trimmed", "trim_sent", "trim_dropped", "data_bytes", "control_bytes")
+_SUMMED: Final = (
+    "packets",
+    "bytes",
+    "control_packets",
+    "control_sent_bytes",
+    "control_held",
+    "marks",
+    "trimmed",
+    "trim_sent",
+    "trim_dropped",
+    "refused_bytes",
+    "data_bytes",
+    "control_bytes",
+    "data_waiting",
+    "control_waiting",
+)
 _PEAKS: Final = ("data_bytes_peak", "control_bytes_peak")
 
 
 def switch_counters(
-    received: int, drops: dict[str, int], egress: tuple[Egress, ...], towards: tuple[str, ...]
+    received: int,
+    drops: dict[str, int],
+    egress: tuple[Egress, ...],
+    towards: tuple[str, ...],
+    usids: dict[int, dict[str, int]],
 ) -> dict[str, Any]:
-    """`received`; `drops` {reason: count} of the whole switch, ports included; `ports` {number: counters}; the sums
-    over all ports of their counters and gauges, and the greatest of their peaks.
+    """`received`; `drops` {reason: count} of the whole switch, ports included; `ports` {number: counters}; `usids`
+    {uSID: packets and bytes} by entry of the table; the sums over all ports of their counters and gauges, and the
+    greatest of their peaks.
 
     A port's entry has `towards` (nic, t0 or t1) where the switch was told.
     """
@@ -39,7 +61,7 @@ def switch_counters(
     total = dict(drops)
     for reason in PORT_DROP_REASONS:
         total[reason] = sum(port.drops[reason] for port in egress)
-    counters: dict[str, Any] = {"received": received, "drops": total, "ports": ports}
+    counters: dict[str, Any] = {"received": received, "drops": total, "ports": ports, "usids": usids}
     for name in _SUMMED:
         counters[name] = sum(port[name] for port in ports.values())
     for name in _PEAKS:

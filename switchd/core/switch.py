@@ -1,27 +1,40 @@
 """An MRC switch: own uSID off, next uSID looked up, into a queue. A `mrcfabric.node.Node`.
 
-Owns the forwarding step and what is dropped before any queue. Leaves to others: queues, marks and trims
-(`mrcfabric.egress`), faults (`mrcfabric.impairment`), the table's form (`fib`). A switch knows nothing of QPs or EVs,
-tells nobody anything, and never reroutes: a dead link is silence. MRC 1.0 5, RFC 9800 4.1.1, RFC 8986 4.1.
+Owns the usual forwarding step, what is dropped before any queue, and what commands do. Leaves to others: queues, marks
+and trims (`mrcfabric.egress`), faults (`mrcfabric.impairment`), the table's form (`fib`), unusual packets
+(`endpoint`). A switch knows nothing of QPs or EVs, tells nobody anything, and never reroutes: a dead link is silence.
+MRC 1.0 5, RFC 9800 4.1.1, RFC 8986 4.1.
 """
 
 import struct
-from typing import Any
+from typing import Any, assert_never
 
 from mrcfabric.egress import Egress
+from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.impairment import HEALTHY, Impairment
 from mrcfabric.node import Input, Rank, Transmit
 from mrcfabric.rng import Rng
 from mrcfabric.units import NEVER, Buffer, Instant
 from mrcfabric.wire.layout import HOP_LIMIT_OFFSET, IPV6_SIZE
-from mrcfabric.wire.usid import END, route_of, shift_packet
-from switchd.core.commands import Command, SetImpairment
+from mrcfabric.wire.usid import END
+from switchd.core.commands import ClearImpairments, Command, SetEcn, SetImpairment, SetTrim
+from switchd.core.endpoint import settle
 from switchd.core.events import CommandDone
-from switchd.core.fib import CLASS_SHIFT, LOOK, SHIFTED, SHIFTED_OFFSET, control_classes, routes
+from switchd.core.fib import (
+    CLASS_SHIFT,
+    LOOK,
+    SHIFTED,
+    SHIFTED_OFFSET,
+    Door,
+    control_classes,
+    doors,
+    routes,
+    usid_counters,
+)
 from switchd.core.settings import SwitchConfig
 from switchd.core.stats import DROP_REASONS, switch_counters
 
-_COMMAND = int(Rank.COMMAND)
+assert not Rank.COMMAND, "the loop over the inputs tells a command by its rank of zero"
 
 
 class Switch:
@@ -39,9 +52,10 @@ class Switch:
             Egress(port_config, port, Rng(port_config.seed, config.name, port))
             for port, port_config in enumerate(config.ports)
         )
-        self._routes = routes(config, self.egress)
+        self._doors = doors(config, self.egress)
+        self._routes = routes(config, self._doors)
         self._classes = control_classes(config)
-        self._busy: dict[Egress, None] = {}  # ports with packets waiting, by order of becoming so
+        self._busy: dict[Door, None] = {}  # ports with packets waiting, by order of becoming so
         self._timeout: Instant = NEVER
         self._events: list[CommandDone] = []
 
@@ -55,7 +69,7 @@ class Switch:
         shifted = SHIFTED.pack_into
         self.received += len(inputs)
         for at_ns, rank, _, _, packet in inputs:
-            if rank == _COMMAND:
+            if not rank:
                 self.received -= 1
                 self._carry_out(at_ns, packet, out)
                 continue
@@ -91,7 +105,7 @@ class Switch:
 
     def counters(self) -> dict[str, Any]:
         """See `stats.switch_counters`."""
-        return switch_counters(self.received, self.drops, self.egress, self.config.towards)
+        return switch_counters(self.received, self.drops, self.egress, self.config.towards, usid_counters(self._doors))
 
     def impairments(self) -> dict[int, Impairment]:
         """Ports with faults in force."""
@@ -113,7 +127,7 @@ class Switch:
         self.now_ns = until
 
     def _take_apart(self, at_ns: Instant, packet: Buffer, out: list[Transmit]) -> None:
-        """The same forwarding step, field by field: names what is wrong, and knows repeated uSIDs."""
+        """The same forwarding step, field by field: names what is wrong, and knows what is unusual."""
         # A malformed packet may come from anybody who can reach the port, so nothing here may raise.
         if len(packet) < IPV6_SIZE:
             self.drops["short"] += 1
@@ -123,44 +137,51 @@ class Switch:
             self.drops["not_ipv6"] += 1
             return
         own = bytearray(packet)
-        while (reason := self._step(own)) is None:
-            _, active, _ = route_of(own)
-            # RFC 9800 4.1.1: what is left is looked up again, and it may be this very switch.
-            if active != self.config.usid:
-                egress = self.egress[self.config.fib[active]]
-                egress.offer(at_ns, own, control, out)
-                self._busy[egress] = None
-                return
-        self.drops[reason] += 1
-
-    def _step(self, packet: bytearray) -> str | None:
-        """Shift once; the reason why that cannot be, or None."""
-        config = self.config
-        block, active, next_usid = route_of(packet)
-        if block != config.block:
-            return "unknown_block"
-        if active != config.usid:
-            return "not_own_usid"
-        if next_usid == END:
-            return "no_usid_left"
-        if next_usid != config.usid and next_usid not in config.fib:
-            return "unknown_usid"
-        # RFC 8200 3, RFC 9800 4.1.1
-        if packet[HOP_LIMIT_OFFSET] <= 1:
-            return "hop_limit"
-        if config.hop_limit_per_shift or next_usid != config.usid:
-            packet[HOP_LIMIT_OFFSET] -= 1
-        shift_packet(packet)
-        return None
+        found = settle(own, self.config)
+        if isinstance(found, str):
+            self.drops[found] += 1
+            return
+        door = self._doors[found]
+        door.offer(at_ns, own, control, out)
+        self._busy[door] = None
 
     def _carry_out(self, at_ns: Instant, command: Command, out: list[Transmit]) -> None:
         error = None
-        if isinstance(command, SetImpairment):
-            if 0 <= command.port < len(self.egress):
-                self.egress[command.port].set_impairment(at_ns, command.impairment, out)
-            else:
-                error = f"no port {command.port}; ports are 0 to {len(self.egress) - 1}"
-        else:
-            for egress in self.egress:
-                egress.set_impairment(at_ns, HEALTHY, out)
+        try:
+            self._obey(at_ns, command, out)
+        except (ConfigError, RefusedError) as refusal:
+            error = str(refusal)
         self._events.append(CommandDone(at_ns, command.token, error, {}))
+
+    def _obey(self, at_ns: Instant, command: Command, out: list[Transmit]) -> None:
+        match command:
+            case SetImpairment():
+                for egress in self._named(command.port):
+                    egress.set_impairment(at_ns, command.impairment, out)
+            case ClearImpairments():
+                for egress in self.egress:
+                    egress.set_impairment(at_ns, HEALTHY, out)
+            case SetTrim():
+                self._check_trim_dscp(command.dscp)
+                for egress in self._named(command.port):
+                    egress.set_trim(command.on, command.dscp)
+            case SetEcn():
+                for egress in self._named(command.port):
+                    egress.set_ecn(at_ns, command.on, out)
+            case _:
+                assert_never(command)
+
+    def _check_trim_dscp(self, dscp: int | None) -> None:
+        """Raises RefusedError for a code point that no node of the fabric would take for a trimmed packet's."""
+        known = self.config.dscp.trimmed_table()
+        if dscp is not None and not (dscp < len(known) and known[dscp]):
+            names = self.config.dscp.trimmed, self.config.dscp.trimmed_lasthop
+            raise RefusedError(f"dscp {dscp} does not say trimmed in this fabric; {names[0]} and {names[1]} do")
+
+    def _named(self, port: int | None) -> tuple[Egress, ...]:
+        """The port of this number, or all of them. Raises RefusedError."""
+        if port is None:
+            return self.egress
+        if not 0 <= port < len(self.egress):
+            raise RefusedError(f"no port {port}; ports are 0 to {len(self.egress) - 1}")
+        return self.egress[port : port + 1]

@@ -277,14 +277,33 @@ _CONGESTION = (
     Choice(
         "Share of the class of trimmed packets",
         DEVIATION,
-        "No share: the control class, trimmed packets included, goes strictly first; its queue is bounded.",
-        _of(SWITCH, "control"),
+        "One class for acknowledgements and trimmed packets, first up to its share of the link while data waits; the "
+        "share is UEC's upper bound for trimmed packets alone. A NIC's own ports keep strict priority.",
+        _of(SWITCH, "control", "control_share", "control_burst_bytes"),
     ),
     Choice(
         "Hop limit where the same uSID stands several times in a row",
         CONFLICT,
         "Once per switch, as Linux; or once per shift, as RFC 9800.",
         _of(SWITCH, "hop_limit_per_shift"),
+    ),
+    Choice(
+        "What is left of a trimmed packet, and under which code point",
+        UNKNOWN,
+        "256 bytes from the outer header on: 128, counted from the frame, would lose the RETH. The code point is the "
+        "egress port's and can be set live.",
+        _of(SWITCH, "trim_bytes"),
+    ),
+    Choice(
+        "Adjacency uSIDs (End.X)",
+        OPTION,
+        "Known only after the switch's own uSID; off, as the paper relies on uN alone.",
+        _of(SWITCH, "adjacency"),
+    ),
+    Choice(
+        "A segment routing header at a switch",
+        OPTION,
+        "Its next segment becomes the address when the container is used up; nobody removes the header.",
     ),
     Choice("Initial hop limit", OPTION, "The usual one, in both headers.", _of(WIRE, "hop_limit")),
 )
@@ -326,14 +345,17 @@ SECTIONS: Final[dict[tuple[str, str], str]] = {
     ("RFC 8200", ""): "IPv6",
     ("RFC 8200", "3"): "IPv6 header",
     ("RFC 8200", "4"): "next header",
+    ("RFC 8200", "4.4"): "routing header",
     ("RFC 8754", ""): "segment routing header",
     ("RFC 8754", "2"): "segment routing header",
     ("RFC 8986", ""): "SRv6 network programming",
+    ("RFC 8754", "4.3.1.1"): "segment routing header at an endpoint",
     ("RFC 8986", "4.1"): "End",
     ("RFC 9800", ""): "compressed SIDs",
     ("RFC 9800", "3"): "containers",
     ("RFC 9800", "4"): "flavors",
     ("RFC 9800", "4.1"): "F3216, NEXT-C-SID",
     ("RFC 9800", "4.1.1"): "forwarding step of NEXT-C-SID",
+    ("RFC 9800", "4.1.2"): "adjacencies with NEXT-C-SID",
 }
 """What the cited sections are about. `outline`: the number is that of a subject, not of the specification's text."""

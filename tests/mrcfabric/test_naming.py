@@ -6,7 +6,9 @@ from hypothesis import strategies as st
 
 from mrcfabric.naming import (
     USID_INDEX_MAX,
+    USID_TIER_LOCAL,
     NodeId,
+    adjacency_usid,
     nic_address,
     nic_name,
     nic_of_address,
@@ -80,3 +82,8 @@ def test_addresses(index: int) -> None:
 def test_foreign_addresses_belong_to_nobody(address: bytes) -> None:
     found = nic_of_address(address)
     assert found is None or nic_address(found) == address
+
+
+@given(st.integers(0, USID_INDEX_MAX - 1))
+def test_an_adjacency_is_nobody_elses_and_not_the_end_of_a_container(port: int) -> None:
+    assert usid_fields(adjacency_usid(port)) == (USID_TIER_LOCAL, 0, port + 1)

@@ -29,6 +29,12 @@ def test_a_t1_marks_everywhere() -> None:
     assert all(port.ecn for port in config.ports)
 
 
+def test_ports_have_their_own_usids_when_asked_for() -> None:
+    assert switch_config(DEMO, "p3-t0-1").adjacency == {}
+    adjacency = switch_config(dataclasses.replace(DEMO, switch={"adjacency": True}), "p3-t0-1").adjacency
+    assert adjacency == {port + 1: port for port in range(8)}
+
+
 def test_figures_of_the_topology_arrive() -> None:
     topology = Topology(rate_bps=25 * 10**9, link_delay_ns=500, seed="s", switch={"trim": False, "ecn_min": 0})
     port = switch_config(topology, "p0-t1-0").ports[0]

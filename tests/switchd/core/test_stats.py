@@ -12,7 +12,9 @@ def test_ports_directions_sums_and_peaks():
             port.offer(5, bytearray(100), False, [])
     egress[1].run(5, [])
     egress[0].drops["loss"] = egress[1].drops["loss"] = 4
-    counters = switch_counters(12, dict.fromkeys(DROP_REASONS, 1), egress, ("nic", "t1"))
+    usids = {7: {"packets": 3, "bytes": 300}}
+    counters = switch_counters(12, dict.fromkeys(DROP_REASONS, 1), egress, ("nic", "t1"), usids)
+    assert counters["usids"] == usids
     assert counters["received"] == 12
     assert [port["towards"] for port in counters["ports"].values()] == ["nic", "t1"]
     assert [port["packets"] for port in counters["ports"].values()] == [0, 1]

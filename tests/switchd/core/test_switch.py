@@ -14,7 +14,7 @@ from mrcfabric.rng import Rng
 from mrcfabric.sim.trace import Trace
 from mrcfabric.topology import Topology
 from mrcfabric.wire.usid import CONTAINER_IN_PACKET, build
-from switchd.core.commands import ClearImpairments, SetImpairment
+from switchd.core.commands import SetEcn, SetImpairment, SetTrim
 from switchd.core.settings import SwitchConfig
 from switchd.core.switch import Switch
 from tests.support.mutate import mutated
@@ -181,36 +181,6 @@ def test_a_restarted_switch_begins_later():
     assert node.advance([frame(packet(OWN, NEXT), 6_000)], 7_000)[0].arrival_ns == 6_000 + 200 + 1_000
 
 
-# Commands.
-
-
-def test_a_fault_begins_and_ends_at_its_instant():
-    node = switch()
-    down = SetImpairment(77, 1, Impairment(up=False))
-    inputs = [
-        frame(packet(OWN, NEXT), 10, 0, 1),
-        frame(packet(OWN, NEXT), 11, 0, 2),
-        command(down, 211),  # the second packet started at 210
-        frame(packet(OWN, NEXT), 212, 0, 3),
-        frame(packet(OWN, LAST), 212, 0, 4),
-    ]
-    assert [entry.port for entry in node.advance(inputs, 1_000)] == [1, 1, 2]
-    assert [(event.at_ns, event.token, event.error) for event in node.drain_events()] == [(211, 77, None)]
-    assert node.drain_events() == []
-    assert node.impairments() == {1: Impairment(up=False)}
-    assert node.counters()["drops"]["link_down"] == 1
-    assert len(node.advance([command(ClearImpairments(78), 2_000), frame(packet(OWN, NEXT), 2_000)], 2_000)) == 1
-    assert node.impairments() == {}
-
-
-def test_a_fault_on_a_port_that_is_not_there_is_refused():
-    node = switch()
-    node.advance([command(SetImpairment(5, 3, Impairment()))], 10)
-    (event,) = node.drain_events()
-    assert event.error == "no port 3; ports are 0 to 2"
-    assert event.record() == {"at_ns": 10, "kind": "command_done", "error": event.error}
-
-
 # A whole fabric: the topology's tables, containers and cables agree with the forwarding step.
 
 
@@ -250,6 +220,8 @@ TIGHT = replace(
     ecn_max_bytes=800,
     trim=True,
     trim_bytes=128,
+    control_share_ppm=400_000,
+    control_burst_bytes=150,
 )
 ADDRESSES = [(OWN, NEXT), (OWN, LAST), (OWN, OWN, NEXT), (OWN, STRANGER), (OWN, NEXT, LAST)]
 TRAFFIC = st.lists(
@@ -262,6 +234,15 @@ TRAFFIC = st.lists(
     ),
     max_size=60,
 )
+TOGGLES = st.lists(
+    st.tuples(
+        st.integers(1, 40).map(lambda step: step * 50),
+        st.sampled_from([SetTrim, SetEcn]),
+        st.booleans(),
+        st.sampled_from([None, 0, 1, 2]),
+    ),
+    max_size=4,
+)
 FAULTS = st.lists(
     st.tuples(
         st.integers(1, 40).map(lambda step: step * 50), st.integers(0, 3), st.booleans(), st.integers(0, 900_000)
@@ -270,7 +251,7 @@ FAULTS = st.lists(
 )
 
 
-def timetable(traffic: list[tuple], faults: list[tuple]) -> list[Input]:
+def timetable(traffic: list[tuple], faults: list[tuple], toggles: list[tuple] = ()) -> list[Input]:
     inputs = [
         frame(packet(*usids, dscp=dscp, size=size), at_ns, port, sequence)
         for sequence, (at_ns, port, usids, dscp, size) in enumerate(traffic)
@@ -279,14 +260,18 @@ def timetable(traffic: list[tuple], faults: list[tuple]) -> list[Input]:
         command(SetImpairment(number, port, Impairment(up, loss)), at_ns, number)
         for number, (at_ns, port, up, loss) in enumerate(faults)
     ]
+    inputs += [
+        command(kind(number, on=on, port=port), at_ns, number)
+        for number, (at_ns, kind, on, port) in enumerate(toggles, len(faults))
+    ]
     return sorted(inputs, key=lambda entry: entry[:4])
 
 
 @settings(deadline=None, max_examples=100)
-@given(TRAFFIC, FAULTS, st.lists(st.integers(0, 80).map(lambda step: step * 50), max_size=12))
-def test_results_do_not_depend_on_how_time_is_cut(traffic, faults, cuts):
+@given(TRAFFIC, FAULTS, TOGGLES, st.lists(st.integers(0, 80).map(lambda step: step * 50), max_size=12))
+def test_results_do_not_depend_on_how_time_is_cut(traffic, faults, toggles, cuts):
     def ran(edges: list[int]) -> tuple[str, dict]:
-        node, trace, inputs = switch(ports=(TIGHT,) * 3), Trace(), timetable(traffic, faults)
+        node, trace, inputs = switch(ports=(TIGHT,) * 3), Trace(), timetable(traffic, faults, toggles)
         for until in edges:
             due = [entry for entry in inputs if entry.at_ns <= until]
             del inputs[: len(due)]
@@ -297,18 +282,35 @@ def test_results_do_not_depend_on_how_time_is_cut(traffic, faults, cuts):
 
 
 @settings(deadline=None, max_examples=100)
-@given(TRAFFIC, FAULTS, st.integers(0, 4_000))
-def test_packets_are_conserved(traffic, faults, until):
-    node = switch(ports=(TIGHT,) * 3)
-    inputs = [entry for entry in timetable(traffic, faults) if entry.at_ns <= until]
-    transmits = node.advance(inputs, until)
-    counters = node.counters()
-    drops = counters["drops"]
-    assert counters["received"] == sum(entry.rank == Rank.FRAME for entry in inputs)
-    assert counters["packets"] == len(transmits) + drops["link_down"] + drops["loss"]
-    waiting = counters["received"] - len(transmits) - sum(drops.values())
-    assert (waiting > 0) == (node.next_timeout() is not None)
-    rest = node.advance([], 100_000)
-    drops = node.counters()["drops"]
-    assert counters["received"] == len(transmits) + len(rest) + sum(drops.values())
-    assert node.next_timeout() is None
+@given(TRAFFIC, FAULTS, TOGGLES, st.lists(st.integers(0, 4_000), min_size=1, max_size=10))
+def test_packets_are_conserved_at_every_instant(traffic, faults, toggles, looks):
+    """Received = forwarded + dropped + waiting, for the switch, and for each port of what its entries led there."""
+    node = switch(ports=(TIGHT,) * 3, fib={NEXT: 1, LAST: 2, STRANGER: 2})
+    inputs, arrived, forwarded = timetable(traffic, faults, toggles), 0, 0
+    for until in [*sorted(looks), 100_000]:
+        due = [entry for entry in inputs if entry.at_ns <= until]
+        del inputs[: len(due)]
+        arrived += sum(entry.rank == Rank.FRAME for entry in due)
+        forwarded += len(node.advance(due, until))
+        counters = node.counters()
+        waiting = counters["data_waiting"] + counters["control_waiting"]
+        assert arrived == counters["received"] == forwarded + sum(counters["drops"].values()) + waiting
+        assert (waiting > 0) == (node.next_timeout() is not None)
+        balanced(counters)
+    assert waiting == 0
+
+
+def balanced(counters: dict) -> None:
+    """Trimmed = sent + dropped, and what entries led to a port is what the port knows of."""
+    ports, entries = counters["ports"], counters["usids"]
+    for figures in (counters, *ports.values()):
+        assert figures["trimmed"] == figures["trim_sent"] + figures["trim_dropped"]
+        assert figures["trim_dropped"] == figures["drops"]["trim_full"]
+    led = {1: [entries[NEXT]], 2: [entries[LAST], entries[STRANGER]]}
+    for number, found in led.items():
+        port = ports[number]
+        refused = sum(port["drops"][reason] for reason in ("data_full", "control_full", "trim_full"))
+        there = port["packets"] + port["data_waiting"] + port["control_waiting"] + refused
+        assert sum(entry["packets"] for entry in found) == there
+        there_bytes = port["bytes"] + port["data_bytes"] + port["control_bytes"] + port["refused_bytes"]
+        assert sum(entry["bytes"] for entry in found) == there_bytes

@@ -1,0 +1,52 @@
+"""The next segment of a segment routing header into the destination address: what an endpoint of a segment does.
+
+Works on the bytes of a packet that begins with its outer IPv6 header. When a switch asks for it is the switch core's
+business, how a single-segment header is built and shown is `mrcfabric.wire.ipv6`'s.
+
+RFC 8754 2 and 4.3.1.1, RFC 8986 4.1 (End), RFC 8200 4.4.
+"""
+
+from mrcfabric.wire.ipv6 import SRH_ROUTING_TYPE
+from mrcfabric.wire.layout import IPV6_SIZE, NEXT_HEADER_ROUTING
+from mrcfabric.wire.usid import CONTAINER_IN_PACKET, CONTAINER_SIZE
+
+_NEXT_HEADER_OFFSET = 6
+_LENGTH_OFFSET = IPV6_SIZE + 1
+_TYPE_OFFSET = IPV6_SIZE + 2
+_LEFT_OFFSET = IPV6_SIZE + 3
+_LAST_OFFSET = IPV6_SIZE + 4
+_LIST_OFFSET = IPV6_SIZE + 8
+
+NONE_LEFT = "no_usid_left"
+"""There is no segment to go on with."""
+MALFORMED = "bad_srh"
+"""A routing header with segments left that contradicts itself, is of another type or cut short."""
+
+
+def take_segment(packet: bytearray) -> str | None:
+    """Put the next segment into the destination address, in place; or the reason why that cannot be.
+
+    `packet` has at least the 40 bytes of its outer header; nothing is changed when a reason comes back.
+    """
+    if packet[_NEXT_HEADER_OFFSET] != NEXT_HEADER_ROUTING:
+        return NONE_LEFT
+    if len(packet) < _LIST_OFFSET:
+        return MALFORMED
+    left = packet[_LEFT_OFFSET]
+    # RFC 8200 4.4: with no segments left the header is passed over, whatever its type.
+    if left == 0:
+        return NONE_LEFT
+    if packet[_TYPE_OFFSET] != SRH_ROUTING_TYPE:
+        return MALFORMED
+    # RFC 8986 4.1: the list must reach as far as the last entry and the segments left say.
+    segments = packet[_LENGTH_OFFSET] // 2
+    last = packet[_LAST_OFFSET]
+    if last >= segments or left > last + 1:
+        return MALFORMED
+    start = _LIST_OFFSET + (left - 1) * CONTAINER_SIZE
+    segment = packet[start : start + CONTAINER_SIZE]
+    if len(segment) < CONTAINER_SIZE:
+        return MALFORMED
+    packet[_LEFT_OFFSET] = left - 1
+    packet[CONTAINER_IN_PACKET] = segment
+    return None

@@ -1,0 +1,67 @@
+"""The forwarding step field by field, for the packets that one look-up does not settle.
+
+Owns what a switch does as the endpoint of a segment: own uSIDs that repeat, adjacencies, the next segment of a segment
+routing header, and the name of what is wrong otherwise. The usual packet never comes here (`switch`, `fib`); queues
+are `mrcfabric.egress`'s.
+
+RFC 9800 4.1.1 (NEXT-C-SID of End) and 4.1.2 (of End.X), RFC 8986 4.1, RFC 8754 4.3.1.1, MRC 1.0 5.
+"""
+
+from mrcfabric.wire.layout import HOP_LIMIT_OFFSET
+from mrcfabric.wire.segments import take_segment
+from mrcfabric.wire.usid import END, route_of, shift_packet
+from switchd.core.settings import SwitchConfig
+
+
+def settle(packet: bytearray, config: SwitchConfig) -> int | str:
+    """Take a packet (of at least 40 bytes, patched in place) through this switch.
+
+    Returns the uSID of the table by which it leaves, or the reason why it does not, one of `stats.DROP_REASONS`.
+    """
+    block, active, next_usid = route_of(packet)
+    if block != config.block:
+        return "unknown_block"
+    if active != config.usid:
+        return "not_own_usid"
+    steps = 0
+    # RFC 9800 4.1.1: what is left is looked up again, and it may be this very switch.
+    while active == config.usid:
+        steps += 1
+        if next_usid in config.adjacency:
+            reason = _leave_by_adjacency(packet)
+            return reason or _spend(packet, steps, config) or next_usid
+        if reason := _next_destination(packet):
+            return reason
+        block, active, next_usid = route_of(packet)
+        if block != config.block:
+            return "unknown_block"
+    if active not in config.fib:
+        return "unknown_usid"
+    return _spend(packet, steps, config) or active
+
+
+def _next_destination(packet: bytearray) -> str | None:
+    """The active uSID goes; when it was the last of its container, the next segment comes."""
+    _, _, next_usid = route_of(packet)
+    if next_usid == END:
+        # RFC 9800 4.1.1: an argument of zero makes it an ordinary End.
+        return take_segment(packet)
+    shift_packet(packet)
+    return None
+
+
+def _leave_by_adjacency(packet: bytearray) -> str | None:
+    """The own uSID and the adjacency's go: its port is where the packet leaves, whoever is next."""
+    # RFC 9800 4.1.2
+    shift_packet(packet)
+    return _next_destination(packet)
+
+
+def _spend(packet: bytearray, steps: int, config: SwitchConfig) -> str | None:
+    """Pay for the steps with the hop limit; the reason when it does not suffice."""
+    # RFC 8200 3, RFC 9800 4.1.1
+    price = steps if config.hop_limit_per_shift else 1
+    if packet[HOP_LIMIT_OFFSET] <= price:
+        return "hop_limit"
+    packet[HOP_LIMIT_OFFSET] -= price
+    return None
