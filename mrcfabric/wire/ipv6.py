@@ -47,7 +47,7 @@ SRH_LENGTH = 2
 @dataclass(slots=True)
 class Srh(Header):
     """A segment routing header with its one segment, the only form that MRC knows: it prolongs the container, or keeps
-    a copy of the path. Told apart in captures; our own nodes neither send nor take it."""
+    a copy of the path; `mrcfabric.wire.srh` puts it in and takes it out."""
 
     NAME: ClassVar[str] = "SRH"
     # RFC 8754 2

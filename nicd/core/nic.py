@@ -10,6 +10,7 @@ from typing import Any
 
 from mrcfabric.node import Input, Rank, Transmit
 from mrcfabric.units import NEVER, Buffer, Instant
+from mrcfabric.wire import srh
 from mrcfabric.wire.dscp import CE
 from mrcfabric.wire.fastpath import (
     peeker,
@@ -173,7 +174,7 @@ class Nic:
         drops = self._board.stats.drops
         reason, traffic_class, opcode, flags, dest_qp, psn, ev, start, size, source = self._peek(packet)
         if reason is not None:
-            drops[reason] += 1
+            self._receive_odd(now, port, packet, reason)
             return
         if not self._board.ports.carrier >> port & 1:
             drops["no_carrier"] += 1
@@ -209,6 +210,17 @@ class Nic:
             drops["trimmed_control"] += 1
         else:
             self._receive_control(now, link, opcode, flags, psn, ev, packet, traffic_class)
+
+    def _receive_odd(self, now: Instant, port: int, packet: Buffer, reason: str) -> None:
+        """A packet that is not of the usual form: one with a segment routing header, or one to drop."""
+        stripped = None
+        if srh.follows(packet):
+            reason = "srh"
+            stripped = srh.strip(packet)
+        if stripped is None:
+            self._board.stats.drops[reason] += 1
+        else:
+            self._receive(now, port, stripped)
 
     def _receive_control(
         self,

@@ -13,6 +13,7 @@ from mrcfabric.wire.fastpath import PEEK_REASONS
 RETRANSMIT_CAUSES = ("gap", "timeout", "trim", "nack", "port_down")
 DROP_REASONS = (
     *PEEK_REASONS,
+    "srh",
     "icrc",
     "no_carrier",
     "unknown_qp",

@@ -74,9 +74,10 @@ _FORMATS = (
         _of(WIRE, "p_key"),
     ),
     Choice(
-        "Segment routing header, ECMP and structured-EV modes",
-        NOT_DONE,
-        "Only SRv6 containers of six uSIDs are forwarded; `packet decode` reads an SRH.",
+        "What the one segment of an SRH is for",
+        UNKNOWN,
+        "Equal to the container it is a copy of the path (Segments Left 0); anything else prolongs the container "
+        "(Segments Left 1, RFC 8754's reduced form). A NIC takes a packet whose SRH is at its end, and drops others.",
     ),
     Choice(
         "Time stamps: on the wire, or a sender's own send times",
@@ -348,6 +349,8 @@ SECTIONS: Final[dict[tuple[str, str], str]] = {
     ("RFC 8200", "4.4"): "routing header",
     ("RFC 8754", ""): "segment routing header",
     ("RFC 8754", "2"): "segment routing header",
+    ("RFC 8754", "4.1.1"): "reduced form",
+    ("RFC 8754", "4.3"): "where a segment ends",
     ("RFC 8986", ""): "SRv6 network programming",
     ("RFC 8754", "4.3.1.1"): "segment routing header at an endpoint",
     ("RFC 8986", "4.1"): "End",
