@@ -174,21 +174,26 @@ class Session:
         return [pack((0, "post", works[start : start + step])) for start in range(0, len(works), step)]
 
     def receive(self, packet: bytes | memoryview) -> None:
-        """Take one packet from the NIC; an empty one means that it hung up."""
+        """Take one packet from the NIC; an empty one means that it hung up. Raises VerbsError for nonsense."""
         if not packet:
             self.hang_up("the NIC closed the connection")
             return
         number, head, body = unpack(packet)
-        if number:
-            if number in self._awaited:
-                self._awaited.remove(number)
-                self._replies[number] = (head, body)
-        elif head == "cqe":
-            self.cqes.extend([Cqe(*cqe) for cqe in body])
-        elif head == "qp_error":
-            self.qp_errors.append((body[0], body[1]))
-        elif head == "bye":
-            self.hang_up(str(body))
+        try:
+            if number:
+                if number in self._awaited:
+                    self._awaited.remove(number)
+                    self._replies[number] = (head, body)
+            elif head == "cqe":
+                self.cqes.extend([Cqe(*cqe) for cqe in body])
+            elif head == "qp_error":
+                qpn, reason = body
+                self.qp_errors.append((qpn, reason))
+            elif head == "bye":
+                self.hang_up(str(body))
+        except (TypeError, ValueError):
+            # A number that no set can hold, a list of another length: whoever serves the socket is no NIC of ours.
+            raise VerbsError("not a message of a NIC") from None
 
     def hang_up(self, reason: str) -> None:
         """The conversation is over; the first reason stands."""

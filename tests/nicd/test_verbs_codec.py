@@ -1,5 +1,7 @@
 """The application's side of the verbs conversation, packet by packet."""
 
+import contextlib
+
 import msgpack
 import pytest
 from hypothesis import given
@@ -115,3 +117,15 @@ def test_any_message_but_a_list_of_three_is_refused(message: object) -> None:
     else:
         with pytest.raises(VerbsError):
             unpack(data)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [(0, "cqe", None), (0, "cqe", [7]), (0, "cqe", [[1, 2]]), (0, "qp_error", [1]), ([], None, None), (0, "cqe", {})],
+)
+def test_nonsense_from_the_other_side_is_one_kind_of_error(message: tuple[object, ...]) -> None:
+    session = Session()
+    with contextlib.suppress(VerbsError):
+        session.receive(pack(message))
+    assert not session.cqes
+    assert not session.qp_errors
