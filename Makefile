@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: setup demo test test-fast lint bench compliance clean
+.PHONY: setup demo test test-fast lint bench fuzz compliance clean
 setup: $(STAMP)
 $(STAMP): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("mrcfabric needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; try make PYTHON=python3.11") if sys.version_info < (3, 11) else None'
@@ -29,6 +29,16 @@ lint: setup
 
 bench: setup
 	$(BIN)/python -m bench
+
+# Inputs made to break the decoders and the cores, SECONDS for all targets together or for TARGET alone; see fuzz/.
+SECONDS ?= 60
+FUZZED  := $(VENV)/.fuzz-installed
+$(FUZZED): $(STAMP)
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[fuzz]'
+	touch $(FUZZED)
+
+fuzz: $(FUZZED)
+	$(BIN)/python -m fuzz --seconds $(SECONDS) $(if $(TARGET),--target $(TARGET))
 
 # docs/SPEC_MAP.md: which section of which specification is followed where, and which test shows it.
 compliance: setup

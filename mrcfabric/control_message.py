@@ -77,7 +77,11 @@ def secret_of(text: str, where: str) -> bytes:
 
 def seal(message: Mapping[str, Any], secret: bytes) -> bytes:
     """A message as a datagram: MAC, then the packed message."""
-    body: bytes = msgpack.packb(message)
+    return sealed(msgpack.packb(message), secret)
+
+
+def sealed(body: bytes, secret: bytes) -> bytes:
+    """A packed message with its MAC in front."""
     return _mac(body, secret) + body
 
 
@@ -104,3 +108,18 @@ def ident_of(value: Any) -> RequestId | None:
     if isinstance(value, list) and len(value) == 2 and all(isinstance(part, int) for part in value):
         return value[0], value[1]
     return None
+
+
+def request_of(message: dict[str, Any]) -> tuple[RequestId, str, dict[str, Any], int] | None:
+    """(id, op, args, page) of a request, or None for a message that is none."""
+    ident, op, args, page = (
+        ident_of(message.get("id")),
+        message.get("op"),
+        message.get("args"),
+        message.get("page"),
+    )
+    if ident is None or not isinstance(op, str) or not isinstance(args, dict) or not isinstance(page, int):
+        return None
+    if page < 0 or not all(isinstance(key, str) for key in args):
+        return None
+    return ident, op, args, page

@@ -24,7 +24,7 @@ from mrcfabric.control_message import (
     Address,
     Realm,
     RequestId,
-    ident_of,
+    request_of,
     seal,
     unseal,
 )
@@ -152,7 +152,7 @@ class ControlServer:
         if message.get("fabric") != self._realm.fabric or message.get("epoch") != self._realm.epoch:
             self._drop("other_fabric")
             return
-        request = _request_of(message)
+        request = request_of(message)
         if request is None:
             self._drop("malformed")
             return
@@ -245,17 +245,3 @@ def _settled(status: str, result: Any) -> _Answer:
     answer.status = status
     answer.pages = [body[start : start + PAGE_BYTES] for start in range(0, len(body), PAGE_BYTES)]
     return answer
-
-
-def _request_of(message: dict[str, Any]) -> tuple[RequestId, str, dict[str, Any], int] | None:
-    ident, op, args, page = (
-        ident_of(message.get("id")),
-        message.get("op"),
-        message.get("args"),
-        message.get("page"),
-    )
-    if ident is None or not isinstance(op, str) or not isinstance(args, dict) or not isinstance(page, int):
-        return None
-    if page < 0 or not all(isinstance(key, str) for key in args):
-        return None
-    return ident, op, args, page

@@ -127,7 +127,7 @@ class LinkPort:
                 return
             self._missing_since_ns = 0
             self.fidelity.trains_in += 1
-            self._take_train(*train, held)
+            self.take_train(*train, held)
 
     def give_up(self, published: int) -> bool:
         """A published frame is not in the socket. True when it has been missing for so long that it is lost."""
@@ -141,7 +141,8 @@ class LinkPort:
         self._missing_since_ns = 0
         return True
 
-    def _take_train(self, view: memoryview, segment: int, held: list[Input]) -> None:
+    def take_train(self, view: memoryview, segment: int, held: list[Input]) -> None:
+        """The frames of one train of segments of equal size into `held`; what is no frame of ours is counted."""
         unpack = LINK_HEADER.unpack_from
         tag = self._tag
         size = len(view)

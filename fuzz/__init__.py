@@ -1,0 +1,1 @@
+"""Fuzzing of every decoder and of both cores: one function per target, fed with bytes. See `fuzz.targets`."""

@@ -1,0 +1,135 @@
+"""A switch with small queues, fed with the frames of a real transfer and damaged copies of them: `switch`.
+
+The bytes say which frames come damaged, at which port, how close to one another, and which ports are broken when. What
+must hold: nothing raises, packets are conserved on the whole switch and at every port, what the switch keeps stays
+bounded by its queues, and the result does not depend on how time is cut.
+"""
+
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from fuzz.script import Script, damaged
+from fuzz.stage import QPN_OF, config_of_switch, frames_at, packets_of_each_kind
+from mrcfabric.impairment import Impairment
+from mrcfabric.node import Input, Rank, Transmit
+from mrcfabric.rng import PPM, Rng
+from switchd.core.commands import ClearImpairments, SetImpairment
+from switchd.core.settings import SwitchConfig
+from switchd.core.switch import Switch
+
+FRAMES_MAX = 96
+SETTLED_NS = 10_000_000
+"""Long after every queue is empty again."""
+_NAMES = ("p0-t0-0", "p1-t1-0")
+_CUTS = 10
+_QUEUE_BYTES = 1_500
+"""Room for a handful of packets, so that marks, trims and drops happen."""
+
+
+@cache
+def _config(name: str) -> SwitchConfig:
+    config = config_of_switch(name)
+    ports = tuple(
+        replace(port, data_bytes_max=_QUEUE_BYTES, control_bytes_max=_QUEUE_BYTES, ecn=port.ecn, trim_bytes=128,
+                ecn_min_bytes=min(port.ecn_min_bytes, 200), ecn_max_bytes=1_000)
+        for port in config.ports
+    )  # fmt: skip
+    return replace(config, ports=ports)
+
+
+def attack(data: bytes) -> None:
+    """One run. Raises when a property does not hold."""
+    script = Script(data)
+    config = _config(script.one_of(_NAMES))
+    plan = _timetable(script, config)
+    end = (plan[-1].at_ns if plan else 0) + 1
+    node = Switch(config)
+    halfway = _play(node, plan, [end])
+    _check_conserved(node, plan, halfway)
+    rng = Rng("cuts", len(data), *data[:64])
+    other = Switch(config)
+    again = _play(other, plan, [*sorted({1 + rng.below(end) for _ in range(_CUTS)} - {end}), end])
+    assert _by_port(again[0]) == _by_port(halfway[0]), "same packets"
+    assert again[1] == halfway[1], "same events"
+    assert other.counters() == node.counters(), "same counts"
+    rest = node.advance([], SETTLED_NS)
+    assert node.next_timeout() is None, "nothing is left waiting"
+    counters = node.counters()
+    arrived = len(halfway[0]) + len(rest)
+    assert counters["received"] == arrived + sum(counters["drops"].values()), "every packet was sent or dropped"
+
+
+def seeds() -> list[bytes]:
+    """Quiet and busy runs through either switch, with and without faults."""
+    rng = Rng("switch seeds")
+    return [bytes([first, *(rng.below(256) for _ in range(size))])
+            for first in (0, 1) for size in (0, 8, 40, 120, 300) for _ in range(4)]  # fmt: skip
+
+
+def _timetable(script: Script, config: SwitchConfig) -> list[Input]:
+    """Frames and commands in the order of time; bodies are bytes, to be copied for each run."""
+    stream = frames_at(config.name)
+    qpns = tuple(QPN_OF.values())
+    plan: list[Input] = []
+    at_ns, position = 0, 0
+    while script.left and len(plan) < FRAMES_MAX:
+        head = script.number()
+        at_ns += (head & 7) * 20
+        if head >> 3 == 31:
+            plan.append(Input(at_ns, Rank.COMMAND, 0, len(plan), _fault(script, len(config.ports), len(plan))))
+            continue
+        entry = stream[position % len(stream)]
+        position += 1 + (head >> 3 & 3)
+        body = bytes(damaged(script, entry.body, packets_of_each_kind(), qpns)) if head & 32 else entry.body
+        port = entry.port if head & 64 else script.below(len(config.ports))
+        plan.append(Input(at_ns, Rank.FRAME, port, len(plan), body))
+    plan.sort(key=lambda entry: entry[:4])
+    return plan
+
+
+def _fault(script: Script, ports: int, token: int) -> Any:
+    kind = script.number()
+    if kind & 1:
+        return ClearImpairments(token)
+    return SetImpairment(token, script.below(ports + 1), Impairment(bool(kind & 2), script.number(2) * 15 % PPM))
+
+
+def _play(node: Switch, plan: list[Input], edges: list[int]) -> tuple[list[Transmit], list[dict[str, Any]]]:
+    """Everything that comes out up to the last edge."""
+    transmits: list[Transmit] = []
+    events: list[dict[str, Any]] = []
+    start = 0
+    for until in edges:
+        stop = start
+        while stop < len(plan) and plan[stop].at_ns <= until:
+            stop += 1
+        due = [entry._replace(body=bytearray(entry.body)) if entry.rank == Rank.FRAME else entry
+               for entry in plan[start:stop]]  # fmt: skip
+        transmits += [one._replace(packet=bytes(one.packet)) for one in node.advance(due, until)]
+        events += [event.record() for event in node.drain_events()]
+        start = stop
+    return transmits, events
+
+
+def _check_conserved(node: Switch, plan: list[Input], ran: tuple[list[Transmit], list[dict[str, Any]]]) -> None:
+    counters = node.counters()
+    drops = counters["drops"]
+    frames = [entry for entry in plan if entry.rank == Rank.FRAME]
+    assert counters["received"] == len(frames), "every frame counts once, a command never"
+    assert counters["packets"] == len(ran[0]) + drops["link_down"] + drops["loss"], "departures arrive or are lost"
+    waiting = counters["received"] - len(ran[0]) - sum(drops.values())
+    assert waiting >= 0
+    assert (waiting > 0) == (node.next_timeout() is not None), "whatever waits will leave"
+    assert len(ran[1]) == len(plan) - len(frames), "every command is answered once"
+    for port in counters["ports"].values():
+        assert port["data_bytes"] <= port["data_bytes_peak"] <= _QUEUE_BYTES, "queues are bounded"
+        assert port["control_bytes"] <= port["control_bytes_peak"] <= _QUEUE_BYTES
+        assert port["trimmed"] == port["trim_sent"] + port["trim_dropped"]
+
+
+def _by_port(transmits: list[Transmit]) -> dict[int, list[tuple[int, bytes]]]:
+    found: dict[int, list[tuple[int, bytes]]] = {}
+    for transmit in transmits:
+        found.setdefault(transmit.port, []).append((transmit.arrival_ns, bytes(transmit.packet)))
+    return found

@@ -1,0 +1,36 @@
+"""The list of targets: what each is fed with, and where it starts from.
+
+A target is a function of bytes that returns for every input; anything it raises is a finding.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from fuzz import messages, nic_core, switch_core, wire
+
+
+class Target(NamedTuple):
+    """One thing to fuzz."""
+
+    run: Callable[[bytes], None]
+    seeds: Callable[[], list[bytes]]
+    """Inputs to start from, made by the product itself."""
+    size_max: int
+    """Longer inputs are not tried."""
+
+
+TARGETS: dict[str, Target] = {
+    "packet": Target(wire.packet, wire.packet_seeds, 1_024),
+    "peek": Target(wire.peek, wire.packet_seeds, 1_024),
+    "header": Target(wire.header, wire.header_seeds, 128),
+    "endpoint": Target(wire.endpoint, wire.endpoint_seeds, 64),
+    "srh": Target(wire.srh, wire.srh_seeds, 128),
+    "pcapng": Target(wire.captures, wire.capture_seeds, 4_096),
+    "link": Target(messages.link, messages.link_seeds, 2_048),
+    "control": Target(messages.control, messages.control_seeds, 1_024),
+    "verbs": Target(messages.verbs, messages.verbs_seeds, 512),
+    "session": Target(messages.session, messages.session_seeds, 1_024),
+    "topology": Target(messages.topology, messages.topology_seeds, 512),
+    "nic": Target(nic_core.attack, nic_core.seeds, 512),
+    "switch": Target(switch_core.attack, switch_core.seeds, 1_024),
+}

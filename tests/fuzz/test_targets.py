@@ -1,0 +1,63 @@
+"""Every target over its own seeds and over what hypothesis makes of them, without a fuzzer."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fuzz.targets import TARGETS
+
+DECODERS = [name for name in TARGETS if name not in ("nic", "switch")]
+SLOW_STEP = 8
+"""Of the runs of a core, which take ten milliseconds each, one in so many."""
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_the_seeds_of_a_target_break_nothing(name: str) -> None:
+    seeds = TARGETS[name].seeds()
+    assert len(seeds) > 3
+    assert max(map(len, seeds)) <= TARGETS[name].size_max or name == "pcapng"
+    for seed in seeds[:: SLOW_STEP if name == "nic" else 1]:
+        TARGETS[name].run(seed)
+
+
+@st.composite
+def spoilt(draw: st.DrawFn, name: str) -> bytes:
+    """A seed with a few bytes overwritten, cut out or put in."""
+    data = bytearray(draw(st.sampled_from(TARGETS[name].seeds())))
+    for _ in range(draw(st.integers(0, 4))):
+        start = draw(st.integers(0, len(data)))
+        stop = start + draw(st.integers(0, 8))
+        data[start:stop] = draw(st.binary(max_size=8))
+    return bytes(data)
+
+
+@pytest.mark.parametrize("name", DECODERS)
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_spoilt_seeds_break_no_decoder(name: str, data: st.DataObject) -> None:
+    TARGETS[name].run(data.draw(spoilt(name)))
+
+
+@pytest.mark.parametrize("name", DECODERS)
+@settings(max_examples=30, deadline=None)
+@given(data=st.binary(max_size=200))
+def test_random_bytes_break_no_decoder(name: str, data: bytes) -> None:
+    TARGETS[name].run(data)
+
+
+@settings(max_examples=12, deadline=None)
+@given(script=st.binary(min_size=4, max_size=200))
+def test_a_hostile_peer_harms_nobody_but_its_own_qp(script: bytes) -> None:
+    TARGETS["nic"].run(script)
+
+
+@settings(max_examples=60, deadline=None)
+@given(script=st.binary(min_size=4, max_size=400))
+def test_a_switch_conserves_whatever_it_is_sent(script: bytes) -> None:
+    TARGETS["switch"].run(script)
+
+
+@pytest.mark.slow
+def test_a_hostile_peer_in_every_way_the_seeds_know() -> None:
+    for seed in TARGETS["nic"].seeds():
+        TARGETS["nic"].run(seed)
