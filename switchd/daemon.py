@@ -1,6 +1,8 @@
 """The daemon of a switch: the switch core under the runner, and what a switch can be asked beside what all daemons can.
 
 impairments {}               the faults in force, by port
+ports {port}                 what a port is set to and what its queues did (`switchd.rows`); without `port`, all of them
+usids {}                     the table with its counters
 """
 
 import asyncio
@@ -9,13 +11,15 @@ from typing import Any
 
 from mrcfabric.command_table import CommandTable
 from mrcfabric.control import Op
-from mrcfabric.daemon import Daemon
+from mrcfabric.daemon import Daemon, instant_of
 from mrcfabric.daemon_config import DaemonConfig
 from mrcfabric.daemon_process import run_tables
+from mrcfabric.errors import RefusedError
 from switchd import metrics
 from switchd.compose import switch_config
 from switchd.core.commands import ClearImpairments, SetEcn, SetImpairment, SetTrim
 from switchd.core.switch import Switch
+from switchd.rows import port_rows, usid_rows
 
 
 def run_switchd(configs: Sequence[Mapping[str, Any]], fds: Sequence[int] = (), title: str = "") -> int:
@@ -44,10 +48,19 @@ class SwitchDaemon(Daemon):
         super().__init__(config, self.switch, stop)
 
     def own_ops(self) -> Mapping[str, Op]:
-        return {"impairments": self._impairments}
+        return {"impairments": self._impairments, "ports": self._ports, "usids": self._usids}
 
     def metrics(self, counters: dict[str, Any]) -> bytes:
         return metrics.render(self.config.realm.fabric, self.config.node, counters)
 
     async def _impairments(self, _args: dict[str, Any]) -> dict[str, dict[str, Any]]:
         return {str(port): fault.settings() for port, fault in self.switch.impairments().items()}
+
+    async def _ports(self, args: dict[str, Any]) -> list[dict[str, Any]]:
+        port, rows = instant_of(args, "port"), port_rows(self.switch)
+        if port is not None and port >= len(rows):
+            raise RefusedError(f"no port {port}; ports are 0 to {len(rows) - 1}")
+        return rows if port is None else rows[port : port + 1]
+
+    async def _usids(self, _args: dict[str, Any]) -> list[dict[str, Any]]:
+        return usid_rows(self.switch)

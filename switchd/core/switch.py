@@ -7,6 +7,8 @@ MRC 1.0 5, RFC 9800 4.1.1, RFC 8986 4.1.
 """
 
 import struct
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, assert_never
 
 from mrcfabric.egress import Egress
@@ -52,8 +54,9 @@ class Switch:
             Egress(port_config, port, Rng(port_config.seed, config.name, port))
             for port, port_config in enumerate(config.ports)
         )
-        self._doors = doors(config, self.egress)
-        self._routes = routes(config, self._doors)
+        self.doors: Mapping[int, Door] = MappingProxyType(doors(config, self.egress))
+        """Where each entry of the table leads; read-only."""
+        self._routes = routes(config, self.doors)
         self._classes = control_classes(config)
         self._busy: dict[Door, None] = {}  # ports with packets waiting, by order of becoming so
         self._timeout: Instant = NEVER
@@ -105,7 +108,7 @@ class Switch:
 
     def counters(self) -> dict[str, Any]:
         """See `stats.switch_counters`."""
-        return switch_counters(self.received, self.drops, self.egress, self.config.towards, usid_counters(self._doors))
+        return switch_counters(self.received, self.drops, self.egress, self.config.towards, usid_counters(self.doors))
 
     def impairments(self) -> dict[int, Impairment]:
         """Ports with faults in force."""
@@ -141,7 +144,7 @@ class Switch:
         if isinstance(found, str):
             self.drops[found] += 1
             return
-        door = self._doors[found]
+        door = self.doors[found]
         door.offer(at_ns, own, control, out)
         self._busy[door] = None
 

@@ -2,6 +2,8 @@
 
 import pytest
 
+from mrcfabric import daemon_config
+from mrcfabric.errors import RefusedError
 from switchd.daemon import build, run_switchd
 from tests.support.daemons import daemons, tables
 
@@ -15,6 +17,35 @@ async def test_impairments_are_shown_by_port() -> None:
         assert await bench.call(NODE, "impairments") == {"1": {"up": True, "loss_ppm": 10}}
         await bench.command(NODE, "clear_impairments")
         assert await bench.call(NODE, "impairments") == {}
+
+
+@pytest.mark.integration
+async def test_trimming_and_marking_are_set_through_the_command_table() -> None:
+    async with daemons({NODE: build}) as bench:
+        assert {"set_trim", "set_ecn"} <= set(await bench.call(NODE, "commands"))
+        await bench.command(NODE, "set_trim", on=False, port=1)
+        await bench.command(NODE, "set_ecn", on=True)
+        rows = await bench.call(NODE, "ports")
+        assert [(row["towards"], row["trim"], row["ecn"]) for row in rows] == [
+            ("nic", True, True), ("nic", False, True), ("t1", True, True),
+        ]  # fmt: skip
+        await bench.command(NODE, "set_trim", on=True, port=1, dscp=12)
+        (row,) = await bench.call(NODE, "ports", port=1)
+        assert (row["trim"], row["trim_dscp"]) == (True, 12)
+        for wrong in ({"on": True, "port": 3}, {"on": 1}, {"on": True, "dscp": 46}, {"port": 1}):
+            with pytest.raises(RefusedError):
+                await bench.command(NODE, "set_trim", **wrong)
+        with pytest.raises(RefusedError, match="no port 3"):
+            await bench.call(NODE, "ports", port=3)
+
+
+@pytest.mark.integration
+async def test_the_table_is_shown_with_its_counters() -> None:
+    async with daemons({NODE: build}) as bench:
+        rows = await bench.call(NODE, "usids")
+        table = daemon_config.from_table(tables()[NODE]).topology.fib(NODE)
+        assert {row["usid"]: row["port"] for row in rows} == table
+        assert {(row["kind"], row["packets"], row["bytes"]) for row in rows} == {("uN", 0, 0)}
 
 
 def test_a_nic_is_no_switch(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,71 @@
+"""A switch as an operator wants to see it: its ports with their queues, and its table, in rows.
+
+Owns what the rows say. What is counted and when is `mrcfabric.egress`'s and `switchd.core`'s; the table itself never
+changes. Figures come from the core as they are at this instant.
+"""
+
+from typing import Any
+
+from mrcfabric.egress import Egress
+from mrcfabric.impairment import LOSS_REASONS
+from switchd.core.fib import usid_counters
+from switchd.core.switch import Switch
+
+
+def port_rows(switch: Switch) -> list[dict[str, Any]]:
+    """One row per port: what it leads to, what it is set to, its two queues, its faults."""
+    towards = switch.config.towards or ("",) * len(switch.egress)
+    both = zip(switch.egress, towards, strict=True)
+    return [{"port": port.port, "towards": kind, **port_row(port)} for port, kind in both]
+
+
+def port_row(port: Egress) -> dict[str, Any]:
+    """One port. Trimmed packets leave the data queue and are sent or dropped by the control queue."""
+    config = port.config
+    counters = port.counters()
+    return {
+        "rate_bps": config.rate_bps,
+        "trim": port.trim,
+        "trim_bytes": config.trim_bytes,
+        "trim_dscp": port.trim_dscp,
+        "ecn": port.ecn,
+        "ecn_min_bytes": config.ecn_min_bytes,
+        "ecn_max_bytes": config.ecn_max_bytes,
+        "control_share_ppm": config.control_share_ppm,
+        "impairment": port.impairment.settings(),
+        "lost": {reason: port.drops[reason] for reason in LOSS_REASONS},
+        "data": {
+            "bytes_max": config.data_bytes_max,
+            "sent_packets": port.packets - port.control_packets,
+            "sent_bytes": port.bytes - port.control_sent_bytes,
+            "waiting_packets": counters["data_waiting"],
+            "waiting_bytes": port.data_bytes,
+            "peak_bytes": port.data_bytes_peak,
+            "dropped": port.drops["data_full"],
+            "marked": port.marks,
+            "trimmed": port.trimmed,
+        },
+        "control": {
+            "bytes_max": config.control_bytes_max,
+            "sent_packets": port.control_packets,
+            "sent_bytes": port.control_sent_bytes,
+            "waiting_packets": counters["control_waiting"],
+            "waiting_bytes": port.control_bytes,
+            "peak_bytes": port.control_bytes_peak,
+            "dropped": port.drops["control_full"],
+            "trim_sent": port.trim_sent,
+            "trim_dropped": port.trim_dropped,
+            "held": port.control_held,
+        },
+    }
+
+
+def usid_rows(switch: Switch) -> list[dict[str, Any]]:
+    """One row per entry of the table: uSID, `uN` or `uA`, port, and what followed it."""
+    config = switch.config
+    counted = usid_counters(switch.doors)
+    return [
+        {"usid": usid, "kind": kind, "port": port, **counted[usid]}
+        for kind, table in (("uN", config.fib), ("uA", config.adjacency))
+        for usid, port in sorted(table.items())
+    ]
