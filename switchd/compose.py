@@ -2,18 +2,44 @@
 
 The one place where figures of the topology become bytes and nanoseconds of a switch. What the settings mean is
 `switchd.core.settings`'; the daemon's own figures (sockets, clock, folders) are its configuration file's.
+
+Settings under `switch:` hold for every switch. One whose key is NODE.PORT.KNOB, as `p0-t0-1.3.trim: false`, holds for
+one port: `trim` (off: it drops), `ecn`, `trim_dscp` (one of the fabric's two code points for trimmed packets).
 """
 
-from mrcfabric.naming import adjacency_usid
+import dataclasses
+import difflib
+from collections.abc import Mapping
+from typing import Final
+
+from mrcfabric.egress import EgressConfig
+from mrcfabric.errors import ConfigError
+from mrcfabric.naming import adjacency_usid, shown
 from mrcfabric.settings import settings_from
-from mrcfabric.topology import Topology
+from mrcfabric.topology import Setting, Topology
 from mrcfabric.wire_settings import code_points
 from switchd.core.settings import SwitchConfig, SwitchSettings
+
+PORT_KNOBS: Final[Mapping[str, type[int]]] = {"trim": bool, "ecn": bool, "trim_dscp": int}
+"""What can be set for one port alone, and its kind."""
 
 
 def switch_settings(topology: Topology) -> SwitchSettings:
     """The knobs of every switch of the fabric. Raises ConfigError that names `switch.KEY`."""
-    return settings_from(SwitchSettings, topology.switch, "switch")
+    port_settings(topology)
+    of_all = {key: value for key, value in topology.switch.items() if "." not in key}
+    return settings_from(SwitchSettings, of_all, "switch")
+
+
+def port_settings(topology: Topology) -> dict[tuple[str, int], dict[str, Setting]]:
+    """(switch, port) -> what holds for that port alone. Raises ConfigError that names `switch.NODE.PORT.KNOB`."""
+    found: dict[tuple[str, int], dict[str, Setting]] = {}
+    for key, value in topology.switch.items():
+        if "." in key:
+            node, port, knob = _port_key(topology, key)
+            _check_port_knob(topology, key, knob, value)
+            found.setdefault((node, port), {})[knob] = value
+    return found
 
 
 def switch_config(topology: Topology, name: str) -> SwitchConfig:
@@ -23,12 +49,14 @@ def switch_config(topology: Topology, name: str) -> SwitchConfig:
     dscp = code_points(topology)
     bdp_bytes = topology.plane_bdp_bytes
     ends = topology.ports(name)
-    ports = tuple(
+    usual = tuple(
         settings.egress(
             end.towards, bdp_bytes, rate_bps=end.rate_bps, delay_ns=end.delay_ns, dscp=dscp, seed=topology.seed
         )
         for end in ends
     )
+    special = port_settings(topology)
+    ports = tuple(_with(port, special.get((name, number), {})) for number, port in enumerate(usual))
     return SwitchConfig(
         name=name,
         usid=usid,
@@ -40,3 +68,38 @@ def switch_config(topology: Topology, name: str) -> SwitchConfig:
         towards=tuple(end.towards for end in ends),
         adjacency={adjacency_usid(end.port): end.port for end in ends} if settings.adjacency else {},
     )
+
+
+def _with(port: EgressConfig, special: Mapping[str, Setting]) -> EgressConfig:
+    return dataclasses.replace(port, **special) if special else port  # type: ignore[arg-type]
+
+
+def _port_key(topology: Topology, key: str) -> tuple[str, int, str]:
+    """(switch, port, knob) of NODE.PORT.KNOB. Raises ConfigError."""
+    node, _, rest = key.partition(".")
+    number, _, knob = rest.partition(".")
+    where = f"switch.{shown(key)}"
+    if not (number.isascii() and number.isdecimal()) or not knob:
+        raise ConfigError(where, "no such setting", "a setting of one port is NODE.PORT.KNOB, as p0-t0-1.3.trim")
+    try:
+        topology.own_usid(node)
+    except ConfigError as error:
+        raise ConfigError(where, str(error)) from None
+    count = len(topology.ports(node))
+    if int(number) >= count:
+        raise ConfigError(where, f"{node} has no port {int(number)}", f"its ports are 0 to {count - 1}")
+    if knob not in PORT_KNOBS:
+        close = difflib.get_close_matches(knob, PORT_KNOBS, n=1, cutoff=0.5) or list(PORT_KNOBS)
+        raise ConfigError(where, f"no setting of a port is called {shown(knob)}", "nearest is " + ", ".join(close))
+    return node, int(number), knob
+
+
+def _check_port_knob(topology: Topology, key: str, knob: str, value: Setting) -> None:
+    if type(value) is not PORT_KNOBS[knob]:
+        wanted = "true or false" if PORT_KNOBS[knob] is bool else "a whole number"
+        raise ConfigError(f"switch.{key}", f"{value!r} will not do", f"wanted: {wanted}")
+    dscp = code_points(topology)
+    if knob == "trim_dscp" and value not in (dscp.trimmed, dscp.trimmed_lasthop):
+        raise ConfigError(
+            f"switch.{key}", f"{value} does not say trimmed here", f"{dscp.trimmed} or {dscp.trimmed_lasthop}"
+        )

@@ -35,6 +35,46 @@ def test_ports_have_their_own_usids_when_asked_for() -> None:
     assert adjacency == {port + 1: port for port in range(8)}
 
 
+@pytest.mark.spec("MRC 1.0", "1.8")
+def test_a_port_can_differ_from_the_others_of_its_switch() -> None:
+    dscp = switch_config(DEMO, "p3-t0-1").dscp
+    special = {
+        "p3-t0-1.0.trim": False,
+        "p3-t0-1.0.ecn": True,
+        "p3-t0-1.5.trim_dscp": dscp.trimmed_lasthop,
+        "ecn": False,
+    }
+    topology = dataclasses.replace(DEMO, switch=special)
+    assert switch_settings(topology).ecn is False
+    ports = switch_config(topology, "p3-t0-1").ports
+    assert [port.trim for port in ports] == [False] + [True] * 7
+    assert [port.ecn for port in ports] == [True] + [False] * 7
+    assert [port.trim_dscp == dscp.trimmed_lasthop for port in ports] == [True] * 4 + [False, True, False, False]
+    assert all(port.trim for port in switch_config(topology, "p3-t0-0").ports)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("p3-t0-1.8.trim", False, "its ports are 0 to 7"),
+        ("p3-t0-1.x.trim", False, "as p0-t0-1.3.trim"),
+        ("p3-t0-1.3", False, "as p0-t0-1.3.trim"),
+        ("p9-t0-1.3.trim", False, "p9-t0-1"),
+        ("h000.3.trim", False, "is a NIC"),
+        ("p3-t0-1.3.trin", False, "nearest is trim"),
+        ("p3-t0-1.3.colour", False, "nearest is trim, ecn, trim_dscp"),
+        ("p3-t0-1.3.trim", 0, "true or false"),
+        ("p3-t0-1.3.trim_dscp", True, "a whole number"),
+        ("p3-t0-1.3.trim_dscp", 46, "12 or 16"),
+    ],
+)
+def test_a_bad_setting_of_one_port_names_its_key(key: str, value: Any, words: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        switch_settings(dataclasses.replace(DEMO, switch={key: value}))
+    assert refused.value.where == f"switch.{key}"
+    assert words in str(refused.value)
+
+
 def test_figures_of_the_topology_arrive() -> None:
     topology = Topology(rate_bps=25 * 10**9, link_delay_ns=500, seed="s", switch={"trim": False, "ecn_min": 0})
     port = switch_config(topology, "p0-t1-0").ports[0]
