@@ -86,7 +86,7 @@ class Topology:
     t1_per_plane: int = 4
     nics_per_t0: int = 4
     rate_bps: int = 100_000_000_000
-    """Of every port, both ways."""
+    """Of every port, both ways, save those of `link_rates_bps`."""
     link_delay_ns: int = 1000
     """Of every link, one way, latency of the receiving switch included; at least 100."""
     mtu_bytes: int = 4096
@@ -110,6 +110,9 @@ class Topology:
     """Choices of the wire that differ from their defaults, by name, unchecked: `mrcfabric.wire_settings`."""
     dscp: Mapping[str, Setting] = field(default_factory=dict)
     """Code points of traffic classes that differ from their defaults, by role, unchecked."""
+    link_rates_bps: Mapping[str, int] = field(default_factory=dict)
+    """Cables with another rate than the rest, by name, both ways: a lane that is down, a port that came up too slow.
+    Nobody is told: base RTT, thresholds and windows are reckoned with `rate_bps`."""
 
     def __post_init__(self) -> None:
         """Raises ConfigError, naming the field, for the first value that makes no fabric."""
@@ -270,7 +273,8 @@ class Topology:
         else:
             me, peer = t0_name(plane, index), t1_name(plane, port - self.nics_per_t0)
             peer_port, link, towards = index, f"{me}~{peer}", "t1"
-        return PortLink(port, peer, peer_port, link, self.rate_bps, self.link_delay_ns, towards)
+        rate_bps = self.link_rates_bps.get(link, self.rate_bps)
+        return PortLink(port, peer, peer_port, link, rate_bps, self.link_delay_ns, towards)
 
     def _ports_towards(self, name: str, peer: str) -> list[int]:
         return [link.port for link in self.ports(name) if link.peer == peer]

@@ -15,7 +15,7 @@ from mrcfabric.naming import PLANES_MAX, USID_INDEX_MAX
 if TYPE_CHECKING:
     from mrcfabric.topology import Topology
 
-TABLES = ("nic", "switch", "wire", "dscp")
+TABLES = ("nic", "switch", "wire", "dscp", "link_rates_bps")
 """Fields of a topology that are tables of settings."""
 SIZE_MAX = USID_INDEX_MAX + 1
 """Most T0s, T1s per plane and NICs per T0: what eleven index bits can name."""
@@ -51,12 +51,26 @@ def check(topology: "Topology") -> None:
     for settings in TABLES:
         if not isinstance(getattr(topology, settings), Mapping):
             raise _wrong(settings, getattr(topology, settings), "a table of settings")
+    for link, rate_bps in topology.link_rates_bps.items():
+        _link_rate(topology, link, rate_bps)
 
 
 def _whole(topology: "Topology", key: str, least: int, most: int) -> None:
     value = getattr(topology, key)
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
         raise _wrong(key, value, f"a whole number from {least} to {most}")
+
+
+def _link_rate(topology: "Topology", link: object, rate_bps: object) -> None:
+    key = f"link_rates_bps.{link}"
+    try:
+        proper = topology.parse_link(str(link)).name
+    except ConfigError as error:
+        raise ConfigError(f"topology.{key}", error.what, error.hint) from None
+    if proper != link:
+        raise _wrong(key, link, f"its name, {proper}")
+    if type(rate_bps) is not int or not RATE_MIN_BPS <= rate_bps <= RATE_MAX_BPS:
+        raise _wrong(key, rate_bps, f"a whole number of bits per second from {RATE_MIN_BPS} to {RATE_MAX_BPS}")
 
 
 def _wrong(key: str, value: object, wanted: str) -> ConfigError:

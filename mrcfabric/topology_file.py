@@ -11,6 +11,7 @@ A file is one table; every key is optional and has the default of the `Topology`
     rate_bps: 100G
     link_delay_ns: 1us
     switch: {ecn_min: 0.2}
+    link_rates_bps: {p0-t0-0~p0-t1-1: 25G}
 """
 
 import dataclasses
@@ -176,8 +177,13 @@ def _table(loader: yaml.SafeLoader, path: str, name: str, node: yaml.Node, place
     table: dict[str, Any] = {}
     for key, value in _entries(path, node, None, f"{name} setting"):
         places[f"{name}.{key}"] = _place(path, value)
-        table[key] = _leaf(loader, path, key, value)
+        table[key] = _leaf(loader, path, _unit_key(name, key), value)
     return table
+
+
+def _unit_key(table: str, key: str) -> str:
+    """Whose last word says the unit: the entry's own name, or the table's where entries are named after cables."""
+    return table if table.rpartition("_")[2] in _UNITS else key
 
 
 def _leaf(loader: yaml.SafeLoader, path: str, key: str, node: yaml.Node) -> Any:
@@ -209,7 +215,7 @@ def _override(flag: str, base: dict[str, Any], places: dict[str, str]) -> None:
     if value is None or isinstance(value, (list, dict)):
         raise ConfigError(where, "one value is wanted after the =")
     if dot:
-        base[table] = {**base.get(table, {}), inner: _value(inner, value, text)}
+        base[table] = {**base.get(table, {}), inner: _value(_unit_key(table, inner), value, text)}
     else:
         base[key] = _value(key, value, text)
     places[key] = where

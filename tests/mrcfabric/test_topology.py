@@ -205,3 +205,17 @@ def test_data_round_trip_and_digest() -> None:
     assert topology.digest() != dataclasses.replace(topology, seed="other").digest()
     with pytest.raises(ConfigError, match="plains"):
         Topology.from_dict({"plains": 8})
+
+
+def test_one_cable_may_be_slower_than_the_rest() -> None:
+    topology = Topology(link_rates_bps={"p0-t0-1~p0-t1-2": 25 * 10**9})
+    slow = [
+        (name, end.port, end.rate_bps)
+        for name in topology.node_names()
+        for end in topology.ports(name)
+        if end.rate_bps != topology.rate_bps
+    ]
+    assert slow == [("p0-t0-1", topology.nics_per_t0 + 2, 25 * 10**9), ("p0-t1-2", 1, 25 * 10**9)]
+    assert topology.base_rtt_ns() == Topology().base_rtt_ns(), "nobody reckons with it"
+    assert Topology.from_dict(topology.to_dict()) == topology
+    assert topology.digest() != Topology().digest()

@@ -38,3 +38,21 @@ def test_a_wrong_value_is_named(key: str, value: Any) -> None:
 
 def test_every_table_is_a_field() -> None:
     assert set(TABLES) <= Topology.demo().to_dict().keys()
+
+
+@pytest.mark.parametrize(
+    ("link", "rate_bps", "what"),
+    [
+        ("p0-t0-0~p0-t1-9", 25 * 10**9, "no such node"),
+        ("p0-t0-0~p1-t1-1", 25 * 10**9, "no such link"),
+        ("h000", 25 * 10**9, "no link name"),
+        (7, 25 * 10**9, "no link name"),
+        ("p0-t1-1~p0-t0-0", 25 * 10**9, "p0-t0-0~p0-t1-1"),
+        ("p0-t0-0~p0-t1-1", 10, "bits per second"),
+        ("p0-t0-0~p0-t1-1", True, "bits per second"),
+    ],
+)
+def test_a_rate_of_a_cable_is_checked(link: Any, rate_bps: Any, what: str) -> None:
+    with pytest.raises(ConfigError, match=what) as caught:
+        Topology(link_rates_bps={link: rate_bps})
+    assert caught.value.where == f"topology.link_rates_bps.{link}"

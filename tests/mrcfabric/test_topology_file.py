@@ -82,6 +82,8 @@ def test_quantities(key: str, value: object, found: object) -> None:
         ("planes: 2\n---\nplanes: 2\n", 2, "no YAML"),
         ("planes: 6\nevs_per_qp: 128\n", 2, "multiple of the 6 planes"),
         ("planes: 2001-99-99\n", 1, "cannot be read"),
+        ("link_rates_bps:\n  p0-t0-0~p0-t1-0: 25X\n", 2, "25X"),
+        ("link_rates_bps:\n  h000~p0-t0-1: 25G\n", 2, "no such link"),
     ],
 )
 def test_a_mistake_is_shown_with_its_line(file: Path, text: str, line: int, what: str) -> None:
@@ -168,3 +170,9 @@ def test_a_core_s_complaint_finds_its_line(file: Path) -> None:
         for where in ("nic.rto_ns", "switch.ecn_min", "nic.other")
     ]
     assert located == [f"{file}:2", "--set switch.ecn_min=2", f"{file}: nic.other"]
+
+
+def test_rates_of_cables_in_files_and_flags(file: Path) -> None:
+    file.write_text("link_rates_bps: {p0-t0-0~p0-t1-1: 25G}\n")
+    topology = load(file, ["link_rates_bps.h000~p1-t0-0=400M"])
+    assert topology.link_rates_bps == {"p0-t0-0~p0-t1-1": 25 * 10**9, "h000~p1-t0-0": 400 * 10**6}
