@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: setup demo test test-fast lint bench fuzz compliance clean
+.PHONY: setup demo test test-fast lint bench fuzz compliance tables clean
 setup: $(STAMP)
 $(STAMP): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("mrcfabric needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; try make PYTHON=python3.11") if sys.version_info < (3, 11) else None'
@@ -43,6 +43,10 @@ fuzz: $(FUZZED)
 # docs/SPEC_MAP.md: which section of which specification is followed where, and which test shows it.
 compliance: setup
 	$(BIN)/python -m tests.checks.spec_map
+
+# Golden tables and comparisons in virtual time: rewrites studies/tables and docs/COMPARISON.md; with CHECK=1 it compares.
+tables: setup
+	$(BIN)/python -m studies $(if $(CHECK),--check,--write)
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build out *.egg-info

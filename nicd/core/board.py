@@ -24,10 +24,7 @@ PACKET_OVERHEAD: Final = EXTENSION_OFFSET + METH_SIZE + RETH_SIZE + ICRC_SIZE
 class Board:
     """One per NIC."""
 
-    __slots__ = (
-        "bdp_bytes", "bins", "config", "denied", "events", "memory", "ooo_held", "ports", "scheduler", "settings",
-        "stats", "timers",
-    )  # fmt: skip
+    __slots__ = ("bins", "config", "denied", "events", "memory", "ports", "scheduler", "settings", "stats", "timers")
 
     def __init__(self, config: NicConfig) -> None:
         settings = config.settings
@@ -45,10 +42,6 @@ class Board:
         )
         self.bins = GoodputBins(len(config.ports), settings.bin_ns, settings.bins_max)
         self.denied = DenyList(settings.deny_entries_max)
-        self.bdp_bytes = sum(port.rate_bps for port in config.ports) * settings.base_rtt_ns // 8_000_000_000
-        """Of the NIC: what all its ports have under way during one base RTT."""
-        self.ooo_held = 0
-        """Packets that all QPs together hold out of order."""
         self.events: list[NicEvent] = []
 
     def tell(self, event: NicEvent) -> None:

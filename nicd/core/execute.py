@@ -24,7 +24,6 @@ from nicd.core.commands import (
     SetImpairment,
 )
 from nicd.core.events import STATUS_FLUSHED, CommandDone, PortChange
-from nicd.core.limits import agree, hints_of, own_offer, peer_offer
 from nicd.core.path_control import PathControl
 from nicd.core.peer import Peer
 from nicd.core.qp import Qp, QpState
@@ -32,6 +31,7 @@ from nicd.core.self_probe import SelfProber
 from nicd.core.settings_self_probe import SELF_PROBE_PERIOD_NS_MIN
 
 Result: TypeAlias = dict[str, int | str | bool | None]
+MPR_UNITS_MAX: Final = 255
 _FIRST_QPN: Final = 16
 """Numbers the core chooses begin here; smaller ones are left to scripts."""
 
@@ -111,11 +111,8 @@ class Executor:
             raise RefusedError(f"QP number {qpn}; possible are {QPN_MIN} to {QPN_MAX}")
         elif qpn in self.qps:
             raise RefusedError(f"QP {qpn} exists already")
-        settings = self._board.settings
-        hints = hints_of(command)
-        offer = own_offer(settings, command, hints, self._board.bdp_bytes)
-        self.qps[qpn] = Qp(self._board, qpn, now, offer, hints)
-        return {"qpn": qpn, **offer.record()}
+        self.qps[qpn] = Qp(self._board, qpn, now)
+        return {"qpn": qpn}
 
     def _connect_qp(self, now: Instant, command: ConnectQp) -> Result:
         qp = self.find(command.qpn)
@@ -127,7 +124,10 @@ class Executor:
         for psn in (command.psn_send, command.psn_receive):
             if not 0 <= psn <= PSN_MASK:
                 raise RefusedError(f"{psn} is no PSN of 24 bits")
-        limits = agree(qp.offer, peer_offer(qp.offer, command))
+        if command.peer_mpr is not None and not 1 <= command.peer_mpr <= MPR_UNITS_MAX:
+            raise RefusedError(f"a peer MPR of {command.peer_mpr}; possible are 1 to {MPR_UNITS_MAX}")
+        if command.peer_max_wimm is not None and command.peer_max_wimm < 1:
+            raise RefusedError(f"a peer max_wimm of {command.peer_max_wimm}")
         if qp.state != QpState.INIT:
             raise RefusedError(f"QP {qp.qpn} is in state {qp.state.name.lower()}, not init")
         peer = self._peers.get(command.peer_index)
@@ -137,15 +137,15 @@ class Executor:
             self._by_address[peer.address] = peer
         elif not any(other.state != QpState.ERROR for other in self._linked(peer)):
             peer.forget_ports()
-        qp.connect(now, command, limits, peer)
+        qp.connect(now, command, peer)
         if self._board.ports.carrier != (1 << self._board.ports.count) - 1:
             peer.announce_ports(now)
-        return {"qpn": qp.qpn, "state": qp.state.name.lower(), **limits.record()}
+        return {"qpn": qp.qpn, "state": qp.state.name.lower()}
 
     def _modify_qp(self, now: Instant, command: ModifyQp) -> Result:
         qp = self.find(command.qpn)
         if command.state == "rts":
-            qp.start(now, command)
+            qp.enter(now, QpState.RTS, "modified")
         elif command.state == "error":
             qp.fail(now, STATUS_FLUSHED, "modified")
         else:
@@ -155,7 +155,8 @@ class Executor:
     def _destroy_qp(self, now: Instant, command: DestroyQp) -> Result:
         qp = self.find(command.qpn)
         link = qp.link
-        qp.forget(now)
+        if link is not None:
+            link.stop(now, STATUS_FLUSHED)
         del self.qps[qp.qpn]
         if link is not None and not self._linked(link.peer):
             link.peer.stop()

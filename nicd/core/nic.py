@@ -28,7 +28,6 @@ from mrcfabric.wire.layout import (
     ENDPOINT_QP,
     ENDPOINT_REQUEST,
     ENDPOINT_RESPONSE,
-    FLAG_A,
     FLAG_RTX,
     FLAG_TS,
     NACK,
@@ -196,8 +195,7 @@ class Nic:
             return
         link = qp.link
         if link is None or qp.state > QpState.RTS:
-            # MRC 1.0 section 3: before set-up nothing is received.
-            drops["qp_not_ready" if qp.state < QpState.RTR else "qp_state"] += 1
+            drops["qp_state"] += 1
             return
         if source != link.peer.address:
             drops["inner_source"] += 1
@@ -244,7 +242,7 @@ class Nic:
         elif opcode == ACKNOWLEDGE:
             stats.acks_received += 1
             syndrome, msn = read_aeth(packet)
-            good = link.requestor.on_ack(now, psn, syndrome, msn, bool(flags & FLAG_A))
+            good = link.requestor.on_ack(now, psn, syndrome, msn)
         elif opcode == NACK:
             stats.nacks_received += 1
             reason, entropy, nack_psn, _ = read_nack(packet)

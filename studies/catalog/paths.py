@@ -1,0 +1,148 @@
+"""Loss and EVs: random loss, one bad EV among sixteen, few EVs against many."""
+
+from studies import columns
+from studies.beds import OBLIVIOUS, ONE_PATH, eight_by_100, four_by_100
+from studies.faults import LinkFault, LossyEv, RandomLoss
+from studies.flows import START_NS, Flow, permutation
+from studies.study import Departure, More, NoLess, Reaches, Study
+from studies.trial import Trial
+
+MIB = 1 << 20
+
+
+def _random_loss(seed: str) -> dict[str, Trial]:
+    trials = {}
+    for name, nic, qps in (("MRC", {}, 1), ("oblivious", OBLIVIOUS, 1), ("one path, 4 QPs", ONE_PATH, 4)):
+        for loss_ppm in (0, 1_000, 10_000):
+            topology = four_by_100(seed, nic=nic)
+            faults = (RandomLoss(loss_ppm),) if loss_ppm else ()
+            flows = permutation(topology, 4 * MIB, messages=7, qps=qps, below=2)
+            window_ns = (START_NS + 150_000, START_NS + 500_000)
+            trials[f"{name}, {loss_ppm / 10_000:g} %"] = Trial(topology, flows, faults, window_ns=window_ns)
+    return trials
+
+
+LOSS_WHY = (
+    "Nothing of this fabric stops for one lost packet: its neighbours' acknowledgements give it away after about "
+    "two base RTTs and it is sent again while the window keeps moving, so that 1 % of loss costs a few per cent. "
+    "The published figure is a ring all-reduce of 64 GPUs on one vendor's NIC, where every step waits for the last "
+    "packet of the step before, and includes whatever that NIC does on loss; neither is public in detail."
+)
+LOSS = Study(
+    name="random_loss",
+    title="Random loss everywhere",
+    published="0.1 % has little effect on large messages; at 1 % MRC falls to about a third, RoCE is unusable (arXiv "
+    "2605.04333, figure 16).",
+    bed="4 planes of 100 Gb/s, 2 T0s and 4 T1s each, four flows with always something to send; every packet and "
+    "every acknowledgement is lost at the T1 with the same chance. Rates between 150 and 500 us.",
+    trials=_random_loss,
+    columns=(
+        columns.mean_share(),
+        columns.least_share(),
+        columns.LOST,
+        columns.SPURIOUS,
+        columns.RETIRED,
+        columns.TIMEOUTS,
+        columns.ERRORS,
+    ),
+    claims=(
+        Reaches(
+            "0.1 % has little effect: at least 0.95 of the rate without.",
+            "mean share",
+            "MRC, 0.1 %",
+            0.95,
+            of="MRC, 0 %",
+        ),
+        More("1 % costs more than 0.1 %.", "mean share", "MRC, 0.1 %", "MRC, 1 %"),
+        Departure(
+            Reaches("At 1 % about a third is left.", "mean share", "MRC, 1 %", 0.25, of="MRC, 0 %", most=0.45),
+            LOSS_WHY,
+        ),
+        More("No QP fails, and MRC stays above one path.", "mean share", "MRC, 1 %", "one path, 4 QPs, 1 %"),
+    ),
+    pictured="mean share",
+)
+
+
+def _one_ev(seed: str) -> dict[str, Trial]:
+    at_ns = START_NS + 100_000
+    trials = {}
+    for name, nic, reserve, loss_ppm in (
+        ("MRC, no loss", {}, 16, 0),
+        ("MRC", {}, 16, 200_000),
+        ("MRC, no reserve", {}, 0, 200_000),
+        ("oblivious", OBLIVIOUS, 16, 200_000),
+    ):
+        topology = eight_by_100(seed, nic=nic, evs_per_qp=16, reserve_evs_per_qp=reserve)
+        faults = (LossyEv(0, 0, loss_ppm, at_ns),) if loss_ppm else ()
+        flows = (Flow(0, topology.nics_per_t0, 8 * MIB, 6),)
+        window_ns = (at_ns, at_ns + 250_000)
+        trials[name] = Trial(topology, flows, faults, window_ns=window_ns, fault_ns=at_ns, sample_ns=5_000)
+    return trials
+
+
+ONE_EV = Study(
+    name="one_bad_ev",
+    title="One EV drops a fifth of its packets",
+    published="Of 16 EVs (2 per plane) the bad one is taken out at once, a reserve EV of the same plane comes in, "
+    "and the rate is kept (arXiv 2605.04333, figures 12 and 13).",
+    bed="8 planes of 100 Gb/s, one flow, 16 active EVs; from 100 us on the path of one of them loses 20 %. Rates "
+    "over the 250 us that follow.",
+    trials=_one_ev,
+    columns=(
+        columns.sum_share(),
+        columns.REACTION,
+        columns.RETIRED,
+        columns.count("replaced", lambda outcome: outcome.nics["ev_replacements"]),
+        columns.LOST,
+        columns.SPURIOUS,
+        columns.GAP,
+    ),
+    claims=(
+        Reaches("The rate is kept.", "share", "MRC", 0.97, of="MRC, no loss"),
+        Reaches("The EV is out within a few base RTTs.", "first EV retired after, base RTT", "MRC", 0.0, most=6.0),
+        More("Oblivious spraying goes on losing packets.", "lost", "oblivious", "MRC"),
+    ),
+    pictured="share",
+)
+
+
+def _ev_count(seed: str) -> dict[str, Trial]:
+    trials = {}
+    for evs in (16, 64, 128, 256):
+        topology = four_by_100(seed, evs_per_qp=evs, reserve_evs_per_qp=evs // 4, t1_per_plane=8, nics_per_t0=8)
+        flows = permutation(topology, 4 * MIB, messages=3)
+        window_ns = (START_NS + 60_000, START_NS + 160_000)
+        trials[f"{evs} EVs"] = Trial(topology, flows, window_ns=window_ns)
+        lossy = (LinkFault("p0-t0-0~p0-t1-0", START_NS + 20_000, up=False),)
+        trials[f"{evs} EVs, a link cut"] = Trial(topology, flows, lossy, window_ns=window_ns)
+    return trials
+
+
+EV_COUNT = Study(
+    name="ev_count",
+    title="Few EVs against many",
+    published="128 to 256 EVs per QP; about one or two windows of packets are enough, with little gain past a "
+    "hundred (MRC 1.0 as digested; arXiv 2605.04333 uses 16 for micro-benchmarks, more than 100 in production).",
+    bed="4 planes of 100 Gb/s, 2 T0s of 8 NICs and 8 T1s each, a permutation of 16 NICs, a quarter as many EVs in "
+    "reserve; healthy, and with one T0-T1 link cut. Rates between 60 and 160 us.",
+    trials=_ev_count,
+    columns=(
+        columns.mean_share(),
+        columns.least_share(),
+        columns.MARKED,
+        columns.TRIMS,
+        columns.LOST,
+        columns.RETIRED,
+        columns.RTT,
+    ),
+    claims=(
+        NoLess("256 gain nothing over 128.", "mean share", "128 EVs", "256 EVs"),
+        NoLess("128 are no worse than 16.", "mean share", "128 EVs", "16 EVs"),
+    ),
+    limits="A plane has 8 paths here and not 256, so sixteen EVs (four per plane) reach half of them. What many EVs "
+    "buy in a large fabric, an even choice among hundreds of T1s, is larger than what can be seen here.",
+    seeds=3,
+)
+
+STUDIES = (LOSS, ONE_EV, EV_COUNT)

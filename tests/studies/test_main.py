@@ -1,0 +1,48 @@
+"""The command lists, runs and refuses."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from studies import __main__ as command
+from studies.catalog import STUDIES
+from studies.document import DOCUMENT
+
+
+def test_without_a_name_it_lists(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main([]) == 0
+    out = capsys.readouterr().out
+    assert [line.split()[0] for line in out.splitlines()] == list(STUDIES)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (["slow_lnk"], "nearest is slow_link"),
+        (["slow_link", "--seeds", "0"], "begin at 1"),
+        (["--write", "--seeds", "2"], "own number of seeds"),
+    ],
+)
+def test_wrong_commands(arguments: list[str], what: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        command.main(arguments)
+    assert left.value.code == 2
+    assert what in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_study_as_text_and_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["dead_switch", "--seeds", "1", "--processes", "1"]) in (0, 1)
+    text = capsys.readouterr().out
+    assert "a T1 dies" in text
+    assert "as expected" in text
+    assert command.main(["dead_switch", "--seeds", "1", "--processes", "1", "--json"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert made[0]["study"] == "dead_switch"
+
+
+def test_the_page_alone_from_what_is_stored(tmp_path: Path) -> None:
+    assert command.main(["--md", str(tmp_path)]) == 0
+    assert (tmp_path / DOCUMENT).read_text().startswith("# Comparison")
+    assert list((tmp_path / "images").glob("*.svg"))
