@@ -1,4 +1,4 @@
-"""A NIC in the middle of two transfers, and one of its two peers turns hostile: `nic`.
+"""A NIC in the middle of two transfers, and one of its two peers turns hostile: `nic`, `nic-spilling`.
 
 The bytes say which of that peer's frames are replaced, preceded or followed by damaged copies. What must hold: nothing
 raises, what the NIC keeps stays bounded, counts are conserved, the result does not depend on how time is cut, and the
@@ -43,8 +43,9 @@ _INSTEAD, _BEFORE, _AFTER, _AGAIN = range(4)
 class Attacked:
     """The NIC under attack, with a note of everything that went in and came out. A `mrcfabric.node.Node`."""
 
-    def __init__(self, script: Script) -> None:
-        self.nic = Nic(config_of_nic(VICTIM))
+    def __init__(self, script: Script, spilling: bool = False) -> None:
+        self.spilling = spilling
+        self.nic = Nic(config_of_nic(VICTIM, spilling))
         self.name = VICTIM
         self.frames: list[Input] = []
         """Everything that reached it, in order; copies."""
@@ -115,7 +116,15 @@ class Attacked:
 
 def attack(data: bytes) -> None:
     """One run. Raises when a property does not hold."""
-    attacked = Attacked(Script(data))
+    _attack(Attacked(Script(data)), data)
+
+
+def attack_spilling(data: bytes) -> None:
+    """The same, and the NIC has on-chip memory for one of its two QPs."""
+    _attack(Attacked(Script(data), spilling=True), data)
+
+
+def _attack(attacked: Attacked, data: bytes) -> None:
     stage = Stage({VICTIM: attacked})
     assert stage.finish(DEADLINE_NS), "the innocent's work is done in time"
     stage.simulator.run(stage.simulator.now_ns + AFTERMATH_NS)
@@ -181,7 +190,7 @@ def _check_cuts(stage: Stage, attacked: Attacked, rng: Rng) -> None:
                 for number, (at_ns, command) in enumerate(commands_of(VICTIM))]  # fmt: skip
     inputs = [*commands, *(entry._replace(body=bytearray(entry.body)) for entry in attacked.frames)]
     inputs.sort(key=lambda entry: (entry.at_ns, entry.rank))
-    other = Nic(config_of_nic(VICTIM))
+    other = Nic(config_of_nic(VICTIM, attacked.spilling))
     transmits: list[Transmit] = []
     events: list[Any] = []
     start = 0

@@ -6,6 +6,7 @@ way is the targets'. Everything is in virtual time and the same on every run.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -25,6 +26,8 @@ TOPOLOGY = Topology(
     name="fuzz", planes=2, t0_per_plane=2, t1_per_plane=2, nics_per_t0=2, evs_per_qp=8, reserve_evs_per_qp=4,
     mtu_bytes=256, nic={"max_wimm": 32, "mpr_units": 1, "work_requests_max": 64},
 )  # fmt: skip
+SPILLING = replace(TOPOLOGY, nic={**TOPOLOGY.nic, "sram_bytes": 1, "sram_miss_ns": 300, "sram_waiting_max": 64})
+"""The same with room for one QP's context: all but one wait off the chip."""
 VICTIM, CULPRIT, INNOCENT = "h000", "h002", "h003"
 QPN_OF = {(VICTIM, CULPRIT): 20, (CULPRIT, VICTIM): 21, (VICTIM, INNOCENT): 30, (INNOCENT, VICTIM): 31}
 """(NIC, its peer) -> the QP between them, at the first one."""
@@ -40,9 +43,9 @@ _PAIRS = ((VICTIM, CULPRIT), (VICTIM, INNOCENT))
 
 
 @cache
-def config_of_nic(name: str) -> NicConfig:
+def config_of_nic(name: str, spilling: bool = False) -> NicConfig:
     """What one NIC of the stage is made from."""
-    return nic_config(TOPOLOGY, name)
+    return nic_config(SPILLING if spilling else TOPOLOGY, name)
 
 
 @cache

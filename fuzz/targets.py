@@ -32,5 +32,6 @@ TARGETS: dict[str, Target] = {
     "session": Target(messages.session, messages.session_seeds, 1_024),
     "topology": Target(messages.topology, messages.topology_seeds, 512),
     "nic": Target(nic_core.attack, nic_core.seeds, 512),
+    "nic-spilling": Target(nic_core.attack_spilling, nic_core.seeds, 512),
     "switch": Target(switch_core.attack, switch_core.seeds, 1_024),
 }

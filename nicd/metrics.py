@@ -115,6 +115,12 @@ DEFINITIONS = (
                per_plane=True),
     Definition("nic_port_data_queue_bytes_max", "gauge", "Deepest data queue since the start.",
                _per_port("data_bytes_peak"), per_plane=True),
+    Definition("nic_qp_contexts", "gauge", "QP contexts by place, and how many fit on the chip (0: no bound).",
+               each(**{place: ("core", "contexts", place) for place in ("capacity", "resident", "spilled")}),
+               ("place",)),
+    Definition("nic_qp_context_lookups", "counter", "Packets that needed a QP context, and contexts driven out.",
+               each(**{name: ("core", "contexts", name) for name in ("hits", "misses", "waits", "evictions")}),
+               ("outcome",)),
     Definition("nic_applications", "gauge", "Applications connected to the host API.", _verbs),
 )  # fmt: skip
 

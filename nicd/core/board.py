@@ -10,7 +10,9 @@ from mrcfabric.rng import Rng
 from mrcfabric.wire.layout import EXTENSION_OFFSET, ICRC_SIZE, METH_SIZE, RETH_SIZE, TSETH_SIZE
 from nicd.core.deny_list import DenyList
 from nicd.core.events import NicEvent
+from nicd.core.footprint import resident_max
 from nicd.core.memory import MemoryTable
+from nicd.core.onchip import ContextStore, SpillingScheduler
 from nicd.core.ports import Ports
 from nicd.core.scheduler import Scheduler
 from nicd.core.settings import NicConfig, NicSettings
@@ -24,7 +26,9 @@ PACKET_OVERHEAD: Final = EXTENSION_OFFSET + METH_SIZE + RETH_SIZE + ICRC_SIZE
 class Board:
     """One per NIC."""
 
-    __slots__ = ("bins", "config", "denied", "events", "memory", "ports", "scheduler", "settings", "stats", "timers")
+    __slots__ = (
+        "bins", "config", "contexts", "denied", "events", "memory", "ports", "scheduler", "settings", "stats", "timers",
+    )  # fmt: skip
 
     def __init__(self, config: NicConfig) -> None:
         settings = config.settings
@@ -36,7 +40,13 @@ class Board:
         packet = settings.mtu_bytes + PACKET_OVERHEAD + (TSETH_SIZE if settings.timestamps else 0)
         queue = settings.port_queue_bytes_max or packet
         self.ports = Ports(config.ports, queue, config.seed, config.name)
+        self.contexts: ContextStore | None = None
+        """None: every QP's context is always on the chip."""
         self.scheduler = Scheduler(self.ports)
+        resident = resident_max(settings, len(config.ports))
+        if resident is not None:
+            self.contexts = ContextStore(self.timers, resident, settings.sram_miss_ns, settings.sram_fetches)
+            self.scheduler = SpillingScheduler(self.ports, self.contexts)
         self.memory = MemoryTable(
             Rng(config.seed, config.name, "r_key"), settings.regions_max, settings.region_bytes_max
         )

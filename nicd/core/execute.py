@@ -158,6 +158,8 @@ class Executor:
         if link is not None:
             link.stop(now, STATUS_FLUSHED)
         del self.qps[qp.qpn]
+        if self._board.contexts is not None:
+            self._board.contexts.forget(qp.qpn)
         if link is not None and not self._linked(link.peer):
             link.peer.stop()
             del self._peers[link.peer.index]

@@ -40,6 +40,7 @@ from mrcfabric.wire.layout import (
 from nicd.core.board import Board
 from nicd.core.ev_state import EvState
 from nicd.core.execute import Executor
+from nicd.core.onchip import NO_CONTEXTS, Antechamber, Receive
 from nicd.core.qp import Link, QpState
 from nicd.core.self_probe import SelfProber
 from nicd.core.settings import NicConfig
@@ -58,6 +59,13 @@ class Nic:
         self._qps = self._executor.qps
         self._peek = peeker(config.dscp, config.address, config.options)
         self._lasthop = config.dscp.trimmed_lasthop
+        self._arrive: Receive = self._receive
+        if self._board.contexts is not None:
+            self._board.contexts.known = self._qps
+            self._arrive = Antechamber(
+                self._board.contexts, self._peek, self._receive, config.settings.sram_waiting_max,
+                self._board.stats.drops,
+            ).receive  # fmt: skip
 
     @property
     def name(self) -> str:
@@ -78,6 +86,7 @@ class Nic:
         out: list[Transmit] = []
         ports.out = out
         next_timer = timers.next_ns
+        arrive = self._arrive
         floor = self._now
         position, count = 0, len(inputs)
         while True:
@@ -90,7 +99,7 @@ class Nic:
                 # A late frame is seen now, not in the past.
                 now = max(floor, at_ns)
                 if rank == Rank.FRAME:
-                    self._receive(now, port, body)
+                    arrive(now, port, body)
                 else:
                     self._executor.execute(now, body)
             elif timer_ns <= depart_ns:
@@ -138,7 +147,15 @@ class Nic:
             for port, egress in enumerate(self._board.ports.egress)
         }
         probes = {} if self._self_prober is None else self._self_prober.counters()
-        return {**self._board.stats.record(), "ev_states": states, "qps": qps, "ports": ports, "self_probes": probes}
+        contexts = NO_CONTEXTS if self._board.contexts is None else self._board.contexts.counters(len(self._qps))
+        return {
+            **self._board.stats.record(),
+            "ev_states": states,
+            "qps": qps,
+            "ports": ports,
+            "self_probes": probes,
+            "contexts": contexts,
+        }
 
     # -- queries
 

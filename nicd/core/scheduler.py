@@ -17,6 +17,7 @@ class Sender(Protocol):
 
     waiting: bool
     """True while it is in the ring; the scheduler's own mark."""
+    qpn: int
     planes: int
     """Bit p: plane p can carry data of this QP."""
 

@@ -18,12 +18,14 @@ from mrcfabric.wire.options import DEFAULT_OPTIONS, WireOptions
 from nicd.core import (
     settings_bounds,
     settings_congestion,
+    settings_onchip,
     settings_paths,
     settings_reliability,
     settings_self_probe,
 )
 from nicd.core.settings_bounds import BoundKnobs
 from nicd.core.settings_congestion import CongestionKnobs
+from nicd.core.settings_onchip import OnChipKnobs
 from nicd.core.settings_paths import PathKnobs
 from nicd.core.settings_reliability import ReliabilityKnobs
 from nicd.core.settings_self_probe import SELF_PROBE_PERIOD_NS_MIN, SelfProbeKnobs
@@ -31,7 +33,14 @@ from nicd.core.settings_self_probe import SELF_PROBE_PERIOD_NS_MIN, SelfProbeKno
 # MRC 1.0 7.5: the receive window travels in units of this many PSNs.
 MPR_UNIT: Final = 128
 
-_GROUPS: Final = (settings_reliability, settings_paths, settings_self_probe, settings_congestion, settings_bounds)
+_GROUPS: Final = (
+    settings_reliability,
+    settings_paths,
+    settings_self_probe,
+    settings_congestion,
+    settings_bounds,
+    settings_onchip,
+)
 DERIVED: Final[dict[str, float]] = {name: rtts for group in _GROUPS for name, rtts in group.DERIVED.items()}
 """Default of each derived knob, in base RTTs."""
 _LEAST: Final = {name: value for group in _GROUPS for name, value in group.LEAST.items()}
@@ -93,7 +102,7 @@ class TurnsLike(Protocol):
 
 
 @dataclass(frozen=True)
-class NicSettings(BoundKnobs, CongestionKnobs, SelfProbeKnobs, PathKnobs, ReliabilityKnobs):
+class NicSettings(BoundKnobs, OnChipKnobs, CongestionKnobs, SelfProbeKnobs, PathKnobs, ReliabilityKnobs):
     """The knobs. Times are nanoseconds of fabric time, sizes bytes; 0 in a derived time means its default."""
 
     def __post_init__(self) -> None:

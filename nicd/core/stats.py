@@ -26,6 +26,7 @@ DROP_REASONS = (
     "ack_of_unsent",
     "memory",
     "no_port",
+    "context_queue",
     "self_probe",
 )
 """Received or unsendable packets that were dropped, by reason."""

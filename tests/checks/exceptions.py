@@ -13,6 +13,7 @@ UNTWINNED: Final[dict[str, str]] = {
     "nicd/core/commands_paths.py": "records only; test_path_control shows what each does",
     "nicd/core/settings_bounds.py": "knobs only; test_settings shows defaults, bounds and relations",
     "nicd/core/settings_congestion.py": "knobs only; test_settings shows defaults, bounds and relations",
+    "nicd/core/settings_onchip.py": "knobs only; test_settings shows defaults, bounds and relations",
     "nicd/core/settings_paths.py": "knobs only; test_settings shows defaults, bounds and relations",
     "nicd/core/settings_reliability.py": "knobs only; test_settings shows defaults, bounds and relations",
     "nicd/core/settings_self_probe.py": "knobs only; test_settings shows defaults, bounds and relations",

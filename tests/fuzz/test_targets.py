@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from fuzz.targets import TARGETS
 
-DECODERS = [name for name in TARGETS if name not in ("nic", "switch")]
+NICS = ("nic", "nic-spilling")
+DECODERS = [name for name in TARGETS if name not in (*NICS, "switch")]
 SLOW_STEP = 8
 """Of the runs of a core, which take ten milliseconds each, one in so many."""
 
@@ -16,7 +17,7 @@ def test_the_seeds_of_a_target_break_nothing(name: str) -> None:
     seeds = TARGETS[name].seeds()
     assert len(seeds) > 3
     assert max(map(len, seeds)) <= TARGETS[name].size_max or name == "pcapng"
-    for seed in seeds[:: SLOW_STEP if name == "nic" else 1]:
+    for seed in seeds[:: SLOW_STEP if name in NICS else 1]:
         TARGETS[name].run(seed)
 
 
@@ -45,10 +46,11 @@ def test_random_bytes_break_no_decoder(name: str, data: bytes) -> None:
     TARGETS[name].run(data)
 
 
-@settings(max_examples=12, deadline=None)
+@pytest.mark.parametrize("name", NICS)
+@settings(max_examples=10, deadline=None)
 @given(script=st.binary(min_size=4, max_size=200))
-def test_a_hostile_peer_harms_nobody_but_its_own_qp(script: bytes) -> None:
-    TARGETS["nic"].run(script)
+def test_a_hostile_peer_harms_nobody_but_its_own_qp(name: str, script: bytes) -> None:
+    TARGETS[name].run(script)
 
 
 @settings(max_examples=60, deadline=None)
@@ -58,6 +60,7 @@ def test_a_switch_conserves_whatever_it_is_sent(script: bytes) -> None:
 
 
 @pytest.mark.slow
-def test_a_hostile_peer_in_every_way_the_seeds_know() -> None:
-    for seed in TARGETS["nic"].seeds():
-        TARGETS["nic"].run(seed)
+@pytest.mark.parametrize("name", NICS)
+def test_a_hostile_peer_in_every_way_the_seeds_know(name: str) -> None:
+    for seed in TARGETS[name].seeds():
+        TARGETS[name].run(seed)

@@ -1,0 +1,242 @@
+"""What the state of a NIC takes in hardware: every field with its width, and the sums per QP, per peer and per NIC.
+
+Owns widths and sums. Nothing here looks at a NIC: what is really held is counted by `nicd.core.state_report`, which
+CPython objects hold it by `nicd.core.process_size`. The widths are ours: MRC 1.0 gives those of fields that travel,
+and every other one is the least that its knob or its range needs. A record is rounded up to whole bytes, as a memory
+would be; nothing is added for parity, alignment or free lists.
+
+MRC 1.0 section 3 (what a QP is made of), 7.5 (fields that travel), 11.2 (EV states); UEC CMS (congestion context).
+"""
+
+from dataclasses import dataclass, fields
+from typing import Final, NamedTuple
+
+from nicd.core.settings import MPR_UNIT, NicSettings
+
+
+class Width(NamedTuple):
+    """One field of a record."""
+
+    name: str
+    bits: int
+    why: str
+
+
+# MRC 1.0 7.5
+PSN_BITS: Final = 24
+QPN_BITS: Final = 24
+MSN_BITS: Final = 16
+RCVD_BITS: Final = 24
+# MRC 1.0 7.5: M of a SACK knows none, SKIP_ONCE, ALWAYS_SKIP; MRC 1.0 11.2: four states.
+EV_STATE_BITS: Final = 2
+# The largest profile has 2,048 active and as many reserve EVs.
+EV_INDEX_BITS: Final = 12
+# Ticks of 128 ns as on the wire, but eight bits more: 2.1 s, longer than any time-out that is not given up.
+TIME_BITS: Final = 24
+# 7 linear and 25 exponential retries (controller API).
+TRIES_BITS: Final = 6
+# One of 4,096 unfinished messages.
+SLOT_BITS: Final = 12
+# MRC 1.0 section 3: messages of up to 2**32 - 1 bytes at virtual addresses of 64 bits.
+LENGTH_BITS: Final = 32
+ADDRESS_BITS: Final = 64
+KEY_BITS: Final = 32
+# One of 65,536 destinations; a fabric of MRC has some 100,000 NICs, a NIC's QPs lead to far fewer.
+PEER_BITS: Final = 16
+# 16 MiB: 1.5 bandwidth-delay products of 800 Gb/s over 100 us.
+WINDOW_BITS: Final = 24
+# A round trip in ticks of 1 ns, up to 1 ms.
+DELAY_BITS: Final = 20
+
+QP_CONTEXT: Final = (
+    Width("state", 3, "five states"),
+    Width("qpn", QPN_BITS, "on the wire"),
+    Width("peer_qpn", QPN_BITS, "on the wire"),
+    Width("peer", PEER_BITS, "row of the destination"),
+    Width("negotiated", 8 + 8 + 8 + 8 + 4, "MPR and WIMM window both ways, four capabilities"),
+    Width("psn_next", PSN_BITS, "requestor"),
+    Width("cack", PSN_BITS, "requestor: all up to here is acknowledged"),
+    Width("msn_next", MSN_BITS, "requestor"),
+    Width("msn_done", PSN_BITS, "requestor: AETH counts in 24 bits"),
+    Width("rqmsn_next", MSN_BITS, "requestor: with-immediate messages"),
+    Width("immediates_out", 8, "requestor: at most the peer's WIMM window"),
+    Width("queue", 2 * SLOT_BITS, "requestor: first and last work request in the host's queue"),
+    Width("offset", LENGTH_BITS, "requestor: how much of the first message has been sent"),
+    Width("latest_acked", PSN_BITS + TIME_BITS, "requestor: number and time of the latest transmission that arrived"),
+    Width("patience", DELAY_BITS * 3, "requestor: reorder threshold, worst round trip of two spans"),
+    Width("timers", 4 * TIME_BITS, "requestor: oldest packet, last sign of life, last question, stranded planes"),
+    Width("unanswered", TRIES_BITS, "requestor: questions in a row without an answer"),
+    Width("expected", PSN_BITS, "responder: lowest PSN that has not arrived"),
+    Width("out_of_order", 15, "responder: on the wire"),
+    Width("received_bytes", RCVD_BITS, "responder: on the wire"),
+    Width("since_sack", 16 + TIME_BITS, "responder: bytes and time since the last SACK"),
+    Width("last_arrival", PSN_BITS + EV_INDEX_BITS, "responder: what a delayed SACK speaks of"),
+    Width("messages_done", PSN_BITS, "responder"),
+)
+"""What a QP has once, beside its tables."""
+
+EV_EXTRA: Final = (
+    Width("state", EV_STATE_BITS, "GOOD, SKIP, ASSUMED_BAD, DENIED"),
+    Width("active", 1, "in the active set or in the reserve"),
+)
+"""Per EV of a profile, beside the value itself."""
+
+SCAN: Final = (Width("scan", 3 * EV_INDEX_BITS, "position, stride and rest of the turn"),)
+"""Per plane of a profile: the pseudo-random scan of its active set."""
+
+INFLIGHT: Final = (
+    Width("psn", PSN_BITS, "on the wire"),
+    Width("ev", EV_INDEX_BITS, "which path to accuse"),
+    Width("sent", TIME_BITS, "when it left"),
+    Width("order", PSN_BITS, "how many left before it, for gaps"),
+    Width("tries", TRIES_BITS, "of the retry budget"),
+    Width("state", 2, "out, lost, acknowledged"),
+    Width("message", SLOT_BITS, "whose bytes they are: the offset follows from the PSN"),
+)
+"""Per PSN that is out."""
+
+STASH: Final = (
+    Width("psn_last", PSN_BITS, "complete when all up to here is there"),
+    Width("msn", MSN_BITS, "on the wire"),
+    Width("rqmsn", MSN_BITS, "on the wire: the order of immediates"),
+    Width("immediate", 32, "on the wire"),
+    Width("length", LENGTH_BITS, "for the CQE"),
+)
+"""Per with-immediate message that waits for its turn."""
+
+PROBE: Final = (Width("id", 16, "on the wire"), Width("ev", EV_INDEX_BITS, "which was asked"))
+"""Per probe that waits for its answer."""
+
+PROBATION: Final = (
+    Width("next", TIME_BITS, "when the next probe is due"),
+    Width("period", 4, "doublings of the plain period"),
+    Width("successes", 4, "answers in a row"),
+)
+"""Per EV that is ASSUMED_BAD."""
+
+WORK_REQUEST: Final = (
+    Width("local", ADDRESS_BITS + KEY_BITS, "where the bytes are"),
+    Width("remote", ADDRESS_BITS + KEY_BITS, "where they go"),
+    Width("length", LENGTH_BITS, ""),
+    Width("immediate", 33, "and whether there is one"),
+    Width("wr_id", 64, "the application's own number"),
+    Width("progress", 2 * PSN_BITS, "first and last PSN once sent"),
+)
+"""Per unfinished message; in the host's memory, where the send queue is."""
+
+CONGESTION: Final = (
+    Width("window", 2 * WINDOW_BITS + 1, "cwnd, and bytes in flight with a sign"),
+    Width("base_rtt", DELAY_BITS, ""),
+    Width("delay", DELAY_BITS, "smoothed"),
+    Width("increase", 32 + WINDOW_BITS + TIME_BITS, "sum of increases, bytes and time since they were applied"),
+    Width("decrease", TIME_BITS, "once per round trip"),
+    Width("quick_adapt", TIME_BITS + 2 * WINDOW_BITS + 1, "end of the period, bytes delivered, bytes to ignore"),
+    Width("fast_increase", WINDOW_BITS + 1, "bytes at no delay"),
+    Width("penalty", 7 + WINDOW_BITS + 1, "the receiver's, and the window from before it"),
+    Width("received_bytes", RCVD_BITS, "as the peer last said"),
+)
+"""Per destination: NSCC, shared by the QPs to it."""
+
+DESTINATION: Final = (
+    Width("address", 128, "inner IPv6 address"),
+    Width("template", 4 * 16, "uSIDs T0, T1, T0, destination; plane and up-link come from the EV"),
+    Width("port_update", 16 + 16 + TIME_BITS + 4, "last number heard, own number, when to repeat, how often"),
+    Width("reverse_timer", 2 * TIME_BITS, "last data, next refresh"),
+)
+"""Per destination, beside its planes."""
+
+EV_QUESTION: Final = (Width("id", 16, "on the wire"),)
+"""Per endpoint EV probe that waits for its answer, beside the EV."""
+
+MEMORY_KEY: Final = (
+    Width("r_key", KEY_BITS, "on the wire"),
+    Width("va", ADDRESS_BITS, "where it begins for peers"),
+    Width("length", 40, "up to 1 TiB"),
+    Width("host", ADDRESS_BITS, "where its page table is"),
+    Width("readers", SLOT_BITS, "unfinished messages that are sent from it"),
+)
+"""Per memory region."""
+
+DENIAL: Final = (Width("plane", 5, ""), Width("path", 15, "and whether it is the whole plane"), Width("peer", 17, ""))
+"""Per entry of the standing deny list."""
+
+ON_CHIP: Final = ("qp_context", "ev_table", "ev_sets", "receive_bitmap", "inflight", "wimm_stash", "probes")
+"""Pieces of a QP that a NIC needs for every packet; `work_queue` stays with the host."""
+
+
+def record_bytes(record: tuple[Width, ...], more_bits: int = 0) -> int:
+    """One record in whole bytes; `more_bits` for a field whose width is a knob."""
+    return (sum(field.bits for field in record) + more_bits + 7) // 8
+
+
+@dataclass(slots=True)
+class QpCounts:
+    """How many of everything one QP holds."""
+
+    evs: int
+    planes: int
+    bitmap_bits: int
+    """From the lowest PSN that has not arrived to the highest that has."""
+    inflight: int
+    stash: int
+    probes: int
+    probation: int
+    work_requests: int
+
+
+def limits_of(knobs: NicSettings, planes: int) -> QpCounts:
+    """A QP with every table full. The peer's window is taken to be as large as our own."""
+    evs = knobs.evs_active + knobs.evs_reserve
+    psns = knobs.mpr_units * MPR_UNIT
+    return QpCounts(evs, planes, psns, psns, knobs.max_wimm, knobs.probes_outstanding_max, evs, knobs.work_requests_max)
+
+
+def peak_of(one: QpCounts, two: QpCounts) -> QpCounts:
+    """The larger of each."""
+    return QpCounts(*(max(getattr(one, item.name), getattr(two, item.name)) for item in fields(QpCounts)))
+
+
+def qp_bytes(counts: QpCounts, ev_bits: int) -> dict[str, int]:
+    """Bytes by piece of one QP that holds so many of everything."""
+    return {
+        "qp_context": record_bytes(QP_CONTEXT),
+        "ev_table": (counts.evs * ev_bits + 7) // 8,
+        "ev_sets": (counts.evs * sum(field.bits for field in EV_EXTRA) + 7) // 8 + counts.planes * record_bytes(SCAN),
+        "receive_bitmap": (counts.bitmap_bits + 7) // 8,
+        "inflight": counts.inflight * record_bytes(INFLIGHT),
+        "wimm_stash": counts.stash * record_bytes(STASH),
+        "probes": counts.probes * record_bytes(PROBE) + counts.probation * record_bytes(PROBATION),
+        "work_queue": counts.work_requests * record_bytes(WORK_REQUEST),
+    }
+
+
+def on_chip_bytes(pieces: dict[str, int]) -> int:
+    """What of a QP's pieces stands on the chip."""
+    return sum(pieces[name] for name in ON_CHIP)
+
+
+def peer_bytes(planes: int, ev_bits: int, questions: int) -> dict[str, int]:
+    """Bytes by piece of one destination with so many EV probes out."""
+    return {
+        "congestion": record_bytes(CONGESTION),
+        "path_template": record_bytes(DESTINATION, planes),
+        "reverse_evs": (planes * ev_bits + 7) // 8,
+        "ev_questions": questions * record_bytes(EV_QUESTION, ev_bits),
+    }
+
+
+def nic_bytes(regions: int, denials: int) -> dict[str, int]:
+    """Bytes by piece of what a NIC has beside QPs and destinations."""
+    return {"memory_keys": regions * record_bytes(MEMORY_KEY), "deny_list": denials * record_bytes(DENIAL)}
+
+
+def slot_bytes(knobs: NicSettings, planes: int) -> int:
+    """What one QP takes of the on-chip memory: all its tables at their limits, unless a knob says otherwise."""
+    return knobs.sram_qp_bytes or on_chip_bytes(qp_bytes(limits_of(knobs, planes), knobs.ev_bits))
+
+
+def resident_max(knobs: NicSettings, planes: int) -> int | None:
+    """QP contexts that fit on the chip, at least one; None when its memory is unlimited."""
+    if not knobs.sram_bytes:
+        return None
+    return max(1, knobs.sram_bytes // slot_bytes(knobs, planes))

@@ -1,0 +1,92 @@
+"""Sizes of state, added up by hand."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nicd.core.footprint import (
+    CONGESTION,
+    DESTINATION,
+    INFLIGHT,
+    MEMORY_KEY,
+    PROBE,
+    QP_CONTEXT,
+    STASH,
+    QpCounts,
+    limits_of,
+    nic_bytes,
+    on_chip_bytes,
+    peak_of,
+    peer_bytes,
+    qp_bytes,
+    record_bytes,
+    resident_max,
+    slot_bytes,
+)
+from nicd.core.settings import NicSettings
+
+DEFAULTS = NicSettings()
+
+
+def test_records_by_hand() -> None:
+    # PSN 24, EV index 12, time 24, order 24, tries 6, state 2, message 12: 104 bits.
+    assert record_bytes(INFLIGHT) == 13
+    # PSN 24, MSN 16, RQMSN 16, immediate 32, length 32: 120 bits.
+    assert record_bytes(STASH) == 15
+    # Probe id 16, EV index 12.
+    assert record_bytes(PROBE) == 4
+    # Key 32, address 64, length 40, page table 64, readers 12: 212 bits.
+    assert record_bytes(MEMORY_KEY) == 27
+    # Address 128, four uSIDs 64, port updates 60, reverse timers 48, one bit per plane: 308 bits.
+    assert record_bytes(DESTINATION, 8) == 39
+
+
+@pytest.mark.spec("MRC 1.0", "3")
+def test_a_default_qp_by_hand() -> None:
+    # 160 EVs of 32 bits; 32 units of 128 PSNs; 128 immediates; 256 probes; 8 planes.
+    pieces = qp_bytes(limits_of(DEFAULTS, 8), DEFAULTS.ev_bits)
+    assert pieces == {
+        "qp_context": 81,
+        "ev_table": 160 * 4,
+        # Three bits per EV and a scan of 36 bits per plane.
+        "ev_sets": 60 + 8 * 5,
+        "receive_bitmap": 4096 // 8,
+        "inflight": 4096 * 13,
+        "wimm_stash": 128 * 15,
+        "probes": 256 * 4 + 160 * 4,
+        "work_queue": 4096 * 47,
+    }
+    assert on_chip_bytes(pieces) == 81 + 640 + 100 + 512 + 53_248 + 1_920 + 1_664
+    assert record_bytes(QP_CONTEXT) == 81
+
+
+def test_peers_and_keys_by_hand() -> None:
+    # 49 + 20 + 20 + 80 + 24 + 73 + 25 + 32 + 24: 347 bits.
+    assert record_bytes(CONGESTION) == 44
+    assert peer_bytes(8, 32, 2) == {
+        "congestion": 44, "path_template": 39, "reverse_evs": 32, "ev_questions": 2 * 6,
+    }  # fmt: skip
+    assert nic_bytes(3, 2) == {"memory_keys": 81, "deny_list": 2 * 5}
+
+
+def test_what_fits_on_a_chip() -> None:
+    slot = slot_bytes(DEFAULTS, 8)
+    assert slot == 58_165
+    assert resident_max(DEFAULTS, 8) is None
+    assert resident_max(NicSettings(sram_bytes=slot * 7 + slot - 1), 8) == 7
+    assert resident_max(NicSettings(sram_bytes=1), 8) == 1
+    assert resident_max(NicSettings(sram_bytes=1 << 20, sram_qp_bytes=16_384), 8) == 64
+
+
+def test_the_peak_is_the_larger_of_each() -> None:
+    one, two = QpCounts(1, 8, 3, 4, 5, 6, 7, 8), QpCounts(2, 8, 1, 9, 0, 6, 8, 1)
+    assert peak_of(one, two) == QpCounts(2, 8, 3, 9, 5, 6, 8, 8)
+
+
+@given(units=st.integers(1, 255), evs=st.integers(1, 256), bits=st.sampled_from([11, 16, 32, 128, 256]))
+def test_more_of_anything_never_takes_less(units: int, evs: int, bits: int) -> None:
+    small = limits_of(NicSettings(mpr_units=units, evs_active=evs * 8, ev_min_active=0), 8)
+    large = limits_of(NicSettings(mpr_units=min(255, units + 1), evs_active=evs * 8 + 8, ev_min_active=0), 8)
+    one, two = qp_bytes(small, bits), qp_bytes(large, bits)
+    assert all(one[name] <= two[name] for name in one)
+    assert on_chip_bytes(one) < on_chip_bytes(two)
