@@ -17,6 +17,10 @@ from mrcfabric.naming import shown
 
 WHOLE_MAX = (1 << 64) - 1
 TEXT_CHARS_MAX = 256
+LIST_ITEMS_MAX = 4096
+LIST_TEXT_CHARS_MAX = 1024
+_TEXT_LISTS = (list[str], list[str] | None)
+_FLAGS = (bool, bool | None)
 # Given by the daemon, or of a kind that no message carries.
 _NOT_ASKED_FOR = ("token", "memory")
 
@@ -66,7 +70,9 @@ def _checked(where: str, value: Any, kind: Any) -> Any:
         if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
             raise RefusedError(f"{where}: {value!r} is no table of faults")
         return Impairment.from_settings(dict(value))
-    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+    if kind in _TEXT_LISTS:
+        return None if value is None and kind != _TEXT_LISTS[0] else _checked_list(where, value)
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind not in _FLAGS):
         wanted = getattr(kind, "__name__", str(kind))
         raise RefusedError(f"{where}: {value!r} will not do (wanted: {wanted})")
     if isinstance(value, int) and not 0 <= value <= WHOLE_MAX:
@@ -74,6 +80,15 @@ def _checked(where: str, value: Any, kind: Any) -> Any:
     if isinstance(value, str) and len(value) > TEXT_CHARS_MAX:
         raise RefusedError(f"{where}: longer than {TEXT_CHARS_MAX} characters")
     return value
+
+
+def _checked_list(where: str, value: Any) -> list[str]:
+    if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
+        raise RefusedError(f"{where}: {value!r} will not do (wanted: a list of texts)")
+    if len(value) > LIST_ITEMS_MAX or any(len(item) > LIST_TEXT_CHARS_MAX for item in value):
+        limits = f"{LIST_ITEMS_MAX} texts of {LIST_TEXT_CHARS_MAX} characters at most"
+        raise RefusedError(f"{where}: too long ({limits})")
+    return list(value)
 
 
 def _nearest(name: str, known: list[str]) -> str:

@@ -2,6 +2,9 @@
 
 ev_table {qpn}               one row per EV of a QP
 qp_table {}                  one row per QP
+ev_profiles {}               attributes of every EV profile
+ev_profile {profile}         one row per EV of a profile that lists or has generated them
+ev_events {limit}            takes EV events off their queue, oldest first; drop_count: events lost before one
 denied_paths {}              the standing list of barred paths: plane, path, peer_index (None: all)
 link_table {}                what self probes have found of the links around the NIC, one row per way
 bins {since}                 goodput bins (start, bytes placed per plane) from fabric time `since` on
@@ -28,6 +31,7 @@ from nicd.core.events import STATUS_OK, Completion
 from nicd.core.nic import Nic
 from nicd.verbs_server import VerbsServer
 
+EV_EVENTS_PER_ANSWER = 256
 SOCKET_PATH_BYTES_MAX = 107
 """What a Unix socket address holds (sun_path, without the closing zero)."""
 
@@ -66,6 +70,12 @@ class NicDaemon(Daemon):
             paths_asked.AllowEv,
             paths_asked.DenyPaths,
             paths_asked.AllowPaths,
+            paths_asked.CreateEvProfile,
+            paths_asked.ModifyEvProfile,
+            paths_asked.DestroyEvProfile,
+            paths_asked.DenyProfileEv,
+            paths_asked.AllowProfileEv,
+            paths_asked.ReplaceEv,
         ]
     )
 
@@ -83,6 +93,9 @@ class NicDaemon(Daemon):
             "ev_table": self._ev_table,
             "qp_table": self._qp_table,
             "denied_paths": self._denied_paths,
+            "ev_profiles": self._ev_profiles,
+            "ev_profile": self._ev_profile,
+            "ev_events": self._ev_events,
             "link_table": self._link_table,
             "bins": self._bins,
         }
@@ -129,6 +142,19 @@ class NicDaemon(Daemon):
 
     async def _qp_table(self, _args: dict[str, Any]) -> list[dict[str, Any]]:
         return self.nic.qp_table()
+
+    async def _ev_profiles(self, _args: dict[str, Any]) -> list[dict[str, Any]]:
+        return self.nic.ev_profiles()
+
+    async def _ev_profile(self, args: dict[str, Any]) -> list[dict[str, Any]]:
+        number = instant_of(args, "profile")
+        if number is None:
+            raise RefusedError("ev_profile needs profile")
+        return self.nic.ev_profile(number)
+
+    async def _ev_events(self, args: dict[str, Any]) -> list[dict[str, Any]]:
+        limit = instant_of(args, "limit")
+        return self.nic.take_ev_events(EV_EVENTS_PER_ANSWER if limit is None else min(limit, EV_EVENTS_PER_ANSWER))
 
     async def _denied_paths(self, _args: dict[str, Any]) -> list[dict[str, int | None]]:
         return self.nic.denied_paths()

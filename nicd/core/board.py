@@ -9,6 +9,8 @@ from typing import Final
 from mrcfabric.rng import Rng
 from mrcfabric.wire.layout import EXTENSION_OFFSET, ICRC_SIZE, METH_SIZE, RETH_SIZE, TSETH_SIZE
 from nicd.core.deny_list import DenyList
+from nicd.core.ev_events import EvEvents
+from nicd.core.ev_profiles import ProfileTable
 from nicd.core.events import NicEvent
 from nicd.core.footprint import resident_max
 from nicd.core.memory import MemoryTable
@@ -27,7 +29,8 @@ class Board:
     """One per NIC."""
 
     __slots__ = (
-        "bins", "config", "contexts", "denied", "events", "memory", "ports", "scheduler", "settings", "stats", "timers",
+        "bins", "config", "contexts", "denied", "ev_events", "events", "memory", "ports", "profiles", "scheduler",
+        "settings", "stats", "timers",
     )  # fmt: skip
 
     def __init__(self, config: NicConfig) -> None:
@@ -52,6 +55,8 @@ class Board:
         )
         self.bins = GoodputBins(len(config.ports), settings.bin_ns, settings.bins_max)
         self.denied = DenyList(settings.deny_entries_max)
+        self.profiles = ProfileTable(config)
+        self.ev_events = EvEvents(settings.ev_events_max)
         self.events: list[NicEvent] = []
 
     def tell(self, event: NicEvent) -> None:

@@ -47,6 +47,8 @@ class CreateQp:
     token: int
     qpn: int | None = None
     """None: the next free number; 0, 1 and 2 are reserved."""
+    profile: int | None = None
+    """The EV profile it is tied to for life, which must be online; None: the built-in one."""
 
 
 @dataclass(slots=True)

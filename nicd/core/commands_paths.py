@@ -1,4 +1,4 @@
-"""What a controller can ask of a NIC's paths: bar an EV, bar a path, and lift the bar.
+"""What a controller can ask of a NIC's paths: EV profiles, and bars on EVs and paths.
 
 The path part of the vocabulary of `nicd.core.commands`, which says how commands are answered.
 
@@ -56,4 +56,97 @@ class AllowPaths:
     peer_index: int | None = None
 
 
-PathCommand: TypeAlias = DenyEv | AllowEv | DenyPaths | AllowPaths
+@dataclass(slots=True)
+class CreateEvProfile:
+    """Create an EV profile in state INIT. Result: its attributes."""
+
+    token: int
+    profile: int | None = None
+    """None: the next free number from 1 on; 0 is built in."""
+
+
+@dataclass(slots=True)
+class ModifyEvProfile:
+    """Change attributes of an EV profile, then its state. None leaves things as they are. Result: its attributes.
+
+    All or nothing. While it is online only the events may be changed; a state is reached from its neighbours alone:
+    init, offline, online. To go online it must be complete, and it stays online while QPs are tied to it.
+    """
+
+    token: int
+    profile: int
+    state: str | None = None
+    """init (forgets the configuration), offline or online."""
+    mode: str | None = None
+    """auto: drawn for each QP; explicit: `evs`; generated: by `rules`, once, when it goes online."""
+    format: str | None = None
+    """ecmp, stev, srv6 or srv6_srh: see `ev_format`."""
+    fields: str | None = None
+    """Widths of the value's fields, as 32,16,16; what they do not fill is zero on the right."""
+    evs: list[str] | None = None
+    """EVs to add, VALUE[@PORT] each."""
+    rules: list[str] | None = None
+    """All rules, one per set of ports: see `ev_rules.parse`."""
+    count: int | None = None
+    """EVs to draw or generate, the reserve included."""
+    reserve: int | None = None
+    """How many of them are held back, the same share in every plane."""
+    min_active: int | None = None
+    """With this many active ones left a QP marks no further one ASSUMED_BAD."""
+    good_events: bool | None = None
+    bad_events: bool | None = None
+    """Whether the controller is told of EVs that become GOOD, and ASSUMED_BAD."""
+
+
+@dataclass(slots=True)
+class DestroyEvProfile:
+    """Forget an EV profile that is not online; refused while QPs are tied to it. Result: `profile`."""
+
+    token: int
+    profile: int
+
+
+@dataclass(slots=True)
+class DenyProfileEv:
+    """A controller bars an EV of a profile for all QPs tied to it, present and future. Result: `profile`, `ev`."""
+
+    token: int
+    profile: int
+    ev: int
+
+
+@dataclass(slots=True)
+class AllowProfileEv:
+    """A controller lifts a bar set by `DenyProfileEv`. Result: `profile`, `ev`."""
+
+    token: int
+    profile: int
+    ev: int
+
+
+@dataclass(slots=True)
+class ReplaceEv:
+    """Put another EV in the place of one, in the profile and in all QPs tied to it; it begins GOOD and not barred.
+
+    Refused when it would leave by another plane. Result: `profile`, `ev` (the old one), `new`.
+    """
+
+    token: int
+    profile: int
+    ev: int
+    value: str
+    """VALUE[@PORT], in the profile's format."""
+
+
+PathCommand: TypeAlias = (
+    DenyEv
+    | AllowEv
+    | DenyPaths
+    | AllowPaths
+    | CreateEvProfile
+    | ModifyEvProfile
+    | DestroyEvProfile
+    | DenyProfileEv
+    | AllowProfileEv
+    | ReplaceEv
+)

@@ -1,4 +1,4 @@
-"""The EV profile of one QP: which EVs exist, in which state, and which one carries the next packet.
+"""The EVs of one QP, as its EV profile gives them: their states, and which one carries the next packet.
 
 Owns the active set (a deck per plane), the reserve, and replacement inside a plane. Picking in a plane is `ev_deck`'s;
 what a trigger does to a state is decided by the `path_policy`, for MRC the table in `ev_state`. Probing what is bad
@@ -15,66 +15,71 @@ from mrcfabric.rng import Rng
 from mrcfabric.units import Instant
 from nicd.core.deny_list import DenyList
 from nicd.core.ev_deck import PlaneDeck
+from nicd.core.ev_format import EvEntry
 from nicd.core.ev_state import EvState, EvTrigger
+from nicd.core.ev_universe import EvSet
 from nicd.core.events import EvTransition
-from nicd.core.path_policy import POLICIES
-from nicd.core.settings import DestinationLike, NicSettings
+from nicd.core.path_policy import PathPolicy
 from nicd.core.stats import NicStats
 
 _SKIP = EvState.SKIP
 
+_LOSSES: Final = (EvTrigger.GAP, EvTrigger.TIMEOUT)
 BY_EV: Final = 1
 """The controller named this EV."""
 BY_PATH: Final = 2
 """The NIC's list of denied paths covers it."""
+BY_PROFILE: Final = 4
+"""The controller named this EV of the profile, for all QPs that use it."""
 
 
 class EvProfile:
     """All EVs of one QP, by index: first the active ones as drawn, then the reserve."""
 
     __slots__ = (
-        "_barred", "_destination", "_events", "_min_active", "_on_bad", "_plane_order", "_plane_scan", "_policy",
-        "_qpn", "_rng", "_stats", "_target", "active", "bad_on", "decks", "down_ns", "evs", "filled", "index_of",
-        "outer", "path", "plane", "states",
+        "_barred", "_events", "_min_active", "_on_bad", "_plane_order", "_plane_scan", "_policy", "_qpn", "_rng",
+        "_since_ns", "_stats", "_target", "active", "bad_on", "decks", "down_ns", "evs", "filled", "index_of", "outer",
+        "path", "plane", "states",
     )  # fmt: skip
 
     def __init__(
         self,
         qpn: int,
-        destination: DestinationLike,
+        evs: EvSet,
         planes: int,
-        settings: NicSettings,
+        policy: PathPolicy,
         rng: Rng,
         stats: NicStats,
         events: Callable[[EvTransition], None],
         on_bad: Callable[[Instant, int], None],
     ) -> None:
         """`on_bad` is told each EV that enters ASSUMED_BAD: (now, index)."""
-        per_plane = settings.evs_active // planes
-        self._policy = POLICIES[settings.path_policy]
-        active, reserve = destination.draw_evs(rng, per_plane, settings.evs_reserve // planes)
-        active, reserve = self._policy.keep(active, reserve, rng)
+        active, reserve = policy.keep(evs.active, evs.reserve, rng)
+        entries = active + reserve
         self._qpn = qpn
-        self._destination = destination
+        self._policy = policy
         self._rng = rng
         self._stats = stats
         self._events = events
         self._on_bad = on_bad
-        self._min_active = settings.ev_min_active
-        self._target = per_plane
-        self.evs = active + reserve
+        self._min_active = evs.min_active
+        self.evs = [entry.ev for entry in entries]
         self.index_of = {ev: index for index, ev in enumerate(self.evs)}
-        self.plane = [destination.plane(ev) for ev in self.evs]
-        self.path = [destination.path(ev) for ev in self.evs]
-        self.outer = [destination.outer(ev) for ev in self.evs]
-        self.states: list[int] = [EvState.GOOD] * len(self.evs)
-        self._barred = bytearray(len(self.evs))
-        """Who bars each EV: BY_EV and BY_PATH, together or alone."""
+        self.plane = [entry.plane for entry in entries]
+        self.path = [entry.path for entry in entries]
+        self.outer = [entry.outer for entry in entries]
+        self.states: list[int] = [EvState.GOOD] * len(entries)
+        self._barred = bytearray(len(entries))
+        """Who bars each EV: BY_EV, BY_PATH and BY_PROFILE, together or alone."""
+        self._since_ns: dict[int, Instant] = {}
+        """When an index was given another EV: losses of packets sent until then are not that one's."""
         self.active = [True] * len(active) + [False] * len(reserve)
         self.decks = [
             PlaneDeck([i for i in range(len(active)) if self.plane[i] == plane], self.states, rng)
             for plane in range(planes)
         ]
+        self._target = [len(deck.cards) for deck in self.decks]
+        """Active EVs that each plane should have."""
         self.filled = sum(1 << plane for plane, deck in enumerate(self.decks) if deck.cards)
         """Bit p: plane p has an active EV."""
         self.down_ns: list[Instant] = [-1] * planes
@@ -110,7 +115,9 @@ class EvProfile:
     def feedback(self, now: Instant, index: int, trigger: EvTrigger, sent_ns: Instant = 0) -> None:
         """Something happened to the EV with this index; `sent_ns` belongs to a packet that was lost."""
         state = EvState(self.states[index])
-        if trigger in (EvTrigger.GAP, EvTrigger.TIMEOUT) and sent_ns <= self.down_ns[self.plane[index]]:
+        if trigger in _LOSSES and (
+            sent_ns <= self.down_ns[self.plane[index]] or sent_ns <= self._since_ns.get(index, -1)
+        ):
             return
         rule = self._policy.judge(state, trigger)
         target = rule.target
@@ -136,7 +143,7 @@ class EvProfile:
     def bar(self, now: Instant, index: int, by: int, barred: bool) -> bool:
         """The controller bars an EV for one reason, or lifts that bar; it is free when no bar is left.
 
-        `by` is BY_EV or BY_PATH. False: nothing changes.
+        `by` is BY_EV, BY_PATH or BY_PROFILE. False: nothing changes.
         """
         if bool(self._barred[index] & by) == barred:
             return False
@@ -146,9 +153,8 @@ class EvProfile:
             self.feedback(now, index, EvTrigger.DENY if barred else EvTrigger.ALLOW)
         return True
 
-    def follow_denied(self, now: Instant, denied: DenyList, peer: int, plane: int) -> int:
+    def follow_denied(self, now: Instant, denied: DenyList, peer: int, through_t1: bool, plane: int) -> int:
         """The list of denied paths has changed in `plane`: bar what it covers, free the rest; how many EVs changed."""
-        through_t1 = not self._destination.same_t0
         changed = 0
         # The reserve first, so that nothing is put in its place that goes at once.
         for index in reversed(range(len(self.evs))):
@@ -156,6 +162,24 @@ class EvProfile:
                 barred = denied.covers(plane, self.path[index], peer, through_t1)
                 changed += self.bar(now, index, BY_PATH, barred)
         return changed
+
+    def replace(self, now: Instant, index: int, entry: EvEntry) -> None:
+        """The controller puts another EV of the same plane in the place of this one; it begins GOOD."""
+        assert entry.plane == self.plane[index]
+        state = EvState(self.states[index])
+        if state == EvState.ASSUMED_BAD:
+            self.bad_on[entry.plane][self.path[index]] -= 1
+        del self.index_of[self.evs[index]]
+        self.index_of[entry.ev] = index
+        self.evs[index] = entry.ev
+        self.path[index] = entry.path
+        self.outer[index] = entry.outer
+        self.states[index] = EvState.GOOD
+        self._barred[index] = 0
+        self._since_ns[index] = now
+        if state > EvState.SKIP:
+            self._take_in(index)
+            self._tell(now, index, state, EvState.GOOD, EvTrigger.ALLOW, "controller")
 
     def counts(self) -> list[list[int]]:
         """Number of EVs by plane and state, the reserve included."""
@@ -221,7 +245,7 @@ class EvProfile:
         """An EV may be used again: into its deck if that is short, or instead of one on a path used too often."""
         plane = self.plane[index]
         deck = self.decks[plane]
-        if len(deck.cards) >= self._target:
+        if len(deck.cards) >= self._target[plane]:
             load = self._load(plane)
             most = max(deck.cards, key=lambda card: (load.get(self.path[card], 0), card))
             if load[self.path[most]] < load.get(self.path[index], 0) + 2:

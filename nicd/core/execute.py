@@ -26,6 +26,7 @@ from nicd.core.commands import (
 from nicd.core.events import STATUS_FLUSHED, CommandDone, PortChange
 from nicd.core.path_control import PathControl
 from nicd.core.peer import Peer
+from nicd.core.profile_control import ProfileControl
 from nicd.core.qp import Qp, QpState
 from nicd.core.self_probe import SelfProber
 from nicd.core.settings_self_probe import SELF_PROBE_PERIOD_NS_MIN
@@ -39,7 +40,7 @@ _FIRST_QPN: Final = 16
 class Executor:
     """The QPs and peers of one NIC, and what commands do to them."""
 
-    __slots__ = ("_board", "_by_address", "_next_qpn", "_peers", "_self_prober", "_table", "qps")
+    __slots__ = ("_board", "_by_address", "_next_qpn", "_peers", "_self_prober", "_table", "profiles", "qps")
 
     def __init__(self, board: Board, self_prober: SelfProber | None = None) -> None:
         self._board = board
@@ -48,6 +49,7 @@ class Executor:
         self._peers: dict[int, Peer] = {}
         self._by_address: dict[bytes, Peer] = {}
         self._next_qpn = _FIRST_QPN
+        self.profiles = ProfileControl(board, self.qps)
         self._table: dict[type, Callable[[Instant, Any], Result]] = {
             RegisterMemory: self._register_memory,
             DeregisterMemory: self._deregister_memory,
@@ -60,6 +62,7 @@ class Executor:
             SetImpairment: self._set_impairment,
             ProbeLinks: self._probe_links,
             **PathControl(board, self.qps, self._peers).table,
+            **self.profiles.table,
         }
 
     def execute(self, now: Instant, command: Any) -> None:
@@ -111,7 +114,8 @@ class Executor:
             raise RefusedError(f"QP number {qpn}; possible are {QPN_MIN} to {QPN_MAX}")
         elif qpn in self.qps:
             raise RefusedError(f"QP {qpn} exists already")
-        self.qps[qpn] = Qp(self._board, qpn, now)
+        profile = self._board.profiles.tie(command.profile)
+        self.qps[qpn] = Qp(self._board, qpn, now, profile)
         return {"qpn": qpn}
 
     def _connect_qp(self, now: Instant, command: ConnectQp) -> Result:
@@ -160,6 +164,7 @@ class Executor:
         del self.qps[qp.qpn]
         if self._board.contexts is not None:
             self._board.contexts.forget(qp.qpn)
+        qp.profile.users -= 1
         if link is not None and not self._linked(link.peer):
             link.peer.stop()
             del self._peers[link.peer.index]

@@ -148,8 +148,10 @@ class Nic:
         }
         probes = {} if self._self_prober is None else self._self_prober.counters()
         contexts = NO_CONTEXTS if self._board.contexts is None else self._board.contexts.counters(len(self._qps))
+        events = self._board.ev_events
         return {
             **self._board.stats.record(),
+            "ev_events": {"told": events.told, "lost": events.lost},
             "ev_states": states,
             "qps": qps,
             "ports": ports,
@@ -167,6 +169,18 @@ class Nic:
     def qp_table(self) -> list[dict[str, int | str]]:
         """One row per QP."""
         return [qp.record() for qp in self._qps.values()]
+
+    def ev_profiles(self) -> list[dict[str, int | str | bool | None]]:
+        """The attributes of every EV profile."""
+        return [profile.record() for profile in self._board.profiles.by_number.values()]
+
+    def ev_profile(self, number: int) -> list[dict[str, int | str]]:
+        """One row per EV that a profile lists or has generated: ev, value, port, state. RefusedError for no profile."""
+        return self._executor.profiles.rows(number)
+
+    def take_ev_events(self, limit: int) -> list[dict[str, int | str]]:
+        """Up to `limit` EV events, oldest first; they are gone then. `drop_count`: events lost before this one."""
+        return self._board.ev_events.take(limit)
 
     def denied_paths(self) -> list[dict[str, int | None]]:
         """The standing list of barred paths, oldest first; None stands for all."""

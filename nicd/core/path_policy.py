@@ -17,10 +17,12 @@ MRC 1.0 11.2 (per-EV states), arXiv 2605.04333 section 2 (spraying, replacement)
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 from mrcfabric.rng import Rng
 from nicd.core.ev_state import EvState, EvTrigger, Rule, step
+
+T = TypeVar("T")
 
 
 class Reverse(Enum):
@@ -74,7 +76,7 @@ class PathPolicy(Protocol):
     @property
     def reverse(self) -> Reverse: ...
 
-    def keep(self, active: list[int], reserve: list[int], rng: Rng) -> tuple[list[int], list[int]]:
+    def keep(self, active: list[T], reserve: list[T], rng: Rng) -> tuple[list[T], list[T]]:
         """(active, reserve) EVs this QP uses, out of the profile's; `rng` is the QP's own."""
         ...
 
@@ -92,7 +94,7 @@ class MrcPolicy:
 
     reverse = Reverse.FRESH
 
-    def keep(self, active: list[int], reserve: list[int], rng: Rng) -> tuple[list[int], list[int]]:
+    def keep(self, active: list[T], reserve: list[T], rng: Rng) -> tuple[list[T], list[T]]:
         return active, reserve
 
     def judge(self, state: EvState, trigger: EvTrigger) -> Rule:
@@ -127,7 +129,7 @@ class ObliviousPolicy:
 
     reverse = Reverse.SPRAYED
 
-    def keep(self, active: list[int], reserve: list[int], rng: Rng) -> tuple[list[int], list[int]]:
+    def keep(self, active: list[T], reserve: list[T], rng: Rng) -> tuple[list[T], list[T]]:
         return active, []
 
     def judge(self, state: EvState, trigger: EvTrigger) -> Rule:
@@ -142,7 +144,7 @@ class SinglePolicy(ObliviousPolicy):
 
     reverse = Reverse.FIXED
 
-    def keep(self, active: list[int], reserve: list[int], rng: Rng) -> tuple[list[int], list[int]]:
+    def keep(self, active: list[T], reserve: list[T], rng: Rng) -> tuple[list[T], list[T]]:
         return [active[rng.below(len(active))]], []
 
 

@@ -44,6 +44,7 @@ class Peer:
         "_refresh",
         "_refreshed_ns",
         "_request_id",
+        "_reverse_path",
         "_rng",
         "_sprayed",
         "_update_id",
@@ -91,6 +92,7 @@ class Peer:
             self._candidates[self.destination.plane(ev)].append(ev)
         self.reverse = [(ev, self.destination.outer(ev)) for ev in (candidates[0] for candidates in self._candidates)]
         """Plane -> (EV, outer address) of acknowledgements."""
+        self._reverse_path = [self.destination.path(ev) for ev, _ in self.reverse]
         self._plane = self._rng.below(planes)
         self._own_planes = self._planes = 1 << self._plane if fixed else (1 << planes) - 1
         """Bit p: plane p may carry acknowledgements; of these, the ones with a path that is not denied."""
@@ -125,8 +127,7 @@ class Peer:
             plane -= len(self.reverse)
         self._plane = plane
         if self._sprayed:
-            ev = self._candidate(plane)
-            self.reverse[plane] = (ev, self.destination.outer(ev))
+            self._take(self._candidate(plane))
         return plane
 
     def probed(self, now: Instant) -> None:
@@ -135,10 +136,11 @@ class Peer:
         self._plane = self._rng.below(len(self.reverse))
         self.data_arrived(now)
 
-    def confirm(self, now: Instant, plane: int, ev: int, outer: bytes) -> None:
+    def confirm(self, now: Instant, plane: int, path: int, ev: int, outer: bytes) -> None:
         """A packet on this EV was answered: acknowledgements of its plane take it too."""
-        if self._fresh and not self._is_denied(ev):
+        if self._fresh and not self._is_denied(plane, path):
             self.reverse[plane] = (ev, outer)
+            self._reverse_path[plane] = path
         self._refreshed_ns = now
 
     def data_arrived(self, now: Instant) -> None:
@@ -174,22 +176,26 @@ class Peer:
         if not self._own_planes >> plane & 1:
             return
         # So many that every path of the plane is among them.
-        evs, _ = self.destination.draw_evs(self._rng, max(self._drawn, self.destination.paths_per_plane), 0)
-        allowed = [ev for ev in evs if self.destination.plane(ev) == plane and not self._is_denied(ev)]
+        to = self.destination
+        evs, _ = to.draw_evs(self._rng, max(self._drawn, to.paths_per_plane), 0)
+        allowed = [ev for ev in evs if to.plane(ev) == plane and not self._is_denied(plane, to.path(ev))]
         self._candidates[plane] = allowed = allowed[: self._drawn]
         if not allowed:
             self._planes &= ~(1 << plane)
             return
         self._planes |= 1 << plane
-        if self._is_denied(self.reverse[plane][0]):
-            self.reverse[plane] = (allowed[0], self.destination.outer(allowed[0]))
+        if self._is_denied(plane, self._reverse_path[plane]):
+            self._take(allowed[0])
 
-    def _is_denied(self, ev: int) -> bool:
+    def _is_denied(self, plane: int, path: int) -> bool:
         denied = self._board.denied
-        if not denied:
-            return False
-        to = self.destination
-        return denied.covers(to.plane(ev), to.path(ev), self.index, not to.same_t0)
+        return bool(denied) and denied.covers(plane, path, self.index, not self.destination.same_t0)
+
+    def _take(self, ev: int) -> None:
+        """Acknowledgements of the plane of `ev` go by it from now on."""
+        plane = self.destination.plane(ev)
+        self.reverse[plane] = (ev, self.destination.outer(ev))
+        self._reverse_path[plane] = self.destination.path(ev)
 
     def _candidate(self, plane: int) -> int:
         candidates = self._candidates[plane]
@@ -255,8 +261,8 @@ class Peer:
                 self._updates.cancel()
             return
         ev = self._ev_probes.pop(request, None)
-        if ev is not None and not self._is_denied(ev):
-            self.reverse[self.destination.plane(ev)] = (ev, self.destination.outer(ev))
+        if ev is not None and not self._is_denied(self.destination.plane(ev), self.destination.path(ev)):
+            self._take(ev)
 
     def stop(self) -> None:
         """No QP uses this peer any more."""

@@ -18,12 +18,17 @@ from mrcfabric.wire.layout import (
     NACK_UNEXP_EVENT,
     timestamp_of,
 )
+from mrcfabric.wire.srh import SrhControlTemplate, SrhDataTemplate
 from mrcfabric.wire.templates import ControlTemplate, DataTemplate
+from mrcfabric.wire.usid import CONTAINER_SIZE
 from nicd.core.board import Board
 from nicd.core.commands import ConnectQp, PostWrite
-from nicd.core.ev_profile import BY_EV, EvProfile
-from nicd.core.ev_state import EvTrigger
-from nicd.core.events import STATUS_FLUSHED, QpChange
+from nicd.core.ev_format import EvEntry, EvItem, entry_of
+from nicd.core.ev_profile import BY_EV, BY_PROFILE, EvProfile
+from nicd.core.ev_profiles import Profile
+from nicd.core.ev_state import EvState, EvTrigger
+from nicd.core.events import STATUS_FLUSHED, EvTransition, QpChange
+from nicd.core.path_policy import POLICIES
 from nicd.core.peer import Peer
 from nicd.core.probe import Prober
 from nicd.core.requestor import Requestor
@@ -54,11 +59,13 @@ NEXT_STATES: Final[dict[QpState, tuple[QpState, ...]]] = {
 class Qp:
     """One QP. `link` is None until it is connected."""
 
-    __slots__ = ("_board", "link", "qpn", "reason", "state")
+    __slots__ = ("_board", "link", "profile", "qpn", "reason", "state")
 
-    def __init__(self, board: Board, qpn: int, now: Instant) -> None:
+    def __init__(self, board: Board, qpn: int, now: Instant, profile: Profile) -> None:
         self._board = board
         self.qpn = qpn
+        # MRC 1.0 6: tied to exactly one profile, from INIT on.
+        self.profile = profile
         self.state = QpState.RESET
         self.reason = ""
         """Why the last state was entered."""
@@ -78,6 +85,8 @@ class Qp:
         """Learn the peer, move to RTR: from now on this QP receives."""
         self.enter(now, QpState.RTR, "connected")
         self.link = Link(self, self._board, request, peer)
+        for ev in self.profile.denied:
+            self.link.bar_profile_ev(now, ev, True)
         if self._board.denied:
             for plane in range(self._board.ports.count):
                 self.link.follow_denied(now, plane)
@@ -108,11 +117,15 @@ class Qp:
         return row
 
 
+def _no_word(now: Instant, plane: int, path: int, ev: int, outer: bytes) -> None:
+    """A path was seen to work that acknowledgements do not take."""
+
+
 class Link:
     """A connected QP: both halves, its EVs, and what they need of each other."""
 
     __slots__ = (
-        "_board", "_control", "_peer_qpn", "_qp", "peer", "pick_plane", "planes", "prober",
+        "_board", "_confirm", "_control", "_peer_qpn", "_qp", "peer", "pick_plane", "planes", "prober",
         "profile", "qpn", "requestor", "responder", "waiting",
     )  # fmt: skip
 
@@ -124,26 +137,32 @@ class Link:
         self.qpn = qp.qpn
         self.peer = peer
         self._peer_qpn = request.peer_qpn
-        self._control = ControlTemplate(
+        rng = Rng(config.seed, config.name, "qp", qp.qpn, "evs")
+        self.profile = EvProfile(
+            qp.qpn,
+            qp.profile.universe.draw(peer.destination, rng),
+            len(config.ports),
+            POLICIES[settings.path_policy],
+            rng,
+            board.stats,
+            self._ev_changed,
+            self._ev_failed,
+        )
+        srh = any(len(outer) > CONTAINER_SIZE for outer in self.profile.outer)
+        control_template = SrhControlTemplate if srh else ControlTemplate
+        data_template = SrhDataTemplate if srh else DataTemplate
+        # Acknowledgements find their own way: an SRH belongs to the EV of this profile.
+        self._confirm = _no_word if srh else peer.confirm
+        self._control = control_template(
             config.address, peer.address, request.peer_qpn, qp.qpn, dscp=config.dscp, options=config.options
         )
-        data = DataTemplate(
+        data = data_template(
             config.address,
             peer.address,
             request.peer_qpn,
             dscp=config.dscp,
             ts=settings.timestamps,
             options=config.options,
-        )
-        self.profile = EvProfile(
-            qp.qpn,
-            peer.destination,
-            len(config.ports),
-            settings,
-            Rng(config.seed, config.name, "qp", qp.qpn, "evs"),
-            board.stats,
-            board.tell,
-            self._ev_failed,
         )
         self.pick_plane = self.profile.pick_plane
         self.prober = Prober(self.profile, settings, board.stats, board.timers, self._send_probe)
@@ -230,7 +249,7 @@ class Link:
         elif m == M_ALWAYS_SKIP:
             profile.feedback(now, index, EvTrigger.ALWAYS_SKIP)
         elif not pr:
-            self.peer.confirm(now, profile.plane[index], entropy, profile.outer[index])
+            self._confirm(now, profile.plane[index], profile.path[index], entropy, profile.outer[index])
         return True
 
     def on_nack(self, now: Instant, reason: int, entropy: int, psn24: int) -> None:
@@ -255,9 +274,40 @@ class Link:
         self.update_planes()
         self._board.scheduler.wake(self)
 
+    def bar_profile_ev(self, now: Instant, ev: int, deny: bool) -> None:
+        """The controller bars an EV of the whole EV profile, or lifts that bar."""
+        index = self.profile.index_of.get(ev)
+        # A path policy may have left it out.
+        if index is not None and self.profile.bar(now, index, BY_PROFILE, deny):
+            self.update_planes()
+            self._board.scheduler.wake(self)
+
+    def entry_for(self, item: EvItem, kind: str, old: int) -> tuple[int, EvEntry] | None:
+        """(index, EV) to put `item` in the place of the EV `old`; None when this QP does not have that one.
+
+        RefusedError when it would leave by another plane.
+        """
+        index = self.profile.index_of.get(old)
+        if index is None:
+            return None
+        entry = entry_of(item, kind, self.peer.destination)
+        if entry.plane != self.profile.plane[index]:
+            what = f"towards NIC {self.peer.index} it would leave by plane {entry.plane}"
+            raise RefusedError(f"QP {self.qpn}: {what}, not {self.profile.plane[index]}")
+        return index, entry
+
+    def replace_ev(self, now: Instant, index: int, entry: EvEntry) -> None:
+        """The controller puts another EV in the place of the one at `index`."""
+        self.profile.replace(now, index, entry)
+        for plane in range(self._board.ports.count if self._board.denied else 0):
+            self.follow_denied(now, plane)
+        self.update_planes()
+        self._board.scheduler.wake(self)
+
     def follow_denied(self, now: Instant, plane: int) -> int:
         """The NIC's list of denied paths has changed in `plane`; returns how many EVs that bars or frees."""
-        changed = self.profile.follow_denied(now, self._board.denied, self.peer.index, plane)
+        through_t1 = not self.peer.destination.same_t0
+        changed = self.profile.follow_denied(now, self._board.denied, self.peer.index, through_t1, plane)
         if changed:
             self.update_planes()
             self._board.scheduler.wake(self)
@@ -305,6 +355,16 @@ class Link:
             "out_of_order": self.responder.window.ooo_count,
             "planes": self.planes,
         }
+
+    def _ev_changed(self, transition: EvTransition) -> None:
+        """An EV has gone into ASSUMED_BAD or DENIED, or come out: tell everybody, and the controller if it asked."""
+        self._board.tell(transition)
+        target = EvState[transition.target.upper()]
+        profile = self._qp.profile
+        wanted = profile.bad_events if target == EvState.ASSUMED_BAD else profile.good_events
+        if wanted and target != EvState.DENIED:
+            change = transition
+            self._board.ev_events.add(change.at_ns, profile.number, self.qpn, change.ev, change.plane + 1, target)
 
     def _ev_failed(self, now: Instant, index: int) -> None:
         self.prober.watch(now, index)

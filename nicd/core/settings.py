@@ -59,6 +59,7 @@ class DestinationLike(Protocol):
     """What the core asks of the ways that lead to one peer; see `mrcfabric.paths.Destination`."""
 
     address: bytes
+    planes: int
     paths_per_plane: int
     same_t0: bool
     """Both NICs hang on the same T0s: one path per plane, and no T1 on it."""

@@ -24,6 +24,12 @@ class PathKnobs:
     """Inactive EVs per QP that replace bad ones in their own plane; a multiple of the number of planes."""
     ev_min_active: int = 16
     """With this many active EVs left no further one is marked ASSUMED_BAD."""
+    ev_profiles_max: int = 64
+    """EV profiles of a NIC, the built-in one included; creating more is refused."""
+    profile_evs_max: int = 4096
+    """EVs in one profile that lists or generates them."""
+    ev_events_max: int = 1024
+    """EV events kept until the controller takes them; further ones are lost, and counted (controller API)."""
     deny_entries_max: int = 65_536
     """Entries of the standing list of barred paths; a further one is refused. Every link of a plane of the largest
     fabric, 512 T0s by 256 T1s, seen from one NIC: 512 and 256 entries per plane would do."""

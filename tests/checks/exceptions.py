@@ -10,7 +10,7 @@ UNTWINNED: Final[dict[str, str]] = {
     "mrcfabric/node.py": "the contract of a core: types only",
     "mrcfabric/units.py": "constants and type names only",
     "nicd/core/commands.py": "records only; test_nic shows what each does",
-    "nicd/core/commands_paths.py": "records only; test_path_control shows what each does",
+    "nicd/core/commands_paths.py": "records only; test_path_control and test_profile_control show what each does",
     "nicd/core/settings_bounds.py": "knobs only; test_settings shows defaults, bounds and relations",
     "nicd/core/settings_congestion.py": "knobs only; test_settings shows defaults, bounds and relations",
     "nicd/core/settings_onchip.py": "knobs only; test_settings shows defaults, bounds and relations",

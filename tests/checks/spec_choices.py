@@ -196,9 +196,30 @@ _PATHS = (
         "Plane, up-link, then bits that only tell EVs of one path apart (`mrcfabric/paths.py`).",
     ),
     Choice(
-        "Controller operations on EV profiles (life cycle, explicit lists, generation rules)",
-        NOT_DONE,
-        "Profiles are drawn; deny and allow are there.",
+        "What travels for an EV that is an address",
+        UNKNOWN,
+        "The number of the EV in its profile in the draw bits, the T1 of its container and its plane below "
+        "(`nicd/core/ev_format.py`); profiles number what they hold, senders do not agree on it.",
+        _of(NIC, "profile_evs_max"),
+    ),
+    Choice(
+        "ECMP and structured-EV modes of switches",
+        DEVIATION,
+        "No switch hashes or reads EV bits: the NIC expands such EVs into SRv6 containers itself, an ECMP value by a "
+        "fixed hash of it and the peer, a structured one by its bits.",
+    ),
+    Choice(
+        "Controller operations on EV profiles: numbers, and what an unset attribute means",
+        UNKNOWN,
+        "Profile 0 is built in, online, and draws EVs for every QP; others are listed or generated once and shared by "
+        "their QPs. Unset figures are those of the NIC.",
+        _of(NIC, "ev_profiles_max"),
+    ),
+    Choice(
+        "Loss of EV events",
+        OPTION,
+        "A bounded queue per NIC; each event says how many were lost just before it.",
+        _of(NIC, "ev_events_max"),
     ),
 )
 

@@ -8,7 +8,9 @@ from mrcfabric.command_table import CommandTable, op_name
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.impairment import Impairment
 from nicd.core.commands import CreateQp, ModifyQp, RegisterMemory, SetCarrier, SetImpairment
+from nicd.core.commands_paths import ModifyEvProfile
 
+PROFILE = CommandTable([ModifyEvProfile])
 TABLE = CommandTable([CreateQp, ModifyQp, RegisterMemory, SetCarrier, SetImpairment])
 
 
@@ -58,3 +60,12 @@ def test_refusals(op: str, args: dict[str, Any], text: str) -> None:
 def test_an_unknown_fault() -> None:
     with pytest.raises(ConfigError, match="no such fault"):
         TABLE.build("set_impairment", {"port": 1, "impairment": {"los_ppm": 3}}, 5)
+
+
+def test_lists_of_texts() -> None:
+    command = PROFILE.build("modify_ev_profile", {"profile": 1, "evs": ["0x1", "0x2"]}, 5)
+    assert command == ModifyEvProfile(5, 1, evs=["0x1", "0x2"])
+    assert PROFILE.build("modify_ev_profile", {"profile": 1, "evs": None}, 5) == ModifyEvProfile(5, 1)
+    for wrong, text in (("0x1", "a list of texts"), ([1], "a list of texts"), (["x" * 2000], "too long")):
+        with pytest.raises(RefusedError, match=text):
+            PROFILE.build("modify_ev_profile", {"profile": 1, "evs": wrong}, 5)

@@ -70,6 +70,30 @@ async def test_a_controller_bars_a_plane_of_all_qps() -> None:
             await bench.command("h000", "deny_paths", plane=9)
 
 
+async def test_a_controller_makes_a_profile_and_hears_of_its_evs() -> None:
+    async with daemons({"h000": nicd.daemon.build}) as bench:
+        await bench.command("h000", "create_ev_profile", profile=4)
+        evs = ["0x00000000", "0x00004000", "0x00008000"]
+        await bench.command("h000", "modify_ev_profile", profile=4, mode="explicit", evs=evs, state="offline")
+        await bench.command("h000", "modify_ev_profile", profile=4, state="online")
+        await bench.command("h000", "create_qp", qpn=QPN, profile=4)
+        await bench.command("h000", "connect_qp", qpn=QPN, peer_index=1, peer_qpn=QPN, psn_send=5, psn_receive=5)
+        assert [row["ev"] for row in await bench.call("h000", "ev_table", qpn=QPN)] == [0, 0x4000, 0x8000]
+        await bench.command("h000", "deny_profile_ev", profile=4, ev=0x4000)
+        rows = await bench.call("h000", "ev_profile", profile=4)
+        assert [row["state"] for row in rows] == ["GOOD", "DENIED", "GOOD"]
+        await bench.command("h000", "allow_profile_ev", profile=4, ev=0x4000)
+        (event,) = await bench.call("h000", "ev_events")
+        assert (event["ev"], event["state"], event["drop_count"]) == (0x4000, "GOOD", 0)
+        await bench.command("h000", "replace_ev", profile=4, ev=0x4000, value="0x0000c000")
+        profiles = await bench.call("h000", "ev_profiles")
+        assert [(row["profile"], row["users"]) for row in profiles] == [(0, 0), (4, 1)]
+        with pytest.raises(RefusedError, match="1 QPs are tied to it"):
+            await bench.command("h000", "modify_ev_profile", profile=4, state="offline")
+        with pytest.raises(RefusedError, match="ev_profile needs profile"):
+            await bench.call("h000", "ev_profile")
+
+
 async def test_questions_that_make_no_sense() -> None:
     async with daemons({"h000": nicd.daemon.build}) as bench:
         with pytest.raises(RefusedError, match="ev_table needs qpn"):

@@ -10,9 +10,12 @@ from hypothesis import strategies as st
 from mrcfabric.paths import PathTable
 from mrcfabric.rng import Rng
 from mrcfabric.topology import Topology
+from nicd.core.ev_format import EvEntry
 from nicd.core.ev_profile import EvProfile
 from nicd.core.ev_state import EvState, EvTrigger
+from nicd.core.ev_universe import EvSet
 from nicd.core.events import EvTransition
+from nicd.core.path_policy import POLICIES
 from nicd.core.settings import NicSettings
 from nicd.core.stats import NicStats
 
@@ -26,16 +29,23 @@ class Bench:
         self.events: list[EvTransition] = []
         self.bad: list[int] = []
         self.stats = NicStats()
+        settings = NicSettings(**knobs)
+        self.destination = PathTable(DEMO, 0).towards(peer)
+        active, reserve = self.destination.draw_evs(Rng("profile"), settings.evs_active // 8, settings.evs_reserve // 8)
         self.profile = EvProfile(
             100,
-            PathTable(DEMO, 0).towards(peer),
+            EvSet([self.entry(ev) for ev in active], [self.entry(ev) for ev in reserve], settings.ev_min_active),
             8,
-            NicSettings(**knobs),
+            POLICIES["mrc"],
             Rng("profile"),
             self.stats,
             self.events.append,
             lambda now, index: self.bad.append(index),
         )
+
+    def entry(self, ev: int) -> EvEntry:
+        to = self.destination
+        return EvEntry(ev, to.plane(ev), to.path(ev), to.outer(ev))
 
     def lose(self, index: int, sent_ns: int = 10) -> None:
         self.profile.feedback(20, index, EvTrigger.GAP, sent_ns)

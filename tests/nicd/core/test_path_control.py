@@ -44,7 +44,7 @@ def test_a_denied_path_is_left_by_data_and_acknowledgements() -> None:
     assert bench.peer.destination.path(bench.peer.reverse[0][0]) == 0
     # What is known to work is not believed for a barred path.
     barred = next(index for index, state in enumerate(profile.states) if state == EvState.DENIED)
-    bench.peer.confirm(1, 0, profile.evs[barred], profile.outer[barred])
+    bench.peer.confirm(1, 0, profile.path[barred], profile.evs[barred], profile.outer[barred])
     assert bench.peer.destination.path(bench.peer.reverse[0][0]) == 0
 
 

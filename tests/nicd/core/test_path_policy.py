@@ -75,7 +75,7 @@ def test_acknowledgements_of_a_single_path_keep_one_too() -> None:
     assert len({bench.peer.reply_plane() for _ in range(10)}) == 1
     before = list(bench.peer.reverse)
     bench.peer.data_arrived(0)
-    bench.peer.confirm(1, 0, 99, bytes(16))
+    bench.peer.confirm(1, 0, 0, 99, bytes(16))
     bench.fire(1_000_000)
     assert bench.peer.reverse == before
     assert bench.sent(1_000_000) == []

@@ -54,7 +54,7 @@ def test_an_answered_ev_probe_becomes_the_reverse_path() -> None:
 def test_our_own_sacks_spare_the_probes() -> None:
     bench = Bench(reverse_refresh_ns=1_000)
     bench.peer.data_arrived(0)
-    bench.peer.confirm(999, 0, *bench.peer.reverse[0])
+    bench.peer.confirm(999, 0, 0, *bench.peer.reverse[0])
     bench.fire(1_000)
     assert requests(bench, 1_000) == []
 

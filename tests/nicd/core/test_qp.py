@@ -31,7 +31,8 @@ ALLOWED = {
 @pytest.mark.parametrize("source", list(QpState))
 def test_the_full_table_of_states(source: QpState, target: QpState) -> None:
     assert (target in NEXT_STATES[source]) == ((source, target) in ALLOWED)
-    qp = Qp(Bench().board, 5, 0)
+    board = Bench().board
+    qp = Qp(board, 5, 0, board.profiles.tie(None))
     qp.state = source
     if (source, target) in ALLOWED:
         qp.enter(1, target, "test")

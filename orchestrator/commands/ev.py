@@ -1,0 +1,196 @@
+"""`mrcfabric ev`: what a running NIC thinks of its paths, and a controller's word on them.
+
+Owns arguments and what is printed; the facts are the daemons'. EV profiles are `ev_profile`'s.
+"""
+
+import json
+from collections import Counter
+from typing import Annotated, Any, TypeAlias
+
+import typer
+
+from orchestrator.agent_client import AgentClient
+from orchestrator.commands.fabric import JsonOption, NameOption, RunDirOption
+
+NicArgument: TypeAlias = Annotated[str, typer.Argument(metavar="NIC", help="As h003.")]
+QpnArgument: TypeAlias = Annotated[int, typer.Argument(metavar="QPN", help="One of the NIC's QPs.")]
+EvArgument: TypeAlias = Annotated[str, typer.Argument(metavar="EV", help="As `ev list` prints it, or any integer.")]
+PlaneArgument: TypeAlias = Annotated[int, typer.Argument(metavar="PLANE", help="Number of the plane.")]
+PathOption: TypeAlias = Annotated[int | None, typer.Option("--path", help="One path (T1) of the plane only.")]
+PeerOption: TypeAlias = Annotated[str | None, typer.Option("--peer", metavar="NIC", help="Towards one NIC only.")]
+
+EV_STATES = ("good", "skip", "assumed_bad", "denied")
+
+ev_app = typer.Typer(no_args_is_help=True, help="Look at the EVs of a NIC's QPs; bar one, or lift the bar.")
+
+
+def register(app: typer.Typer) -> None:
+    """Add `ev`."""
+    app.add_typer(ev_app, name="ev")
+
+
+@ev_app.command("list")
+def list_evs(
+    nic: NicArgument,
+    qpn: Annotated[int | None, typer.Option("--qpn", help="One QP only.")] = None,
+    state: Annotated[str | None, typer.Option("--state", help="Only EVs in this state, as assumed_bad.")] = None,
+    name: NameOption = None,
+    run_dir: RunDirOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show every EV of a NIC's QPs with its plane, path and state."""
+    from mrcfabric.errors import ConfigError
+    from orchestrator.agent_client import find
+
+    if state is not None and state.lower() not in EV_STATES:
+        raise ConfigError(f"--state {state}", "no such state", "one of " + ", ".join(EV_STATES))
+    client = find(name, run_dir)
+    check_nic(client, nic)
+    rows = [
+        {"qpn": number, **row}
+        for number in ([qpn] if qpn is not None else _qpns(client, nic))
+        for row in client.call(nic, "ev_table", {"qpn": number})
+        if state is None or row["state"].lower() == state.lower()
+    ]
+    typer.echo(json.dumps(rows, indent=2) if as_json else render_evs(nic, rows, state is not None))
+
+
+def check_nic(client: AgentClient, nic: str) -> int:
+    """The number of a NIC. Raises ConfigError when the fabric has none of this name."""
+    from mrcfabric.topology import Topology
+
+    return Topology.from_dict(client.state["topology"]).nic_index(nic)
+
+
+def _qpns(client: AgentClient, nic: str) -> list[int]:
+    return [row["qpn"] for row in client.call(nic, "qp_table")]
+
+
+def render_evs(nic: str, rows: list[dict[str, Any]], filtered: bool = False) -> str:
+    """A table, and the sums per state."""
+    if not rows:
+        return f"{nic}: no EVs in that state" if filtered else f"{nic}: no EVs (a QP has them once it is connected)"
+    lines = ["  qpn          ev  plane  path  state        use"]
+    lines += [
+        f"{row['qpn']:>5}  0x{row['ev']:08x}  {row['plane']:>5}  {row['path']:>4}  {row['state'].lower():<11}  "
+        + ("active" if row["active"] else "reserve")
+        for row in rows
+    ]
+    sums = Counter(row["state"].lower() for row in rows)
+    lines.append(f"{len(rows)} EVs: " + ", ".join(f"{count} {state}" for state, count in sums.most_common()))
+    return "\n".join(lines)
+
+
+@ev_app.command()
+def deny(
+    nic: NicArgument, qpn: QpnArgument, ev: EvArgument, name: NameOption = None, run_dir: RunDirOption = None
+) -> None:
+    """Bar an EV, as a controller does: it is not used and not probed until allowed again."""
+    _bar("deny_ev", nic, qpn, ev, name, run_dir)
+
+
+@ev_app.command()
+def allow(
+    nic: NicArgument, qpn: QpnArgument, ev: EvArgument, name: NameOption = None, run_dir: RunDirOption = None
+) -> None:
+    """Lift the bar on an EV."""
+    _bar("allow_ev", nic, qpn, ev, name, run_dir)
+
+
+def ev_number(text: str) -> int:
+    """The 32 bits of an EV. Raises ConfigError."""
+    from mrcfabric.errors import ConfigError
+
+    try:
+        return int(text, 0)
+    except ValueError:
+        raise ConfigError(text, "is no EV", "wanted: an integer, as 0x00010203") from None
+
+
+def _bar(op: str, nic: str, qpn: int, ev: str, name: NameOption, run_dir: RunDirOption) -> None:
+    from orchestrator.agent_client import find
+
+    number = ev_number(ev)
+    client = find(name, run_dir)
+    check_nic(client, nic)
+    answer = client.call(nic, "command", {"op": op, "args": {"qpn": qpn, "ev": number}})
+    typer.echo(f"{op.removesuffix('_ev')}: {nic} QP {qpn} EV 0x{number:08x} at {answer['at_ns'] / 1000:.3f} us")
+
+
+@ev_app.command("deny-path")
+def deny_path(
+    nic: NicArgument,
+    plane: PlaneArgument,
+    path: PathOption = None,
+    peer: PeerOption = None,
+    name: NameOption = None,
+    run_dir: RunDirOption = None,
+) -> None:
+    """Bar a path, or a whole plane, for all QPs of a NIC, those to come and their acknowledgements included."""
+    _bar_path("deny_paths", nic, plane, path, peer, name, run_dir)
+
+
+@ev_app.command("allow-path")
+def allow_path(
+    nic: NicArgument,
+    plane: PlaneArgument,
+    path: PathOption = None,
+    peer: PeerOption = None,
+    name: NameOption = None,
+    run_dir: RunDirOption = None,
+) -> None:
+    """Lift the bars on a path; without --path and --peer all of the plane's."""
+    _bar_path("allow_paths", nic, plane, path, peer, name, run_dir)
+
+
+def _bar_path(
+    op: str, nic: str, plane: int, path: int | None, peer: str | None, name: NameOption, run_dir: RunDirOption
+) -> None:
+    from orchestrator.agent_client import find
+
+    client = find(name, run_dir)
+    check_nic(client, nic)
+    args = {"plane": plane, "path": path, "peer_index": None if peer is None else check_nic(client, peer)}
+    result = client.call(nic, "command", {"op": op, "args": args})["result"]
+    way = f"plane {plane}" + ("" if path is None else f" path {path}") + ("" if peer is None else f" towards {peer}")
+    changed, entries = result["evs"], result["entries"]
+    typer.echo(f"{op.removesuffix('_paths')}: {nic} {way}: {changed} EVs changed, {entries} entries on the list")
+
+
+@ev_app.command("denied")
+def list_denied(
+    nic: NicArgument, name: NameOption = None, run_dir: RunDirOption = None, as_json: JsonOption = False
+) -> None:
+    """Show the paths that no QP of a NIC may use."""
+    from orchestrator.agent_client import find
+
+    client = find(name, run_dir)
+    check_nic(client, nic)
+    rows = client.call(nic, "denied_paths")
+    if as_json:
+        typer.echo(json.dumps(rows, indent=2))
+        return
+    for row in rows:
+        path, peer = ("all" if row[key] is None else row[key] for key in ("path", "peer_index"))
+        typer.echo(f"plane {row['plane']}  path {path}  peer {peer}")
+    if not rows:
+        typer.echo(f"{nic}: no path is denied")
+
+
+@ev_app.command("events")
+def ev_events(
+    nic: NicArgument,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="At most so many.")] = 256,
+    name: NameOption = None,
+    run_dir: RunDirOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Take EV events off a NIC's queue: EVs that became ASSUMED_BAD or GOOD, and how many events were lost."""
+    from orchestrator.agent_client import find
+
+    client = find(name, run_dir)
+    check_nic(client, nic)
+    for event in client.call(nic, "ev_events", {"limit": limit}):
+        lost = f"  ({event['drop_count']} lost before it)" if event["drop_count"] else ""
+        what = f"profile {event['profile']} QP {event['qpn']} EV 0x{event['ev']:08x} port {event['port']}"
+        typer.echo(json.dumps(event) if as_json else f"{event['at_ns'] / 1000:.3f} us  {what}  {event['state']}{lost}")

@@ -1,0 +1,56 @@
+"""`mrcfabric ev`: EVs and paths barred and allowed, and EV events."""
+
+import asyncio
+import json
+
+import pytest
+
+from orchestrator.fabric import Fabric
+from tests.orchestrator.running import T1, ask, connect, fails
+
+pytestmark = pytest.mark.integration
+
+
+async def command(fabric: Fabric, *arguments: str) -> str:
+    folder = fabric.folder.path
+    return await asyncio.to_thread(ask, folder, *arguments, "--run-dir", str(folder))
+
+
+async def test_evs_are_listed_barred_and_allowed(served: Fabric) -> None:
+    assert "h000: no EVs" in await command(served, "ev", "list", "h000")
+    await connect(served)
+    listed = await command(served, "ev", "list", "h000")
+    assert listed.splitlines()[-1] == "20 EVs: 20 good"
+    rows = json.loads(await command(served, "ev", "list", "h000", "--qpn", "5", "--json"))
+    assert {row["plane"] for row in rows} == {0, 1}
+    assert {row["qpn"] for row in rows} == {5}
+    ev = f"0x{rows[0]['ev']:08x}"
+    assert f"deny: h000 QP 5 EV {ev} at" in await command(served, "ev", "deny", "h000", "5", ev)
+    denied = json.loads(await command(served, "ev", "list", "h000", "--state", "denied", "--json"))
+    assert [row["ev"] for row in denied] == [rows[0]["ev"]]
+    await command(served, "ev", "allow", "h000", "5", ev)
+    assert await command(served, "ev", "list", "h000", "--state", "denied") == "h000: no EVs in that state\n"
+
+
+async def test_paths_are_denied_and_allowed_for_all_qps(served: Fabric) -> None:
+    await connect(served)
+    said = await command(served, "ev", "deny-path", "h000", "0", "--path", "1", "--peer", "h001")
+    assert "deny: h000 plane 0 path 1 towards h001: 5 EVs changed, 1 entries" in said
+    denied = json.loads(await command(served, "ev", "list", "h000", "--state", "denied", "--json"))
+    assert {(row["plane"], row["path"]) for row in denied} == {(0, 1)}
+    assert await command(served, "ev", "denied", "h000") == "plane 0  path 1  peer 1\n"
+    assert "5 EVs changed, 0 entries" in await command(served, "ev", "allow-path", "h000", "0")
+    assert "no path is denied" in await command(served, "ev", "denied", "h000")
+    assert json.loads(await command(served, "ev", "denied", "h000", "--json")) == []
+    assert len((await command(served, "ev", "events", "h000", "--json")).splitlines()) == 5
+
+
+async def test_mistakes_and_refusals_are_one_line(served: Fabric) -> None:
+    folder = served.folder.path
+    at = ("--run-dir", str(folder))
+    assert "is no EV" in await asyncio.to_thread(fails, folder, "ev", "deny", "h000", "5", "path", *at)
+    assert "QP 5" in await asyncio.to_thread(fails, folder, "ev", "deny", "h000", "5", "0x1", *at, code=1)
+    assert "nearest is h001" in await asyncio.to_thread(fails, folder, "ev", "list", "h009", *at)
+    assert "no such state" in await asyncio.to_thread(fails, folder, "ev", "list", "h000", "--state", "well", *at)
+    for words in (("list", T1), ("deny", T1, "5", "0x1")):
+        assert "where a NIC is wanted" in await asyncio.to_thread(fails, folder, "ev", *words, *at)
