@@ -96,6 +96,8 @@ DEFINITIONS = (
     Definition("nic_ev_transitions", "counter", "EVs into or out of ASSUMED_BAD or DENIED, by new state and cause.",
                _ev_transitions, ("state", "cause")),
     _core("ev_replacements", "nic_ev_replacements", "EVs replaced by reserve EVs of their plane."),
+    Definition("nic_ev_events", "counter", "EV events for the controller, by whether they found a place in the queue.",
+               by_key("core", "ev_events"), ("outcome",)),
     Definition("nic_rtt_observed_seconds", "counter", "Sum of the valid round-trip samples, in fabric time.",
                value("core", "rtt_sum_ns", scale=_NS)),
     _core("rtt_count", "nic_rtt_samples", "Their number."),

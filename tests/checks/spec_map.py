@@ -21,7 +21,8 @@ from typing import Any, Final, TypeAlias
 from nicd.core.settings import DERIVED, NicSettings
 from tests.checks import source
 from tests.checks.source import PACKAGES, ROOT, relative
-from tests.checks.spec_choices import CHOICES, SECTIONS, Choice
+from tests.checks.spec_choices import CHOICES, Choice
+from tests.checks.spec_sections import SECTIONS
 
 PAGE = ROOT / "docs/SPEC_MAP.md"
 

@@ -9,7 +9,8 @@ from mrcfabric.wire.options import WireOptions
 from nicd.core.settings import NicSettings
 from switchd.core.settings import SwitchSettings
 from tests.checks import source, spec_map
-from tests.checks.spec_choices import CHOICES, SECTIONS
+from tests.checks.spec_choices import CHOICES
+from tests.checks.spec_sections import SECTIONS
 
 OURS = {
     "mtu_bytes",
