@@ -36,6 +36,9 @@ def plan(
     fib: Annotated[str | None, typer.Option("--fib", metavar="SWITCH", help="Static table of a switch.")] = None,
     nic: Annotated[str | None, typer.Option("--nic", metavar="NIC", help="Ports and ways of a NIC.")] = None,
     towards: Annotated[str | None, typer.Option("--towards", metavar="NIC", help="With --nic: ways to whom.")] = None,
+    state: Annotated[bool, typer.Option("--state", help="What the state of a NIC takes, in bytes.")] = False,
+    qps: Annotated[int | None, typer.Option("--qps", metavar="N", help="With --state: QPs of a NIC.")] = None,
+    peers: Annotated[int | None, typer.Option("--peers", metavar="N", help="With --state: NICs they lead to.")] = None,
     planes: PlanesOption = None,
     t0: T0Option = None,
     t1: T1Option = None,
@@ -57,6 +60,8 @@ def plan(
     source = read(file, flags)
     if towards and not nic:
         raise ConfigError("--towards", "says where to, but not from where", "add --nic NIC")
+    if not state and (qps or peers):
+        raise ConfigError("--qps, --peers", "say how many, but not of what", "add --state")
     try:
         document = plans.summary(source.topology)
     except ConfigError as error:
@@ -65,6 +70,10 @@ def plan(
         document["fib"] = plans.fib_table(source.topology, fib)
     if nic:
         document["nic"] = plans.nic_table(source.topology, nic, towards)
+    if state:
+        from orchestrator.state_plan import QPS, state_table
+
+        document["state"] = state_table(source.topology, QPS if qps is None else qps, peers)
     typer.echo(json.dumps(document, indent=2) if as_json else plans.render(document))
 
 

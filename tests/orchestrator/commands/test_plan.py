@@ -56,3 +56,11 @@ def test_a_setting_of_a_core_is_shown_with_its_line(tmp_path: Path) -> None:
 def test_mistakes(words: tuple[str, ...], what: str) -> None:
     with pytest.raises(ConfigError, match=what):
         run(*words)
+
+
+def test_the_state_of_a_nic_is_planned_on_demand() -> None:
+    plan = json.loads(run("plan", "--state", "--qps", "12", "--peers", "3", "--json"))
+    assert (plan["state"]["qps"], plan["state"]["peers"]) == (12, 3)
+    assert "state" not in json.loads(run("plan", "--json"))
+    with pytest.raises(ConfigError, match="add --state"):
+        run("plan", "--qps", "12")
