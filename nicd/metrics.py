@@ -87,6 +87,7 @@ DEFINITIONS = (
                ("direction",)),
     Definition("nic_self_probes", "counter", "Probes of the NIC to itself, by outcome (sent is all of them).",
                _self_probes, ("outcome",), per_plane=True),
+    _core("acks_early", "nic_early_acknowledgements_sent", "Transport ACKs of one message before its turn."),
     _core("completions", "nic_completions", "Completions handed to applications."),
     _core("messages_completed", "nic_messages_completed", "Messages completed at the responder."),
     _core("qp_errors", "nic_qp_errors", "QPs that went into error."),

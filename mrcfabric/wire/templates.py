@@ -277,10 +277,16 @@ class ControlTemplate(_Frame):
         )
         return self._packet(self._control, NACK, ev, outer_da, self._dest, nack_psn, extension)
 
-    def acknowledge(self, ev: int, outer_da: bytes, psn: int, syndrome: int, msn: int) -> bytearray:
-        """A transport acknowledgement: `msn` (24 bits) messages are complete, or `syndrome` says what is wrong."""
+    def acknowledge(
+        self, ev: int, outer_da: bytes, psn: int, syndrome: int, msn: int, alone: bool = False
+    ) -> bytearray:
+        """A transport acknowledgement: `msn` (24 bits) messages are complete, or `syndrome` says what is wrong.
+
+        `alone` (BTH.A, a choice of ours): only the message `msn` - 1 is, whose last PSN is `psn`.
+        """
         extension = (syndrome << 24 | msn).to_bytes(4, "big")
-        return self._packet(self._control, ACKNOWLEDGE, ev, outer_da, self._dest, psn, extension)
+        word = psn | alone << 31
+        return self._packet(self._control, ACKNOWLEDGE, ev, outer_da, self._dest, word, extension)
 
     def probe(self, ev: int, outer_da: bytes, probe_id: int, tx_timestamp: int) -> bytearray:
         """A reliability probe of the path of `ev`; travels in the data class, is never trimmed."""

@@ -29,7 +29,8 @@ class Board:
     """One per NIC."""
 
     __slots__ = (
-        "bins", "config", "contexts", "denied", "ev_events", "events", "memory", "ports", "profiles", "scheduler",
+        "bdp_bytes", "bins", "config", "contexts", "denied", "ev_events", "events", "memory", "ooo_held", "ports",
+        "profiles", "scheduler",
         "settings", "stats", "timers",
     )  # fmt: skip
 
@@ -57,6 +58,10 @@ class Board:
         self.denied = DenyList(settings.deny_entries_max)
         self.profiles = ProfileTable(config)
         self.ev_events = EvEvents(settings.ev_events_max)
+        self.bdp_bytes = sum(port.rate_bps for port in config.ports) * settings.base_rtt_ns // 8_000_000_000
+        """Of the NIC: what all its ports have under way during one base RTT."""
+        self.ooo_held = 0
+        """Packets that all QPs together hold out of order."""
         self.events: list[NicEvent] = []
 
     def tell(self, event: NicEvent) -> None:

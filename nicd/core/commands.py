@@ -42,18 +42,33 @@ class DeregisterMemory:
 
 @dataclass(slots=True)
 class CreateQp:
-    """Create a QP in state INIT. Result: `qpn`."""
+    """Create a QP in state INIT. Result: `qpn`, and what we offer the peer: `mpr`, `max_wimm`, `trim_nack`,
+    `dynamic_mpr`, `service_time`."""
 
     token: int
     qpn: int | None = None
     """None: the next free number; 0, 1 and 2 are reserved."""
     profile: int | None = None
     """The EV profile it is tied to for life, which must be online; None: the built-in one."""
+    mpr: int | None = None
+    """Our tracking window in units of 128 PSNs, not 0; None: as the NIC's settings and the hints have it."""
+    max_wimm: int | None = None
+    """How many early with-immediate messages we hold; None: as the NIC's settings have it."""
+    trim_nack: bool | None = None
+    """Offer NACKs for trimmed packets; None: as the NIC's settings have it, which cannot be exceeded."""
+    dynamic_mpr: bool | None = None
+    service_time: bool | None = None
+    """Offer these options; None: as the NIC's settings have it."""
+    qps_per_peer: int = 0
+    send_peers: int = 0
+    incast: int = 0
+    """Hints, 0 when unknown: QPs to the same peer, peers sent to, peers that send to us at once."""
 
 
 @dataclass(slots=True)
 class ConnectQp:
-    """Tell a QP in INIT its peer and move it to RTR: from now on it receives. Result: `qpn`, `state`."""
+    """Tell a QP in INIT its peer and move it to RTR: from now on it receives. Result: `qpn`, `state`, and the limits
+    agreed: `receive_mpr`, `send_mpr`, `receive_wimm`, `send_wimm`, `trim_nack`, `dynamic_mpr`, `service_time`."""
 
     token: int
     qpn: int
@@ -68,6 +83,10 @@ class ConnectQp:
     """The peer's tracking window in units of 128 PSNs; None: the same as our own."""
     peer_max_wimm: int | None = None
     """How many with-immediate messages the peer can hold; None: the same as our own."""
+    peer_trim_nack: bool | None = None
+    peer_dynamic_mpr: bool | None = None
+    peer_service_time: bool | None = None
+    """Whether the peer offers these options; None: as we do. What both offer is agreed."""
 
 
 @dataclass(slots=True)
@@ -77,6 +96,12 @@ class ModifyQp:
     token: int
     qpn: int
     state: str
+    timeout_exponent: int | None = None
+    """With "rts": the RTO is 1.024 us times 2 to this power, at most 24; None: as the NIC's settings have it."""
+    retry_linear: int | None = None
+    """With "rts": retransmissions of a packet at the plain RTO, at most 7."""
+    retry_exponential: int | None = None
+    """With "rts": further ones at doubled RTOs, at most 25, which means for ever."""
 
 
 @dataclass(slots=True)

@@ -24,6 +24,7 @@ from nicd.core.commands import (
     SetImpairment,
 )
 from nicd.core.events import STATUS_FLUSHED, CommandDone, PortChange
+from nicd.core.limits import agree, hints_of, own_offer, peer_offer
 from nicd.core.path_control import PathControl
 from nicd.core.peer import Peer
 from nicd.core.profile_control import ProfileControl
@@ -32,7 +33,6 @@ from nicd.core.self_probe import SelfProber
 from nicd.core.settings_self_probe import SELF_PROBE_PERIOD_NS_MIN
 
 Result: TypeAlias = dict[str, int | str | bool | None]
-MPR_UNITS_MAX: Final = 255
 _FIRST_QPN: Final = 16
 """Numbers the core chooses begin here; smaller ones are left to scripts."""
 
@@ -115,8 +115,10 @@ class Executor:
         elif qpn in self.qps:
             raise RefusedError(f"QP {qpn} exists already")
         profile = self._board.profiles.tie(command.profile)
-        self.qps[qpn] = Qp(self._board, qpn, now, profile)
-        return {"qpn": qpn}
+        hints = hints_of(command)
+        offer = own_offer(self._board.settings, command, hints, self._board.bdp_bytes)
+        self.qps[qpn] = Qp(self._board, qpn, now, profile, offer, hints)
+        return {"qpn": qpn, **offer.record()}
 
     def _connect_qp(self, now: Instant, command: ConnectQp) -> Result:
         qp = self.find(command.qpn)
@@ -128,10 +130,7 @@ class Executor:
         for psn in (command.psn_send, command.psn_receive):
             if not 0 <= psn <= PSN_MASK:
                 raise RefusedError(f"{psn} is no PSN of 24 bits")
-        if command.peer_mpr is not None and not 1 <= command.peer_mpr <= MPR_UNITS_MAX:
-            raise RefusedError(f"a peer MPR of {command.peer_mpr}; possible are 1 to {MPR_UNITS_MAX}")
-        if command.peer_max_wimm is not None and command.peer_max_wimm < 1:
-            raise RefusedError(f"a peer max_wimm of {command.peer_max_wimm}")
+        limits = agree(qp.offer, peer_offer(qp.offer, command))
         if qp.state != QpState.INIT:
             raise RefusedError(f"QP {qp.qpn} is in state {qp.state.name.lower()}, not init")
         peer = self._peers.get(command.peer_index)
@@ -141,15 +140,15 @@ class Executor:
             self._by_address[peer.address] = peer
         elif not any(other.state != QpState.ERROR for other in self._linked(peer)):
             peer.forget_ports()
-        qp.connect(now, command, peer)
+        qp.connect(now, command, limits, peer)
         if self._board.ports.carrier != (1 << self._board.ports.count) - 1:
             peer.announce_ports(now)
-        return {"qpn": qp.qpn, "state": qp.state.name.lower()}
+        return {"qpn": qp.qpn, "state": qp.state.name.lower(), **limits.record()}
 
     def _modify_qp(self, now: Instant, command: ModifyQp) -> Result:
         qp = self.find(command.qpn)
         if command.state == "rts":
-            qp.enter(now, QpState.RTS, "modified")
+            qp.start(now, command)
         elif command.state == "error":
             qp.fail(now, STATUS_FLUSHED, "modified")
         else:
@@ -159,8 +158,7 @@ class Executor:
     def _destroy_qp(self, now: Instant, command: DestroyQp) -> Result:
         qp = self.find(command.qpn)
         link = qp.link
-        if link is not None:
-            link.stop(now, STATUS_FLUSHED)
+        qp.forget(now)
         del self.qps[qp.qpn]
         if self._board.contexts is not None:
             self._board.contexts.forget(qp.qpn)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import Final
 
-from mrcfabric.units import Instant
+from mrcfabric.units import NEVER, Instant
 from nicd.core.commands import PostWrite
 from nicd.core.memory import Region
 from nicd.core.settings import NicSettings
@@ -23,6 +23,9 @@ from nicd.core.window import CongestionWindow
 PATIENCE_RTTS: Final = 8
 """Length of a span of round trips, in base RTTs: longer than queues take to build up."""
 
+DOUBLINGS_MAX: Final = 25
+"""A wait that doubles stops growing here: retries may go on for ever."""
+
 INFLIGHT: Final = 0
 LOST: Final = 1
 DONE: Final = 2
@@ -32,7 +35,10 @@ DONE: Final = 2
 class Message:
     """One posted WRITE."""
 
-    __slots__ = ("imm", "length", "msn", "psn_last", "r_key", "region", "remote_va", "rqmsn", "sent", "view", "wr_id")
+    __slots__ = (
+        "done", "imm", "length", "msn", "psn_first", "psn_last", "r_key", "region", "remote_va", "rqmsn", "sent",
+        "view", "wr_id",
+    )  # fmt: skip
 
     def __init__(self, work: PostWrite, region: Region, view: memoryview, number: int, rqmsn: int) -> None:
         self.wr_id = work.wr_id
@@ -48,8 +54,11 @@ class Message:
         self.rqmsn = rqmsn if work.imm is not None else 0
         self.sent = 0
         """Bytes that have been sent at least once."""
+        self.psn_first = -1
         self.psn_last = -1
-        """PSN of its last packet, once that has been sent."""
+        """PSNs of its first and last packet, once those have been sent."""
+        self.done = False
+        """Complete before its turn."""
 
 
 class Sent:
@@ -201,6 +210,24 @@ class InflightTable:
         self.window.inflight_bytes -= freed
         return freed
 
+    def free_between(self, first: int, last: int) -> int:
+        """Forget the PSNs from `first` to `last`; returns the payload bytes no longer in flight."""
+        first = max(first, self.cack + 1)
+        freed = 0
+        for psn in range(first, last + 1):
+            sent = self.by_psn.pop(psn, None)
+            if sent is not None:
+                freed += self._acked(sent)
+        if last >= first:
+            self._pending &= ~(((1 << (last - first + 1)) - 1) << (first - self.cack - 1))
+        self.window.inflight_bytes -= freed
+        return freed
+
+    def set_timers(self, rto_ns: int, retry_linear: int) -> None:
+        """The RTO, and how many retransmissions of a packet use it undoubled; only while nothing is in flight."""
+        self._rto_ns = rto_ns
+        self._retry_linear = retry_linear
+
     def _acked(self, sent: Sent) -> int:
         """One PSN has arrived; returns the bytes it had in flight."""
         state = sent.state
@@ -267,24 +294,39 @@ class InflightTable:
 
     def overdue(self, now: Instant) -> list[Sent]:
         """Transmissions of which nothing was heard for their RTO."""
+        self.oldest()
         found = []
-        order = self._order
-        while order:
-            sent = order[0]
-            if sent.state == INFLIGHT:
-                if self.deadline(sent) > now:
-                    break
+        for sent in self._order:
+            if sent.state != INFLIGHT:
+                continue
+            if self._deadline(sent) <= now:
                 found.append(sent)
-            order.popleft()
+            elif sent.tries <= self._retry_linear:
+                break
         return found
 
     def oldest(self) -> Sent | None:
-        """The transmission longest in flight, as `overdue` left it at the head."""
-        return self._order[0] if self._order else None
+        """The transmission longest in flight."""
+        order = self._order
+        while order and order[0].state != INFLIGHT:
+            order.popleft()
+        return order[0] if order else None
 
-    def deadline(self, sent: Sent) -> Instant:
+    def next_deadline(self) -> Instant:
+        """When the next transmission is overdue, NEVER without one."""
+        soonest = NEVER
+        for sent in self._order:
+            if sent.state != INFLIGHT:
+                continue
+            soonest = min(soonest, self._deadline(sent))
+            # Those behind left later and wait no shorter; one with a doubled RTO is no measure for them.
+            if sent.tries <= self._retry_linear:
+                break
+        return soonest
+
+    def _deadline(self, sent: Sent) -> Instant:
         """When a transmission is overdue: the plain RTO for so many tries, then doubled each time."""
-        return sent.sent_ns + (self._rto_ns << max(0, sent.tries - self._retry_linear))
+        return sent.sent_ns + (self._rto_ns << min(max(0, sent.tries - self._retry_linear), DOUBLINGS_MAX))
 
     def clear(self) -> None:
         """Forget everything; what was in flight no longer counts towards the window."""

@@ -28,6 +28,7 @@ from mrcfabric.wire.layout import (
     ENDPOINT_QP,
     ENDPOINT_REQUEST,
     ENDPOINT_RESPONSE,
+    FLAG_A,
     FLAG_RTX,
     FLAG_TS,
     NACK,
@@ -226,7 +227,8 @@ class Nic:
             return
         link = qp.link
         if link is None or qp.state > QpState.RTS:
-            drops["qp_state"] += 1
+            # MRC 1.0 section 3: before set-up nothing is received.
+            drops["qp_not_ready" if qp.state < QpState.RTR else "qp_state"] += 1
             return
         if source != link.peer.address:
             drops["inner_source"] += 1
@@ -273,7 +275,7 @@ class Nic:
         elif opcode == ACKNOWLEDGE:
             stats.acks_received += 1
             syndrome, msn = read_aeth(packet)
-            good = link.requestor.on_ack(now, psn, syndrome, msn)
+            good = link.requestor.on_ack(now, psn, syndrome, msn, bool(flags & FLAG_A))
         elif opcode == NACK:
             stats.nacks_received += 1
             reason, entropy, nack_psn, _ = read_nack(packet)

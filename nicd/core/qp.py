@@ -22,18 +22,19 @@ from mrcfabric.wire.srh import SrhControlTemplate, SrhDataTemplate
 from mrcfabric.wire.templates import ControlTemplate, DataTemplate
 from mrcfabric.wire.usid import CONTAINER_SIZE
 from nicd.core.board import Board
-from nicd.core.commands import ConnectQp, PostWrite
+from nicd.core.commands import ConnectQp, ModifyQp, PostWrite
 from nicd.core.ev_format import EvEntry, EvItem, entry_of
 from nicd.core.ev_profile import BY_EV, BY_PROFILE, EvProfile
 from nicd.core.ev_profiles import Profile
 from nicd.core.ev_state import EvState, EvTrigger
 from nicd.core.events import STATUS_FLUSHED, EvTransition, QpChange
+from nicd.core.limits import Hints, Limits, Offer, retry_timers
 from nicd.core.path_policy import POLICIES
 from nicd.core.peer import Peer
 from nicd.core.probe import Prober
 from nicd.core.requestor import Requestor
 from nicd.core.responder import Responder
-from nicd.core.settings import MPR_UNIT
+from nicd.core.timers import Timer
 
 
 class QpState(IntEnum):
@@ -59,10 +60,14 @@ NEXT_STATES: Final[dict[QpState, tuple[QpState, ...]]] = {
 class Qp:
     """One QP. `link` is None until it is connected."""
 
-    __slots__ = ("_board", "link", "profile", "qpn", "reason", "state")
+    __slots__ = ("_board", "_setup", "hints", "link", "offer", "profile", "qpn", "reason", "state")
 
-    def __init__(self, board: Board, qpn: int, now: Instant, profile: Profile) -> None:
+    def __init__(self, board: Board, qpn: int, now: Instant, profile: Profile, offer: Offer, hints: Hints) -> None:
         self._board = board
+        self.offer = offer
+        """What we grant the peer."""
+        self.hints = hints
+        self._setup = Timer(board.timers, self._setup_over)
         self.qpn = qpn
         # MRC 1.0 6: tied to exactly one profile, from INIT on.
         self.profile = profile
@@ -80,16 +85,28 @@ class Qp:
         self._board.tell(QpChange(now, self.qpn, self.state.name.lower(), state.name.lower(), reason))
         self.state = state
         self.reason = reason
+        timeout_ns = self._board.settings.setup_timeout_ns
+        if timeout_ns and state < QpState.RTS:
+            self._setup.set(now + timeout_ns)
+        else:
+            self._setup.cancel()
 
-    def connect(self, now: Instant, request: ConnectQp, peer: Peer) -> None:
+    def connect(self, now: Instant, request: ConnectQp, limits: Limits, peer: Peer) -> None:
         """Learn the peer, move to RTR: from now on this QP receives."""
         self.enter(now, QpState.RTR, "connected")
-        self.link = Link(self, self._board, request, peer)
+        self.link = Link(self, self._board, request, limits, peer)
         for ev in self.profile.denied:
             self.link.bar_profile_ev(now, ev, True)
         if self._board.denied:
             for plane in range(self._board.ports.count):
                 self.link.follow_denied(now, plane)
+
+    def start(self, now: Instant, request: ModifyQp) -> None:
+        """Move to RTS: from now on this QP sends too. RefusedError when it cannot, or for a timer out of bounds."""
+        timers = retry_timers(self._board.settings, request)
+        self.enter(now, QpState.RTS, "modified")
+        assert self.link is not None
+        self.link.requestor.set_timers(*timers)
 
     def post(self, now: Instant, work: PostWrite) -> None:
         """Take a WRITE. RefusedError when it cannot be done."""
@@ -109,12 +126,23 @@ class Qp:
         if self.link is not None:
             self.link.stop(now, status)
 
+    def forget(self, now: Instant) -> None:
+        """The QP is destroyed."""
+        self._setup.cancel()
+        if self.link is not None:
+            self.link.stop(now, STATUS_FLUSHED)
+
     def record(self) -> dict[str, int | str]:
         """One row of the table of QPs."""
         row: dict[str, int | str] = {"qpn": self.qpn, "state": self.state.name.lower(), "reason": self.reason}
         if self.link is not None:
             row |= self.link.record()
         return row
+
+    def _setup_over(self, now: Instant) -> None:
+        # One that only ever receives need not be RTS.
+        if self.link is None or self.link.responder.untouched:
+            self.fail(now, STATUS_FLUSHED, f"setup_timeout_in_{self.state.name.lower()}")
 
 
 def _no_word(now: Instant, plane: int, path: int, ev: int, outer: bytes) -> None:
@@ -125,11 +153,11 @@ class Link:
     """A connected QP: both halves, its EVs, and what they need of each other."""
 
     __slots__ = (
-        "_board", "_confirm", "_control", "_peer_qpn", "_qp", "peer", "pick_plane", "planes", "prober",
+        "_board", "_confirm", "_control", "_peer_qpn", "_qp", "limits", "peer", "pick_plane", "planes", "prober",
         "profile", "qpn", "requestor", "responder", "waiting",
     )  # fmt: skip
 
-    def __init__(self, qp: Qp, board: Board, request: ConnectQp, peer: Peer) -> None:
+    def __init__(self, qp: Qp, board: Board, request: ConnectQp, limits: Limits, peer: Peer) -> None:
         config = board.config
         settings = board.settings
         self._board = board
@@ -137,17 +165,12 @@ class Link:
         self.qpn = qp.qpn
         self.peer = peer
         self._peer_qpn = request.peer_qpn
+        self.limits = limits
         rng = Rng(config.seed, config.name, "qp", qp.qpn, "evs")
         self.profile = EvProfile(
-            qp.qpn,
-            qp.profile.universe.draw(peer.destination, rng),
-            len(config.ports),
-            POLICIES[settings.path_policy],
-            rng,
-            board.stats,
-            self._ev_changed,
-            self._ev_failed,
-        )
+            qp.qpn, qp.profile.universe.draw(peer.destination, rng), len(config.ports),
+            POLICIES[settings.path_policy], rng, board.stats, self._ev_changed, self._ev_failed,
+        )  # fmt: skip
         srh = any(len(outer) > CONTAINER_SIZE for outer in self.profile.outer)
         control_template = SrhControlTemplate if srh else ControlTemplate
         data_template = SrhDataTemplate if srh else DataTemplate
@@ -157,21 +180,13 @@ class Link:
             config.address, peer.address, request.peer_qpn, qp.qpn, dscp=config.dscp, options=config.options
         )
         data = data_template(
-            config.address,
-            peer.address,
-            request.peer_qpn,
-            dscp=config.dscp,
-            ts=settings.timestamps,
+            config.address, peer.address, request.peer_qpn, dscp=config.dscp, ts=settings.timestamps,
             options=config.options,
-        )
+        )  # fmt: skip
         self.pick_plane = self.profile.pick_plane
         self.prober = Prober(self.profile, settings, board.stats, board.timers, self._send_probe)
-        mpr = settings.mpr_units if request.peer_mpr is None else request.peer_mpr
-        max_wimm = settings.max_wimm if request.peer_max_wimm is None else request.peer_max_wimm
-        self.requestor = Requestor(
-            self, board, self.profile, data, peer.window, request.psn_send, mpr * MPR_UNIT, max_wimm
-        )
-        self.responder = Responder(self, board, peer, self._control, request.psn_receive)
+        self.requestor = Requestor(self, board, self.profile, data, peer.window, request.psn_send, limits)
+        self.responder = Responder(self, board, peer, self._control, request.psn_receive, limits)
         self.waiting = False
         peer.sharing.append(self)
         self.planes = 0
@@ -213,6 +228,7 @@ class Link:
     def post(self, now: Instant, work: PostWrite) -> None:
         """Take a WRITE. RefusedError when it cannot be done."""
         if not 0 < work.length < 1 << 32:
+            # MRC 1.0 section 3: a message has 1 to 2**32 - 1 bytes.
             raise RefusedError(f"a message of {work.length} bytes; possible are 1 to 2**32 - 1")
         if work.imm is not None and not 0 <= work.imm < 1 << 32:
             raise RefusedError(f"{work.imm} is no immediate of 32 bits")
@@ -227,11 +243,13 @@ class Link:
 
     def on_sack(self, now: Instant, sack: tuple[int, ...], rtx: bool = False) -> bool:
         """A SACK as `read_sack` gives it, and the flag that says what caused it. False: nonsense."""
-        m, pr, ack_offset, entropy, cack, _, sack_offset, bitmap, stamp = sack[:9]
+        m, pr, ack_offset, entropy, cack, mpr, sack_offset, bitmap, stamp = sack[:9]
         marked = m == M_SKIP_ONCE
         good = self.requestor.on_sack(now, cack, None if pr else ack_offset, sack_offset, bitmap, marked, stamp, rtx)
         if not good:
             return False
+        if mpr and self.limits.dynamic_mpr:
+            self.requestor.obey(cack, mpr)
         if pr:
             answered = self.prober.on_answer(now, ack_offset & 0xFFFF, m)
             self.update_planes()
@@ -354,6 +372,7 @@ class Link:
             "expected": self.responder.window.expected,
             "out_of_order": self.responder.window.ooo_count,
             "planes": self.planes,
+            **self.limits.record(),
         }
 
     def _ev_changed(self, transition: EvTransition) -> None:

@@ -16,7 +16,8 @@ from nicd.core.board import Board
 from nicd.core.ev_profile import EvProfile
 from nicd.core.ev_state import EvTrigger
 from nicd.core.events import STATUS_RETRY_EXCEEDED, Retransmit
-from nicd.core.inflight import INFLIGHT, InflightTable, Sent
+from nicd.core.inflight import DOUBLINGS_MAX, INFLIGHT, InflightTable, Sent
+from nicd.core.limits import RETRY_EXPONENTIAL_MAX
 from nicd.core.timers import Timer
 from nicd.core.window import CongestionWindow
 
@@ -63,8 +64,7 @@ class Recovery:
         self._inflight = inflight
         self._window = window
         self._unfinished = unfinished
-        self._retry_linear = settings.retry_linear
-        self._budget = settings.retry_linear + settings.retry_exponential
+        self.set_retries(settings.retry_linear, settings.retry_exponential)
         self._tail_ns = settings.tail_probe_ns
         self._grace_ns = settings.port_down_grace_ns
         self._strand_ns: Instant = NEVER
@@ -76,18 +76,18 @@ class Recovery:
         self._exhausted = False
         self.timer = Timer(board.timers, self._on_timer)
 
+    def set_retries(self, linear: int, exponential: int) -> None:
+        """How often a packet is sent again before the QP fails."""
+        self._retry_linear = linear
+        # MRC 1.0, controller API: the largest exponential count means for ever.
+        self._budget = linear + exponential if exponential < RETRY_EXPONENTIAL_MAX else 1 << 60
+
     # -- the course of things
 
     def begin(self, now: Instant) -> None:
-        """There is work again."""
+        """There is work again, or a packet out and nothing to remind of it."""
         self._asked_ns = now
         self.timer.set_by(now + self._tail_ns)
-
-    def sent(self, now: Instant) -> None:
-        """A packet leaves."""
-        self.last_sent_ns = now
-        if self.timer.at_ns == NEVER:
-            self.timer.set(now + self._tail_ns)
 
     def heard(self, now: Instant) -> None:
         """The peer lives."""
@@ -178,7 +178,7 @@ class Recovery:
     def _watch(self, now: Instant) -> None:
         """Ask, if it is time, and arrange for the next look."""
         oldest = self._inflight.oldest()
-        wait_ns = self._tail_ns << max(0, self._unanswered - self._retry_linear)
+        wait_ns = self._tail_ns << min(max(0, self._unanswered - self._retry_linear), DOUBLINGS_MAX)
         # Silence since the oldest packet out was sent (with none out, the last one): while others are acknowledged,
         # the gap that it leaves is judged by what overtook it.
         since_ns = max(self._heard_ns, self.last_sent_ns if oldest is None else oldest.sent_ns)
@@ -195,6 +195,6 @@ class Recovery:
         # One question per packet out: what it does not bring back, the RTO judges.
         soonest = NEVER if asked else since_ns + wait_ns
         if oldest is not None:
-            soonest = min(soonest, self._inflight.deadline(oldest))
+            soonest = min(soonest, self._inflight.next_deadline())
         soonest = min(soonest, self._strand_ns)
         self.timer.set_by(max(soonest, now + 1))

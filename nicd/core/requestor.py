@@ -11,7 +11,7 @@ bit of a bitmap says nothing.
 
 from collections import deque
 
-from mrcfabric.units import Instant
+from mrcfabric.units import NEVER, Instant
 from mrcfabric.wire.layout import (
     PSN_MASK,
     SYNDROME_ACK,
@@ -35,8 +35,10 @@ from nicd.core.events import (
     Completion,
 )
 from nicd.core.inflight import InflightTable, Message, Sent
+from nicd.core.limits import Limits
 from nicd.core.memory import Region
 from nicd.core.recovery import QpLink, Recovery
+from nicd.core.settings import MPR_UNIT
 from nicd.core.window import CongestionWindow
 
 HALF_PSN = (PSN_MASK + 1) >> 1
@@ -46,7 +48,8 @@ class Requestor:
     """One QP's sending half."""
 
     __slots__ = (
-        "_board", "_completed", "_index", "_inflight", "_max_wimm", "_messages", "_mpr", "_mtu", "_profile", "_qp",
+        "_board", "_completed", "_early", "_in_order", "_index", "_inflight", "_max_wimm", "_messages", "_mpr",
+        "_mpr_agreed", "_mtu", "_profile", "_qp",
         "_queue", "_rqmsn", "_stamp", "_stats", "_template", "_wimm_open", "psn_next", "recovery", "window",
     )  # fmt: skip
 
@@ -58,8 +61,7 @@ class Requestor:
         template: DataTemplate,
         window: CongestionWindow,
         psn_first: int,
-        mpr_psns: int,
-        max_wimm: int,
+        limits: Limits,
     ) -> None:
         settings = board.settings
         self._qp = qp
@@ -70,16 +72,20 @@ class Requestor:
         self.window = window
         self._mtu = settings.mtu_bytes
         self._stamp = board.ports.stamp
-        self._mpr = mpr_psns
-        self._max_wimm = max_wimm
+        self._mpr = self._mpr_agreed = limits.send_mpr * MPR_UNIT
+        self._max_wimm = limits.send_wimm
+        self._in_order = settings.completion_in_order
         self.psn_next = psn_first
         self._inflight = InflightTable(settings, board.stats, window, psn_first)
         self._index = 0
         self._queue: deque[Message] = deque()
         """Messages with bytes that have never been sent."""
         self._messages: deque[Message] = deque()
-        """Messages not yet complete."""
+        """Messages not yet complete, and those that were before their turn."""
+        self._early = 0
+        """How many of the latter."""
         self._completed = 0
+        """Messages complete in order."""
         self._rqmsn = 0
         self._wimm_open = 0
         self.recovery = Recovery(qp, board, profile, self._inflight, window, self._messages.__len__)
@@ -89,7 +95,7 @@ class Requestor:
     @property
     def unfinished(self) -> int:
         """Messages posted and not complete."""
-        return len(self._messages)
+        return len(self._messages) - self._early
 
     @property
     def inflight_packets(self) -> int:
@@ -100,6 +106,21 @@ class Requestor:
     def cack(self) -> int:
         """Everything up to here has been acknowledged."""
         return self._inflight.cack
+
+    def set_timers(self, rto_ns: int, linear: int, exponential: int) -> None:
+        """The QP becomes RTS with these timers; see `limits.retry_timers`."""
+        self._inflight.set_timers(rto_ns, linear)
+        self.recovery.set_retries(linear, exponential)
+
+    def obey(self, cack24: int, mpr_units: int) -> None:
+        """A SACK advertises the peer's window (dynamic MPR); what is in flight beyond a smaller one stays valid."""
+        # An older SACK, overtaken on the way, says nothing any more.
+        if cack24 != self._inflight.cack & PSN_MASK:
+            return
+        grows = mpr_units * MPR_UNIT > self._mpr
+        self._mpr = min(mpr_units * MPR_UNIT, self._mpr_agreed)
+        if grows:
+            self._qp.window_moved()
 
     def post(self, now: Instant, work: PostWrite, region: Region, view: memoryview) -> None:
         """Take a message; `view` is its bytes in `region`."""
@@ -153,8 +174,10 @@ class Requestor:
                     self._wimm_open += 1
             self._queue.popleft()
             message.psn_last = self.psn_next
-        message.sent = offset + size
         psn = self.psn_next
+        if not offset:
+            message.psn_first = psn
+        message.sent = offset + size
         self.psn_next = psn + 1
         ev = self._profile.decks[plane].pick()
         self._note(now, Sent(psn, message, offset, size, opcode, ev, now, 0, self._index))
@@ -185,7 +208,10 @@ class Requestor:
         stats = self._stats
         stats.data_packets += 1
         stats.payload_bytes += sent.size
-        self.recovery.sent(now)
+        recovery = self.recovery
+        recovery.last_sent_ns = now
+        if recovery.timer.at_ns == NEVER:
+            recovery.begin(now)
 
     # -- acknowledgements
 
@@ -211,20 +237,29 @@ class Requestor:
             rtt_ns = inflight.round_trip(now, cack + ack_offset, stamp, rtx)
         freed = inflight.free(cack, cack + sack_offset, bitmap)
         self.window.on_sack(now, freed, marked, rtt_ns)
-        gaps = inflight.gaps()
+        self._judge(now)
+        return True
+
+    def _judge(self, now: Instant) -> None:
+        """Packets were acknowledged: what does that say of those before them?"""
+        gaps = self._inflight.gaps()
         if gaps:
             self.recovery.accuse(now, gaps, EvTrigger.GAP)
         self._qp.window_moved()
-        return True
 
-    def on_ack(self, now: Instant, cack24: int, syndrome: int, msn24: int) -> bool:
-        """A transport ACK: `msn24` messages are complete, or the peer refuses. False: nonsense, dropped."""
+    def on_ack(self, now: Instant, cack24: int, syndrome: int, msn24: int, alone: bool = False) -> bool:
+        """A transport ACK: `msn24` messages are complete, or the peer refuses. False: nonsense, dropped.
+
+        `alone`: it speaks of the last one of them only, whose last PSN is `cack24`.
+        """
         if syndrome != SYNDROME_ACK:
             self._qp.fail(now, STATUS_REMOTE_INVALID, "remote_invalid_request")
             return True
         newly = (msn24 - self._completed) & PSN_MASK
         if newly >= HALF_PSN:
             newly = 0
+        if alone:
+            return newly <= len(self._messages) and (not newly or self._one_complete(now, newly - 1, cack24))
         if newly > len(self._messages) or not self.on_sack(now, cack24, None, 1, 0, False):
             return False
         for _ in range(newly):
@@ -234,11 +269,30 @@ class Requestor:
                 return False
             self._messages.popleft()
             self._completed += 1
-            self._finish(now, message, STATUS_OK)
+            if message.done:
+                self._early -= 1
+            else:
+                self._finish(now, message, STATUS_OK)
         if not self._messages:
             self.recovery.timer.cancel()
         if newly:
             self._qp.window_moved()
+        return True
+
+    def _one_complete(self, now: Instant, place: int, psn24: int) -> bool:
+        """A WRITE before its turn, `place` behind the first that is not complete. False: nonsense, dropped."""
+        message = self._messages[place]
+        if message.imm is not None or message.sent < message.length or message.psn_last & PSN_MASK != psn24:
+            return False
+        if message.done or self._in_order:
+            return True
+        self.recovery.heard(now)
+        freed = self._inflight.free_between(message.psn_first, message.psn_last)
+        self.window.on_sack(now, freed, False, None)
+        message.done = True
+        self._early += 1
+        self._finish(now, message, STATUS_OK)
+        self._judge(now)
         return True
 
     # -- the end of messages
@@ -250,8 +304,11 @@ class Requestor:
         self._queue.clear()
         status = first
         while self._messages:
-            self._finish(now, self._messages.popleft(), status)
-            status = rest
+            message = self._messages.popleft()
+            if not message.done:
+                self._finish(now, message, status)
+                status = rest
+        self._early = 0
 
     def _finish(self, now: Instant, message: Message, status: str) -> None:
         message.region.readers -= 1

@@ -1,13 +1,12 @@
-"""The receiving half of a QP: every packet goes straight to its place, whatever the order; messages complete in order.
+"""The receiving half of a QP: every packet goes straight to its place, whatever the order.
 
-Owns placement, the completion of messages, and when which acknowledgement is sent. PSN tracking is `sack`'s, memory
-`memory`'s, the path of an acknowledgement the peer's reverse set.
+Owns placement, what is refused, and when which acknowledgement is sent. PSN tracking is `sack`'s, messages and the
+order of their completion are `assembly`'s, memory `memory`'s, the path of an acknowledgement the peer's reverse set.
 
 MRC 1.0 section 3: a SACK is due after enough bytes, on A, CE, rtx, and for a probe; a transport ACK when messages are
-complete; a NACK for trimmed packets and for PSNs outside the window.
+complete; a NACK for trimmed packets, for PSNs outside the window, and for what finds no room.
 """
 
-from heapq import heappop, heappush
 from typing import Final
 
 from mrcfabric.units import NEVER, Buffer, Instant
@@ -20,22 +19,28 @@ from mrcfabric.wire.layout import (
     IMM_OPCODES,
     M_NONE,
     M_SKIP_ONCE,
+    NACK_NO_BITMAP,
+    NACK_NO_PKT_BUFFER,
+    NACK_NO_RESOURCE,
     NACK_PSN_OOR_WINDOW,
     NACK_TRIMMED,
     NACK_TRIMMED_LASTHOP,
+    NACK_UNEXP_EVENT,
     PSN_MASK,
     SYNDROME_ACK,
     SYNDROME_INVALID_REQUEST,
     WRITE_FIRST,
-    WRITE_LAST,
     WRITE_MIDDLE,
 )
 from mrcfabric.wire.templates import ControlTemplate
+from nicd.core.assembly import FULL, OVERFLOW, Assembly, Incoming
 from nicd.core.board import Board
 from nicd.core.events import RECV_WITH_IMM, STATUS_FLUSHED, STATUS_OK, Completion
+from nicd.core.limits import Limits
 from nicd.core.peer import Peer
 from nicd.core.recovery import QpLink
 from nicd.core.sack import DUPLICATE, NEW, OUTSIDE, ReceiveWindow
+from nicd.core.settings import MPR_UNIT
 from nicd.core.stamps import moved_on
 from nicd.core.timers import Timer
 
@@ -46,8 +51,6 @@ _RCVD_ROUND: Final = 255
 _RCVD_SHIFT: Final = 8
 _RCVD_MASK: Final = 0xFFFFFF
 _OOO_MAX: Final = 0x7FFF
-# MRC 1.0 7.5, SETH: mpr is 0 where dynamic MPR was not negotiated.
-_MPR_STATIC: Final = 0
 _FLAG_NOW: Final = FLAG_A | FLAG_RTX
 
 
@@ -55,24 +58,41 @@ class Responder:
     """One QP's receiving half."""
 
     __slots__ = (
-        "_board", "_bytes", "_completed", "_control", "_delay_ns", "_last_ev", "_last_ns", "_last_psn", "_last_stamp",
-        "_lasts", "_max_wimm", "_peer", "_qp", "_rcvd_bytes", "_recent", "_service_time", "_since",
-        "_since_ns", "_stashed", "_stats", "_threshold", "_timer", "window",
+        "_admit", "_assembly", "_bitmap_psns", "_board", "_bounded", "_control", "_delay_ns", "_dynamic_mpr", "_held",
+        "_held_max", "_in_order", "_last_ev", "_last_ns", "_last_psn", "_last_stamp", "_mpr", "_peer", "_qp",
+        "_rcvd_bytes", "_recent", "_service_time", "_since", "_since_ns", "_stats", "_threshold", "_timer",
+        "_trim_nack", "window",
     )  # fmt: skip
 
-    def __init__(self, qp: QpLink, board: Board, peer: Peer, control: ControlTemplate, psn_first: int) -> None:
+    def __init__(
+        self, qp: QpLink, board: Board, peer: Peer, control: ControlTemplate, psn_first: int, limits: Limits
+    ) -> None:
         settings = board.settings
         self._qp = qp
         self._board = board
         self._stats = board.stats
         self._peer = peer
         self._control = control
-        self.window = ReceiveWindow(psn_first, settings.mpr_units * 128)
+        self._mpr = limits.receive_mpr
+        psns = limits.receive_mpr * MPR_UNIT
+        self.window = ReceiveWindow(psn_first, psns)
+        self._assembly = Assembly(
+            psn_first, settings.mtu_bytes, settings.messages_open_max or psns, limits.receive_wimm
+        )
+        self._admit = self._assembly.admit
+        self._in_order = settings.completion_in_order
+        self._bitmap_psns = min(settings.bitmap_psns or psns, psns)
+        self._held = 0
+        """Packets out of order, as the board has counted them."""
+        self._held_max = settings.ooo_packets_max or 1 << 60
+        self._bounded = bool(settings.bitmap_psns or settings.ooo_packets_max)
+        """Packets out of order meet bounds of their own, besides the window."""
+        self._dynamic_mpr = limits.dynamic_mpr
+        self._trim_nack = limits.trim_nack
+        self._service_time = limits.service_time
         self._threshold = settings.sack_bytes
         self._delay_ns = settings.sack_delay_ns
         self._recent = settings.sack_base_recent
-        self._service_time = settings.service_time
-        self._max_wimm = settings.max_wimm
         self._rcvd_bytes = 0
         self._since = 0
         """Bytes received since the last SACK, as the threshold counts them."""
@@ -84,11 +104,16 @@ class Responder:
         self._last_ns: Instant = 0
         """When it came."""
         self._timer = Timer(board.timers, self._on_timer)
-        self._lasts: list[tuple[int, int, int, int]] = []
-        """Heap of last packets of messages not complete: (PSN, MSN, immediate or -1, message length)."""
-        self._stashed = 0
-        """With-immediate messages among them."""
-        self._completed = 0
+
+    @property
+    def untouched(self) -> bool:
+        """Nothing has been received yet."""
+        return not self._rcvd_bytes
+
+    @property
+    def records(self) -> int:
+        """Messages begun and not complete in order."""
+        return self._assembly.records
 
     def on_data(
         self,
@@ -114,18 +139,26 @@ class Responder:
             m = M_SKIP_ONCE
             stats.ecn_marks += 1
         if flags & FLAG_TS:
-            _, msn, stamp, _, va, r_key, length = read_data_ts(packet)
+            rqmsn, msn, stamp, _, va, r_key, length = read_data_ts(packet)
         else:
-            _, msn, va, r_key, length = read_data(packet)
+            rqmsn, msn, va, r_key, length = read_data(packet)
             stamp = 0
         if verdict != NEW:
-            self._not_new(now, verdict, psn, psn24, ev, m, flags, stamp)
+            self._not_new(now, verdict, psn, psn24, opcode, ev, m, flags, stamp)
+            return
+        if self._bounded and psn != window.expected and not self._room(now, psn, ev, stamp):
+            return
+        message = self._admit(psn, opcode, rqmsn, msn, va, r_key, length, size)
+        if message is None:
+            self._unfit(now, psn, ev, stamp)
             return
         if not self._board.memory.place(r_key, va, memoryview(packet)[start : start + size]):
             stats.drops["memory"] += 1
             self._refuse(now, "memory_access")
             return
         window.receive(psn)
+        if self._bounded:
+            self._hold(window.ooo_count)
         stats.bytes_placed += size
         self._board.bins.add(now, plane, size)
         # UEC PDS: counts UDP length + 40 of new packets.
@@ -142,13 +175,11 @@ class Responder:
             self._last_ev = ev
             self._last_stamp = stamp
             self._last_ns = now
-        if opcode != WRITE_MIDDLE and opcode != WRITE_FIRST:
-            self._last_packet(psn, msn, opcode, packet, start, length)
-        if self._lasts and self._lasts[0][0] < window.expected:
-            self._complete(now)
-        # MRC 1.0 section 3: early immediates wait for their turn, but only so many.
-        if self._stashed > self._max_wimm:
-            self._refuse(now, "immediates_overflow")
+        message.left = left = message.left - 1
+        if opcode in IMM_OPCODES and not self._assembly.immediate(message, rqmsn, read_imm(packet, start)):
+            self._unfit(now, psn, ev, stamp)
+        elif not left:
+            self._whole(now, message, psn, ev, stamp)
 
     def on_trimmed(self, now: Instant, psn24: int, ev: int, last_hop: bool, flags: int = 0, stamp: int = 0) -> None:
         """What a switch left of a data packet: ask for it again, unless it has arrived meanwhile."""
@@ -159,7 +190,7 @@ class Responder:
             self._sack(now, psn, ev, M_NONE, bool(flags & FLAG_RTX), stamp)
         elif verdict == OUTSIDE:
             self._outside(now, ev, psn24, stamp)
-        elif self._board.settings.trim_nack:
+        elif self._trim_nack:
             self._nack(now, NACK_TRIMMED_LASTHOP if last_hop else NACK_TRIMMED, ev, psn24, stamp)
 
     def on_probe(self, now: Instant, ev: int, probe_id: int, marked: bool, stamp: int = 0) -> None:
@@ -170,21 +201,25 @@ class Responder:
         m = M_SKIP_ONCE if marked else M_NONE
         for offset, bitmap in self.window.bitmaps(self._board.settings.probe_sacks_max):
             self._send_sack(now, 0, ev, m, False, probe_id, offset, bitmap, stamp)
-        if self._completed:
+        if self._assembly.completed:
             self._acknowledge(now, SYNDROME_ACK)
 
     def stop(self) -> None:
         """The QP is gone or has failed."""
         self._timer.cancel()
+        self._hold(0)
 
     # -- arrivals that place nothing
 
     def _not_new(
-        self, now: Instant, verdict: int, psn: int, psn24: int, ev: int, m: int, flags: int, stamp: int
+        self, now: Instant, verdict: int, psn: int, psn24: int, opcode: int, ev: int, m: int, flags: int, stamp: int
     ) -> None:
         if verdict == DUPLICATE:
+            # MRC 1.0 section 3: acknowledged once more, not written again; it may be the acknowledgement that was lost.
             self._stats.duplicates += 1
             self._sack(now, psn, ev, m, bool(flags & FLAG_RTX), stamp)
+            if opcode != WRITE_MIDDLE and opcode != WRITE_FIRST and psn < self.window.expected:
+                self._acknowledge(now, SYNDROME_ACK)
             return
         assert verdict == OUTSIDE
         self._outside(now, ev, psn24, stamp)
@@ -196,6 +231,37 @@ class Responder:
         if self._board.settings.window_nack:
             self._nack(now, NACK_PSN_OOR_WINDOW, ev, psn24, stamp)
 
+    def _room(self, now: Instant, psn: int, ev: int, stamp: int) -> bool:
+        """Whether a packet out of order can be kept track of; asks for it again where not."""
+        # MRC 1.0 NETH: what could not be tracked or kept is sent again, and no path is to blame.
+        if psn - self.window.expected >= self._bitmap_psns:
+            self._stats.drops["no_bitmap"] += 1
+            self._nack(now, NACK_NO_BITMAP, ev, psn & PSN_MASK, stamp)
+            return False
+        if self._board.ooo_held >= self._held_max:
+            self._stats.drops["no_pkt_buffer"] += 1
+            self._nack(now, NACK_NO_PKT_BUFFER, ev, psn & PSN_MASK, stamp)
+            return False
+        return True
+
+    def _unfit(self, now: Instant, psn: int, ev: int, stamp: int) -> None:
+        """A packet that does not fit the messages known so far."""
+        fault = self._assembly.fault
+        self._stats.drops[fault] += 1
+        if fault == FULL:
+            self._nack(now, NACK_NO_RESOURCE, ev, psn & PSN_MASK, stamp)
+        elif fault == OVERFLOW:
+            self._refuse(now, fault)
+        else:
+            # MRC 1.0 NETH: mandatory for what must not happen; both ends go to ERROR.
+            self._nack(now, NACK_UNEXP_EVENT, ev, psn & PSN_MASK, stamp)
+            self._qp.fail(now, STATUS_FLUSHED, fault)
+
+    def _hold(self, count: int) -> None:
+        """So many packets are out of order now."""
+        self._board.ooo_held += count - self._held
+        self._held = count
+
     def _refuse(self, now: Instant, reason: str) -> None:
         """The peer asked for something that is not allowed: tell it, and fail."""
         self._acknowledge(now, SYNDROME_INVALID_REQUEST)
@@ -203,28 +269,26 @@ class Responder:
 
     # -- completion
 
-    def _last_packet(self, psn: int, msn: int, opcode: int, packet: Buffer, start: int, length: int) -> None:
-        imm = -1
-        if opcode in IMM_OPCODES:
-            imm = read_imm(packet, start)
-            self._stashed += 1
-        else:
-            assert opcode >= WRITE_LAST
-        heappush(self._lasts, (psn, msn, imm, length))
-
-    def _complete(self, now: Instant) -> None:
-        """Everything up to the cumulative point is there: complete the messages that end before it, in order."""
-        lasts = self._lasts
-        expected = self.window.expected
-        stats = self._stats
-        while lasts and lasts[0][0] < expected:
-            _, msn, imm, length = heappop(lasts)
-            self._completed += 1
-            stats.messages_completed += 1
-            if imm >= 0:
-                self._stashed -= 1
-                self._board.tell(Completion(now, self._qp.qpn, msn, STATUS_OK, RECV_WITH_IMM, length, imm))
+    def _whole(self, now: Instant, message: Incoming, psn: int, ev: int, stamp: int) -> None:
+        """All packets of a message are there; `psn` was the last to come."""
+        assembly = self._assembly
+        if message.msn != assembly.completed & 0xFFFF:
+            # MRC 1.0 section 3: WRITEs complete in any order, immediates in that of sending.
+            if message.imm < 0 and not self._in_order:
+                message.done = True
+                self._stats.messages_completed += 1
+                self._acknowledge_early(now, message)
+            return
+        while (ready := assembly.next_whole()) is not None:
+            if not ready.done:
+                self._stats.messages_completed += 1
+            if ready.imm >= 0:
+                self._board.tell(
+                    Completion(now, self._qp.qpn, ready.msn, STATUS_OK, RECV_WITH_IMM, ready.length, ready.imm)
+                )
         self._acknowledge(now, SYNDROME_ACK)
+        if assembly.fault:
+            self._unfit(now, psn, ev, stamp)
 
     # -- acknowledgements
 
@@ -266,10 +330,11 @@ class Responder:
             return
         window = self.window
         own_ev, outer = self._peer.reverse[plane]
+        mpr = self._advertised() if self._dynamic_mpr else 0
         packet = self._control.sack(
             own_ev, outer, ev, m, max(-32768, ack_offset), (window.expected - 1) & PSN_MASK,
             offset, bitmap, stamp, min(_OOO_MAX, window.ooo_count),
-            (self._rcvd_bytes + _RCVD_ROUND) >> _RCVD_SHIFT & _RCVD_MASK, _MPR_STATIC, rtx, probe_id,
+            (self._rcvd_bytes + _RCVD_ROUND) >> _RCVD_SHIFT & _RCVD_MASK, mpr, rtx, probe_id,
         )  # fmt: skip
         self._stats.sacks_sent += 1
         self._board.ports.offer(now, plane, packet, True)
@@ -284,12 +349,26 @@ class Responder:
         self._board.ports.offer(now, plane, self._control.nack(own_ev, outer, reason, ev, psn24, stamp), True)
 
     def _acknowledge(self, now: Instant, syndrome: int) -> None:
+        """All messages complete in order, or a refusal."""
+        self._send_ack(now, self.window.cack, syndrome, self._assembly.completed, False)
+
+    def _acknowledge_early(self, now: Instant, message: Incoming) -> None:
+        """One message before its turn: A set, the PSN of its last packet, its number + 1 (a choice of ours)."""
+        self._stats.acks_early += 1
+        self._send_ack(now, message.last, SYNDROME_ACK, self._assembly.number_of(message) + 1, True)
+
+    def _send_ack(self, now: Instant, psn: int, syndrome: int, msn: int, alone: bool) -> None:
         plane = self._peer.reply_plane()
         if plane < 0:
             self._stats.drops["no_port"] += 1
             return
         own_ev, outer = self._peer.reverse[plane]
-        cack = self.window.cack & PSN_MASK
-        packet = self._control.acknowledge(own_ev, outer, cack, syndrome, self._completed & PSN_MASK)
+        packet = self._control.acknowledge(own_ev, outer, psn & PSN_MASK, syndrome, msn & PSN_MASK, alone)
         self._stats.acks_sent += 1
         self._board.ports.offer(now, plane, packet, True)
+
+    def _advertised(self) -> int:
+        """The window of a SACK under dynamic MPR: what the bounds of out-of-order packets leave, in whole units."""
+        room = self._held + self._held_max - self._board.ooo_held
+        # MRC 1.0 SETH: 0 would say that dynamic MPR is off; one unit always is in order or soon is.
+        return max(1, min(self._mpr, min(room, self._bitmap_psns) // MPR_UNIT))

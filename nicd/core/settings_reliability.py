@@ -47,9 +47,25 @@ class ReliabilityKnobs:
     sack_base_recent: bool = True
     """Bitmap base max(PSN - 63, cack + 1); False: always cack + 1."""
     mpr_units: int = 32
-    """Tracking window in units of 128 PSNs, 1..255."""
+    """Tracking window in units of 128 PSNs, 1..255; a QP may be created with less."""
+    dynamic_mpr: bool = False
+    """Offer to advertise the tracking window anew in each SACK (a negotiated option of MRC 1.0)."""
+    bitmap_psns: int = 0
+    """Bits of the responder's bitmap per QP: a packet that far ahead of the first gap is answered by NO_BITMAP. 0: as
+    many as the tracking window, so that it never happens."""
+    ooo_packets_max: int = 0
+    """Packets that all QPs of a NIC together hold out of order; a further one is answered by NO_PKT_BUFFER. Dynamic MPR
+    shares out what is left of it. 0: no bound but the tracking windows."""
+    messages_open_max: int = 0
+    """Messages per QP that a responder has begun and not finished; a packet of a further one is answered by
+    NO_RESOURCE. 0: as many as the tracking window has PSNs, so that it never happens."""
     max_wimm: int = 128
-    """With-immediate messages a responder holds before their turn; at least 32."""
+    """With-immediate messages a responder holds before their turn; at least 32. A QP may be created with less."""
+    completion_in_order: bool = False
+    """WRITEs too complete in the order of sending. MRC 1.0 lets them overtake each other."""
+    setup_timeout_ns: int = 0
+    """A QP that is not RTS (nor has received anything) this long after it was created or connected goes to ERROR.
+    0: never, because a NIC that waits for a time keeps the whole fabric awake."""
     window_nack: bool = True
     """A PSN outside the tracking window: True answers PSN_OOR_WINDOW, False drops in silence."""
     trim_nack: bool = True
@@ -70,6 +86,10 @@ LEAST: Final[dict[str, int]] = {
     "retry_linear": 0,
     "retry_exponential": 0,
     "max_wimm": 32,
+    "bitmap_psns": 0,
+    "ooo_packets_max": 0,
+    "messages_open_max": 0,
+    "setup_timeout_ns": 0,
 }
 """Smallest value where it is not 1."""
 MOST: Final[dict[str, int]] = {

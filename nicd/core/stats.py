@@ -17,12 +17,18 @@ DROP_REASONS = (
     "icrc",
     "no_carrier",
     "unknown_qp",
+    "qp_not_ready",
     "qp_state",
     "inner_source",
     "unknown_peer",
     "endpoint_op",
     "trimmed_control",
     "psn_window",
+    "no_bitmap",
+    "no_pkt_buffer",
+    "no_resource",
+    "message_mismatch",
+    "immediates_overflow",
     "ack_of_unsent",
     "memory",
     "no_port",
@@ -36,12 +42,12 @@ class NicStats:
     """Counters of one NIC since its start."""
 
     __slots__ = (
-        "acks_received", "acks_sent", "bytes_placed", "completions", "data_packets", "data_received", "drops",
-        "duplicates", "ecn_echoed", "ecn_marks", "ev_replacements", "ev_skips", "ev_transitions", "events_lost",
-        "messages_completed", "nacks_received", "nacks_sent", "packets_lost", "payload_bytes", "port_updates_received",
-        "port_updates_sent", "probe_replies", "probes_answered", "probes_sent", "qp_errors", "retransmits",
-        "reverse_probes", "rtt_count", "rtt_last_ns", "rtt_max_ns", "rtt_min_ns", "rtt_sum_ns", "sacks_received",
-        "sacks_sent", "spurious", "tail_probes", "timeouts", "trims",
+        "acks_early", "acks_received", "acks_sent", "bytes_placed", "completions", "data_packets", "data_received",
+        "drops", "duplicates", "ecn_echoed", "ecn_marks", "ev_replacements", "ev_skips", "ev_transitions",
+        "events_lost", "messages_completed", "nacks_received", "nacks_sent", "packets_lost", "payload_bytes",
+        "port_updates_received", "port_updates_sent", "probe_replies", "probes_answered", "probes_sent", "qp_errors",
+        "retransmits", "reverse_probes", "rtt_count", "rtt_last_ns", "rtt_max_ns", "rtt_min_ns", "rtt_sum_ns",
+        "sacks_received", "sacks_sent", "spurious", "tail_probes", "timeouts", "trims",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -76,6 +82,8 @@ class NicStats:
         self.nacks_sent = 0
         self.nacks_received = 0
         self.acks_sent = 0
+        self.acks_early = 0
+        """Those of them that speak of one message before its turn."""
         self.acks_received = 0
         self.probes_sent = 0
         self.probes_answered = 0

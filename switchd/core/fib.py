@@ -49,6 +49,11 @@ class CountedRoute:
         self.offered_packets = 0
         self.offered_bytes = 0
 
+    @property
+    def port(self) -> int:
+        """`Egress.port`."""
+        return self.egress.port
+
     def offer(self, now: Instant, packet: Buffer, control: bool, out: list[Transmit]) -> bool:
         """`Egress.offer`, counted."""
         self.offered_packets += 1

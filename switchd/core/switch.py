@@ -114,6 +114,11 @@ class Switch:
         """Ports with faults in force."""
         return {egress.port: egress.impairment for egress in self.egress if egress.impairment != HEALTHY}
 
+    @property
+    def busy(self) -> tuple[Door, ...]:
+        """Doors behind which packets wait: what a call looks at."""
+        return tuple(self._busy)
+
     def _run(self, until: Instant, out: list[Transmit]) -> None:
         busy = self._busy
         timeout = NEVER

@@ -139,7 +139,8 @@ _PATHS = (
     Choice(
         "Retransmission timeout and retries",
         OPTION,
-        "Linear tries, then doubled ones; NACKs, gaps and timeouts use one budget.",
+        "Linear tries, then doubled ones, 25 of which mean for ever; NACKs, gaps and timeouts use one budget. A QP may "
+        "be given timers of its own when it becomes RTS.",
         _of(NIC, "rto_ns", "retry_linear", "retry_exponential"),
     ),
     Choice(
@@ -256,16 +257,44 @@ _RELIABILITY = (
         "Agreed when a QP is connected.",
         _of(NIC, "mpr_units", "max_wimm"),
     ),
-    Choice("Dynamic MPR", NOT_DONE, "Not negotiated: the SACK's `mpr` is 0, and not read."),
     Choice(
-        "RQMSN",
-        DEVIATION,
-        "Sent; the responder orders immediates by the PSNs of their last packets, which gives the same order.",
+        "What a responder advertises under dynamic MPR",
+        UNKNOWN,
+        "What its bounds of packets out of order leave, in whole units, one at least; without a bound its static "
+        "window. The option is offered only when asked for.",
+        _of(NIC, "dynamic_mpr", "ooo_packets_max", "bitmap_psns"),
     ),
     Choice(
-        "NACK UNEXP_EVENT",
-        DEVIATION,
-        "Received, it ends the QP. Ours answers what is not allowed by an ACK with syndrome 0x61 instead.",
+        "When NO_BITMAP, NO_PKT_BUFFER and NO_RESOURCE are due",
+        UNKNOWN,
+        "Beyond the bitmap; with all packets held that a NIC holds out of order; with all records of messages in use. "
+        "By default the bounds are those of the tracking window, so that none of them is ever due.",
+        _of(NIC, "bitmap_psns", "ooo_packets_max", "messages_open_max"),
+    ),
+    Choice(
+        "How a transport ACK speaks of a WRITE that overtook another",
+        UNKNOWN,
+        "BTH.A is set: the message MSN - 1 alone, whose last PSN is PSN, is complete. Without A all before MSN "
+        "are. One that is lost is not repeated: the next cumulative one covers it.",
+        _of(NIC, "completion_in_order"),
+    ),
+    Choice(
+        "What ends a QP at once: NACK UNEXP_EVENT, or an ACK with syndrome 0x61",
+        UNKNOWN,
+        "The NACK for packets that contradict their message (place, length, key, PSNs, MSN, RQMSN); the ACK for a key "
+        "or bounds that are wrong and for too many early immediates. Either way both ends go to ERROR.",
+    ),
+    Choice(
+        "How long a QP may take to become RTS",
+        OPTION,
+        "For ever, unless set: a QP goes with its application, and a timer would keep an idle fabric awake. One that "
+        "has received something is not in set-up any more.",
+        _of(NIC, "setup_timeout_ns"),
+    ),
+    Choice(
+        "What hints are used for",
+        OPTION,
+        "QPs per peer and expected incast divide the tracking window that a QP offers; never below 8 units.",
     ),
     Choice("NACK reasons nobody knows", UNKNOWN, "Like NO_RESOURCE: the packet is sent again, the EV keeps its state."),
 )

@@ -1,11 +1,16 @@
 """What a switch's daemon answers beside what all daemons do."""
 
+import asyncio
+
+import msgpack
 import pytest
 
 from mrcfabric import daemon_config
+from mrcfabric.control import ControlClient
+from mrcfabric.control_message import PAGE_BYTES
 from mrcfabric.errors import RefusedError
 from switchd.daemon import build, run_switchd
-from tests.support.daemons import daemons, tables
+from tests.support.daemons import HOST, REALM, TINY, daemons, tables
 
 NODE = "p0-t0-0"
 
@@ -65,3 +70,24 @@ def test_daemons_of_one_process_keep_one_time(capsys: pytest.CaptureFixture[str]
     both[1]["clock"] = {"dilation": 5}
     assert run_switchd(both, title="p0") == 2
     assert "p0: clock: the daemons of one process must keep the same time" in capsys.readouterr().err
+
+
+@pytest.mark.integration
+async def test_a_switch_of_512_ports_answers_in_pages() -> None:
+    topology = {**TINY, "t1_per_plane": 256, "nics_per_t0": 256}
+    links = [{"port": port, "local": [HOST, 1024 + port], "peer": [HOST, 2048 + port]} for port in range(512)]
+    table = tables()[NODE] | {"topology": topology, "links": links}
+    daemon = build(daemon_config.from_table(table), asyncio.Event())
+    await daemon.open()
+    serving = asyncio.create_task(daemon.serve())
+    try:
+        async with ControlClient(daemon.config.control, REALM) as client:
+            rows = await client.call("ports")
+            assert [row["port"] for row in rows] == list(range(512))
+            assert len(msgpack.packb(rows)) > 2 * PAGE_BYTES
+            assert len(await client.call("usids")) == 512
+            assert [row["port"] for row in await client.call("ports", {"port": 511})] == [511]
+    finally:
+        serving.cancel()
+        await asyncio.wait([serving])
+        daemon.close()

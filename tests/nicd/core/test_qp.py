@@ -13,9 +13,11 @@ from mrcfabric.wire.layout import (
     NACK_UNEXP_EVENT,
 )
 from nicd.core.ev_state import EvState
+from nicd.core.limits import Hints, Offer
 from nicd.core.qp import NEXT_STATES, Qp, QpState
 from tests.nicd.core.bench import PSN_SEND, QPN, Bench
 
+OFFER = Offer(32, 128, True, False, False)
 ALLOWED = {
     (QpState.RESET, QpState.INIT),
     (QpState.INIT, QpState.RTR),
@@ -32,7 +34,7 @@ ALLOWED = {
 def test_the_full_table_of_states(source: QpState, target: QpState) -> None:
     assert (target in NEXT_STATES[source]) == ((source, target) in ALLOWED)
     board = Bench().board
-    qp = Qp(board, 5, 0, board.profiles.tie(None))
+    qp = Qp(board, 5, 0, board.profiles.tie(None), OFFER, Hints())
     qp.state = source
     if (source, target) in ALLOWED:
         qp.enter(1, target, "test")

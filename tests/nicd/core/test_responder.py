@@ -6,6 +6,7 @@ from mrcfabric.wire.dscp import Dscp, mark_ce
 from mrcfabric.wire.fastpath import peeker, read_aeth, read_nack, read_sack
 from mrcfabric.wire.layout import (
     ACKNOWLEDGE,
+    IMM_OPCODES,
     M_NONE,
     M_SKIP_ONCE,
     NACK,
@@ -17,7 +18,7 @@ from mrcfabric.wire.layout import (
     SYNDROME_INVALID_REQUEST,
     WRITE_FIRST,
     WRITE_LAST,
-    WRITE_MIDDLE,
+    WRITE_ONLY,
     WRITE_ONLY_IMM,
 )
 from mrcfabric.wire.templates import DataTemplate
@@ -37,13 +38,17 @@ class Far(Bench):
         self._stamped = DataTemplate(self.peer.address, config.address, QPN, dscp=config.dscp, ts=True)
         self._judge = peeker(Dscp())
 
-    def packet(self, number: int, opcode: int = WRITE_MIDDLE, size: int = 100, **fields: object) -> bytearray:
+    def packet(self, number: int, opcode: int = WRITE_ONLY, size: int = 100, **fields: object) -> bytearray:
+        """Packet `number` after the first PSN; unless told otherwise the message of the same number."""
+        msn = fields.pop("msn", number)
+        rqmsn = fields.pop("rqmsn", number if opcode in IMM_OPCODES else 0)
+        length = fields.pop("length", size)
         va = fields.pop("va", VA + number * size)
         r_key = fields.pop("r_key", R_KEY)
         psn = (PSN_RECEIVE + number) & 0xFFFFFF
         payload = bytes([number & 0xFF]) * size
         template = self._stamped if "timestamp" in fields else self._template
-        return template.build(opcode, psn, 0, 0, va, r_key, 1 << 16, EV, bytes(16), payload, **fields)  # type: ignore[arg-type]
+        return template.build(opcode, psn, msn, rqmsn, va, r_key, length, EV, bytes(16), payload, **fields)  # type: ignore[arg-type]
 
     def receive(self, now: int, packet: bytearray) -> None:
         _, traffic_class, opcode, flags, _, psn, ev, start, size, _ = self._judge(packet)
@@ -113,10 +118,10 @@ def test_no_packet_waits_long_for_its_sack() -> None:
 @pytest.mark.spec("MRC 1.0", "3")
 def test_immediates_complete_in_order_after_everything_before_them() -> None:
     far = Far()
-    far.receive(0, far.packet(2, WRITE_ONLY_IMM, imm=22))
-    far.receive(1, far.packet(1, WRITE_LAST))
+    far.receive(0, far.packet(2, WRITE_ONLY_IMM, imm=22, msn=1, rqmsn=0))
+    far.receive(1, far.packet(1, WRITE_LAST, msn=0, length=4096 + 100, va=VA + 4096))
     assert far.told(Completion) == []
-    far.receive(2, far.packet(0, WRITE_FIRST))
+    far.receive(2, far.packet(0, WRITE_FIRST, size=4096, length=4096 + 100))
     (completion,) = far.told(Completion)
     assert (completion.imm, completion.opcode, completion.at_ns) == (22, "recv_with_imm", 2)
     acks = [read_aeth(packet) for opcode, packet in far.answers(1_000) if opcode == ACKNOWLEDGE]
@@ -159,7 +164,7 @@ def test_trimmed_packets_are_asked_for_again() -> None:
     responder.on_trimmed(0, PSN_RECEIVE + 1, EV, True)
     nacks = [read_nack(packet)[:3] for opcode, packet in far.answers(1_000) if opcode == NACK]
     assert sorted(nacks) == [(NACK_TRIMMED, EV, PSN_RECEIVE), (NACK_TRIMMED_LASTHOP, EV, PSN_RECEIVE + 1)]
-    far.receive(2_000, far.packet(0))
+    far.receive(2_000, far.packet(0, WRITE_FIRST, size=4096, length=5000))
     responder.on_trimmed(2_001, PSN_RECEIVE, EV, False)
     assert [opcode for opcode, _ in far.answers(3_000)] == [SACK]
 
@@ -167,7 +172,7 @@ def test_trimmed_packets_are_asked_for_again() -> None:
 @pytest.mark.spec("MRC 1.0", "3")
 def test_a_probe_is_answered_with_everything() -> None:
     far = Far()
-    far.receive(0, far.packet(0, WRITE_LAST))
+    far.receive(0, far.packet(0))
     for number in (2, 100, 200):
         far.receive(0, far.packet(number))
     far.answers(1_000)
