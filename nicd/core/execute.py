@@ -28,7 +28,8 @@ from nicd.core.limits import agree, hints_of, own_offer, peer_offer
 from nicd.core.path_control import PathControl
 from nicd.core.peer import Peer
 from nicd.core.profile_control import ProfileControl
-from nicd.core.qp import Qp, QpState
+from nicd.core.qp import Qp
+from nicd.core.qp_state import QpState
 from nicd.core.self_probe import SelfProber
 from nicd.core.settings_self_probe import SELF_PROBE_PERIOD_NS_MIN
 
@@ -114,9 +115,10 @@ class Executor:
             raise RefusedError(f"QP number {qpn}; possible are {QPN_MIN} to {QPN_MAX}")
         elif qpn in self.qps:
             raise RefusedError(f"QP {qpn} exists already")
-        profile = self._board.profiles.tie(command.profile)
+        settings = self._board.settings
         hints = hints_of(command)
-        offer = own_offer(self._board.settings, command, hints, self._board.bdp_bytes)
+        offer = own_offer(settings, command, hints, self._board.bdp_bytes)
+        profile = self._board.profiles.tie(command.profile)
         self.qps[qpn] = Qp(self._board, qpn, now, profile, offer, hints)
         return {"qpn": qpn, **offer.record()}
 

@@ -42,7 +42,8 @@ from nicd.core.board import Board
 from nicd.core.ev_state import EvState
 from nicd.core.execute import Executor
 from nicd.core.onchip import NO_CONTEXTS, Antechamber, Receive
-from nicd.core.qp import Link, QpState
+from nicd.core.qp import Link
+from nicd.core.qp_state import QpState
 from nicd.core.self_probe import SelfProber
 from nicd.core.settings import NicConfig
 

@@ -13,7 +13,8 @@ from nicd.core.board import Board
 from nicd.core.commands_paths import AllowEv, AllowPaths, DenyEv, DenyPaths
 from nicd.core.deny_list import Entry
 from nicd.core.peer import Peer
-from nicd.core.qp import Link, Qp, QpState
+from nicd.core.qp import Link, Qp
+from nicd.core.qp_state import QpState
 
 Result: TypeAlias = dict[str, int | str | bool | None]
 

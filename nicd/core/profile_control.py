@@ -23,7 +23,8 @@ from nicd.core.commands_paths import (
 from nicd.core.ev_events import SHOWN, UNKNOWN
 from nicd.core.ev_profiles import Profile, ProfileState
 from nicd.core.ev_state import EvState
-from nicd.core.qp import Link, Qp, QpState
+from nicd.core.qp import Link, Qp
+from nicd.core.qp_state import QpState
 
 Result: TypeAlias = dict[str, int | str | bool | None]
 _STATES = {state.name.lower(): state for state in ProfileState}

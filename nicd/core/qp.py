@@ -1,11 +1,8 @@
 """A queue pair: its state, its peer, and the parts that do the work.
 
-Owns the state table and the wiring of requestor, responder, EV profile and prober; each of those is its own module.
+Owns the wiring of requestor, responder, EV profile and prober; each of those is its own module, and so are the states.
 MRC 1.0 section 3: RESET -> INIT -> RTR -> RTS -> ERROR; RTR receives, RTS sends too.
 """
-
-from enum import IntEnum
-from typing import Final
 
 from mrcfabric.errors import RefusedError
 from mrcfabric.rng import Rng
@@ -32,29 +29,10 @@ from nicd.core.limits import Hints, Limits, Offer, retry_timers
 from nicd.core.path_policy import POLICIES
 from nicd.core.peer import Peer
 from nicd.core.probe import Prober
+from nicd.core.qp_state import NEXT_STATES, QpState
 from nicd.core.requestor import Requestor
 from nicd.core.responder import Responder
 from nicd.core.timers import Timer
-
-
-class QpState(IntEnum):
-    """States of a QP."""
-
-    RESET = 0
-    INIT = 1
-    RTR = 2
-    RTS = 3
-    ERROR = 4
-
-
-# MRC 1.0 section 3, controller API.
-NEXT_STATES: Final[dict[QpState, tuple[QpState, ...]]] = {
-    QpState.RESET: (QpState.INIT,),
-    QpState.INIT: (QpState.RTR, QpState.ERROR),
-    QpState.RTR: (QpState.RTS, QpState.ERROR),
-    QpState.RTS: (QpState.ERROR,),
-    QpState.ERROR: (),
-}
 
 
 class Qp:

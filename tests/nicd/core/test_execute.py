@@ -3,7 +3,7 @@
 from nicd.core.commands import ConnectQp, CreateQp, DeregisterMemory, DestroyQp, ModifyQp, SetCarrier
 from nicd.core.commands_paths import AllowEv, DenyEv
 from nicd.core.events import CommandDone, Completion, QpChange
-from nicd.core.qp import QpState
+from nicd.core.qp_state import QpState
 from tests.nicd.core.bench import PEER_QPN, QPN, Bench
 
 
