@@ -35,11 +35,16 @@ LINK_DELAY_NS_MIN: Final = 100
 OVERHEAD_BYTES: Final = 38
 """Preamble 8, Ethernet header 14, frame check sequence 4, gap 12: on the wire, but not in our packets."""
 
+DATA: Final = 0
+CONTROL: Final = 1
+TRIMMED: Final = 2
+"""Classes of packets: two queues, and in the one for control a limit of its own for what has been trimmed."""
+
 CONTROL_BURST_BYTES: Final = 8192
 """Two data packets, or some seventy SACKs: acknowledgements overtake as under strict priority, floods do not."""
 
-REFUSALS: Final = ("data_full", "control_full", "trim_full")
-"""Why a packet does not get into a queue."""
+REFUSALS: Final = ("data_full", "control_full", "trimmed_full", "trim_full")
+"""Why a packet does not get into a queue, by class; the last is of those that were cut here."""
 DROP_REASONS: Final = (*REFUSALS, *LOSS_REASONS)
 
 _transmit = tuple.__new__  # what Transmit(...) does, without its Python-level constructor
@@ -57,7 +62,10 @@ class EgressConfig:
     data_bytes_max: int = 1 << 20
     """Waiting bytes of the data class; a packet beyond it is trimmed or dropped (`data_full`)."""
     control_bytes_max: int = 1 << 20
-    """Waiting bytes of the control class; a packet beyond it is dropped (`control_full`, `trim_full`)."""
+    """Waiting bytes of the control class; a packet beyond it is dropped (`control_full`)."""
+    control_reserve_ppm: int = 0
+    """What trimmed packets must leave of the control queue to the rest, in millionths; beyond it they are dropped
+    (`trim_full`, and `trimmed_full` for those that came trimmed)."""
     ecn: bool = False
     """RED marks at dequeue, on ECN-capable packets of the data class."""
     ecn_min_bytes: int = 0
@@ -92,6 +100,10 @@ class EgressConfig:
             raise ConfigError("egress.ecn_max_ppm", f"{self.ecn_max_ppm} is out of range", f"0..{PPM}")
         if not 0 < self.control_share_ppm <= PPM:
             raise ConfigError("egress.control_share_ppm", f"{self.control_share_ppm} is out of range", f"1..{PPM}")
+        if not 0 <= self.control_reserve_ppm < PPM:
+            raise ConfigError(
+                "egress.control_reserve_ppm", f"{self.control_reserve_ppm} is out of range", f"0..{PPM - 1}"
+            )
         check_trim_dscp(self.trim_dscp, self.trimmable_dscps)
 
 
@@ -121,7 +133,7 @@ class Egress:
     """The queues and the wire of one port. Calls must not go back in time."""
 
     __slots__ = (
-        "_bytes_numerator", "_control", "_control_max", "_data", "_data_max", "_delay_ns", "_denominator",
+        "_bytes_numerator", "_control", "_control_limits", "_data", "_data_max", "_delay_ns", "_denominator",
         "_ecn_floor", "_fault_rng", "_lead", "_lead_cost", "_lead_max", "_lead_pay", "_link", "_numerator",
         "_overhead", "_red_rng", "busy_until", "bytes", "config", "control_bytes", "control_bytes_peak",
         "control_held", "control_packets", "control_sent_bytes", "data_bytes", "data_bytes_peak", "drops", "marks",
@@ -134,7 +146,9 @@ class Egress:
         self._data: deque[Buffer] = deque()
         self._control: deque[Buffer] = deque()
         self._data_max = config.data_bytes_max
-        self._control_max = config.control_bytes_max
+        most = config.control_bytes_max
+        trimmed_most = most - most * config.control_reserve_ppm // PPM
+        self._control_limits = (most, most, trimmed_most)  # by class
         self.data_bytes = 0
         """Waiting bytes of the data class; a packet in serialization no longer counts."""
         self.control_bytes = 0
@@ -201,8 +215,8 @@ class Egress:
         """The faults in force on this direction of the link."""
         return HEALTHY if self._link is None else self._link.impairment
 
-    def offer(self, now: Instant, packet: Buffer, control: bool, out: list[Transmit]) -> bool:
-        """A packet wants to leave at `now`, in the control or the data class. False: it was dropped, and counted.
+    def offer(self, now: Instant, packet: Buffer, control: int, out: list[Transmit]) -> bool:
+        """A packet wants to leave at `now`; `control` is its class, or a truth value. False: dropped, and counted.
 
         Departures that start before `now` are committed to `out` first.
         """
@@ -213,8 +227,8 @@ class Egress:
                 self.busy_until = now
         if control:
             waiting = self.control_bytes + len(packet)
-            if waiting > self._control_max:
-                self.drops["control_full"] += 1
+            if waiting > self._control_limits[control]:
+                self.drops[REFUSALS[control]] += 1
                 self.refused_bytes += len(packet)
                 return False
             self.control_bytes = waiting
@@ -293,8 +307,8 @@ class Egress:
     def counters(self) -> dict[str, int | dict[str, int]]:
         """Counters and gauges of the port.
 
-        At any instant: `offered_packets` = `packets` + `data_waiting` + `control_waiting` + the drops `data_full`,
-        `control_full` and `trim_full`; offered bytes = `bytes` + `data_bytes` + `control_bytes` + `refused_bytes`;
+        At any instant: `offered_packets` = `packets` + `data_waiting` + `control_waiting` + the drops in `REFUSALS`;
+        offered bytes = `bytes` + `data_bytes` + `control_bytes` + `refused_bytes`;
         `trimmed` = `trim_sent` + `trim_dropped`.
         """
         return {
@@ -347,7 +361,7 @@ class Egress:
         self.trimmed += 1
         rest = trim(packet, config.trim_bytes, self.trim_dscp)
         waiting = self.control_bytes + len(rest)
-        if waiting > config.control_bytes_max:
+        if waiting > self._control_limits[TRIMMED]:
             self.trim_dropped += 1
             self.drops["trim_full"] += 1
             self.refused_bytes += len(packet)

@@ -53,6 +53,7 @@ def port_row(port: Egress) -> dict[str, Any]:
             "waiting_bytes": port.control_bytes,
             "peak_bytes": port.control_bytes_peak,
             "dropped": port.drops["control_full"],
+            "trimmed_dropped": port.drops["trimmed_full"],
             "trim_sent": port.trim_sent,
             "trim_dropped": port.trim_dropped,
             "held": port.control_held,

@@ -115,7 +115,7 @@ def _port_cells(row: dict[str, Any]) -> tuple[str, ...]:
         str(data["trimmed"]),
         str(control["trim_sent"]),
         str(control["trim_dropped"]),
-        str(data["dropped"] + control["dropped"] + sum(row["lost"].values())),
+        str(data["dropped"] + control["dropped"] + control["trimmed_dropped"] + sum(row["lost"].values())),
     )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from struct import Struct
 from typing import Final, TypeAlias
 
-from mrcfabric.egress import Egress
+from mrcfabric.egress import CONTROL, DATA, TRIMMED, Egress
 from mrcfabric.node import Transmit
 from mrcfabric.units import Buffer, Instant
 from mrcfabric.wire.layout import HOP_LIMIT_OFFSET, IPV6_SIZE
@@ -54,7 +54,7 @@ class CountedRoute:
         """`Egress.port`."""
         return self.egress.port
 
-    def offer(self, now: Instant, packet: Buffer, control: bool, out: list[Transmit]) -> bool:
+    def offer(self, now: Instant, packet: Buffer, control: int, out: list[Transmit]) -> bool:
         """`Egress.offer`, counted."""
         self.offered_packets += 1
         self.offered_bytes += len(packet)
@@ -88,6 +88,10 @@ def usid_counters(by_usid: Mapping[int, Door]) -> dict[int, dict[str, int]]:
     return {usid: {"packets": door.offered_packets, "bytes": door.offered_bytes} for usid, door in by_usid.items()}
 
 
-def control_classes(config: SwitchConfig) -> dict[int, bool]:
-    """Version and DSCP -> travels in the control class. Anything that is not IPv6 is missing."""
-    return {_VERSION | dscp: bool(control) for dscp, control in enumerate(config.dscp.control_table())}
+def classes(config: SwitchConfig) -> dict[int, int]:
+    """Version and DSCP -> class of the packet, as `Egress.offer` wants it. Anything that is not IPv6 is missing."""
+    both = zip(config.dscp.control_table(), config.dscp.trimmed_table(), strict=True)
+    return {
+        _VERSION | dscp: TRIMMED if trimmed else CONTROL if control else DATA
+        for dscp, (control, trimmed) in enumerate(both)
+    }

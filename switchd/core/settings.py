@@ -54,6 +54,8 @@ class SwitchSettings:
     """The same on T0 down-links."""
     control: float = 1.0
     """Share that a port's control queue holds; more is dropped."""
+    control_reserve: float = 0.25
+    """Share of that queue that trimmed packets must leave to acknowledgements, or a flood of them would drop those."""
     # UEC CMS: trimmed packets are held to a share of the link, at most half; ours travel with the acknowledgements.
     control_share: float = 0.5
     """What the control class may take of a link while data waits for it; 1 is strict priority."""
@@ -79,6 +81,8 @@ class SwitchSettings:
             raise _wrong("ecn_max_ppm", self.ecn_max_ppm, f"0 to {PPM}")
         if not 0 < self.control_share <= 1:
             raise _wrong("control_share", self.control_share, "a share of the link, above 0, up to 1")
+        if not 0 <= self.control_reserve < 1:
+            raise _wrong("control_reserve", self.control_reserve, "a share of the control queue, from 0, below 1")
         if self.control_burst_bytes < 0:
             raise _wrong("control_burst_bytes", self.control_burst_bytes, "bytes, from 0")
         if self.trim_bytes < TRIM_BYTES_MIN:
@@ -104,6 +108,7 @@ class SwitchSettings:
             trimmable_dscps=(dscp.trimmable, dscp.trimmable_retx),
             control_share_ppm=max(1, round(self.control_share * PPM)),
             control_burst_bytes=self.control_burst_bytes,
+            control_reserve_ppm=int(self.control_reserve * PPM),
             seed=seed,
         )
 

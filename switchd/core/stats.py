@@ -2,8 +2,8 @@
 
 Conservation, at any instant: received = packets dropped for one of `DROP_REASONS` + packets that reached a port, which
 are those of all uSIDs together; and per port: packets that reached it = departures (`packets`) + waiting
-(`data_waiting`, `control_waiting`) + its drops `data_full`, `control_full` and `trim_full`; of the departures, those in
-its drops `link_down` and `loss` never arrive. The same holds for the sums over the ports.
+(`data_waiting`, `control_waiting`) + its drops in `mrcfabric.egress.REFUSALS`; of the departures, those in its drops
+`link_down` and `loss` never arrive. The same holds for the sums over the ports.
 """
 
 from typing import Any, Final

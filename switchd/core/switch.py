@@ -28,7 +28,7 @@ from switchd.core.fib import (
     SHIFTED,
     SHIFTED_OFFSET,
     Door,
-    control_classes,
+    classes,
     doors,
     routes,
     usid_counters,
@@ -57,7 +57,7 @@ class Switch:
         self.doors: Mapping[int, Door] = MappingProxyType(doors(config, self.egress))
         """Where each entry of the table leads; read-only."""
         self._routes = routes(config, self.doors)
-        self._classes = control_classes(config)
+        self._classes = classes(config)
         self._busy: dict[Door, None] = {}  # ports with packets waiting, by order of becoming so
         self._timeout: Instant = NEVER
         self._events: list[CommandDone] = []
@@ -66,7 +66,7 @@ class Switch:
         """Forward what arrived and commit departures up to and including `until`."""
         out: list[Transmit] = []
         known = self._routes
-        classes = self._classes
+        class_of = self._classes
         busy = self._busy
         look = LOOK.unpack_from
         shifted = SHIFTED.pack_into
@@ -78,7 +78,7 @@ class Switch:
                 continue
             try:
                 head, hop_limit, key, rest = look(packet)
-                control = classes[head >> CLASS_SHIFT]
+                control = class_of[head >> CLASS_SHIFT]
                 egress, next_usid = known[key]
                 if hop_limit <= 1:
                     self.drops["hop_limit"] += 1

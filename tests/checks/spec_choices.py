@@ -329,8 +329,9 @@ _CONGESTION = (
         "Share of the class of trimmed packets",
         DEVIATION,
         "One class for acknowledgements and trimmed packets, first up to its share of the link while data waits; the "
-        "share is UEC's upper bound for trimmed packets alone. A NIC's own ports keep strict priority.",
-        _of(SWITCH, "control", "control_share", "control_burst_bytes"),
+        "share is UEC's upper bound for trimmed packets alone, and part of the queue is kept for the rest. A NIC's own "
+        "ports keep strict priority.",
+        _of(SWITCH, "control", "control_reserve", "control_share", "control_burst_bytes"),
     ),
     Choice(
         "Hop limit where the same uSID stands several times in a row",

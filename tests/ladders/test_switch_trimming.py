@@ -170,7 +170,7 @@ def test_a_trimmed_packet_is_not_trimmed_again():
     bench.take(packet)
     bench.run()
     assert bench.out(UPLINK) == []
-    assert bench.drops == {"control_full": 1}
+    assert bench.drops == {"trimmed_full": 1}
 
 
 def test_multicast_never_gets_as_far_as_a_queue():
@@ -198,7 +198,7 @@ def test_the_sender_hears_of_it_before_the_queue_has_drained():
 
 
 def test_trimmed_is_sent_plus_dropped_at_queue_port_and_switch():
-    bench = SwitchBench(control=0.01)  # four trimmed packets of 256 bytes
+    bench = SwitchBench(control=0.01, control_reserve=0.0)  # four trimmed packets of 256 bytes
     for port in (UPLINK, DOWNLINK):
         bench.fill(port)
         bench.offer(port, 10)
@@ -211,6 +211,22 @@ def test_trimmed_is_sent_plus_dropped_at_queue_port_and_switch():
         assert len(bench.out(port, bench.dscp.trimmed, bench.dscp.trimmed_lasthop)) == 4
     assert [bench.counters[name] for name in ("trimmed", "trim_sent", "trim_dropped")] == [20, 8, 12]
     assert bench.drops == {"trim_full": 12}
+
+
+def test_a_flood_of_trimmed_packets_leaves_room_for_acknowledgements():
+    """Those cut here and those cut earlier fill three quarters of the queue; the rest is for what they compete with."""
+    bench = SwitchBench(control=0.1)
+    bench.fill(UPLINK)
+    bench.offer(UPLINK, 60)
+    for _ in range(5):
+        packet = bytearray(bench.data(UPLINK)[:256])
+        packet[0:2] = (6 << 12 | bench.dscp.trimmed << 6 | 2 << 4).to_bytes(2, "big")
+        bench.take(packet)
+    bench.acknowledge(UPLINK, 20)
+    bench.run()
+    assert bench.row(UPLINK)["control"]["trim_sent"] == int(0.075 * bench.bdp_bytes) // 256
+    assert len(bench.out(UPLINK, bench.dscp.control)) == 20
+    assert bench.drops == {"trim_full": 60 - bench.counters["trim_sent"], "trimmed_full": 5}
 
 
 def test_a_packet_that_was_trimmed_is_no_drop_of_the_data_queue():

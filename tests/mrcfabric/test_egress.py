@@ -334,6 +334,8 @@ def test_lazy_is_exact_and_cuts_do_not_matter(offers, cuts):
         {"trim_dscp": 64},
         {"trim_dscp": 4},
         {"control_share_ppm": 0},
+        {"control_reserve_ppm": 1_000_000},
+        {"control_reserve_ppm": -1},
         {"control_share_ppm": 1_000_001},
         {"control_burst_bytes": -1},
     ],

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrcfabric.egress import Egress, EgressConfig
+from mrcfabric.egress import CONTROL, DATA, TRIMMED, Egress, EgressConfig
 from mrcfabric.rng import Rng
 from mrcfabric.wire.dscp import Dscp, traffic_class
 from mrcfabric.wire.usid import CONTAINER_IN_PACKET, END, build, shift
@@ -15,7 +15,7 @@ from switchd.core.fib import (
     LOOK,
     SHIFTED,
     SHIFTED_OFFSET,
-    control_classes,
+    classes,
     doors,
     route_key,
     routes,
@@ -79,11 +79,11 @@ def test_what_a_port_refused_has_followed_its_entry_too():
 
 
 def test_classes_are_those_of_the_code_points_and_of_ipv6_only():
-    classes = control_classes(CONFIG)
-    control = Dscp().control_table()
-    assert len(classes) == 64
+    found = classes(CONFIG)
+    control, trimmed = Dscp().control_table(), Dscp().trimmed_table()
+    assert len(found) == 64
     for dscp in range(64):
         for ecn in range(4):
             head = 6 << 12 | traffic_class(dscp, ecn) << 4 | 0xF
-            assert classes[head >> CLASS_SHIFT] is bool(control[dscp])
-    assert (4 << 12) >> CLASS_SHIFT not in classes
+            assert found[head >> CLASS_SHIFT] == (TRIMMED if trimmed[dscp] else CONTROL if control[dscp] else DATA)
+    assert (4 << 12) >> CLASS_SHIFT not in found

@@ -54,6 +54,7 @@ def test_every_direction_has_its_toggles():
         {"control_share": 0.0},
         {"control_share": 1.01},
         {"control_burst_bytes": -1},
+        {"control_reserve": 1.0},
         {"ecn": 1},
         {"data": "1.0"},
         {"data": True},

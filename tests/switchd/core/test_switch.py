@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mrcfabric.egress import EgressConfig
+from mrcfabric.egress import REFUSALS, EgressConfig
 from mrcfabric.impairment import Impairment
 from mrcfabric.node import Input, Rank, Transmit
 from mrcfabric.paths import PathTable, ev_of
@@ -156,7 +156,7 @@ def test_a_trimmed_packet_is_trimmed_no_further():
     node = switch(ports=(port,) * 3)
     inputs = [frame(packet(OWN, NEXT, dscp=TRIMMED, size=256), 10, 0, n) for n in (1, 2)]
     assert [len(entry.packet) for entry in node.advance(inputs, 1_000)] == [256]
-    assert node.counters()["drops"]["control_full"] == 1
+    assert node.counters()["drops"]["trimmed_full"] == 1
 
 
 # Time.
@@ -222,6 +222,7 @@ TIGHT = replace(
     trim_bytes=128,
     control_share_ppm=400_000,
     control_burst_bytes=150,
+    control_reserve_ppm=300_000,
 )
 ADDRESSES = [(OWN, NEXT), (OWN, LAST), (OWN, OWN, NEXT), (OWN, STRANGER), (OWN, NEXT, LAST)]
 TRAFFIC = st.lists(
@@ -229,7 +230,7 @@ TRAFFIC = st.lists(
         st.integers(1, 40).map(lambda step: step * 50),
         st.integers(0, 2),
         st.sampled_from(ADDRESSES),
-        st.sampled_from([TRIMMABLE, 0, CONTROL]),
+        st.sampled_from([TRIMMABLE, 0, CONTROL, TRIMMED]),
         st.sampled_from([100, 150, 300]),
     ),
     max_size=60,
@@ -309,7 +310,7 @@ def balanced(counters: dict) -> None:
     led = {1: [entries[NEXT]], 2: [entries[LAST], entries[STRANGER]]}
     for number, found in led.items():
         port = ports[number]
-        refused = sum(port["drops"][reason] for reason in ("data_full", "control_full", "trim_full"))
+        refused = sum(port["drops"][reason] for reason in REFUSALS)
         there = port["packets"] + port["data_waiting"] + port["control_waiting"] + refused
         assert sum(entry["packets"] for entry in found) == there
         there_bytes = port["bytes"] + port["data_bytes"] + port["control_bytes"] + port["refused_bytes"]
