@@ -67,3 +67,26 @@ class PlaneDeck:
         self._position = draw % size
         self._stride = self._strides[(draw >> 32) % len(self._strides)]
         self._left = size
+
+
+class TimedDeck(PlaneDeck):
+    """The same where SKIP ends by a timer: the scan forgives an EV only for want of any other."""
+
+    __slots__ = ()
+
+    def pick(self) -> int:
+        """The next GOOD EV of the scan, or the first it met when a whole turn has none. The deck must not be empty."""
+        first = -1
+        size = len(self.cards)
+        for _ in range(2 * size):
+            if not self._left:
+                self._turn(size)
+            self._left -= 1
+            self._position = (self._position + self._stride) % size
+            card = self.cards[self._position]
+            if self._states[card] == _GOOD:
+                return card
+            if first < 0:
+                first = card
+        self._states[first] = _GOOD
+        return first

@@ -38,8 +38,8 @@ class EvProfile:
 
     __slots__ = (
         "_barred", "_events", "_min_active", "_on_bad", "_plane_order", "_plane_scan", "_policy", "_qpn", "_rng",
-        "_since_ns", "_stats", "_target", "active", "bad_on", "decks", "down_ns", "evs", "filled", "index_of", "outer",
-        "path", "plane", "states",
+        "_since_ns", "_stats", "_target", "active", "bad_on", "decks", "down_ns", "evs", "filled", "index_of",
+        "on_skip", "outer", "path", "plane", "states",
     )  # fmt: skip
 
     def __init__(
@@ -52,8 +52,9 @@ class EvProfile:
         stats: NicStats,
         events: Callable[[EvTransition], None],
         on_bad: Callable[[Instant, int], None],
+        deck: type[PlaneDeck] = PlaneDeck,
     ) -> None:
-        """`on_bad` is told each EV that enters ASSUMED_BAD: (now, index)."""
+        """`on_bad` is told each EV that enters ASSUMED_BAD: (now, index); `deck` scans the EVs of one plane."""
         active, reserve = policy.keep(evs.active, evs.reserve, rng)
         entries = active + reserve
         self._qpn = qpn
@@ -62,6 +63,8 @@ class EvProfile:
         self._stats = stats
         self._events = events
         self._on_bad = on_bad
+        self.on_skip: Callable[[Instant, int], None] | None = None
+        """Who is told each EV that enters SKIP, if anybody wants to know: (now, index)."""
         self._min_active = evs.min_active
         self.evs = [entry.ev for entry in entries]
         self.index_of = {ev: index for index, ev in enumerate(self.evs)}
@@ -75,8 +78,7 @@ class EvProfile:
         """When an index was given another EV: losses of packets sent until then are not that one's."""
         self.active = [True] * len(active) + [False] * len(reserve)
         self.decks = [
-            PlaneDeck([i for i in range(len(active)) if self.plane[i] == plane], self.states, rng)
-            for plane in range(planes)
+            deck([i for i in range(len(active)) if self.plane[i] == plane], self.states, rng) for plane in range(planes)
         ]
         self._target = [len(deck.cards) for deck in self.decks]
         """Active EVs that each plane should have."""
@@ -131,6 +133,8 @@ class EvProfile:
             bad[self.path[index]] = bad.get(self.path[index], 0) + (1 if target == EvState.ASSUMED_BAD else -1)
         if target == EvState.SKIP:
             self._stats.ev_skips += 1
+            if self.on_skip is not None:
+                self.on_skip(now, index)
         if target in (EvState.ASSUMED_BAD, EvState.DENIED):
             self._take_out(index)
         elif state in (EvState.ASSUMED_BAD, EvState.DENIED):

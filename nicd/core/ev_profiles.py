@@ -7,12 +7,16 @@ MRC 1.0 6: a QP is tied to exactly one profile, at INIT. Controller API: profile
 profile 0 is there from the start and always ONLINE: it draws EVs anew for every QP.
 """
 
+from collections.abc import Callable
 from enum import IntEnum
 from typing import Final
 
 from mrcfabric.errors import RefusedError
+from nicd.core.ev_events import EvEvents
 from nicd.core.ev_format import EvItem
+from nicd.core.ev_state import EvState
 from nicd.core.ev_universe import AUTO, Universe
+from nicd.core.events import EvTransition
 from nicd.core.settings import NicConfig
 
 DEFAULT_PROFILE: Final = 0
@@ -149,3 +153,23 @@ class ProfileTable:
             raise RefusedError(f"EV profile {profile.number} is {profile.state.name.lower()}, not online")
         profile.users += 1
         return profile
+
+
+class EvReporter:
+    """Tells of the EVs of one QP: everybody, and the controller as far as its EV profile says."""
+
+    __slots__ = ("_profile", "_queue", "_tell")
+
+    def __init__(self, tell: Callable[[EvTransition], None], queue: EvEvents, profile: Profile) -> None:
+        self._tell = tell
+        self._queue = queue
+        self._profile = profile
+
+    def __call__(self, change: EvTransition) -> None:
+        """An EV has gone into ASSUMED_BAD or DENIED, or come out."""
+        self._tell(change)
+        target = EvState[change.target.upper()]
+        profile = self._profile
+        wanted = profile.bad_events if target == EvState.ASSUMED_BAD else profile.good_events
+        if wanted and target != EvState.DENIED:
+            self._queue.add(change.at_ns, profile.number, change.qpn, change.ev, change.plane + 1, target)

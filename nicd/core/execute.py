@@ -25,7 +25,7 @@ from nicd.core.commands import (
 )
 from nicd.core.events import STATUS_FLUSHED, CommandDone, PortChange
 from nicd.core.limits import agree, hints_of, own_offer, peer_offer
-from nicd.core.path_control import PathControl
+from nicd.core.path_control import PathControl, bar_as_told
 from nicd.core.peer import Peer
 from nicd.core.profile_control import ProfileControl
 from nicd.core.qp import Qp
@@ -143,6 +143,7 @@ class Executor:
         elif not any(other.state != QpState.ERROR for other in self._linked(peer)):
             peer.forget_ports()
         qp.connect(now, command, limits, peer)
+        bar_as_told(now, qp, self._board)
         if self._board.ports.carrier != (1 << self._board.ports.count) - 1:
             peer.announce_ports(now)
         return {"qpn": qp.qpn, "state": qp.state.name.lower(), **limits.record()}

@@ -12,6 +12,7 @@ from mrcfabric.units import Instant
 from nicd.core.board import Board
 from nicd.core.commands_paths import AllowEv, AllowPaths, DenyEv, DenyPaths
 from nicd.core.deny_list import Entry
+from nicd.core.ev_profile import BY_EV, BY_PROFILE
 from nicd.core.peer import Peer
 from nicd.core.qp import Link, Qp
 from nicd.core.qp_state import QpState
@@ -39,12 +40,20 @@ class PathControl:
     # -- one EV of one QP
 
     def _deny_ev(self, now: Instant, command: DenyEv) -> Result:
-        self._link(command.qpn).control_ev(now, command.ev, True)
+        self._bar_ev(now, command, True)
         return {"qpn": command.qpn, "ev": command.ev}
 
     def _allow_ev(self, now: Instant, command: AllowEv) -> Result:
-        self._link(command.qpn).control_ev(now, command.ev, False)
+        self._bar_ev(now, command, False)
         return {"qpn": command.qpn, "ev": command.ev}
+
+    def _bar_ev(self, now: Instant, command: DenyEv | AllowEv, deny: bool) -> None:
+        link = self._link(command.qpn)
+        index = link.profile.index_of.get(command.ev)
+        if index is None:
+            raise RefusedError(f"EV {command.ev:#x} is not in the profile of QP {command.qpn}")
+        link.profile.bar(now, index, BY_EV, deny)
+        link.paths_changed()
 
     def _link(self, qpn: int) -> Link:
         qp = self._qps.get(qpn)
@@ -86,7 +95,34 @@ class PathControl:
         for peer in self._peers.values():
             if only in (None, peer.index):
                 peer.follow_denied(plane)
-        return sum(link.follow_denied(now, plane) for link in self._links() if only in (None, link.peer.index))
+        links = (link for link in self._links() if only in (None, link.peer.index))
+        return sum(follow_denied(now, link, self._board, plane) for link in links)
 
     def _links(self) -> Iterator[Link]:
         return (qp.link for qp in self._qps.values() if qp.link is not None and qp.state != QpState.ERROR)
+
+
+def follow_denied(now: Instant, link: Link, board: Board, plane: int) -> int:
+    """Bar what the NIC's list covers in `plane` of one QP, free the rest; returns how many EVs changed."""
+    through_t1 = not link.peer.destination.same_t0
+    changed = link.profile.follow_denied(now, board.denied, link.peer.index, through_t1, plane)
+    if changed:
+        link.paths_changed()
+    return changed
+
+
+def bar_as_told(now: Instant, qp: Qp, board: Board) -> None:
+    """A QP has just been connected: bar what the controller has barred for all."""
+    assert qp.link is not None
+    for ev in qp.profile.denied:
+        bar_profile_ev(now, qp.link, ev, True)
+    for plane in range(board.ports.count if board.denied else 0):
+        follow_denied(now, qp.link, board, plane)
+
+
+def bar_profile_ev(now: Instant, link: Link, ev: int, deny: bool) -> None:
+    """Bar an EV for the whole EV profile, as far as one QP has it, or lift that bar."""
+    index = link.profile.index_of.get(ev)
+    # A path policy may have left it out.
+    if index is not None and link.profile.bar(now, index, BY_PROFILE, deny):
+        link.paths_changed()

@@ -21,8 +21,10 @@ from nicd.core.commands_paths import (
     ReplaceEv,
 )
 from nicd.core.ev_events import SHOWN, UNKNOWN
+from nicd.core.ev_format import EvEntry, EvItem, entry_of
 from nicd.core.ev_profiles import Profile, ProfileState
 from nicd.core.ev_state import EvState
+from nicd.core.path_control import bar_profile_ev, follow_denied
 from nicd.core.qp import Link, Qp
 from nicd.core.qp_state import QpState
 
@@ -33,9 +35,10 @@ _STATES = {state.name.lower(): state for state in ProfileState}
 class ProfileControl:
     """The profile commands of one NIC."""
 
-    __slots__ = ("_profiles", "_qps", "table")
+    __slots__ = ("_board", "_profiles", "_qps", "table")
 
     def __init__(self, board: Board, qps: Mapping[int, Qp]) -> None:
+        self._board = board
         self._profiles = board.profiles
         self._qps = qps
         self.table: dict[type, Callable[[Instant, Any], Result]] = {
@@ -114,7 +117,7 @@ class ProfileControl:
         ev = profile.find(command.ev).ev
         profile.denied[ev] = None
         for link in self._links(profile):
-            link.bar_profile_ev(now, ev, True)
+            bar_profile_ev(now, link, ev, True)
         return {"profile": profile.number, "ev": ev}
 
     def _allow(self, now: Instant, command: AllowProfileEv) -> Result:
@@ -122,7 +125,7 @@ class ProfileControl:
         ev = profile.find(command.ev).ev
         profile.denied.pop(ev, None)
         for link in self._links(profile):
-            link.bar_profile_ev(now, ev, False)
+            bar_profile_ev(now, link, ev, False)
         return {"profile": profile.number, "ev": ev}
 
     def _replace(self, now: Instant, command: ReplaceEv) -> Result:
@@ -131,21 +134,33 @@ class ProfileControl:
         universe = profile.universe
         before = universe.snapshot()
         new = universe.replace(old, command.value)
-        changes = []
         try:
-            for link in self._links(profile):
-                place = link.entry_for(new, universe.kind, old.ev)
-                if place is not None:
-                    changes.append((link, *place))
+            changes = [
+                (link, _entry(link, new, universe.kind, old.ev))
+                for link in self._links(profile)
+                if old.ev in link.profile.index_of
+            ]
         except RefusedError:
             universe.restore(before)
             raise
         profile.denied.pop(old.ev, None)
-        for link, index, entry in changes:
-            link.replace_ev(now, index, entry)
+        for link, entry in changes:
+            link.profile.replace(now, link.profile.index_of[old.ev], entry)
+            follow_denied(now, link, self._board, entry.plane)
+            link.paths_changed()
         return {"profile": profile.number, "ev": old.ev, "new": new.ev}
 
     def _links(self, profile: Profile) -> Iterator[Link]:
         for qp in self._qps.values():
             if qp.profile is profile and qp.link is not None and qp.state != QpState.ERROR:
                 yield qp.link
+
+
+def _entry(link: Link, item: EvItem, kind: str, old: int) -> EvEntry:
+    """The EV of a QP that takes the place of `old`. RefusedError when it would leave by another plane."""
+    entry = entry_of(item, kind, link.peer.destination)
+    plane = link.profile.plane[link.profile.index_of[old]]
+    if entry.plane != plane:
+        what = f"towards NIC {link.peer.index} it would leave by plane {entry.plane}, not {plane}"
+        raise RefusedError(f"QP {link.qpn}: {what}")
+    return entry

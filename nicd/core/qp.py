@@ -20,11 +20,11 @@ from mrcfabric.wire.templates import ControlTemplate, DataTemplate
 from mrcfabric.wire.usid import CONTAINER_SIZE
 from nicd.core.board import Board
 from nicd.core.commands import ConnectQp, ModifyQp, PostWrite
-from nicd.core.ev_format import EvEntry, EvItem, entry_of
-from nicd.core.ev_profile import BY_EV, BY_PROFILE, EvProfile
-from nicd.core.ev_profiles import Profile
-from nicd.core.ev_state import EvState, EvTrigger
-from nicd.core.events import STATUS_FLUSHED, EvTransition, QpChange
+from nicd.core.ev_deck import PlaneDeck, TimedDeck
+from nicd.core.ev_profile import EvProfile
+from nicd.core.ev_profiles import EvReporter, Profile
+from nicd.core.ev_state import EvTrigger
+from nicd.core.events import STATUS_FLUSHED, QpChange
 from nicd.core.limits import Hints, Limits, Offer, retry_timers
 from nicd.core.path_policy import POLICIES
 from nicd.core.peer import Peer
@@ -32,6 +32,7 @@ from nicd.core.probe import Prober
 from nicd.core.qp_state import NEXT_STATES, QpState
 from nicd.core.requestor import Requestor
 from nicd.core.responder import Responder
+from nicd.core.skip_timer import SkipTimer
 from nicd.core.timers import Timer
 
 
@@ -73,11 +74,6 @@ class Qp:
         """Learn the peer, move to RTR: from now on this QP receives."""
         self.enter(now, QpState.RTR, "connected")
         self.link = Link(self, self._board, request, limits, peer)
-        for ev in self.profile.denied:
-            self.link.bar_profile_ev(now, ev, True)
-        if self._board.denied:
-            for plane in range(self._board.ports.count):
-                self.link.follow_denied(now, plane)
 
     def start(self, now: Instant, request: ModifyQp) -> None:
         """Move to RTS: from now on this QP sends too. RefusedError when it cannot, or for a timer out of bounds."""
@@ -147,8 +143,12 @@ class Link:
         rng = Rng(config.seed, config.name, "qp", qp.qpn, "evs")
         self.profile = EvProfile(
             qp.qpn, qp.profile.universe.draw(peer.destination, rng), len(config.ports),
-            POLICIES[settings.path_policy], rng, board.stats, self._ev_changed, self._ev_failed,
+            POLICIES[settings.path_policy], rng, board.stats,
+            EvReporter(board.tell, board.ev_events, qp.profile), self._ev_failed,
+            TimedDeck if settings.skip_ns else PlaneDeck,
         )  # fmt: skip
+        if settings.skip_ns:
+            self.profile.on_skip = SkipTimer(self.profile, settings.skip_ns, board.timers).enter
         srh = any(len(outer) > CONTAINER_SIZE for outer in self.profile.outer)
         control_template = SrhControlTemplate if srh else ControlTemplate
         data_template = SrhDataTemplate if srh else DataTemplate
@@ -261,53 +261,10 @@ class Link:
 
     # -- planes
 
-    def control_ev(self, now: Instant, ev: int, deny: bool) -> None:
-        """The controller bars an EV or lifts the bar. RefusedError when the profile does not have it."""
-        index = self.profile.index_of.get(ev)
-        if index is None:
-            raise RefusedError(f"EV {ev:#x} is not in the profile of QP {self.qpn}")
-        self.profile.bar(now, index, BY_EV, deny)
+    def paths_changed(self) -> None:
+        """The controller has barred, freed or replaced EVs of the profile."""
         self.update_planes()
         self._board.scheduler.wake(self)
-
-    def bar_profile_ev(self, now: Instant, ev: int, deny: bool) -> None:
-        """The controller bars an EV of the whole EV profile, or lifts that bar."""
-        index = self.profile.index_of.get(ev)
-        # A path policy may have left it out.
-        if index is not None and self.profile.bar(now, index, BY_PROFILE, deny):
-            self.update_planes()
-            self._board.scheduler.wake(self)
-
-    def entry_for(self, item: EvItem, kind: str, old: int) -> tuple[int, EvEntry] | None:
-        """(index, EV) to put `item` in the place of the EV `old`; None when this QP does not have that one.
-
-        RefusedError when it would leave by another plane.
-        """
-        index = self.profile.index_of.get(old)
-        if index is None:
-            return None
-        entry = entry_of(item, kind, self.peer.destination)
-        if entry.plane != self.profile.plane[index]:
-            what = f"towards NIC {self.peer.index} it would leave by plane {entry.plane}"
-            raise RefusedError(f"QP {self.qpn}: {what}, not {self.profile.plane[index]}")
-        return index, entry
-
-    def replace_ev(self, now: Instant, index: int, entry: EvEntry) -> None:
-        """The controller puts another EV in the place of the one at `index`."""
-        self.profile.replace(now, index, entry)
-        for plane in range(self._board.ports.count if self._board.denied else 0):
-            self.follow_denied(now, plane)
-        self.update_planes()
-        self._board.scheduler.wake(self)
-
-    def follow_denied(self, now: Instant, plane: int) -> int:
-        """The NIC's list of denied paths has changed in `plane`; returns how many EVs that bars or frees."""
-        through_t1 = not self.peer.destination.same_t0
-        changed = self.profile.follow_denied(now, self._board.denied, self.peer.index, through_t1, plane)
-        if changed:
-            self.update_planes()
-            self._board.scheduler.wake(self)
-        return changed
 
     def update_planes(self) -> None:
         """Ports, the peer's ports or the profile have changed."""
@@ -352,16 +309,6 @@ class Link:
             "planes": self.planes,
             **self.limits.record(),
         }
-
-    def _ev_changed(self, transition: EvTransition) -> None:
-        """An EV has gone into ASSUMED_BAD or DENIED, or come out: tell everybody, and the controller if it asked."""
-        self._board.tell(transition)
-        target = EvState[transition.target.upper()]
-        profile = self._qp.profile
-        wanted = profile.bad_events if target == EvState.ASSUMED_BAD else profile.good_events
-        if wanted and target != EvState.DENIED:
-            change = transition
-            self._board.ev_events.add(change.at_ns, profile.number, self.qpn, change.ev, change.plane + 1, target)
 
     def _ev_failed(self, now: Instant, index: int) -> None:
         self.prober.watch(now, index)

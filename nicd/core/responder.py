@@ -37,6 +37,7 @@ from nicd.core.assembly import FULL, OVERFLOW, Assembly, Incoming
 from nicd.core.board import Board
 from nicd.core.events import RECV_WITH_IMM, STATUS_FLUSHED, STATUS_OK, Completion
 from nicd.core.limits import Limits
+from nicd.core.mark_runs import MarkRuns
 from nicd.core.peer import Peer
 from nicd.core.recovery import QpLink
 from nicd.core.sack import DUPLICATE, NEW, OUTSIDE, ReceiveWindow
@@ -59,8 +60,8 @@ class Responder:
 
     __slots__ = (
         "_admit", "_assembly", "_bitmap_psns", "_board", "_bounded", "_control", "_delay_ns", "_dynamic_mpr", "_held",
-        "_held_max", "_in_order", "_last_ev", "_last_ns", "_last_psn", "_last_stamp", "_mpr", "_peer", "_qp",
-        "_rcvd_bytes", "_recent", "_service_time", "_since", "_since_ns", "_stats", "_threshold", "_timer",
+        "_held_max", "_in_order", "_last_ev", "_last_ns", "_last_psn", "_last_stamp", "_marks", "_mpr", "_peer", "_qp",
+        "_rcvd_bytes", "_recent", "_runs", "_service_time", "_since", "_since_ns", "_stats", "_threshold", "_timer",
         "_trim_nack", "window",
     )  # fmt: skip
 
@@ -93,6 +94,8 @@ class Responder:
         self._threshold = settings.sack_bytes
         self._delay_ns = settings.sack_delay_ns
         self._recent = settings.sack_base_recent
+        self._marks = MarkRuns(settings.always_skip_marks, settings.marked_evs_max)
+        self._runs = self._marks.runs
         self._rcvd_bytes = 0
         self._since = 0
         """Bytes received since the last SACK, as the threshold counts them."""
@@ -136,8 +139,10 @@ class Responder:
         self._peer.data_arrived(now)
         m = M_NONE
         if traffic_class & CE == CE:
-            m = M_SKIP_ONCE
+            m = self._marks.marked(ev)
             stats.ecn_marks += 1
+        elif self._runs:
+            self._runs.pop(ev, None)
         if flags & FLAG_TS:
             rqmsn, msn, stamp, _, va, r_key, length = read_data_ts(packet)
         else:

@@ -33,6 +33,13 @@ class PathKnobs:
     deny_entries_max: int = 65_536
     """Entries of the standing list of barred paths; a further one is refused. Every link of a plane of the largest
     fabric, 512 T0s by 256 T1s, seen from one NIC: 512 and 256 entries per plane would do."""
+    skip_ns: int = 0
+    """How long an EV stays in SKIP. 0: until the scan reaches it, which takes about one turn."""
+    always_skip_marks: int = 0
+    """As a receiver: this many marked packets in a row on one EV are answered by ALWAYS_SKIP, which makes the EV
+    ASSUMED_BAD at the sender. 0: never, every mark says SKIP_ONCE; a queue that all paths share must not cost EVs."""
+    marked_evs_max: int = 1024
+    """EVs per QP whose marks are counted for `always_skip_marks`; with more of them the count begins anew."""
     probe_period_ns: int = 0
     """Between two probes of an ASSUMED_BAD EV. Default 5 base RTT."""
     probe_backoff_max: int = 2
@@ -64,6 +71,8 @@ DERIVED: Final[dict[str, float]] = {
 LEAST: Final[dict[str, int]] = {
     "evs_reserve": 0,
     "ev_min_active": 0,
+    "skip_ns": 0,
+    "always_skip_marks": 0,
 }
 """Smallest value where it is not 1."""
 MOST: Final[dict[str, int]] = {

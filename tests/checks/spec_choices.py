@@ -121,7 +121,10 @@ _PATHS = (
         (*_of(TOPOLOGY, "evs_per_qp", "reserve_evs_per_qp"), *_of(NIC, "ev_min_active")),
     ),
     Choice(
-        "How long SKIP lasts", OPTION, "One turn of the scan, which is drawn anew for every turn; there is no timer."
+        "How long SKIP lasts",
+        OPTION,
+        "One turn of the scan, which is drawn anew for every turn; or a time (0: the scan).",
+        _of(NIC, "skip_ns"),
     ),
     Choice(
         "Reorder threshold before a packet is lost",
@@ -164,7 +167,10 @@ _PATHS = (
         _of(NIC, "probe_period_ns", "probe_backoff_max", "probe_successes"),
     ),
     Choice(
-        "When a receiver says ALWAYS_SKIP", UNKNOWN, "Ours never does; received, it makes the EV ASSUMED_BAD at once."
+        "When a receiver says ALWAYS_SKIP",
+        UNKNOWN,
+        "After so many marked packets in a row on one EV; never by default. Received, it makes the EV ASSUMED_BAD.",
+        _of(NIC, "always_skip_marks", "marked_evs_max"),
     ),
     Choice(
         "Where the port state rides: a bitmap in SACKs, or an endpoint request",
