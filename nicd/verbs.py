@@ -34,11 +34,13 @@ from nicd.verbs_codec import (
     Endpoint,
     MemoryRegion,
     NicInfo,
+    QpLimits,
     QueuePair,
     VerbsError,
     Work,
     work_of,
 )
+from nicd.verbs_limits import ASKED, RETRY_TIMERS, endpoint_of, known, limits_of
 
 __all__ = [
     "AsyncDevice",
@@ -47,6 +49,7 @@ __all__ = [
     "Endpoint",
     "MemoryRegion",
     "NicInfo",
+    "QpLimits",
     "QueuePair",
     "VerbsError",
     "Work",
@@ -107,19 +110,26 @@ class Device(VerbsBase):
         """Forget a region; refused while posted work still reads from it."""
         self.call("dereg_mr", region_id=mr.region_id)
 
-    def create_qp(self, psn: int | None = None) -> QueuePair:
-        """A new QP; `psn` is the first it will send (default: random)."""
+    def create_qp(self, psn: int | None = None, **limits: int | bool) -> QueuePair:
+        """A new QP; `psn` is the first it will send (default: random).
+
+        `limits`: `mpr`, `max_wimm`, `trim_nack`, `dynamic_mpr`, `service_time` to offer less or more than the NIC's
+        settings, and the hints `qps_per_peer`, `send_peers`, `incast`.
+        """
         psn = secrets.randbits(24) if psn is None else psn & PSN_MASK
-        qpn = self.call("create_qp")["qpn"]
-        return QueuePair(qpn, Endpoint(self.info.nic_index, qpn, psn))
+        result = self.call("create_qp", **known(limits, ASKED))
+        return QueuePair(result["qpn"], endpoint_of(self.info.nic_index, psn, result))
 
-    def connect(self, qp: QueuePair, peer: Endpoint) -> None:
-        """Tell the QP its peer: from now on it receives."""
-        self.call("connect", qpn=qp.qpn, psn=qp.local.psn, peer=tuple(peer))
+    def connect(self, qp: QueuePair, peer: Endpoint) -> QpLimits | None:
+        """Tell the QP its peer: from now on it receives. Returns the limits agreed."""
+        return limits_of(self.call("connect", qpn=qp.qpn, psn=qp.local.psn, peer=tuple(peer)))
 
-    def start(self, qp: QueuePair) -> None:
-        """Let the QP send; the peer must be connected before."""
-        self.call("start", qpn=qp.qpn)
+    def start(self, qp: QueuePair, **timers: int) -> None:
+        """Let the QP send; the peer must be connected before.
+
+        `timers`: `timeout_exponent` (RTO of 1.024 us times a power of two), `retry_linear`, `retry_exponential`.
+        """
+        self.call("start", qpn=qp.qpn, **known(timers, RETRY_TIMERS))
 
     def destroy_qp(self, qp: QueuePair) -> None:
         """Destroy a QP; unfinished work is flushed with completions."""

@@ -20,10 +20,12 @@ from nicd.verbs_codec import (
     Endpoint,
     MemoryRegion,
     NicInfo,
+    QpLimits,
     QueuePair,
     VerbsError,
     Work,
 )
+from nicd.verbs_limits import ASKED, RETRY_TIMERS, endpoint_of, known, limits_of
 
 
 class AsyncDevice(VerbsBase):
@@ -93,19 +95,19 @@ class AsyncDevice(VerbsBase):
         """See `Device.dereg_mr`."""
         await self.call("dereg_mr", region_id=mr.region_id)
 
-    async def create_qp(self, psn: int | None = None) -> QueuePair:
+    async def create_qp(self, psn: int | None = None, **limits: int | bool) -> QueuePair:
         """See `Device.create_qp`."""
         psn = secrets.randbits(24) if psn is None else psn & PSN_MASK
-        qpn = (await self.call("create_qp"))["qpn"]
-        return QueuePair(qpn, Endpoint(self.info.nic_index, qpn, psn))
+        result = await self.call("create_qp", **known(limits, ASKED))
+        return QueuePair(result["qpn"], endpoint_of(self.info.nic_index, psn, result))
 
-    async def connect(self, qp: QueuePair, peer: Endpoint) -> None:
+    async def connect(self, qp: QueuePair, peer: Endpoint) -> QpLimits | None:
         """See `Device.connect`."""
-        await self.call("connect", qpn=qp.qpn, psn=qp.local.psn, peer=tuple(peer))
+        return limits_of(await self.call("connect", qpn=qp.qpn, psn=qp.local.psn, peer=tuple(peer)))
 
-    async def start(self, qp: QueuePair) -> None:
+    async def start(self, qp: QueuePair, **timers: int) -> None:
         """See `Device.start`."""
-        await self.call("start", qpn=qp.qpn)
+        await self.call("start", qpn=qp.qpn, **known(timers, RETRY_TIMERS))
 
     async def destroy_qp(self, qp: QueuePair) -> None:
         """See `Device.destroy_qp`."""

@@ -74,6 +74,31 @@ class Work(NamedTuple):
     imm: int | None
 
 
+class QpOffer(NamedTuple):
+    """What one end of a QP grants and offers to the other."""
+
+    mpr: int
+    """Its tracking window in units of 128 PSNs."""
+    max_wimm: int
+    """Early with-immediate messages it holds."""
+    trim_nack: bool
+    dynamic_mpr: bool
+    service_time: bool
+
+
+class QpLimits(NamedTuple):
+    """What a connected QP works with."""
+
+    receive_mpr: int
+    send_mpr: int
+    receive_wimm: int
+    send_wimm: int
+    trim_nack: int
+    dynamic_mpr: int
+    service_time: int
+    """1 where both ends offer the option."""
+
+
 class Endpoint(NamedTuple):
     """What one end of a QP tells the other, out of band."""
 
@@ -81,6 +106,8 @@ class Endpoint(NamedTuple):
     qpn: int
     psn: int
     """First PSN this end sends, 24 bits."""
+    offer: QpOffer | None = None
+    """None: the same as the other end's own."""
 
 
 class NicInfo(NamedTuple):

@@ -40,6 +40,7 @@ from nicd.verbs_codec import (
     VerbsError,
     pack,
 )
+from nicd.verbs_limits import RETRY_TIMERS, asked, checked, offered
 
 FIRST_TOKEN = 1 << 32
 """Commands of applications carry tokens from here on, out of the way of the daemon's own."""
@@ -246,7 +247,8 @@ class VerbsRequests:
             client.answer(number, event.error, event.result)
             self._flush(client)
 
-        self._submit(CreateQp(self._token(done)))
+        wanted = asked(args)
+        self._submit(CreateQp(self._token(done), **wanted))
 
     def _qpn(self, client: Client, args: Mapping[str, Any]) -> int:
         qpn = _number(args, "qpn", QPN_MAX)
@@ -256,17 +258,18 @@ class VerbsRequests:
 
     def _connect(self, client: Client, number: int, args: dict[str, Any], fds: list[int]) -> None:
         qpn, psn, peer = self._qpn(client, args), _number(args, "psn", PSN_MASK), args.get("peer")
-        if type(peer) is not list or len(peer) != 3:
-            raise VerbsError("peer must be [NIC index, QPN, PSN]")
-        whom = dict(zip(("peer index", "peer qpn", "peer psn"), peer, strict=True))
+        if type(peer) is not list or len(peer) not in (3, 4):
+            raise VerbsError("peer must be [NIC index, QPN, PSN] or [NIC index, QPN, PSN, offer]")
+        whom = dict(zip(("peer index", "peer qpn", "peer psn"), peer[:3], strict=True))
+        offer = offered(peer[3] if len(peer) == 4 else None)
         index, peer_qpn = _number(whom, "peer index", U32_MAX), _number(whom, "peer qpn", QPN_MAX)
         peer_psn = _number(whom, "peer psn", PSN_MASK)
         done = self._answering(client, number)
-        self._submit(ConnectQp(self._token(done), qpn, index, peer_qpn, psn, peer_psn))
+        self._submit(ConnectQp(self._token(done), qpn, index, peer_qpn, psn, peer_psn, **offer))
 
     def _start(self, client: Client, number: int, args: dict[str, Any], fds: list[int]) -> None:
-        qpn = self._qpn(client, args)
-        self._submit(ModifyQp(self._token(self._answering(client, number)), qpn, "rts"))
+        qpn, timers = self._qpn(client, args), checked(args, RETRY_TIMERS)
+        self._submit(ModifyQp(self._token(self._answering(client, number)), qpn, "rts", **timers))
 
     def _destroy_qp(self, client: Client, number: int, args: dict[str, Any], fds: list[int]) -> None:
         qpn = self._qpn(client, args)

@@ -36,6 +36,7 @@ BAD_LENGTH = "length"
 BAD_OPCODE = "opcode"
 BAD_TVER = "tver"
 BAD_PADDING = "padding"
+FOREIGN_PARTITION = "p_key"
 
 PEEK_REASONS = (
     TRUNCATED,
@@ -48,6 +49,7 @@ PEEK_REASONS = (
     BAD_OPCODE,
     BAD_TVER,
     BAD_PADDING,
+    FOREIGN_PARTITION,
 )
 
 Peeked: TypeAlias = tuple[str | None, int, int, int, int, int, int, int, int, bytes]
@@ -60,8 +62,8 @@ said about the ICRC of the others: `mrcfabric.wire.icrc.icrc_ok`.
 Peek: TypeAlias = Callable[[Buffer], Peeked]
 
 # Outer: word 0, payload length, next header. Inner: the same, source, destination. UDP: both ports, length.
-# BTH: opcode, flags, DestQP word, PSN word.
-_PEEK = Struct(">IHB33xIHBx16s16sHHH2xBB2xII")
+# BTH: opcode, flags, P_Key, DestQP word, PSN word.
+_PEEK = Struct(">IHB33xIHBx16s16sHHH2xBBHII")
 _DATA = Struct(">HHQII")
 _DATA_TS = Struct(">HHHHQII")
 _IMM = Struct(">I")
@@ -106,11 +108,21 @@ def _payload_fault(missing: int, size: int, is_control: int) -> Peeked:
     return _MALFORMED[BAD_LENGTH if missing or size < 0 or is_control else BAD_PADDING]
 
 
+def same_partition(one: int, other: int) -> bool:
+    """Whether two P_Keys let their owners talk to each other."""
+    # IBTA 10.9.3: the same low 15 bits, not all zero, and one of the two at least a full member.
+    return not (one ^ other) & 0x7FFF and one & 0x7FFF > 0 and (one | other) & 0x8000 > 0
+
+
 def peeker(dscp: Dscp, address: bytes | None = None, options: WireOptions = DEFAULT_OPTIONS) -> Peek:
-    """The function that peeks at packets for a node whose inner address is `address` (16 bytes; None takes any)."""
+    """The function that peeks at packets for a node whose inner address is `address` (16 bytes).
+
+    None takes packets for any address and of any partition.
+    """
     trimmed_table = dscp.trimmed_table()
     ports = frozenset(options.udp_ports_accepted)
     swapped = bool(options.ev_order)
+    p_key = options.p_key
     unpack = _PEEK.unpack_from
     ends, ends_ts, is_control = _HEADERS_END, _HEADERS_END_TS, _IS_CONTROL
 
@@ -120,7 +132,7 @@ def peeker(dscp: Dscp, address: bytes | None = None, options: WireOptions = DEFA
         if length < EXTENSION_OFFSET:
             return _MALFORMED[TRUNCATED]
         (word0, length0, next0, word1, length1, next1, source, destination, sport, dport, udp_length, opcode,
-         head, qp, psn) = unpack(packet)  # fmt: skip
+         head, key, qp, psn) = unpack(packet)  # fmt: skip
         if (
             word0 >> 28 != 6
             or next0 != NEXT_HEADER_IPV6
@@ -146,8 +158,11 @@ def peeker(dscp: Dscp, address: bytes | None = None, options: WireOptions = DEFA
             size = length - start - ICRC_SIZE - padding
             if missing or size < 0 or (size | padding if is_control[opcode] else (size + padding) & 3):
                 return _payload_fault(missing, size, is_control[opcode])
-        if address is not None and destination != address:
-            return _MALFORMED[FOREIGN_ADDRESS]
+        if address is not None:
+            if destination != address:
+                return _MALFORMED[FOREIGN_ADDRESS]
+            if key != p_key and not same_partition(key, p_key):
+                return _MALFORMED[FOREIGN_PARTITION]
         # MRC 1.0 7.5.5: the striping of `mrcfabric.wire.entropy`, written out.
         ev = sport << 16 | word1 & 0xFFFF if swapped else (word1 & 0xFFFF) << 16 | sport
         return (None, traffic_class, opcode, psn >> 24, qp & 0xFFFFFF, psn & 0xFFFFFF, ev, start, size, source)

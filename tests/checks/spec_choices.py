@@ -69,8 +69,8 @@ _FORMATS = (
     ),
     Choice(
         "P_Key",
-        DEVIATION,
-        "Sent, not checked on receipt: one fabric is one partition.",
+        OPTION,
+        "One fabric is one partition; a packet of another one is dropped by name.",
         _of(WIRE, "p_key"),
     ),
     Choice(

@@ -17,6 +17,7 @@ SECTIONS: Final[dict[tuple[str, str], str]] = {
     ("IBTA", "9.2"): "base transport header",
     ("IBTA", "9.3"): "RETH, ImmDt",
     ("IBTA", "9.3.5"): "AETH",
+    ("IBTA", "10.9.3"): "partition keys",
     ("IBTA", "A17"): "RoCEv2, ICRC",
     ("UEC", "CMS"): "congestion management",
     ("UEC", "PDS"): "packet delivery",

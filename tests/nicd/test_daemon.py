@@ -70,6 +70,7 @@ async def test_a_controller_bars_a_plane_of_all_qps() -> None:
             await bench.command("h000", "deny_paths", plane=9)
 
 
+<<<<<<< HEAD
 async def test_a_controller_makes_a_profile_and_hears_of_its_evs() -> None:
     async with daemons({"h000": nicd.daemon.build}) as bench:
         await bench.command("h000", "create_ev_profile", profile=4)
@@ -92,6 +93,24 @@ async def test_a_controller_makes_a_profile_and_hears_of_its_evs() -> None:
             await bench.command("h000", "modify_ev_profile", profile=4, state="offline")
         with pytest.raises(RefusedError, match="ev_profile needs profile"):
             await bench.call("h000", "ev_profile")
+=======
+async def test_limits_are_agreed_by_commands() -> None:
+    async with daemons(NODES) as bench:
+        offer = await bench.command("h000", "create_qp", qpn=QPN, mpr=9, max_wimm=40, dynamic_mpr=True, incast=3)
+        assert (offer["mpr"], offer["max_wimm"], offer["dynamic_mpr"], offer["trim_nack"]) == (9, 40, True, True)
+        agreed = await bench.command(
+            "h000", "connect_qp", qpn=QPN, peer_index=1, peer_qpn=QPN, psn_send=5, psn_receive=5,
+            peer_mpr=16, peer_max_wimm=64, peer_dynamic_mpr=True, peer_trim_nack=False,
+        )  # fmt: skip
+        expected = {"receive_mpr": 9, "send_mpr": 16, "receive_wimm": 40, "send_wimm": 64, "dynamic_mpr": 1,
+                    "trim_nack": 0}  # fmt: skip
+        (row,) = await bench.call("h000", "qp_table")
+        for name, value in expected.items():
+            assert (agreed[name], row[name]) == (value, value)
+        await bench.command("h000", "modify_qp", qpn=QPN, state="rts", timeout_exponent=9, retry_linear=1)
+        with pytest.raises(RefusedError, match="an MPR of 0"):
+            await bench.command("h000", "create_qp", mpr=0)
+>>>>>>> f8e8327 (Let applications and commands set a QP's limits, and drop foreign partitions)
 
 
 async def test_questions_that_make_no_sense() -> None:

@@ -81,12 +81,29 @@ def test_a_trimmed_packet_is_good_while_its_headers_are_there(name: str) -> None
         (88, 0x0A, fastpath.BAD_OPCODE),
         (89, 0x01, fastpath.BAD_TVER),
         (79, 0xFF, fastpath.FOREIGN_ADDRESS),
+        (90, 0x12, fastpath.FOREIGN_PARTITION),
     ],
 )
 def test_one_wrong_byte_has_one_reason(offset: int, value: int, reason: str) -> None:
     packet = data_packet(0xC7, bytes(8))
     packet[offset] = value
     assert peek(packet)[0] == reason
+
+
+@pytest.mark.spec("IBTA", "10.9.3")
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (0xFFFF, 0xFFFF, True),
+        (0xFFFF, 0x7FFF, True),
+        (0x7FFF, 0x7FFF, False),
+        (0x8001, 0x8002, False),
+        (0x8000, 0x8000, False),
+        (0x0001, 0x8001, True),
+    ],
+)
+def test_partitions_are_told_by_15_bits_and_one_full_member(one: int, other: int, same: bool) -> None:
+    assert fastpath.same_partition(one, other) == fastpath.same_partition(other, one) == same
 
 
 def test_lengths_that_lie() -> None:
