@@ -70,7 +70,6 @@ async def test_a_controller_bars_a_plane_of_all_qps() -> None:
             await bench.command("h000", "deny_paths", plane=9)
 
 
-<<<<<<< HEAD
 async def test_a_controller_makes_a_profile_and_hears_of_its_evs() -> None:
     async with daemons({"h000": nicd.daemon.build}) as bench:
         await bench.command("h000", "create_ev_profile", profile=4)
@@ -93,7 +92,8 @@ async def test_a_controller_makes_a_profile_and_hears_of_its_evs() -> None:
             await bench.command("h000", "modify_ev_profile", profile=4, state="offline")
         with pytest.raises(RefusedError, match="ev_profile needs profile"):
             await bench.call("h000", "ev_profile")
-=======
+
+
 async def test_limits_are_agreed_by_commands() -> None:
     async with daemons(NODES) as bench:
         offer = await bench.command("h000", "create_qp", qpn=QPN, mpr=9, max_wimm=40, dynamic_mpr=True, incast=3)
@@ -110,7 +110,6 @@ async def test_limits_are_agreed_by_commands() -> None:
         await bench.command("h000", "modify_qp", qpn=QPN, state="rts", timeout_exponent=9, retry_linear=1)
         with pytest.raises(RefusedError, match="an MPR of 0"):
             await bench.command("h000", "create_qp", mpr=0)
->>>>>>> f8e8327 (Let applications and commands set a QP's limits, and drop foreign partitions)
 
 
 async def test_questions_that_make_no_sense() -> None:

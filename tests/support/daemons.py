@@ -72,13 +72,17 @@ class Bench:
 
 @asynccontextmanager
 async def daemons(builds: dict[str, Build], changes: dict[str, Any] | None = None) -> AsyncIterator[Bench]:
-    """Run the nodes named in `builds` in this process; `changes` go into every configuration."""
+    """Run the nodes named in `builds` in this process; `changes` go into every configuration, `{node}` is its name."""
     bench = Bench()
     every = tables()
     async with AsyncExitStack() as stack:
         serving: list[asyncio.Task[None]] = []
         for name, build in builds.items():
-            config = daemon_config.from_table(every[name] | (changes or {}))
+            own = {
+                key: value.replace("{node}", name) if isinstance(value, str) else value
+                for key, value in (changes or {}).items()
+            }
+            config = daemon_config.from_table(every[name] | own)
             page, slots, firsts = private_page([config])
             # One doorbell is enough for daemons that only the wall clock binds.
             runner = Runner(page, _doorbell(stack), shared=False)
