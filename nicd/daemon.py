@@ -7,6 +7,7 @@ ev_profile {profile}         one row per EV of a profile that lists or has gener
 ev_events {limit}            takes EV events off their queue, oldest first; drop_count: events lost before one
 denied_paths {}              the standing list of barred paths: plane, path, peer_index (None: all)
 link_table {}                what self probes have found of the links around the NIC, one row per way
+state {}                     bytes of protocol state: now, at the peak and reserved, by QP and destination
 bins {since}                 goodput bins (start, bytes placed per plane) from fabric time `since` on
 """
 
@@ -97,6 +98,7 @@ class NicDaemon(Daemon):
             "ev_profile": self._ev_profile,
             "ev_events": self._ev_events,
             "link_table": self._link_table,
+            "state": self._state,
             "bins": self._bins,
         }
 
@@ -161,6 +163,9 @@ class NicDaemon(Daemon):
 
     async def _link_table(self, _args: dict[str, Any]) -> dict[str, Any]:
         return self.nic.link_table()
+
+    async def _state(self, _args: dict[str, Any]) -> dict[str, Any]:
+        return self.nic.state_report()
 
     async def _bins(self, args: dict[str, Any]) -> list[Any]:
         return self.nic.bins(instant_of(args, "since") or 0)

@@ -57,7 +57,7 @@ class Assembly:
     """All messages of one QP that are not complete in order."""
 
     __slots__ = ("_messages_max", "_mtu", "_next_first", "_next_rqmsn", "_open", "_wimm_max", "completed", "fault",
-                 "stashed")  # fmt: skip
+                 "records_peak", "stashed", "stashed_peak")  # fmt: skip
 
     def __init__(self, psn_first: int, mtu_bytes: int, messages_max: int, wimm_max: int) -> None:
         """`messages_max`: records; `wimm_max`: early immediates, in slots counted from the next one due."""
@@ -73,6 +73,9 @@ class Assembly:
         """Messages complete in order."""
         self.stashed = 0
         """Immediates that wait for their turn."""
+        self.records_peak = 0
+        self.stashed_peak = 0
+        """The most there ever were of either."""
         self.fault = ""
         """Why `admit`, `immediate` or `next_whole` refused the last time."""
 
@@ -123,6 +126,7 @@ class Assembly:
             return False
         message.imm = imm
         self.stashed += 1
+        self.stashed_peak = max(self.stashed_peak, self.stashed)
         return True
 
     def next_whole(self) -> Incoming | None:
@@ -156,6 +160,7 @@ class Assembly:
             self.fault = FULL
             return None
         message = self._open[msn] = Incoming(msn, rqmsn, anchor, r_key, length, self._mtu)
+        self.records_peak = max(self.records_peak, len(self._open))
         return message
 
     def _edge(self, message: Incoming, psn: int, opcode: int, size: int) -> bool:

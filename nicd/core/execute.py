@@ -4,7 +4,7 @@ Owns the tables of QPs and peers. A command that cannot be carried out raises `R
 `CommandDone` with the reason; it leaves nothing half done. What a controller asks of paths is `path_control`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Final, TypeAlias
 
 from mrcfabric.errors import RefusedError
@@ -75,6 +75,11 @@ class Executor:
         except RefusedError as refusal:
             error = str(refusal)
         self._board.tell(CommandDone(now, command.token, error, result))
+
+    @property
+    def peers(self) -> Collection[Peer]:
+        """The NICs that QPs are connected to."""
+        return self._peers.values()
 
     def peer_of(self, address: bytes) -> Peer | None:
         """The peer with this inner address, if a QP is connected to it."""

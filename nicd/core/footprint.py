@@ -96,13 +96,22 @@ INFLIGHT: Final = (
 """Per PSN that is out."""
 
 STASH: Final = (
-    Width("psn_last", PSN_BITS, "complete when all up to here is there"),
-    Width("msn", MSN_BITS, "on the wire"),
-    Width("rqmsn", MSN_BITS, "on the wire: the order of immediates"),
-    Width("immediate", 32, "on the wire"),
-    Width("length", LENGTH_BITS, "for the CQE"),
+    Width("msn", MSN_BITS, "its record, whose length the CQE names"),
+    Width("immediate", 33, "on the wire, and whether the slot is taken"),
 )
-"""Per with-immediate message that waits for its turn."""
+"""Per with-immediate message that waits for its turn; RQMSN is the number of the slot."""
+
+MESSAGE: Final = (
+    Width("msn", MSN_BITS, "on the wire"),
+    Width("rqmsn", MSN_BITS, "the same in all packets of a with-immediate message"),
+    Width("anchor", ADDRESS_BITS, "address of PSN 0, as every packet of the message implies it"),
+    Width("r_key", KEY_BITS, "the same in all packets"),
+    Width("length", LENGTH_BITS, "the same in all packets"),
+    Width("left", PSN_BITS, "packets that have not arrived"),
+    Width("ends", 2 * PSN_BITS, "first and last PSN, or the span of those seen before either is known"),
+    Width("done", 2, "acknowledged before its turn; ends known"),
+)
+"""Per message begun and not complete in order: what its packets must agree with."""
 
 PROBE: Final = (Width("id", 16, "on the wire"), Width("ev", EV_INDEX_BITS, "which was asked"))
 """Per probe that waits for its answer."""
@@ -160,7 +169,7 @@ MEMORY_KEY: Final = (
 DENIAL: Final = (Width("plane", 5, ""), Width("path", 15, "and whether it is the whole plane"), Width("peer", 17, ""))
 """Per entry of the standing deny list."""
 
-ON_CHIP: Final = ("qp_context", "ev_table", "ev_sets", "receive_bitmap", "inflight", "wimm_stash", "probes")
+ON_CHIP: Final = ("qp_context", "ev_table", "ev_sets", "receive_bitmap", "inflight", "messages", "wimm_stash", "probes")
 """Pieces of a QP that a NIC needs for every packet; `work_queue` stays with the host."""
 
 
@@ -178,6 +187,7 @@ class QpCounts:
     bitmap_bits: int
     """From the lowest PSN that has not arrived to the highest that has."""
     inflight: int
+    messages: int
     stash: int
     probes: int
     probation: int
@@ -188,7 +198,17 @@ def limits_of(knobs: NicSettings, planes: int) -> QpCounts:
     """A QP with every table full. The peer's window is taken to be as large as our own."""
     evs = knobs.evs_active + knobs.evs_reserve
     psns = knobs.mpr_units * MPR_UNIT
-    return QpCounts(evs, planes, psns, psns, knobs.max_wimm, knobs.probes_outstanding_max, evs, knobs.work_requests_max)
+    return QpCounts(
+        evs=evs,
+        planes=planes,
+        bitmap_bits=min(psns, knobs.bitmap_psns or psns),
+        inflight=psns,
+        messages=knobs.messages_open_max or psns,
+        stash=knobs.max_wimm,
+        probes=knobs.probes_outstanding_max,
+        probation=evs,
+        work_requests=knobs.work_requests_max,
+    )
 
 
 def peak_of(one: QpCounts, two: QpCounts) -> QpCounts:
@@ -204,6 +224,7 @@ def qp_bytes(counts: QpCounts, ev_bits: int) -> dict[str, int]:
         "ev_sets": (counts.evs * sum(field.bits for field in EV_EXTRA) + 7) // 8 + counts.planes * record_bytes(SCAN),
         "receive_bitmap": (counts.bitmap_bits + 7) // 8,
         "inflight": counts.inflight * record_bytes(INFLIGHT),
+        "messages": counts.messages * record_bytes(MESSAGE),
         "wimm_stash": counts.stash * record_bytes(STASH),
         "probes": counts.probes * record_bytes(PROBE) + counts.probation * record_bytes(PROBATION),
         "work_queue": counts.work_requests * record_bytes(WORK_REQUEST),

@@ -142,7 +142,7 @@ class InflightTable:
 
     __slots__ = (
         "_acked_index", "_acked_sent_ns", "_lost_heap", "_order", "_patience", "_pending", "_reorder_packets",
-        "_retry_linear", "_rto_ns", "_stamped", "_stats", "by_psn", "cack", "lost", "window",
+        "_retry_linear", "_rto_ns", "_stamped", "_stats", "by_psn", "cack", "lost", "peak", "window",
     )  # fmt: skip
 
     def __init__(self, settings: NicSettings, stats: NicStats, window: CongestionWindow, psn_first: int) -> None:
@@ -157,6 +157,8 @@ class InflightTable:
         """Everything up to here has been acknowledged."""
         self.by_psn: dict[int, Sent] = {}
         """PSN -> its last transmission."""
+        self.peak = 0
+        """The most PSNs that were out when an acknowledgement came."""
         self.lost = 0
         """PSNs judged lost and not yet sent again."""
         self._pending = 0
@@ -190,6 +192,9 @@ class InflightTable:
         """Forget every PSN up to `cack` and those of the bitmap; returns the payload bytes no longer in flight."""
         freed = 0
         by_psn = self.by_psn
+        # Between acknowledgements the table only grows.
+        if len(by_psn) > self.peak:
+            self.peak = len(by_psn)
         moved = cack - self.cack
         if moved > 0:
             for psn in range(self.cack + 1, cack + 1):

@@ -69,6 +69,9 @@ class MemoryTable:
         self.by_key[region.r_key] = region
         return region
 
+    def __len__(self) -> int:
+        return len(self._by_id)
+
     def deregister(self, region_id: int) -> None:
         """Forget a region. RefusedError when it is unknown or still read from."""
         region = self.find(region_id)

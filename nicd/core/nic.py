@@ -46,6 +46,7 @@ from nicd.core.qp import Link
 from nicd.core.qp_state import QpState
 from nicd.core.self_probe import SelfProber
 from nicd.core.settings import NicConfig
+from nicd.core.state_report import state_report
 
 
 class Nic:
@@ -191,6 +192,10 @@ class Nic:
     def link_table(self) -> dict[str, Any]:
         """What self probes have found, per way; see `SelfProber.table`. Empty for a NIC that knows no way back."""
         return {} if self._self_prober is None else self._self_prober.table()
+
+    def state_report(self) -> dict[str, Any]:
+        """What the protocol state takes in bytes; see `nicd.core.state_report`."""
+        return state_report(self._board, self._qps, self._executor.peers)
 
     def bins(self, since_ns: Instant) -> list[tuple[Instant, list[int]]]:
         """(start, bytes placed per plane) of the goodput bins that start at or after `since_ns`."""

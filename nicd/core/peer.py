@@ -264,6 +264,11 @@ class Peer:
         if ev is not None and not self._is_denied(self.destination.plane(ev), self.destination.path(ev)):
             self._take(ev)
 
+    @property
+    def questions(self) -> int:
+        """Endpoint EV probes waiting for an answer."""
+        return len(self._ev_probes)
+
     def stop(self) -> None:
         """No QP uses this peer any more."""
         self._refresh.cancel()

@@ -35,7 +35,7 @@ class Prober:
 
     __slots__ = (
         "_backoff_ns_max", "_next_id", "_out", "_out_max", "_period_ns", "_profile", "_send", "_stats", "_stopped",
-        "_successes", "_timer", "_watched",
+        "_successes", "_timer", "_watched", "asked_peak", "watched_peak",
     )  # fmt: skip
 
     def __init__(
@@ -54,12 +54,26 @@ class Prober:
         self._stopped = False
         self._watched: dict[int, _Watch] = {}
         self._timer = Timer(timers, self._due)
+        self.asked_peak = 0
+        self.watched_peak = 0
+        """The most there ever were of either."""
+
+    @property
+    def asked(self) -> int:
+        """Probes waiting for an answer."""
+        return len(self._out)
+
+    @property
+    def watched(self) -> int:
+        """EVs under probation."""
+        return len(self._watched)
 
     def watch(self, now: Instant, index: int) -> None:
         """An EV has become ASSUMED_BAD: probe it until it comes back, unless the QP is gone."""
         if self._stopped:
             return
         self._watched[index] = _Watch(now + self._period_ns, self._period_ns)
+        self.watched_peak = max(self.watched_peak, len(self._watched))
         self._timer.set_by(now + self._period_ns)
 
     def ask(self, now: Instant, index: int) -> bool:
@@ -72,6 +86,7 @@ class Prober:
         if len(self._out) >= self._out_max:
             del self._out[next(iter(self._out))]
         self._out[probe_id] = index
+        self.asked_peak = max(self.asked_peak, len(self._out))
         return True
 
     def wake(self, now: Instant) -> None:

@@ -49,8 +49,8 @@ class Requestor:
 
     __slots__ = (
         "_board", "_completed", "_early", "_in_order", "_index", "_inflight", "_max_wimm", "_messages", "_mpr",
-        "_mpr_agreed", "_mtu", "_profile", "_qp",
-        "_queue", "_rqmsn", "_stamp", "_stats", "_template", "_wimm_open", "psn_next", "recovery", "window",
+        "_mpr_agreed", "_mtu", "_profile", "_qp", "_queue", "_rqmsn", "_stamp", "_stats", "_template", "_wimm_open",
+        "posted_peak", "psn_next", "recovery", "window",
     )  # fmt: skip
 
     def __init__(
@@ -84,6 +84,8 @@ class Requestor:
         """Messages not yet complete, and those that were before their turn."""
         self._early = 0
         """How many of the latter."""
+        self.posted_peak = 0
+        """The most there ever were of both."""
         self._completed = 0
         """Messages complete in order."""
         self._rqmsn = 0
@@ -98,9 +100,19 @@ class Requestor:
         return len(self._messages) - self._early
 
     @property
+    def posted(self) -> int:
+        """Messages whose work requests are kept: those, and the ones complete before their turn."""
+        return len(self._messages)
+
+    @property
     def inflight_packets(self) -> int:
         """PSNs sent and not acknowledged."""
         return len(self._inflight.by_psn)
+
+    @property
+    def inflight_peak(self) -> int:
+        """The most there ever were."""
+        return max(self._inflight.peak, len(self._inflight.by_psn))
 
     @property
     def cack(self) -> int:
@@ -131,6 +143,7 @@ class Requestor:
         if not self._messages:
             self.recovery.begin(now)
         self._messages.append(message)
+        self.posted_peak = max(self.posted_peak, len(self._messages))
         self._queue.append(message)
 
     # -- sending

@@ -118,6 +118,11 @@ class Responder:
         """Messages begun and not complete in order."""
         return self._assembly.records
 
+    @property
+    def messages(self) -> Assembly:
+        """Their records."""
+        return self._assembly
+
     def on_data(
         self,
         now: Instant,

@@ -20,7 +20,7 @@ OUTSIDE: Final = 2
 class ReceiveWindow:
     """PSNs received on one QP. `expected` is unbounded; 24 bits of a PSN travel."""
 
-    __slots__ = ("_bits", "_mpr", "expected", "ooo_count")
+    __slots__ = ("_bits", "_mpr", "_span_peak", "expected", "ooo_count")
 
     def __init__(self, psn_first: int, mpr_psns: int) -> None:
         self.expected = psn_first
@@ -30,6 +30,17 @@ class ReceiveWindow:
         self._bits = 0
         """Bit i: expected + i has arrived. Bit 0 is never set."""
         self._mpr = mpr_psns
+        self._span_peak = 0
+
+    @property
+    def span(self) -> int:
+        """Bits of the bitmap in use: from the lowest PSN that has not arrived to the highest that has."""
+        return self._bits.bit_length()
+
+    @property
+    def span_peak(self) -> int:
+        """The most there ever were."""
+        return self._span_peak
 
     @property
     def cack(self) -> int:
@@ -53,6 +64,8 @@ class ReceiveWindow:
         if ahead:
             self._bits |= 1 << ahead
             self.ooo_count += 1
+            if ahead >= self._span_peak:
+                self._span_peak = ahead + 1
             return
         bits = self._bits
         if not bits:

@@ -159,3 +159,15 @@ def test_a_switch_is_no_nic(capsys: pytest.CaptureFixture[str]) -> None:
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert "p0-t0-0" in error
+
+
+async def test_state_in_bytes_is_told() -> None:
+    async with daemons(NODES) as bench:
+        await regions_and_qps(bench)
+        report = await bench.call("h000", "state")
+        (row,) = report["qps"]
+        assert (row["qpn"], row["peer_index"], row["resident"]) == (QPN, 1, True)
+        assert 0 < row["now"]["on_chip"] <= row["peak"]["on_chip"] < row["reserved"]["on_chip"]
+        assert report["nic"]["now"]["memory_keys"] > 0
+        counters = await bench.call("h000", "counters")
+        assert counters["core"]["contexts"]["capacity"] == 0

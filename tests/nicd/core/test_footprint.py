@@ -9,6 +9,7 @@ from nicd.core.footprint import (
     DESTINATION,
     INFLIGHT,
     MEMORY_KEY,
+    MESSAGE,
     PROBE,
     QP_CONTEXT,
     STASH,
@@ -31,8 +32,10 @@ DEFAULTS = NicSettings()
 def test_records_by_hand() -> None:
     # PSN 24, EV index 12, time 24, order 24, tries 6, state 2, message 12: 104 bits.
     assert record_bytes(INFLIGHT) == 13
-    # PSN 24, MSN 16, RQMSN 16, immediate 32, length 32: 120 bits.
-    assert record_bytes(STASH) == 15
+    # MSN 16, immediate 32 and whether there is one: 49 bits.
+    assert record_bytes(STASH) == 7
+    # MSN 16, RQMSN 16, address 64, key 32, length 32, left 24, two ends 48, two flags: 234 bits.
+    assert record_bytes(MESSAGE) == 30
     # Probe id 16, EV index 12.
     assert record_bytes(PROBE) == 4
     # Key 32, address 64, length 40, page table 64, readers 12: 212 bits.
@@ -52,11 +55,12 @@ def test_a_default_qp_by_hand() -> None:
         "ev_sets": 60 + 8 * 5,
         "receive_bitmap": 4096 // 8,
         "inflight": 4096 * 13,
-        "wimm_stash": 128 * 15,
+        "messages": 4096 * 30,
+        "wimm_stash": 128 * 7,
         "probes": 256 * 4 + 160 * 4,
         "work_queue": 4096 * 47,
     }
-    assert on_chip_bytes(pieces) == 81 + 640 + 100 + 512 + 53_248 + 1_920 + 1_664
+    assert on_chip_bytes(pieces) == 81 + 640 + 100 + 512 + 53_248 + 122_880 + 896 + 1_664
     assert record_bytes(QP_CONTEXT) == 81
 
 
@@ -71,7 +75,7 @@ def test_peers_and_keys_by_hand() -> None:
 
 def test_what_fits_on_a_chip() -> None:
     slot = slot_bytes(DEFAULTS, 8)
-    assert slot == 58_165
+    assert slot == 180_021
     assert resident_max(DEFAULTS, 8) is None
     assert resident_max(NicSettings(sram_bytes=slot * 7 + slot - 1), 8) == 7
     assert resident_max(NicSettings(sram_bytes=1), 8) == 1
@@ -79,8 +83,8 @@ def test_what_fits_on_a_chip() -> None:
 
 
 def test_the_peak_is_the_larger_of_each() -> None:
-    one, two = QpCounts(1, 8, 3, 4, 5, 6, 7, 8), QpCounts(2, 8, 1, 9, 0, 6, 8, 1)
-    assert peak_of(one, two) == QpCounts(2, 8, 3, 9, 5, 6, 8, 8)
+    one, two = QpCounts(1, 8, 3, 4, 4, 5, 6, 7, 8), QpCounts(2, 8, 1, 9, 1, 0, 6, 8, 1)
+    assert peak_of(one, two) == QpCounts(2, 8, 3, 9, 4, 5, 6, 8, 8)
 
 
 @given(units=st.integers(1, 255), evs=st.integers(1, 256), bits=st.sampled_from([11, 16, 32, 128, 256]))

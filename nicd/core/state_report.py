@@ -1,0 +1,132 @@
+"""The state that a NIC really holds, counted in its live structures and put into bytes.
+
+Owns the counting: what is held now, the most that each table has ever held, and what is reserved when every table is at
+its limit, by QP, by destination and for the NIC. Widths and sums are `footprint`'s; the same state as CPython objects
+is measured by `process_size` and reported beside it, never mixed with it. A report walks every QP: it is for people and
+studies, not for the packet path. MRC 1.0 section 3.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Any, TypeAlias
+
+from nicd.core.board import Board
+from nicd.core.footprint import (
+    QpCounts,
+    limits_of,
+    nic_bytes,
+    on_chip_bytes,
+    peak_of,
+    peer_bytes,
+    qp_bytes,
+    slot_bytes,
+)
+from nicd.core.peer import Peer
+from nicd.core.process_size import reachable
+from nicd.core.qp import Link, Qp
+from nicd.core.settings import MPR_UNIT
+
+Report: TypeAlias = dict[str, Any]
+
+
+def held(link: Link) -> QpCounts:
+    """How many of everything a connected QP holds now."""
+    requestor, responder, prober = link.requestor, link.responder, link.prober
+    return QpCounts(
+        evs=len(link.profile.evs),
+        planes=len(link.profile.decks),
+        bitmap_bits=responder.window.span,
+        inflight=requestor.inflight_packets,
+        messages=responder.messages.records,
+        stash=responder.messages.stashed,
+        probes=prober.asked,
+        probation=prober.watched,
+        work_requests=requestor.posted,
+    )
+
+
+def peak(link: Link) -> QpCounts:
+    """The most of everything that it has held."""
+    requestor, responder, prober = link.requestor, link.responder, link.prober
+    most = QpCounts(
+        evs=0,
+        planes=0,
+        bitmap_bits=responder.window.span_peak,
+        inflight=requestor.inflight_peak,
+        messages=responder.messages.records_peak,
+        stash=responder.messages.stashed_peak,
+        probes=prober.asked_peak,
+        probation=prober.watched_peak,
+        work_requests=requestor.posted_peak,
+    )
+    return peak_of(most, held(link))
+
+
+def reserved(board: Board, link: Link) -> QpCounts:
+    """The most of everything that it may hold, by the limits both ends agreed on."""
+    counts = limits_of(board.settings, board.ports.count)
+    psns = link.limits.receive_mpr * MPR_UNIT
+    counts.evs = counts.probation = len(link.profile.evs)
+    counts.bitmap_bits = min(counts.bitmap_bits, psns)
+    counts.inflight = link.limits.send_mpr * MPR_UNIT
+    counts.messages = board.settings.messages_open_max or psns
+    counts.stash = link.limits.receive_wimm
+    return counts
+
+
+def state_report(board: Board, qps: Mapping[int, Qp], peers: Collection[Peer]) -> Report:
+    """Bytes of everything, by piece, per QP and summed up; the pieces are the tables of `footprint`.
+
+    `qps`: one row per connected QP with `now`, `peak`, `reserved` (pieces and their sum) and `process`. `peers`: one
+    row per destination. `nic`: memory keys and the deny list. `total`: sums of `now`, `peak` and `reserved` on the
+    chip, and what the host holds now. `chip`: the model of on-chip memory.
+    """
+    rows = [_qp_row(board, qp, qp.link) for qp in qps.values() if qp.link is not None]
+    peer_rows = [_peer_row(board, peer) for peer in peers]
+    own = nic_bytes(len(board.memory), len(board.denied))
+    most = nic_bytes(board.settings.regions_max, board.settings.deny_entries_max)
+    shared = sum(row["bytes"] for row in peer_rows)
+    total = {moment: sum(row[moment]["on_chip"] for row in rows) + shared for moment in ("now", "peak", "reserved")}
+    for moment in total:
+        total[moment] += sum((most if moment == "reserved" else own).values())
+    return {
+        "qps": rows,
+        "peers": peer_rows,
+        "nic": {"now": own, "reserved": most},
+        "total": {**total, "host_now": sum(row["now"]["pieces"]["work_queue"] for row in rows)},
+        "chip": _chip(board, len(qps)),
+        "process_bytes": sum(row["process"]["bytes"] for row in rows),
+    }
+
+
+def _qp_row(board: Board, qp: Qp, link: Link) -> Report:
+    # What the QP shares with others is theirs: the board and its parts, the destination, the profile it was drawn from.
+    others = (board, *(getattr(board, name) for name in Board.__slots__), link.peer, link.peer.window, qp.profile)
+    process = reachable(qp, "nicd.core", others)
+    contexts = board.contexts
+    return {
+        "qpn": link.qpn,
+        "peer_index": link.peer.index,
+        "resident": contexts is None or link.qpn in contexts.resident,
+        "now": _sized(board, held(link)),
+        "peak": _sized(board, peak(link)),
+        "reserved": _sized(board, reserved(board, link)),
+        "process": {"objects": process.objects, "bytes": process.size_bytes},
+    }
+
+
+def _sized(board: Board, counts: QpCounts) -> Report:
+    pieces = qp_bytes(counts, board.settings.ev_bits)
+    return {"on_chip": on_chip_bytes(pieces), "pieces": pieces}
+
+
+def _peer_row(board: Board, peer: Peer) -> Report:
+    pieces = peer_bytes(board.ports.count, board.settings.ev_bits, peer.questions)
+    return {"peer_index": peer.index, "bytes": sum(pieces.values()), "pieces": pieces}
+
+
+def _chip(board: Board, qps: int) -> Report:
+    settings = board.settings
+    slot = slot_bytes(settings, board.ports.count)
+    if board.contexts is None:
+        return {"sram_bytes": 0, "slot_bytes": slot, "resident": qps, "spilled": 0}
+    return {"sram_bytes": settings.sram_bytes, "slot_bytes": slot, **board.contexts.counters(qps)}
