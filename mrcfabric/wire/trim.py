@@ -10,7 +10,8 @@ from mrcfabric.units import Buffer
 from mrcfabric.wire.dscp import set_dscp
 
 TRIM_BYTES_MIN = 128
-"""Every header of a data packet, ImmDt included, fits in 128 bytes: a shorter cut may lose what a receiver needs."""
+"""Every header of a data packet, ImmDt included, fits in 128 bytes: a shorter cut may lose what a receiver needs. With
+a segment routing header they take 24 bytes more."""
 TRIM_BYTES_DEFAULT = 256
 
 

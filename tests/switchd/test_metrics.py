@@ -26,3 +26,15 @@ def test_a_t1_has_nothing_towards_nics() -> None:
     rendered = render("demo", "p0-t1-0", counters)
     assert b'towards="t0"' in rendered
     assert b'towards="nic"' not in rendered
+
+
+def test_a_switch_has_as_many_series_whatever_its_size() -> None:
+    """Nothing per uSID and nothing per port: those are asked for on the control channel."""
+    counts = set()
+    for uplinks in (4, 256):
+        topology = Topology(
+            planes=8, t0_per_plane=2, t1_per_plane=uplinks, nics_per_t0=4, evs_per_qp=128, reserve_evs_per_qp=32
+        )
+        core = Switch(switch_config(topology, "p3-t0-1")).counters()
+        counts.add(len(samples_of(render("demo", "p3-t0-1", PROCESS | {"core": core}))))
+    assert len(counts) == 1
