@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: setup demo test test-fast lint bench fuzz compliance tables clean
+.PHONY: setup demo test test-fast lint bench fuzz compliance tables swarm clean
 setup: $(STAMP)
 $(STAMP): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("mrcfabric needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; try make PYTHON=python3.11") if sys.version_info < (3, 11) else None'
@@ -39,6 +39,11 @@ $(FUZZED): $(STAMP)
 
 fuzz: $(FUZZED)
 	$(BIN)/python -m fuzz --seconds $(SECONDS) $(if $(TARGET),--target $(TARGET))
+
+# Random fabrics, workloads and faults in virtual time, every instant checked: SEEDS of them, or SEED alone; see swarm/.
+SEEDS ?= 100
+swarm: setup
+	$(BIN)/python -m swarm $(if $(SEED),--seed $(SEED),--seeds $(SEEDS))
 
 # docs/SPEC_MAP.md: which section of which specification is followed where, and which test shows it.
 compliance: setup

@@ -81,11 +81,14 @@ class SimulatedFabric:
         """A node dies at an instant, and perhaps begins again at another."""
         self._carry_out(self._faults.set_node(node, at_ns, up=False))
         self.simulator.crash(node, at_ns)
-        if restart_at_ns is None:
-            return
-        self._carry_out(self._faults.set_node(node, restart_at_ns, up=True))
-        self.simulator.restart(node, restart_at_ns, lambda start_ns: self._core(node, start_ns))
-        self._carry_out(self._faults.state_for(node, restart_at_ns))
+        if restart_at_ns is not None:
+            self.restart(node, restart_at_ns)
+
+    def restart(self, node: str, at_ns: Instant) -> None:
+        """A node that has died, or will have by then, begins again at an instant: it knows nothing of before."""
+        self._carry_out(self._faults.set_node(node, at_ns, up=True))
+        self.simulator.restart(node, at_ns, lambda start_ns: self._core(node, start_ns))
+        self._carry_out(self._faults.state_for(node, at_ns))
 
     def _carry_out(self, commands: list[Stamped]) -> None:
         for command in commands:

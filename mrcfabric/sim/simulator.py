@@ -81,6 +81,8 @@ class Simulator:
         """Everything up to and including this instant has happened."""
         self.frames = 0
         """Transmits carried over links so far."""
+        self.frames_vanished = 0
+        """Those of them that reached a dead node."""
         self._window_ns = window_ns
         self._keep = keep
         self._on_events = on_events
@@ -110,6 +112,10 @@ class Simulator:
     def vanished(self, name: str) -> int:
         """Frames and commands that reached the node while it was dead."""
         return self._sites[name].vanished
+
+    def under_way(self) -> int:
+        """Frames that were sent and have not reached a node, dead ones included."""
+        return sum(entry[1] == _FRAME for site in self._order for entry in site.inbox)
 
     def traces(self, name: str) -> list[Trace]:
         """One per incarnation, the latest last; empty without `keep`."""
@@ -185,6 +191,7 @@ class Simulator:
             site.soonest = site.inbox[0][0] if site.inbox else NEVER
         if core is None:
             site.vanished += len(inputs)
+            self.frames_vanished += sum(entry[1] == _FRAME for entry in inputs)
             return
         if core.now_ns >= until:
             assert not inputs

@@ -109,13 +109,16 @@ class MrcPolicy:
         deck = profile.decks[plane]
         failed = profile.path[index] if profile.plane[index] == plane else -1
         bad = profile.bad_on[plane]
-        picked = deck.pick()
-        for _ in range(len(deck.cards)):
+        other = -1
+        # One more than there are: the scan may have to forgive a SKIP before it finds a second EV.
+        for _ in range(len(deck.cards) + 1):
+            picked = deck.pick()
             path = profile.path[picked]
             if path != failed and not bad.get(path):
                 return picked
-            picked = deck.pick()
-        return picked if picked != index else deck.pick()
+            if picked != index:
+                other = picked
+        return other if other >= 0 else deck.pick()
 
 
 _CONTROLLERS: Final = (EvTrigger.DENY, EvTrigger.ALLOW)

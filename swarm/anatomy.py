@@ -1,0 +1,108 @@
+"""Where things stand inside the cores: the one place of the swarm that knows their private names.
+
+The checks look at a core from inside and never change it. When a core is rebuilt, this file follows; the checks stay.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from mrcfabric.egress import Egress
+from nicd.core.board import Board
+from nicd.core.inflight import INFLIGHT, LOST, Sent
+from nicd.core.memory import MemoryTable
+from nicd.core.nic import Nic
+from nicd.core.onchip import Antechamber
+from nicd.core.ports import Ports
+from nicd.core.qp import Link, Qp
+from nicd.core.requestor import Requestor
+
+
+def board(nic: Nic) -> Board:
+    return nic._board
+
+
+def qps(nic: Nic) -> dict[int, Qp]:
+    return nic._qps
+
+
+def links(nic: Nic) -> Iterator[tuple[Qp, Link]]:
+    """The connected QPs."""
+    return ((qp, qp.link) for qp in nic._qps.values() if qp.link is not None)
+
+
+def peer_qpn(link: Link) -> int:
+    return link._peer_qpn
+
+
+def mpr(requestor: Requestor) -> int:
+    """The peer's tracking window in PSNs, as agreed; a dynamic one may be smaller for a while."""
+    return requestor._mpr_agreed
+
+
+def own_mpr(link: Link) -> int:
+    return link.responder.window._mpr
+
+
+def lost(requestor: Requestor) -> int:
+    """PSNs judged lost and not sent again."""
+    return requestor._inflight.lost
+
+
+def table(requestor: Requestor) -> dict[int, Sent]:
+    """PSN -> its latest transmission, of those not acknowledged."""
+    return requestor._inflight.by_psn
+
+
+def inflight_bytes(requestor: Requestor) -> int:
+    """Counted anew."""
+    return sum(sent.size for sent in table(requestor).values() if sent.state == INFLIGHT)
+
+
+def lost_count(requestor: Requestor) -> int:
+    """Counted anew."""
+    return sum(sent.state == LOST for sent in table(requestor).values())
+
+
+def stashed(link: Link) -> int:
+    """Immediates that wait for their turn."""
+    return link.responder._assembly.stashed
+
+
+def held_for_contexts(nic: Nic) -> int:
+    """Packets that were received and wait until their QP's context is on the chip."""
+    antechamber = getattr(nic._arrive, "__self__", None)
+    return antechamber.held if isinstance(antechamber, Antechamber) else 0
+
+
+def waiting(egress: Egress) -> tuple[int, int, int, int]:
+    """(data packets, data bytes, control packets, control bytes) that wait, counted anew."""
+    data, control = egress._data, egress._control
+    return len(data), sum(map(len, data)), len(control), sum(map(len, control))
+
+
+def lookout_on_ports(ports: Ports, on_offer: Any) -> None:
+    """`on_offer(now, port, packet, control)` sees every packet that a NIC puts into a port's queue, before it does."""
+
+    class SeenPorts(Ports):
+        __slots__ = ()
+
+        def offer(self, now: int, port: int, packet: bytearray, control: bool) -> None:
+            on_offer(now, port, packet, control)
+            super().offer(now, port, packet, control)
+
+    ports.__class__ = SeenPorts
+
+
+def lookout_on_memory(memory: MemoryTable, on_placed: Any) -> None:
+    """`on_placed(r_key, va, payload)` sees every payload that a NIC has written."""
+
+    class SeenMemory(MemoryTable):
+        __slots__ = ()
+
+        def place(self, r_key: int, va: int, payload: Any) -> bool:
+            good = super().place(r_key, va, payload)
+            if good:
+                on_placed(r_key, va, payload)
+            return good
+
+    memory.__class__ = SeenMemory

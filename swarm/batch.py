@@ -1,0 +1,104 @@
+"""Many seeds on all CPUs: one process per CPU, a seed at a time, failures with the command that replays them.
+
+Every so many seeds a case is run twice, watched instant by instant and not watched at all: both must give the same
+digest, for a core's doings must not depend on how its time is cut.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from typing import Final
+
+from swarm.draw import draw
+from swarm.run import Outcome, run
+from swarm.world import Depth
+
+TWICE_EVERY: Final = 4
+"""One seed in so many is run a second time with time cut otherwise."""
+REPLAY: Final = "python -m swarm --seed {seed}"
+
+
+@dataclass(slots=True)
+class Line:
+    """What is told of one seed."""
+
+    seed: int
+    reason: str = ""
+    """Empty: nothing was wrong."""
+    cut: bool = False
+    data_packets: int = 0
+    digest: str = ""
+    cpu_s: float = 0.0
+
+
+@dataclass(slots=True)
+class Summary:
+    """What is told of a batch."""
+
+    lines: list[Line] = field(default_factory=list)
+    wall_s: float = 0.0
+
+    @property
+    def failures(self) -> list[Line]:
+        return [line for line in self.lines if line.reason]
+
+    @property
+    def data_packets(self) -> int:
+        return sum(line.data_packets for line in self.lines)
+
+
+def run_seed(seed: int) -> Line:
+    """One seed, watched; every now and then also unwatched."""
+    started_s = time.process_time()
+    case = draw(seed)
+    outcome = run(case)
+    reason = outcome.reason
+    if not reason and not outcome.cut and seed % TWICE_EVERY == 0:
+        reason = cut_otherwise(outcome)
+    return Line(
+        seed, reason, outcome.cut, outcome.data_packets, outcome.digest, round(time.process_time() - started_s, 2)
+    )
+
+
+def cut_otherwise(outcome: Outcome) -> str:
+    """Run the case once more, its time cut by the simulator alone; the reason why that gives something else, or ""."""
+    again = run(outcome.case, Depth(stepwise=False, checks=False))
+    if again.failed:
+        return f"only with time cut otherwise: {again.reason}"
+    if again.digest != outcome.digest:
+        return f"digest {outcome.digest} instant by instant, {again.digest} window by window"
+    return ""
+
+
+def run_batch(
+    seeds: Iterable[int], jobs: int, tell: Callable[[Line], None], stop_after_s: float | None = None
+) -> Summary:
+    """Run seeds on `jobs` processes; `tell` hears of each as it ends. After `stop_after_s` no further one begins."""
+    started_s = time.monotonic()
+    summary = Summary()
+    waiting = iter(seeds)
+    # A fork would inherit whatever the caller has open.
+    with ProcessPoolExecutor(max_workers=jobs, mp_context=get_context("forkserver")) as pool:
+        running: set[Future[Line]] = set()
+        while True:
+            late = stop_after_s is not None and time.monotonic() - started_s > stop_after_s
+            while not late and len(running) < jobs and (seed := next(waiting, None)) is not None:
+                running.add(pool.submit(run_seed, seed))
+            if not running:
+                break
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                line = future.result()
+                summary.lines.append(line)
+                tell(line)
+    summary.lines.sort(key=lambda line: line.seed)
+    summary.wall_s = time.monotonic() - started_s
+    return summary
+
+
+def cpus() -> int:
+    """How many processes may run at once here."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

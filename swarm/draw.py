@@ -1,0 +1,151 @@
+"""From a seed to a case: the topology, who writes what to whom, what breaks, and all settings.
+
+Small on purpose: some hundreds to a few thousand packets find more per second of CPU than a large run does, and what
+they find can be read. Everything comes from streams of `mrcfabric.rng`, so that a seed is a case on every machine.
+"""
+
+from collections.abc import Sequence
+from typing import Final, TypeVar
+
+from mrcfabric.rng import PPM, Rng
+from mrcfabric.topology import Topology
+from swarm.case import Case, Fault, Flow, Write
+from swarm.knobs import draw_settings
+from swarm.mishaps import KINDS
+
+T = TypeVar("T")
+
+PACKETS_MAX: Final = 900
+"""Data packets of a case, give or take a message."""
+FIRST_NS: Final = 10_000
+"""When the first flow is set up."""
+
+
+def draw(seed: int) -> Case:
+    """The case of a seed."""
+    rng = Rng("swarm", seed, "topology")
+    topology = _topology(rng, seed)
+    if rng.chance(PPM * 2 // 3):
+        topology = draw_settings(topology, seed, _one_of(rng, (50_000, 150_000, 400_000)))
+    flows = _flows(Rng("swarm", seed, "flows"), topology)
+    rng = Rng("swarm", seed, "faults")
+    faults = _faults(rng, topology, flows, _span_ns(topology, flows))
+    flows += _second_lives(rng, topology, flows, faults)
+    unruly = rng.chance(PPM // 8)
+    copies, delays = (_one_of(rng, (1_000, 20_000, 200_000)), rng.below(20_000)) if unruly else (0, 0)
+    return Case(f"seed {seed}", topology, flows, faults, copies, delays)
+
+
+def _one_of(rng: Rng, choices: Sequence[T]) -> T:
+    return choices[rng.below(len(choices))]
+
+
+def _topology(rng: Rng, seed: int) -> Topology:
+    planes = _one_of(rng, (1, 2, 2, 3, 4, 4, 5, 6, 7, 8))
+    t0 = _one_of(rng, (1, 2, 2, 2, 3))
+    below = _one_of(rng, (1, 1, 2, 2, 3)) if t0 > 1 else _one_of(rng, (2, 3))
+    return Topology(
+        name="swarm",
+        planes=planes,
+        t0_per_plane=t0,
+        t1_per_plane=_one_of(rng, (1, 2, 2, 3, 4)),
+        nics_per_t0=below,
+        rate_bps=_one_of(rng, (10, 25, 100, 100, 100, 200, 400, 800)) * 1_000_000_000,
+        link_delay_ns=_one_of(rng, (100, 300, 500, 1_000, 1_000, 5_000)),
+        mtu_bytes=_one_of(rng, (256, 1024, 2048, 4096, 4096)),
+        evs_per_qp=planes * _one_of(rng, (1, 2, 4, 8, 16)),
+        reserve_evs_per_qp=planes * _one_of(rng, (0, 1, 2, 4)),
+        seed=f"swarm-{seed}",
+    )
+
+
+def _flows(rng: Rng, topology: Topology) -> list[Flow]:
+    """One to six QP pairs; often several into one NIC."""
+    names = list(topology.nic_names())
+    count = 1 + rng.below(6)
+    packets = PACKETS_MAX // count
+    favourite = _one_of(rng, names)
+    incast = rng.chance(PPM // 3)
+    flows = []
+    for number in range(count):
+        b = favourite if incast else _one_of(rng, names)
+        a = _one_of(rng, [name for name in names if name != b])
+        flows.append(_flow(rng, topology, number, a, b, FIRST_NS, packets))
+    return flows
+
+
+def _flow(rng: Rng, topology: Topology, number: int, a: str, b: str, setup_ns: int, packets: int) -> Flow:
+    late_ns = rng.below(topology.base_rtt_ns() // 2) if rng.chance(PPM // 6) else 0
+    flow = Flow(a, b, 16 + 2 * number, 17 + 2 * number, _psn(rng), _psn(rng), setup_ns, late_ns)
+    both = rng.chance(PPM // 3)
+    start_ns = setup_ns + 10 + rng.below(_one_of(rng, (1, 2_000, 50_000)))
+    flow.forth = _writes(rng, topology, start_ns, packets // (2 if both else 1))
+    if both:
+        flow.back = _writes(rng, topology, start_ns + late_ns, packets // 2)
+    return flow
+
+
+def _psn(rng: Rng) -> int:
+    """Half of the first PSNs lie just below the wrap."""
+    return rng.below(1 << 24) if rng.chance(PPM // 2) else (1 << 24) - 1 - rng.below(400)
+
+
+def _writes(rng: Rng, topology: Topology, start_ns: int, packets: int) -> list[Write]:
+    """Messages of mixed sizes: single bytes, odd ends, exact multiples, long ones."""
+    mtu = topology.mtu_bytes
+    imm_ppm = _one_of(rng, (0, 0, 200_000, 500_000, PPM))
+    pause_ns = _one_of(rng, (0, 0, 100, 5_000))
+    writes: list[Write] = []
+    at_ns = start_ns
+    left = packets
+    while left > 0 and len(writes) < 60:
+        length = _length(rng, mtu, left)
+        imm = rng.below(1 << 32) if rng.chance(imm_ppm) else None
+        writes.append(Write(at_ns, length, imm, rng.below(65)))
+        left -= -(-length // mtu)
+        at_ns += rng.below(pause_ns + 1)
+    return writes
+
+
+def _length(rng: Rng, mtu: int, packets: int) -> int:
+    kind = rng.below(8)
+    if kind < 2:
+        return 1 + rng.below(mtu)
+    if kind < 3:
+        return _one_of(rng, (1, 2, 3, 4, 5, mtu - 1, mtu, mtu + 1))
+    if kind < 4:
+        return mtu * (1 + rng.below(min(packets, 8)))
+    return 1 + rng.below(mtu * min(packets, _one_of(rng, (4, 32, 256))))
+
+
+def _span_ns(topology: Topology, flows: Sequence[Flow]) -> int:
+    """About how long the writes take."""
+    total = sum(write.length for flow in flows for write in (*flow.forth, *flow.back))
+    line_ns = total * 8_000_000_000 // (topology.rate_bps * topology.planes)
+    return 2 * topology.base_rtt_ns() + line_ns
+
+
+def _faults(rng: Rng, topology: Topology, flows: Sequence[Flow], span_ns: int) -> list[Fault]:
+    if rng.chance(PPM // 4):
+        return []
+    faults: list[Fault] = []
+    kinds = list(KINDS)
+    for _ in range(1 + rng.below(_one_of(rng, (1, 3, 8)))):
+        kind = KINDS[_one_of(rng, kinds)]
+        at_ns = FIRST_NS + 10 + rng.below(2 * span_ns)
+        last_ns = 1 + rng.below(_one_of(rng, (1, 5, 40)) * topology.base_rtt_ns())
+        until_ns = 0 if rng.chance(PPM // 6) else at_ns + last_ns
+        faults += kind.draw(rng, topology, flows, at_ns, until_ns)
+    return sorted(faults, key=lambda fault: fault.at_ns)
+
+
+def _second_lives(rng: Rng, topology: Topology, flows: Sequence[Flow], faults: Sequence[Fault]) -> list[Flow]:
+    """New flows to NICs that died and came back: they know nothing of the old ones."""
+    found: list[Flow] = []
+    returned = [fault for fault in faults if fault.kind == "nic_crash" and fault.until_ns]
+    for fault in returned[:2]:
+        others = [name for name in topology.nic_names() if name != fault.target]
+        number = len(flows) + len(found)
+        setup_ns = max(one.until_ns for one in returned) + 1_000
+        found.append(_flow(rng, topology, number, _one_of(rng, others), fault.target, setup_ns, 60))
+    return found

@@ -1,0 +1,200 @@
+"""What can break in a case, how it is drawn, how it is carried out, and what it excuses.
+
+One row per kind in `KINDS`. A mishap names its target; the fabric's own fault table (`orchestrator.faults`) says which
+commands that makes. What a mishap excuses is for the verdict: which planes it touches, which flows it ends.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from mrcfabric.rng import PPM, Rng
+from mrcfabric.topology import Topology
+from mrcfabric.units import Instant
+from nicd.core.nic import Nic
+from orchestrator.simulated import SimulatedFabric
+from swarm.case import Fault, Flow
+
+Draw: TypeAlias = Callable[[Rng, Topology, Sequence[Flow], Instant, Instant], list[Fault]]
+Break: TypeAlias = Callable[["Stage", Fault, Instant], None]
+
+
+@dataclass(slots=True)
+class Stage:
+    """What a mishap acts upon."""
+
+    fabric: SimulatedFabric
+    flows: Sequence[Flow]
+    core: Callable[[str], Nic]
+    """The living core of a NIC, whatever is wrapped around it. KeyError when it is dead."""
+
+    def command(self, node: str, op: str, at_ns: Instant, **args: int | str | None) -> None:
+        self.fabric.command(node, op, args, at_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of mishap: drawn by `draw`, done by `strike`, undone by `mend` (None: it cannot be)."""
+
+    draw: Draw
+    strike: Break
+    mend: Break | None = None
+
+
+def planes_of(fault: Fault, topology: Topology) -> int:
+    """Bit p: the fault takes something out of plane p, or makes it lossy."""
+    if fault.kind in ("link_down", "link_loss"):
+        return 1 << topology.parse_link(fault.target).plane
+    if fault.kind == "nic_port":
+        return 1 << fault.value
+    if fault.kind == "switch_crash":
+        return 1 << topology.parse_node(fault.target).plane
+    if fault.kind == "deny_ev":
+        return (1 << topology.planes) - 1
+    return 0
+
+
+def ended_by(fault: Fault, number: int, flow: Flow) -> bool:
+    """The fault may end the flow: its messages need not complete, and its QPs may fail for other reasons."""
+    if fault.kind == "nic_crash":
+        # A flow that is set up after the return has its own QPs.
+        return fault.target in (flow.a, flow.b) and not (fault.until_ns and flow.setup_ns > fault.until_ns)
+    if fault.kind in ("error_qp", "destroy_qp", "deregister"):
+        return fault.value == number
+    return False
+
+
+# -- drawing
+
+
+def _link(rng: Rng, topology: Topology, flows: Sequence[Flow], at_ns: Instant, until_ns: Instant) -> list[Fault]:
+    names = [link.name for link in topology.links()]
+    return [Fault("link_down", names[rng.below(len(names))], at_ns, until_ns)]
+
+
+def _flap(rng: Rng, topology: Topology, flows: Sequence[Flow], at_ns: Instant, until_ns: Instant) -> list[Fault]:
+    names = [link.name for link in topology.links()]
+    target = names[rng.below(len(names))]
+    period_ns = 2 + rng.below(3 * topology.base_rtt_ns())
+    starts = [at_ns + 2 * number * period_ns for number in range(2 + rng.below(5))]
+    return [Fault("link_down", target, start_ns, start_ns + period_ns) for start_ns in starts]
+
+
+def _loss(rng: Rng, topology: Topology, flows: Sequence[Flow], at_ns: Instant, until_ns: Instant) -> list[Fault]:
+    names = [link.name for link in topology.links()]
+    ppm = (1_000, 10_000, 50_000, 200_000, PPM)[rng.below(5)]
+    return [Fault("link_loss", names[rng.below(len(names))], at_ns, until_ns, ppm)]
+
+
+def _port(rng: Rng, topology: Topology, flows: Sequence[Flow], at_ns: Instant, until_ns: Instant) -> list[Fault]:
+    names = list(topology.nic_names())
+    return [Fault("nic_port", names[rng.below(len(names))], at_ns, until_ns, rng.below(topology.planes))]
+
+
+def _switch(rng: Rng, topology: Topology, flows: Sequence[Flow], at_ns: Instant, until_ns: Instant) -> list[Fault]:
+    names = list(topology.switch_names())
+    return [Fault("switch_crash", names[rng.below(len(names))], at_ns, until_ns)]
+
+
+def _nic(rng: Rng, topology: Topology, flows: Sequence[Flow], at_ns: Instant, until_ns: Instant) -> list[Fault]:
+    names = list(topology.nic_names())
+    return [Fault("nic_crash", names[rng.below(len(names))], at_ns, until_ns)] if rng.chance(PPM // 3) else []
+
+
+def _deny(rng: Rng, topology: Topology, flows: Sequence[Flow], at_ns: Instant, until_ns: Instant) -> list[Fault]:
+    number = rng.below(len(flows))
+    evs = topology.evs_per_qp + topology.reserve_evs_per_qp
+    picked = {rng.below(evs) for _ in range(1 + rng.below(4))}
+    return [Fault("deny_ev", f"{number}", at_ns, until_ns, index) for index in sorted(picked)]
+
+
+def _ending(kind: str, chance_ppm: int) -> Draw:
+    def draw(rng: Rng, topology: Topology, flows: Sequence[Flow], at_ns: Instant, until_ns: Instant) -> list[Fault]:
+        side = "ab"[rng.below(2)]
+        return [Fault(kind, side, at_ns, 0, rng.below(len(flows)))] if rng.chance(chance_ppm) else []
+
+    return draw
+
+
+# -- doing and undoing
+
+
+def _link_is(up: bool) -> Break:
+    def carry_out(stage: Stage, fault: Fault, at_ns: Instant) -> None:
+        stage.fabric.link(fault.target, at_ns, up=up, loss_ppm=0)
+
+    return carry_out
+
+
+def _lossy(stage: Stage, fault: Fault, at_ns: Instant) -> None:
+    stage.fabric.link(fault.target, at_ns, loss_ppm=fault.value)
+
+
+def _port_is(up: bool) -> Break:
+    def carry_out(stage: Stage, fault: Fault, at_ns: Instant) -> None:
+        stage.fabric.nic_port(fault.target, fault.value, at_ns, up=up)
+
+    return carry_out
+
+
+def _crash(stage: Stage, fault: Fault, at_ns: Instant) -> None:
+    if stage.fabric.simulator.alive(fault.target):
+        stage.fabric.crash(fault.target, at_ns)
+
+
+def _return(stage: Stage, fault: Fault, at_ns: Instant) -> None:
+    if not stage.fabric.simulator.alive(fault.target):
+        stage.fabric.restart(fault.target, at_ns)
+
+
+def _ev(op: str) -> Break:
+    def carry_out(stage: Stage, fault: Fault, at_ns: Instant) -> None:
+        flow = stage.flows[int(fault.target)]
+        if not stage.fabric.simulator.alive(flow.a):
+            return
+        table = stage.core(flow.a).ev_table(flow.qpn_a)
+        if fault.value < len(table):
+            stage.command(flow.a, op, at_ns, qpn=flow.qpn_a, ev=int(table[fault.value]["ev"]))
+
+    return carry_out
+
+
+def end_of(flow: Flow, side: str) -> tuple[str, int]:
+    """(NIC, QP number) of one side, "a" or "b"."""
+    return (flow.a, flow.qpn_a) if side == "a" else (flow.b, flow.qpn_b)
+
+
+def _error(stage: Stage, fault: Fault, at_ns: Instant) -> None:
+    nic, qpn = end_of(stage.flows[fault.value], fault.target)
+    stage.command(nic, "modify_qp", at_ns, qpn=qpn, state="error")
+
+
+def _destroy(stage: Stage, fault: Fault, at_ns: Instant) -> None:
+    nic, qpn = end_of(stage.flows[fault.value], fault.target)
+    stage.command(nic, "destroy_qp", at_ns, qpn=qpn)
+
+
+def regions_of(number: int, side: str) -> tuple[int, int]:
+    """(source, target) region ids of one side of flow `number`."""
+    first = 4 * number + (0 if side == "a" else 2)
+    return first, first + 1
+
+
+def _deregister(stage: Stage, fault: Fault, at_ns: Instant) -> None:
+    nic, _ = end_of(stage.flows[fault.value], fault.target)
+    stage.command(nic, "deregister_memory", at_ns, region_id=regions_of(fault.value, fault.target)[1])
+
+
+KINDS: Final[dict[str, Kind]] = {
+    "link_down": Kind(_link, _link_is(False), _link_is(True)),
+    "link_flap": Kind(_flap, _link_is(False), _link_is(True)),
+    "link_loss": Kind(_loss, _lossy, _link_is(True)),
+    "nic_port": Kind(_port, _port_is(False), _port_is(True)),
+    "switch_crash": Kind(_switch, _crash, _return),
+    "nic_crash": Kind(_nic, _crash, _return),
+    "deny_ev": Kind(_deny, _ev("deny_ev"), _ev("allow_ev")),
+    "error_qp": Kind(_ending("error_qp", PPM // 3), _error),
+    "destroy_qp": Kind(_ending("destroy_qp", PPM // 3), _destroy),
+    "deregister": Kind(_ending("deregister", PPM // 3), _deregister),
+}
+"""Every kind of mishap. A flap is drawn as several `link_down`."""

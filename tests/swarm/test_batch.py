@@ -1,0 +1,59 @@
+"""A time-boxed batch of the swarm, and how a batch tells of failures."""
+
+import os
+from typing import Any
+
+import pytest
+
+from swarm import __main__ as command
+from swarm import batch
+from swarm.batch import Line, run_batch, run_seed
+
+SECONDS = 15.0
+"""Of wall time, on all CPUs: no further seed begins after it."""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_a_batch_of_seeds_holds(capsys: pytest.CaptureFixture[str]) -> None:
+    failed: list[Line] = []
+    summary = run_batch(range(1_000, 1_400), batch.cpus(), lambda line: failed.append(line) if line.reason else None,
+                        SECONDS)  # fmt: skip
+    commands = [batch.REPLAY.format(seed=line.seed) for line in failed]
+    assert not failed, "\n".join([*(line.reason for line in failed), *commands])
+    assert len(summary.lines) >= 5
+    assert summary.data_packets > 1_000
+
+
+def test_a_line_says_what_a_seed_did() -> None:
+    line = run_seed(1)
+    assert (line.seed, line.reason) == (1, "")
+    assert line.data_packets
+    assert len(line.digest) == 32
+
+
+def test_failures_come_with_the_command_that_replays_them(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def batch_of_one(seeds: Any, jobs: int, tell: Any, seconds: Any) -> batch.Summary:
+        line = Line(7, "windows: h000 at 5 ns: planted")
+        tell(line)
+        return batch.Summary([line, Line(8)], 1.0)
+
+    monkeypatch.setattr(batch, "run_batch", batch_of_one)
+    assert command.main(["--seeds", "2"]) == 1
+    told = capsys.readouterr().out
+    assert "FAILED seed 7: windows" in told
+    assert "python -m swarm --seed 7" in told
+    assert "2 seeds" in told
+
+
+def test_one_seed_is_shown_in_full(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["--seed", "1"]) == 0
+    told = capsys.readouterr().out
+    assert "seed 1:" in told
+    assert "ok" in told
+
+
+def test_a_process_per_cpu() -> None:
+    assert 1 <= batch.cpus() <= (os.cpu_count() or 1)

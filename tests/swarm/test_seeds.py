@@ -1,0 +1,21 @@
+"""Seeds that once failed, each with a word on what was wrong. A new one is added for every failure the swarm finds."""
+
+import pytest
+
+from swarm.batch import cut_otherwise
+from swarm.draw import draw
+from swarm.run import run
+
+pytestmark = pytest.mark.slow
+
+SEEDS = {
+    19: "a packet was sent again on the very EV that had failed, though its plane had another one to forgive",
+    45: "the same, on a plane with a single path",
+}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_seed_that_failed_holds(seed: int) -> None:
+    outcome = run(draw(seed))
+    assert not outcome.failed, outcome.reason
+    assert outcome.cut or not cut_otherwise(outcome)
