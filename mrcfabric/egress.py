@@ -8,8 +8,8 @@ Control goes first, up to its share (UEC CMS). The port keeps the *lead*, how ma
 a control packet that goes while data waits adds `(1 - share)` of its bytes, every data packet takes `share` of its own
 off again, not below zero, and control that delays nobody ends the account. Control goes while its lead is within the
 burst, else data does. So for any stretch of time in which data waits without a break, control has sent at most
-`share` of the bytes of that stretch plus the burst and one packet; and control that waits never gets less than its
-share once the burst is used up. Bytes are those on the wire, framing included.
+`share` of the bytes of that stretch plus the burst and one packet; and over any in which both wait, it has sent at
+least as much less the same, if the burst is a data packet or more. Bytes are those on the wire, framing included.
 
 The queues are lazy. A departure happens at an exact instant, but is only worked out when somebody needs to know:
 before an arrival at t every departure that starts before t is committed, and `run(until)` commits those that start

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.node import Transmit
+from mrcfabric.rng import PPM
 from mrcfabric.units import NEVER
 from mrcfabric.wire.dscp import dscp_of
 from tests.mrcfabric.test_egress import CE, CONTROL, ECT_0, PLAIN, RED, TRIM, TRIMMABLE, ecn_bits, packet, port, sent
@@ -62,26 +63,32 @@ def test_framing_counts_towards_the_share():
     st.sampled_from([100_000, 250_000, 333_333, 500_000, 900_000]),
     st.sampled_from([0, 300, 1_000]),
 )
-def test_while_data_waits_control_has_no_more_than_its_share(offers, share_ppm, burst):
+def test_control_has_its_share_while_data_waits_no_more_and_no_less(offers, share_ppm, burst):
+    """Over any stretch in which data waits without a break, and over any in which both do."""
     egress, out = port(replace(PLAIN, control_share_ppm=share_ppm, control_burst_bytes=burst)), []
     todo = deque(sorted(offers))
-    both: list[list[int]] = []  # [control bytes, all bytes] of every stretch in which data waits without a break
-    fresh = True
+    bound = (burst + 300) * PPM
+    # Control's bytes less its share of all bytes since the stretch began, in millionths; the least and the most so far.
+    ahead = least = most = 0
     while todo or egress.next_departure_ns < NEVER:
         if todo and todo[0][0] <= egress.next_departure_ns:
             at_ns, size, control = todo.popleft()
             egress.offer(at_ns, packet(size, CONTROL if control else TRIMMABLE), control, out)
             continue
-        waits, before = egress.data_bytes > 0, egress.control_sent_bytes
-        count = egress.bytes
+        data_waits, both_wait = egress.data_bytes > 0, egress.data_bytes > 0 < egress.control_bytes
+        control_before, before = egress.control_sent_bytes, egress.bytes
         egress.run(egress.busy_until, out)
-        if waits:
-            both += [[0, 0]] if fresh else []
-            both[-1][0] += egress.control_sent_bytes - before
-            both[-1][1] += egress.bytes - count
-            # PPM times the bytes on both sides.
-            assert both[-1][0] * 1_000_000 <= share_ppm * both[-1][1] + (burst + 300) * 1_000_000
-        fresh = not waits
+        if not data_waits:
+            ahead = least = most = 0
+            continue
+        if not both_wait:
+            most = ahead
+        ahead += (egress.control_sent_bytes - control_before) * PPM - share_ppm * (egress.bytes - before)
+        assert ahead - least <= bound
+        # With a burst of a data packet, nothing that data takes off is lost.
+        assert not both_wait or burst < 300 or most - ahead <= bound
+        least = min(least, ahead)
+        most = max(most, ahead) if both_wait else ahead
     assert len(out) == len(offers)
 
 
