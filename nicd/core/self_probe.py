@@ -56,7 +56,7 @@ class SelfProber:
 
     __slots__ = (
         "_board", "_out", "_overdue", "_payload", "_period_ns", "_phase_ns", "_planes", "_psn", "_round", "_round_ns",
-        "_rounds_left", "_slot", "_template", "_timeout", "_timer", "_todo", "_turns", "_ways",
+        "_rounds_left", "_slot", "_start_ns", "_template", "_timeout", "_timer", "_todo", "_turns", "_ways",
     )  # fmt: skip
 
     def __init__(self, board: Board, turns: TurnsLike, start_ns: Instant) -> None:
@@ -64,6 +64,7 @@ class SelfProber:
         config, settings = board.config, board.settings
         assert turns.ways <= _WAY_MASK + 1, "MSN names a way"
         self._board = board
+        self._start_ns = start_ns
         self._turns = turns
         # MRC 1.0: trimmable data; a mark or a trim comes home and is not taken for a loss.
         self._template = DataTemplate(
@@ -128,8 +129,9 @@ class SelfProber:
         return True
 
     def table(self) -> dict[str, Any]:
-        """What is known: `columns`, and `rows` of plane, T1 (None: round the T0), COUNTS, and round trips in ns.
+        """What is known since `start_ns`, when this NIC began.
 
+        `columns`, and `rows` of plane, T1 (None: round the T0), COUNTS, and round trips in ns.
         `waiting` are the probes under way, `rounds_left` None without end; `silent` of a row are the probes lost
         since the last that came back.
         """
@@ -144,6 +146,7 @@ class SelfProber:
         return {
             "columns": columns,
             "rows": rows,
+            "start_ns": self._start_ns,
             "carrier": self._board.ports.carrier,
             "period_ns": self._period_ns,
             "rounds_left": self._rounds_left,

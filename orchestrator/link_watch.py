@@ -1,0 +1,142 @@
+"""Watching the links of a fabric: a look every so often, a map, and the deny lists that follow from it.
+
+Owns the figures of a watch and the state between two looks; pure, driven by `orchestrator.mapping` (daemons) and
+`orchestrator.simulated_mapping` (virtual time) alike: tables in, orders out.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from mrcfabric.errors import ConfigError
+from mrcfabric.naming import nic_name
+from mrcfabric.topology import Topology
+from mrcfabric.units import Instant
+from nicd.compose import nic_settings
+from orchestrator.clustermapper import Clustermapper
+from orchestrator.deny_plan import DenyFloor, DenyPlan, Entry, arguments, changes, plan_denials
+from orchestrator.link_verdicts import LinkMap
+from orchestrator.loss_statistics import POWER, probes_to_find
+from orchestrator.t0_view import MapperSettings
+
+PERIOD_RTTS = 4
+LOOK_PERIODS = 8
+HEAL_PERIODS = 64
+WINDOW_PERIODS = 512
+FIND_LOSS = 0.01
+"""The loss per direction that a check finds when nobody says otherwise."""
+
+
+class Order(NamedTuple):
+    """One command for one NIC."""
+
+    nic: int
+    op: str
+    args: dict[str, Any]
+
+    @property
+    def node(self) -> str:
+        return nic_name(self.nic)
+
+
+@dataclass(frozen=True, slots=True)
+class WatchSettings:
+    """Times are nanoseconds of fabric time."""
+
+    period_ns: int
+    """Of the NICs' rounds of probes."""
+    look_ns: int
+    """Between two looks."""
+    mapper: MapperSettings
+    floor: DenyFloor
+    deny: bool = False
+    """Fill the NICs' deny lists."""
+
+    def __post_init__(self) -> None:
+        """Raises ConfigError."""
+        if self.look_ns < 1:
+            raise ConfigError("mapper.look_ns", f"{self.look_ns} is too small", "at least 1")
+
+    @classmethod
+    def of(cls, topology: Topology, period_ns: int | None = None, *, deny: bool = False) -> "WatchSettings":
+        """The defaults: a round per 4 base RTT, a look per 8 rounds, healed after 64, losses forgotten after 512."""
+        period = PERIOD_RTTS * topology.base_rtt_ns() if period_ns is None else period_ns
+        look = LOOK_PERIODS * period
+        settle = nic_settings(topology).self_probe_timeout_ns + look
+        mapper = MapperSettings(
+            window_ns=WINDOW_PERIODS * period, heal_ns=HEAL_PERIODS * period, settle_ns=settle, confirm_ns=look
+        )
+        return cls(period, look, mapper, DenyFloor.of(topology), deny)
+
+
+def rounds_to_find(topology: Topology, loss: float, power: float = POWER) -> int:
+    """Rounds after which every link with this loss per direction is found, each with probability `power`.
+
+    Between a T0 and a T1 that many probes run in each round as NICs share the work; to a NIC at least as many.
+    """
+    testers = min(nic_settings(topology).self_probe_testers, topology.nics_per_t0)
+    return -(-probes_to_find(loss, power) // testers)
+
+
+class LinkWatch:
+    """One watch over one fabric."""
+
+    def __init__(self, topology: Topology, settings: WatchSettings) -> None:
+        self.topology = topology
+        self.settings = settings
+        self.mapper = Clustermapper(topology, settings.mapper)
+        self.latest: LinkMap | None = None
+        """The map of the last look."""
+        self.plan = DenyPlan()
+        """What that map asks to be denied."""
+        self.looks = 0
+        self.accusations = 0
+        """Links and switches found bad so far, each time anew."""
+        self._mine: dict[int, set[Entry]] = {}
+
+    def take(self, at_ns: Instant, tables: Mapping[int, Mapping[str, Any] | None]) -> LinkMap:
+        """A look: the tables of all NICs as they were at `at_ns`; None for one that does not answer."""
+        for nic, table in tables.items():
+            self.mapper.enter(nic, at_ns, table)
+        before = set(self.latest.bad) if self.latest else set()
+        self.latest = self.mapper.look(at_ns)
+        self.looks += 1
+        self.accusations += len(set(self.latest.bad) - before)
+        if self.settings.deny:
+            self.plan = plan_denials(self.topology, self.latest, self.settings.floor)
+        return self.latest
+
+    def asleep(self, tables: Mapping[int, Mapping[str, Any] | None]) -> list[Order]:
+        """Orders for the NICs that do not probe as they should: none yet, or they have started again."""
+        period_ns = self.settings.period_ns
+        return [
+            Order(nic, "probe_links", {"period_ns": period_ns})
+            for nic, table in tables.items()
+            if table is not None and table["period_ns"] != period_ns
+        ]
+
+    def concerned(self) -> list[int]:
+        """NICs whose deny list may have to change."""
+        return sorted(set(self.plan.entries) | set(self._mine))
+
+    def orders(self, present: Mapping[int, Iterable[Entry]]) -> list[Order]:
+        """What brings the lists of these NICs, which hold `present`, to what the plan asks for."""
+        found = []
+        for nic, entries in present.items():
+            wanted = self.plan.entries.get(nic, set())
+            mine = self._mine.get(nic, set())
+            found += [Order(nic, op, arguments(entry)) for op, entry in changes(wanted, entries, mine)]
+            if wanted:
+                self._mine[nic] = set(wanted)
+            else:
+                self._mine.pop(nic, None)
+        return found
+
+    def lift_all(self) -> None:
+        """The watch ends: nothing is to be denied on its account."""
+        self.plan = DenyPlan()
+
+
+def entries_of(rows: Iterable[Mapping[str, int | None]]) -> list[Entry]:
+    """A NIC's deny list as entries."""
+    return [(int(row["plane"] or 0), row["path"], row["peer_index"]) for row in rows]

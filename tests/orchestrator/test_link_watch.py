@@ -1,0 +1,74 @@
+"""The state between two looks: who must be told to probe, and which lists must change."""
+
+import pytest
+
+from mrcfabric.errors import ConfigError
+from mrcfabric.topology import Topology
+from orchestrator.deny_plan import DenyPlan
+from orchestrator.link_watch import LinkWatch, Order, WatchSettings, entries_of, rounds_to_find
+from orchestrator.loss_statistics import probes_to_find
+from tests.support.probed import ProbedFabric
+
+SHAPE = Topology(
+    name="watched", planes=2, t0_per_plane=2, t1_per_plane=3, nics_per_t0=2, evs_per_qp=16, reserve_evs_per_qp=8
+)
+LINK = "p0-t0-1~p0-t1-2"
+
+
+def watched(deny: bool) -> tuple[LinkWatch, ProbedFabric]:
+    return LinkWatch(SHAPE, WatchSettings.of(SHAPE, 1_000, deny=deny)), ProbedFabric(SHAPE)
+
+
+def test_nics_that_do_not_probe_are_told_to() -> None:
+    watch, fabric = watched(False)
+    tables = fabric.tables()
+    assert watch.asleep(tables) == [Order(nic, "probe_links", {"period_ns": 1_000}) for nic in range(4)]
+    for table in tables.values():
+        assert table is not None
+        table["period_ns"] = 1_000
+    tables[2] = None
+    assert watch.asleep(tables) == []
+
+
+def test_a_watch_counts_what_it_accuses_once() -> None:
+    watch, fabric = watched(False)
+    fabric.losses[LINK] = 1.0
+    for look in range(12):
+        watch.take(look * 8_000, fabric.tables())
+        fabric.rounds(8)
+    assert watch.latest is not None
+    assert watch.latest.bad == [LINK]
+    assert (watch.looks, watch.accusations) == (12, 1)
+    assert watch.concerned() == [], "it was not asked to deny"
+
+
+def test_lists_follow_the_map_and_its_end() -> None:
+    watch, fabric = watched(True)
+    fabric.losses[LINK] = 1.0
+    for look in range(12):
+        watch.take(look * 8_000, fabric.tables())
+        fabric.rounds(8)
+    assert watch.concerned() == [0, 1, 2, 3]
+    orders = watch.orders({2: [], 3: [(0, 2, None)]})
+    assert orders == [Order(2, "deny_paths", {"plane": 0, "path": 2})]
+    assert orders[0].node == "h002"
+    watch.lift_all()
+    assert watch.plan == DenyPlan()
+    assert watch.orders({2: [(0, 2, None)]}) == [Order(2, "allow_paths", {"plane": 0, "path": 2})]
+    assert watch.concerned() == [3]
+
+
+def test_entries_are_read_from_a_nics_answer() -> None:
+    assert entries_of([{"plane": 1, "path": None, "peer_index": 3}]) == [(1, None, 3)]
+
+
+def test_rounds_follow_from_the_loss_and_the_number_of_witnesses() -> None:
+    assert rounds_to_find(SHAPE, 0.01) == -(-probes_to_find(0.01) // 2)
+    lone = Topology(**{**SHAPE.to_dict(), "nics_per_t0": 1})
+    assert rounds_to_find(lone, 0.01) == probes_to_find(0.01)
+
+
+def test_a_look_takes_time() -> None:
+    settings = WatchSettings.of(SHAPE)
+    with pytest.raises(ConfigError, match="look_ns"):
+        WatchSettings(settings.period_ns, 0, settings.mapper, settings.floor)

@@ -1,0 +1,224 @@
+"""The Clustermapper over real cores in virtual time: each fault is named, nothing else is, with and without a job."""
+
+from collections.abc import Callable
+
+import pytest
+
+from mrcfabric.topology import Topology
+from nicd.core.self_probe import COUNTS
+from orchestrator.link_verdicts import LinkMap, Verdict
+from orchestrator.link_watch import WatchSettings
+from orchestrator.simulated import SimulatedFabric
+from orchestrator.simulated_mapping import SimulatedMapping
+from tests.support.scripts import permutation
+
+SHAPE = Topology(
+    name="mapping", planes=2, t0_per_plane=2, t1_per_plane=3, nics_per_t0=2, evs_per_qp=16, reserve_evs_per_qp=8
+)
+PERIOD_NS = 20_000
+FAULT_NS = 300_000
+NIC_LINK, UP_LINK = "h001~p0-t0-0", "p0-t0-1~p0-t1-2"
+
+
+class Watched:
+    """A simulated fabric under watch, and all that was ever accused."""
+
+    def __init__(self, *, job: bool = False, deny: bool = False, size: int = 4 << 20) -> None:
+        self.fabric = SimulatedFabric(SHAPE)
+        self.accused: list[tuple[int, str]] = []
+        self.size = size
+        if job:
+            for step in permutation(SHAPE, shift=1, size=size, pieces=16):
+                self.fabric.command(step.node, step.op, step.args, step.at_ns)
+        self.mapping = SimulatedMapping(self.fabric, WatchSettings.of(SHAPE, PERIOD_NS, deny=deny), self._seen)
+
+    def _seen(self, found: LinkMap) -> None:
+        self.accused += [(found.at_ns, name) for name in found.bad]
+
+    @property
+    def names(self) -> set[str]:
+        return {name for _, name in self.accused}
+
+    def latest(self) -> LinkMap:
+        found = self.mapping.watch.latest
+        assert found is not None
+        return found
+
+    def placed(self) -> list[int]:
+        return [self.fabric.counters(nic)["bytes_placed"] for nic in SHAPE.nic_names()]
+
+    def resent(self) -> int:
+        return sum(sum(self.fabric.counters(nic)["retransmits"].values()) for nic in SHAPE.nic_names())
+
+
+def dead(node: str) -> Callable[[SimulatedFabric], None]:
+    return lambda fabric: fabric.crash(node, FAULT_NS)
+
+
+def cut(link: str) -> Callable[[SimulatedFabric], None]:
+    return lambda fabric: fabric.link(link, FAULT_NS, up=False)
+
+
+def gray(link: str, loss_ppm: int) -> Callable[[SimulatedFabric], None]:
+    return lambda fabric: fabric.link(link, FAULT_NS, loss_ppm=loss_ppm)
+
+
+FAULTS: dict[str, tuple[Callable[[SimulatedFabric], None], set[str]]] = {
+    "NIC-T0 link cut": (cut(NIC_LINK), {NIC_LINK}),
+    "T0-T1 link cut": (cut(UP_LINK), {UP_LINK}),
+    "NIC-T0 link at 5 %": (gray(NIC_LINK, 50_000), {NIC_LINK}),
+    "T0-T1 link at 5 %": (gray(UP_LINK, 50_000), {UP_LINK}),
+    "NIC-T0 link at 1 %": (gray(NIC_LINK, 10_000), {NIC_LINK}),
+    "T0-T1 link at 1 %": (gray(UP_LINK, 10_000), {UP_LINK}),
+    "dead T1": (dead("p0-t1-1"), {"p0-t1-1"}),
+    "dead T0": (dead("p1-t0-0"), {"p1-t0-0"}),
+    "two at once": (lambda fabric: (cut(NIC_LINK)(fabric), gray(UP_LINK, 50_000)(fabric))[0], {NIC_LINK, UP_LINK}),
+}
+
+
+def rounds(fault: str) -> int:
+    return 400 if "1 %" in fault else 150
+
+
+@pytest.mark.slow
+@pytest.mark.spec("arXiv 2605.04333", "Clustermapper")
+@pytest.mark.parametrize("job", [False, True], ids=["idle", "busy"])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_each_fault_is_named_and_nothing_else(fault: str, job: bool) -> None:
+    bring_about, guilty = FAULTS[fault]
+    watched = Watched(job=job, size=32 << 20)
+    bring_about(watched.fabric)
+    watched.mapping.run(FAULT_NS + rounds(fault) * PERIOD_NS)
+    assert set(watched.latest().bad) == guilty
+    assert watched.names == guilty, watched.accused[:8]
+    assert watched.accused[0][0] > FAULT_NS
+
+
+def test_a_healthy_idle_fabric_is_all_good() -> None:
+    watched = Watched()
+    watched.mapping.run(40 * PERIOD_NS)
+    assert watched.latest().all_good
+    assert watched.names == set()
+
+
+@pytest.mark.slow
+def test_a_healthy_busy_fabric_accuses_nobody() -> None:
+    """Everybody writes, and three into one NIC: queues are full, marks and trims come, no link is blamed."""
+    watched = Watched(job=True, size=16 << 20)
+    target = next(iter(SHAPE.nic_names()))
+    names = list(SHAPE.nic_names())
+    for shift in (2, 3):
+        for step in permutation(SHAPE, shift=shift, size=16 << 20, pieces=4, start_ns=1_000 + shift * 1_000):
+            args = {name: value + 1000 * shift if "qpn" in name else value for name, value in step.args.items()}
+            aimed = names[(names.index(step.node) + shift) % len(names)] == target
+            if step.op != "register_memory" and (aimed or step.op != "post_write"):
+                watched.fabric.command(step.node, step.op, args, step.at_ns)
+    watched.mapping.run(60 * PERIOD_NS)
+    outcomes = dict.fromkeys(COUNTS, 0)
+    for nic in SHAPE.nic_names():
+        for plane in watched.fabric.counters(nic)["self_probes"].values():
+            outcomes = {name: outcomes[name] + plane[name] for name in COUNTS}
+    assert outcomes["trimmed"] > 0, "the probes met the job's queues"
+    assert outcomes["lost"] == 0
+    assert watched.names == set()
+    assert watched.latest().all_good
+
+
+def test_a_dead_nic_leaves_its_links_unknown() -> None:
+    watched = Watched()
+    watched.fabric.crash("h003", FAULT_NS)
+    watched.mapping.run(FAULT_NS + 30 * PERIOD_NS)
+    assert {link.cable.name for link in watched.latest().of(Verdict.UNKNOWN)} == {"h003~p0-t0-1", "h003~p1-t0-1"}
+    assert watched.names == set()
+
+
+def test_a_nic_that_returns_probes_again() -> None:
+    watched = Watched()
+    watched.fabric.crash("h003", FAULT_NS, FAULT_NS + 100_000)
+    watched.mapping.run(FAULT_NS + 60 * PERIOD_NS)
+    assert watched.latest().all_good
+
+
+def test_a_switch_that_returns_leaves_nobody_accused() -> None:
+    watched = Watched()
+    watched.fabric.crash("p0-t1-1", FAULT_NS, FAULT_NS + 800_000)
+    watched.mapping.run(FAULT_NS + 800_000 + 130 * PERIOD_NS)
+    assert watched.names == {"p0-t1-1"}
+    assert watched.latest().all_good
+
+
+@pytest.mark.parametrize("end", ["p0-t0-1", "p0-t1-2"])
+def test_a_fault_in_one_direction_is_found_and_its_direction_is_not_told(end: str) -> None:
+    watched = Watched()
+    port = next(port.port for port in SHAPE.ports(end) if port.link == UP_LINK)
+    watched.fabric.command(end, "set_impairment", {"port": port, "impairment": {"up": False}}, FAULT_NS)
+    watched.mapping.run(FAULT_NS + 40 * PERIOD_NS)
+    assert watched.names == {UP_LINK}
+
+
+def deny_lists(watched: Watched) -> dict[str, list[tuple[int, int | None, int | None]]]:
+    found = {}
+    for nic in SHAPE.nic_names():
+        rows = watched.fabric.simulator.node(nic).denied_paths()  # type: ignore[attr-defined]
+        found[nic] = [(row["plane"], row["path"], row["peer_index"]) for row in rows]
+    return found
+
+
+def test_a_gray_up_link_is_denied_and_allowed_again_when_it_has_healed() -> None:
+    watched = Watched(deny=True)
+    watched.fabric.link(UP_LINK, FAULT_NS, loss_ppm=200_000)
+    watched.mapping.run(FAULT_NS + 60 * PERIOD_NS)
+    assert deny_lists(watched) == {
+        "h000": [(0, 2, 2), (0, 2, 3)],
+        "h001": [(0, 2, 2), (0, 2, 3)],
+        "h002": [(0, 2, None)],
+        "h003": [(0, 2, None)],
+    }
+    watched.fabric.link(UP_LINK, FAULT_NS + 61 * PERIOD_NS)
+    watched.mapping.run(FAULT_NS + 240 * PERIOD_NS)
+    assert deny_lists(watched) == {nic: [] for nic in SHAPE.nic_names()}
+    assert watched.latest().all_good
+
+
+def test_an_operators_own_entry_stays() -> None:
+    watched = Watched(deny=True)
+    watched.fabric.command("h000", "deny_paths", {"plane": 0, "path": 2, "peer_index": 2}, 10)
+    watched.fabric.command("h000", "deny_paths", {"plane": 1}, 11)
+    watched.fabric.link(UP_LINK, FAULT_NS, loss_ppm=300_000)
+    watched.fabric.link(UP_LINK, FAULT_NS + 61 * PERIOD_NS)
+    watched.mapping.run(FAULT_NS + 60 * PERIOD_NS)
+    assert len(deny_lists(watched)["h000"]) == 3
+    watched.mapping.run(FAULT_NS + 240 * PERIOD_NS)
+    assert (1, None, None) in deny_lists(watched)["h000"]
+
+
+def goodput(link: str, loss_ppm: int, *, deny: bool) -> tuple[float, int]:
+    """Bytes per nanosecond of the whole fabric, and retransmissions, when the fault is long known."""
+    watched = Watched(job=True, deny=deny, size=64 << 20)
+    watched.fabric.link(link, 100_000, loss_ppm=loss_ppm)
+    watched.mapping.run(1_000_000)
+    before, resent = sum(watched.placed()), watched.resent()
+    watched.mapping.run(1_300_000)
+    return (sum(watched.placed()) - before) / 300_000, watched.resent() - resent
+
+
+@pytest.mark.slow
+def test_denying_a_gray_up_link_restores_goodput() -> None:
+    healthy, _ = goodput(UP_LINK, 0, deny=False)
+    suffering, resent = goodput(UP_LINK, 100_000, deny=False)
+    restored, after = goodput(UP_LINK, 100_000, deny=True)
+    assert suffering < healthy
+    assert resent > 0
+    assert restored >= 0.995 * healthy
+    assert after == 0
+
+
+@pytest.mark.slow
+def test_denying_a_gray_nic_link_costs_its_plane_and_ends_the_losses() -> None:
+    """Two of four NICs' flows lose one of two planes; MRC alone would go on losing packets for good."""
+    healthy, _ = goodput(NIC_LINK, 0, deny=False)
+    _, resent = goodput(NIC_LINK, 100_000, deny=False)
+    denied, after = goodput(NIC_LINK, 100_000, deny=True)
+    assert resent > 0
+    assert after == 0
+    assert denied >= 0.74 * healthy
