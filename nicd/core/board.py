@@ -15,6 +15,7 @@ from nicd.core.events import NicEvent
 from nicd.core.footprint import resident_max
 from nicd.core.memory import MemoryTable
 from nicd.core.onchip import ContextStore, SpillingScheduler
+from nicd.core.penalty import penalty_of
 from nicd.core.ports import Ports
 from nicd.core.scheduler import Scheduler
 from nicd.core.settings import NicConfig, NicSettings
@@ -29,8 +30,8 @@ class Board:
     """One per NIC."""
 
     __slots__ = (
-        "bdp_bytes", "bins", "config", "contexts", "denied", "ev_events", "events", "memory", "ooo_held", "ports",
-        "profiles", "scheduler",
+        "bdp_bytes", "bins", "config", "contexts", "denied", "ev_events", "events", "memory", "ooo_held", "penalty",
+        "ports", "profiles", "scheduler",
         "settings", "stats", "timers",
     )  # fmt: skip
 
@@ -62,6 +63,8 @@ class Board:
         """Of the NIC: what all its ports have under way during one base RTT."""
         self.ooo_held = 0
         """Packets that all QPs together hold out of order."""
+        self.penalty = penalty_of(settings)
+        """When our SACKs penalise senders; None: never."""
         self.events: list[NicEvent] = []
 
     def tell(self, event: NicEvent) -> None:

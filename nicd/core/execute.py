@@ -85,6 +85,16 @@ class Executor:
         """The peer with this inner address, if a QP is connected to it."""
         return self._by_address.get(address)
 
+    def windows(self) -> dict[str, int]:
+        """The congestion windows towards all peers: their number, sums, and the smallest."""
+        windows = [peer.window for peer in self._peers.values()]
+        return {
+            "count": len(windows),
+            "cwnd_bytes": sum(window.cwnd_bytes for window in windows),
+            "cwnd_bytes_min": min((window.cwnd_bytes for window in windows), default=0),
+            "inflight_bytes": sum(window.inflight_bytes for window in windows),
+        }
+
     def find(self, qpn: int) -> Qp:
         """The QP with this number. RefusedError when there is none."""
         qp = self.qps.get(qpn)

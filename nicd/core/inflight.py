@@ -141,7 +141,7 @@ class InflightTable:
     """All PSNs of one QP that were sent and are not acknowledged."""
 
     __slots__ = (
-        "_acked_index", "_acked_sent_ns", "_lost_heap", "_order", "_patience", "_pending", "_reorder_packets",
+        "_acked_index", "_acked_sent_ns", "_lost_heap", "_mtu", "_order", "_patience", "_pending", "_reorder_packets",
         "_retry_linear", "_rto_ns", "_stamped", "_stats", "by_psn", "cack", "lost", "peak", "window",
     )  # fmt: skip
 
@@ -151,6 +151,7 @@ class InflightTable:
         self._rto_ns = settings.rto_ns
         self._retry_linear = settings.retry_linear
         self._stamped = settings.timestamps
+        self._mtu = settings.mtu_bytes
         self._stats = stats
         self.window = window
         self.cack = psn_first - 1
@@ -287,8 +288,12 @@ class InflightTable:
         elapsed_ns = now - sent.sent_ns
         self._patience.measured(now, elapsed_ns)
         rtt_ns = round_trip_ns(now, stamp, elapsed_ns) if self._stamped else elapsed_ns
-        if rtt_ns is not None:
-            self._stats.rtt(rtt_ns)
+        if rtt_ns is None:
+            return None
+        self._stats.rtt(rtt_ns)
+        # A shorter packet takes less time on every link: only full ones tell the base RTT.
+        if rtt_ns < self.window.base_rtt_ns and sent.size == self._mtu:
+            self.window.on_base_rtt(now, rtt_ns)
         return rtt_ns
 
     def sent_before(self, down_ns: Sequence[Instant], plane: Sequence[int]) -> list[Sent]:

@@ -134,7 +134,7 @@ class Nic:
         return events
 
     def counters(self) -> dict[str, Any]:
-        """Nested dictionaries of ints: NicStats, then gauges of EVs, QPs and ports."""
+        """Nested dictionaries of ints: NicStats, then gauges of EVs, QPs, ports and windows."""
         states = {str(plane): {state.name.lower(): 0 for state in EvState} for plane in range(self._board.ports.count)}
         qps = {state.name.lower(): 0 for state in QpState}
         for qp in self._qps.values():
@@ -149,6 +149,7 @@ class Nic:
             str(port): {**egress.counters(), "carrier": carrier >> port & 1}
             for port, egress in enumerate(self._board.ports.egress)
         }
+        windows = self._executor.windows()
         probes = {} if self._self_prober is None else self._self_prober.counters()
         contexts = NO_CONTEXTS if self._board.contexts is None else self._board.contexts.counters(len(self._qps))
         events = self._board.ev_events
@@ -159,6 +160,7 @@ class Nic:
             "qps": qps,
             "ports": ports,
             "self_probes": probes,
+            "windows": windows,
             "contexts": contexts,
         }
 

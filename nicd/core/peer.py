@@ -15,11 +15,12 @@ from mrcfabric.units import NEVER, Instant
 from mrcfabric.wire.layout import OP_EV_PROBE, OP_PORT_STATUS, timestamp_of
 from mrcfabric.wire.templates import ControlTemplate
 from nicd.core.board import Board
+from nicd.core.congestion import window_towards
 from nicd.core.events import PeerPortChange
 from nicd.core.path_policy import POLICIES, Reverse
 from nicd.core.scheduler import Sender
 from nicd.core.timers import Timer
-from nicd.core.window import FixedWindow
+from nicd.core.window import WindowSetup
 
 _ID_MASK = 0xFFFF
 _EV_PROBES_MAX = 64
@@ -75,9 +76,8 @@ class Peer:
         self.address = self.destination.address
         self.up = (1 << planes) - 1
         """Bit p: the peer's port p is reachable, as far as it has told us."""
-        bdp = sum(port.rate_bps for port in config.ports) * settings.base_rtt_ns // 8_000_000_000
-        # arXiv 2605.04333, UEC CMS: initial and largest window 1.5 BDP.
-        self.window = FixedWindow(settings.cwnd_bytes or bdp * 3 // 2, settings.mtu_bytes, settings.cwnd_trim_response)
+        rate_bps = sum(port.rate_bps for port in config.ports)
+        self.window = window_towards(WindowSetup(settings, rate_bps, board.stats))
         self.sharing: deque[Sender] = deque()
         """The living QPs that share this window."""
         self._control = ControlTemplate(config.address, self.address, 2, dscp=config.dscp, options=config.options)

@@ -31,7 +31,7 @@ from nicd.core.peer import Peer
 from nicd.core.probe import Prober
 from nicd.core.qp_state import NEXT_STATES, QpState
 from nicd.core.requestor import Requestor
-from nicd.core.responder import Responder
+from nicd.core.responder import RCVD_MASK, RCVD_SHIFT, Responder
 from nicd.core.skip_timer import SkipTimer
 from nicd.core.timers import Timer
 
@@ -127,8 +127,8 @@ class Link:
     """A connected QP: both halves, its EVs, and what they need of each other."""
 
     __slots__ = (
-        "_board", "_confirm", "_control", "_peer_qpn", "_qp", "limits", "peer", "pick_plane", "planes", "prober",
-        "profile", "qpn", "requestor", "responder", "waiting",
+        "_board", "_confirm", "_control", "_peer_ooo", "_peer_qpn", "_peer_received", "_qp", "limits", "peer",
+        "pick_plane", "planes", "prober", "profile", "qpn", "requestor", "responder", "waiting",
     )  # fmt: skip
 
     def __init__(self, qp: Qp, board: Board, request: ConnectQp, limits: Limits, peer: Peer) -> None:
@@ -166,6 +166,10 @@ class Link:
         self.requestor = Requestor(self, board, self.profile, data, peer.window, request.psn_send, limits)
         self.responder = Responder(self, board, peer, self._control, request.psn_receive, limits)
         self.waiting = False
+        self._peer_ooo = 0
+        """Packets that the peer held out of order, as of the last SACK."""
+        self._peer_received = 0
+        """Units of 256 bytes that it has counted; unbounded, 24 bits travel."""
         peer.sharing.append(self)
         self.planes = 0
         """Bit p: plane p is up at both ends and has an active EV."""
@@ -221,13 +225,22 @@ class Link:
 
     def on_sack(self, now: Instant, sack: tuple[int, ...], rtx: bool = False) -> bool:
         """A SACK as `read_sack` gives it, and the flag that says what caused it. False: nonsense."""
-        m, pr, ack_offset, entropy, cack, mpr, sack_offset, bitmap, stamp = sack[:9]
+        m, pr, ack_offset, entropy, cack, mpr, sack_offset, bitmap, stamp, ooo_count, restore, penalty, received = sack
         marked = m == M_SKIP_ONCE
-        good = self.requestor.on_sack(now, cack, None if pr else ack_offset, sack_offset, bitmap, marked, stamp, rtx)
+        # A probe's mark speaks of its own path, on which perhaps nothing is sent.
+        good = self.requestor.on_sack(
+            now, cack, None if pr else ack_offset, sack_offset, bitmap, marked and not pr, stamp, rtx,
+            restore << 7 | penalty,
+        )  # fmt: skip
         if not good:
             return False
         if mpr and self.limits.dynamic_mpr:
             self.requestor.obey(cack, mpr)
+        self._peer_ooo = ooo_count
+        # UEC PDS: modulo 2**24 in units of 256 bytes; an older SACK that was overtaken says nothing.
+        newly = (received - self._peer_received) & RCVD_MASK
+        if newly <= RCVD_MASK >> 1:
+            self._peer_received += newly
         if pr:
             answered = self.prober.on_answer(now, ack_offset & 0xFFFF, m)
             self.update_planes()
@@ -302,6 +315,9 @@ class Link:
             "inflight_packets": requestor.inflight_packets,
             "inflight_bytes": requestor.window.inflight_bytes,
             "cwnd_bytes": requestor.window.cwnd_bytes,
+            **requestor.window.record(),
+            "peer_out_of_order": self._peer_ooo,
+            "peer_received_bytes": self._peer_received << RCVD_SHIFT,
             "psn_next": requestor.psn_next,
             "cack": requestor.cack,
             "expected": self.responder.window.expected,

@@ -49,8 +49,8 @@ class Requestor:
 
     __slots__ = (
         "_board", "_completed", "_early", "_in_order", "_index", "_inflight", "_max_wimm", "_messages", "_mpr",
-        "_mpr_agreed", "_mtu", "_profile", "_qp", "_queue", "_rqmsn", "_stamp", "_stats", "_template", "_wimm_open",
-        "posted_peak", "psn_next", "recovery", "window",
+        "_mpr_agreed", "_mtu", "_profile", "_qp", "_queue", "_rqmsn", "_sack_bytes", "_stamp", "_stats", "_template",
+        "_unasked", "_wimm_open", "posted_peak", "psn_next", "recovery", "window",
     )  # fmt: skip
 
     def __init__(
@@ -75,6 +75,9 @@ class Requestor:
         self._mpr = self._mpr_agreed = limits.send_mpr * MPR_UNIT
         self._max_wimm = limits.send_wimm
         self._in_order = settings.completion_in_order
+        self._sack_bytes = settings.sack_bytes
+        self._unasked = 0
+        """Bytes sent since the last packet with the A bit."""
         self.psn_next = psn_first
         self._inflight = InflightTable(settings, board.stats, window, psn_first)
         self._index = 0
@@ -197,7 +200,7 @@ class Requestor:
         return self._template.build(
             opcode, psn & PSN_MASK, message.msn, message.rqmsn, message.remote_va + offset, message.r_key,
             message.length, self._profile.evs[ev], self._profile.outer[ev], message.view[offset : offset + size],
-            not self.can_send(), False, imm, self._stamp(now, plane),
+            self._asks(size), False, imm, self._stamp(now, plane),
         )  # fmt: skip
 
     def _emit_lost(self, now: Instant, plane: int) -> bytearray:
@@ -211,8 +214,19 @@ class Requestor:
         return self._template.build(
             opcode, old.psn & PSN_MASK, message.msn, message.rqmsn, message.remote_va + offset, message.r_key,
             message.length, self._profile.evs[ev], self._profile.outer[ev], message.view[offset : offset + size],
-            not self.can_send(), True, imm, self._stamp(now, plane),
+            self._asks(size), True, imm, self._stamp(now, plane),
         )  # fmt: skip
+
+    def _asks(self, size: int) -> bool:
+        """The A bit of the packet that has just been noted: its SACK is wanted at once."""
+        self._unasked += size
+        if self.can_send():
+            return False
+        # MRC 1.0 4: when the window is nearly full; twice per window are enough to keep it moving.
+        if (self._queue or self._inflight.lost) and self._unasked < min(self._sack_bytes, self.window.cwnd_bytes >> 1):
+            return False
+        self._unasked = 0
+        return True
 
     def _note(self, now: Instant, sent: Sent) -> None:
         """A transmission leaves: into the in-flight table."""
@@ -230,12 +244,12 @@ class Requestor:
 
     def on_sack(
         self, now: Instant, cack24: int, ack_offset: int | None, sack_offset: int, bitmap: int, marked: bool,
-        stamp: int = 0, rtx: bool = False,
+        stamp: int = 0, rtx: bool = False, penalty: int = 0,
     ) -> bool:  # fmt: skip
         """A SACK (or the cumulative part of another acknowledgement, with an empty bitmap). False: nonsense, dropped.
 
         `ack_offset` leads to the PSN that caused it, None when no packet did; `stamp` is the echo of that packet's time
-        stamp, `rtx` whether it was a retransmission.
+        stamp, `rtx` whether it was a retransmission; `penalty` is the receiver's word on the window.
         """
         inflight = self._inflight
         ahead = (cack24 - inflight.cack) & PSN_MASK
@@ -249,7 +263,7 @@ class Requestor:
         if ack_offset is not None:
             rtt_ns = inflight.round_trip(now, cack + ack_offset, stamp, rtx)
         freed = inflight.free(cack, cack + sack_offset, bitmap)
-        self.window.on_sack(now, freed, marked, rtt_ns)
+        self.window.on_sack(now, freed, marked, rtt_ns, penalty)
         self._judge(now)
         return True
 
@@ -301,7 +315,7 @@ class Requestor:
             return True
         self.recovery.heard(now)
         freed = self._inflight.free_between(message.psn_first, message.psn_last)
-        self.window.on_sack(now, freed, False, None)
+        self.window.on_sack(now, freed, False, None, 0)
         message.done = True
         self._early += 1
         self._finish(now, message, STATUS_OK)

@@ -40,17 +40,18 @@ from nicd.core.limits import Limits
 from nicd.core.mark_runs import MarkRuns
 from nicd.core.peer import Peer
 from nicd.core.recovery import QpLink
-from nicd.core.sack import DUPLICATE, NEW, OUTSIDE, ReceiveWindow
+from nicd.core.sack import DUPLICATE, NEW, OUTSIDE, ReceiveWindow, Waiting
 from nicd.core.settings import MPR_UNIT
 from nicd.core.stamps import moved_on
 from nicd.core.timers import Timer
+from nicd.core.window import RESTORE
 
 # MRC 1.0 section 3: towards the SACK threshold each packet counts at least this much.
 _SACK_BYTES_LEAST: Final = 1024
 # UEC PDS: rcvd_bytes travels in units of 256 bytes, rounded up, modulo 2**24.
 _RCVD_ROUND: Final = 255
-_RCVD_SHIFT: Final = 8
-_RCVD_MASK: Final = 0xFFFFFF
+RCVD_SHIFT: Final = 8
+RCVD_MASK: Final = 0xFFFFFF
 _OOO_MAX: Final = 0x7FFF
 _FLAG_NOW: Final = FLAG_A | FLAG_RTX
 
@@ -60,9 +61,8 @@ class Responder:
 
     __slots__ = (
         "_admit", "_assembly", "_bitmap_psns", "_board", "_bounded", "_control", "_delay_ns", "_dynamic_mpr", "_held",
-        "_held_max", "_in_order", "_last_ev", "_last_ns", "_last_psn", "_last_stamp", "_marks", "_mpr", "_peer", "_qp",
-        "_rcvd_bytes", "_recent", "_runs", "_service_time", "_since", "_since_ns", "_stats", "_threshold", "_timer",
-        "_trim_nack", "window",
+        "_held_max", "_in_order", "_marks", "_mpr", "_peer", "_qp", "_rcvd_bytes", "_recent", "_runs",
+        "_service_time", "_stats", "_threshold", "_timer", "_trim_nack", "_waiting", "window",
     )  # fmt: skip
 
     def __init__(
@@ -97,15 +97,7 @@ class Responder:
         self._marks = MarkRuns(settings.always_skip_marks, settings.marked_evs_max)
         self._runs = self._marks.runs
         self._rcvd_bytes = 0
-        self._since = 0
-        """Bytes received since the last SACK, as the threshold counts them."""
-        self._since_ns: Instant = 0
-        """When the first of them came."""
-        self._last_psn = psn_first
-        self._last_ev = 0
-        self._last_stamp = 0
-        self._last_ns: Instant = 0
-        """When it came."""
+        self._waiting = Waiting(settings.sack_base_recent)
         self._timer = Timer(board.timers, self._on_timer)
 
     @property
@@ -173,18 +165,11 @@ class Responder:
         self._board.bins.add(now, plane, size)
         # UEC PDS: counts UDP length + 40 of new packets.
         self._rcvd_bytes += len(packet) - 40
-        if not self._since:
-            self._since_ns = now
-            if self._timer.at_ns == NEVER:
-                self._timer.set(now + self._delay_ns)
-        self._since += max(_SACK_BYTES_LEAST, size)
-        if flags & _FLAG_NOW or m or self._since >= self._threshold:
+        counted = max(_SACK_BYTES_LEAST, size)
+        if flags & _FLAG_NOW or m or self._waiting.counted + counted >= self._threshold:
             self._sack(now, psn, ev, m, bool(flags & FLAG_RTX), stamp)
         else:
-            self._last_psn = psn
-            self._last_ev = ev
-            self._last_stamp = stamp
-            self._last_ns = now
+            self._wait(now, psn, ev, stamp, counted)
         message.left = left = message.left - 1
         if opcode in IMM_OPCODES and not self._assembly.immediate(message, rqmsn, read_imm(packet, start)):
             self._unfit(now, psn, ev, stamp)
@@ -207,7 +192,7 @@ class Responder:
         """A reliability probe: answer with all we know, the transport ACK included in case it was lost."""
         self._stats.probes_answered += 1
         self._peer.probed(now)
-        self._since = 0
+        self._waiting.counted = 0
         m = M_SKIP_ONCE if marked else M_NONE
         for offset, bitmap in self.window.bitmaps(self._board.settings.probe_sacks_max):
             self._send_sack(now, 0, ev, m, False, probe_id, offset, bitmap, stamp)
@@ -303,23 +288,45 @@ class Responder:
     # -- acknowledgements
 
     def _on_timer(self, now: Instant) -> None:
-        if not self._since:
+        waiting = self._waiting
+        if not waiting.counted:
             return
-        due_ns = self._since_ns + self._delay_ns
+        due_ns = waiting.first_ns + self._delay_ns
         if now < due_ns:
             self._timer.set(due_ns)
         else:
-            stamp = self._last_stamp
-            # UEC CMS: a round trip without the time that the packet has waited for its SACK.
-            if self._service_time:
-                stamp = moved_on(stamp, now - self._last_ns)
-            self._sack(now, self._last_psn, self._last_ev, M_NONE, False, stamp)
+            self._sack_waiting(now)
+
+    def _wait(self, now: Instant, psn: int, ev: int, stamp: int, counted: int) -> None:
+        """A packet waits for its SACK, with those that wait already if one bitmap shows them all."""
+        waiting = self._waiting
+        if waiting.counted:
+            if not waiting.fits(psn, self.window.expected):
+                self._sack_waiting(now)
+        elif self._timer.at_ns == NEVER:
+            self._timer.set(now + self._delay_ns)
+        waiting.add(now, psn, ev, stamp, counted)
+
+    def _sack_waiting(self, now: Instant) -> None:
+        """The SACK of those that wait for one, caused by the last of them."""
+        waiting = self._waiting
+        stamp = waiting.stamp
+        # UEC CMS: a round trip without the time that the packet has waited for its SACK.
+        if self._service_time:
+            stamp = moved_on(stamp, now - waiting.last_ns)
+        self._sack(now, waiting.psn, waiting.ev, M_NONE, False, stamp)
 
     def _sack(self, now: Instant, psn: int, ev: int, m: int, rtx: bool, stamp: int) -> None:
-        """A SACK caused by the packet `psn`, which came on `ev`."""
-        self._since = 0
-        window = self.window
-        offset, bitmap = window.bitmap(psn, self._recent)
+        """A SACK caused by the packet `psn`, which came on `ev`. Those that wait are in it, or get one of their own."""
+        window, waiting = self.window, self._waiting
+        latest = psn
+        if waiting.counted:
+            if not waiting.fits(psn, window.expected):
+                self._sack_waiting(now)
+            elif waiting.high > psn:
+                latest = waiting.high
+            waiting.counted = 0
+        offset, bitmap = window.bitmap(latest, self._recent)
         self._send_sack(now, psn - window.expected + 1, ev, m, rtx, None, offset, bitmap, stamp)
 
     def _send_sack(
@@ -341,10 +348,16 @@ class Responder:
         window = self.window
         own_ev, outer = self._peer.reverse[plane]
         mpr = self._advertised() if self._dynamic_mpr else 0
+        word = 0
+        penalty = self._board.penalty
+        if penalty is not None:
+            word = penalty.byte(now, self._peer.index, self._qp.qpn, window.ooo_count)
+            self._stats.penalties_sent += word & ~RESTORE > 0
         packet = self._control.sack(
             own_ev, outer, ev, m, max(-32768, ack_offset), (window.expected - 1) & PSN_MASK,
             offset, bitmap, stamp, min(_OOO_MAX, window.ooo_count),
-            (self._rcvd_bytes + _RCVD_ROUND) >> _RCVD_SHIFT & _RCVD_MASK, mpr, rtx, probe_id,
+            (self._rcvd_bytes + _RCVD_ROUND) >> RCVD_SHIFT & RCVD_MASK, mpr, rtx, probe_id,
+            word >> 7, word & ~RESTORE,
         )  # fmt: skip
         self._stats.sacks_sent += 1
         self._board.ports.offer(now, plane, packet, True)

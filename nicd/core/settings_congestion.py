@@ -1,39 +1,110 @@
-"""Knobs of a NIC's congestion control.
+"""Knobs of a NIC's congestion control: the window, the signals that move it, the receiver's penalty.
 
-Sizes are payload bytes; 0 means "derive from the NIC's bandwidth-delay product".
-Owns names, units, defaults and bounds; relations between knobs are `nicd.core.settings`'.
+MRC 1.0 4. The knobs of NSCC have the names that the controller API gives them, with the unit behind (times in ns, sizes
+in payload bytes, factors in thousandths, `_ppt`); 0 means "derive from base RTT and bandwidth-delay product", which
+`nicd.core.nscc_constants` does. Owns names, units, defaults and bounds; relations are `nicd.core.settings`'.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
+
+from nicd.core import congestion, penalty
 
 
 @dataclass(frozen=True)
 class CongestionKnobs:
     """How much may be in flight, and how much waits at a port."""
 
+    congestion: str = "nscc"
+    """The policy that moves the window towards a destination: "nscc", or "fixed" (`nicd.core.congestion`)."""
     timestamps: bool = True
     """Data packets carry a time stamp (TSETH) and round trips come from its echo; False: the packets have none, and
     the sender reckons with its own send times (MRC 1.0 allows both)."""
     service_time: bool = True
     """The echoed stamp is moved on by the time a packet has waited for its SACK (a negotiated option of MRC 1.0)."""
+    base_rtt_measured: bool = True
+    """The base RTT of a destination begins at `base_rtt_ns` and follows lower samples of full packets, which an idle
+    fabric gives: two NICs below one T0 are nearer. False: it stays."""
     cwnd_bytes: int = 0
-    """Window per destination, payload bytes; 0: 1.5 times the NIC's bandwidth-delay product."""
+    """First window per destination, and with "fixed" the only one. Default: the largest window."""
+    max_cwnd_bytes: int = 0
+    """Largest window of NSCC. Default 1.5 times the NIC's bandwidth-delay product."""
+    target_delay_ns: int = 0
+    """Queueing delay that NSCC aims at. Default 0.75 base RTT where switches trim (`trim_nack`), 1 where not."""
+    alpha_bytes: int = 0
+    """Proportional increase: growth per window acknowledged without delay. Default 4 MTU a b."""
+    fi_bytes: int = 0
+    """Fair increase per window acknowledged. Default 5 MTU a."""
+    fi_scale_ppt: int = 0
+    """Fast increase, thousandths of the bytes acknowledged. Default 250 a."""
+    fast_delay_ns: int = 0
+    """Delay that is as good as none, for the fast increase. Default 1/12 base RTT: 1 us of the reference's 12."""
+    eta_bytes: int = 0
+    """Growth per adjust period whatever else happens, which lets flows become fair. Default 0.15 MTU a."""
+    adjust_bytes_threshold: int = 0
+    """Increases are applied after this many bytes. Default 8 MTU."""
+    adjust_period_threshold_ns: int = 0
+    """And after this time. Default 1 base RTT."""
+    gamma_ppt: int = 800
+    """Multiplicative decrease: share of the relative surplus of the delay that is taken off."""
+    max_md_jump_ppt: int = 500
+    """The least that a multiplicative decrease leaves."""
+    delay_avg_samples: int = 80
+    """The average delay moves by one part in this many per sample (a weight of 0.0125)."""
+    disable_qa: bool = False
+    """No quick adapt."""
+    qa_gate: int = 3
+    """Quick adapt where less than the largest window divided by 2**qa_gate arrived in its span."""
+    qa_threshold_ns: int = 0
+    """Delay that triggers quick adapt where switches do not trim. Default 4 targets."""
+    receiver_penalty: str = "off"
+    """When our SACKs penalise senders: "off", "incast", "ooo" (`nicd.core.penalty`)."""
+    penalty_senders: int = 4
+    """With "incast": so many peers at once are no incast."""
+    penalty_ooo_packets: int = 1024
+    """With "ooo": so many packets held out of order on a QP are none of its sender's fault."""
     cwnd_trim_response: bool = True
-    """A trim NACK takes its packet off the window, acknowledged windows bring it back; False: never moves."""
+    """With "fixed": a trim NACK takes its packet off the window, acknowledged windows bring it back; False: never."""
     port_queue_bytes_max: int = 0
     """A port takes a further packet while fewer data bytes wait; 0: one full packet (besides the one on the wire),
     so that the EV is chosen at the last moment."""
 
 
 DERIVED: Final[dict[str, float]] = {}
-"""Default of each derived time, in base RTTs."""
-LEAST: Final[dict[str, int]] = {
-    "cwnd_bytes": 0,
-    "port_queue_bytes_max": 0,
-}
+"""Default of each derived time, in base RTTs. NSCC derives its own: the base RTT of a destination may be shorter."""
+LEAST: Final[dict[str, int]] = dict.fromkeys(
+    (
+        "cwnd_bytes",
+        "max_cwnd_bytes",
+        "target_delay_ns",
+        "alpha_bytes",
+        "fi_bytes",
+        "fi_scale_ppt",
+        "fast_delay_ns",
+        "eta_bytes",
+        "adjust_bytes_threshold",
+        "adjust_period_threshold_ns",
+        "gamma_ppt",
+        "max_md_jump_ppt",
+        "qa_gate",
+        "qa_threshold_ns",
+        "penalty_ooo_packets",
+        "port_queue_bytes_max",
+    ),
+    0,
+)
 """Smallest value where it is not 1."""
-MOST: Final[dict[str, int]] = {}
+MOST: Final[dict[str, int]] = {
+    "gamma_ppt": 1000,
+    "max_md_jump_ppt": 1000,
+    "qa_gate": 32,
+    "fi_scale_ppt": 100_000,
+    "delay_avg_samples": 100_000,
+}
 """Largest value where there is one."""
-CHOICES: Final[dict[str, tuple[str, ...]]] = {}
+CHOICES: Final[dict[str, Collection[str]]] = {
+    "congestion": congestion.POLICIES,
+    "receiver_penalty": penalty.POLICIES,
+}
 """What a knob that is a name may be."""

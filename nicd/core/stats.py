@@ -38,16 +38,21 @@ DROP_REASONS = (
 """Received or unsendable packets that were dropped, by reason."""
 
 
+# MRC 1.0 4: what makes a window smaller.
+CWND_CUTS = ("delay", "trim", "loss", "quick_adapt", "penalty")
+
+
 class NicStats:
     """Counters of one NIC since its start."""
 
     __slots__ = (
-        "acks_early", "acks_received", "acks_sent", "bytes_placed", "completions", "data_packets", "data_received",
-        "drops", "duplicates", "ecn_echoed", "ecn_marks", "ev_replacements", "ev_skips", "ev_transitions",
-        "events_lost", "messages_completed", "nacks_received", "nacks_sent", "packets_lost", "payload_bytes",
-        "port_updates_received", "port_updates_sent", "probe_replies", "probes_answered", "probes_sent", "qp_errors",
-        "retransmits", "reverse_probes", "rtt_count", "rtt_last_ns", "rtt_max_ns", "rtt_min_ns", "rtt_sum_ns",
-        "sacks_received", "sacks_sent", "spurious", "tail_probes", "timeouts", "trims",
+        "acks_early", "acks_received", "acks_sent", "bytes_placed", "completions", "cwnd_cuts", "data_packets",
+        "data_received", "drops", "duplicates", "ecn_echoed", "ecn_marks", "ev_replacements", "ev_skips",
+        "ev_transitions", "events_lost", "messages_completed", "nacks_received", "nacks_sent", "packets_lost",
+        "payload_bytes", "penalties_sent", "port_updates_received", "port_updates_sent", "probe_replies",
+        "probes_answered", "probes_sent", "qp_errors", "retransmits", "reverse_probes", "rtt_count", "rtt_last_ns",
+        "rtt_max_ns", "rtt_min_ns", "rtt_sum_ns", "sacks_received", "sacks_sent", "spurious", "tail_probes",
+        "timeouts", "trims",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -61,6 +66,10 @@ class NicStats:
         """New payload written to memory."""
         self.duplicates = 0
         self.retransmits = dict.fromkeys(RETRANSMIT_CAUSES, 0)
+        self.cwnd_cuts = dict.fromkeys(CWND_CUTS, 0)
+        """Times that a window was made smaller, by what did it."""
+        self.penalties_sent = 0
+        """SACKs sent with a penalty for the sender."""
         self.packets_lost = 0
         """Packets judged lost; each is retransmitted unless its acknowledgement still comes."""
         self.spurious = 0

@@ -1,26 +1,45 @@
 """How much may be in flight towards one destination: the congestion policy's place.
 
-Owns the interface that the requestor calls, and the fixed window. A policy is per destination NIC and shared by all
-QPs to it (MRC 1.0: one congestion context per destination). The requestor reads `cwnd_bytes` and `inflight_bytes` as
-plain integers for every packet, and reports once per acknowledgement, so that a policy may be as elaborate as it likes.
-The receiver's tracking window (MPR) is another window and belongs to the requestor.
+Owns the interface that a requestor calls, and the fixed window. Policies have names in `congestion`. The receiver's
+tracking window (MPR) is another window and belongs to the requestor.
+
+MRC 1.0 4: one congestion context per destination, shared by the QPs to it. A policy has no clock of its own: it is
+told what happens, at instants that never go back, and answers by moving `cwnd_bytes`.
 """
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 
 from mrcfabric.units import Instant
+
+if TYPE_CHECKING:
+    from nicd.core.settings import NicSettings
+    from nicd.core.stats import NicStats
+
+RESTORE: Final = 0x80
+"""Bit of a SACK's penalty byte: restore_cwnd. The other seven are the penalty, 0..127."""
 
 
 class CongestionWindow(Protocol):
     """A congestion policy towards one destination."""
 
     cwnd_bytes: int
-    """Payload bytes that may be in flight."""
+    """Payload bytes that may be in flight; at least one MTU. Read for every packet."""
     inflight_bytes: int
-    """Payload bytes that are; kept by the requestors."""
+    """Payload bytes that are; kept exactly by the requestors' in-flight tables, never by the policy."""
+    base_rtt_ns: int
+    """Round trips of full packets below this are told to `on_base_rtt`; 0: none is of interest."""
 
-    def on_sack(self, now: Instant, acked_bytes: int, marked: bool, rtt_ns: int | None) -> None:
-        """A SACK freed `acked_bytes`; `marked`: its packet met congestion; `rtt_ns`: a valid sample, or None."""
+    def on_sack(self, now: Instant, acked_bytes: int, marked: bool, rtt_ns: int | None, penalty: int) -> None:
+        """An acknowledgement freed `acked_bytes` of payload, possibly none.
+
+        `marked`: the packet that caused it met congestion; `rtt_ns`: its round trip without service time, None without
+        a valid sample; `penalty`: the byte of the SACK that holds restore_cwnd and rcv_cwnd_pen.
+        """
+        ...
+
+    def on_base_rtt(self, now: Instant, rtt_ns: int) -> None:
+        """A full packet's round trip was shorter than `base_rtt_ns`."""
         ...
 
     def on_trim(self, now: Instant, size: int) -> None:
@@ -31,6 +50,27 @@ class CongestionWindow(Protocol):
         """A packet of `size` payload bytes was lost without a trim."""
         ...
 
+    def record(self) -> dict[str, int]:
+        """What a row of the table of QPs shows beside `cwnd_bytes` and `inflight_bytes`."""
+        ...
+
+
+class WindowSetup(NamedTuple):
+    """What a policy is made from."""
+
+    settings: "NicSettings"
+    rate_bps: int
+    """What all links to the destination carry together: the sum over the planes of the slower end's port."""
+    stats: "NicStats"
+
+    def bdp_bytes(self, rtt_ns: int) -> int:
+        """What is in flight at this rate during `rtt_ns`."""
+        return self.rate_bps * rtt_ns // 8_000_000_000
+
+
+Policy: TypeAlias = Callable[[WindowSetup], CongestionWindow]
+"""What makes a window."""
+
 
 class FixedWindow:
     """A window that stays where it is; trims alone push it down for a while when `trim_response` is set.
@@ -38,25 +78,39 @@ class FixedWindow:
     Without any response an incast of fixed windows would trim the same packets until their retries run out.
     """
 
-    __slots__ = ("_mtu_bytes", "_trim_response", "cwnd_bytes", "cwnd_bytes_max", "inflight_bytes")
+    __slots__ = ("_mtu_bytes", "_trim_response", "base_rtt_ns", "cwnd_bytes", "cwnd_bytes_max", "inflight_bytes")
 
     def __init__(self, cwnd_bytes: int, mtu_bytes: int, trim_response: bool) -> None:
         self.cwnd_bytes_max = max(cwnd_bytes, mtu_bytes)
         self.cwnd_bytes = self.cwnd_bytes_max
         self.inflight_bytes = 0
+        self.base_rtt_ns = 0
         self._mtu_bytes = mtu_bytes
         self._trim_response = trim_response
 
-    def on_sack(self, now: Instant, acked_bytes: int, marked: bool, rtt_ns: int | None) -> None:
+    @classmethod
+    def made_for(cls, setup: WindowSetup) -> "FixedWindow":
+        """As the settings say: `cwnd_bytes`, or 1.5 times the bandwidth-delay product."""
+        settings = setup.settings
+        size = settings.cwnd_bytes or setup.bdp_bytes(settings.base_rtt_ns) * 3 // 2
+        return cls(size, settings.mtu_bytes, settings.cwnd_trim_response)
+
+    def on_sack(self, now: Instant, acked_bytes: int, marked: bool, rtt_ns: int | None, penalty: int) -> None:
         """One MTU more per window acknowledged, up to the fixed size."""
         if self.cwnd_bytes < self.cwnd_bytes_max:
             grown = self.cwnd_bytes + max(1, acked_bytes * self._mtu_bytes // self.cwnd_bytes)
             self.cwnd_bytes = min(grown, self.cwnd_bytes_max)
 
+    def on_base_rtt(self, now: Instant, rtt_ns: int) -> None:
+        """A fixed window does not ask how long a round trip is."""
+
     def on_trim(self, now: Instant, size: int) -> None:
-        # MRC 1.0 / UEC CMS: a trim takes the packet's size off the window, one MTU stays.
+        # MRC 1.0 4: a trim takes the packet's size off the window, one MTU stays.
         if self._trim_response:
             self.cwnd_bytes = max(self.cwnd_bytes - size, self._mtu_bytes)
 
     def on_loss(self, now: Instant, size: int) -> None:
         """A broken path says nothing about congestion."""
+
+    def record(self) -> dict[str, int]:
+        return {"cwnd_bytes_max": self.cwnd_bytes_max}

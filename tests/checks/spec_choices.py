@@ -4,34 +4,11 @@ One row each: the subject, what kind of gap it is, what this project does, the s
 `spec_map` looks up the defaults and prints the table; a setting that is renamed breaks it, on purpose.
 """
 
-from typing import Final, NamedTuple
+from typing import Final
 
-WIRE = "mrcfabric.wire.options:WireOptions."
-DSCP = "mrcfabric.wire.dscp:Dscp."
-NIC = "nicd.core.settings:NicSettings."
-SWITCH = "switchd.core.settings:SwitchSettings."
-TOPOLOGY = "mrcfabric.topology:Topology."
-
-UNKNOWN = "not public"
-CONFLICT = "sources conflict"
-OPTION = "left to deployment"
-DEVIATION = "deviation"
-NOT_DONE = "not implemented"
-
-
-class Choice(NamedTuple):
-    """One row of the table."""
-
-    subject: str
-    kind: str
-    done: str
-    settings: tuple[str, ...] = ()
-    """`module:Class.field` each; none where there is nothing to set."""
-
-
-def _of(prefix: str, *names: str) -> tuple[str, ...]:
-    return tuple(prefix + name for name in names)
-
+from tests.checks.choice import CONFLICT, DEVIATION, DSCP, NIC, OPTION, SWITCH, TOPOLOGY, UNKNOWN, WIRE, Choice
+from tests.checks.choice import of as _of
+from tests.checks.spec_choices_congestion import CONGESTION
 
 _FORMATS = (
     Choice(
@@ -305,67 +282,6 @@ _RELIABILITY = (
     Choice("NACK reasons nobody knows", UNKNOWN, "Like NO_RESOURCE: the packet is sent again, the EV keeps its state."),
 )
 
-_CONGESTION = (
-    Choice(
-        "NSCC, the default congestion control",
-        NOT_DONE,
-        "A fixed window of 1.5 bandwidth-delay products that trims push down and acknowledgements bring back; "
-        "`nicd/core/window.py` is the place for a policy. Penalty and restore bits are 0 and not read.",
-        _of(NIC, "cwnd_bytes", "cwnd_trim_response"),
-    ),
-    Choice(
-        "RED and trim thresholds",
-        UNKNOWN,
-        "UEC's advice, in shares of one plane's bandwidth-delay product.",
-        _of(
-            SWITCH,
-            "ecn",
-            "ecn_min",
-            "ecn_max",
-            "ecn_max_ppm",
-            "trim",
-            "trim_last_hop",
-            "data",
-            "data_last_hop",
-            "control",
-        ),
-    ),
-    Choice("Marks on the last hop", OPTION, "Off, as the paper has it.", _of(SWITCH, "ecn_last_hop")),
-    Choice(
-        "Share of the class of trimmed packets",
-        DEVIATION,
-        "One class for acknowledgements and trimmed packets, first up to its share of the link while data waits; the "
-        "share is UEC's upper bound for trimmed packets alone, and part of the queue is kept for the rest. A NIC's own "
-        "ports keep strict priority.",
-        _of(SWITCH, "control", "control_reserve", "control_share", "control_burst_bytes"),
-    ),
-    Choice(
-        "Hop limit where the same uSID stands several times in a row",
-        CONFLICT,
-        "Once per switch, as Linux; or once per shift, as RFC 9800.",
-        _of(SWITCH, "hop_limit_per_shift"),
-    ),
-    Choice(
-        "What is left of a trimmed packet, and under which code point",
-        UNKNOWN,
-        "256 bytes from the outer header on: 128, counted from the frame, would lose the RETH. The code point is the "
-        "egress port's and can be set live.",
-        _of(SWITCH, "trim_bytes"),
-    ),
-    Choice(
-        "Adjacency uSIDs (End.X)",
-        OPTION,
-        "Known only after the switch's own uSID; off, as the paper relies on uN alone.",
-        _of(SWITCH, "adjacency"),
-    ),
-    Choice(
-        "A segment routing header at a switch",
-        OPTION,
-        "Its next segment becomes the address when the container is used up; nobody removes the header.",
-    ),
-    Choice("Initial hop limit", OPTION, "The usual one, in both headers.", _of(WIRE, "hop_limit")),
-)
-
 _STATE = (
     Choice(
         "Where a NIC keeps the state of its QPs, and what a context that is not on the chip costs",
@@ -387,6 +303,6 @@ CHOICES: Final = {
     "Packets": _FORMATS,
     "Paths and ports": _PATHS,
     "Reliability": _RELIABILITY,
-    "Congestion and switches": _CONGESTION,
+    "Congestion and switches": CONGESTION,
     "State and memory": _STATE,
 }

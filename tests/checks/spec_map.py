@@ -20,8 +20,9 @@ from typing import Any, Final, TypeAlias
 
 from nicd.core.settings import DERIVED, NicSettings
 from tests.checks import source
+from tests.checks.choice import Choice
 from tests.checks.source import PACKAGES, ROOT, relative
-from tests.checks.spec_choices import CHOICES, Choice
+from tests.checks.spec_choices import CHOICES
 from tests.checks.spec_sections import SECTIONS
 
 PAGE = ROOT / "docs/SPEC_MAP.md"

@@ -11,6 +11,7 @@ SECTIONS: Final[dict[tuple[str, str], str]] = {
     ("MRC 1.0", "1.8"): "outline: trimming, ECN, classes",
     ("MRC 1.0", "2.6"): "outline: ports, peers, reverse paths",
     ("MRC 1.0", "3"): "outline: reliability and verbs",
+    ("MRC 1.0", "4"): "outline: congestion control",
     ("MRC 1.0", "5"): "outline: what a switch does",
     ("MRC 1.0", "6"): "outline: EV sets",
     ("MRC 1.0", "6.2"): "outline: drawing EVs",

@@ -47,7 +47,7 @@ class TestHealthy:
     @pytest.mark.slow
     def test_queues_just_below_the_trim_threshold_cost_nothing(self) -> None:
         """Two senders with windows that together fill the queue of the last hop not far from where it would trim."""
-        nics = {"cwnd_bytes": SMALL.nic_bdp_bytes}
+        nics = {"congestion": "fixed", "cwnd_bytes": SMALL.nic_bdp_bytes}
         topology = Topology(
             name="incast", planes=2, t0_per_plane=2, t1_per_plane=2, nics_per_t0=2, evs_per_qp=16,
             reserve_evs_per_qp=8, nic=nics,

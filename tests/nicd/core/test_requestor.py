@@ -60,7 +60,7 @@ def test_every_packet_says_where_it_belongs(length: int, imm: int | None, opcode
 
 @pytest.mark.spec("MRC 1.0", "3")
 def test_the_peers_tracking_window_binds() -> None:
-    bench = Bench(mpr_units=1, cwnd_bytes=1 << 30)
+    bench = Bench(mpr_units=1, max_cwnd_bytes=1 << 30)
     bench.post(0, 200 * 4096)
     assert len(all_packets(bench)) == 127
     assert bench.link.requestor.on_sack(LATER, (PSN_SEND + 9) & PSN_MASK, None, 1, 0, False)

@@ -213,3 +213,27 @@ def test_nacks_and_answers_to_probes_echo_time_stamps_too() -> None:
     answers = far.answers(1_000)
     assert [read_nack(packet)[3] for opcode, packet in answers if opcode == NACK] == [77]
     assert [read_sack(packet)[8] for opcode, packet in answers if opcode == SACK] == [88]
+
+
+@pytest.mark.spec("MRC 1.0", "3")
+@pytest.mark.parametrize("order", [(3, 90, 91), (90, 3, 91), (3, 90), (200, 100, 3, 10)])
+def test_every_arrival_is_shown_however_far_apart_they_lie(order: tuple[int, ...]) -> None:
+    """A bitmap shows 64 PSNs: what one cannot show together gets SACKs of its own."""
+    far = Far()
+    for number in order:
+        far.receive(0, far.packet(number, size=1024))
+    far.fire(far.board.settings.sack_delay_ns)
+    shown = {
+        sack[4] + sack[6] + bit - PSN_RECEIVE for sack in sacks(far, 10_000) for bit in range(64) if sack[7] >> bit & 1
+    }
+    assert shown == set(order)
+
+
+def test_near_ones_share_a_sack() -> None:
+    far = Far()
+    for number in (70, 40, 64, 100):
+        far.receive(0, far.packet(number, size=1024))
+    far.receive(1, far.packet(80, size=1024, a=True))
+    ((offset, bitmap),) = [(sack[6], sack[7]) for sack in sacks(far)]
+    first = offset - 1
+    assert {first + bit for bit in range(64) if bitmap >> bit & 1} == {40, 64, 70, 80, 100}

@@ -7,7 +7,7 @@ from nicd.core.window import FixedWindow
 
 def test_it_stays_where_it_is() -> None:
     window = FixedWindow(100_000, 4096, trim_response=True)
-    window.on_sack(0, 50_000, True, 99_999)
+    window.on_sack(0, 50_000, True, 99_999, 0)
     window.on_loss(0, 4096)
     assert window.cwnd_bytes == 100_000
 
@@ -18,10 +18,10 @@ def test_trims_push_it_down_to_one_packet_and_windows_bring_it_back() -> None:
     for _ in range(100):
         window.on_trim(0, 4096)
     assert window.cwnd_bytes == 4096
-    window.on_sack(0, 4096, False, None)
+    window.on_sack(0, 4096, False, None, 0)
     assert window.cwnd_bytes == 8192
     for _ in range(10_000):
-        window.on_sack(0, 4096, False, None)
+        window.on_sack(0, 4096, False, None, 0)
     assert window.cwnd_bytes == 100_000
 
 

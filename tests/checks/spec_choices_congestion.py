@@ -1,0 +1,117 @@
+"""The rows of `spec_choices` that are about congestion control and switches."""
+
+from tests.checks.choice import CONFLICT, DEVIATION, NIC, OPTION, SWITCH, UNKNOWN, WIRE, Choice
+from tests.checks.choice import of as _of
+
+CONGESTION = (
+    Choice(
+        "Congestion control: NSCC, and what else a vendor adds",
+        OPTION,
+        "NSCC; a fixed window that trims push down; others by name (`nicd/core/congestion.py`).",
+        _of(NIC, "congestion", "cwnd_bytes", "cwnd_trim_response"),
+    ),
+    Choice(
+        "The constants of NSCC, for a NIC of several planes and a base RTT that is not 12 us",
+        UNKNOWN,
+        "Derived: BDP of all ports together, b = target / base RTT (`nicd/core/nscc_constants.py`). The limit of about "
+        "no delay, an absolute 1 us elsewhere, is 1/12 base RTT.",
+        _of(
+            NIC,
+            "max_cwnd_bytes",
+            "target_delay_ns",
+            "alpha_bytes",
+            "fi_bytes",
+            "fi_scale_ppt",
+            "fast_delay_ns",
+            "eta_bytes",
+            "adjust_bytes_threshold",
+            "adjust_period_threshold_ns",
+            "gamma_ppt",
+            "max_md_jump_ppt",
+            "delay_avg_samples",
+        ),
+    ),
+    Choice(
+        "Quick adapt: its span after a pause, and trims of packets that were in flight when it ran",
+        UNKNOWN,
+        "A window that has run empty ends the span. Those trims neither cut nor trigger: they are in the verdict.",
+        _of(NIC, "disable_qa", "qa_gate", "qa_threshold_ns"),
+    ),
+    Choice(
+        "Base RTT: configured, or measured",
+        OPTION,
+        "Begins with the topology's and follows lower samples of full packets, per destination, down to a quarter; "
+        "target and increases stay those of the network.",
+        _of(NIC, "base_rtt_measured"),
+    ),
+    Choice(
+        "What is in flight: by the receiver's count, or by PSNs",
+        DEVIATION,
+        "By PSNs: SACKs name them, and the table is exact to the byte. `rcvd_bytes` (256 B units, with headers) is "
+        "summed up and shown in `qp_table`, as is `ooo_count`.",
+    ),
+    Choice(
+        "The A bit: when the window is nearly full",
+        UNKNOWN,
+        "Where the next packet does not fit, but twice per window (or per SACK threshold) at most; and at the end of "
+        "what is to be sent.",
+    ),
+    Choice(
+        "When a receiver penalises, and when it says restore_cwnd",
+        UNKNOWN,
+        "Never, unless told to; by the number of senders, or by what a QP holds out of order. restore_cwnd brings back "
+        "the window of before the last penalty.",
+        _of(NIC, "receiver_penalty", "penalty_senders", "penalty_ooo_packets"),
+    ),
+    Choice(
+        "RED and trim thresholds",
+        UNKNOWN,
+        "UEC's advice, in shares of one plane's bandwidth-delay product.",
+        _of(
+            SWITCH,
+            "ecn",
+            "ecn_min",
+            "ecn_max",
+            "ecn_max_ppm",
+            "trim",
+            "trim_last_hop",
+            "data",
+            "data_last_hop",
+            "control",
+        ),
+    ),
+    Choice("Marks on the last hop", OPTION, "Off, as the paper has it.", _of(SWITCH, "ecn_last_hop")),
+    Choice(
+        "Share of the class of trimmed packets",
+        DEVIATION,
+        "One class for acknowledgements and trimmed packets, first up to its share of the link while data waits; the "
+        "share is UEC's upper bound for trimmed packets alone, and part of the queue is kept for the rest. A NIC's own "
+        "ports keep strict priority.",
+        _of(SWITCH, "control", "control_reserve", "control_share", "control_burst_bytes"),
+    ),
+    Choice(
+        "Hop limit where the same uSID stands several times in a row",
+        CONFLICT,
+        "Once per switch, as Linux; or once per shift, as RFC 9800.",
+        _of(SWITCH, "hop_limit_per_shift"),
+    ),
+    Choice(
+        "What is left of a trimmed packet, and under which code point",
+        UNKNOWN,
+        "256 bytes from the outer header on: 128, counted from the frame, would lose the RETH. The code point is the "
+        "egress port's and can be set live.",
+        _of(SWITCH, "trim_bytes"),
+    ),
+    Choice(
+        "Adjacency uSIDs (End.X)",
+        OPTION,
+        "Known only after the switch's own uSID; off, as the paper relies on uN alone.",
+        _of(SWITCH, "adjacency"),
+    ),
+    Choice(
+        "A segment routing header at a switch",
+        OPTION,
+        "Its next segment becomes the address when the container is used up; nobody removes the header.",
+    ),
+    Choice("Initial hop limit", OPTION, "The usual one, in both headers.", _of(WIRE, "hop_limit")),
+)
