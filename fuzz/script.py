@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import TypeVar
 
+from mrcfabric.wire import srh
 from mrcfabric.wire.dscp import Dscp, set_dscp
 from mrcfabric.wire.icrc import seal
 from mrcfabric.wire.layout import BTH_OFFSET, EXTENSION_OFFSET, OPCODE_NAMES
+from mrcfabric.wire.usid import CONTAINER_IN_PACKET, CONTAINER_SIZE
 
 T = TypeVar("T")
 
@@ -19,7 +21,7 @@ _DSCPS = tuple(getattr(Dscp(), field.name) for field in fields(Dscp))
 _PSN_OFFSET = BTH_OFFSET + 9
 _PACKET_BYTES_MAX = 9_216
 _EDITS_MAX = 4
-_EDIT_KINDS = 9
+_EDIT_KINDS = 10
 
 
 class Script:
@@ -96,8 +98,10 @@ def _edit(script: Script, copy: bytearray, others: Sequence[bytes], qpns: Sequen
             set_dscp(copy, dscp)
     elif kind == 7:
         _step_psn(copy, script.number(2))
-    else:
+    elif kind == 8:
         _graft(script, copy, others, qpns)
+    else:
+        _put_segment(script, copy)
 
 
 def _write(copy: bytearray, start: int, piece: bytes) -> None:
@@ -111,6 +115,14 @@ def _step_psn(copy: bytearray, step: int) -> None:
     if len(copy) >= _PSN_OFFSET + 3:
         psn = int.from_bytes(copy[_PSN_OFFSET : _PSN_OFFSET + 3], "big") + step - (1 << 15)
         _write(copy, _PSN_OFFSET, (psn & 0xFFFFFF).to_bytes(3, "big"))
+
+
+def _put_segment(script: Script, copy: bytearray) -> None:
+    """A segment routing header behind the outer one: a copy of the path, or what comes after it."""
+    if len(copy) >= EXTENSION_OFFSET:
+        container = bytes(copy[CONTAINER_IN_PACKET])
+        segment = script.take(CONTAINER_SIZE).ljust(CONTAINER_SIZE, b"\0") if script.number() & 1 else container
+        srh.insert(copy, srh.outer_with(container, segment))
 
 
 def _graft(script: Script, copy: bytearray, others: Sequence[bytes], qpns: Sequence[int]) -> None:

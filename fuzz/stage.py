@@ -24,7 +24,7 @@ from switchd.core.switch import Switch
 
 TOPOLOGY = Topology(
     name="fuzz", planes=2, t0_per_plane=2, t1_per_plane=2, nics_per_t0=2, evs_per_qp=8, reserve_evs_per_qp=4,
-    mtu_bytes=256, nic={"max_wimm": 32, "mpr_units": 1, "work_requests_max": 64},
+    mtu_bytes=256, nic={"max_wimm": 32, "mpr_units": 1, "work_requests_max": 64}, switch={"adjacency": True},
 )  # fmt: skip
 SPILLING = replace(TOPOLOGY, nic={**TOPOLOGY.nic, "sram_bytes": 1, "sram_miss_ns": 300, "sram_waiting_max": 64})
 """The same with room for one QP's context: all but one wait off the chip."""
@@ -54,6 +54,7 @@ def config_of_switch(name: str) -> SwitchConfig:
     return switch_config(TOPOLOGY, name)
 
 
+@cache
 def pattern(name: str, peer: str) -> bytes:
     """What one NIC writes to another: bytes that differ between the four directions."""
     seed = QPN_OF[name, peer]

@@ -6,7 +6,7 @@ A target is a function of bytes that returns for every input; anything it raises
 from collections.abc import Callable
 from typing import NamedTuple
 
-from fuzz import messages, nic_core, switch_core, wire
+from fuzz import commands, messages, nic_core, switch_core, wire
 
 
 class Target(NamedTuple):
@@ -33,5 +33,7 @@ TARGETS: dict[str, Target] = {
     "topology": Target(messages.topology, messages.topology_seeds, 512),
     "nic": Target(nic_core.attack, nic_core.seeds, 512),
     "nic-spilling": Target(nic_core.attack_spilling, nic_core.seeds, 512),
+    "nic-commands": Target(commands.nic, commands.seeds, 512),
+    "switch-commands": Target(commands.switch, commands.seeds, 512),
     "switch": Target(switch_core.attack, switch_core.seeds, 1_024),
 }

@@ -39,6 +39,7 @@ from mrcfabric.wire.layout import (
 )
 from mrcfabric.wire.options import EETH_OP_HIGH, EETH_OP_LOW, WireOptions
 from mrcfabric.wire.packet import Packet, dissect, emit, parse
+from mrcfabric.wire.srh import follows, strip
 
 _HEADERS: tuple[type[Header], ...] = (
     Ipv6, Srh, Udp, Bth, Meth, Tseth, Reth, ImmDt, Aeth, Seth, Neth, Peth, Erth, Eeth, EethLow,
@@ -172,6 +173,13 @@ def srh(data: bytes) -> None:
     describe(raw)
     fast = fastpath.peeker(_DSCP)(raw)
     assert fast[0] is None or fast[0] in fastpath.PEEK_REASONS
+    stripped = strip(raw) if follows(raw) else None
+    if stripped is not None:
+        assert len(stripped) == len(raw) - Srh.SIZE
+        plain, why = dissect(stripped, trimmed_ok=True)
+        if reason is None and why is None:
+            # All but the outer header, whose length and next header tell of the SRH, is as it was.
+            assert plain.headers[1:] == [one for one in found.headers[1:] if not isinstance(one, Srh)]
 
 
 def captures(data: bytes) -> None:

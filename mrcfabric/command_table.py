@@ -44,6 +44,10 @@ class CommandTable:
         """What can be asked for."""
         return sorted(self._kinds)
 
+    def arguments(self, op: str) -> dict[str, tuple[Any, bool]]:
+        """A command's arguments by name: (type, whether it must be given). KeyError for an op not in `names`."""
+        return dict(self._kinds[op][1])
+
     def build(self, op: str, args: Mapping[str, Any], token: int) -> Any:
         """The command object. Raises RefusedError that names the argument and what it should be."""
         if op not in self._kinds:

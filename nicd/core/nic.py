@@ -261,7 +261,7 @@ class Nic:
         if stripped is None:
             self._board.stats.drops[reason] += 1
         else:
-            self._receive(now, port, stripped)
+            self._arrive(now, port, stripped)
 
     def _receive_control(
         self,

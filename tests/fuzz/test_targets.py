@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from fuzz.targets import TARGETS
 
 NICS = ("nic", "nic-spilling")
-DECODERS = [name for name in TARGETS if name not in (*NICS, "switch")]
+OPERATORS = ("nic-commands", "switch-commands")
+DECODERS = [name for name in TARGETS if name not in (*NICS, *OPERATORS, "switch")]
 SLOW_STEP = 8
 """Of the runs of a core, which take ten milliseconds each, one in so many."""
 
@@ -50,6 +51,13 @@ def test_random_bytes_break_no_decoder(name: str, data: bytes) -> None:
 @settings(max_examples=10, deadline=None)
 @given(script=st.binary(min_size=4, max_size=200))
 def test_a_hostile_peer_harms_nobody_but_its_own_qp(name: str, script: bytes) -> None:
+    TARGETS[name].run(script)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+@settings(max_examples=15, deadline=None)
+@given(script=st.binary(min_size=4, max_size=300))
+def test_an_operator_gets_one_answer_to_anything(name: str, script: bytes) -> None:
     TARGETS[name].run(script)
 
 

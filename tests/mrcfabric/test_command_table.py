@@ -72,3 +72,7 @@ def test_lists_of_texts() -> None:
     for wrong, text in (("0x1", "a list of texts"), ([1], "a list of texts"), (["x" * 2000], "too long")):
         with pytest.raises(RefusedError, match=text):
             PROFILE.build("modify_ev_profile", {"profile": 1, "evs": wrong}, 5)
+
+
+def test_arguments_of_a_command() -> None:
+    assert TABLE.arguments("set_carrier") == {"port": (int, True), "up": (bool, True)}
