@@ -29,6 +29,9 @@ class Flow:
     start_ns: Instant = START_NS
     group: str = "all"
     """What the results of several flows are gathered under."""
+    after: int | None = None
+    """Number of a flow that ends where this one begins: every message but the first waits until the same message of
+    that flow, the one before it, has arrived. None: all are posted at once. One QP only."""
 
     @property
     def total_bytes(self) -> int:
@@ -59,6 +62,17 @@ def permutation(topology: Topology, size: int, *, messages: int = 1, qps: int = 
             peer = ((t0 + 1) * each + target) % total
             flows.append(Flow(t0 * each + place, peer, size // qps, messages, qps, start_ns))
     return tuple(flows)
+
+
+def ring(topology: Topology, size: int) -> tuple[Flow, ...]:
+    """A ring all-reduce of all NICs, every step from one T0 to another: 2 (n - 1) steps of `size` bytes each."""
+    each, total = topology.nics_per_t0, topology.nics
+    # One NIC of every T0 in turn, so that neighbours in the ring hang on different T0s.
+    order = [t0 * each + place for place in range(each) for t0 in range(topology.t0_per_plane)]
+    return tuple(
+        Flow(nic, order[(place + 1) % total], size, 2 * (total - 1), after=(place - 1) % total)
+        for place, nic in enumerate(order)
+    )
 
 
 def incast(

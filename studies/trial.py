@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from mrcfabric.naming import nic_name
 from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
-from nicd.core.events import STATUS_OK, Completion, EvTransition
+from nicd.core.events import RECV_WITH_IMM, STATUS_OK, Completion, EvTransition, QpChange
 from nicd.core.nic import Nic
 from orchestrator.simulated import SimulatedFabric
 from studies.flows import START_NS, Flow, Line
@@ -63,6 +63,11 @@ class _Run:
         self._sending: dict[tuple[str, int], int] = {}
         """(sending node, QP number) -> number of its flow."""
         self._results = [FlowResult(flow.group, flow.source, flow.target, flow.start_ns) for flow in trial.flows]
+        self._waiting: dict[tuple[str, int], int] = {}
+        """(node, QP number that brings a message) -> number of the flow that goes on then."""
+        self._broken: set[str] = set()
+        """Nodes with a QP in error."""
+        self._posted = [0] * len(trial.flows)
         self._left = [flow.messages * flow.qps for flow in trial.flows]
         self._lines: list[Line] = []
         self._first_retired_ns: Instant | None = None
@@ -90,8 +95,12 @@ class _Run:
 
     def _until_done(self, timeline: list[int]) -> None:
         step = _STEP_RTTS * self._trial.topology.base_rtt_ns()
-        while any(self._left) and self._fabric.now_ns < self._trial.deadline_ns:
+        while self._unfinished() and self._fabric.now_ns < self._trial.deadline_ns:
             self._advance(min(self._fabric.now_ns + step, self._trial.deadline_ns), timeline)
+
+    def _unfinished(self) -> bool:
+        """Something may still come of it: a flow that nothing has failed is not done."""
+        return any(left and not result.failed for left, result in zip(self._left, self._results, strict=True))
 
     def _advance(self, until: Instant, timeline: list[int]) -> None:
         """Run to `until`, noting the bytes placed so far at every sampling instant on the way."""
@@ -119,11 +128,17 @@ class _Run:
     def _note(self, node: str, events: list[Any]) -> None:
         for event in events:
             if isinstance(event, Completion):
-                self._complete(node, event)
+                if event.opcode == RECV_WITH_IMM:
+                    self._go_on(node, event)
+                else:
+                    self._complete(node, event)
             elif isinstance(event, EvTransition):
                 if self._first_retired_ns is None and event.target == "assumed_bad":
                     self._first_retired_ns = event.at_ns
-            elif getattr(event, "error", None):
+            elif isinstance(event, QpChange):
+                if event.target == "error":
+                    self._fail(node, event.qpn)
+            elif getattr(event, "error", None) and node not in self._broken:
                 raise RuntimeError(f"{node}: {event.error}")
 
     def _complete(self, node: str, event: Completion) -> None:
@@ -138,6 +153,22 @@ class _Run:
         result.bytes_done += event.byte_len
         if not self._left[number] and not result.failed:
             result.done_ns = event.at_ns
+
+    def _fail(self, node: str, qpn: int) -> None:
+        """A QP is in error: its flow will not be done, and posting to it is refused."""
+        self._broken.add(node)
+        number = self._sending.get((node, qpn))
+        if number is not None:
+            self._results[number].failed += 1
+
+    def _go_on(self, node: str, event: Completion) -> None:
+        """A message has arrived: the flow that waited for it posts its next one, a link's delay later."""
+        number = self._waiting.get((node, event.qpn))
+        if number is None:
+            return
+        flow, qpns = self._lines[number]
+        if self._posted[number] < flow.messages and not self._results[number].failed:
+            self._post(number, qpns[0], event.at_ns + self._trial.topology.link_delay_ns)
 
     # -- set-up
 
@@ -159,9 +190,14 @@ class _Run:
             self._sending |= {(nic_name(flow.source), one): number for one in own}
             for one in own:
                 self._connect(one, flow)
-            for place in range(flow.messages):
+            for _ in range(flow.messages if flow.after is None else 1):
                 for one in own:
-                    self._post(one, flow, place)
+                    self._post(number, one, flow.start_ns)
+        for number, (flow, _) in enumerate(self._lines):
+            if flow.after is not None:
+                before = self._lines[flow.after]
+                assert before.flow.target == flow.source, f"flow {number} does not begin where flow {flow.after} ends"
+                self._waiting[nic_name(flow.source), before.qpns[0]] = number
 
     def _connect(self, qpn: int, flow: Flow) -> None:
         """Both ends of a QP, which have the same number; both receive before either sends."""
@@ -172,9 +208,12 @@ class _Run:
             self._fabric.command(name, "connect_qp", connect, 3)
             self._fabric.command(name, "modify_qp", {"qpn": qpn, "state": "rts"}, START_NS - 1)
 
-    def _post(self, qpn: int, flow: Flow, place: int) -> None:
+    def _post(self, number: int, qpn: int, at_ns: Instant) -> None:
+        flow = self._trial.flows[number]
+        place = self._posted[number]
+        self._posted[number] += 1
         write = {
             "qpn": qpn, "wr_id": place, "local_region": _SOURCE, "local_va": _SOURCE_VA, "length": flow.size,
-            "remote_va": _TARGET_VA, "r_key": _R_KEY,
+            "remote_va": _TARGET_VA, "r_key": _R_KEY, "imm": place if flow.after is not None else None,
         }  # fmt: skip
-        self._fabric.command(nic_name(flow.source), "post_write", write, flow.start_ns)
+        self._fabric.command(nic_name(flow.source), "post_write", write, at_ns)

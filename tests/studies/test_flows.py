@@ -3,7 +3,7 @@
 import pytest
 
 from studies.beds import four_by_100
-from studies.flows import START_NS, incast, permutation
+from studies.flows import START_NS, incast, permutation, ring
 
 
 def test_a_permutation_crosses_t0s_and_gives_everybody_one_sender() -> None:
@@ -32,3 +32,11 @@ def test_an_incast_comes_from_other_t0s() -> None:
     assert {flow.target for flow in flows} == {0}
     with pytest.raises(AssertionError):
         incast(four_by_100("a"), 5, 4096)
+
+
+def test_every_step_of_a_ring_leads_to_another_t0() -> None:
+    flows = ring(four_by_100("a"), 4096)
+    assert [flow.source for flow in flows] == [0, 4, 1, 5, 2, 6, 3, 7]
+    assert all(flow.source // 4 != flow.target // 4 for flow in flows)
+    assert all(flow.after is not None and flows[flow.after].target == flow.source for flow in flows)
+    assert {flow.messages for flow in flows} == {14}

@@ -4,7 +4,8 @@ from dataclasses import asdict
 
 import pytest
 
-from studies.flows import START_NS, Flow, permutation
+from studies.faults import LinkFault
+from studies.flows import START_NS, Flow, permutation, ring
 from studies.outcome import payload_bps, rate_bps
 from studies.trial import Trial
 from tests.studies.beds import tiny
@@ -51,3 +52,24 @@ def test_samples_add_up() -> None:
 def test_a_trial_that_asks_for_nonsense_is_an_error() -> None:
     with pytest.raises(RuntimeError, match="h000: a message of 0 bytes"):
         Trial(tiny(), (Flow(0, 2, 4096), Flow(0, 2, 0)), deadline_ns=1_000_000).run()
+
+
+def test_a_step_of_a_ring_waits_for_the_step_before() -> None:
+    topology = tiny()
+    size = 1 << 16
+    alone = Trial(topology, (Flow(0, 2, size),), deadline_ns=1_000_000).run().last_ns()
+    outcome = Trial(topology, ring(topology, size), deadline_ns=1_000_000).run()
+    last = outcome.last_ns()
+    assert alone is not None
+    assert last is not None
+    steps = 2 * (topology.nics - 1)
+    assert [flow.bytes_done for flow in outcome.flows] == [steps * size] * topology.nics
+    assert last > steps * (alone - topology.base_rtt_ns() // 2)
+
+
+def test_flows_of_a_broken_qp_fail_and_end_the_trial() -> None:
+    topology = tiny(nic={"path_policy": "single", "retry_linear": 1, "retry_exponential": 0})
+    faults = tuple(LinkFault(f"p{p}-t0-0~p{p}-t1-{t}", START_NS + 1_000, up=False) for p in (0, 1) for t in (0, 1))
+    outcome = Trial(topology, ring(topology, 1 << 16), faults, deadline_ns=9_000_000).run()
+    assert any(flow.failed for flow in outcome.flows)
+    assert outcome.end_ns < 9_000_000
