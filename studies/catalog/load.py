@@ -14,7 +14,7 @@ from studies.trial import Fault, Trial
 MIB = 1 << 20
 SLOW_LINK = "p0-t0-0~p0-t1-0"
 DEAD_T1 = "p0-t1-0"
-_WARM_NS, _END_NS = START_NS + 100_000, START_NS + 300_000
+_WARM_NS, _END_NS = START_NS + 100_000, START_NS + 240_000
 
 WAYS: tuple[tuple[str, Mapping[str, Setting], int], ...] = (
     ("MRC", {}, 1),

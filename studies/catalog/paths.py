@@ -1,5 +1,7 @@
 """Loss and EVs: random loss, one bad EV among sixteen, few EVs against many."""
 
+from itertools import product
+
 from studies import columns
 from studies.beds import OBLIVIOUS, ONE_PATH, eight_by_100, four_by_100
 from studies.faults import LinkFault, LossyEv, RandomLoss
@@ -66,14 +68,13 @@ LOSS = Study(
 
 def _ring(seed: str) -> dict[str, Trial]:
     trials = {}
-    for name, nic in (("MRC", {}), ("one path", ONE_PATH)):
-        for size in (MIB // 4, 2 * MIB):
-            for loss_ppm in (0, 1_000, 10_000):
-                topology = four_by_100(seed, nic=nic)
-                faults = (RandomLoss(loss_ppm),) if loss_ppm else ()
-                trials[f"{name}, {size >> 10} KiB, {loss_ppm / 10_000:g} %"] = Trial(
-                    topology, ring(topology, size), faults, deadline_ns=START_NS + 20_000_000
-                )
+    for name, nic, sizes in (("MRC", {}, (MIB // 4, 2 * MIB)), ("one path", ONE_PATH, (2 * MIB,))):
+        for size, loss_ppm in product(sizes, (0, 1_000, 10_000)):
+            topology = four_by_100(seed, nic=nic)
+            faults = (RandomLoss(loss_ppm),) if loss_ppm else ()
+            trials[f"{name}, {size >> 10} KiB, {loss_ppm / 10_000:g} %"] = Trial(
+                topology, ring(topology, size), faults, deadline_ns=START_NS + 20_000_000
+            )
     return trials
 
 
