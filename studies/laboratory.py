@@ -3,6 +3,7 @@
 Owns the jobs. The order in which they finish cannot show in the results.
 """
 
+import gc
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -48,7 +49,10 @@ def _work(job: Job) -> Reading:
     # Read here: a study holds functions, which do not travel between processes.
     from studies.catalog import STUDIES
 
-    return read(STUDIES[job.study], job.variant, job.seed)
+    reading = read(STUDIES[job.study], job.variant, job.seed)
+    # A fabric is full of cycles and holds all its regions: the next one must not come on top of it.
+    gc.collect()
+    return reading
 
 
 def run(
