@@ -141,12 +141,14 @@ class InflightTable:
     """All PSNs of one QP that were sent and are not acknowledged."""
 
     __slots__ = (
-        "_acked_index", "_acked_sent_ns", "_lost_heap", "_mtu", "_order", "_patience", "_pending", "_reorder_packets",
-        "_retry_linear", "_rto_ns", "_stamped", "_stats", "by_psn", "cack", "lost", "peak", "window",
+        "_acked_index", "_acked_sent_ns", "_base_ns", "_lost_heap", "_mtu", "_order", "_patience", "_pending",
+        "_reorder_packets", "_retry_linear", "_rto_ns", "_stamped", "_stats", "by_psn", "cack", "lost", "peak",
+        "window",
     )  # fmt: skip
 
     def __init__(self, settings: NicSettings, stats: NicStats, window: CongestionWindow, psn_first: int) -> None:
         self._patience = Patience(settings)
+        self._base_ns = settings.base_rtt_ns
         self._reorder_packets = settings.reorder_packets
         self._rto_ns = settings.rto_ns
         self._retry_linear = settings.retry_linear
@@ -263,7 +265,21 @@ class InflightTable:
 
     def gaps(self) -> list[Sent]:
         """Transmissions that left so long before one that has arrived that no path can explain their absence."""
-        latest_ns = self._acked_sent_ns - self._patience.reorder_ns
+        return self._gone(self._acked_sent_ns - self._patience.reorder_ns)
+
+    def silent_gaps(self, now: Instant) -> list[Sent]:
+        """The same where nothing more arrives: those that others overtook, once they are as late as that."""
+        return self._gone(now - self._base_ns - self._patience.reorder_ns)
+
+    def next_gap(self) -> Instant:
+        """When `silent_gaps` finds the next one, NEVER when nothing in flight was overtaken."""
+        oldest = self.oldest()
+        if oldest is None or oldest.index > self._acked_index - self._reorder_packets:
+            return NEVER
+        return oldest.sent_ns + self._base_ns + self._patience.reorder_ns
+
+    def _gone(self, latest_ns: Instant) -> list[Sent]:
+        """What was sent no later than that and overtaken by enough others."""
         latest_index = self._acked_index - self._reorder_packets
         found = []
         order = self._order

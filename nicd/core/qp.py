@@ -109,6 +109,7 @@ class Qp:
     def record(self) -> dict[str, int | str]:
         """One row of the table of QPs."""
         row: dict[str, int | str] = {"qpn": self.qpn, "state": self.state.name.lower(), "reason": self.reason}
+        row |= {"offered_mpr": self.offer.mpr, "offered_wimm": self.offer.max_wimm, **self.hints._asdict()}
         if self.link is not None:
             row |= self.link.record()
         return row

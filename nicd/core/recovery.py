@@ -166,6 +166,11 @@ class Recovery:
             return
         if now >= self._strand_ns:
             self._give_up_stranded(now)
+        gaps = self._inflight.silent_gaps(now)
+        if gaps:
+            # As for a timeout.
+            self._asked_ns = now
+            self.accuse(now, gaps, EvTrigger.GAP)
         overdue = self._inflight.overdue(now)
         if overdue:
             self._board.stats.timeouts += 1
@@ -195,6 +200,6 @@ class Recovery:
         # One question per packet out: what it does not bring back, the RTO judges.
         soonest = NEVER if asked else since_ns + wait_ns
         if oldest is not None:
-            soonest = min(soonest, self._inflight.next_deadline())
+            soonest = min(soonest, self._inflight.next_deadline(), self._inflight.next_gap())
         soonest = min(soonest, self._strand_ns)
         self.timer.set_by(max(soonest, now + 1))

@@ -106,8 +106,9 @@ _PATHS = (
     Choice(
         "Reorder threshold before a packet is lost",
         UNKNOWN,
-        "A packet sent this much later has arrived, and this many lie between: above the largest difference of two "
-        "paths whose queues are below the trim threshold, so that a healthy fabric shows no loss.",
+        "A packet sent this much later has arrived, and this many lie between; where nothing more arrives, as long "
+        "after its round trip was due: above the largest difference of two paths whose queues are below the trim "
+        "threshold, so that a healthy fabric shows no loss.",
         _of(NIC, "reorder_ns", "reorder_ns_min", "reorder_packets"),
     ),
     Choice(

@@ -136,3 +136,28 @@ def test_a_qp_in_error_flushes_its_work_and_answers_no_more() -> None:
     assert ladder.sent(BA, opcode=SACK) == ladder.sent(BA, opcode=ACKNOWLEDGE) == []
     assert [event.status for event in ladder.a.completions] == ["retry_exceeded", "flushed"]
     assert ladder.a.errors == ["retry_counter_exceeded"]
+
+
+@pytest.mark.spec("IBTA", "10.9.3")
+def test_a_packet_of_another_partition_is_dropped_by_name_and_sent_again() -> None:
+    ladder = Ladder()
+
+    def other_partition(packet: bytearray) -> None:
+        packet[90:92] = b"\x80\x01"
+
+    ladder.wire.change(other_partition, direction=AB, number=3, nth=1)
+    ladder.write(300)
+    assert ladder.run()
+    ladder.verify()
+    assert ladder.b.drops == {"p_key": 1}
+    assert ladder.a.retransmits == {"gap": 1}
+
+
+@pytest.mark.spec("MRC 1.0", "3")
+def test_hints_are_kept_and_share_the_window_out() -> None:
+    ladder = Ladder(connect=False)
+    ladder.a.command(CreateQp(1, 100, qps_per_peer=2, send_peers=5, incast=7), 2)
+    ladder.run_for(1)
+    row = ladder.a.qp
+    assert (row["qps_per_peer"], row["send_peers"], row["incast"]) == (2, 5, 7)
+    assert row["offered_mpr"] == 8
