@@ -22,6 +22,13 @@ from nicd.core.footprint import resident_max, slot_bytes
 from orchestrator.simulated import SimulatedFabric
 
 SENDER, RECEIVER = "h000", "h001"
+PAIR_FLAGS = (
+    "name=chip", "planes=2", "t0_per_plane=1", "t1_per_plane=1", "nics_per_t0=2", "evs_per_qp=16",
+    "reserve_evs_per_qp=8",
+)  # fmt: skip
+"""The smallest fabric with two NICs on one T0, as settings of a topology."""
+CAPACITY_SHARES = (100, 75, 50, 25, 6)
+"""Contexts that fit, in per cent of the QPs: the points worth looking at."""
 _READY_NS = 1_000
 _REGION, _R_KEY, _VA = 1, 7, 0x1000
 _FIRST_QPN = 100
@@ -50,7 +57,8 @@ def round_ns(topology: Topology, qps: int, capacity: int, message_bytes: int, bu
 
     With fewer contexts than QPs those beyond are fetched to send. Acknowledgements come a round trip later: when more
     contexts are fetched in that time than fit, all of them miss, else as many as are fetched. The sending NIC decides:
-    the other one has less to look at.
+    the other one has less to look at. With room for a handful of contexts it is slower than this says: a context can be
+    driven out between the acknowledgements of one packet.
     """
     knobs = nic_settings(topology)
     packets = -(-message_bytes // topology.mtu_bytes)

@@ -1,6 +1,7 @@
-"""`mrcfabric nic state`: what the protocol state of a running fabric's NICs takes.
+"""`mrcfabric nic state` and `mrcfabric nic sram`: what the protocol state of NICs takes, and what too little costs.
 
-Owns arguments and what is printed; the figures are the daemons' (`nicd.core.state_report`).
+Owns arguments and what is printed; the figures of a running fabric are the daemons' (`nicd.core.state_report`), those
+of the sweep `orchestrator.state_sweep`'s.
 """
 
 import json
@@ -9,10 +10,14 @@ from typing import Annotated, Any
 import typer
 
 from orchestrator.commands.fabric import JsonOption, NameOption, RunDirOption
+from orchestrator.flags import SetOption
 
-nic_app = typer.Typer(no_args_is_help=True, help="Look into a running fabric's NICs.")
+nic_app = typer.Typer(no_args_is_help=True, help="What the state of NICs takes, and what it costs not to fit.")
 
 _MOMENTS = ("now", "peak", "reserved")
+_QPS = 64
+_QPS_MAX = 4_096
+_BURST_MAX = 64
 
 
 def register(app: typer.Typer) -> None:
@@ -43,6 +48,43 @@ def state(
         typer.echo(render_one(node, reports[node]))
     else:
         typer.echo(render_all(reports))
+
+
+@nic_app.command("sram")
+def sram(
+    qps: Annotated[int, typer.Option("--qps", metavar="N", help=f"QPs of the NIC, up to {_QPS_MAX}.")] = _QPS,
+    burst: Annotated[int, typer.Option("--burst", metavar="N", help="Packets per QP and round.")] = 1,
+    settings: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show goodput over the size of the on-chip memory, in virtual time: nothing is started."""
+    from mrcfabric.errors import ConfigError
+    from mrcfabric.topology_file import read
+    from orchestrator.state_sweep import CAPACITY_SHARES, PAIR_FLAGS, sweep
+
+    if not 2 <= qps <= _QPS_MAX or not 1 <= burst <= _BURST_MAX:
+        raise ConfigError("--qps, --burst", f"{qps} QPs, bursts of {burst}", f"2 to {_QPS_MAX} and 1 to {_BURST_MAX}")
+    source = read(None, [*PAIR_FLAGS, *(settings or ())])
+    capacities = [0, *(max(1, qps * share // 100) for share in CAPACITY_SHARES)]
+    try:
+        points = sweep(source.topology, capacities, qps=qps, burst=burst)
+    except ConfigError as error:
+        raise source.locate(error) from None
+    rows = [point._asdict() for point in points]
+    typer.echo(json.dumps(rows, indent=2) if as_json else render_sweep(rows))
+
+
+def render_sweep(rows: list[dict[str, Any]]) -> str:
+    """One line per size of memory."""
+    lines = ["sram bytes     contexts  spilled  goodput Gb/s  formula Gb/s   hits  misses  evictions  resent"]
+    for row in rows:
+        size = f"{row['sram_bytes']:,}" if row["sram_bytes"] else "unlimited"
+        lines.append(
+            f"{size:<13}  {row['capacity']:>8}  {row['spilled']:>7}  {row['goodput_bps'] / 1e9:>12.1f}"
+            f"  {row['predicted_bps'] / 1e9:>12.1f}  {row['hit_share']:>4.0%}  {row['misses']:>6,}"
+            f"  {row['evictions']:>9,}  {row['retransmits']:>6,}"
+        )
+    return "\n".join(lines)
 
 
 def render_all(reports: dict[str, dict[str, Any]]) -> str:

@@ -1,11 +1,14 @@
-"""`mrcfabric nic state`."""
+"""`mrcfabric nic state` and `mrcfabric nic sram`."""
 
 import asyncio
 import json
 
 import pytest
+from typer.testing import CliRunner
 
+from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
+from orchestrator.cli import build_app
 from orchestrator.commands.nic import render_all, render_one
 from orchestrator.fabric import Fabric
 from tests.nicd.core import fabric as virtual
@@ -27,6 +30,21 @@ def test_reports_of_a_core_can_be_read() -> None:
         assert f"\n{piece} " in one
     assert "(with the host)" in one
     assert render_all(reports).count("\n") == pair.nics
+
+
+def test_goodput_over_the_size_of_the_memory() -> None:
+    def run(*words: str) -> str:
+        return CliRunner().invoke(build_app(), ("nic", "sram", *words), catch_exceptions=False).stdout
+
+    words = ("--qps", "8", "--set", "nic.sram_fetches=1", "--set", "nic.sram_miss_ns=2us")
+    rows = json.loads(run(*words, "--json"))
+    assert [row["capacity"] for row in rows] == [8, 8, 6, 4, 2, 1]
+    assert rows[0]["goodput_bps"] > 2 * rows[-1]["goodput_bps"]
+    assert run(*words).startswith("sram bytes ")
+    with pytest.raises(ConfigError, match="2 to"):
+        run("--qps", "1")
+    with pytest.raises(ConfigError, match="sram_miss_ns"):
+        run("--set", "nic.sram_miss_ns=0")
 
 
 @pytest.mark.integration
