@@ -5,6 +5,7 @@ qp_table {}                  one row per QP
 ev_profiles {}               attributes of every EV profile
 ev_profile {profile}         one row per EV of a profile that lists or has generated them
 ev_events {limit}            takes EV events off their queue, oldest first; drop_count: events lost before one
+reverse_paths {}             the EV and path of acknowledgements, by peer and plane
 denied_paths {}              the standing list of barred paths: plane, path, peer_index (None: all)
 link_table {}                what self probes have found of the links around the NIC, one row per way
 state {}                     bytes of protocol state: now, at the peak and reserved, by QP and destination
@@ -94,6 +95,7 @@ class NicDaemon(Daemon):
             "ev_table": self._ev_table,
             "qp_table": self._qp_table,
             "denied_paths": self._denied_paths,
+            "reverse_paths": self._reverse_paths,
             "ev_profiles": self._ev_profiles,
             "ev_profile": self._ev_profile,
             "ev_events": self._ev_events,
@@ -157,6 +159,9 @@ class NicDaemon(Daemon):
     async def _ev_events(self, args: dict[str, Any]) -> list[dict[str, Any]]:
         limit = instant_of(args, "limit")
         return self.nic.take_ev_events(EV_EVENTS_PER_ANSWER if limit is None else min(limit, EV_EVENTS_PER_ANSWER))
+
+    async def _reverse_paths(self, _args: dict[str, Any]) -> list[dict[str, Any]]:
+        return self.nic.reverse_paths()
 
     async def _denied_paths(self, _args: dict[str, Any]) -> list[dict[str, int | None]]:
         return self.nic.denied_paths()

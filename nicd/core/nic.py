@@ -187,6 +187,10 @@ class Nic:
         """Up to `limit` EV events, oldest first; they are gone then. `drop_count`: events lost before this one."""
         return self._board.ev_events.take(limit)
 
+    def reverse_paths(self) -> list[dict[str, int | bool]]:
+        """One row per peer and plane: the EV and path that acknowledgements take."""
+        return [row for peer in self._executor.peers for row in peer.reverse_rows()]
+
     def denied_paths(self) -> list[dict[str, int | None]]:
         """The standing list of barred paths, oldest first; None stands for all."""
         return [{"plane": plane, "path": path, "peer_index": peer} for plane, path, peer in self._board.denied]

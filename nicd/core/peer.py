@@ -33,6 +33,7 @@ class Peer:
     __slots__ = (
         "_board",
         "_candidates",
+        "_confirmed_ns",
         "_control",
         "_drawn",
         "_ev_probes",
@@ -43,11 +44,11 @@ class Peer:
         "_plane",
         "_planes",
         "_refresh",
-        "_refreshed_ns",
         "_request_id",
         "_reverse_path",
         "_rng",
         "_sprayed",
+        "_stale_ns",
         "_update_id",
         "_update_number",
         "_update_tries",
@@ -101,7 +102,10 @@ class Peer:
                 self.follow_denied(plane)
         self.data_ns: Instant = -1
         """When the peer's data last arrived."""
-        self._refreshed_ns: Instant = -1
+        self._confirmed_ns: list[Instant] = [-1] * planes
+        """When our own data were last acknowledged, by plane."""
+        # So long probing alone would leave a plane, at one random plane per refresh time.
+        self._stale_ns = settings.reverse_refresh_ns * planes
         self._refresh = Timer(board.timers, self._refresh_one)
         self._request_id = 0
         self._ev_probes: dict[int, int] = {}
@@ -141,7 +145,7 @@ class Peer:
         if self._fresh and not self._is_denied(plane, path):
             self.reverse[plane] = (ev, outer)
             self._reverse_path[plane] = path
-        self._refreshed_ns = now
+        self._confirmed_ns[plane] = now
 
     def data_arrived(self, now: Instant) -> None:
         """The peer sends data, or probes for want of answers: keep the reverse set fresh."""
@@ -150,17 +154,20 @@ class Peer:
             self._refresh.set(now + self._board.settings.reverse_refresh_ns)
 
     def _refresh_one(self, now: Instant) -> None:
-        """Probe one EV per refresh time, unless our own data's SACKs do the work or the peer has stopped."""
+        """Probe one EV per refresh time, of a plane where our own data's SACKs do not do the work, while data come."""
         settings = self._board.settings
         if not self._fresh or now - self.data_ns > settings.reverse_idle_ns:
             return
         self._refresh.set(now + settings.reverse_refresh_ns)
         mask = self._board.ports.carrier & self.up & self._planes
-        if not mask or now - self._refreshed_ns <= settings.reverse_refresh_ns // 8:
+        stale = [
+            plane
+            for plane, confirmed_ns in enumerate(self._confirmed_ns)
+            if mask >> plane & 1 and (confirmed_ns < 0 or now - confirmed_ns > self._stale_ns)
+        ]
+        if not stale:
             return
-        plane = self._rng.below(len(self.reverse))
-        while not mask >> plane & 1:
-            plane = (plane + 1) % len(self.reverse)
+        plane = stale[self._rng.below(len(stale))]
         ev = self._candidate(plane)
         request = self._next_id()
         if len(self._ev_probes) >= _EV_PROBES_MAX:
@@ -268,6 +275,14 @@ class Peer:
     def questions(self) -> int:
         """Endpoint EV probes waiting for an answer."""
         return len(self._ev_probes)
+
+    def reverse_rows(self) -> list[dict[str, int | bool]]:
+        """One row per plane: the EV and path that acknowledgements to this peer take, and whether the plane is used."""
+        usable = self._board.ports.carrier & self.up & self._planes
+        return [
+            {"peer_index": self.index, "plane": plane, "ev": ev, "path": path, "usable": bool(usable >> plane & 1)}
+            for plane, ((ev, _), path) in enumerate(zip(self.reverse, self._reverse_path, strict=True))
+        ]
 
     def stop(self) -> None:
         """No QP uses this peer any more."""

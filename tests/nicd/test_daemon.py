@@ -62,6 +62,8 @@ async def test_a_controller_bars_a_plane_of_all_qps() -> None:
         await regions_and_qps(bench)
         answer = await bench.command("h000", "deny_paths", plane=0)
         assert (answer["entries"], answer["evs"]) == (1, 20)
+        (way,) = await bench.call("h000", "reverse_paths")
+        assert (way["peer_index"], way["plane"], way["usable"]) == (1, 0, False)
         assert await bench.call("h000", "denied_paths") == [{"plane": 0, "path": None, "peer_index": None}]
         assert {row["state"] for row in await bench.call("h000", "ev_table", qpn=QPN)} == {"DENIED"}
         await bench.command("h000", "allow_paths", plane=0)

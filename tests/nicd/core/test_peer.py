@@ -51,12 +51,18 @@ def test_an_answered_ev_probe_becomes_the_reverse_path() -> None:
     bench.peer.on_response(2_001, packet[5], OP_EV_PROBE)
 
 
-def test_our_own_sacks_spare_the_probes() -> None:
+@pytest.mark.spec("arXiv 2605.04333", "2")
+def test_our_own_sacks_spare_the_probes_of_their_plane() -> None:
     bench = Bench(reverse_refresh_ns=1_000)
     bench.peer.data_arrived(0)
-    bench.peer.confirm(999, 0, 0, *bench.peer.reverse[0])
+    for plane in range(2):
+        bench.peer.confirm(999, plane, 0, *bench.peer.reverse[plane])
     bench.fire(1_000)
     assert requests(bench, 1_000) == []
+    bench.peer.data_arrived(2_900)
+    bench.peer.confirm(2_950, 1, 0, *bench.peer.reverse[1])
+    bench.fire(3_000)
+    assert [bench.peer.destination.plane(packet[6]) for packet in bench.sent(3_000)] == [0]
 
 
 @pytest.mark.spec("MRC 1.0", "2.6")
