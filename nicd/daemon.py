@@ -91,6 +91,7 @@ class NicDaemon(Daemon):
             self._verbs = VerbsServer(config.verbs, self._from_application, config.node, composed.index)
 
     def own_ops(self) -> Mapping[str, Op]:
+        """The questions that the module's text lists."""
         return {
             "ev_table": self._ev_table,
             "qp_table": self._qp_table,
