@@ -135,9 +135,9 @@ class Egress:
     __slots__ = (
         "_bytes_numerator", "_control", "_control_limits", "_data", "_data_max", "_delay_ns", "_denominator",
         "_ecn_floor", "_fault_rng", "_lead", "_lead_cost", "_lead_max", "_lead_pay", "_link", "_numerator",
-        "_overhead", "_red_rng", "busy_until", "bytes", "config", "control_bytes", "control_bytes_peak",
-        "control_held", "control_packets", "control_sent_bytes", "data_bytes", "data_bytes_peak", "drops", "marks",
-        "packets", "port", "refused_bytes", "trim", "trim_dropped", "trim_dscp", "trim_sent", "trimmed",
+        "_overhead", "_red_rng", "busy_until", "config", "control_bytes", "control_bytes_peak", "control_held",
+        "control_packets", "control_sent_bytes", "data_bytes", "data_bytes_peak", "data_packets", "data_sent_bytes",
+        "drops", "marks", "port", "refused_bytes", "trim", "trim_dropped", "trim_dscp", "trim_sent", "trimmed",
     )  # fmt: skip
 
     def __init__(self, config: EgressConfig, port: int, rng: Rng) -> None:
@@ -173,11 +173,11 @@ class Egress:
         self._red_rng = rng
         self._fault_rng = Rng(rng.bits64())
         self._link: ImpairedLink | None = None
-        self.packets = 0
-        """Departures, also of packets that a fault then loses."""
-        self.bytes = 0
+        self.data_packets = 0
+        """Departures of the data class, also of packets that a fault then loses."""
+        self.data_sent_bytes = 0
         self.control_packets = 0
-        """Of the departures, those of the control class, trimmed packets included."""
+        """Those of the control class, trimmed packets included."""
         self.control_sent_bytes = 0
         self.control_held = 0
         """Departures of data while control waited and had used up its share."""
@@ -198,6 +198,16 @@ class Egress:
     def next_departure_ns(self) -> Instant:
         """When the next packet starts, NEVER with none waiting."""
         return self.busy_until if self._data or self._control else NEVER
+
+    @property
+    def packets(self) -> int:
+        """Departures, also of packets that a fault then loses."""
+        return self.data_packets + self.control_packets
+
+    @property
+    def bytes(self) -> int:
+        """Their bytes."""
+        return self.data_sent_bytes + self.control_sent_bytes
 
     @property
     def offered_packets(self) -> int:
@@ -251,25 +261,31 @@ class Egress:
         control = self._control
         data = self._data
         while start <= until:
-            if control and (self._lead <= self._lead_max or not data):
+            if control and (not data or self._lead <= self._lead_max):
                 packet = control.popleft()
                 size = len(packet)
                 self.control_bytes -= size
                 self.control_packets += 1
                 self.control_sent_bytes += size
-                self._lead = self._lead + (size + self._overhead) * self._lead_cost if data else 0
+                if data:
+                    if self._lead_cost:
+                        self._lead += (size + self._overhead) * self._lead_cost
+                elif self._lead:
+                    self._lead = 0
             elif data:
                 packet = data.popleft()
                 size = len(packet)
+                self.data_packets += 1
+                self.data_sent_bytes += size
                 self.data_bytes = left = self.data_bytes - size
                 if left > self._ecn_floor:
                     packet = self._mark(packet, left)
                 if self._lead:
-                    self._pay(size)
+                    if control:
+                        self.control_held += 1
+                    self._lead = max(0, self._lead - (size + self._overhead) * self._lead_pay)
             else:
                 return NEVER
-            self.packets += 1
-            self.bytes += size
             self.busy_until = start = start + (size * self._numerator + self._bytes_numerator) // self._denominator
             if self._link is None:
                 out.append(_transmit(Transmit, (self.port, start + self._delay_ns, packet)))
@@ -330,12 +346,6 @@ class Egress:
             "data_bytes_peak": self.data_bytes_peak,
             "control_bytes_peak": self.control_bytes_peak,
         }
-
-    def _pay(self, size: int) -> None:
-        """A data packet of `size` bytes goes: control is less far ahead of its share."""
-        if self._lead > self._lead_max and self._control:
-            self.control_held += 1
-        self._lead = max(0, self._lead - (size + self._overhead) * self._lead_pay)
 
     def _mark(self, packet: Buffer, left: int) -> Buffer:
         """RED on the bytes left behind. Only ECN-capable packets draw; a read-only packet is copied first."""

@@ -36,8 +36,8 @@ def port_row(port: Egress) -> dict[str, Any]:
         "lost": {reason: port.drops[reason] for reason in LOSS_REASONS},
         "data": {
             "bytes_max": config.data_bytes_max,
-            "sent_packets": port.packets - port.control_packets,
-            "sent_bytes": port.bytes - port.control_sent_bytes,
+            "sent_packets": port.data_packets,
+            "sent_bytes": port.data_sent_bytes,
             "waiting_packets": counters["data_waiting"],
             "waiting_bytes": port.data_bytes,
             "peak_bytes": port.data_bytes_peak,
