@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack
 from typing import Any, TypeAlias
 
 from aiohttp import web
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 import nicd.metrics
@@ -25,6 +25,7 @@ from mrcfabric.units import NS_PER_S
 from orchestrator import sums
 from orchestrator.fabric import Fabric
 from orchestrator.launcher import ProcessFailedError
+from orchestrator.link_desk import LinkDesk
 from orchestrator.roster import CALL_WALL_S
 
 BODY_BYTES_MAX = 64 * 1024
@@ -54,6 +55,7 @@ class Agent:
     def __init__(self, fabric: Fabric) -> None:
         self.fabric = fabric
         self.stop = asyncio.Event()
+        self._links = LinkDesk(fabric)
 
     async def serve(self, on_ready: Callable[[], None]) -> str | None:
         """Open both sites, call `on_ready`, wait; returns why the fabric broke, or None when it was stopped.
@@ -107,6 +109,7 @@ class Agent:
             web.post("/nic-port", _guarded(self._nic_port)),
             web.post("/node", _guarded(self._node)),
             web.post("/clear", _guarded(self._clear)),
+            web.post("/links", _guarded(self._link_map)),
             web.get("/journal", _guarded(self._journal)),
             web.post("/down", _guarded(self._down)),
         ]
@@ -141,11 +144,12 @@ class Agent:
             alive,
             len(fabric.faults()),
         )
-        families = []
+        families: list[Metric] = []
         for (name, meaning), figure in zip(OWN_METRICS, figures, strict=True):
             family = GaugeMetricFamily(PREFIX + name, meaning, labels=["fabric"])
             family.add_metric([fabric.topology.name], figure)
             families.append(family)
+        families += self._links.metrics()
         return web.Response(body=text(families), headers=_TEXT)
 
     async def _discovery(self, _request: web.Request) -> web.Response:
@@ -231,6 +235,9 @@ class Agent:
 
     async def _clear(self, _request: web.Request) -> web.Response:
         return web.json_response({"at_ns": await self.fabric.clear_faults()})
+
+    async def _link_map(self, request: web.Request) -> web.Response:
+        return web.json_response(await self._links.answer(await _body(request)))
 
     async def _journal(self, request: web.Request) -> web.Response:
         after = request.query.get("after", "0")

@@ -26,6 +26,9 @@ from orchestrator.faults import Stamped
 from orchestrator.journal import Journal
 from orchestrator.launcher import Child, Launcher, ProcessFailedError
 from orchestrator.layout import PRELOADED, Layout, Pack, check_size
+from orchestrator.link_verdicts import LinkMap
+from orchestrator.link_watch import WatchSettings
+from orchestrator.mapping import LinkMapping, check_links
 from orchestrator.mishaps import Mishaps
 from orchestrator.roster import CALL_WALL_S, Roster
 from orchestrator.run_folder import RunFolder
@@ -47,6 +50,9 @@ class Fabric:
         self._closing = False
         self._workers: list[Child] = []
         self._serving: list[asyncio.Task[None]] = []
+        self.mapping: LinkMapping | None = None
+        """The watch over the links, while one is on."""
+        self._mapping_task: asyncio.Task[None] | None = None
         self.broken: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         """Done, with the reason, when the fabric as a whole has come to an end that nobody asked for."""
         self._launcher.on_death = self._died
@@ -117,6 +123,8 @@ class Fabric:
         self._closing = True
         for task in self._serving:
             task.cancel()
+        if self._mapping_task is not None:
+            self._mapping_task.cancel()
         try:
             await self.mishaps.close()
             for worker in self._workers:
@@ -267,6 +275,47 @@ class Fabric:
         instant = await self.mishaps.restart(node, at_ns)
         self._update_state()
         return instant
+
+    # Testing the links, with or without a job.
+
+    async def check_links(self, **figures: Any) -> LinkMap:
+        """Probe every link and judge: `orchestrator.mapping.check_links`, which also says what can be chosen.
+
+        Raises RefusedError while a watch is on: its map is at hand.
+        """
+        if self.mapping is not None:
+            raise RefusedError("a watch over the links is on: ask for its map, or end it")
+        return await check_links(self, **figures)
+
+    async def watch_links(self, period_ns: int | None = None, *, deny: bool = False) -> LinkMapping:
+        """Have all NICs probe their links from now on, and fill their deny lists if asked to.
+
+        Changes of what is accused stand in the journal. Raises ConfigError; RefusedError when a watch is on already.
+        """
+        if self.mapping is not None:
+            raise RefusedError("a watch over the links is on already")
+        accused: list[list[str]] = [[]]
+
+        def on_look(found: LinkMap) -> None:
+            if found.bad != accused[0]:
+                accused[0] = found.bad
+                self.journal.note("links", found.at_ns, bad=", ".join(found.bad) or "none")
+
+        self.mapping = LinkMapping(self, WatchSettings.of(self.topology, period_ns, deny=deny), on_look)
+        await self.mapping.look()
+        self._mapping_task = asyncio.get_running_loop().create_task(self.mapping.serve())
+        return self.mapping
+
+    async def unwatch_links(self) -> LinkMap | None:
+        """End the watch, its probes and its denials; its last map, None when there was no watch."""
+        mapping, task = self.mapping, self._mapping_task
+        if mapping is None or task is None:
+            return None
+        task.cancel()
+        await asyncio.wait([task])
+        await mapping.end()
+        self.mapping = self._mapping_task = None
+        return mapping.watch.latest
 
     # Processes of the user's.
 

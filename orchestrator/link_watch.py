@@ -13,6 +13,7 @@ from mrcfabric.naming import nic_name
 from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
 from nicd.compose import nic_settings
+from nicd.core.settings_self_probe import SELF_PROBE_PERIOD_NS_MIN
 from orchestrator.clustermapper import Clustermapper
 from orchestrator.deny_plan import DenyFloor, DenyPlan, Entry, arguments, changes, plan_denials
 from orchestrator.link_verdicts import LinkMap
@@ -54,6 +55,9 @@ class WatchSettings:
 
     def __post_init__(self) -> None:
         """Raises ConfigError."""
+        if self.period_ns < SELF_PROBE_PERIOD_NS_MIN:
+            what = f"{self.period_ns} is too small"
+            raise ConfigError("mapper.period_ns", what, f"at least {SELF_PROBE_PERIOD_NS_MIN}")
         if self.look_ns < 1:
             raise ConfigError("mapper.look_ns", f"{self.look_ns} is too small", "at least 1")
 

@@ -59,7 +59,7 @@ def link(
 
     loss_ppm = ppm if action is LinkAction.LOSS else 0
     up = action is not LinkAction.DOWN
-    answer = find(name, run_dir).post("/link", link=name_of_link, up=up, loss_ppm=loss_ppm, at_ns=_instant("--at", at))
+    answer = find(name, run_dir).post("/link", link=name_of_link, up=up, loss_ppm=loss_ppm, at_ns=instant("--at", at))
     _say(f"link {name_of_link} {action.value}", answer["at_ns"])
 
 
@@ -76,7 +76,7 @@ def switch(
     from orchestrator.agent_client import find
 
     answer = find(name, run_dir).post(
-        "/node", node=node, action=action.value, at_ns=_instant("--at", at), for_ns=_instant("--for", away)
+        "/node", node=node, action=action.value, at_ns=instant("--at", at), for_ns=instant("--for", away)
     )
     _say(f"{node} {action.value}", answer["at_ns"])
 
@@ -94,7 +94,7 @@ def nic_port(
     from orchestrator.agent_client import find
 
     up = action is PortAction.UP
-    answer = find(name, run_dir).post("/nic-port", nic=nic, plane=plane, up=up, at_ns=_instant("--at", at))
+    answer = find(name, run_dir).post("/nic-port", nic=nic, plane=plane, up=up, at_ns=instant("--at", at))
     _say(f"{nic} port {plane} {action.value}", answer["at_ns"])
 
 
@@ -122,7 +122,7 @@ def clear(name: NameOption = None, run_dir: RunDirOption = None) -> None:
     _say("all links and ports healed", find(name, run_dir).post("/clear")["at_ns"])
 
 
-def _instant(option: str, text: str | None) -> int | None:
+def instant(option: str, text: str | None) -> int | None:
     """A length of fabric time such as 250us, in nanoseconds. Raises ConfigError."""
     if text is None:
         return None

@@ -1,0 +1,113 @@
+"""`mrcfabric mapper`: which links of a running fabric are bad, by probes that every NIC sends to itself.
+
+Owns arguments, what is printed, and the exit code: 0 all links good, 1 something is not, 2 bad input.
+"""
+
+import json
+import time
+from typing import Annotated, Any
+
+import typer
+
+from orchestrator.agent_client import AgentClient
+from orchestrator.commands.fabric import JsonOption, NameOption, RunDirOption
+
+FOLLOW_POLL_S = 0.5
+EXIT_BAD = 1
+
+
+def register(app: typer.Typer) -> None:
+    """Add `mapper`."""
+    app.command("mapper")(mapper)
+
+
+def mapper(
+    once: Annotated[bool, typer.Option("--once", help="Check all links and end: the check before a job.")] = False,
+    deny: Annotated[bool, typer.Option("--deny", help="Keep NICs off bad links while the watch is on.")] = False,
+    stop: Annotated[bool, typer.Option("--stop", help="End a watch that was left behind.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Print good links too.")] = False,
+    find: Annotated[
+        str, typer.Option("--find", help="With --once: the smallest loss per direction to find, as 1% or 0.01.")
+    ] = "1%",
+    rounds: Annotated[int | None, typer.Option("--rounds", help="With --once: so many rounds instead.")] = None,
+    period: Annotated[
+        str | None, typer.Option("--period", help="Fabric time of a round, as 20us; default 4 base RTT.")
+    ] = None,
+    name: NameOption = None,
+    run_dir: RunDirOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Test every link, with or without a job, and name the bad ones; without --once watch until interrupted."""
+    from mrcfabric.errors import ConfigError
+    from orchestrator.agent_client import find as find_fabric
+    from orchestrator.commands.fault import instant
+
+    if once and (deny or stop):
+        raise ConfigError("--once", "denies nothing and ends by itself", "leave out --deny and --stop")
+    period_ns = instant("--period", period)
+    loss = share(find)
+    client = find_fabric(name, run_dir)
+    if stop:
+        client.post("/links", action="stop")
+        typer.echo("the watch has ended")
+        return
+    if once:
+        answer = client.post("/links", action="check", rounds=rounds, period_ns=period_ns, loss=loss)
+        _print(answer, every, as_json)
+        _end(answer)
+    else:
+        _follow(client, period_ns, deny, every, as_json)
+
+
+def share(text: str) -> float:
+    """A share such as 1% or 0.01. Raises ConfigError."""
+    from mrcfabric.errors import ConfigError
+
+    try:
+        value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        value = -1.0
+    if not 0 < value < 1:
+        raise ConfigError(f"--find {text}", "is no share", "wanted: as 1% or 0.01")
+    return value
+
+
+def _follow(client: AgentClient, period_ns: int | None, deny: bool, every: bool, as_json: bool) -> None:
+    answer = client.post("/links", action="watch", period_ns=period_ns, deny=deny)
+    shown = ""
+    try:
+        while answer["watching"]:
+            text = _shown(answer, every, as_json)
+            if _subject(answer) != shown:
+                shown = _subject(answer)
+                typer.echo(text)
+            time.sleep(FOLLOW_POLL_S)
+            answer = client.post("/links", action="map")
+    except KeyboardInterrupt:
+        _end(client.post("/links", action="stop"))
+
+
+def _subject(answer: dict[str, Any]) -> str:
+    """What makes a map worth printing again: verdicts, not counts."""
+    verdicts = [[link["link"], link["verdict"]] for link in answer["map"]["links"]]
+    return json.dumps([answer["map"]["dead"], verdicts, answer.get("plan")])
+
+
+def _shown(answer: dict[str, Any], every: bool, as_json: bool) -> str:
+    from orchestrator.map_view import render_map
+
+    record = {**answer["map"], "plan": answer.get("plan")}
+    if as_json:
+        return json.dumps(record)
+    return f"at {record['at_ns'] / 1000:.3f} us\n" + render_map(record, everything=every)
+
+
+def _print(answer: dict[str, Any], every: bool, as_json: bool) -> None:
+    typer.echo(_shown(answer, every, as_json))
+
+
+def _end(answer: dict[str, Any]) -> None:
+    from orchestrator.map_view import is_all_good
+
+    if not is_all_good(answer["map"]):
+        raise typer.Exit(EXIT_BAD)

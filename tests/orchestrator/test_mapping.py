@@ -1,0 +1,82 @@
+"""Checks and watches over daemons that really run; and figures of a check that make no sense."""
+
+import pytest
+
+from mrcfabric.errors import ConfigError, RefusedError
+from mrcfabric.topology import Topology
+from orchestrator.fabric import Fabric
+from orchestrator.link_verdicts import Verdict
+from orchestrator.mapping import check_settings
+from tests.orchestrator.running import DEADLINE_S, SMALL
+from tests.support.wait import eventually
+
+PERIOD_NS = 20_000
+NIC_LINK, UP_LINK = "h001~p1-t0-1", "p0-t0-0~p0-t1-1"
+
+
+@pytest.mark.integration
+async def test_a_check_of_a_sleeping_fabric_finds_it_good_and_leaves_it_asleep(fabric: Fabric) -> None:
+    found = await fabric.check_links(rounds=20, period_ns=PERIOD_NS)
+    assert found.all_good
+    assert {link.probes for link in found.links} == {20}
+    await eventually(lambda: fabric.time.state == "sleep", DEADLINE_S)
+
+
+@pytest.mark.integration
+@pytest.mark.spec("arXiv 2605.04333", "Clustermapper")
+async def test_a_check_names_what_is_bad(fabric: Fabric) -> None:
+    await fabric.link(UP_LINK, up=True, loss_ppm=300_000)
+    await fabric.link(NIC_LINK, up=False)
+    found = await fabric.check_links(rounds=60, period_ns=PERIOD_NS)
+    verdicts = {link.cable.name: link.verdict for link in found.links}
+    assert verdicts[NIC_LINK] == Verdict.DOWN
+    assert verdicts[UP_LINK] == Verdict.GRAY
+    assert set(found.bad) == {NIC_LINK, UP_LINK}
+
+
+@pytest.mark.integration
+async def test_a_dead_t1_is_named_and_a_dead_nic_leaves_its_links_open(fabric: Fabric) -> None:
+    await fabric.kill("p0-t1-1")
+    await fabric.kill("h001")
+    found = await fabric.check_links(rounds=20, period_ns=PERIOD_NS)
+    unknown = {link.cable.name for link in found.of(Verdict.UNKNOWN)}
+    assert {"h001~p0-t0-1", "h001~p1-t0-1", "p0-t0-1~p0-t1-0"} <= unknown
+    assert found.bad == [UP_LINK]
+    note = next(link.note for link in found.links if link.cable.name == UP_LINK)
+    assert "or p0-t1-1 itself" in note
+
+
+@pytest.mark.integration
+async def test_a_watch_denies_while_it_lasts(fabric: Fabric) -> None:
+    await fabric.link(UP_LINK, up=True, loss_ppm=400_000)
+    mapping = await fabric.watch_links(PERIOD_NS, deny=True)
+    with pytest.raises(RefusedError, match="a watch over the links is on"):
+        await fabric.check_links()
+    with pytest.raises(RefusedError, match="on already"):
+        await fabric.watch_links()
+    watch = mapping.watch
+    to_probe, to_deny = 2, 2
+    await eventually(lambda: mapping.carried_out >= to_probe + to_deny, DEADLINE_S)
+    assert watch.plan.rules == [UP_LINK]
+    lists = {nic: await fabric.call(nic, "denied_paths") for nic in SMALL.nic_names()}
+    assert lists["h000"] == [{"plane": 0, "path": 1, "peer_index": None}]
+    assert lists["h001"] == [{"plane": 0, "path": 1, "peer_index": 0}]
+    assert any(note["kind"] == "links" and UP_LINK in note["bad"] for note in fabric.journal.after(0))
+    last = await fabric.unwatch_links()
+    assert last is not None
+    assert last.bad == [UP_LINK]
+    assert [await fabric.call(nic, "denied_paths") for nic in SMALL.nic_names()] == [[], []]
+    assert await fabric.unwatch_links() is None
+    await eventually(lambda: fabric.time.state == "sleep", DEADLINE_S)
+
+
+@pytest.mark.parametrize("figures", [{"rounds": 0}, {"loss": 0.0}, {"loss": 1.0}, {"period_ns": 5}])
+def test_figures_that_make_no_sense_are_refused(figures: dict[str, float]) -> None:
+    with pytest.raises(ConfigError, match=rf"{next(iter(figures))}"):
+        check_settings(SMALL, **figures)  # type: ignore[arg-type]
+
+
+def test_a_check_lasts_as_long_as_its_loss_needs() -> None:
+    figures = [check_settings(Topology.demo(), loss=loss) for loss in (0.05, 0.01)]
+    few, many = (one.mapper.window_ns // one.period_ns for one in figures)
+    assert few < 100 < many < 400
