@@ -130,6 +130,8 @@ DEFINITIONS = (
     Definition("nic_qp_contexts", "gauge", "QP contexts by place, and how many fit on the chip (0: no bound).",
                each(**{place: ("core", "contexts", place) for place in ("capacity", "resident", "spilled")}),
                ("place",)),
+    Definition("nic_qp_state_bytes", "gauge", "Protocol state of all QPs on the chip, held now and at the peak.",
+               by_key("core", "state_bytes"), ("moment",)),
     Definition("nic_qp_context_lookups", "counter", "Packets that needed a QP context, and contexts driven out.",
                each(**{name: ("core", "contexts", name) for name in ("hits", "misses", "waits", "evictions")}),
                ("outcome",)),

@@ -8,6 +8,7 @@ would be; nothing is added for parity, alignment or free lists.
 MRC 1.0 section 3 (what a QP is made of), 7.5 (fields that travel), 11.2 (EV states); UEC CMS (congestion context).
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Final, NamedTuple
 
@@ -166,6 +167,13 @@ MEMORY_KEY: Final = (
 )
 """Per memory region."""
 
+PROFILE_EV: Final = (
+    Width("ev", 32, "what travels"),
+    Width("port", 6, "egress port, or none"),
+    Width("denied", 1, "for all QPs"),
+)
+"""Per EV of a profile that has EVs of its own, beside the value: 16 to 256 bits by its format. Its QPs share them."""
+
 DENIAL: Final = (Width("plane", 5, ""), Width("path", 15, "and whether it is the whole plane"), Width("peer", 17, ""))
 """Per entry of the standing deny list."""
 
@@ -246,9 +254,13 @@ def peer_bytes(planes: int, ev_bits: int, questions: int) -> dict[str, int]:
     }
 
 
-def nic_bytes(regions: int, denials: int) -> dict[str, int]:
-    """Bytes by piece of what a NIC has beside QPs and destinations."""
-    return {"memory_keys": regions * record_bytes(MEMORY_KEY), "deny_list": denials * record_bytes(DENIAL)}
+def nic_bytes(regions: int, denials: int, values: Iterable[int] = ()) -> dict[str, int]:
+    """Bytes by piece of what a NIC has beside QPs and destinations; `values`: width of each EV of its profiles."""
+    return {
+        "memory_keys": regions * record_bytes(MEMORY_KEY),
+        "deny_list": denials * record_bytes(DENIAL),
+        "ev_profiles": sum(record_bytes(PROFILE_EV, width) for width in values),
+    }
 
 
 def slot_bytes(knobs: NicSettings, planes: int) -> int:

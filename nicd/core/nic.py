@@ -46,7 +46,7 @@ from nicd.core.qp import Link
 from nicd.core.qp_state import QpState
 from nicd.core.self_probe import SelfProber
 from nicd.core.settings import NicConfig
-from nicd.core.state_report import state_report
+from nicd.core.state_report import state_bytes, state_report
 
 
 class Nic:
@@ -162,6 +162,7 @@ class Nic:
             "self_probes": probes,
             "windows": windows,
             "contexts": contexts,
+            "state_bytes": state_bytes(self._board, self._qps),
         }
 
     # -- queries

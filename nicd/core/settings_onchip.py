@@ -24,7 +24,8 @@ class OnChipKnobs:
     sram_waiting_max: int = 1_024
     """Received packets that wait for their QP's context; one more is dropped as `context_queue`."""
     ev_bits: int = 32
-    """Bits per EV in its table: 32 is what travels; 11 would do for 8 planes of 256 up-links (arXiv 2605.04333)."""
+    """Bits per EV in the table of a QP that draws its own: 32 is what travels; 11 would do for 8 planes of 256 up-links
+    (arXiv 2605.04333). A QP whose profile has EVs of its own keeps their numbers only."""
 
 
 DERIVED: Final[dict[str, float]] = {}

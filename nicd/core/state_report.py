@@ -10,7 +10,10 @@ from collections.abc import Collection, Mapping
 from typing import Any, TypeAlias
 
 from nicd.core.board import Board
+from nicd.core.ev_format import BITS
+from nicd.core.ev_universe import AUTO
 from nicd.core.footprint import (
+    EV_INDEX_BITS,
     QpCounts,
     limits_of,
     nic_bytes,
@@ -82,8 +85,10 @@ def state_report(board: Board, qps: Mapping[int, Qp], peers: Collection[Peer]) -
     """
     rows = [_qp_row(board, qp, qp.link) for qp in qps.values() if qp.link is not None]
     peer_rows = [_peer_row(board, peer) for peer in peers]
-    own = nic_bytes(len(board.memory), len(board.denied))
-    most = nic_bytes(board.settings.regions_max, board.settings.deny_entries_max)
+    profiles = [profile.universe for profile in board.profiles.by_number.values()]
+    values = [BITS[one.kind] for one in profiles for _ in one.items]
+    own = nic_bytes(len(board.memory), len(board.denied), values)
+    most = nic_bytes(board.settings.regions_max, board.settings.deny_entries_max, values)
     shared = sum(row["bytes"] for row in peer_rows)
     total = {moment: sum(row[moment]["on_chip"] for row in rows) + shared for moment in ("now", "peak", "reserved")}
     for moment in total:
@@ -98,24 +103,42 @@ def state_report(board: Board, qps: Mapping[int, Qp], peers: Collection[Peer]) -
     }
 
 
+def state_bytes(board: Board, qps: Mapping[int, Qp]) -> dict[str, int]:
+    """Bytes of all connected QPs on the chip, for metrics: `now` and at each one's `peak`; without what they share."""
+    sums = {"now": 0, "peak": 0}
+    for qp in qps.values():
+        link = qp.link
+        if link is not None:
+            ev_bits = _ev_bits(board, qp)
+            sums["now"] += on_chip_bytes(qp_bytes(held(link), ev_bits))
+            sums["peak"] += on_chip_bytes(qp_bytes(peak(link), ev_bits))
+    return sums
+
+
 def _qp_row(board: Board, qp: Qp, link: Link) -> Report:
     # What the QP shares with others is theirs: the board and its parts, the destination, the profile it was drawn from.
     others = (board, *(getattr(board, name) for name in Board.__slots__), link.peer, link.peer.window, qp.profile)
     process = reachable(qp, "nicd.core", others)
     contexts = board.contexts
+    ev_bits = _ev_bits(board, qp)
     return {
         "qpn": link.qpn,
         "peer_index": link.peer.index,
         "resident": contexts is None or link.qpn in contexts.resident,
-        "now": _sized(board, held(link)),
-        "peak": _sized(board, peak(link)),
-        "reserved": _sized(board, reserved(board, link)),
+        "now": _sized(held(link), ev_bits),
+        "peak": _sized(peak(link), ev_bits),
+        "reserved": _sized(reserved(board, link), ev_bits),
         "process": {"objects": process.objects, "bytes": process.size_bytes},
     }
 
 
-def _sized(board: Board, counts: QpCounts) -> Report:
-    pieces = qp_bytes(counts, board.settings.ev_bits)
+def _ev_bits(board: Board, qp: Qp) -> int:
+    """What a QP keeps of each EV: the value it drew, or its number in the profile that all its QPs share."""
+    return board.settings.ev_bits if qp.profile.universe.mode == AUTO else EV_INDEX_BITS
+
+
+def _sized(counts: QpCounts, ev_bits: int) -> Report:
+    pieces = qp_bytes(counts, ev_bits)
     return {"on_chip": on_chip_bytes(pieces), "pieces": pieces}
 
 

@@ -70,7 +70,8 @@ def test_peers_and_keys_by_hand() -> None:
     assert peer_bytes(8, 32, 2) == {
         "congestion": 44, "path_template": 39, "reverse_evs": 32, "ev_questions": 2 * 6,
     }  # fmt: skip
-    assert nic_bytes(3, 2) == {"memory_keys": 81, "deny_list": 2 * 5}
+    # An EV of a profile: 32 + 6 + 1 bits and a value of 128 or 16.
+    assert nic_bytes(3, 2, [128, 128, 16]) == {"memory_keys": 81, "deny_list": 2 * 5, "ev_profiles": 21 + 21 + 7}
 
 
 def test_what_fits_on_a_chip() -> None:

@@ -2,9 +2,10 @@
 
 from mrcfabric.topology import Topology
 from nicd.core.footprint import INFLIGHT, MESSAGE, WORK_REQUEST, record_bytes
-from nicd.core.state_report import held, peak, reserved, state_report
+from nicd.core.state_report import held, peak, reserved, state_bytes, state_report
 from tests.nicd.core.bench import PLANES, QPN, Bench
 from tests.nicd.core.fabric import Fabric
+from tests.nicd.core.test_profile_control import EVS, Controlled
 
 PAIR = Topology(
     name="pair", planes=2, t0_per_plane=2, t1_per_plane=2, nics_per_t0=1, evs_per_qp=16, reserve_evs_per_qp=8
@@ -86,3 +87,26 @@ def test_a_chip_with_room_for_one_shows_who_is_on_it() -> None:
     report = fabric.core("h000").state_report()
     assert [row["resident"] for row in report["qps"]].count(True) == 1
     assert (report["chip"]["capacity"], report["chip"]["spilled"]) == (1, 1)
+
+
+def test_qps_of_one_profile_keep_numbers_and_the_nic_the_values() -> None:
+    bench = Controlled()
+    for qpn in (40, 41):
+        bench.qp(qpn)
+    report = state_report(bench.board, bench.executor.qps, bench.executor.peers)
+    # 24 EVs of 32 bits drawn by the bench's own QP; eight of the profile, 12 bits each; their values 71 bits, once.
+    assert [row["now"]["pieces"]["ev_table"] for row in report["qps"]] == [
+        24 * 4,
+        len(EVS) * 12 // 8,
+        len(EVS) * 12 // 8,
+    ]
+    assert report["nic"]["now"]["ev_profiles"] == len(EVS) * 9
+
+
+def test_gauges_are_the_sums_of_the_report() -> None:
+    bench = Bench()
+    bench.post(0, 4_096 * 2)
+    bench.pump(10_000)
+    report = state_report(bench.board, bench.executor.qps, bench.executor.peers)
+    gauges = state_bytes(bench.board, bench.executor.qps)
+    assert gauges == {moment: sum(row[moment]["on_chip"] for row in report["qps"]) for moment in ("now", "peak")}
