@@ -129,6 +129,12 @@ class Assembly:
         self.stashed_peak = max(self.stashed_peak, self.stashed)
         return True
 
+    def has_ends(self, message: Incoming) -> bool:
+        """Whether a message of which enough packets came has a first and a last among them; else there is a `fault`."""
+        if message.last < 0:
+            self.fault = MISMATCH
+        return message.last >= 0
+
     def next_whole(self) -> Incoming | None:
         """Take the message that is next in order, if it is whole; None with a `fault` when it is out of line."""
         self.fault = ""

@@ -267,6 +267,9 @@ class Responder:
     def _whole(self, now: Instant, message: Incoming, psn: int, ev: int, stamp: int) -> None:
         """All packets of a message are there; `psn` was the last to come."""
         assembly = self._assembly
+        if not assembly.has_ends(message):
+            self._unfit(now, psn, ev, stamp)
+            return
         if message.msn != assembly.completed & 0xFFFF:
             # MRC 1.0 section 3: WRITEs complete in any order, immediates in that of sending.
             if message.imm < 0 and not self._in_order:

@@ -1,5 +1,7 @@
 """Numbers of 24 bits: nothing changes at their wrap, whatever is lost, doubled or late on the way."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,9 +13,9 @@ from tests.support.wire import AB, BA
 FIRSTS = (0, 1, PSN_MASK >> 1, PSN_MASK - 1, PSN_MASK)
 
 
-def told(first: int) -> tuple[object, ...]:
+def told(first: int, **options: Any) -> tuple[object, ...]:
     """All that a test can see of a run with losses, trims, doubles and late packets, PSNs counted from the first."""
-    ladder = Ladder(first_psn={AB: first, BA: 5}, mpr_units=1)
+    ladder = Ladder(first_psn={AB: first, BA: 5}, mpr_units=1, **options)
     ladder.wire.drop(direction=AB, number={3, 40}, rtx=False)
     ladder.wire.trim(direction=AB, number={5, 6}, rtx=False)
     ladder.wire.duplicate(9_000, direction=AB, number=range(10, 150, 31))
@@ -35,6 +37,12 @@ def test_the_first_psn_makes_no_difference() -> None:
         again = told(first)
         assert again[0] == wire, first
         assert again[1:] == (ends, immediates, retransmits)
+
+
+@pytest.mark.parametrize("window_ns", [1, 137, 999])
+@pytest.mark.parametrize("knobs", [{}, {"dynamic_mpr": True, "ooo_packets_max": 300, "completion_in_order": True}])
+def test_how_time_is_cut_makes_no_difference(window_ns: int, knobs: dict[str, Any]) -> None:
+    assert told(7, window_ns=window_ns, **knobs) == told(7, **knobs)
 
 
 @pytest.mark.spec("MRC 1.0", "3")

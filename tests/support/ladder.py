@@ -143,6 +143,7 @@ class Ladder:
         *,
         planes: int = 2,
         switches: bool = False,
+        window_ns: int | None = None,
         size: int = 1 << 20,
         mtu_bytes: int = 1024,
         rate_bps: int = 10_000_000_000,
@@ -157,7 +158,7 @@ class Ladder:
         """`nic`: settings of both ends; `a` and `b`: of one. `size`: bytes of each source and each target.
 
         `connect=False` leaves creating and connecting the QPs to the test; `connect_a` and `connect_b` are further
-        arguments of their ConnectQp.
+        arguments of their ConnectQp. `window_ns`: how the simulator cuts time, which must change nothing.
         """
         self.topology = Topology(
             name="ladder", planes=planes, t0_per_plane=2, t1_per_plane=2, nics_per_t0=2, evs_per_qp=8 * planes,
@@ -176,7 +177,10 @@ class Ladder:
         self.wire: Wire = nodes["wire"]
         self.wire.first_psn = self.first_psn
         self.simulator = Simulator(
-            nodes, links, window_ns=self.topology.link_delay_ns, on_events=lambda name, new: self._on_events(name, new)
+            nodes,
+            links,
+            window_ns=window_ns or self.topology.link_delay_ns,
+            on_events=lambda name, new: self._on_events(name, new),
         )
         self.posted = 0
         self._offset = {self.a.name: 0, self.b.name: 0}

@@ -13,11 +13,13 @@ from mrcfabric.wire.layout import (
     NACK_PSN_OOR_WINDOW,
     NACK_TRIMMED,
     NACK_TRIMMED_LASTHOP,
+    NACK_UNEXP_EVENT,
     SACK,
     SYNDROME_ACK,
     SYNDROME_INVALID_REQUEST,
     WRITE_FIRST,
     WRITE_LAST,
+    WRITE_MIDDLE,
     WRITE_ONLY,
     WRITE_ONLY_IMM,
 )
@@ -183,6 +185,19 @@ def test_a_probe_is_answered_with_everything() -> None:
     shown = {sack[4] + sack[6] + bit - PSN_RECEIVE for sack in found for bit in range(64) if sack[7] >> bit & 1}
     assert shown == {2, 100, 200}
     assert [read_aeth(packet) for opcode, packet in answers if opcode == ACKNOWLEDGE] == [(SYNDROME_ACK, 1)]
+
+
+@pytest.mark.spec("MRC 1.0", "7.5")
+@pytest.mark.parametrize("msn", [0, 1])
+def test_a_message_without_ends_is_none(msn: int) -> None:
+    """As many middle packets as the message has packets, in its turn and before it."""
+    far = Far()
+    for number in range(4, 7):
+        far.receive(0, far.packet(number, WRITE_MIDDLE, size=4096, msn=msn, length=3 * 4096))
+    assert [event.reason for event in far.told(QpChange)] == ["message_mismatch"]
+    answers = far.answers(10_000)
+    assert [read_nack(packet)[0] for opcode, packet in answers if opcode == NACK] == [NACK_UNEXP_EVENT]
+    assert ACKNOWLEDGE not in [opcode for opcode, _ in answers]
 
 
 @pytest.mark.spec("MRC 1.0", "7.5")
