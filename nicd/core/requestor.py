@@ -48,9 +48,9 @@ class Requestor:
     """One QP's sending half."""
 
     __slots__ = (
-        "_board", "_completed", "_early", "_in_order", "_index", "_inflight", "_max_wimm", "_messages", "_mpr",
-        "_mpr_agreed", "_mtu", "_profile", "_qp", "_queue", "_rqmsn", "_sack_bytes", "_stamp", "_stats", "_template",
-        "_unasked", "_wimm_open", "posted_peak", "psn_next", "recovery", "window",
+        "_asked_index", "_board", "_completed", "_early", "_in_order", "_index", "_inflight", "_max_wimm", "_messages",
+        "_mpr", "_mpr_agreed", "_mtu", "_profile", "_qp", "_queue", "_rqmsn", "_sack_bytes", "_stamp", "_stats",
+        "_template", "_wimm_open", "posted_peak", "psn_next", "recovery", "window",
     )  # fmt: skip
 
     def __init__(
@@ -76,8 +76,8 @@ class Requestor:
         self._max_wimm = limits.send_wimm
         self._in_order = settings.completion_in_order
         self._sack_bytes = settings.sack_bytes
-        self._unasked = 0
-        """Bytes sent since the last packet with the A bit."""
+        self._asked_index = 0
+        """Transmissions up to the last one with the A bit."""
         self.psn_next = psn_first
         self._inflight = InflightTable(settings, board.stats, window, psn_first)
         self._index = 0
@@ -200,7 +200,7 @@ class Requestor:
         return self._template.build(
             opcode, psn & PSN_MASK, message.msn, message.rqmsn, message.remote_va + offset, message.r_key,
             message.length, self._profile.evs[ev], self._profile.outer[ev], message.view[offset : offset + size],
-            self._asks(size), False, imm, self._stamp(now, plane),
+            not self.can_send() and self._asks(), False, imm, self._stamp(now, plane),
         )  # fmt: skip
 
     def _emit_lost(self, now: Instant, plane: int) -> bytearray:
@@ -214,18 +214,17 @@ class Requestor:
         return self._template.build(
             opcode, old.psn & PSN_MASK, message.msn, message.rqmsn, message.remote_va + offset, message.r_key,
             message.length, self._profile.evs[ev], self._profile.outer[ev], message.view[offset : offset + size],
-            self._asks(size), True, imm, self._stamp(now, plane),
+            not self.can_send() and self._asks(), True, imm, self._stamp(now, plane),
         )  # fmt: skip
 
-    def _asks(self, size: int) -> bool:
-        """The A bit of the packet that has just been noted: its SACK is wanted at once."""
-        self._unasked += size
-        if self.can_send():
-            return False
+    def _asks(self) -> bool:
+        """The A bit of the packet that has just been noted, after which none may leave: its SACK is wanted at once."""
         # MRC 1.0 4: when the window is nearly full; twice per window are enough to keep it moving.
-        if (self._queue or self._inflight.lost) and self._unasked < min(self._sack_bytes, self.window.cwnd_bytes >> 1):
-            return False
-        self._unasked = 0
+        if self._queue or self._inflight.lost:
+            unasked = (self._index - self._asked_index) * self._mtu
+            if unasked < self._sack_bytes and unasked < self.window.cwnd_bytes >> 1:
+                return False
+        self._asked_index = self._index
         return True
 
     def _note(self, now: Instant, sent: Sent) -> None:

@@ -302,13 +302,11 @@ class Responder:
 
     def _wait(self, now: Instant, psn: int, ev: int, stamp: int, counted: int) -> None:
         """A packet waits for its SACK, with those that wait already if one bitmap shows them all."""
-        waiting = self._waiting
-        if waiting.counted:
-            if not waiting.fits(psn, self.window.expected):
-                self._sack_waiting(now)
-        elif self._timer.at_ns == NEVER:
+        if not self._waiting.add(now, psn, ev, stamp, counted, self.window.expected):
+            self._sack_waiting(now)
+            self._waiting.add(now, psn, ev, stamp, counted, psn)
+        if self._timer.at_ns == NEVER:
             self._timer.set(now + self._delay_ns)
-        waiting.add(now, psn, ev, stamp, counted)
 
     def _sack_waiting(self, now: Instant) -> None:
         """The SACK of those that wait for one, caused by the last of them."""

@@ -130,17 +130,22 @@ class Waiting:
         high = max(self.high, psn)
         return high - low < self._span or high - max(low, expected) < self._span
 
-    def add(self, now: Instant, psn: int, ev: int, stamp: int, counted: int) -> None:
-        """A packet waits, too."""
+    def add(self, now: Instant, psn: int, ev: int, stamp: int, counted: int, expected: int) -> bool:
+        """A packet waits, too. False, and nothing done, when it does not fit."""
         if not self.counted:
             self.low = self.high = psn
             self.first_ns = now
-        elif psn < self.low:
-            self.low = psn
         elif psn > self.high:
+            if psn - self.low >= self._span and not self.fits(psn, expected):
+                return False
             self.high = psn
+        elif psn < self.low:
+            if self.high - psn >= self._span and not self.fits(psn, expected):
+                return False
+            self.low = psn
         self.counted += counted
         self.psn = psn
         self.ev = ev
         self.stamp = stamp
         self.last_ns = now
+        return True

@@ -64,8 +64,8 @@ def test_edges_of_the_window(psn: int, verdict: int) -> None:
 
 def test_what_waits_fits_into_one_bitmap_or_not() -> None:
     waiting = Waiting(recent=True)
-    waiting.add(5, 1_000, 1, 2, 4096)
-    waiting.add(6, 1_020, 3, 4, 4096)
+    assert waiting.add(5, 1_000, 1, 2, 4096, 0)
+    assert waiting.add(6, 1_020, 3, 4, 4096, 0)
     assert (waiting.counted, waiting.first_ns, waiting.last_ns) == (8192, 5, 6)
     assert (waiting.low, waiting.high, waiting.psn, waiting.ev, waiting.stamp) == (1_000, 1_020, 1_020, 3, 4)
     assert waiting.fits(1_063, 0)
@@ -73,9 +73,13 @@ def test_what_waits_fits_into_one_bitmap_or_not() -> None:
     assert not waiting.fits(956, 0)
     # What is below the cumulative point needs no bit.
     assert waiting.fits(1_064, 1_001)
+    assert not waiting.add(7, 1_064, 1, 2, 4096, 0)
+    assert not waiting.add(7, 956, 1, 2, 4096, 0)
+    assert waiting.last_ns == 6
+    assert waiting.add(7, 1_064, 1, 2, 4096, 1_001)
 
 
 def test_a_bitmap_at_the_cumulative_point_takes_no_notice_of_it() -> None:
     waiting = Waiting(recent=False)
-    waiting.add(5, 1_000, 1, 2, 4096)
+    assert waiting.add(5, 1_000, 1, 2, 4096, 0)
     assert waiting.fits(5_000, 0)
