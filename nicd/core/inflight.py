@@ -141,9 +141,9 @@ class InflightTable:
     """All PSNs of one QP that were sent and are not acknowledged."""
 
     __slots__ = (
-        "_acked_index", "_acked_sent_ns", "_base_ns", "_lost_heap", "_mtu", "_order", "_patience", "_pending",
-        "_reorder_packets", "_retry_linear", "_rto_ns", "_stamped", "_stats", "by_psn", "cack", "lost", "peak",
-        "window",
+        "_acked_index", "_acked_sent_ns", "_base_ns", "_latest", "_lost_heap", "_mtu", "_order", "_patience",
+        "_pending", "_reorder_packets", "_retry_linear", "_rto_ns", "_stamped", "_stats", "by_psn", "cack", "lost",
+        "peak", "window",
     )  # fmt: skip
 
     def __init__(self, settings: NicSettings, stats: NicStats, window: CongestionWindow, psn_first: int) -> None:
@@ -153,6 +153,8 @@ class InflightTable:
         self._rto_ns = settings.rto_ns
         self._retry_linear = settings.retry_linear
         self._stamped = settings.timestamps
+        self._latest = (-1, 0, 0, 0)
+        """Of the PSN that was freed last by cack or by a transport ACK: PSN, tries, when it was sent, size."""
         self._mtu = settings.mtu_bytes
         self._stats = stats
         self.window = window
@@ -204,6 +206,8 @@ class InflightTable:
                 sent = by_psn.pop(psn, None)
                 if sent is not None:
                     freed += self._acked(sent)
+            if sent is not None:
+                self._latest = (cack, sent.tries, sent.sent_ns, sent.size)
             self.cack = cack
             self._pending >>= moved
         shift = base - self.cack - 1
@@ -226,6 +230,7 @@ class InflightTable:
             sent = self.by_psn.pop(psn, None)
             if sent is not None:
                 freed += self._acked(sent)
+                self._latest = (psn, sent.tries, sent.sent_ns, sent.size)
         if last >= first:
             self._pending &= ~(((1 << (last - first + 1)) - 1) << (first - self.cack - 1))
         self.window.inflight_bytes -= freed
@@ -298,17 +303,26 @@ class InflightTable:
         `stamp` is the echo of its time stamp, `rtx` the SACK's flag; without stamps on the wire our own times count.
         """
         sent = self.by_psn.get(psn)
-        # UEC CMS: never sent again, or once and the SACK says so.
-        if sent is None or sent.tries != rtx or sent.state != INFLIGHT:
+        if sent is None:
+            # A transport ACK is shorter than the SACK of its last packet, and may have overtaken it.
+            latest, tries, sent_ns, size = self._latest
+            if latest != psn:
+                return None
+        elif sent.state != INFLIGHT:
             return None
-        elapsed_ns = now - sent.sent_ns
+        else:
+            tries, sent_ns, size = sent.tries, sent.sent_ns, sent.size
+        # UEC CMS: never sent again, or once and the SACK says so.
+        if tries != rtx:
+            return None
+        elapsed_ns = now - sent_ns
         self._patience.measured(now, elapsed_ns)
         rtt_ns = round_trip_ns(now, stamp, elapsed_ns) if self._stamped else elapsed_ns
         if rtt_ns is None:
             return None
         self._stats.rtt(rtt_ns)
         # A shorter packet takes less time on every link: only full ones tell the base RTT.
-        if rtt_ns < self.window.base_rtt_ns and sent.size == self._mtu:
+        if rtt_ns < self.window.base_rtt_ns and size == self._mtu:
             self.window.on_base_rtt(now, rtt_ns)
         return rtt_ns
 

@@ -1,0 +1,113 @@
+"""What NSCC is there for, on whole fabrics in virtual time: full use, fair shares, innocent bystanders, recovery.
+
+NICs of 8 ports of 100 Gb/s below two T0s per plane.
+"""
+
+import pytest
+
+from mrcfabric.impairment import Impairment
+from mrcfabric.topology import Topology
+from nicd.core.events import Completion
+from tests.nicd.core.fabric import READY_NS, Fabric
+
+DEADLINE_NS = 20_000_000
+STEP_NS = 1_000
+
+
+def fabric(policy: str = "nscc", per_t0: int = 4) -> Fabric:
+    return Fabric(Topology(name="demo", nics_per_t0=per_t0, nic={"congestion": policy}))
+
+
+def ends(made: Fabric) -> dict[int, int]:
+    """QP -> when its write was complete, after the start."""
+    return {event.qpn: event.at_ns - READY_NS for event in made.found(Completion) if event.opcode == "write"}
+
+
+def finish(made: Fabric, size: int) -> None:
+    """Every flow has placed `size` bytes, and nothing went wrong."""
+    assert made.finish(DEADLINE_NS, STEP_NS)
+    assert made.total("bytes_placed") == size * len(made.flows)
+    assert {event.status for event in made.found(Completion)} == {"ok"}
+    assert made.errors() == []
+    assert made.total("drops") == 0
+
+
+def jain(shares: list[float]) -> float:
+    return sum(shares) ** 2 / (len(shares) * sum(share * share for share in shares))
+
+
+@pytest.mark.slow
+@pytest.mark.spec("MRC 1.0", "4")
+def test_a_healthy_permutation_keeps_its_goodput_and_sends_nothing_twice() -> None:
+    size = 4 << 20
+    last = {}
+    for policy in ("fixed", "nscc"):
+        made = fabric(policy)
+        made.permutation(4, size)
+        made.write_all(size, 2)
+        finish(made, size)
+        made.verify(size)
+        assert made.total("retransmits") == 0
+        last[policy] = max(ends(made).values())
+    assert last["nscc"] <= 1.02 * last["fixed"]
+
+
+@pytest.mark.slow
+@pytest.mark.spec("MRC 1.0", "4")
+def test_an_incast_of_seven_is_fair_and_accuses_nobody() -> None:
+    size = 2 << 20
+    made = fabric(per_t0=7)
+    names = list(made.topology.nic_names())
+    for name in names:
+        made.memory(name, size)
+    for number, name in enumerate(names[7:14]):
+        made.connect(name, names[0], 100 + number, 200 + number)
+        made.write(name, 100 + number, 0, 0, size, READY_NS)
+    finish(made, size)
+    assert made.total("trims") > 0
+    assert (made.total("timeouts"), made.transitions("assumed_bad")) == (0, [])
+    assert jain([size / took for took in ends(made).values()]) >= 0.99
+    # Seven writes through one NIC of 800 Gb/s: 85 % of it and more is goodput, trims and headers notwithstanding.
+    assert 7 * size * 8 / max(ends(made).values()) > 0.85 * 800
+
+
+@pytest.mark.slow
+@pytest.mark.spec("MRC 1.0", "4")
+def test_a_bystander_of_an_incast_is_not_hurt() -> None:
+    """Its receiver sits below the T0 at whose other port the incast meets."""
+    size = 2 << 20
+    took = []
+    for senders in (0, 7):
+        made = fabric(per_t0=5)
+        names = list(made.topology.nic_names())
+        for name in names:
+            made.memory(name, size)
+        made.connect(names[-1], names[1], 150, 250)
+        made.write(names[-1], 150, 0, 0, size, READY_NS)
+        for number, name in enumerate(names[1 : senders + 1]):
+            made.connect(name, names[0], 100 + number, 200 + number)
+            made.write(name, 100 + number, 0, 0, size, READY_NS)
+        finish(made, size)
+        took.append(ends(made)[150])
+    assert took[1] <= took[0] / 0.95
+
+
+@pytest.mark.slow
+@pytest.mark.spec("MRC 1.0", "4")
+def test_the_window_recovers_after_a_link_fault() -> None:
+    size = 16 << 20
+    made = fabric()
+    made.permutation(4, size)
+    made.write_all(size, 2)
+    made.impair("p1-t0-0", 4, Impairment(up=False), 30_000)
+    made.impair("p1-t0-0", 4, Impairment(), 60_000)
+    lowest = full = made.topology.nic_bdp_bytes * 3 // 2
+    while made.done() < made.posted:
+        made.simulator.run(made.simulator.now_ns + 5_000)
+        windows = [made.core(name).counters()["windows"]["cwnd_bytes_min"] for name in ("h000", "h001", "h002", "h003")]
+        lowest = min(lowest, *windows)
+    assert made.total("retransmits") > 0
+    assert lowest < full
+    rows = [row for name in made.topology.nic_names() for row in made.core(name).qp_table() if row["qpn"] < 200]
+    assert all(int(row["cwnd_bytes"]) > 0.9 * full for row in rows)
+    made.verify(size)
