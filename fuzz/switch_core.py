@@ -12,9 +12,10 @@ from typing import Any
 from fuzz.script import Script, damaged
 from fuzz.stage import QPN_OF, config_of_switch, frames_at, packets_of_each_kind
 from mrcfabric.impairment import Impairment
+from mrcfabric.naming import adjacency_usid
 from mrcfabric.node import Input, Rank, Transmit
 from mrcfabric.rng import PPM, Rng
-from switchd.core.commands import ClearImpairments, SetImpairment
+from switchd.core.commands import ClearImpairments, SetEcn, SetImpairment, SetTrim
 from switchd.core.settings import SwitchConfig
 from switchd.core.switch import Switch
 
@@ -32,10 +33,10 @@ def _config(name: str) -> SwitchConfig:
     config = config_of_switch(name)
     ports = tuple(
         replace(port, data_bytes_max=_QUEUE_BYTES, control_bytes_max=_QUEUE_BYTES, ecn=port.ecn, trim_bytes=128,
-                ecn_min_bytes=min(port.ecn_min_bytes, 200), ecn_max_bytes=1_000)
+                ecn_min_bytes=min(port.ecn_min_bytes, 200), ecn_max_bytes=1_000, control_burst_bytes=300)
         for port in config.ports
     )  # fmt: skip
-    return replace(config, ports=ports)
+    return replace(config, ports=ports, adjacency={adjacency_usid(port): port for port in range(len(ports))})
 
 
 def attack(data: bytes) -> None:
@@ -77,7 +78,7 @@ def _timetable(script: Script, config: SwitchConfig) -> list[Input]:
         head = script.number()
         at_ns += (head & 7) * 20
         if head >> 3 == 31:
-            plan.append(Input(at_ns, Rank.COMMAND, 0, len(plan), _fault(script, len(config.ports), len(plan))))
+            plan.append(Input(at_ns, Rank.COMMAND, 0, len(plan), _order(script, len(config.ports), len(plan))))
             continue
         entry = stream[position % len(stream)]
         position += 1 + (head >> 3 & 3)
@@ -88,10 +89,15 @@ def _timetable(script: Script, config: SwitchConfig) -> list[Input]:
     return plan
 
 
-def _fault(script: Script, ports: int, token: int) -> Any:
+def _order(script: Script, ports: int, token: int) -> Any:
+    """A fault, or trimming or marking switched at a port that there is, at one that there is not, or at all."""
     kind = script.number()
-    if kind & 1:
+    if kind & 3 == 1:
         return ClearImpairments(token)
+    if kind & 3 == 3:
+        port = script.below(ports + 2)
+        setting = SetEcn if kind & 4 else SetTrim
+        return setting(token, bool(kind & 8), port if port <= ports else None)
     return SetImpairment(token, script.below(ports + 1), Impairment(bool(kind & 2), script.number(2) * 15 % PPM))
 
 
@@ -119,7 +125,10 @@ def _check_conserved(node: Switch, plan: list[Input], ran: tuple[list[Transmit],
     assert counters["received"] == len(frames), "every frame counts once, a command never"
     assert counters["packets"] == len(ran[0]) + drops["link_down"] + drops["loss"], "departures arrive or are lost"
     waiting = counters["received"] - len(ran[0]) - sum(drops.values())
-    assert waiting >= 0
+    assert waiting == counters["data_waiting"] + counters["control_waiting"] >= 0, "what waits is in a queue"
+    assert sum(entry["packets"] for entry in counters["usids"].values()) == counters["received"] - sum(
+        node.drops.values()
+    ), "whatever reached a port followed an entry of the table"
     assert (waiting > 0) == (node.next_timeout() is not None), "whatever waits will leave"
     assert len(ran[1]) == len(plan) - len(frames), "every command is answered once"
     for port in counters["ports"].values():
