@@ -114,7 +114,8 @@ class Device(VerbsBase):
         """A new QP; `psn` is the first it will send (default: random).
 
         `limits`: `mpr`, `max_wimm`, `trim_nack`, `dynamic_mpr`, `service_time` to offer less or more than the NIC's
-        settings, and the hints `qps_per_peer`, `send_peers`, `incast`.
+        settings, and the hints `qps_per_peer`, `send_peers`, `incast`; `profile` is the number of an EV profile that
+        the NIC's controller has brought online, by default the built-in one.
         """
         psn = secrets.randbits(24) if psn is None else psn & PSN_MASK
         result = self.call("create_qp", **known(limits, ASKED))

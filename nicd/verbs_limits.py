@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from nicd.verbs_codec import Endpoint, QpLimits, QpOffer, VerbsError
 
-COUNTS: Final = ("mpr", "max_wimm", "qps_per_peer", "send_peers", "incast")
+COUNTS: Final = ("mpr", "max_wimm", "qps_per_peer", "send_peers", "incast", "profile")
 OPTIONS: Final = ("trim_nack", "dynamic_mpr", "service_time")
 ASKED: Final = (*COUNTS, *OPTIONS)
 RETRY_TIMERS: Final = ("timeout_exponent", "retry_linear", "retry_exponential")

@@ -5,7 +5,9 @@ Owns the order of the scan and the forgiveness of SKIP on its way; which EVs are
 MRC 1.0 11.2.2 (scan and SKIP); the order is drawn anew for every turn, so that senders do not lock in step.
 """
 
+from collections.abc import Callable
 from math import gcd
+from typing import ClassVar
 
 from mrcfabric.rng import Rng
 from nicd.core.ev_state import EvState
@@ -17,6 +19,7 @@ class PlaneDeck:
     """The active EVs of one plane, scanned in a pseudo-random order that is drawn anew for every turn."""
 
     __slots__ = ("_left", "_position", "_rng", "_states", "_stride", "_strides", "cards")
+    _forgives: ClassVar[bool] = True
 
     def __init__(self, cards: list[int], states: list[int], rng: Rng) -> None:
         self.cards = cards
@@ -55,6 +58,39 @@ class PlaneDeck:
                 states[card] = _GOOD
         return forgiven
 
+    def pick_among(self, fit: Callable[[int], bool], failed: int) -> int:
+        """The next GOOD EV that is `fit`; else any but `failed`; else what there is. The deck must not be empty.
+
+        Of the EVs in SKIP at most one is forgiven, as in `pick`, and that one is used only for want of any other.
+        """
+        other = forgiven = -1
+        states = self._states
+        for _ in range(2 * len(self.cards)):
+            card = self._next()
+            if states[card] != _GOOD:
+                if forgiven < 0 and card != failed:
+                    forgiven = card
+                    if self._forgives:
+                        states[card] = _GOOD
+            elif card not in (forgiven, failed):
+                if fit(card):
+                    return card
+                if other < 0:
+                    other = card
+        if other < 0:
+            other = failed if forgiven < 0 else forgiven
+            states[other] = _GOOD
+        return other
+
+    def _next(self) -> int:
+        """The next card of the scan, whatever its state."""
+        size = len(self.cards)
+        if not self._left:
+            self._turn(size)
+        self._left -= 1
+        self._position = (self._position + self._stride) % size
+        return self.cards[self._position]
+
     def change(self) -> None:
         """The cards have changed: begin a new turn."""
         self._left = 0
@@ -73,17 +109,13 @@ class TimedDeck(PlaneDeck):
     """The same where SKIP ends by a timer: the scan forgives an EV only for want of any other."""
 
     __slots__ = ()
+    _forgives = False
 
     def pick(self) -> int:
         """The next GOOD EV of the scan, or the first it met when a whole turn has none. The deck must not be empty."""
         first = -1
-        size = len(self.cards)
-        for _ in range(2 * size):
-            if not self._left:
-                self._turn(size)
-            self._left -= 1
-            self._position = (self._position + self._stride) % size
-            card = self.cards[self._position]
+        for _ in range(2 * len(self.cards)):
+            card = self._next()
             if self._states[card] == _GOOD:
                 return card
             if first < 0:

@@ -15,7 +15,7 @@ plane is the same for all, and a policy steers it by the states it gives.
 MRC 1.0 11.2 (per-EV states), arXiv 2605.04333 section 2 (spraying, replacement); the other two are baselines.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Final, Protocol, TypeVar
 
@@ -43,6 +43,10 @@ class DeckLike(Protocol):
 
     def pick(self) -> int:
         """The next GOOD EV of the scan, by index."""
+        ...
+
+    def pick_among(self, fit: Callable[[int], bool], failed: int) -> int:
+        """The next GOOD EV that is `fit`, if there is one; `failed` only for want of any other."""
         ...
 
 
@@ -106,19 +110,10 @@ class MrcPolicy:
         Nor one on a path where another EV is ASSUMED_BAD: a packet that is lost twice costs a message twice the time.
         """
         # MRC 1.0 11.2: a retransmission draws a fresh EV.
-        deck = profile.decks[plane]
-        failed = profile.path[index] if profile.plane[index] == plane else -1
+        paths = profile.path
+        failed = paths[index] if profile.plane[index] == plane else -1
         bad = profile.bad_on[plane]
-        other = -1
-        # One more than there are: the scan may have to forgive a SKIP before it finds a second EV.
-        for _ in range(len(deck.cards) + 1):
-            picked = deck.pick()
-            path = profile.path[picked]
-            if path != failed and not bad.get(path):
-                return picked
-            if picked != index:
-                other = picked
-        return other if other >= 0 else deck.pick()
+        return profile.decks[plane].pick_among(lambda card: paths[card] != failed and not bad.get(paths[card]), index)
 
 
 _CONTROLLERS: Final = (EvTrigger.DENY, EvTrigger.ALLOW)

@@ -35,6 +35,7 @@ class Peer:
         "_candidates",
         "_confirmed_ns",
         "_control",
+        "_denies",
         "_drawn",
         "_ev_probes",
         "_fresh",
@@ -97,7 +98,9 @@ class Peer:
         self._plane = self._rng.below(planes)
         self._own_planes = self._planes = 1 << self._plane if fixed else (1 << planes) - 1
         """Bit p: plane p may carry acknowledgements; of these, the ones with a path that is not denied."""
-        if board.denied:
+        self._denies = bool(board.denied)
+        """The NIC's list of denied paths has entries: spares a look into an empty one per SACK."""
+        if self._denies:
             for plane in range(planes):
                 self.follow_denied(plane)
         self.data_ns: Instant = -1
@@ -142,7 +145,7 @@ class Peer:
 
     def confirm(self, now: Instant, plane: int, path: int, ev: int, outer: bytes) -> None:
         """A packet on this EV was answered: acknowledgements of its plane take it too."""
-        if self._fresh and not self._is_denied(plane, path):
+        if self._fresh and not (self._denies and self._is_denied(plane, path)):
             self.reverse[plane] = (ev, outer)
             self._reverse_path[plane] = path
         self._confirmed_ns[plane] = now
@@ -180,6 +183,7 @@ class Peer:
 
     def follow_denied(self, plane: int) -> None:
         """The NIC's list of denied paths has changed in `plane`: no acknowledgement over one of them."""
+        self._denies = bool(self._board.denied)
         if not self._own_planes >> plane & 1:
             return
         # So many that every path of the plane is among them.

@@ -30,14 +30,14 @@ BOUND = {3: 16.27, 15: 37.70}
 class Watched(Fabric):
     """A fabric that keeps (plane, path) of every data packet, by sender, in the order they were sent."""
 
-    def __init__(self, seed: str, size: int = SIZE, **nic: Any) -> None:
+    def __init__(self, seed: str, size: int = SIZE, **figures: Any) -> None:
         self.size = size
         self.ways: dict[str, list[tuple[int, int]]] = {}
         self.peek = peeker(Dscp())
         super().__init__(
             Topology(
                 name="spray", seed=seed, planes=PLANES, t0_per_plane=4, t1_per_plane=PATHS, nics_per_t0=1,
-                evs_per_qp=64, reserve_evs_per_qp=16, nic=nic,
+                evs_per_qp=64, reserve_evs_per_qp=16, **figures,
             )
         )  # fmt: skip
 
@@ -126,3 +126,16 @@ def test_planes_stay_equal_while_paths_fail() -> None:
     # Four EVs of the plane were on the dead path; one of its four in reserve is there too.
     assert active == {0: 16, 1: 15, 2: 16, 3: 16}
     assert {row["plane"] for row in table if row["state"] == "ASSUMED_BAD"} == {1}
+
+
+@pytest.mark.spec("MRC 1.0", "11.2")
+def test_a_port_with_a_backlog_is_avoided_before_anything_is_marked() -> None:
+    """One port of the sender is half as fast: it carries half as much, although nobody has told the QP."""
+    rate_bps = 100_000_000_000
+    fabric = Watched("slow", link_rates_bps={"h000~p0-t0-0": rate_bps // 2}, rate_bps=rate_bps)
+    fabric.carry()
+    planes = Counter(plane for plane, _ in fabric.ways["h000"])
+    fast = [planes[plane] for plane in range(1, PLANES)]
+    assert max(fast) - min(fast) <= 3
+    assert 0.4 < planes[0] * len(fast) / sum(fast) < 0.65
+    assert fabric.core("h000").counters()["ev_skips"] == 0

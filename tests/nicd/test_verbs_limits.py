@@ -92,3 +92,6 @@ async def test_two_applications_agree_on_real_nics(tmp_path: Path) -> None:
         assert (there.trim_nack, there.dynamic_mpr) == (back.trim_nack, back.dynamic_mpr) == (0, 0)
         with pytest.raises(VerbsError, match="an MPR of 0"):
             await one.create_qp(mpr=0)
+        with pytest.raises(VerbsError, match="no EV profile 3"):
+            await one.create_qp(profile=3)
+        assert (await one.create_qp(profile=0)).local.qpn

@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mrcfabric.paths import ev_of
 from nicd.core.commands import ConnectQp, CreateQp, DestroyQp
@@ -23,6 +25,15 @@ from tests.nicd.core.bench import Bench
 EVS = [ev_of(plane, path, draw) for plane in range(2) for draw in range(2) for path in range(2)]
 
 
+def refused(bench: Bench, command: Any, now: int = 0) -> str | None:
+    """Why a command was refused, None when it was carried out."""
+    bench.board.events.clear()
+    bench.executor.execute(now, command)
+    (done,) = bench.told(CommandDone)
+    assert isinstance(done, CommandDone)
+    return done.error
+
+
 class Controlled(Bench):
     """A bench with profile 1 online: two EVs per path, two paths per plane, two planes."""
 
@@ -41,11 +52,7 @@ class Controlled(Bench):
         return result
 
     def refused(self, command: Any, now: int = 0) -> str | None:
-        self.board.events.clear()
-        self.executor.execute(now, command)
-        (done,) = self.told(CommandDone)
-        assert isinstance(done, CommandDone)
-        return done.error
+        return refused(self, command, now)
 
     def qp(self, qpn: int, peer: int = 2) -> Link:
         """A connected QP of profile 1."""
@@ -197,3 +204,41 @@ def test_a_replacement_on_a_denied_path_is_barred() -> None:
     bench.ask(DenyPaths(1, 0, 1))
     bench.ask(ReplaceEv(1, 1, EVS[0], f"{ev_of(0, 1, 99):#x}"))
     assert link.profile.states[link.profile.index_of[ev_of(0, 1, 99)]] == EvState.DENIED
+
+
+TEXTS = st.text(st.sampled_from("0123456789abcdefx:/,@+- "), max_size=24)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    mode=st.sampled_from(["explicit", "generated", "auto"]),
+    kind=st.sampled_from(["ecmp", "stev", "srv6", "srv6_srh"]),
+    fields=st.none() | TEXTS,
+    evs=st.none() | st.lists(TEXTS, max_size=3),
+    rules=st.none() | st.lists(TEXTS, max_size=3),
+    numbers=st.tuples(*[st.none() | st.integers(0, 1 << 64)] * 3),
+)
+def test_whatever_a_controller_says_ends_as_an_answer(
+    mode: str,
+    kind: str,
+    fields: str | None,
+    evs: list[str] | None,
+    rules: list[str] | None,
+    numbers: tuple[int | None, ...],
+) -> None:
+    count, reserve, min_active = numbers
+    wanted = ModifyEvProfile(
+        1, 2, None, mode, kind, fields, evs, rules, count=count, reserve=reserve, min_active=min_active
+    )
+    refused(FUZZED, wanted)
+    for state in ("offline", "online"):
+        refused(FUZZED, ModifyEvProfile(1, 2, state))
+    if refused(FUZZED, CreateQp(1, 77, 2)) is None:
+        refused(FUZZED, ConnectQp(1, 77, 2, 200, 0, 0))
+        refused(FUZZED, DestroyQp(1, 77))
+    for state in ("offline", "init"):
+        refused(FUZZED, ModifyEvProfile(1, 2, state))
+
+
+FUZZED = Bench()
+FUZZED.executor.execute(0, CreateEvProfile(0, 2))
