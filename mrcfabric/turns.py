@@ -7,7 +7,7 @@ is `mrcfabric.topology`; what is sent and what is concluded is the NIC core's an
 Way number `plane * (t1s + 1)` turns round at the plane's T0, the next `t1s` numbers at its T1s in turn. One way up and
 the same way down again: a packet on it crosses the NIC-T0 link in both directions, and with a T1 the T0-T1 link too.
 
-arXiv 2605.04333 (probes addressed back to the sender); RFC 9800 4.1.1.
+arXiv 2605.04333 8 (probes addressed back to the sender); RFC 9800 4.1.1.
 """
 
 from mrcfabric.naming import USID_TIER_DESTINATION, USID_TIER_T0, USID_TIER_T1, usid_of

@@ -21,7 +21,7 @@ alike. Nor can a lossy cable be told from a lossy port at either end.
 A bad link is good again when its probes have come home without a loss for `heal_ns`, and so many of them that its
 loss would have shown.
 
-arXiv 2605.04333 (Clustermapper: links tested by probes addressed back to the sender, told apart, deny list fed).
+arXiv 2605.04333 8 (Clustermapper: links tested by probes addressed back to the sender, told apart, deny list fed).
 """
 
 from collections.abc import Iterator, Mapping

@@ -13,7 +13,7 @@ whose EVs lose packets is not left. A rule that would leave too little is not ma
 NICs keeps fewer planes than `planes_least`, and no pair of T0s fewer paths in a plane than `paths_least`, on account of
 a rule. Worst links first.
 
-arXiv 2605.04333 (deny lists fed by the Clustermapper).
+arXiv 2605.04333 8 (deny lists fed by the Clustermapper).
 """
 
 from collections.abc import Iterable

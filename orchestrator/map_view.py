@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 KINDS = {"nic-t0": "NIC-T0", "t0-t1": "T0-T1"}
+UNKNOWN_SHOWN = 8
+"""So many links of which nothing is known are named; a fabric that has just begun has no others."""
 VERDICTS = ("good", "suspect", "gray", "down", "unknown")
 
 
@@ -12,7 +14,9 @@ def render_map(record: Mapping[str, Any], *, everything: bool = False) -> str:
 
     `record` is a map's record, and under `plan` what is denied, if anything is.
     """
-    rows = [link for link in record["links"] if everything or link["verdict"] != "good"]
+    rows = [link for link in record["links"] if everything or link["verdict"] not in ("good", "unknown")]
+    unknown = [link for link in record["links"] if link["verdict"] == "unknown"]
+    rows += [] if everything else unknown[:UNKNOWN_SHOWN]
     lines = [f"{name}  dead switch" for name in record["dead"]]
     if rows:
         width = max(len(row["link"]) for row in rows)
@@ -22,6 +26,8 @@ def render_map(record: Mapping[str, Any], *, everything: bool = False) -> str:
             f"{row['note']}".rstrip()
             for row in rows
         ]
+    if not everything and len(unknown) > UNKNOWN_SHOWN:
+        lines.append(f"and {len(unknown) - UNKNOWN_SHOWN} more that are unknown")
     lines += [_sum_of(record, kind) for kind in KINDS]
     lines += _denied(record.get("plan"))
     return "\n".join(lines)

@@ -9,7 +9,7 @@ peer may send there, in the trimmable data class: it meets the data queue like t
 queue is full it comes home trimmed, so that a busy link is not taken for a lossy one. The PSN counts the probes, MSN
 is the number of the way, VA the instant of sending; payload is zero bytes.
 
-arXiv 2605.04333; MRC 1.0 7.5 (format).
+arXiv 2605.04333 8; MRC 1.0 7.5 (format).
 """
 
 from typing import Any, Final

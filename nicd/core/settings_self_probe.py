@@ -1,6 +1,6 @@
 """Knobs of the self-addressed probes, by which a NIC tests the links around it.
 
-arXiv 2605.04333 names a test of every link each millisecond, also without a job, and no further figure.
+arXiv 2605.04333 8 names a test of every link each millisecond, also without a job, and no further figure.
 Owns names, units, defaults and bounds; relations between knobs are `nicd.core.settings`'.
 """
 

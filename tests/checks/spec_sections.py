@@ -24,6 +24,7 @@ SECTIONS: Final[dict[tuple[str, str], str]] = {
     ("UEC", "PDS"): "packet delivery",
     ("UEC", "3.6.17"): "thresholds of queues",
     ("arXiv 2605.04333", "2"): "the MRC paper: paths, reverse paths, port state",
+    ("arXiv 2605.04333", "8"): "outline: operations, links tested by probes addressed to their sender",
     ("RFC 768", ""): "UDP",
     ("RFC 2474", ""): "DSCP",
     ("RFC 3168", ""): "ECN",

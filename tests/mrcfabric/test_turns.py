@@ -25,7 +25,7 @@ SHAPES = st.builds(
 )
 
 
-@pytest.mark.spec("arXiv 2605.04333", "self-addressed probes")
+@pytest.mark.spec("arXiv 2605.04333", "8")
 def test_a_way_goes_out_and_home_by_the_same_links() -> None:
     turns = TurnTable(DEMO, 5)
     near, down = usid_of(USID_TIER_T0, 3, 1), usid_of(USID_TIER_DESTINATION, 3, 1)

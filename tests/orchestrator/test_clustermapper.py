@@ -85,7 +85,7 @@ FAULTS: dict[str, Callable[[ProbedFabric], None]] = {
 }
 
 
-@pytest.mark.spec("arXiv 2605.04333", "Clustermapper")
+@pytest.mark.spec("arXiv 2605.04333", "8")
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("fault", FAULTS)
 def test_each_fault_is_named_and_nothing_else(fault: str, seed: int) -> None:

@@ -25,6 +25,14 @@ def test_only_what_is_not_good_is_shown() -> None:
     ]
 
 
+def test_of_many_unknown_links_some_are_named() -> None:
+    unknown = [LinkVerdict(Cable(0, 0, nic, None), Verdict.UNKNOWN) for nic in range(20)]
+    lines = render_map(record(*unknown)).splitlines()
+    assert lines[-3] == "and 12 more that are unknown"
+    assert len(lines) == 1 + 8 + 1 + 2
+    assert len(render_map(record(*unknown), everything=True).splitlines()) == 1 + 20 + 2
+
+
 def test_all_links_on_request() -> None:
     assert "h000~p0-t0-0  good      <1.14%     200     0" in render_map(record(GOOD), everything=True)
 

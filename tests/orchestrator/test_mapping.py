@@ -23,7 +23,7 @@ async def test_a_check_of_a_sleeping_fabric_finds_it_good_and_leaves_it_asleep(f
 
 
 @pytest.mark.integration
-@pytest.mark.spec("arXiv 2605.04333", "Clustermapper")
+@pytest.mark.spec("arXiv 2605.04333", "8")
 async def test_a_check_names_what_is_bad(fabric: Fabric) -> None:
     await fabric.link(UP_LINK, up=True, loss_ppm=300_000)
     await fabric.link(NIC_LINK, up=False)

@@ -47,7 +47,7 @@ def alone(**nic: Any) -> Nic:
     return Nic(nic_config(Topology(**{**SHAPE.to_dict(), "nic": nic}), "h000"))
 
 
-@pytest.mark.spec("arXiv 2605.04333", "self-addressed probes")
+@pytest.mark.spec("arXiv 2605.04333", "8")
 def test_every_probe_of_a_healthy_fabric_comes_home_unhindered() -> None:
     fabric = probing(10)
     fabric.simulator.run(20 * PERIOD)
