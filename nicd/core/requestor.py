@@ -318,6 +318,13 @@ class Requestor:
         message.done = True
         self._early += 1
         self._finish(now, message, STATUS_OK)
+        # Where it was its turn after all, the cumulative count has come that far.
+        while self._messages and self._messages[0].done:
+            self._messages.popleft()
+            self._completed += 1
+            self._early -= 1
+        if not self._messages:
+            self.recovery.timer.cancel()
         self._judge(now)
         return True
 

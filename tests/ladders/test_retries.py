@@ -214,3 +214,50 @@ def test_25_exponential_retries_mean_for_ever() -> None:
     assert ladder.a.errors == []
     assert len(ladder.data(number=0)) > 7
     assert ladder.sent(AB, opcode=PROBE)
+
+
+@pytest.mark.spec("MRC 1.0", "3")
+def test_a_lost_probe_changes_nothing_of_what_a_lost_tail_costs() -> None:
+    ladder = Ladder()
+    ladder.wire.drop(direction=AB, number=9, nth=1)
+    ladder.wire.drop(direction=AB, opcode=PROBE, nth=1)
+    ladder.write(10)
+    assert ladder.run()
+    ladder.verify()
+    assert (ladder.a.timeouts, ladder.a.probes, ladder.a.retransmits) == (1, 1, {"timeout": 1})
+
+
+@pytest.mark.spec("MRC 1.0", "3")
+def test_a_lost_retransmission_is_sent_again_once_more() -> None:
+    ladder = Ladder()
+    ladder.wire.drop(direction=AB, number=20, times=2)
+    ladder.write(400)
+    assert ladder.run()
+    ladder.verify()
+    assert ladder.a.retransmits == {"gap": 2}
+    assert ladder.a.timeouts == 0
+
+
+@pytest.mark.spec("MRC 1.0", "3")
+def test_n_lost_packets_are_n_retransmissions() -> None:
+    ladder = Ladder()
+    lost = {20, 21, 22, 40, 63, 90}
+    ladder.wire.drop(direction=AB, number=lost, rtx=False)
+    ladder.write(300)
+    assert ladder.run()
+    ladder.verify()
+    assert sorted(seen.number for seen in ladder.data(rtx=True)) == sorted(lost)
+    assert ladder.a.retransmits == {"gap": len(lost)}
+    assert ladder.a.count("spurious") == ladder.b.count("duplicates") == 0
+
+
+@pytest.mark.spec("MRC 1.0", "3")
+def test_both_directions_lose_on_their_own() -> None:
+    ladder = Ladder()
+    ladder.wire.drop(direction=AB, number=20, nth=1)
+    ladder.wire.trim(direction=BA, number=30, nth=1)
+    ladder.write(300)
+    ladder.write(300, end=ladder.b)
+    assert ladder.run()
+    ladder.verify()
+    assert (ladder.a.retransmits, ladder.b.retransmits) == ({"gap": 1}, {"trim": 1})

@@ -95,6 +95,42 @@ def test_messages_complete_by_transport_acks_alone() -> None:
 
 
 @pytest.mark.spec("MRC 1.0", "3")
+def test_an_ack_of_one_message_alone_completes_that_one_and_frees_its_packets() -> None:
+    bench = Bench()
+    for number in range(3):
+        bench.post(0, 5_000, wr_id=number)
+    all_packets(bench)
+    requestor = bench.link.requestor
+    last = [(PSN_SEND + place) & PSN_MASK for place in (1, 3, 5)]
+    assert requestor.on_ack(LATER, last[1], SYNDROME_ACK, 2, True)
+    assert [event.wr_id for event in bench.told(Completion)] == [1]
+    assert (requestor.unfinished, requestor.inflight_packets) == (2, 4)
+    # Once more, of no message, of another PSN than the message's last: nothing more.
+    assert requestor.on_ack(LATER, last[1], SYNDROME_ACK, 2, True)
+    assert not requestor.on_ack(LATER, last[2], SYNDROME_ACK, 9, True)
+    assert not requestor.on_ack(LATER, last[1], SYNDROME_ACK, 3, True)
+    assert len(bench.told(Completion)) == 1
+    # The one whose turn it is takes those that were early along.
+    assert requestor.on_ack(LATER, last[0], SYNDROME_ACK, 1, True)
+    assert requestor.on_ack(LATER, last[2], SYNDROME_ACK, 3)
+    assert [event.wr_id for event in bench.told(Completion)] == [1, 0, 2]
+    assert (requestor.unfinished, requestor.inflight_packets, requestor.window.inflight_bytes) == (0, 0, 0)
+
+
+@pytest.mark.spec("MRC 1.0", "3")
+def test_an_immediate_or_an_unsent_message_is_never_complete_alone() -> None:
+    bench = Bench(max_wimm=32)
+    bench.post(0, 10, wr_id=0)
+    bench.post(0, 10, wr_id=1, imm=1)
+    all_packets(bench)
+    bench.post(LATER, 10, wr_id=2)
+    requestor = bench.link.requestor
+    assert not requestor.on_ack(LATER, (PSN_SEND + 1) & PSN_MASK, SYNDROME_ACK, 2, True)
+    assert not requestor.on_ack(LATER, (PSN_SEND + 2) & PSN_MASK, SYNDROME_ACK, 3, True)
+    assert bench.told(Completion) == []
+
+
+@pytest.mark.spec("MRC 1.0", "3")
 def test_an_invalid_request_ends_the_qp() -> None:
     bench = Bench()
     bench.post(0, 100, wr_id=1)
