@@ -23,6 +23,7 @@ from mrcfabric.naming import (
     USID_TIER_T0,
     USID_TIER_T1,
     nic_address,
+    nic_name,
     usid_of,
 )
 from mrcfabric.rng import Rng
@@ -46,7 +47,10 @@ def ev_of(plane: int, uplink: int, draw: int) -> int:
 class Destination:
     """Another NIC, and the ways that lead to it from one NIC."""
 
-    __slots__ = ("_block", "_cache", "_down", "_t0_far", "_t0_near", "address", "paths_per_plane", "planes", "same_t0")
+    __slots__ = (
+        "_block", "_cache", "_down", "_t0_far", "_t0_near", "address", "paths_per_plane", "planes",
+        "rate_bps", "same_t0",
+    )  # fmt: skip
 
     def __init__(self, topology: Topology, nic: int, peer: int) -> None:
         self._t0_near = nic // topology.nics_per_t0
@@ -58,6 +62,9 @@ class Destination:
         """The inner destination address, 16 bytes."""
         self.same_t0 = self._t0_near == self._t0_far
         self.planes = topology.planes
+        ends = zip(topology.ports(nic_name(nic)), topology.ports(nic_name(peer)), strict=True)
+        self.rate_bps = sum(min(near.rate_bps, far.rate_bps) for near, far in ends)
+        """What both NICs' ports carry: the slower one of each plane."""
         self.paths_per_plane = 1 if self.same_t0 else topology.t1_per_plane
 
     def plane(self, ev: int) -> int:

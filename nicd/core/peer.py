@@ -78,8 +78,7 @@ class Peer:
         self.address = self.destination.address
         self.up = (1 << planes) - 1
         """Bit p: the peer's port p is reachable, as far as it has told us."""
-        rate_bps = sum(port.rate_bps for port in config.ports)
-        self.window = window_towards(WindowSetup(settings, rate_bps, board.stats))
+        self.window = window_towards(WindowSetup(settings, self.destination.rate_bps, board.stats))
         self.sharing: deque[Sender] = deque()
         """The living QPs that share this window."""
         self._control = ControlTemplate(config.address, self.address, 2, dscp=config.dscp, options=config.options)

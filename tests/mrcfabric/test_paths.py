@@ -85,3 +85,10 @@ def test_which_t1_is_left_out_is_random() -> None:
     destination = PathTable(DEMO, 0).towards(5)
     seen = {destination.path(destination.draw_evs(Rng(seed), 1, 0)[0][0]) for seed in range(64)}
     assert seen == {0, 1, 2, 3}
+
+
+def test_the_slower_end_of_each_plane_limits_the_rate() -> None:
+    rates = {"h001~p0-t0-0": 25_000_000_000, "h000~p1-t0-0": 50_000_000_000, "p0-t0-0~p0-t1-0": 1_000_000_000}
+    topology = Topology(planes=2, evs_per_qp=16, reserve_evs_per_qp=8, link_rates_bps=rates)
+    assert PathTable(topology, 0).towards(1).rate_bps == 75_000_000_000
+    assert PathTable(topology, 2).towards(3).rate_bps == 200_000_000_000

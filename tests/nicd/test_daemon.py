@@ -51,6 +51,11 @@ async def test_a_write_by_commands() -> None:
         assert sum(sum(planes) for _start_ns, planes in bins) == LENGTH
         (row,) = await bench.call("h000", "qp_table")
         assert (row["qpn"], row["state"]) == (QPN, "rts")
+        # Its congestion window, as NSCC keeps it.
+        assert 0 < row["cwnd_bytes"] <= row["cwnd_bytes_max"]
+        assert 0 <= row["average_delay_ns"] < row["base_rtt_ns"]
+        windows = (await bench.call("h000", "counters"))["core"]["windows"]
+        assert windows["count"] == 1
         evs = await bench.call("h000", "ev_table", qpn=QPN)
         assert len(evs) == 20
         changes = await bench.call("h000", "events")

@@ -1,12 +1,16 @@
 """Peers: the paths of acknowledgements, and port updates both ways."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
 from mrcfabric.wire.layout import ENDPOINT_REQUEST, ENDPOINT_RESPONSE, OP_EV_PROBE, OP_PORT_STATUS
+from nicd.compose import nic_config
+from nicd.core.board import Board
 from nicd.core.events import PeerPortChange
-from tests.nicd.core.bench import Bench
+from nicd.core.peer import Peer
+from tests.nicd.core.bench import Bench, topology
 
 
 def requests(bench: Bench, until: int) -> list[int]:
@@ -110,3 +114,12 @@ def test_a_new_connection_forgets_what_an_earlier_life_said() -> None:
     assert bench.peer.up == 0b11
     bench.peer.on_request(0, 3, OP_PORT_STATUS, 0b10, 0)
     assert bench.peer.up == 0b10
+
+
+@pytest.mark.spec("UEC", "CMS")
+def test_the_slower_end_sets_the_bandwidth_delay_product() -> None:
+    """A peer with one port of 25 Gb/s instead of 100: 1.5 x 125 Gb/s x base RTT."""
+    made = replace(topology(), link_rates_bps={"h002~p0-t0-1": 25_000_000_000})
+    board = Board(nic_config(made, "h000"))
+    peer = Peer(board, 2, lambda now, peer, changed: None)
+    assert peer.window.cwnd_bytes == 125_000_000_000 * made.base_rtt_ns() // 8_000_000_000 * 3 // 2
