@@ -53,7 +53,10 @@ class Board:
             self.contexts = ContextStore(self.timers, resident, settings.sram_miss_ns, settings.sram_fetches)
             self.scheduler = SpillingScheduler(self.ports, self.contexts)
         self.memory = MemoryTable(
-            Rng(config.seed, config.name, "r_key"), settings.regions_max, settings.region_bytes_max
+            Rng(config.seed, config.name, "r_key"),
+            settings.regions_max,
+            settings.region_bytes_max,
+            settings.region_own_bytes_max,
         )
         self.bins = GoodputBins(len(config.ports), settings.bin_ns, settings.bins_max)
         self.denied = DenyList(settings.deny_entries_max)

@@ -12,14 +12,16 @@ from mrcfabric.units import Buffer
 class Region:
     """`length` bytes at virtual address `va`; `view` is writable."""
 
-    __slots__ = ("length", "r_key", "readers", "region_id", "va", "view")
+    __slots__ = ("length", "own", "r_key", "readers", "region_id", "va", "view")
 
-    def __init__(self, region_id: int, r_key: int, va: int, view: memoryview) -> None:
+    def __init__(self, region_id: int, r_key: int, va: int, view: memoryview, own: bool = False) -> None:
+        """`own`: the NIC has allocated the bytes itself."""
         self.region_id = region_id
         self.r_key = r_key
         self.va = va
         self.view = view
         self.length = len(view)
+        self.own = own
         self.readers = 0
         """Unfinished messages that are sent from here."""
 
@@ -38,12 +40,15 @@ class Region:
 class MemoryTable:
     """All regions of a NIC, by id and by R_Key."""
 
-    __slots__ = ("_by_id", "_regions_max", "_rng", "_size_max", "by_key")
+    __slots__ = ("_by_id", "_own_bytes", "_own_max", "_regions_max", "_rng", "_size_max", "by_key")
 
-    def __init__(self, rng: Rng, regions_max: int, size_max: int) -> None:
+    def __init__(self, rng: Rng, regions_max: int, size_max: int, own_max: int) -> None:
+        """Bounds: regions, bytes of one, bytes of all that the table itself allocates."""
         self._rng = rng
         self._regions_max = regions_max
         self._size_max = size_max
+        self._own_max = own_max
+        self._own_bytes = 0
         self._by_id: dict[int, Region] = {}
         self.by_key: dict[int, Region] = {}
 
@@ -57,14 +62,19 @@ class MemoryTable:
             raise RefusedError(f"a region of {length} bytes; possible are 1 to {self._size_max}")
         if va < 0 or va + length > 1 << 64:
             raise RefusedError(f"{length} bytes at {va:#x} do not fit into 64 bits")
+        number, key = self._free_id(region_id), self._free_key(r_key)
         if memory is None:
+            if length > self._own_max - self._own_bytes:
+                left = self._own_max - self._own_bytes
+                raise RefusedError(f"a region of {length} bytes without memory; the NIC itself allocates {left} more")
             view = memoryview(bytearray(length))
+            self._own_bytes += length
         else:
             view = memory.cast("B")
             if view.readonly or len(view) < length:
                 raise RefusedError(f"the memory handed in is not {length} writable bytes")
             view = view[:length]
-        region = Region(self._free_id(region_id), self._free_key(r_key), va, view)
+        region = Region(number, key, va, view, memory is None)
         self._by_id[region.region_id] = region
         self.by_key[region.r_key] = region
         return region
@@ -77,6 +87,8 @@ class MemoryTable:
         region = self.find(region_id)
         if region.readers:
             raise RefusedError(f"region {region_id} has {region.readers} unfinished messages")
+        if region.own:
+            self._own_bytes -= region.length
         del self._by_id[region_id]
         del self.by_key[region.r_key]
 

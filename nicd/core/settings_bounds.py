@@ -20,6 +20,9 @@ class BoundKnobs:
     """Memory regions per NIC; registering more is refused."""
     region_bytes_max: int = 1 << 34
     """Largest region."""
+    region_own_bytes_max: int = 1 << 30
+    """Bytes of all regions that come without memory of an application and that the NIC allocates itself; registering
+    more is refused, so that no command can take a host's memory away."""
     bin_ns: int = 5_000
     """Width of a goodput bin."""
     bins_max: int = 65_536

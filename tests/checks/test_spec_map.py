@@ -23,6 +23,7 @@ OURS = {
     "qps_max",
     "regions_max",
     "region_bytes_max",
+    "region_own_bytes_max",
     "bin_ns",
     "bins_max",
     "events_max",

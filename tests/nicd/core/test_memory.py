@@ -7,8 +7,8 @@ from mrcfabric.rng import Rng
 from nicd.core.memory import MemoryTable
 
 
-def table(regions_max: int = 8, size_max: int = 1 << 20) -> MemoryTable:
-    return MemoryTable(Rng("memory"), regions_max, size_max)
+def table(regions_max: int = 8, size_max: int = 1 << 20, own_max: int = 1 << 20) -> MemoryTable:
+    return MemoryTable(Rng("memory"), regions_max, size_max, own_max)
 
 
 @pytest.mark.spec("MRC 1.0", "3")
@@ -98,3 +98,22 @@ def test_reading_outside_is_refused(va: int, length: int) -> None:
     with pytest.raises(RefusedError, match="not inside"):
         region.read(va, length)
     assert len(region.read(0x1000, 16)) == 16
+
+
+def test_what_the_nic_allocates_itself_has_a_bound_of_its_own() -> None:
+    memory = table(own_max=100)
+    region = memory.register(0, 60, None, None, None)
+    with pytest.raises(RefusedError, match="allocates 40 more"):
+        memory.register(0, 41, None, None, None)
+    memory.register(0, 1_000, None, None, memoryview(bytearray(1_000)))
+    memory.deregister(region.region_id)
+    memory.register(0, 100, None, None, None)
+
+
+def test_a_refused_region_takes_nothing() -> None:
+    memory = table(own_max=100)
+    memory.register(0, 10, 5, 7, None)
+    for number, key in ((5, None), (None, 7)):
+        with pytest.raises(RefusedError):
+            memory.register(0, 50, number, key, None)
+    memory.register(0, 90, None, None, None)
