@@ -7,9 +7,11 @@ from hypothesis import strategies as st
 from mrcfabric.units import Buffer
 from mrcfabric.wire import srh
 from mrcfabric.wire.describe import describe
+from mrcfabric.wire.fastpath import peeker
 from mrcfabric.wire.ipv6 import Ipv6, Srh
 from mrcfabric.wire.layout import NEXT_HEADER_IPV6, WRITE_ONLY
 from mrcfabric.wire.packet import Packet, emit, parse
+from mrcfabric.wire.trim import trim
 from tests.support.packets import DSCP
 from tests.vectors import wire as golden
 
@@ -76,3 +78,12 @@ def test_a_dissection_shows_it() -> None:
     text = describe(bytes(data(srh.outer_with(golden.CONTAINER, SEGMENT)))).as_text()
     assert "SRH" in text
     assert "segments_left" in text
+
+
+def test_what_a_trim_leaves_is_read_as_trimmed() -> None:
+    cut = trim(data(srh.outer_with(golden.CONTAINER, golden.CONTAINER), bytes(1000)), 256, DSCP.trimmed)
+    stripped = srh.strip(cut)
+    assert stripped is not None
+    reason, traffic_class, opcode, _, qp, psn, ev, _, size, _ = peeker(DSCP)(stripped)
+    assert (reason, opcode, qp, psn, ev, size) == (None, WRITE_ONLY, 77, 5, 0x12345678, -1)
+    assert traffic_class >> 2 == DSCP.trimmed

@@ -8,9 +8,9 @@ from mrcfabric.errors import ConfigError
 from mrcfabric.impairment import Impairment
 from mrcfabric.rng import Rng
 from mrcfabric.topology import Topology
-from nicd.core.ev_state import EvState, EvTrigger, step
+from nicd.core.ev_state import EvState, EvTrigger, Rule, step
 from nicd.core.events import Completion
-from nicd.core.path_policy import POLICIES
+from nicd.core.path_policy import POLICIES, MrcPolicy
 from nicd.core.settings import NicSettings
 from tests.nicd.core.bench import Bench
 from tests.nicd.core.fabric import Fabric
@@ -37,6 +37,22 @@ def test_the_knob_takes_the_names_of_policies() -> None:
     assert {NicSettings(path_policy=name).path_policy for name in POLICIES} == set(POLICIES)
     with pytest.raises(ConfigError, match="one of mrc, oblivious, single"):
         NicSettings(path_policy="flowlet")
+
+
+class Forgetful(MrcPolicy):
+    """One of somebody's own: congestion is no reason to leave an EV out."""
+
+    def judge(self, state: EvState, trigger: EvTrigger) -> Rule:
+        return Rule(state, "own") if trigger == EvTrigger.ECN else super().judge(state, trigger)
+
+
+def test_another_policy_can_be_plugged_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(POLICIES, "forgetful", Forgetful())
+    bench = Bench(path_policy="forgetful")
+    profile = bench.link.profile
+    profile.feedback(1, 0, EvTrigger.ECN)
+    profile.feedback(1, 1, EvTrigger.GAP, 1)
+    assert profile.states[:2] == [EvState.GOOD, EvState.ASSUMED_BAD]
 
 
 @pytest.mark.parametrize("trigger", list(EvTrigger))
