@@ -252,3 +252,24 @@ def test_near_ones_share_a_sack() -> None:
     ((offset, bitmap),) = [(sack[6], sack[7]) for sack in sacks(far)]
     first = offset - 1
     assert {first + bit for bit in range(64) if bitmap >> bit & 1} == {40, 64, 70, 80, 100}
+
+
+@pytest.mark.spec("MRC 1.0", "7.5")
+def test_the_widest_window_fits_the_fields_of_a_sack() -> None:
+    far = Far(mpr_units=255)
+    last = 255 * 128 - 1
+    far.receive(0, far.packet(last, va=VA, a=True))
+    (sack,) = sacks(far)
+    _, _, ack_offset, _, cack, _, sack_offset, bitmap, *_ = sack
+    assert (cack + ack_offset, cack + sack_offset + bitmap.bit_length() - 1) == (PSN_RECEIVE + last,) * 2
+    far.receive(1_000, far.packet(last + 1, va=VA))
+    assert far.board.stats.drops["psn_window"] == 1
+
+
+@pytest.mark.spec("MRC 1.0", "3")
+def test_a_duplicate_of_a_last_packet_brings_the_transport_ack_again() -> None:
+    far = Far()
+    far.receive(0, far.packet(0))
+    far.receive(1, far.packet(0, rtx=True))
+    acks = [read_aeth(packet) for opcode, packet in far.answers(1_000) if opcode == ACKNOWLEDGE]
+    assert acks == [(SYNDROME_ACK, 1)] * 2
