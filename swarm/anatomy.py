@@ -43,6 +43,11 @@ def own_mpr(link: Link) -> int:
     return link.responder.window._mpr
 
 
+def active_wanted(link: Link) -> list[int]:
+    """Active EVs that each plane of the profile should have."""
+    return link.profile._target
+
+
 def lost(requestor: Requestor) -> int:
     """PSNs judged lost and not sent again."""
     return requestor._inflight.lost

@@ -9,6 +9,7 @@ from mrcfabric.node import Input, Rank, Transmit
 from mrcfabric.units import Buffer, Instant
 from mrcfabric.wire import srh
 from mrcfabric.wire.fastpath import peeker
+from mrcfabric.wire.icrc import icrc_ok
 from mrcfabric.wire.layout import (
     ACKNOWLEDGE,
     ENDPOINT_QP,
@@ -24,7 +25,7 @@ from nicd.core.events import Completion, Retransmit
 from nicd.core.nic import Nic
 from swarm import anatomy
 from swarm.invariant import InvariantError
-from swarm.ledger import Ledger, check_queues, departures, reached
+from swarm.ledger import Ledger, PortLedger
 
 NO_ARRIVALS = frozenset(
     {"no_port", "psn_window", "memory", "ack_of_unsent", "no_bitmap", "no_pkt_buffer", "no_resource",
@@ -53,6 +54,7 @@ class NicBooks:
         self._stepwise = stepwise
         self._ledger = ledger
         self._peek = peeker(nic.config.dscp, None, nic.config.options)
+        self._ports = PortLedger(nic.name, anatomy.board(nic).ports.egress)
         self._offered = [0] * len(nic.config.ports)
         self._kinds: dict[int, int] = {}
         self._data = 0
@@ -90,8 +92,9 @@ class NicBooks:
             if rank == Rank.FRAME:
                 self._received += 1
                 self._ledger.received += 1
-                reason, _, _, _, qpn, _, _, _, _, _ = self._peek(plain(packet))
-                if reason is None and qpn == ENDPOINT_QP:
+                reason, _, _, _, qpn, _, _, _, size, _ = self._peek(plain(packet))
+                # A trimmed one has no ICRC to be wrong.
+                if reason is None and qpn == ENDPOINT_QP and (size < 0 or icrc_ok(plain(packet))):
                     self._pending.append(port)
 
     def after(self, transmits: list[Transmit], events: list[Any], at_ns: Instant) -> None:
@@ -110,14 +113,11 @@ class NicBooks:
         self._check_losses(at_ns)
 
     def _check_ports(self, at_ns: Instant) -> None:
-        ports = anatomy.board(self._nic).ports
-        left = 0
-        for egress in ports.egress:
-            if reached(egress) != self._offered[egress.port]:
-                what = f"port {egress.port}: {self._offered[egress.port]} offered, {reached(egress)} accounted for"
-                raise InvariantError("conservation", self._nic.name, at_ns, what)
-            left += departures(egress)
-            check_queues(self._nic.name, at_ns, egress)
+        self._ports.check(at_ns)
+        if self._ports.reached != self._offered:
+            what = f"{self._offered} packets offered to ports, {self._ports.reached} accounted for"
+            raise InvariantError("conservation", self._nic.name, at_ns, what)
+        left = sum(self._ports.departed)
         if left != self._sent:
             raise InvariantError("conservation", self._nic.name, at_ns, f"{left} packets departed, {self._sent} sent")
 

@@ -36,6 +36,8 @@ class Flow:
     """When `a` makes its QP and its regions."""
     late_ns: int = 0
     """How much later `b` does."""
+    terms: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """What each side, "a" and "b", grants and asks for beyond the settings: see `swarm.terms`."""
     forth: list[Write] = field(default_factory=list)
     back: list[Write] = field(default_factory=list)
 
@@ -65,6 +67,10 @@ class Case:
     """Frames per million that a link delivers twice."""
     delays_ppm: int = 0
     """Frames per million that a link delivers late, behind later ones."""
+    harms_ppm: int = 0
+    """Frames per million that a link delivers with a bit turned over."""
+    profile: dict[str, Any] = field(default_factory=dict)
+    """The EV profile that every NIC makes for its QPs, as arguments of a command; empty: the built-in one."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; `from_dict` takes it back."""
@@ -75,6 +81,8 @@ class Case:
             "faults": [asdict(fault) for fault in self.faults],
             "copies_ppm": self.copies_ppm,
             "delays_ppm": self.delays_ppm,
+            "harms_ppm": self.harms_ppm,
+            "profile": self.profile,
         }
 
     @classmethod
@@ -87,7 +95,14 @@ class Case:
             faults=[Fault(**fault) for fault in raw["faults"]],
             copies_ppm=raw["copies_ppm"],
             delays_ppm=raw["delays_ppm"],
+            harms_ppm=raw["harms_ppm"],
+            profile=raw["profile"],
         )
+
+    @property
+    def unruly(self) -> bool:
+        """Links do what no fault of ours does."""
+        return bool(self.copies_ppm or self.delays_ppm or self.harms_ppm)
 
     @property
     def bytes_posted(self) -> int:

@@ -12,6 +12,7 @@ from mrcfabric.topology import Topology
 from swarm.case import Case, Fault, Flow, Write
 from swarm.knobs import draw_settings
 from swarm.mishaps import KINDS
+from swarm.terms import draw_profile, draw_terms
 
 T = TypeVar("T")
 
@@ -32,8 +33,9 @@ def draw(seed: int) -> Case:
     faults = _faults(rng, topology, flows, _span_ns(topology, flows))
     flows += _second_lives(rng, topology, flows, faults)
     unruly = rng.chance(PPM // 8)
-    copies, delays = (_one_of(rng, (1_000, 20_000, 200_000)), rng.below(20_000)) if unruly else (0, 0)
-    return Case(f"seed {seed}", topology, flows, faults, copies, delays)
+    copies, delays, harms = (_one_of(rng, (0, 1_000, 20_000, 200_000)) for _ in range(3)) if unruly else (0, 0, 0)
+    profile = draw_profile(rng, topology)
+    return Case(f"seed {seed}", topology, flows, faults, copies, delays, harms // 10, profile)
 
 
 def _one_of(rng: Rng, choices: Sequence[T]) -> T:
@@ -76,7 +78,8 @@ def _flows(rng: Rng, topology: Topology) -> list[Flow]:
 
 def _flow(rng: Rng, topology: Topology, number: int, a: str, b: str, setup_ns: int, packets: int) -> Flow:
     late_ns = rng.below(topology.base_rtt_ns() // 2) if rng.chance(PPM // 6) else 0
-    flow = Flow(a, b, 16 + 2 * number, 17 + 2 * number, _psn(rng), _psn(rng), setup_ns, late_ns)
+    terms = draw_terms(rng, topology)
+    flow = Flow(a, b, 16 + 2 * number, 17 + 2 * number, _psn(rng), _psn(rng), setup_ns, late_ns, terms)
     both = rng.chance(PPM // 3)
     start_ns = setup_ns + 10 + rng.below(_one_of(rng, (1, 2_000, 50_000)))
     flow.forth = _writes(rng, topology, start_ns, packets // (2 if both else 1))

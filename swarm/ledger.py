@@ -5,6 +5,7 @@ equals what left it, what waits and what it dropped. Over the fabric: what nodes
 is under way and what met a dead node. Counters are compared with what the wrapper itself saw pass.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from mrcfabric.egress import Egress
@@ -61,16 +62,46 @@ def check_queues(name: str, at_ns: Instant, egress: Egress) -> None:
             raise InvariantError("bounds", name, at_ns, f"port {egress.port}: {size} {kind} bytes wait, {most} may")
 
 
+class PortLedger:
+    """The books of all ports of a node, added up anew where something has moved."""
+
+    def __init__(self, name: str, ports: Sequence[Egress]) -> None:
+        self._name = name
+        self._ports = ports
+        self._seen: list[tuple[int, ...]] = [()] * len(ports)
+        self.reached = [0] * len(ports)
+        """Packets that reached each port."""
+        self.departed = [0] * len(ports)
+        """Packets that left each port and were not lost by a fault of its link."""
+
+    def check(self, at_ns: Instant) -> None:
+        """Bring the sums up to date. Raises InvariantError for gauges that are wrong and queues that are too long."""
+        for number, egress in enumerate(self._ports):
+            drops = egress.drops
+            seen = (
+                egress.packets, egress.data_bytes, egress.control_bytes,
+                drops["data_full"], drops["control_full"], drops["trim_full"],
+            )  # fmt: skip
+            # An offer changes the queues or a drop, a departure the packets.
+            if seen != self._seen[number]:
+                self._seen[number] = seen
+                self.reached[number] = reached(egress)
+                self.departed[number] = departures(egress)
+                check_queues(self._name, at_ns, egress)
+
+
 class SwitchLedger:
     """The books of one switch."""
 
     def __init__(self, switch: Switch, ledger: Ledger) -> None:
         self._switch = switch
         self._ledger = ledger
+        self._ports = PortLedger(switch.name, switch.egress)
         self._received = 0
         self._sent = 0
 
     def before(self, inputs: list[Input], at_ns: Instant) -> None:
+        """Frames come in."""
         frames = frames_in(inputs)
         self._received += frames
         self._ledger.received += frames
@@ -83,13 +114,12 @@ class SwitchLedger:
         if switch.received != self._received:
             what = f"counts {switch.received} packets received, {self._received} came"
             raise InvariantError("counters", switch.name, at_ns, what)
-        through = sum(map(reached, switch.egress))
+        self._ports.check(at_ns)
+        through = sum(self._ports.reached)
         dropped = sum(switch.drops.values())
         if self._received != through + dropped:
             what = f"{self._received} received, {dropped} dropped, {through} at ports"
             raise InvariantError("conservation", switch.name, at_ns, what)
-        left = sum(map(departures, switch.egress))
+        left = sum(self._ports.departed)
         if left != self._sent:
             raise InvariantError("conservation", switch.name, at_ns, f"{left} packets departed, {self._sent} sent")
-        for egress in switch.egress:
-            check_queues(switch.name, at_ns, egress)

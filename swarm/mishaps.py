@@ -45,9 +45,12 @@ def planes_of(fault: Fault, topology: Topology) -> int:
     """Bit p: the fault takes something out of plane p, or makes it lossy."""
     if fault.kind in ("link_down", "link_loss"):
         return 1 << topology.parse_link(fault.target).plane
-    if fault.kind == "nic_port":
+    if fault.kind in ("nic_port", "deny_plane"):
         return 1 << fault.value
-    if fault.kind == "switch_crash":
+    if fault.kind == "one_way":
+        tier, plane, _ = topology.parse_node(fault.target)
+        return 1 << (fault.value if tier == "nic" else plane)
+    if fault.kind in ("switch_crash", "no_trim", "deaf_to_ecn"):
         return 1 << topology.parse_node(fault.target).plane
     if fault.kind == "deny_ev":
         return (1 << topology.planes) - 1
@@ -108,6 +111,30 @@ def _deny(rng: Rng, topology: Topology, flows: Sequence[Flow], at_ns: Instant, u
     return [Fault("deny_ev", f"{number}", at_ns, until_ns, index) for index in sorted(picked)]
 
 
+def _one_way(rng: Rng, topology: Topology, flows: Sequence[Flow], at_ns: Instant, until_ns: Instant) -> list[Fault]:
+    names = list(topology.node_names())
+    target = names[rng.below(len(names))]
+    return [Fault("one_way", target, at_ns, until_ns, rng.below(len(topology.ports(target))))]
+
+
+def _on_switch(kind: str) -> Draw:
+    def draw(rng: Rng, topology: Topology, flows: Sequence[Flow], at_ns: Instant, until_ns: Instant) -> list[Fault]:
+        names = list(topology.switch_names())
+        return [Fault(kind, names[rng.below(len(names))], at_ns, until_ns)]
+
+    return draw
+
+
+def _deny_plane(rng: Rng, topology: Topology, flows: Sequence[Flow], at_ns: Instant, until_ns: Instant) -> list[Fault]:
+    names = list(topology.nic_names())
+    return [Fault("deny_plane", names[rng.below(len(names))], at_ns, until_ns, rng.below(topology.planes))]
+
+
+def _probes(rng: Rng, topology: Topology, flows: Sequence[Flow], at_ns: Instant, until_ns: Instant) -> list[Fault]:
+    names = list(topology.nic_names())
+    return [Fault("self_probes", names[rng.below(len(names))], at_ns, at_ns + 1, 1 + rng.below(4))]
+
+
 def _ending(kind: str, chance_ppm: int) -> Draw:
     def draw(rng: Rng, topology: Topology, flows: Sequence[Flow], at_ns: Instant, until_ns: Instant) -> list[Fault]:
         side = "ab"[rng.below(2)]
@@ -159,6 +186,41 @@ def _ev(op: str) -> Break:
     return carry_out
 
 
+def _one_way_is(up: bool) -> Break:
+    def carry_out(stage: Stage, fault: Fault, at_ns: Instant) -> None:
+        if stage.fabric.simulator.alive(fault.target):
+            args = {"port": fault.value, "impairment": {"up": up}}
+            stage.fabric.command(fault.target, "set_impairment", args, at_ns)
+
+    return carry_out
+
+
+def _switched(op: str, on: bool) -> Break:
+    def carry_out(stage: Stage, fault: Fault, at_ns: Instant) -> None:
+        if stage.fabric.simulator.alive(fault.target):
+            stage.fabric.command(fault.target, op, {"on": on}, at_ns)
+
+    return carry_out
+
+
+def _plane_of_nic(op: str) -> Break:
+    def carry_out(stage: Stage, fault: Fault, at_ns: Instant) -> None:
+        if stage.fabric.simulator.alive(fault.target):
+            stage.command(fault.target, op, at_ns, plane=fault.value)
+
+    return carry_out
+
+
+def _probe_links(stage: Stage, fault: Fault, at_ns: Instant) -> None:
+    if stage.fabric.simulator.alive(fault.target):
+        period_ns = 4 * stage.fabric.topology.base_rtt_ns()
+        stage.command(fault.target, "probe_links", at_ns, period_ns=period_ns, rounds=fault.value)
+
+
+def _nothing(stage: Stage, fault: Fault, at_ns: Instant) -> None:
+    """It ends by itself."""
+
+
 def end_of(flow: Flow, side: str) -> tuple[str, int]:
     """(NIC, QP number) of one side, "a" or "b"."""
     return (flow.a, flow.qpn_a) if side == "a" else (flow.b, flow.qpn_b)
@@ -193,6 +255,11 @@ KINDS: Final[dict[str, Kind]] = {
     "switch_crash": Kind(_switch, _crash, _return),
     "nic_crash": Kind(_nic, _crash, _return),
     "deny_ev": Kind(_deny, _ev("deny_ev"), _ev("allow_ev")),
+    "deny_plane": Kind(_deny_plane, _plane_of_nic("deny_paths"), _plane_of_nic("allow_paths")),
+    "one_way": Kind(_one_way, _one_way_is(False), _one_way_is(True)),
+    "no_trim": Kind(_on_switch("no_trim"), _switched("set_trim", False), _switched("set_trim", True)),
+    "deaf_to_ecn": Kind(_on_switch("deaf_to_ecn"), _switched("set_ecn", False), _switched("set_ecn", True)),
+    "self_probes": Kind(_probes, _probe_links, _nothing),
     "error_qp": Kind(_ending("error_qp", PPM // 3), _error),
     "destroy_qp": Kind(_ending("destroy_qp", PPM // 3), _destroy),
     "deregister": Kind(_ending("deregister", PPM // 3), _deregister),

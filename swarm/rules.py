@@ -211,7 +211,7 @@ class Sending:
                 raise InvariantError(
                     "paths", self._nic.name, at_ns, f"QP {link.qpn}: plane {plane} wrongly marked filled"
                 )
-            if len(deck.cards) > self._settings.evs_active // len(profile.decks):
+            if len(deck.cards) > anatomy.active_wanted(link)[plane]:
                 raise InvariantError(
                     "paths", self._nic.name, at_ns, f"QP {link.qpn}: plane {plane} has too many active EVs"
                 )

@@ -6,7 +6,7 @@ from typing import Final
 
 from swarm.case import Case
 from swarm.invariant import InvariantError
-from swarm.verdict import at_rest, balanced, deadline_ns, ends, healed, judge, rest_ns
+from swarm.verdict import at_rest, balanced, deadline_ns, ends, healed, healthy, judge, rest_ns
 from swarm.watched import CutShortError
 from swarm.world import Depth, World
 
@@ -87,6 +87,7 @@ def play(world: World) -> None:
         world.pass_until(lambda: world.simulator.next_due() is None, world.now_ns + rest_ns(case))
         at_rest(world)
     balanced(world)
+    healthy(world)
     world.measure()
 
 

@@ -57,8 +57,12 @@ def _smaller(case: Case) -> Iterator[Case]:
             for writes in _without(getattr(flow, side)):
                 if writes:
                     yield _with_writes(case, index, side, writes)
-    if case.copies_ppm or case.delays_ppm:
-        yield replace(case, copies_ppm=0, delays_ppm=0)
+    if case.unruly:
+        yield replace(case, copies_ppm=0, delays_ppm=0, harms_ppm=0)
+    if case.profile:
+        yield replace(case, profile={})
+    if any(flow.terms for flow in case.flows):
+        yield replace(case, flows=[replace(flow, terms={}) for flow in case.flows])
     yield from _fewer_settings(case)
 
 

@@ -18,6 +18,9 @@ from swarm.world import World
 
 BUDGET_MIN: Final = 8
 """A smaller retry budget may run out on a fabric that loses packets at all."""
+SLOW_FACTOR: Final = 2
+SLOW_RTTS: Final = 8
+"""A healthy fabric takes at most so many times the line's time, and so many base RTTs more."""
 SCARCE: Final = ("bitmap_psns", "ooo_packets_max", "messages_open_max")
 """Bounds at which a responder asks for packets again, at the cost of their retry budget."""
 STATUSES: Final = (STATUS_OK, STATUS_RETRY_EXCEEDED, STATUS_FLUSHED, STATUS_REMOTE_INVALID)
@@ -69,7 +72,7 @@ def connected_enough(world: World) -> bool:
     touched = 0
     for fault in case.faults:
         touched |= planes_of(fault, topology)
-    calm = not case.faults and not case.copies_ppm and not case.delays_ppm
+    calm = not case.faults and not case.unruly
     if calm and not world.total("packets_lost"):
         return True
     whole = ((1 << topology.planes) - 1) & ~touched
@@ -158,7 +161,7 @@ def balanced(world: World) -> None:
     """Each NIC has sent as much on every plane, where nothing stood in the way. Raises InvariantError."""
     case = world.case
     planes = case.topology.planes
-    if case.faults or case.copies_ppm or case.delays_ppm or planes == 1 or not sprays(case):
+    if case.faults or case.unruly or planes == 1 or not sprays(case):
         return
     # What is lost retires EVs, and a plane may be left without one for a while.
     if world.total("packets_lost"):
@@ -170,6 +173,41 @@ def balanced(world: World) -> None:
         bound = (4 + 3 * (rules.packets / planes) ** 0.5) * (case.topology.mtu_bytes + FRAME_BYTES)
         if rules.packets >= BALANCE_PACKETS_MIN * planes and spread > bound:
             raise InvariantError("balance", name, world.now_ns, f"{rules.planes} bytes by plane")
+
+
+def healthy(world: World) -> None:
+    """With default knobs, a fabric in which nothing breaks loses what queues refuse and nothing else, asks for nothing,
+    and is about as fast as its busiest NIC could be. Raises InvariantError."""
+    case = world.case
+    topology = case.topology
+    plain = not topology.nic and not topology.switch and not case.profile
+    if not plain or case.faults or case.unruly or any(flow.terms or flow.late_ns for flow in case.flows):
+        return
+    refused = sum(sum(world.counters(name)["drops"].values()) for name in topology.switch_names())
+    refused += sum(world.counters(name)["trim_sent"] for name in topology.switch_names())
+    lost, timeouts = world.total("packets_lost"), world.total("timeouts")
+    if lost > refused or (timeouts and not refused):
+        what = f"{lost} packets judged lost, {timeouts} timeouts, and queues refused {refused}"
+        raise InvariantError("health", "fabric", world.now_ns, what)
+    last_ns = max(message.done_ns for way in world.messages.directions for message in way.messages)
+    posted_ns = max(write.at_ns for flow in case.flows for write in (*flow.forth, *flow.back))
+    bound_ns = SLOW_FACTOR * busiest_ns(case) + SLOW_RTTS * topology.base_rtt_ns()
+    if last_ns - posted_ns > bound_ns:
+        what = f"{last_ns - posted_ns} ns from the last post to the last completion; {bound_ns} are enough"
+        raise InvariantError("health", "fabric", world.now_ns, what)
+
+
+def busiest_ns(case: Case) -> int:
+    """How long the busiest NIC's ports, or the up-links it shares, need for its bytes at line rate."""
+    topology = case.topology
+    loads: dict[tuple[str, str], int] = {}
+    for flow in case.flows:
+        for sender, receiver, writes in ((flow.a, flow.b, flow.forth), (flow.b, flow.a, flow.back)):
+            size = sum(write.length + FRAME_BYTES * -(-write.length // topology.mtu_bytes) for write in writes)
+            for end in ((sender, "out"), (receiver, "in")):
+                loads[end] = loads.get(end, 0) + size
+    shared = max(1.0, topology.nics_per_t0 / topology.t1_per_plane)
+    return int(max(loads.values()) * shared * 8_000_000_000 / (topology.rate_bps * topology.planes))
 
 
 def sprays(case: Case) -> bool:

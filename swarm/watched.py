@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from mrcfabric.node import Input, Node, Rank, Transmit
 from mrcfabric.rng import Rng
 from mrcfabric.units import NEVER, Instant
+from swarm.case import Case
 from swarm.invariant import InvariantError
 
 
@@ -131,17 +132,15 @@ class Watched:
 
 
 class Unruly:
-    """A node whose links deliver some frames twice and some late: what no fault of ours does, and networks do.
+    """A node whose links deliver some frames twice, some late, some harmed: what no fault of ours does and networks do.
 
     What happens to a frame depends on its number on its port alone, not on how time is cut.
     """
 
-    def __init__(self, node: Watched, copies_ppm: int, delays_ppm: int, delay_ns: int, seed: str) -> None:
+    def __init__(self, node: Watched, case: Case) -> None:
         self.core = node
-        self._copies_ppm = copies_ppm
-        self._delays_ppm = delays_ppm
-        self._delay_ns = delay_ns
-        self._seed = seed
+        self._case = case
+        self._delay_ns = 2 * case.topology.base_rtt_ns()
         self._streams: dict[int, Rng] = {}
         self.conjured = 0
         """Frames delivered a second time."""
@@ -151,16 +150,22 @@ class Unruly:
 
     def advance(self, inputs: list[Input], until: Instant) -> list[Transmit]:
         """What the node sends, and what the links make of it."""
+        case = self._case
         out = []
         for transmit in self.core.advance(inputs, until):
             port, arrival_ns, packet = transmit
             rng = self._streams.get(port)
             if rng is None:
-                rng = self._streams[port] = Rng(self._seed, self.core.name, port)
-            if rng.chance(self._copies_ppm):
+                rng = self._streams[port] = Rng(case.topology.seed, self.core.name, port)
+            if rng.chance(case.copies_ppm):
                 self.conjured += 1
                 out.append(Transmit(port, arrival_ns + 1 + rng.below(self._delay_ns), bytearray(packet)))
-            if rng.chance(self._delays_ppm):
+            if rng.chance(case.harms_ppm):
+                # In the ICRC, so that whoever gets it whole finds out.
+                packet = bytearray(packet)
+                packet[-1 - rng.below(4)] ^= 1 << rng.below(8)
+                transmit = Transmit(port, arrival_ns, packet)
+            if rng.chance(case.delays_ppm):
                 transmit = Transmit(port, arrival_ns + 1 + rng.below(self._delay_ns), packet)
             out.append(transmit)
         return out

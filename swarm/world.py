@@ -13,7 +13,6 @@ from mrcfabric.naming import nic_name
 from mrcfabric.node import Node
 from mrcfabric.rng import Rng
 from mrcfabric.units import Instant
-from nicd.core.commands import ConnectQp, CreateQp, ModifyQp
 from nicd.core.events import CommandDone, Completion, QpChange
 from nicd.core.nic import Nic
 from nicd.core.qp import Link
@@ -25,14 +24,15 @@ from swarm.ledger import Ledger, SwitchLedger
 from swarm.messages import Direction, Message, Messages
 from swarm.mishaps import KINDS, Stage
 from swarm.rules import Sending
+from swarm.terms import profile_commands, qp_commands
 from swarm.watched import Steps, Unruly, Watched
 from switchd.core.switch import Switch
 
 SLICE_RTTS: Final = 2
 """The fabric as a whole is looked at once in so many base round trips."""
-STEPS_MAX: Final = 400_000
+STEPS_MAX: Final = 200_000
 """Steps of all nodes together: a case that wants more is cut short, and judged by what it did until then."""
-GROWTH_SLICES: Final = 4
+GROWTH_SLICES: Final = 16
 """Containers are measured at every so many of them."""
 
 
@@ -65,6 +65,8 @@ class World(SimulatedFabric):
         self._slices = 0
         super().__init__(case.topology, keep=0, on_events=self._on_events)
         self._stage = Stage(self, case.flows, self.nic)
+        for name in self.topology.nic_names():
+            self._make_profile(name, 1)
         for number, flow in enumerate(case.flows):
             self._set_up(number, flow)
         self._plan = self._timetable()
@@ -90,11 +92,9 @@ class World(SimulatedFabric):
         if isinstance(core, Switch) and self._depth.checks:
             checks = [SwitchLedger(core, self.ledger)]
         watched = Watched(core, checks, self._depth.stepwise, self._steps)
-        if not self.case.copies_ppm and not self.case.delays_ppm:
+        if not self.case.unruly:
             return watched
-        case = self.case
-        delay_ns = 2 * case.topology.base_rtt_ns()
-        unruly = Unruly(watched, case.copies_ppm, case.delays_ppm, delay_ns, case.topology.seed)
+        unruly = Unruly(watched, self.case)
         self._unruly.append(unruly)
         found: Any = unruly
         node: Node = found
@@ -135,22 +135,29 @@ class World(SimulatedFabric):
 
     # -- the script
 
+    def _make_profile(self, name: str, at_ns: Instant) -> None:
+        for step in profile_commands(self.case.profile):
+            self.simulator.command(name, at_ns, step)
+
+    def restart(self, node: str, at_ns: Instant) -> None:
+        """As in the base; a NIC gets its profile again."""
+        super().restart(node, at_ns)
+        if self.topology.parse_node(node).tier == "nic":
+            self._make_profile(node, at_ns + 1)
+
     def _set_up(self, number: int, flow: Flow) -> None:
         forth, back = self.messages.directions[2 * number : 2 * number + 2]
-        ends = (
-            (flow.a, flow.qpn_a, flow.b, flow.qpn_b, flow.psn_ab, flow.psn_ba, flow.setup_ns),
-            (flow.b, flow.qpn_b, flow.a, flow.qpn_a, flow.psn_ba, flow.psn_ab, flow.setup_ns + flow.late_ns),
-        )
+        starts = {"a": flow.setup_ns, "b": flow.setup_ns + flow.late_ns}
         command = self.simulator.command
         for way in (forth, back):
             source, target = way.commands()
-            command(way.sender, flow.setup_ns + (flow.late_ns if way is back else 0), source)
-            command(way.receiver, flow.setup_ns + (flow.late_ns if way is forth else 0), target)
-        for name, qpn, peer, peer_qpn, send, receive, at_ns in ends:
+            command(way.sender, starts[way.side], source)
+            command(way.receiver, starts["b" if way.side == "a" else "a"], target)
+        for side, name, peer in (("a", flow.a, flow.b), ("b", flow.b, flow.a)):
             index = self.topology.nic_index(peer)
-            command(name, at_ns + 1, CreateQp(0, qpn))
-            command(name, at_ns + 2, ConnectQp(0, qpn, index, peer_qpn, send, receive))
-            command(name, at_ns + 3, ModifyQp(0, qpn, "rts"))
+            steps = qp_commands(flow, side, index, self.case.profile)
+            for offset, step in enumerate(steps):
+                command(name, starts[side] + 1 + offset, step)
         for way in (forth, back):
             for message in way.messages:
                 self._token += 1
@@ -235,7 +242,7 @@ GENERAL_MAX: Final = 4096
 def nic_bounds(nic: Nic) -> dict[str, int]:
     """Bounds of a NIC's containers by name, from its knobs."""
     settings = nic.config.settings
-    evs = settings.evs_active + settings.evs_reserve
+    evs = max(settings.evs_active + settings.evs_reserve, *(len(link.profile.evs) for _, link in anatomy.links(nic)), 0)
     mpr = settings.mpr_units * 128
     return {
         "Executor.qps": settings.qps_max,

@@ -17,7 +17,7 @@ def flow(number: int, a: str, b: str, sizes: list[int], imm_every: int = 2) -> F
         Write(12_000 + 10 * index, size, 7 * index if imm_every and index % imm_every == 0 else None, 5)
         for index, size in enumerate(sizes)
     ]
-    return Flow(a, b, 16 + 2 * number, 17 + 2 * number, (1 << 24) - 20, 77, 10_000, 0, writes)
+    return Flow(a, b, 16 + 2 * number, 17 + 2 * number, (1 << 24) - 20, 77, 10_000, forth=writes)
 
 
 def calm(**changes: Any) -> Case:

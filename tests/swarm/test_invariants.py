@@ -12,7 +12,7 @@ from nicd.core.board import Board
 from nicd.core.ev_deck import PlaneDeck
 from nicd.core.ev_profile import EvProfile
 from nicd.core.events import RECV_WITH_IMM, Completion, EvTransition
-from nicd.core.inflight import InflightTable
+from nicd.core.inflight import InflightTable, Patience
 from nicd.core.memory import MemoryTable
 from nicd.core.nic import Nic
 from nicd.core.path_policy import MrcPolicy
@@ -239,6 +239,10 @@ def never_trusts_again(patch: Patch) -> None:
     patch.setattr(Prober, "on_answer", lambda self, now, probe_id, m: True)
 
 
+def is_impatient(patch: Patch) -> None:
+    patch.setattr(Patience, "measured", lambda self, now, rtt_ns: setattr(self, "reorder_ns", 0))
+
+
 MARKED = {"ecn_min": 0.0, "ecn_max": 0.001, "ecn_last_hop": True}
 SMALL_QUEUES = {"data": 0.3, "data_last_hop": 0.3}
 
@@ -255,17 +259,18 @@ SMALL_QUEUES = {"data": 0.3, "data_last_hop": 0.3}
         (ignores_states, incast(MARKED, {"cwnd_bytes": 40_000}, 400_000), "paths"),
         (sends_again_on_the_same, incast(SMALL_QUEUES), "paths"),
         (comes_back_by_itself, broken_link(), "paths"),
-        (prefers_a_plane, incast({}, {"cwnd_bytes": 9_000}, 500_000), "balance"),
+        (prefers_a_plane, incast({}, {"congestion": "fixed", "cwnd_bytes": 4_096}, 500_000), "balance"),
         (swallows_packets, calm(), "conservation"),
         (loses_departures, calm(), "conservation"),
         (queues_without_end, incast(SMALL_QUEUES), "bounds"),
         (hoards, calm(), "bounds"),
-        (ignores_windows, incast({}, {"cwnd_bytes": 20_000}), "windows"),
+        (ignores_windows, incast({}, {"congestion": "fixed", "cwnd_bytes": 20_000}), "windows"),
         (acknowledges_too_much, lossy(), "windows"),
         (is_always_due, calm(), "time"),
         (reports_the_past, calm(), "time"),
         (counts_losses_twice, lossy(), "retransmission"),
         (forgets_a_loss, lossy(), "retransmission"),
+        (is_impatient, incast({}, None, 500_000), "health"),
         (counts_sacks_twice, calm(), "counters"),
         (never_sends_again, lossy(), "verdict"),
         (never_trusts_again, lossy(), "rest"),
