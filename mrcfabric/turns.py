@@ -6,6 +6,8 @@ is `mrcfabric.topology`; what is sent and what is concluded is the NIC core's an
 
 Way number `plane * (t1s + 1)` turns round at the plane's T0, the next `t1s` numbers at its T1s in turn. One way up and
 the same way down again: a packet on it crosses the NIC-T0 link in both directions, and with a T1 the T0-T1 link too.
+Beyond those are the loops: up through one T1 to another T0, and home through another T1. A loop fills the container's
+six uSIDs, and crosses four T0-T1 links in one direction each; it is how the direction of a fault is told.
 
 arXiv 2605.04333 8 (probes addressed back to the sender); RFC 9800 4.1.1.
 """
@@ -19,7 +21,7 @@ from mrcfabric.wire import usid
 class TurnTable:
     """The ways back to one NIC."""
 
-    __slots__ = ("_block", "_down", "_sharing", "_t0", "planes", "t1s", "ways")
+    __slots__ = ("_block", "_down", "_sharing", "_t0", "numbers", "planes", "t0s", "t1s", "ways")
 
     def __init__(self, topology: Topology, nic: int) -> None:
         assert 0 <= nic < topology.nics
@@ -30,18 +32,38 @@ class TurnTable:
         self.t1s = topology.t1_per_plane
         """T1s per plane."""
         self.ways = self.planes * (self.t1s + 1)
-        """How many ways there are; they are numbered below it."""
+        """How many ways turn round and come home as they went; they are numbered below it."""
+        self.t0s = topology.t0_per_plane
+        self.numbers = self.ways + self.planes * self.t1s * self.t0s * self.t1s
+        """With the loops: every way has a number below it."""
 
     def number(self, plane: int, t1: int | None) -> int:
         """The number of a way, by its plane and the T1 it turns round at; None: at the T0."""
         return plane * (self.t1s + 1) + (0 if t1 is None else t1 + 1)
 
+    def loop_number(self, plane: int, t1_out: int, t0: int, t1_home: int) -> int:
+        """The number of the loop out through `t1_out` to T0 number `t0`, and home through `t1_home`."""
+        return self.ways + ((plane * self.t1s + t1_out) * self.t0s + t0) * self.t1s + t1_home
+
+    def loop(self, way: int) -> tuple[int, int, int, int] | None:
+        """(plane, T1 out, T0, T1 home) of a loop; None for a way that turns round."""
+        if way < self.ways:
+            return None
+        rest, t1_home = divmod(way - self.ways, self.t1s)
+        rest, t0 = divmod(rest, self.t0s)
+        plane, t1_out = divmod(rest, self.t1s)
+        return plane, t1_out, t0, t1_home
+
     def plane(self, way: int) -> int:
         """The plane, and so the NIC's port, of a way."""
-        return way // (self.t1s + 1)
+        loop = self.loop(way)
+        return way // (self.t1s + 1) if loop is None else loop[0]
 
     def t1(self, way: int) -> int | None:
-        """The T1 a way turns round at; None: it turns round at the T0."""
+        """The T1 a way turns round at, or a loop goes out through; None: it turns round at the T0."""
+        loop = self.loop(way)
+        if loop is not None:
+            return loop[1]
         place = way % (self.t1s + 1)
         return place - 1 if place else None
 
@@ -50,12 +72,17 @@ class TurnTable:
         return ev_of(self.plane(way), self.t1(way) or 0, 0)
 
     def outer(self, way: int) -> bytes:
-        """The outer destination address of a way, 16 bytes: T0, down-link; or T0, T1, T0, down-link."""
+        """The outer destination address of a way, 16 bytes: T0, down-link; T0, T1, T0, down-link; or a whole loop."""
         plane, t1 = self.plane(way), self.t1(way)
         near = usid_of(USID_TIER_T0, plane, self._t0)
         last = usid_of(USID_TIER_DESTINATION, plane, self._down)
         if t1 is None:
             return usid.build(self._block, (near, last))
+        loop = self.loop(way)
+        if loop is not None:
+            _, _, t0, t1_home = loop
+            far = usid_of(USID_TIER_T0, plane, t0), usid_of(USID_TIER_T1, plane, t1_home)
+            return usid.build(self._block, (near, usid_of(USID_TIER_T1, plane, t1), *far, near, last))
         return usid.build(self._block, (near, usid_of(USID_TIER_T1, plane, t1), near, last))
 
     def of_round(self, number: int, testers: int) -> list[int]:

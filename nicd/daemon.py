@@ -68,6 +68,7 @@ class NicDaemon(Daemon):
             asked.SetCarrier,
             asked.SetImpairment,
             asked.ProbeLinks,
+            asked.ProbeLoop,
             paths_asked.DenyEv,
             paths_asked.AllowEv,
             paths_asked.DenyPaths,

@@ -14,9 +14,10 @@ How faults are told apart, plane by plane (planes never meet):
 - A link that nobody could try (its NIC does not answer, its switch is dead, every NIC below its T0 is cut off) is
   unknown, not bad.
 
-What cannot be told: the direction. A probe that comes home has crossed each link both ways, so a link that is cut or
-lossy in one direction looks like one that is so in both, with about half the loss. `loss` is given as if both were
-alike. Nor can a lossy cable be told from a lossy port at either end.
+What cannot be told from these: the direction. A probe that comes home has crossed each link both ways, so a link that
+is cut or lossy in one direction looks like one that is so in both, with about half the loss; `loss` is given as if both
+were alike. For a T0-T1 link it can be asked for (`orchestrator.fault_direction`), for a NIC-T0 link it cannot. Nor can
+a lossy cable be told from a lossy port at either end.
 
 A bad link is good again when its probes have come home without a loss for `heal_ns`, and so many of them that its
 loss would have shown.

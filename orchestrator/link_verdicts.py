@@ -58,6 +58,8 @@ class LinkVerdict:
     since_ns: Instant | None = None
     """When it was found bad."""
     note: str = ""
+    direction: str = ""
+    """Of a bad T0-T1 link, once it has been asked for: where packets are lost."""
 
     def noted(self, words: str) -> "LinkVerdict":
         """The same with one more remark."""
@@ -72,7 +74,7 @@ class LinkVerdict:
         return {
             "link": self.cable.name, "plane": self.cable.plane, "kind": self.cable.kind, "verdict": str(self.verdict),
             "probes": self.probes, "lost": self.lost, "loss": round(self.loss, 6), "since_ns": self.since_ns,
-            "note": self.note,
+            "note": self.note, "direction": self.direction,
         }  # fmt: skip
 
 

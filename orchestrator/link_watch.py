@@ -5,7 +5,7 @@ Owns the figures of a watch and the state between two looks; pure, driven by `or
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from mrcfabric.errors import ConfigError
@@ -16,7 +16,9 @@ from nicd.compose import nic_settings
 from nicd.core.settings_self_probe import SELF_PROBE_PERIOD_NS_MIN
 from orchestrator.clustermapper import Clustermapper
 from orchestrator.deny_plan import DenyFloor, DenyPlan, Entry, arguments, changes, plan_denials
-from orchestrator.link_verdicts import LinkMap
+from orchestrator.fault_direction import Direction, Loop, Question, direction, question
+from orchestrator.link_evidence import NONE, Counts
+from orchestrator.link_verdicts import BAD, Cable, LinkMap
 from orchestrator.loss_statistics import POWER, probes_to_find
 from orchestrator.t0_view import MapperSettings
 
@@ -24,6 +26,10 @@ PERIOD_RTTS = 4
 LOOK_PERIODS = 8
 HEAL_PERIODS = 64
 WINDOW_PERIODS = 512
+QUESTIONS_MAX = 8
+"""Links whose direction is asked for at a time."""
+GAP_SHARE = 8
+"""Probes of a loop per period."""
 FIND_LOSS = 0.01
 """The loss per direction that a check finds when nobody says otherwise."""
 
@@ -97,13 +103,15 @@ class LinkWatch:
         self.accusations = 0
         """Links and switches found bad so far, each time anew."""
         self._mine: dict[int, set[Entry]] = {}
+        self._asked: dict[Cable, Question] = {}
+        self._directions: dict[Cable, Direction] = {}
 
     def take(self, at_ns: Instant, tables: Mapping[int, Mapping[str, Any] | None]) -> LinkMap:
         """A look: the tables of all NICs as they were at `at_ns`; None for one that does not answer."""
         for nic, table in tables.items():
             self.mapper.enter(nic, at_ns, table)
         before = set(self.latest.bad) if self.latest else set()
-        self.latest = self.mapper.look(at_ns)
+        self.latest = self._directed(self.mapper.look(at_ns), tables)
         self.looks += 1
         self.accusations += len(set(self.latest.bad) - before)
         if self.settings.deny:
@@ -118,6 +126,43 @@ class LinkWatch:
             for nic, table in tables.items()
             if table is not None and table["period_ns"] != period_ns
         ]
+
+    def questions(self) -> list[Order]:
+        """Orders that will tell the direction of bad T0-T1 links of which it has not been asked yet."""
+        orders: list[Order] = []
+        assert self.latest is not None, "after a look"
+        gap_ns = max(1, self.settings.period_ns // GAP_SHARE)
+        for link in self.latest.of(*BAD):
+            cable = link.cable
+            if cable.t1 is None or cable in self._directions or cable in self._asked:
+                continue
+            asked = question(self.topology, self.latest, cable)
+            if asked is None:
+                self._directions[cable] = Direction.OPEN
+            elif len(self._asked) < QUESTIONS_MAX:
+                self._asked[cable] = asked
+                figures = {"probes": asked.probes, "gap_ns": gap_ns}
+                loops = asked.up, asked.down
+                orders += [Order(asked.nic, "probe_loop", {**loop._asdict(), **figures}) for loop in loops]
+        return orders
+
+    def _directed(self, found: LinkMap, tables: Mapping[int, Mapping[str, Any] | None]) -> LinkMap:
+        """The same map with what loops have told by now."""
+        bad = {link.cable for link in found.of(*BAD)}
+        self._asked = {cable: asked for cable, asked in self._asked.items() if cable in bad}
+        self._directions = {cable: told for cable, told in self._directions.items() if cable in bad}
+        for cable, asked in list(self._asked.items()):
+            table = tables.get(asked.nic)
+            if table is None:
+                continue
+            up, down = (_counts(table, loop) for loop in (asked.up, asked.down))
+            told = direction(up, down)
+            ended = min(up.probes, down.probes) >= asked.probes or not (table["loops_left"] or table["waiting"])
+            if told != Direction.OPEN or ended:
+                self._directions[cable] = told
+                del self._asked[cable]
+        links = [replace(link, direction=str(self._directions.get(link.cable, ""))) for link in found.links]
+        return replace(found, links=tuple(links))
 
     def concerned(self) -> list[int]:
         """NICs whose deny list may have to change."""
@@ -139,6 +184,16 @@ class LinkWatch:
     def lift_all(self) -> None:
         """The watch ends: nothing is to be denied on its account."""
         self.plan = DenyPlan()
+
+
+def _counts(table: Mapping[str, Any], loop: Loop) -> Counts:
+    """What a NIC's table says of a loop."""
+    place = table["columns"].index
+    back, lost, late = (place(name) - place("sent") + len(loop) for name in ("back", "lost", "late"))
+    for row in table["loops"]:
+        if tuple(row[: len(loop)]) == loop:
+            return Counts(row[back] + row[lost], max(0, row[lost] - row[late]), 0)
+    return NONE
 
 
 def entries_of(rows: Iterable[Mapping[str, int | None]]) -> list[Entry]:

@@ -23,7 +23,7 @@ def render_map(record: Mapping[str, Any], *, everything: bool = False) -> str:
         lines += [f"{'link':<{width}}  verdict     loss  probes  lost  note"]
         lines += [
             f"{row['link']:<{width}}  {row['verdict']:<7}  {_loss(row):>7}  {row['probes']:>6}  {row['lost']:>4}  "
-            f"{row['note']}".rstrip()
+            f"{'; '.join(filter(None, (row['direction'], row['note'])))}".rstrip()
             for row in rows
         ]
     if not everything and len(unknown) > UNKNOWN_SHOWN:

@@ -69,7 +69,7 @@ class LinkMapping:
         tables = await self.tables()
         found = self.watch.take(self.fabric.now_ns(), tables)
         self._on_look(found)
-        orders = self.watch.asleep(tables)
+        orders = [*self.watch.asleep(tables), *self.watch.questions()]
         if self.watch.settings.deny:
             orders += await self._denials([nic for nic in self.watch.concerned() if tables[nic] is not None])
         await self.send(orders)
@@ -144,17 +144,17 @@ async def check_links(
     await mapping.send(orders)
     try:
         async with asyncio.timeout(wall_s):
-            while True:
-                after = await mapping.tables()
-                if _done(after):
-                    break
-                await asyncio.sleep(POLL_WALL_S)
+            found = mapping.watch.take(fabric.now_ns(), await _all_home(mapping))
+            questions = mapping.watch.questions()
+            if questions:
+                await mapping.send(questions)
+                found = mapping.watch.take(fabric.now_ns(), await _all_home(mapping))
     except TimeoutError:
         raise NoAnswerError(f"the probes have not come home after {wall_s:g} s") from None
     finally:
         periods = {nic: table["period_ns"] for nic, table in before.items() if table is not None}
         await mapping.send([Order(nic, "probe_links", {"period_ns": period}) for nic, period in periods.items()])
-    return mapping.watch.take(fabric.now_ns(), after)
+    return found
 
 
 def check_settings(
@@ -171,5 +171,11 @@ def check_settings(
     return replace(settings, mapper=mapper)
 
 
-def _done(tables: Tables) -> bool:
-    return all(table is None or not (table["period_ns"] or table["waiting"]) for table in tables.values())
+async def _all_home(mapping: LinkMapping) -> Tables:
+    """The tables once no probe is to be sent or waited for any more."""
+    while True:
+        tables = await mapping.tables()
+        pending = (table["period_ns"] or table["waiting"] or table["loops_left"] for table in tables.values() if table)
+        if not any(pending):
+            return tables
+        await asyncio.sleep(POLL_WALL_S)

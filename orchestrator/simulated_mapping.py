@@ -40,7 +40,7 @@ class SimulatedMapping:
     def _look(self) -> None:
         tables = {nic: self._table(name) for nic, name in enumerate(self.fabric.topology.nic_names())}
         self._on_look(self.watch.take(self.fabric.now_ns, tables))
-        orders = self.watch.asleep(tables)
+        orders = [*self.watch.asleep(tables), *self.watch.questions()]
         if self.watch.settings.deny:
             present = {nic: self._denied(nic) for nic in self.watch.concerned() if tables[nic] is not None}
             orders += self.watch.orders(present)

@@ -161,6 +161,21 @@ class ProbeLinks:
     """So many rounds; None: until told otherwise."""
 
 
+@dataclass(slots=True)
+class ProbeLoop:
+    """Send packets to ourselves round a loop: up through one T1 to another T0 and home through another T1. Each T0-T1
+    link is crossed in one direction only. Result: `plane`, `probes`."""
+
+    token: int
+    plane: int
+    t1_out: int
+    t0: int
+    t1_home: int
+    probes: int
+    gap_ns: int
+    """Between two probes of this NIC's loops."""
+
+
 Command: TypeAlias = (
     RegisterMemory
     | DeregisterMemory
@@ -172,5 +187,6 @@ Command: TypeAlias = (
     | SetCarrier
     | SetImpairment
     | ProbeLinks
+    | ProbeLoop
     | PathCommand
 )

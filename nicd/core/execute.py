@@ -19,6 +19,7 @@ from nicd.core.commands import (
     ModifyQp,
     PostWrite,
     ProbeLinks,
+    ProbeLoop,
     RegisterMemory,
     SetCarrier,
     SetImpairment,
@@ -31,7 +32,7 @@ from nicd.core.profile_control import ProfileControl
 from nicd.core.qp import Qp
 from nicd.core.qp_state import QpState
 from nicd.core.self_probe import SelfProber
-from nicd.core.settings_self_probe import SELF_PROBE_PERIOD_NS_MIN
+from nicd.core.settings_self_probe import LOOP_PROBES_MAX, SELF_PROBE_PERIOD_NS_MIN
 
 Result: TypeAlias = dict[str, int | str | bool | None]
 _FIRST_QPN: Final = 16
@@ -62,6 +63,7 @@ class Executor:
             SetCarrier: self._set_carrier,
             SetImpairment: self._set_impairment,
             ProbeLinks: self._probe_links,
+            ProbeLoop: self._probe_loop,
             **PathControl(board, self.qps, self._peers).table,
             **self.profiles.table,
         }
@@ -216,6 +218,21 @@ class Executor:
             raise RefusedError(f"{command.rounds} rounds")
         self._self_prober.probe(now, command.period_ns, command.rounds)
         return {"period_ns": command.period_ns, "rounds": command.rounds}
+
+    def _probe_loop(self, now: Instant, command: ProbeLoop) -> Result:
+        turns = self._board.config.turns
+        if self._self_prober is None or turns is None:
+            raise RefusedError("this NIC knows no way back to itself")
+        way = command.plane, command.t1_out, command.t0, command.t1_home
+        limits = turns.planes, turns.t1s, turns.t0s, turns.t1s
+        if not all(0 <= value < limit for value, limit in zip(way, limits, strict=True)):
+            raise RefusedError("there is no such plane, T1 or T0")
+        if not 1 <= command.probes <= LOOP_PROBES_MAX or command.gap_ns < 1:
+            raise RefusedError(
+                f"{command.probes} probes, one per {command.gap_ns} ns; 1 to {LOOP_PROBES_MAX}, from 1 ns"
+            )
+        self._self_prober.probe_loop(now, *way, command.probes, command.gap_ns)
+        return {"plane": command.plane, "probes": command.probes}
 
     def _check_port(self, port: int) -> None:
         if not 0 <= port < self._board.ports.count:

@@ -7,13 +7,15 @@ QP takes part: switches forward the packet like any other, and only its sender e
 The packet inside is ours to choose. It is a WRITE Only from the NIC to itself on the endpoint-operation QP, which no
 peer may send there, in the trimmable data class: it meets the data queue like the data it stands for, and where the
 queue is full it comes home trimmed, so that a busy link is not taken for a lossy one. The PSN counts the probes, MSN
-is the number of the way, VA the instant of sending; payload is zero bytes.
+is the number of the way (its low bits for a loop), VA the instant of sending; payload is zero bytes.
 
 arXiv 2605.04333 8; MRC 1.0 7.5 (format).
 """
 
+from collections import deque
 from typing import Any, Final
 
+from mrcfabric.errors import RefusedError
 from mrcfabric.rng import Rng
 from mrcfabric.units import NEVER, Buffer, Instant
 from mrcfabric.wire.dscp import CE
@@ -28,6 +30,8 @@ COUNTS: Final = ("sent", "back", "lost", "late", "marked", "trimmed", "skipped")
 """What is counted per way, in the order of a row: sent; come back in time; not come back in time; those of the lost
 that came back later; come back with a mark; come back trimmed; not sent, for want of carrier or of room."""
 _SENT, _BACK, _LOST, _LATE, _MARKED, _TRIMMED, _SKIPPED = range(len(COUNTS))
+LOOPS_MAX: Final = 64
+"""Loops whose counts are kept; the oldest is forgotten beyond it."""
 _WAY_MASK: Final = 0xFFFF
 
 
@@ -55,8 +59,9 @@ class SelfProber:
     """All self probes of one NIC."""
 
     __slots__ = (
-        "_board", "_out", "_overdue", "_payload", "_period_ns", "_phase_ns", "_planes", "_psn", "_round", "_round_ns",
-        "_rounds_left", "_slot", "_start_ns", "_template", "_timeout", "_timer", "_todo", "_turns", "_ways",
+        "_board", "_gap_ns", "_loop_timer", "_loops", "_out", "_overdue", "_payload", "_period_ns", "_phase_ns",
+        "_planes", "_psn", "_round", "_round_ns", "_rounds_left", "_slot", "_start_ns", "_template", "_timeout",
+        "_timer", "_todo", "_turns", "_ways",
     )  # fmt: skip
 
     def __init__(self, board: Board, turns: TurnsLike, start_ns: Instant) -> None:
@@ -87,6 +92,10 @@ class SelfProber:
         self._slot = 0
         self._timer = Timer(board.timers, self._due)
         self._timeout = Timer(board.timers, self._give_up)
+        self._gap_ns = 0
+        self._loops: deque[list[int]] = deque()
+        """[way, probes left] of the loops that are being tried, next first."""
+        self._loop_timer = Timer(board.timers, self._loop_due)
         if settings.self_probe_period_ns:
             self.probe(start_ns, settings.self_probe_period_ns, None)
 
@@ -105,6 +114,27 @@ class SelfProber:
         self._phase_ns = Rng(config.seed, config.name, "self_probe").below(period_ns)
         self._begin((now - self._phase_ns) // period_ns + 1)
 
+    def probe_loop(
+        self, now: Instant, plane: int, t1_out: int, t0: int, t1_home: int, probes: int, gap_ns: int
+    ) -> None:
+        """Send so many probes round a loop, one per `gap_ns` in turn with other loops; it counts from zero.
+
+        RefusedError when the loop is being tried already, or too many are.
+        """
+        way = self._turns.loop_number(plane, t1_out, t0, t1_home)
+        if len(self._loops) >= LOOPS_MAX:
+            raise RefusedError(f"{LOOPS_MAX} loops are being tried")
+        if any(way == other for other, _ in self._loops):
+            raise RefusedError("this loop is being tried")
+        kept = [number for number in self._ways if number >= self._turns.ways]
+        self._ways.pop(way, None)
+        if len(kept) >= LOOPS_MAX:
+            del self._ways[next(number for number in kept if all(number != other for other, _ in self._loops))]
+        self._ways[way] = _Way()
+        self._gap_ns = gap_ns
+        self._loops.append([way, probes])
+        self._loop_timer.set_by(now + gap_ns)
+
     def on_return(self, now: Instant, port: int, traffic_class: int, psn: int, packet: Buffer, trimmed: bool) -> bool:
         """A packet from this NIC to itself is back; False when nobody has been waiting for it."""
         known = self._out.get(psn)
@@ -112,9 +142,8 @@ class SelfProber:
         if known is None:
             known = self._overdue.get(psn)
         _, msn, sent_ns, _, _ = read_data(packet)
-        if known is None or known != (msn, sent_ns) or self._turns.plane(known[0]) != port:
+        if known is None or (known[0] & _WAY_MASK, known[1]) != (msn, sent_ns) or self._turns.plane(known[0]) != port:
             return False
-        way = self._ways[known[0]]
         if overdue:
             del self._overdue[psn]
             self._count(known[0], _LATE)
@@ -125,13 +154,16 @@ class SelfProber:
             self._count(known[0], _TRIMMED)
         if traffic_class & CE == CE:
             self._count(known[0], _MARKED)
-        way.returned(now - sent_ns)
+        way = self._ways.get(known[0])
+        if way is not None:
+            way.returned(now - sent_ns)
         return True
 
     def table(self) -> dict[str, Any]:
         """What is known since `start_ns`, when this NIC began.
 
-        `columns`, and `rows` of plane, T1 (None: round the T0), COUNTS, and round trips in ns.
+        `columns`, and `rows` of plane, T1 (None: round the T0), COUNTS, and round trips in ns. `loops` are rows of
+        plane, T1 out, T0, T1 home, COUNTS since they were asked for; `loops_left` those not yet through.
         `waiting` are the probes under way, `rounds_left` None without end; `silent` of a row are the probes lost
         since the last that came back.
         """
@@ -142,7 +174,11 @@ class SelfProber:
                 way.rtt_sum_ns, way.rtt_min_ns, way.rtt_max_ns,
             ]
             for number, way in sorted(self._ways.items())
+            if number < self._turns.ways
         ]  # fmt: skip
+        loops = [
+            [*loop, *way.counts] for number, way in self._ways.items() if (loop := self._turns.loop(number)) is not None
+        ]
         return {
             "columns": columns,
             "rows": rows,
@@ -151,6 +187,8 @@ class SelfProber:
             "period_ns": self._period_ns,
             "rounds_left": self._rounds_left,
             "waiting": len(self._out),
+            "loops": loops,
+            "loops_left": len(self._loops),
         }
 
     def counters(self) -> dict[str, dict[str, int]]:
@@ -180,6 +218,15 @@ class SelfProber:
                 return
         self._begin(self._round + 1)
 
+    def _loop_due(self, now: Instant) -> None:
+        loop = self._loops.popleft()
+        self._send(now, loop[0])
+        loop[1] -= 1
+        if loop[1] > 0:
+            self._loops.append(loop)
+        if self._loops:
+            self._loop_timer.set(now + self._gap_ns)
+
     def _send(self, now: Instant, number: int) -> None:
         ports = self._board.ports
         settings = self._board.settings
@@ -192,7 +239,7 @@ class SelfProber:
         psn = self._psn
         self._psn = (psn + 1) & PSN_MASK
         packet = self._template.build(
-            WRITE_ONLY, psn, number, 0, now, 0, len(self._payload), self._turns.ev(number),
+            WRITE_ONLY, psn, number & _WAY_MASK, 0, now, 0, len(self._payload), self._turns.ev(number),
             self._turns.outer(number), self._payload,
         )  # fmt: skip
         self._out[psn] = (number, now)
@@ -214,9 +261,13 @@ class SelfProber:
             self._overdue[psn] = known
             if len(self._overdue) > settings.self_probes_outstanding_max:
                 del self._overdue[next(iter(self._overdue))]
-            self._ways[known[0]].silent += 1
+            way = self._ways.get(known[0])
+            if way is not None:
+                way.silent += 1
             self._count(known[0], _LOST)
 
     def _count(self, number: int, what: int) -> None:
-        self._ways[number].counts[what] += 1
+        way = self._ways.get(number)
+        if way is not None:
+            way.counts[what] += 1
         self._planes[self._turns.plane(number)][what] += 1

@@ -90,7 +90,14 @@ class TurnsLike(Protocol):
     """What the core asks of the ways back to itself; see `mrcfabric.turns.TurnTable`."""
 
     planes: int
+    t1s: int
+    t0s: int
     ways: int
+    numbers: int
+
+    def loop_number(self, plane: int, t1_out: int, t0: int, t1_home: int) -> int: ...
+
+    def loop(self, way: int) -> tuple[int, int, int, int] | None: ...
 
     def plane(self, way: int) -> int: ...
 

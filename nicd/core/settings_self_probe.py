@@ -11,6 +11,9 @@ from typing import Final
 SELF_PROBE_PERIOD_NS_MIN: Final = 1_000
 """Rounds that come faster are a load and no test."""
 
+LOOP_PROBES_MAX: Final = 65_536
+"""Probes round one loop."""
+
 
 @dataclass(frozen=True)
 class SelfProbeKnobs:

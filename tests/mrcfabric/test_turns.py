@@ -96,3 +96,19 @@ def test_each_nic_tries_every_way_in_its_turn(topology: Topology, first: int, te
     shared = min(testers, topology.nics_per_t0)
     expected = {way: topology.nics_per_t0 if turns.t1(way) is None else shared for way in range(turns.ways)}
     assert tried == expected
+
+
+@given(SHAPES, st.data())
+def test_loops_are_numbered_and_lead_home(topology: Topology, data: st.DataObject) -> None:
+    nic = data.draw(st.integers(0, topology.nics - 1))
+    turns = TurnTable(topology, nic)
+    way = data.draw(st.integers(turns.ways, turns.numbers - 1))
+    loop = turns.loop(way)
+    assert loop is not None
+    plane, t1_out, t0, t1_home = loop
+    assert turns.loop_number(plane, t1_out, t0, t1_home) == way
+    assert (turns.plane(way), turns.t1(way)) == (plane, t1_out)
+    near = topology.ports(topology.node_name(nic))[plane].peer
+    passed = [near, f"p{plane}-t1-{t1_out}", f"p{plane}-t0-{t0}", f"p{plane}-t1-{t1_home}", near]
+    assert walk(topology, nic, way) == [*passed, topology.node_name(nic)]
+    assert turns.loop(turns.ways - 1) is None

@@ -5,6 +5,7 @@ import pytest
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.topology import Topology
 from orchestrator.fabric import Fabric
+from orchestrator.fault_direction import Direction
 from orchestrator.link_verdicts import Verdict
 from orchestrator.mapping import check_settings
 from tests.orchestrator.running import DEADLINE_S, SMALL
@@ -32,6 +33,7 @@ async def test_a_check_names_what_is_bad(fabric: Fabric) -> None:
     assert verdicts[NIC_LINK] == Verdict.DOWN
     assert verdicts[UP_LINK] == Verdict.GRAY
     assert set(found.bad) == {NIC_LINK, UP_LINK}
+    assert {link.cable.name: link.direction for link in found.links if link.direction} == {UP_LINK: Direction.BOTH}
 
 
 @pytest.mark.integration

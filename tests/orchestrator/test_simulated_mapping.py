@@ -6,6 +6,7 @@ import pytest
 
 from mrcfabric.topology import Topology
 from nicd.core.self_probe import COUNTS
+from orchestrator.fault_direction import Direction
 from orchestrator.link_verdicts import LinkMap, Verdict
 from orchestrator.link_watch import WatchSettings
 from orchestrator.simulated import SimulatedFabric
@@ -147,13 +148,26 @@ def test_a_switch_that_returns_leaves_nobody_accused() -> None:
     assert watched.latest().all_good
 
 
-@pytest.mark.parametrize("end", ["p0-t0-1", "p0-t1-2"])
-def test_a_fault_in_one_direction_is_found_and_its_direction_is_not_told(end: str) -> None:
+@pytest.mark.parametrize("loss_ppm", [1_000_000, 150_000])
+@pytest.mark.parametrize(("end", "told"), [("p0-t0-1", Direction.UP), ("p0-t1-2", Direction.DOWN)])
+def test_the_direction_of_a_fault_between_switches_is_told(end: str, told: Direction, loss_ppm: int) -> None:
     watched = Watched()
     port = next(port.port for port in SHAPE.ports(end) if port.link == UP_LINK)
-    watched.fabric.command(end, "set_impairment", {"port": port, "impairment": {"up": False}}, FAULT_NS)
-    watched.mapping.run(FAULT_NS + 40 * PERIOD_NS)
+    impairment = {"up": loss_ppm < 1_000_000, "loss_ppm": loss_ppm}
+    watched.fabric.command(end, "set_impairment", {"port": port, "impairment": impairment}, FAULT_NS)
+    watched.mapping.run(FAULT_NS + 100 * PERIOD_NS)
     assert watched.names == {UP_LINK}
+    found = {link.cable.name: link.direction for link in watched.latest().links if link.direction}
+    assert found == {UP_LINK: told}
+
+
+def test_a_fault_in_both_directions_is_told_too_and_that_of_a_nic_stays_open() -> None:
+    watched = Watched()
+    watched.fabric.link(UP_LINK, FAULT_NS, up=False)
+    watched.fabric.link(NIC_LINK, FAULT_NS, up=False)
+    watched.mapping.run(FAULT_NS + 60 * PERIOD_NS)
+    found = {link.cable.name: link.direction for link in watched.latest().links if link.direction}
+    assert found == {UP_LINK: Direction.BOTH}
 
 
 def deny_lists(watched: Watched) -> dict[str, list[tuple[int, int | None, int | None]]]:

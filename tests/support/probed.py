@@ -79,5 +79,5 @@ class ProbedFabric:
         dark = sum(1 << plane for number, plane in self.no_carrier if number == nic)
         return {
             "columns": COLUMNS, "rows": rows, "start_ns": self.start_ns[nic], "period_ns": 1, "rounds_left": None,
-            "waiting": 0, "carrier": (1 << turns.planes) - 1 & ~dark,
+            "waiting": 0, "loops": [], "loops_left": 0, "carrier": (1 << turns.planes) - 1 & ~dark,
         }  # fmt: skip

@@ -18,8 +18,9 @@ from mrcfabric.wire.packet import parse
 from mrcfabric.wire.templates import DataTemplate
 from mrcfabric.wire.trim import trim
 from nicd.compose import nic_config, nic_settings
-from nicd.core.commands import ProbeLinks, SetCarrier, SetImpairment
+from nicd.core.commands import ProbeLinks, ProbeLoop, SetCarrier, SetImpairment
 from nicd.core.nic import Nic
+from nicd.core.self_probe import COUNTS, LOOPS_MAX
 from tests.nicd.core.fabric import Fabric
 
 SHAPE = Topology(
@@ -234,3 +235,65 @@ def test_a_lossy_port_of_ones_own_shows_on_every_way_of_its_plane() -> None:
     found = rows(fabric, "h001")
     assert all(found[0, t1]["lost"] > 3 for t1 in (None, 0, 1))
     assert all(found[1, t1]["lost"] == 0 for t1 in (None, 0, 1))
+
+
+def looped(fabric: Fabric, nic: str) -> dict[tuple[int, ...], dict[str, int]]:
+    return {tuple(row[:4]): dict(zip(COUNTS, row[4:], strict=True)) for row in fabric.core(nic).link_table()["loops"]}
+
+
+OUT, HOME = (0, 1, 1, 0), (0, 0, 1, 1)
+"""Loops of a NIC below T0 0 that cross its link to T1 1 of plane 0 upwards, and downwards."""
+
+
+@pytest.mark.spec("arXiv 2605.04333", "8")
+@pytest.mark.parametrize(("end", "port", "silent"), [("p0-t0-0", 3, OUT), ("p0-t1-1", 0, HOME)])
+def test_loops_tell_the_direction_of_a_fault(end: str, port: int, silent: tuple[int, ...]) -> None:
+    fabric = Fabric(SHAPE)
+    fabric.impair(end, port, Impairment(up=False), 5)
+    for loop in (OUT, HOME):
+        fabric.simulator.command("h001", 10, ProbeLoop(0, *loop, 20, 1_000))
+    fabric.simulator.run(100_000 + TIMEOUT)
+    found = looped(fabric, "h001")
+    assert {loop: counts["back"] for loop, counts in found.items()} == {
+        loop: 0 if loop == silent else 20 for loop in (OUT, HOME)
+    }
+    assert fabric.simulator.next_due() is None
+
+
+def test_a_loop_counts_from_zero_each_time_and_takes_its_turn() -> None:
+    fabric = Fabric(SHAPE)
+    for at_ns in (10, 200_000):
+        for loop in (OUT, HOME):
+            fabric.simulator.command("h000", at_ns, ProbeLoop(0, *loop, 5, 2_000))
+    fabric.simulator.run(15_000)
+    table = fabric.core("h000").link_table()
+    assert table["loops_left"] == 2
+    fabric.simulator.run(400_000)
+    assert [counts["sent"] for counts in looped(fabric, "h000").values()] == [5, 5]
+    assert fabric.core("h000").link_table()["loops_left"] == 0
+    assert fabric.core("h000").link_table()["rows"] == []
+
+
+@pytest.mark.parametrize("bad", [(2, 0, 0, 0, 5, 5), (0, 9, 0, 0, 5, 5), (0, 0, 2, 0, 5, 5), (0, 0, 0, 0, 0, 5),
+                                 (0, 0, 0, 0, 5, 0)])  # fmt: skip
+def test_a_loop_that_makes_no_sense_is_refused(bad: tuple[int, ...]) -> None:
+    nic = alone()
+    nic.advance([Input(10, Rank.COMMAND, 0, 1, ProbeLoop(0, *bad))], 20)
+    (done,) = nic.drain_events()
+    assert done.error is not None
+    assert nic.next_timeout() is None
+
+
+def test_loops_are_bounded_and_the_oldest_counts_are_forgotten() -> None:
+    big = Topology(**{**SHAPE.to_dict(), "t1_per_plane": 12})
+    nic = Nic(nic_config(big, "h000"))
+    pairs = [(out, home) for out in range(12) for home in range(12)]
+    for number, (out, home) in enumerate(pairs[:LOOPS_MAX]):
+        nic.advance([Input(10 + number, Rank.COMMAND, 0, number, ProbeLoop(0, 0, out, 1, home, 1, 1))], 10 + number)
+    nic.advance([], 10_000)
+    nic.advance([Input(20_000, Rank.COMMAND, 0, 999, ProbeLoop(0, 0, 11, 1, 11, 3, 1_000_000))], 20_000)
+    nic.advance([Input(20_001, Rank.COMMAND, 0, 1000, ProbeLoop(0, 0, 11, 1, 11, 3, 1_000_000))], 20_001)
+    assert [done.error for done in nic.drain_events()][-2:] == [None, "this loop is being tried"]
+    loops = nic.link_table()["loops"]
+    assert len(loops) == LOOPS_MAX
+    assert loops[-1][:4] == [0, 11, 1, 11]
