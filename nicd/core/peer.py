@@ -185,8 +185,14 @@ class Peer:
         self._denies = bool(self._board.denied)
         if not self._own_planes >> plane & 1:
             return
-        # So many that every path of the plane is among them.
         to = self.destination
+        candidates = self._candidates[plane]
+        if len(candidates) == self._drawn and not any(self._is_denied(plane, to.path(ev)) for ev in candidates):
+            # Of the paths in use it may still be one that own data have brought in.
+            if self._is_denied(plane, self._reverse_path[plane]):
+                self._take(candidates[0])
+            return
+        # So many that every path of the plane is among them.
         evs, _ = to.draw_evs(self._rng, max(self._drawn, to.paths_per_plane), 0)
         allowed = [ev for ev in evs if to.plane(ev) == plane and not self._is_denied(plane, to.path(ev))]
         self._candidates[plane] = allowed = allowed[: self._drawn]

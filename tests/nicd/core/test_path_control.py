@@ -48,6 +48,20 @@ def test_a_denied_path_is_left_by_data_and_acknowledgements() -> None:
     assert bench.peer.destination.path(bench.peer.reverse[0][0]) == 0
 
 
+def test_an_acknowledging_path_that_own_data_brought_in_is_left_too() -> None:
+    bench = Bench(reverse_candidates=1)
+    bench.peer.confirm(1, 0, 1 - bench.peer.reverse_rows()[0]["path"], 0x77, bytes(16))
+    path = bench.peer.reverse_rows()[0]["path"]
+    ask(bench, DenyPaths(1, 0, path))
+    assert bench.peer.reverse_rows()[0]["path"] == 1 - path
+    ask(bench, DenyPaths(1, 0, 1 - path))
+    assert [row["usable"] for row in bench.peer.reverse_rows()] == [False, True]
+    ask(bench, AllowPaths(1, 0, path))
+    assert bench.peer.reverse_rows()[0] == {
+        "peer_index": 2, "plane": 0, "ev": bench.peer.reverse[0][0], "path": path, "usable": True,
+    }  # fmt: skip
+
+
 def test_a_denied_plane_is_left_altogether() -> None:
     bench = Bench()
     ask(bench, DenyPaths(1, 1))
