@@ -31,11 +31,11 @@ class Nscc:
     """The window towards one destination."""
 
     __slots__ = (
-        "_adjusted_ns", "_average", "_avg_samples", "_cuts", "_decreased_ns", "_delivered", "_eta_ns", "_fast",
-        "_fast_bytes", "_floor", "_gamma_ppt", "_ignore_bytes", "_inc", "_limits", "_md_ppt", "_penalised", "_qa",
-        "_qa_bytes", "_qa_end_ns", "_qa_period_ns", "_qa_trigger", "_reference_ns", "_saved", "_setup",
-        "_since_bytes", "base_rtt_ns", "cwnd_bytes", "cwnd_bytes_max", "inflight_bytes", "penalties", "quick_adapts",
-        "restores",
+        "_adjusted_ns", "_average", "_avg_samples", "_cuts", "_decreased_ns", "_delay_ns", "_delivered", "_eta_ns",
+        "_fast", "_fast_bytes", "_floor", "_gamma_ppt", "_ignore_bytes", "_inc", "_limits", "_md_ppt", "_penalised",
+        "_qa", "_qa_bytes", "_qa_end_ns", "_qa_measured", "_qa_period_ns", "_qa_trigger", "_reference_ns", "_saved",
+        "_setup", "_since_bytes", "base_rtt_ns", "cwnd_bytes", "cwnd_bytes_max", "inflight_bytes", "penalties",
+        "quick_adapts", "restores",
     )  # fmt: skip
 
     def __init__(self, setup: WindowSetup) -> None:
@@ -55,6 +55,8 @@ class Nscc:
         self.inflight_bytes = 0
         self._average = 0
         """Average queueing delay, in 2**-10 ns."""
+        self._delay_ns = 0
+        """Latest queueing delay."""
         self._inc = 0
         """Increase not yet applied, bytes times window."""
         self._since_bytes = 0
@@ -66,6 +68,7 @@ class Nscc:
         """Acknowledged in a row at about no delay."""
         self._delivered = 0
         """Bytes that arrived in the span that quick adapt looks at."""
+        self._qa_measured = knobs.qa_measured
         self._qa_end_ns: Instant = -1
         """When that span ends; -1: none has begun."""
         self._qa_trigger = False
@@ -95,7 +98,7 @@ class Nscc:
         if rtt_ns is None:
             delay = self._average >> _FINE
         else:
-            delay = max(0, rtt_ns - self._reference_ns)
+            self._delay_ns = delay = max(0, rtt_ns - self._reference_ns)
             # MRC 1.0 4: late without a mark is the receiver's doing, and counts as a quarter of a base RTT.
             sample = self._reference_ns >> 2 if delay > target and not marked else delay
             self._average += ((sample << _FINE) - self._average) // self._avg_samples
@@ -206,6 +209,9 @@ class Nscc:
         self._delivered = 0
         self._qa_trigger = False
         self._qa_end_ns = now + self._qa_period_ns
+        if self._qa_measured and self._delay_ns > limits.target_ns:
+            # A deliberate difference, see the knob: one round trip as it is, not as it should be.
+            self._qa_end_ns += self._delay_ns - limits.target_ns
         return adapted
 
     # -- the receiver's word

@@ -54,6 +54,11 @@ class CongestionKnobs:
     """The average delay moves by one part in this many per sample (a weight of 0.0125)."""
     disable_qa: bool = False
     """No quick adapt."""
+    qa_measured: bool = True
+    """Quick adapt looks back over a base RTT and the target, or over a base RTT and the latest delay where that is
+    longer. False: always the target, as published. Marks are off on the last hop, so a queue there stays where it
+    trims, and a round trip is longer than the published span: what arrives in that is less than a window, and a flow
+    that has fallen below the gate would be cut again and again while others grow."""
     qa_gate: int = 3
     """Quick adapt where less than the largest window divided by 2**qa_gate arrived in its span."""
     qa_threshold_ns: int = 0

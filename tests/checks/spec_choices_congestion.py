@@ -38,6 +38,13 @@ CONGESTION = (
         _of(NIC, "disable_qa", "qa_gate", "qa_threshold_ns"),
     ),
     Choice(
+        "Quick adapt: its span where the delay stays above the target",
+        DEVIATION,
+        "As long as the round trip is. Without marks on the last hop a queue stays where it trims; base RTT + target, "
+        "as published, then cuts whoever is below the gate again and again, and a long incast becomes unfair.",
+        _of(NIC, "qa_measured"),
+    ),
+    Choice(
         "Base RTT: configured, or measured",
         OPTION,
         "Begins with the topology's and follows lower samples of full packets, per destination, down to a quarter; "

@@ -73,6 +73,28 @@ def test_an_incast_of_seven_is_fair_and_accuses_nobody() -> None:
 
 @pytest.mark.slow
 @pytest.mark.spec("MRC 1.0", "4")
+def test_a_long_incast_stays_fair() -> None:
+    """Nobody falls behind for good: quick adapt must not cut the same flow again and again."""
+    size, planes = 2 << 20, 4
+    made = Fabric(Topology(name="demo", planes=planes, nics_per_t0=7))
+    names = list(made.topology.nic_names())
+    for name in names:
+        made.memory(name, size)
+    senders = names[7:14]
+    for number, name in enumerate(senders):
+        made.connect(name, names[0], 100 + number, 200 + number)
+        for message in range(8):
+            made.write(name, 100 + number, message, 0, size, READY_NS)
+    received = []
+    for at_ns in (100_000, 600_000):
+        made.simulator.run(READY_NS + at_ns)
+        received.append([int(made.core(name).qp_table()[0]["peer_received_bytes"]) for name in senders])
+    assert jain([later - earlier for earlier, later in zip(*received, strict=True)]) >= 0.95
+    assert (made.total("timeouts"), made.transitions("assumed_bad")) == (0, [])
+
+
+@pytest.mark.slow
+@pytest.mark.spec("MRC 1.0", "4")
 def test_a_bystander_of_an_incast_is_not_hurt() -> None:
     """Its receiver sits below the T0 at whose other port the incast meets."""
     size = 2 << 20

@@ -243,6 +243,18 @@ class TestQuickAdapt:
         late(made, 21_000, 50 * TARGET, 10)
         assert made.quick_adapts == 0
 
+    @pytest.mark.spec("MRC 1.0", "4")
+    @pytest.mark.parametrize(("measured", "ends_ns"), [(True, 47_000), (False, 21_000)])
+    def test_its_span_is_a_round_trip_as_long_as_it_is(self, measured: bool, ends_ns: int) -> None:
+        made = window(qa_measured=measured)
+        # 12,000 and a delay of 35,000; or the target instead.
+        late(made, 0, 35_000)
+        made.on_trim(1, MTU)
+        late(made, ends_ns - 1, TARGET, 10)
+        assert made.quick_adapts == 0
+        late(made, ends_ns, TARGET, 10)
+        assert made.quick_adapts == 1
+
     def test_it_can_be_switched_off(self) -> None:
         made = self.begun(disable_qa=True)
         made.on_trim(21_000, MTU)
