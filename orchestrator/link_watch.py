@@ -69,8 +69,12 @@ class WatchSettings:
 
     @classmethod
     def of(cls, topology: Topology, period_ns: int | None = None, *, deny: bool = False) -> "WatchSettings":
-        """The defaults: a round per 4 base RTT, a look per 8 rounds, healed after 64, losses forgotten after 512."""
-        period = PERIOD_RTTS * topology.base_rtt_ns() if period_ns is None else period_ns
+        """The defaults: a round per 4 base RTT, a look per 8 rounds, healed after 64, losses forgotten after 512.
+
+        NICs that probe by themselves are left at their own period.
+        """
+        period = nic_settings(topology).self_probe_period_ns or PERIOD_RTTS * topology.base_rtt_ns()
+        period = period if period_ns is None else period_ns
         look = LOOK_PERIODS * period
         settle = nic_settings(topology).self_probe_timeout_ns + look
         mapper = MapperSettings(
@@ -181,9 +185,13 @@ class LinkWatch:
                 self._mine.pop(nic, None)
         return found
 
-    def lift_all(self) -> None:
-        """The watch ends: nothing is to be denied on its account."""
+    def lift_all(self) -> list[Order]:
+        """The watch ends: nothing is to be denied on its account, and NICs probe as they would without it."""
         self.plan = DenyPlan()
+        period_ns = nic_settings(self.topology).self_probe_period_ns
+        if period_ns == self.settings.period_ns:
+            return []
+        return [Order(nic, "probe_links", {"period_ns": period_ns}) for nic in range(self.topology.nics)]
 
 
 def _counts(table: Mapping[str, Any], loop: Loop) -> Counts:

@@ -76,11 +76,11 @@ class LinkMapping:
         return found
 
     async def end(self) -> None:
-        """Stop the probes, and lift what was denied on the watch's account."""
-        self.watch.lift_all()
-        orders = await self._denials(self.watch.concerned()) if self.watch.settings.deny else []
-        everybody = range(self.fabric.topology.nics)
-        await self.send([*orders, *(Order(nic, "probe_links", {"period_ns": 0}) for nic in everybody)])
+        """Stop the watch's probes, and lift what was denied on the watch's account."""
+        orders = self.watch.lift_all()
+        if self.watch.settings.deny:
+            orders += await self._denials(self.watch.concerned())
+        await self.send(orders)
 
     async def tables(self) -> Tables:
         """The link tables of all NICs; None for one that does not answer."""

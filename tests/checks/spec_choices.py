@@ -125,6 +125,18 @@ _PATHS = (
         _of(NIC, "rto_ns", "retry_linear", "retry_exponential"),
     ),
     Choice(
+        "How a bad link is told from what all NICs' probes found, and what is denied for it",
+        UNKNOWN,
+        "The fewest links that explain the losses, each with likelihood ratio and odds above a bound; silence of all "
+        "links of a switch is its death. Deny lists are kept off floors of half the planes and half the paths.",
+        (
+            "orchestrator.t0_view:MapperSettings.silent_probes",
+            "orchestrator.t0_view:MapperSettings.tolerated",
+            "orchestrator.t0_view:MapperSettings.false_alarm",
+            "orchestrator.t0_view:MapperSettings.odds",
+        ),
+    ),
+    Choice(
         "Packet, period and time-out of the probes that a NIC addresses to itself",
         UNKNOWN,
         "A full-size trimmable WRITE to the endpoint QP of its sender, which nobody else looks at; off until asked "

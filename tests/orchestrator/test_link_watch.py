@@ -52,10 +52,22 @@ def test_lists_follow_the_map_and_its_end() -> None:
     orders = watch.orders({2: [], 3: [(0, 2, None)]})
     assert orders == [Order(2, "deny_paths", {"plane": 0, "path": 2})]
     assert orders[0].node == "h002"
-    watch.lift_all()
+    assert watch.lift_all() == [Order(nic, "probe_links", {"period_ns": 0}) for nic in range(4)]
     assert watch.plan == DenyPlan()
     assert watch.orders({2: [(0, 2, None)]}) == [Order(2, "allow_paths", {"plane": 0, "path": 2})]
     assert watch.concerned() == [3]
+
+
+def test_nics_that_probe_by_themselves_are_left_to_it() -> None:
+    steady = Topology(**{**SHAPE.to_dict(), "nic": {"self_probe_period_ns": 7_000}})
+    watch = LinkWatch(steady, WatchSettings.of(steady))
+    tables = ProbedFabric(steady).tables()
+    for table in tables.values():
+        assert table is not None
+        table["period_ns"] = 7_000
+    assert watch.asleep(tables) == watch.lift_all() == []
+    hasty = LinkWatch(steady, WatchSettings.of(steady, 5_000))
+    assert hasty.lift_all()[0] == Order(0, "probe_links", {"period_ns": 7_000})
 
 
 def test_entries_are_read_from_a_nics_answer() -> None:

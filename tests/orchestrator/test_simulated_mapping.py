@@ -194,6 +194,14 @@ def test_a_gray_up_link_is_denied_and_allowed_again_when_it_has_healed() -> None
     assert watched.latest().all_good
 
 
+def test_a_nic_that_starts_again_gets_its_list_back() -> None:
+    watched = Watched(deny=True)
+    watched.fabric.link(UP_LINK, FAULT_NS, loss_ppm=300_000)
+    watched.fabric.crash("h000", FAULT_NS + 60 * PERIOD_NS, FAULT_NS + 70 * PERIOD_NS)
+    watched.mapping.run(FAULT_NS + 90 * PERIOD_NS)
+    assert deny_lists(watched)["h000"] == [(0, 2, 2), (0, 2, 3)]
+
+
 def test_an_operators_own_entry_stays() -> None:
     watched = Watched(deny=True)
     watched.fabric.command("h000", "deny_paths", {"plane": 0, "path": 2, "peer_index": 2}, 10)
