@@ -54,6 +54,8 @@ QP_CONTEXT: Final = (
     Width("qpn", QPN_BITS, "on the wire"),
     Width("peer_qpn", QPN_BITS, "on the wire"),
     Width("peer", PEER_BITS, "row of the destination"),
+    Width("profile", 16, "EV profile it is tied to"),
+    Width("planes", 8, "up at both ends and with an active EV: eight planes"),
     Width("negotiated", 8 + 8 + 8 + 8 + 4, "MPR and WIMM window both ways, four capabilities"),
     Width("psn_next", PSN_BITS, "requestor"),
     Width("cack", PSN_BITS, "requestor: all up to here is acknowledged"),
@@ -64,14 +66,17 @@ QP_CONTEXT: Final = (
     Width("queue", 2 * SLOT_BITS, "requestor: first and last work request in the host's queue"),
     Width("offset", LENGTH_BITS, "requestor: how much of the first message has been sent"),
     Width("latest_acked", PSN_BITS + TIME_BITS, "requestor: number and time of the latest transmission that arrived"),
+    Width("latest_sack", PSN_BITS + TIME_BITS, "requestor: what the round trip of a SACK is measured from"),
+    Width("asked", PSN_BITS, "requestor: number of the last transmission with the A bit"),
+    Width("peer_says", 15 + RCVD_BITS, "requestor: out_of_order and received_bytes of the last SACK"),
     Width("patience", DELAY_BITS * 3, "requestor: reorder threshold, worst round trip of two spans"),
     Width("timers", 4 * TIME_BITS, "requestor: oldest packet, last sign of life, last question, stranded planes"),
     Width("unanswered", TRIES_BITS, "requestor: questions in a row without an answer"),
     Width("expected", PSN_BITS, "responder: lowest PSN that has not arrived"),
     Width("out_of_order", 15, "responder: on the wire"),
     Width("received_bytes", RCVD_BITS, "responder: on the wire"),
-    Width("since_sack", 16 + TIME_BITS, "responder: bytes and time since the last SACK"),
-    Width("last_arrival", PSN_BITS + EV_INDEX_BITS, "responder: what a delayed SACK speaks of"),
+    Width("since_sack", 16 + TIME_BITS + 2 * PSN_BITS, "responder: bytes, time and span of PSNs since the last SACK"),
+    Width("last_arrival", PSN_BITS + 32 + 16 + TIME_BITS, "responder: PSN, EV, time stamp and time a SACK speaks of"),
     Width("messages_done", PSN_BITS, "responder"),
 )
 """What a QP has once, beside its tables."""
@@ -135,15 +140,16 @@ WORK_REQUEST: Final = (
 """Per unfinished message; in the host's memory, where the send queue is."""
 
 CONGESTION: Final = (
-    Width("window", 2 * WINDOW_BITS + 1, "cwnd, and bytes in flight with a sign"),
-    Width("base_rtt", DELAY_BITS, ""),
-    Width("delay", DELAY_BITS, "smoothed"),
-    Width("increase", 32 + WINDOW_BITS + TIME_BITS, "sum of increases, bytes and time since they were applied"),
+    Width("window", 3 * WINDOW_BITS + 1, "cwnd, the largest it may be, and bytes in flight with a sign"),
+    Width("base_rtt", DELAY_BITS, "what delays are measured against"),
+    Width("delay", DELAY_BITS + 10, "smoothed, with ten bits of fraction"),
+    Width("increase", 2 * WINDOW_BITS, "sum of increases, bytes times window"),
+    Width("adjust", WINDOW_BITS + 2 * TIME_BITS, "bytes and time since they were applied, and since eta was"),
     Width("decrease", TIME_BITS, "once per round trip"),
-    Width("quick_adapt", TIME_BITS + 2 * WINDOW_BITS + 1, "end of the period, bytes delivered, bytes to ignore"),
+    Width("quick_adapt", TIME_BITS + 2 * WINDOW_BITS + 2, "end of the span, bytes delivered, bytes to ignore, trigger"),
     Width("fast_increase", WINDOW_BITS + 1, "bytes at no delay"),
-    Width("penalty", 7 + WINDOW_BITS + 1, "the receiver's, and the window from before it"),
-    Width("received_bytes", RCVD_BITS, "as the peer last said"),
+    Width("penalised", WINDOW_BITS + 1, "and the window from before it"),
+    Width("penalising", 2 * TIME_BITS, "as a receiver: when the peer last sent, until when it is penalised"),
 )
 """Per destination: NSCC, shared by the QPs to it."""
 
@@ -174,10 +180,26 @@ PROFILE_EV: Final = (
 )
 """Per EV of a profile that has EVs of its own, beside the value: 16 to 256 bits by its format. Its QPs share them."""
 
+SKIP_STAY: Final = (Width("over", TIME_BITS, "when it ends"), Width("ev", EV_INDEX_BITS, "whose"))
+"""Per EV in SKIP, where SKIP goes by the clock (`skip_ns`)."""
+
+MARK_RUN: Final = (Width("ev", 32, "the peer's, as it travels"), Width("marks", 4, "in a row"))
+"""Per marked EV of a peer, where marks are counted (`always_skip_marks`)."""
+
 DENIAL: Final = (Width("plane", 5, ""), Width("path", 15, "and whether it is the whole plane"), Width("peer", 17, ""))
 """Per entry of the standing deny list."""
 
-ON_CHIP: Final = ("qp_context", "ev_table", "ev_sets", "receive_bitmap", "inflight", "messages", "wimm_stash", "probes")
+ON_CHIP: Final = (
+    "qp_context",
+    "ev_table",
+    "ev_sets",
+    "receive_bitmap",
+    "inflight",
+    "messages",
+    "wimm_stash",
+    "probes",
+    "ev_clocks",
+)
 """Pieces of a QP that a NIC needs for every packet; `work_queue` stays with the host."""
 
 
@@ -200,6 +222,10 @@ class QpCounts:
     probes: int
     probation: int
     work_requests: int
+    stays: int = 0
+    """EVs in SKIP by the clock."""
+    mark_runs: int = 0
+    """EVs of the peer whose marks are counted."""
 
 
 def limits_of(knobs: NicSettings, planes: int) -> QpCounts:
@@ -216,6 +242,8 @@ def limits_of(knobs: NicSettings, planes: int) -> QpCounts:
         probes=knobs.probes_outstanding_max,
         probation=evs,
         work_requests=knobs.work_requests_max,
+        stays=evs if knobs.skip_ns else 0,
+        mark_runs=knobs.marked_evs_max if knobs.always_skip_marks else 0,
     )
 
 
@@ -235,6 +263,7 @@ def qp_bytes(counts: QpCounts, ev_bits: int) -> dict[str, int]:
         "messages": counts.messages * record_bytes(MESSAGE),
         "wimm_stash": counts.stash * record_bytes(STASH),
         "probes": counts.probes * record_bytes(PROBE) + counts.probation * record_bytes(PROBATION),
+        "ev_clocks": counts.stays * record_bytes(SKIP_STAY) + counts.mark_runs * record_bytes(MARK_RUN),
         "work_queue": counts.work_requests * record_bytes(WORK_REQUEST),
     }
 

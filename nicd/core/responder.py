@@ -61,8 +61,8 @@ class Responder:
 
     __slots__ = (
         "_admit", "_assembly", "_bitmap_psns", "_board", "_bounded", "_control", "_delay_ns", "_dynamic_mpr", "_held",
-        "_held_max", "_in_order", "_marks", "_mpr", "_peer", "_qp", "_rcvd_bytes", "_recent", "_runs",
-        "_service_time", "_stats", "_threshold", "_timer", "_trim_nack", "_waiting", "window",
+        "_held_max", "_in_order", "_mpr", "_peer", "_qp", "_rcvd_bytes", "_recent", "_runs",
+        "_service_time", "_stats", "_threshold", "_timer", "_trim_nack", "_waiting", "marks", "window",
     )  # fmt: skip
 
     def __init__(
@@ -94,8 +94,8 @@ class Responder:
         self._threshold = settings.sack_bytes
         self._delay_ns = settings.sack_delay_ns
         self._recent = settings.sack_base_recent
-        self._marks = MarkRuns(settings.always_skip_marks, settings.marked_evs_max)
-        self._runs = self._marks.runs
+        self.marks = MarkRuns(settings.always_skip_marks, settings.marked_evs_max)
+        self._runs = self.marks.runs
         self._rcvd_bytes = 0
         self._waiting = Waiting(settings.sack_base_recent)
         self._timer = Timer(board.timers, self._on_timer)
@@ -136,7 +136,7 @@ class Responder:
         self._peer.data_arrived(now)
         m = M_NONE
         if traffic_class & CE == CE:
-            m = self._marks.marked(ev)
+            m = self.marks.marked(ev)
             stats.ecn_marks += 1
         elif self._runs:
             self._runs.pop(ev, None)

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from nicd.core.board import Board
 from nicd.core.ev_format import BITS
+from nicd.core.ev_state import EvState
 from nicd.core.ev_universe import AUTO
 from nicd.core.footprint import (
     EV_INDEX_BITS,
@@ -44,11 +45,13 @@ def held(link: Link) -> QpCounts:
         probes=prober.asked,
         probation=prober.watched,
         work_requests=requestor.posted,
+        stays=link.profile.states.count(EvState.SKIP) if link.profile.on_skip is not None else 0,
+        mark_runs=len(responder.marks.runs),
     )
 
 
 def peak(link: Link) -> QpCounts:
-    """The most of everything that it has held."""
+    """The most of everything that it has held; of what options keep (`ev_clocks`) what it holds now."""
     requestor, responder, prober = link.requestor, link.responder, link.prober
     most = QpCounts(
         evs=0,

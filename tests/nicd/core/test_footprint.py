@@ -49,7 +49,7 @@ def test_a_default_qp_by_hand() -> None:
     # 160 EVs of 32 bits; 32 units of 128 PSNs; 128 immediates; 256 probes; 8 planes.
     pieces = qp_bytes(limits_of(DEFAULTS, 8), DEFAULTS.ev_bits)
     assert pieces == {
-        "qp_context": 81,
+        "qp_context": 111,
         "ev_table": 160 * 4,
         # Three bits per EV and a scan of 36 bits per plane.
         "ev_sets": 60 + 8 * 5,
@@ -58,17 +58,18 @@ def test_a_default_qp_by_hand() -> None:
         "messages": 4096 * 30,
         "wimm_stash": 128 * 7,
         "probes": 256 * 4 + 160 * 4,
+        "ev_clocks": 0,
         "work_queue": 4096 * 47,
     }
-    assert on_chip_bytes(pieces) == 81 + 640 + 100 + 512 + 53_248 + 122_880 + 896 + 1_664
-    assert record_bytes(QP_CONTEXT) == 81
+    assert on_chip_bytes(pieces) == 111 + 640 + 100 + 512 + 53_248 + 122_880 + 896 + 1_664
+    assert record_bytes(QP_CONTEXT) == 111
 
 
 def test_peers_and_keys_by_hand() -> None:
-    # 49 + 20 + 20 + 80 + 24 + 73 + 25 + 32 + 24: 347 bits.
-    assert record_bytes(CONGESTION) == 44
+    # 73 + 20 + 30 + 48 + 72 + 24 + 74 + 25 + 25 + 48: 439 bits.
+    assert record_bytes(CONGESTION) == 55
     assert peer_bytes(8, 32, 2) == {
-        "congestion": 44, "path_template": 39, "reverse_evs": 32, "ev_questions": 2 * 6,
+        "congestion": 55, "path_template": 39, "reverse_evs": 32, "ev_questions": 2 * 6,
     }  # fmt: skip
     # An EV of a profile: 32 + 6 + 1 bits and a value of 128 or 16.
     assert nic_bytes(3, 2, [128, 128, 16]) == {"memory_keys": 81, "deny_list": 2 * 5, "ev_profiles": 21 + 21 + 7}
@@ -76,7 +77,7 @@ def test_peers_and_keys_by_hand() -> None:
 
 def test_what_fits_on_a_chip() -> None:
     slot = slot_bytes(DEFAULTS, 8)
-    assert slot == 180_021
+    assert slot == 180_051
     assert resident_max(DEFAULTS, 8) is None
     assert resident_max(NicSettings(sram_bytes=slot * 7 + slot - 1), 8) == 7
     assert resident_max(NicSettings(sram_bytes=1), 8) == 1
@@ -95,3 +96,9 @@ def test_more_of_anything_never_takes_less(units: int, evs: int, bits: int) -> N
     one, two = qp_bytes(small, bits), qp_bytes(large, bits)
     assert all(one[name] <= two[name] for name in one)
     assert on_chip_bytes(one) < on_chip_bytes(two)
+
+
+def test_options_that_need_memory_have_it_only_when_they_are_on() -> None:
+    # A stay: 24 + 12 bits; a run of marks: 32 + 4.
+    on = NicSettings(skip_ns=1_000, always_skip_marks=3, marked_evs_max=64)
+    assert qp_bytes(limits_of(on, 8), 32)["ev_clocks"] == 160 * 5 + 64 * 5
