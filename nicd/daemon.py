@@ -2,6 +2,7 @@
 
 ev_table {qpn}               one row per EV of a QP
 qp_table {}                  one row per QP
+ev_probes {batch}            what came of a batch of the probe_evs command
 ev_profiles {}               attributes of every EV profile
 ev_profile {profile}         one row per EV of a profile that lists or has generated them
 ev_events {limit}            takes EV events off their queue, oldest first; drop_count: events lost before one
@@ -79,6 +80,7 @@ class NicDaemon(Daemon):
             paths_asked.DenyProfileEv,
             paths_asked.AllowProfileEv,
             paths_asked.ReplaceEv,
+            paths_asked.ProbeEvs,
         ]
     )
 
@@ -98,6 +100,7 @@ class NicDaemon(Daemon):
             "qp_table": self._qp_table,
             "denied_paths": self._denied_paths,
             "reverse_paths": self._reverse_paths,
+            "ev_probes": self._ev_probes,
             "ev_profiles": self._ev_profiles,
             "ev_profile": self._ev_profile,
             "ev_events": self._ev_events,
@@ -148,6 +151,12 @@ class NicDaemon(Daemon):
 
     async def _qp_table(self, _args: dict[str, Any]) -> list[dict[str, Any]]:
         return self.nic.qp_table()
+
+    async def _ev_probes(self, args: dict[str, Any]) -> dict[str, Any]:
+        batch = instant_of(args, "batch")
+        if batch is None:
+            raise RefusedError("ev_probes needs batch")
+        return self.nic.ev_probes(batch)
 
     async def _ev_profiles(self, _args: dict[str, Any]) -> list[dict[str, Any]]:
         return self.nic.ev_profiles()

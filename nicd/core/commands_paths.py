@@ -138,6 +138,22 @@ class ReplaceEv:
     """VALUE[@PORT], in the profile's format."""
 
 
+@dataclass(slots=True)
+class ProbeEvs:
+    """Send an endpoint EV probe on each of some EVs of a QP and wait for the answers.
+
+    Whatever their states, barred ones included: it is the controller who asks. States do not change by the answers.
+    Result: `batch`, `probes`, `until_ns` (what is not answered by then is lost); the answers are rows of `ev_probes`.
+    """
+
+    token: int
+    qpn: int
+    evs: list[str] | None = None
+    """The EVs, integers as text; None: all the QP has."""
+    timeout_ns: int | None = None
+    """None: `ev_probe_timeout_ns`."""
+
+
 PathCommand: TypeAlias = (
     DenyEv
     | AllowEv
@@ -149,4 +165,5 @@ PathCommand: TypeAlias = (
     | DenyProfileEv
     | AllowProfileEv
     | ReplaceEv
+    | ProbeEvs
 )

@@ -24,6 +24,7 @@ from nicd.core.commands import (
     SetCarrier,
     SetImpairment,
 )
+from nicd.core.ev_probing import EvProbing
 from nicd.core.events import STATUS_FLUSHED, CommandDone, PortChange
 from nicd.core.limits import agree, hints_of, own_offer, peer_offer
 from nicd.core.path_control import PathControl, bar_as_told
@@ -42,7 +43,17 @@ _FIRST_QPN: Final = 16
 class Executor:
     """The QPs and peers of one NIC, and what commands do to them."""
 
-    __slots__ = ("_board", "_by_address", "_next_qpn", "_peers", "_self_prober", "_table", "profiles", "qps")
+    __slots__ = (
+        "_board",
+        "_by_address",
+        "_next_qpn",
+        "_peers",
+        "_self_prober",
+        "_table",
+        "ev_probing",
+        "profiles",
+        "qps",
+    )
 
     def __init__(self, board: Board, self_prober: SelfProber | None = None) -> None:
         self._board = board
@@ -52,6 +63,7 @@ class Executor:
         self._by_address: dict[bytes, Peer] = {}
         self._next_qpn = _FIRST_QPN
         self.profiles = ProfileControl(board, self.qps)
+        self.ev_probing = EvProbing(board, self.qps)
         self._table: dict[type, Callable[[Instant, Any], Result]] = {
             RegisterMemory: self._register_memory,
             DeregisterMemory: self._deregister_memory,
@@ -66,6 +78,7 @@ class Executor:
             ProbeLoop: self._probe_loop,
             **PathControl(board, self.qps, self._peers).table,
             **self.profiles.table,
+            **self.ev_probing.table,
         }
 
     def execute(self, now: Instant, command: Any) -> None:

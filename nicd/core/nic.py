@@ -188,6 +188,10 @@ class Nic:
         """Up to `limit` EV events, oldest first; they are gone then. `drop_count`: events lost before this one."""
         return self._board.ev_events.take(limit)
 
+    def ev_probes(self, batch: int) -> dict[str, Any]:
+        """What came of a batch of `ProbeEvs`: see `nicd.core.ev_probing`. RefusedError for one that is not kept."""
+        return self._executor.ev_probing.rows(batch)
+
     def reverse_paths(self) -> list[dict[str, int | bool]]:
         """One row per peer and plane: the EV and path that acknowledgements take."""
         return [row for peer in self._executor.peers for row in peer.reverse_rows()]
@@ -232,7 +236,7 @@ class Nic:
             if opcode == WRITE_ONLY:
                 self._receive_own(now, port, traffic_class, psn, packet, source, size)
             else:
-                self._receive_endpoint(now, opcode, psn, packet, source, size)
+                self._receive_endpoint(now, port, opcode, psn, packet, source, size)
             return
         qp = self._qps.get(dest_qp)
         if qp is None:
@@ -311,7 +315,9 @@ class Nic:
         elif not prober.on_return(now, port, traffic_class, psn, packet, size < 0):
             self._board.stats.drops["self_probe"] += 1
 
-    def _receive_endpoint(self, now: Instant, opcode: int, psn: int, packet: Buffer, source: bytes, size: int) -> None:
+    def _receive_endpoint(
+        self, now: Instant, port: int, opcode: int, psn: int, packet: Buffer, source: bytes, size: int
+    ) -> None:
         """An endpoint request or response, from NIC to NIC."""
         drops = self._board.stats.drops
         peer = self._executor.peer_of(source)
@@ -327,4 +333,4 @@ class Nic:
                 peer.on_request(now, psn & 0xFFFF, op, mask, timestamp)
         else:
             op, stamp = read_endpoint_response(packet, self.config.options)
-            peer.on_response(now, psn & 0xFFFF, op, stamp)
+            peer.on_response(now, psn & 0xFFFF, op, stamp, port)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from mrcfabric.rng import Rng
 from mrcfabric.units import NEVER, Instant
 from mrcfabric.wire.layout import OP_EV_PROBE, OP_PORT_STATUS, timestamp_of
-from mrcfabric.wire.templates import ControlTemplate
+from mrcfabric.wire.srh import SrhControlTemplate
 from nicd.core.board import Board
 from nicd.core.congestion import window_towards
 from nicd.core.events import PeerPortChange
@@ -31,6 +31,7 @@ class Peer:
     """One NIC that QPs of ours are connected to."""
 
     __slots__ = (
+        "_asked",
         "_board",
         "_candidates",
         "_confirmed_ns",
@@ -81,7 +82,7 @@ class Peer:
         self.window = window_towards(WindowSetup(settings, self.destination.rate_bps, board.stats))
         self.sharing: deque[Sender] = deque()
         """The living QPs that share this window."""
-        self._control = ControlTemplate(config.address, self.address, 2, dscp=config.dscp, options=config.options)
+        self._control = SrhControlTemplate(config.address, self.address, 2, dscp=config.dscp, options=config.options)
         reverse = POLICIES[settings.path_policy].reverse
         self._fresh = reverse is Reverse.FRESH
         self._sprayed = reverse is Reverse.SPRAYED
@@ -111,6 +112,8 @@ class Peer:
         self._refresh = Timer(board.timers, self._refresh_one)
         self._request_id = 0
         self._ev_probes: dict[int, int] = {}
+        self._asked: dict[int, Callable[[Instant, int], None]] = {}
+        """Request id -> who wants to know, of the controller's own probes."""
         self._last_update = -1
         self._update_number = 0
         self._update_id = -1
@@ -269,12 +272,34 @@ class Peer:
         packet = self._control.endpoint_response(ev, self.destination.outer(ev), request, op, timestamp)
         self._board.ports.offer(now, plane, packet, True)
 
-    def on_response(self, now: Instant, request: int, op: int, stamp: int = 0) -> None:
-        """The peer answered an endpoint request and sent its time stamp back."""
+    def ask_ev(
+        self, now: Instant, plane: int, ev: int, outer: bytes, answered: Callable[[Instant, int], None]
+    ) -> int | None:
+        """Probe one EV for the controller; `answered` is told (now, port) if the peer answers.
+
+        Returns the request id, None when the plane is down at one end.
+        """
+        ports = self._board.ports
+        if not ports.carrier & self.up & 1 << plane:
+            return None
+        request = self._next_id()
+        if len(self._asked) >= self._board.settings.ev_probe_evs_max:
+            del self._asked[next(iter(self._asked))]
+        self._asked[request] = answered
+        packet = self._control.endpoint_request(ev, outer, request, OP_EV_PROBE, data_class=True)
+        ports.offer(now, plane, packet, False)
+        return request
+
+    def on_response(self, now: Instant, request: int, op: int, stamp: int = 0, port: int = 0) -> None:
+        """The peer answered an endpoint request and sent its time stamp back; it came in by `port`."""
         if op == OP_PORT_STATUS:
             if request == self._update_id:
                 self._update_id = -1
                 self._updates.cancel()
+            return
+        answered = self._asked.pop(request, None)
+        if answered is not None:
+            answered(now, port)
             return
         ev = self._ev_probes.pop(request, None)
         if ev is not None and not self._is_denied(self.destination.plane(ev), self.destination.path(ev)):

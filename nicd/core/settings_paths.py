@@ -30,6 +30,13 @@ class PathKnobs:
     """EVs in one profile that lists or generates them."""
     ev_events_max: int = 1024
     """EV events kept until the controller takes them; further ones are lost, and counted (controller API)."""
+    ev_probe_timeout_ns: int = 0
+    """How long a batch of the controller's EV probes waits for answers. Default 20 base RTT; public sample code waits
+    2 ms."""
+    ev_probe_evs_max: int = 4096
+    """EVs in one such batch."""
+    ev_probe_batches_max: int = 16
+    """Batches whose results are kept; the oldest is forgotten."""
     deny_entries_max: int = 65_536
     """Entries of the standing list of barred paths; a further one is refused. Every link of a plane of the largest
     fabric, 512 T0s by 256 T1s, seen from one NIC: 512 and 256 entries per plane would do."""
@@ -62,6 +69,7 @@ class PathKnobs:
 
 
 DERIVED: Final[dict[str, float]] = {
+    "ev_probe_timeout_ns": 20.0,
     "probe_period_ns": 5.0,
     "port_update_retry_ns": 4.0,
     "reverse_refresh_ns": 1.0,

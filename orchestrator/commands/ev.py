@@ -4,6 +4,7 @@ Owns arguments and what is printed; the facts are the daemons'. EV profiles are 
 """
 
 import json
+import time
 from collections import Counter
 from typing import Annotated, Any, TypeAlias
 
@@ -19,6 +20,8 @@ PlaneArgument: TypeAlias = Annotated[int, typer.Argument(metavar="PLANE", help="
 PathOption: TypeAlias = Annotated[int | None, typer.Option("--path", help="One path (T1) of the plane only.")]
 PeerOption: TypeAlias = Annotated[str | None, typer.Option("--peer", metavar="NIC", help="Towards one NIC only.")]
 
+PROBE_POLL_S = 0.1
+PROBE_WALL_S = 60.0
 EV_STATES = ("good", "skip", "assumed_bad", "denied")
 
 ev_app = typer.Typer(no_args_is_help=True, help="Look at the EVs of a NIC's QPs; bar one, or lift the bar.")
@@ -155,6 +158,35 @@ def _bar_path(
     way = f"plane {plane}" + ("" if path is None else f" path {path}") + ("" if peer is None else f" towards {peer}")
     changed, entries = result["evs"], result["entries"]
     typer.echo(f"{op.removesuffix('_paths')}: {nic} {way}: {changed} EVs changed, {entries} entries on the list")
+
+
+@ev_app.command("probe")
+def probe(
+    nic: NicArgument,
+    qpn: QpnArgument,
+    evs: Annotated[list[str] | None, typer.Option("--ev", help="This EV; may be repeated. Default: all.")] = None,
+    name: NameOption = None,
+    run_dir: RunDirOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Ask the peer on EVs of a QP, barred ones too, and show who answered and how soon; states stay as they are."""
+    from orchestrator.agent_client import find
+
+    client = find(name, run_dir)
+    check_nic(client, nic)
+    args = {"qpn": qpn, "evs": evs or None}
+    batch = client.call(nic, "command", {"op": "probe_evs", "args": args})["result"]["batch"]
+    deadline_s = time.monotonic() + PROBE_WALL_S
+    answer = client.call(nic, "ev_probes", {"batch": batch})
+    while not answer["done"] and time.monotonic() < deadline_s:
+        time.sleep(PROBE_POLL_S)
+        answer = client.call(nic, "ev_probes", {"batch": batch})
+    if as_json:
+        typer.echo(json.dumps(answer, indent=2))
+        return
+    for row in answer["rows"]:
+        rtt = "" if row["rtt_ns"] is None else f"  {row['rtt_ns'] / 1000:.3f} us, answer by port {row['answer_port']}"
+        typer.echo(f"0x{row['ev']:08x}  port {row['port']}  {row['outcome']}{rtt}")
 
 
 @ev_app.command("denied")

@@ -175,6 +175,12 @@ _PATHS = (
         _of(NIC, "reverse_candidates", "reverse_refresh_ns", "reverse_idle_ns"),
     ),
     Choice(
+        "Limits of the controller's EV probes",
+        OPTION,
+        "One batch per command; what is not answered in time is lost. An answer changes no state.",
+        _of(NIC, "ev_probe_timeout_ns", "ev_probe_evs_max", "ev_probe_batches_max"),
+    ),
+    Choice(
         "Form of a deny list",
         UNKNOWN,
         "A standing list of (plane, path or all, peer or all) per NIC, for data, probes and acknowledgements of all "

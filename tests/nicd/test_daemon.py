@@ -73,6 +73,12 @@ async def test_a_controller_bars_a_plane_of_all_qps() -> None:
         assert {row["state"] for row in await bench.call("h000", "ev_table", qpn=QPN)} == {"DENIED"}
         await bench.command("h000", "allow_paths", plane=0)
         assert {row["state"] for row in await bench.call("h000", "ev_table", qpn=QPN)} == {"GOOD"}
+        batch = (await bench.command("h000", "probe_evs", qpn=QPN))["batch"]
+        while not (answer := await bench.call("h000", "ev_probes", batch=batch))["done"]:
+            pass
+        assert {row["outcome"] for row in answer["rows"]} == {"answered"}
+        with pytest.raises(RefusedError, match="no batch 9"):
+            await bench.call("h000", "ev_probes", batch=9)
         with pytest.raises(RefusedError, match="no plane 9"):
             await bench.command("h000", "deny_paths", plane=9)
 

@@ -45,6 +45,17 @@ async def test_paths_are_denied_and_allowed_for_all_qps(served: Fabric) -> None:
     assert len((await command(served, "ev", "events", "h000", "--json")).splitlines()) == 5
 
 
+async def test_evs_are_probed(served: Fabric) -> None:
+    await connect(served)
+    answer = json.loads(await command(served, "ev", "probe", "h000", "5", "--json"))
+    assert answer["done"]
+    assert {row["outcome"] for row in answer["rows"]} == {"answered"}
+    ev = f"0x{answer['rows'][0]['ev']:08x}"
+    one = await command(served, "ev", "probe", "h000", "5", "--ev", ev)
+    assert one.startswith(f"{ev}  port 1  answered")
+    assert one.count("\n") == 1
+
+
 async def test_mistakes_and_refusals_are_one_line(served: Fabric) -> None:
     folder = served.folder.path
     at = ("--run-dir", str(folder))
