@@ -19,6 +19,7 @@ from nicd.core.congestion import window_towards
 from nicd.core.events import PeerPortChange
 from nicd.core.path_policy import POLICIES, Reverse
 from nicd.core.scheduler import Sender
+from nicd.core.stamps import since_ns
 from nicd.core.timers import Timer
 from nicd.core.window import WindowSetup
 
@@ -302,6 +303,8 @@ class Peer:
             answered(now, port)
             return
         ev = self._ev_probes.pop(request, None)
+        if ev is not None:
+            self._board.stats.probe_rtt(since_ns(now, stamp))
         if ev is not None and not self._is_denied(self.destination.plane(ev), self.destination.path(ev)):
             self._take(ev)
 

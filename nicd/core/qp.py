@@ -33,6 +33,7 @@ from nicd.core.qp_state import NEXT_STATES, QpState
 from nicd.core.requestor import Requestor
 from nicd.core.responder import RCVD_MASK, RCVD_SHIFT, Responder
 from nicd.core.skip_timer import SkipTimer
+from nicd.core.stamps import since_ns
 from nicd.core.timers import Timer
 
 
@@ -249,6 +250,7 @@ class Link:
             # Of the SACKs that answer one probe the first speaks for its EV.
             if not answered:
                 return True
+            self._board.stats.probe_rtt(since_ns(now, stamp))
         profile = self.profile
         index = profile.index_of.get(entropy)
         if index is None:

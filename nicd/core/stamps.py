@@ -31,6 +31,11 @@ def round_trip_ns(now: Instant, echo: int, elapsed_ns: int) -> int | None:
     return rtt_ns
 
 
+def since_ns(now: Instant, echo: int) -> int:
+    """Nanoseconds since the instant of `echo`, for who has not kept when it sent; right below 8.39 ms."""
+    return (now - echo * TIMESTAMP_TICK_NS) % WRAP_NS
+
+
 def moved_on(stamp: int, service_ns: int) -> int:
     """A stamp to be echoed, moved on by the time that its packet has waited for its acknowledgement.
 

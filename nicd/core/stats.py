@@ -50,9 +50,9 @@ class NicStats:
         "data_received", "drops", "duplicates", "ecn_echoed", "ecn_marks", "ev_replacements", "ev_skips",
         "ev_transitions", "events_lost", "messages_completed", "nacks_received", "nacks_sent", "packets_lost",
         "payload_bytes", "penalties_sent", "port_updates_received", "port_updates_sent", "probe_replies",
-        "probes_answered", "probes_sent", "qp_errors", "retransmits", "reverse_probes", "rtt_count", "rtt_last_ns",
-        "rtt_max_ns", "rtt_min_ns", "rtt_sum_ns", "sacks_received", "sacks_sent", "spurious", "tail_probes",
-        "timeouts", "trims",
+        "probe_rtt_count", "probe_rtt_last_ns", "probe_rtt_sum_ns", "probes_answered", "probes_sent", "qp_errors",
+        "retransmits", "reverse_probes", "rtt_count", "rtt_last_ns", "rtt_max_ns", "rtt_min_ns", "rtt_sum_ns",
+        "sacks_received", "sacks_sent", "spurious", "tail_probes", "timeouts", "trims",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -97,6 +97,10 @@ class NicStats:
         self.probes_sent = 0
         self.probes_answered = 0
         self.probe_replies = 0
+        self.probe_rtt_count = 0
+        """Answers to probes, reliability and endpoint ones."""
+        self.probe_rtt_sum_ns = 0
+        self.probe_rtt_last_ns = 0
         self.tail_probes = 0
         """Probes that ask what has arrived of what went silent."""
         self.timeouts = 0
@@ -114,6 +118,12 @@ class NicStats:
         self.rtt_max_ns = 0
         self.rtt_last_ns = 0
         self.events_lost = 0
+
+    def probe_rtt(self, sample_ns: int) -> None:
+        """The round trip of a probe, a short packet in the data class."""
+        self.probe_rtt_count += 1
+        self.probe_rtt_sum_ns += sample_ns
+        self.probe_rtt_last_ns = sample_ns
 
     def rtt(self, sample_ns: int) -> None:
         """One valid sample of the round trip."""

@@ -157,3 +157,17 @@ def test_the_receivers_count_is_summed_up_over_its_24_bits() -> None:
     counted = 100 * (1024 + 88)
     assert 0 <= ladder.a.qp["peer_received_bytes"] - counted < 256
     assert ladder.a.qp["peer_out_of_order"] == 0
+
+
+@pytest.mark.spec("MRC 1.0", "7.5")
+def test_probes_measure_round_trips_too() -> None:
+    """A lost tail is asked after by a reliability probe; while data arrive the other end probes the way back."""
+    ladder = Ladder()
+    ladder.wire.drop(direction=AB, number=39, nth=1)
+    ladder.write(40)
+    assert ladder.run()
+    assert ladder.a.counters["probe_rtt_count"] >= 1
+    assert ladder.b.counters["probe_rtt_count"] >= 1
+    for end in (ladder.a, ladder.b):
+        # Short packets both ways: less than a full one's, more than the links' delay.
+        assert 8 * ladder.topology.link_delay_ns < end.counters["probe_rtt_last_ns"] < ladder.base_rtt_ns + 255

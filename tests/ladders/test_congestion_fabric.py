@@ -94,6 +94,26 @@ def test_a_long_incast_stays_fair() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.spec("UEC", "CMS")
+def test_a_receiver_that_says_so_early_has_fewer_packets_trimmed() -> None:
+    size = 2 << 20
+    trims = []
+    for penalty in ("off", "incast"):
+        nic = {"receiver_penalty": penalty, "penalty_senders": 1}
+        made = Fabric(Topology(name="demo", nics_per_t0=7, nic=nic))
+        names = list(made.topology.nic_names())
+        for name in names:
+            made.memory(name, size)
+        for number, name in enumerate(names[7:14]):
+            made.connect(name, names[0], 100 + number, 200 + number)
+            made.write(name, 100 + number, 0, 0, size, READY_NS)
+        finish(made, size)
+        trims.append(made.total("trims"))
+        assert (made.core(names[0]).counters()["penalties_sent"] > 0) == (penalty == "incast")
+    assert trims[1] < 0.9 * trims[0]
+
+
+@pytest.mark.slow
 @pytest.mark.spec("MRC 1.0", "4")
 def test_a_bystander_of_an_incast_is_not_hurt() -> None:
     """Its receiver sits below the T0 at whose other port the incast meets."""

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mrcfabric.wire.layout import timestamp_of
-from nicd.core.stamps import WRAP_NS, moved_on, round_trip_ns
+from nicd.core.stamps import WRAP_NS, moved_on, round_trip_ns, since_ns
 
 SENT = st.integers(0, 1 << 48)
 TRIP = st.integers(0, 5 * WRAP_NS)
@@ -44,3 +44,9 @@ def test_an_echo_that_cannot_be_true_is_no_sample() -> None:
     assert round_trip_ns(now, timestamp_of(now - 9_424), 9_424) is not None
     assert round_trip_ns(now, timestamp_of(now - 9_424 - 400), 9_424) is None
     assert round_trip_ns(now, timestamp_of(now + 400), 9_424) is None
+
+
+@given(SENT, st.integers(0, WRAP_NS - 256))
+def test_without_a_record_a_turn_of_the_stamp_is_all_that_can_be_told(sent_ns: int, trip_ns: int) -> None:
+    assert 0 <= since_ns(sent_ns + trip_ns, timestamp_of(sent_ns)) - trip_ns < 128
+    assert since_ns(sent_ns + WRAP_NS, timestamp_of(sent_ns)) < 128
