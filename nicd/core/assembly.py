@@ -152,8 +152,10 @@ class Assembly:
             self._next_rqmsn = (self._next_rqmsn + 1) & 0xFFFF
         return message
 
-    def number_of(self, message: Incoming) -> int:
-        """The unbounded index of a message that is not complete in order."""
+    def number_of(self, message: Incoming) -> int | None:
+        """The unbounded index of a message; None when it is complete in order."""
+        if self._open.get(message.msn) is not message:
+            return None
         return self.completed + ((message.msn - self.completed) & 0xFFFF)
 
     def _begin(self, psn: int, rqmsn: int, msn: int, anchor: int, r_key: int, length: int) -> Incoming | None:

@@ -35,6 +35,7 @@ from mrcfabric.wire.layout import (
 from mrcfabric.wire.templates import ControlTemplate
 from nicd.core.assembly import FULL, OVERFLOW, Assembly, Incoming
 from nicd.core.board import Board
+from nicd.core.early_acks import EarlyAcks
 from nicd.core.events import RECV_WITH_IMM, STATUS_FLUSHED, STATUS_OK, Completion
 from nicd.core.limits import Limits
 from nicd.core.mark_runs import MarkRuns
@@ -60,8 +61,8 @@ class Responder:
     """One QP's receiving half."""
 
     __slots__ = (
-        "_admit", "_assembly", "_bitmap_psns", "_board", "_bounded", "_control", "_delay_ns", "_dynamic_mpr", "_held",
-        "_held_max", "_in_order", "_mpr", "_peer", "_qp", "_rcvd_bytes", "_recent", "_runs",
+        "_admit", "_assembly", "_bitmap_psns", "_board", "_bounded", "_control", "_delay_ns", "_dynamic_mpr", "_early",
+        "_held", "_held_max", "_in_order", "_mpr", "_peer", "_qp", "_rcvd_bytes", "_recent", "_runs",
         "_service_time", "_stats", "_threshold", "_timer", "_trim_nack", "_waiting", "marks", "window",
     )  # fmt: skip
 
@@ -82,6 +83,7 @@ class Responder:
         )
         self._admit = self._assembly.admit
         self._in_order = settings.completion_in_order
+        self._early = EarlyAcks(board.timers, self._assembly, settings.ack_early_ns, self._acknowledge_alone)
         self._bitmap_psns = min(settings.bitmap_psns or psns, psns)
         self._held = 0
         """Packets out of order, as the board has counted them."""
@@ -106,13 +108,8 @@ class Responder:
         return not self._rcvd_bytes
 
     @property
-    def records(self) -> int:
-        """Messages begun and not complete in order."""
-        return self._assembly.records
-
-    @property
     def messages(self) -> Assembly:
-        """Their records."""
+        """Records of messages begun and not complete in order."""
         return self._assembly
 
     def on_data(
@@ -202,6 +199,7 @@ class Responder:
     def stop(self) -> None:
         """The QP is gone or has failed."""
         self._timer.cancel()
+        self._early.stop()
         self._hold(0)
 
     # -- arrivals that place nothing
@@ -275,7 +273,7 @@ class Responder:
             if message.imm < 0 and not self._in_order:
                 message.done = True
                 self._stats.messages_completed += 1
-                self._acknowledge_early(now, message)
+                self._early.add(now, message)
             return
         while (ready := assembly.next_whole()) is not None:
             if not ready.done:
@@ -376,10 +374,10 @@ class Responder:
         """All messages complete in order, or a refusal."""
         self._send_ack(now, self.window.cack, syndrome, self._assembly.completed, False)
 
-    def _acknowledge_early(self, now: Instant, message: Incoming) -> None:
+    def _acknowledge_alone(self, now: Instant, psn: int, msn: int) -> None:
         """One message before its turn: A set, the PSN of its last packet, its number + 1 (a choice of ours)."""
         self._stats.acks_early += 1
-        self._send_ack(now, message.last, SYNDROME_ACK, self._assembly.number_of(message) + 1, True)
+        self._send_ack(now, psn, SYNDROME_ACK, msn, True)
 
     def _send_ack(self, now: Instant, psn: int, syndrome: int, msn: int, alone: bool) -> None:
         plane = self._peer.reply_plane()

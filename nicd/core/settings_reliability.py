@@ -63,6 +63,9 @@ class ReliabilityKnobs:
     """With-immediate messages a responder holds before their turn; at least 32. A QP may be created with less."""
     completion_in_order: bool = False
     """WRITEs too complete in the order of sending. MRC 1.0 lets them overtake each other."""
+    ack_early_ns: int = 0
+    """A WRITE that is whole before its turn is acknowledged alone when its turn has not come for this long. Default
+    half a base RTT: what queues delay comes sooner, what is sent again later."""
     setup_timeout_ns: int = 0
     """A QP that is not RTS (nor has received anything) this long after it was created or connected goes to ERROR.
     0: never, because a NIC that waits for a time keeps the whole fabric awake."""
@@ -79,6 +82,7 @@ DERIVED: Final[dict[str, float]] = {
     "port_down_grace_ns": 1.5,
     "tail_probe_ns": 3.0,
     "sack_delay_ns": 0.5,
+    "ack_early_ns": 0.5,
 }
 """Default of each derived time, in base RTTs."""
 LEAST: Final[dict[str, int]] = {

@@ -277,8 +277,9 @@ _RELIABILITY = (
         "How a transport ACK speaks of a WRITE that overtook another",
         UNKNOWN,
         "BTH.A is set: the message MSN - 1 alone, whose last PSN is PSN, is complete. Without A all before MSN "
-        "are. One that is lost is not repeated: the next cumulative one covers it.",
-        _of(NIC, "completion_in_order"),
+        "are. It is sent when its turn has not come for a while; one that is lost is not repeated: the next cumulative "
+        "one covers it.",
+        _of(NIC, "completion_in_order", "ack_early_ns"),
     ),
     Choice(
         "What ends a QP at once: NACK UNEXP_EVENT, or an ACK with syndrome 0x61",

@@ -121,6 +121,6 @@ def held(nic: Nic) -> int:
         if link is not None:
             inflight = link.requestor._inflight
             total += len(inflight._order) + len(inflight._lost_heap) + len(inflight.by_psn)
-            total += link.responder.records + len(link.prober._out) + len(link.prober._watched)
+            total += link.responder.messages.records + len(link.prober._out) + len(link.prober._watched)
             total += len(link.peer._ev_probes)
     return total
