@@ -6,7 +6,9 @@ a verdict means is `orchestrator.clustermapper`'s; the criterion for one link is
 Model: each link loses a share of its own of the round trips, independently, and healthy ones the tolerated share. Links
 are accused one by one, the one first that raises the likelihood most, as long as that is more than a healthy link
 would reach by chance (`false_alarm`), and as long as it is still needed, by `odds`, if any other single link that
-crosses the same probes were to blame instead. What two links explain equally well is left a suspicion for both.
+crosses the same probes were to blame instead. What two links explain equally well is left a suspicion for both. An
+accusation is taken back when others explain all of its losses, or one in its place explains them better by the same
+odds.
 """
 
 import math
@@ -43,6 +45,8 @@ class Findings(Generic[L]):
     """Link -> share of the round trips it loses; those accused now and those known before."""
     suspects: dict[L, float]
     """Link -> evidence in nats, of those not accused: too little, or another link would do as well."""
+    retracted: tuple[L, ...] = ()
+    """Links known before that another explains away."""
 
 
 class _Likelihood(Generic[L]):
@@ -136,25 +140,54 @@ class _Search(Generic[L]):
         self._candidates = list(likelihood.crossing)
 
     def run(self, known: list[L]) -> Findings[L]:
-        """Accuse until nothing is left that needs an accusation."""
+        """Accuse until nothing is left that needs an accusation, and take back what proves to be wrong."""
         blamed = [link for link in known if link in self._likelihood.home]
+        retracted: list[L] = []
+        while True:
+            value, shares, gains = self._accuse(blamed, retracted)
+            wrong = self._mistaken(blamed, value, shares)
+            if wrong is None:
+                break
+            blamed.remove(wrong)
+            retracted.append(wrong)
+        threshold = self._wanted * SUSPICION
+        suspects = {link: gain for link, gain in gains.items() if gain >= threshold}
+        return Findings(shares, suspects, tuple(link for link in retracted if link in known))
+
+    def _accuse(self, blamed: list[L], never: list[L]) -> tuple[float, dict[L, float], dict[L, float]]:
+        """Add to `blamed` link by link; (log-likelihood, shares, gains of those that are left)."""
         value, shares = self._likelihood.fit(blamed, {})
-        tied: set[L] = set()
+        tied: set[L] = set(never)
         while True:
             gains = self._gains(blamed, value, shares)
             rising = sorted(gains, key=lambda link: -gains[link])
             best = next((link for link in rising if link not in tied), None)
             if best is None or gains[best] < self._wanted:
-                break
+                return value, shares, gains
             if self._replaceable(best, rising, gains, blamed, shares):
                 tied.add(best)
                 continue
             blamed.append(best)
             value, shares = self._likelihood.fit(blamed, shares)
-            tied.clear()
-        threshold = self._wanted * SUSPICION
-        suspects = {link: gain for link, gain in gains.items() if gain >= threshold}
-        return Findings(shares, suspects)
+            tied = set(never)
+
+    def _mistaken(self, blamed: list[L], value: float, shares: dict[L, float]) -> L | None:
+        """A link all of whose losses others explain, or in whose place another explains them better by far.
+
+        Two links that go bad at once may look like a third one at first.
+        """
+        crossing = self._likelihood.crossing
+        for link in blamed:
+            places = set(crossing.get(link, ()))
+            if places and shares[link] <= 2 * self._likelihood.tolerated:
+                return link
+            others = [other for other in blamed if other != link]
+            for rival in self._candidates:
+                if rival in blamed or places.isdisjoint(crossing[rival]):
+                    continue
+                if self._likelihood.fit([*others, rival], shares)[0] - value >= self._margin:
+                    return link
+        return None
 
     def _gains(self, blamed: list[L], value: float, shares: dict[L, float]) -> dict[L, float]:
         """How much likelier the trials become when one more link is to blame."""

@@ -129,6 +129,8 @@ class T0View:
             if ways and all(way.silent for way in ways) and _sum(ways).silent >= FADING_PROBES:
                 self.fading.add(self._t1_cable(t1))
         findings = self._explain()
+        for cable in findings.retracted:
+            del self._cases[cable]
         for cable, share in findings.lossy.items():
             self._lossy(cable, share)
         for cable in [self._nic_cable(nic) for nic in self._answering] + [self._t1_cable(t1) for t1 in self._t1s]:

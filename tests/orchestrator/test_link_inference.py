@@ -84,6 +84,29 @@ def test_a_known_link_that_nobody_tried_is_left_out() -> None:
     assert explain([Trial(("n0",), 20, 0)], known=["n9"]).lossy == {}
 
 
+def test_a_mistake_is_taken_back_when_the_truth_explains_more() -> None:
+    """Two up-links of one NIC went bad at once: at first its own link looked guilty."""
+    lost = {None: 0, "t0": 30, "t1": 60, "t2": 0}
+    trials = [Trial(("n0",) if t1 is None else ("n0", t1), 200, number) for t1, number in lost.items()]
+    found = explain(trials, known=["n0", "t1"])
+    assert sorted(found.lossy) == ["t0", "t1"]
+    assert found.retracted == ("n0",)
+
+
+def test_a_link_whose_losses_others_explain_is_let_go() -> None:
+    trials = [Trial((nic, "t0"), 200, lost) for nic, lost in (("n0", 20), ("n1", 0), ("n2", 25))]
+    trials += [Trial((nic,), 200, lost) for nic, lost in (("n0", 19), ("n1", 0), ("n2", 22))]
+    found = explain(trials, known=["t0"])
+    assert sorted(found.lossy) == ["n0", "n2"]
+    assert found.retracted == ("t0",)
+
+
+def test_a_known_link_without_losses_of_late_is_kept_for_its_own_healing() -> None:
+    found = explain([Trial(("n0",), 200, 0), Trial(("n0", "t0"), 200, 0)], known=["t0"])
+    assert found.retracted == ()
+    assert "t0" in found.lossy
+
+
 def test_tolerated_losses_accuse_nobody() -> None:
     assert not explain([Trial(("n0",), 1_000_000, 12)]).lossy
 
