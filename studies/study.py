@@ -57,6 +57,21 @@ class More:
 
 
 @dataclass(frozen=True, slots=True)
+class Mostly:
+    """Of a column `more` has more than `less` in most seeds, each with itself: where single draws decide much."""
+
+    text: str
+    column: str
+    more: str
+    less: str
+
+    def fails(self, rows: Rows) -> str:
+        pairs = zip(_known(rows, self.more, self.column), _known(rows, self.less, self.column), strict=True)
+        won = [ours > theirs for ours, theirs in pairs]
+        return "" if 2 * sum(won) > len(won) else f"in {sum(won)} of {len(won)} seeds"
+
+
+@dataclass(frozen=True, slots=True)
 class NoLess:
     """Of a column `more` has as much as `less` or more, within what the seeds of both differ by."""
 
@@ -94,26 +109,6 @@ class Reaches:
         if self.most is not None and max(shares) > self.most:
             return f"{max(shares):.3g} is above {self.most:.3g}"
         return ""
-
-
-@dataclass(frozen=True, slots=True)
-class Falls:
-    """`row` loses something: the median over the seeds of what it keeps of `of`, seed by seed, is at most `most`."""
-
-    text: str
-    column: str
-    row: str
-    of: str
-    most: float
-
-    def fails(self, rows: Rows) -> str:
-        kept = [
-            value / whole if whole else 0.0
-            for value, whole in zip(
-                _known(rows, self.row, self.column), _known(rows, self.of, self.column), strict=True
-            )
-        ]
-        return "" if median(kept) <= self.most else f"{median(kept):.3g} of it is kept"
 
 
 @dataclass(frozen=True, slots=True)

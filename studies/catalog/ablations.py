@@ -20,25 +20,37 @@ def _replaced(outcome: Outcome) -> int:
     return outcome.nics["ev_replacements"]
 
 
+WINDOWS: tuple[tuple[str, Mapping[str, Setting]], ...] = (
+    ("nscc", {"congestion": "nscc"}),
+    ("nscc, no quick adapt", {"congestion": "nscc", "disable_qa": True}),
+    ("nscc, receiver penalty", {"congestion": "nscc", "receiver_penalty": "incast"}),
+    ("fixed window", {"congestion": "fixed"}),
+)
+
+
 def _congestion(seed: str) -> dict[str, Trial]:
     trials = {}
-    for name in ("nscc", "fixed"):
-        nic: Mapping[str, Setting] = {"congestion": name}
-        topology = four_by_100(seed, nic=nic, t0_per_plane=3)
-        window_ns = (START_NS + 100_000, START_NS + 300_000)
-        steady = permutation(topology, 4 * MIB, messages=5)
-        trials[f"{name}: permutation"] = Trial(topology, steady, window_ns=window_ns)
-        crowd = incast(topology, 7, 4 * MIB, messages=3)
-        trials[f"{name}: 7 to 1"] = Trial(topology, crowd, window_ns=window_ns)
+    for name, nic in WINDOWS:
+        for degree in (4, 7):
+            topology = four_by_100(seed, nic=nic, t0_per_plane=3)
+            crowd = incast(topology, degree, 4 * MIB, messages=7)
+            window_ns = (START_NS + 100_000, START_NS + 400_000)
+            trials[f"{name}: {degree} to 1"] = Trial(topology, crowd, window_ns=window_ns)
+    for name, nic in (WINDOWS[0], WINDOWS[-1]):
+        topology = four_by_100(seed, nic=nic, link_rates_bps={"p0-t0-0~p0-t1-0": 25_000_000_000})
+        flows = permutation(topology, 4 * MIB, messages=5)
+        window_ns = (START_NS + 100_000, START_NS + 240_000)
+        trials[f"{name}: permutation, a slow link"] = Trial(topology, flows, window_ns=window_ns)
     return trials
 
 
 CONGESTION = Study(
     name="ablation_congestion",
-    title="NSCC against a fixed window",
+    title="NSCC and its parts",
     published="",
-    bed="4 planes of 100 Gb/s, 3 T0s of 4 NICs and 4 T1s each: a permutation of 12 NICs, and 7 to 1. Rates between "
-    "100 and 300 us. The fixed window is 1.5 bandwidth-delay products, cut by trims only.",
+    bed="4 planes of 100 Gb/s, 3 T0s of 4 NICs and 4 T1s each, 4 and 7 NICs that send to one without end, rates "
+    "between 100 and 400 us; and a permutation of 8 NICs below 2 T0s with a link at 25 Gb/s and no room elsewhere. "
+    "The fixed window is 1.5 bandwidth-delay products, cut by trims only.",
     trials=_congestion,
     columns=(
         columns.sum_share(),
@@ -49,7 +61,10 @@ CONGESTION = Study(
         columns.TRIMS_PATH,
         columns.RTT,
     ),
-    claims=(More("In an incast NSCC needs fewer trims.", "trims", "fixed: 7 to 1", "nscc: 7 to 1"),),
+    limits="Over a last hop that does not mark, NSCC's windows grow by the fair increase until something is "
+    "trimmed. With the public constants quick adapt sets a sender back that delivered less than an eighth of the "
+    "largest window in 1.75 base RTTs: 0.107 of the line. Seven equal shares are 0.143, so that chance decides who "
+    "falls below; with four, nobody does.",
     seeds=3,
 )
 
@@ -156,7 +171,7 @@ def _probes(seed: str) -> dict[str, Trial]:
         topology = four_by_100(seed, nic={"probe_successes": successes})
         flows = permutation(topology, 4 * MIB, messages=10, below=3)
         lossy = (LinkFault("p0-t0-0~p0-t1-0", at_ns, loss_ppm=200_000),)
-        window_ns = (at_ns, at_ns + 500_000)
+        window_ns = (at_ns, at_ns + 300_000)
         trials[f"{successes} in a row"] = Trial(topology, flows, lossy, window_ns=window_ns, fault_ns=at_ns)
     return trials
 
@@ -166,7 +181,7 @@ PROBES = Study(
     title="Probes that bring an EV back",
     published="",
     bed="4 planes of 100 Gb/s, a permutation of three NICs per T0; one T0-T1 link loses 20 % from 60 us on. Rates "
-    "over the 500 us that follow.",
+    "over the 300 us that follow.",
     trials=_probes,
     columns=(
         columns.mean_share(),
@@ -179,4 +194,4 @@ PROBES = Study(
     seeds=3,
 )
 
-STUDIES = (RESERVE, SKIP, REORDER, PROBES)
+STUDIES = (CONGESTION, RESERVE, SKIP, REORDER, PROBES)

@@ -11,6 +11,7 @@ MIB = 1 << 20
 PORTS_DOWN = (1, 2, 4, 6)
 _AT_NS = START_NS + 60_000
 _LENGTH_NS = 170_000
+_LONG_NS = 400_000
 _SETTLE_NS = 30_000
 _AWAY_NS = 100_000
 """How long ports that come back are gone."""
@@ -89,9 +90,9 @@ def _switches(seed: str) -> dict[str, Trial]:
         for number in range(20)
     )
     return {
-        "healthy": _pair(seed, ()),
-        "a T1 dies": _pair(seed, (NodeFault("p0-t1-0", _AT_NS),)),
-        "8 T0-T1 links are cut": _pair(seed, at_once),
+        "healthy": _pair(seed, (), length_ns=_LONG_NS),
+        "a T1 dies": _pair(seed, (NodeFault("p0-t1-0", _AT_NS),), length_ns=_LONG_NS),
+        "8 T0-T1 links are cut": _pair(seed, at_once, length_ns=_LONG_NS),
         "20 of 32 links are cut, one by one": _pair(seed, every_second, length_ns=800_000),
         "the receiver's T0 dies": _pair(seed, (NodeFault("p0-t0-1", _AT_NS),), settle_ns=_SETTLE_NS),
         "the sender's T0 dies": _pair(seed, (NodeFault("p0-t0-0", _AT_NS),), settle_ns=_SETTLE_NS),
@@ -104,7 +105,7 @@ SWITCHES = Study(
     published="A T0 takes its plane from the NICs below it, 100 of 800 Gb/s, for as long as it is dead; a T1 costs "
     "nothing lasting; nor do eight T0-T1 links that go down together, nor twenty one after the other (arXiv "
     "2605.04333, figures 9c, 9d, 10 and 11).",
-    bed="8 planes of 100 Gb/s, 4 T1s each, one flow. Rates over 170 us from the fault, for a T0 from 30 us later "
+    bed="8 planes of 100 Gb/s, 4 T1s each, one flow. Rates over 400 us from the fault, for a T0 from 30 us later "
     "on. The twenty links are cut 40 us apart, in 800 us, five in eight of the up-links of a T0.",
     trials=_switches,
     columns=(
