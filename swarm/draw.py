@@ -5,10 +5,12 @@ they find can be read. Everything comes from streams of `mrcfabric.rng`, so that
 """
 
 from collections.abc import Sequence
-from typing import Final, TypeVar
+from dataclasses import replace
+from typing import Any, Final, TypeVar
 
 from mrcfabric.rng import PPM, Rng
 from mrcfabric.topology import Topology
+from mrcfabric.wire.dscp import Dscp
 from swarm.case import Case, Fault, Flow, Write
 from swarm.knobs import draw_settings
 from swarm.mishaps import KINDS
@@ -28,6 +30,7 @@ def draw(seed: int) -> Case:
     topology = _topology(rng, seed)
     if rng.chance(PPM * 2 // 3):
         topology = draw_settings(topology, seed, _one_of(rng, (50_000, 150_000, 400_000)))
+    topology = _with_odd_wire(Rng("swarm", seed, "wire"), topology)
     flows = _flows(Rng("swarm", seed, "flows"), topology)
     rng = Rng("swarm", seed, "faults")
     faults = _faults(rng, topology, flows, _span_ns(topology, flows))
@@ -59,6 +62,28 @@ def _topology(rng: Rng, seed: int) -> Topology:
         reserve_evs_per_qp=planes * _one_of(rng, (0, 1, 2, 4)),
         seed=f"swarm-{seed}",
     )
+
+
+def _with_odd_wire(rng: Rng, topology: Topology) -> Topology:
+    """Now and then other code points, another layout of what is open on the wire, and cables that are slower."""
+    if rng.chance(PPM // 6):
+        points = list(range(64))
+        rng.shuffle(points)
+        topology = replace(topology, dscp=dict(zip(Dscp.__dataclass_fields__, points, strict=False)))
+    if rng.chance(PPM // 6):
+        wire: dict[str, Any] = {
+            "udp_port": _one_of(rng, (4791, 4971, 1 + rng.below(65_535))),
+            "ev_order": _one_of(rng, ("port_low", "port_high")),
+            "eeth_op_shift": _one_of(rng, (0, 2)),
+            "nack_cc_type": rng.below(16),
+            "hop_limit": _one_of(rng, (5, 64, 255)),
+        }
+        topology = replace(topology, wire=wire)
+    if rng.chance(PPM // 8):
+        names = [link.name for link in topology.links()]
+        slow = {_one_of(rng, names): topology.rate_bps // _one_of(rng, (2, 4, 10)) for _ in range(1 + rng.below(3))}
+        topology = replace(topology, link_rates_bps=slow)
+    return topology
 
 
 def _flows(rng: Rng, topology: Topology) -> list[Flow]:
@@ -143,8 +168,15 @@ def _faults(rng: Rng, topology: Topology, flows: Sequence[Flow], span_ns: int) -
 
 
 def _second_lives(rng: Rng, topology: Topology, flows: Sequence[Flow], faults: Sequence[Fault]) -> list[Flow]:
-    """New flows to NICs that died and came back: they know nothing of the old ones."""
+    """New flows after QPs that failed, and to NICs that died and came back: they know nothing of the old ones."""
     found: list[Flow] = []
+    for fault in faults:
+        # An application whose QP has failed makes another one.
+        if fault.kind in ("error_qp", "destroy_qp") and len(found) < 2:
+            old = flows[fault.value]
+            number = len(flows) + len(found)
+            setup_ns = fault.at_ns + rng.below(4 * topology.base_rtt_ns())
+            found.append(_flow(rng, topology, number, old.a, old.b, setup_ns, 60))
     returned = [fault for fault in faults if fault.kind == "nic_crash" and fault.until_ns]
     for fault in returned[:2]:
         others = [name for name in topology.nic_names() if name != fault.target]

@@ -10,7 +10,7 @@ from typing import Any, Final
 from mrcfabric.units import Instant
 from nicd.compose import nic_settings
 from nicd.core.events import STATUS_FLUSHED, STATUS_OK, STATUS_REMOTE_INVALID, STATUS_RETRY_EXCEEDED
-from swarm.case import Case
+from swarm.case import Case, Flow
 from swarm.invariant import InvariantError
 from swarm.messages import Direction
 from swarm.mishaps import ended_by, planes_of
@@ -53,9 +53,10 @@ def deadline_ns(case: Case) -> Instant:
     outage_ns = 2 * (last_ns - min(first_fault_ns, last_ns))
     # A retry budget that is never used up ends nothing: its whole length is waited for, up to a bound.
     doubled_ns = settings.rto_ns << min(settings.retry_exponential + 1, 12)
+    slowest_bps = min([topology.rate_bps, *topology.link_rates_bps.values()])
     packets = sum(-(-write.length // topology.mtu_bytes) for flow in case.flows for write in (*flow.forth, *flow.back))
     window = max(1, min(settings.mpr_units * 128, (settings.cwnd_bytes or 1 << 20) // topology.mtu_bytes))
-    serial_ns = packets * (2 * waits_ns) // window + case.bytes_posted * 8_000_000_000 // topology.rate_bps
+    serial_ns = packets * (2 * waits_ns) // window + case.bytes_posted * 8_000_000_000 // slowest_bps
     return last_ns + outage_ns + 2 * doubled_ns + 16 * settings.retry_linear * waits_ns + 200 * waits_ns + 8 * serial_ns
 
 
@@ -64,7 +65,18 @@ def ends(case: Case, number: int) -> bool:
     return any(ended_by(fault, number, case.flows[number]) for fault in case.faults)
 
 
-def connected_enough(world: World) -> bool:
+def budget_of(case: Case, flow: Flow) -> int:
+    """Retries of the end that has fewer: when it gives up, the other one has lost its peer."""
+    settings = nic_settings(case.topology)
+    sums: list[int] = []
+    for side in ("a", "b"):
+        timers = flow.terms.get(side, {}).get("timers", {})
+        linear = timers.get("retry_linear", settings.retry_linear)
+        sums.append(linear + int(timers.get("retry_exponential", settings.retry_exponential)))
+    return min(sums)
+
+
+def connected_enough(world: World, flow: Flow) -> bool:
     """Nothing was lost at all; or one plane stayed whole, and the settings leave a way and a budget to use it."""
     case = world.case
     topology = case.topology
@@ -76,19 +88,17 @@ def connected_enough(world: World) -> bool:
     if calm and not world.total("packets_lost"):
         return True
     whole = ((1 << topology.planes) - 1) & ~touched
-    budget = settings.retry_linear + settings.retry_exponential
     scarce = any(getattr(settings, knob) for knob in SCARCE) or settings.setup_timeout_ns
     floor = 2 * settings.ev_min_active <= settings.evs_active
-    return bool(whole) and budget >= BUDGET_MIN and floor and not scarce and sprays(case)
+    return bool(whole) and budget_of(case, flow) >= BUDGET_MIN and floor and not scarce and sprays(case)
 
 
 def judge(world: World) -> None:
     """Raises InvariantError for the first rule that the end of a case breaks."""
     case = world.case
-    connected = connected_enough(world)
     for way in world.messages.directions:
         ended = ends(case, way.flow)
-        _completed(world, way, ended, connected)
+        _completed(world, way, ended, connected_enough(world, case.flows[way.flow]))
     for nic, change in world.changes:
         if change.target == "error" and not change.reason.startswith(ERRORS):
             raise InvariantError("verdict", nic, change.at_ns, f"QP {change.qpn} failed for {change.reason!r}")
@@ -161,7 +171,7 @@ def balanced(world: World) -> None:
     """Each NIC has sent as much on every plane, where nothing stood in the way. Raises InvariantError."""
     case = world.case
     planes = case.topology.planes
-    if case.faults or case.unruly or planes == 1 or not sprays(case):
+    if case.faults or case.unruly or planes == 1 or not sprays(case) or case.topology.link_rates_bps:
         return
     # What is lost retires EVs, and a plane may be left without one for a while.
     if world.total("packets_lost"):
@@ -180,7 +190,7 @@ def healthy(world: World) -> None:
     and is about as fast as its busiest NIC could be. Raises InvariantError."""
     case = world.case
     topology = case.topology
-    plain = not topology.nic and not topology.switch and not case.profile
+    plain = not topology.nic and not topology.switch and not topology.link_rates_bps and not case.profile
     if not plain or case.faults or case.unruly or any(flow.terms or flow.late_ns for flow in case.flows):
         return
     refused = sum(sum(world.counters(name)["drops"].values()) for name in topology.switch_names())

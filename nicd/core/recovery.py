@@ -150,14 +150,13 @@ class Recovery:
     def _tell_lost(self, now: Instant, lost: dict[str, int]) -> None:
         for cause, count in lost.items():
             self._board.tell(Retransmit(now, self._qp.qpn, cause, count))
-        if not self._check_budget(now):
+        if self._exhausted:
+            self._give_up(now)
+        else:
             self._qp.window_moved()
 
-    def _check_budget(self, now: Instant) -> bool:
-        if not self._exhausted and self._unanswered <= self._budget:
-            return False
+    def _give_up(self, now: Instant) -> None:
         self._qp.fail(now, STATUS_RETRY_EXCEEDED, "retry_counter_exceeded")
-        return True
 
     # -- silence
 
@@ -190,10 +189,12 @@ class Recovery:
         asked = oldest is not None and self._asked_ns > oldest.sent_ns
         since_ns = max(since_ns, self._asked_ns)
         if not asked and now >= since_ns + wait_ns:
-            # Long past every ordinary round trip: ask what has arrived.
-            self._unanswered += 1
-            if self._check_budget(now):
+            # Long past every ordinary round trip: ask what has arrived. Only questions that stayed without an answer
+            # use up the budget: a QP may be silent because others use the window, with none in flight.
+            if self._unanswered > self._budget:
+                self._give_up(now)
                 return
+            self._unanswered += 1
             self._asked_ns = since_ns = now
             asked = oldest is not None
             self._qp.ask(now)

@@ -71,3 +71,19 @@ def test_a_sign_of_life_puts_the_question_off() -> None:
     assert bench.board.stats.tail_probes == 0
     bench.fire(2 * tail_ns - 1)
     assert bench.board.stats.tail_probes == 1
+
+
+@pytest.mark.spec("MRC 1.0", "3")
+def test_a_first_question_costs_no_retry() -> None:
+    """With a budget of none, silence alone is no reason to give up: a QP may wait for a window that others use."""
+    bench = Bench(retry_linear=0, retry_exponential=0)
+    bench.post(0, 100)
+    tail_ns = bench.board.settings.tail_probe_ns
+    bench.fire(tail_ns)
+    assert [peeked[2] for peeked in bench.sent(tail_ns)] == [PROBE]
+    bench.link.requestor.recovery.heard(tail_ns + 1)
+    bench.fire(2 * tail_ns + 1)
+    assert bench.told(QpChange) == []
+    # This one stays without an answer; the wait has doubled.
+    bench.fire(4 * tail_ns + 1)
+    assert [event.reason for event in bench.told(QpChange)] == ["retry_counter_exceeded"]
