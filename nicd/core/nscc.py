@@ -11,7 +11,7 @@ MRC 1.0 4, UEC CMS. Two signals, four cases: marked or not, delay below the targ
     marked,     below      nothing
 
 Increases add up and are applied as inc / cwnd after 8 MTU or one base RTT, eta once per base RTT on top. Quick adapt
-looks back once per base RTT + target; trims and losses cut their own size.
+looks back once per base RTT + target, or once per round trip where that is longer; trims and losses cut their own size.
 """
 
 from typing import Final
@@ -91,8 +91,7 @@ class Nscc:
 
     def on_sack(self, now: Instant, acked_bytes: int, marked: bool, rtt_ns: int | None, penalty: int) -> None:
         """The four cases, after the receiver's word and quick adapt, which go before them."""
-        limits = self._limits
-        target = limits.target_ns
+        target = self._limits.target_ns
         self._delivered += acked_bytes
         self._since_bytes += acked_bytes
         if rtt_ns is None:
@@ -115,22 +114,27 @@ class Nscc:
             # MRC 1.0 4: with little delay only the path is changed.
             if delay >= target and not ignored:
                 self._decrease(now)
-            return
-        if delay >= target:
-            self._fast = False
-            self._fast_bytes = 0
-            self._inc += limits.fi_bytes * acked_bytes
-        elif delay >= limits.fast_ns:
-            self._fast = False
-            self._fast_bytes = 0
-            self._inc += limits.alpha_bytes * acked_bytes * (target - delay) // target
         else:
-            self._at_no_delay(acked_bytes, delay)
-        if self._since_bytes >= limits.adjust_bytes or now - self._adjusted_ns >= limits.adjust_ns:
-            self._adjust(now)
+            self._increase(now, acked_bytes, delay)
         if not self.inflight_bytes and not self._qa_trigger:
             # Whatever is not delivered from now on is not sent: it says nothing of the network.
             self._qa_end_ns = -1
+
+    def _increase(self, now: Instant, acked_bytes: int, delay: int) -> None:
+        """Not marked: proportional, fair or fast increase, and what has added up when it is time."""
+        limits = self._limits
+        target = limits.target_ns
+        if delay < limits.fast_ns:
+            self._at_no_delay(acked_bytes, delay)
+        else:
+            self._fast = False
+            self._fast_bytes = 0
+            if delay < target:
+                self._inc += limits.alpha_bytes * acked_bytes * (target - delay) // target
+            else:
+                self._inc += limits.fi_bytes * acked_bytes
+        if self._since_bytes >= limits.adjust_bytes or now - self._adjusted_ns >= limits.adjust_ns:
+            self._adjust(now)
 
     def _at_no_delay(self, acked_bytes: int, delay: int) -> None:
         """Fast increase, once a whole window was acknowledged without delay; it replaces the proportional one."""

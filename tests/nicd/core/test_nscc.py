@@ -268,10 +268,11 @@ class TestQuickAdapt:
         late(made, 24_000, delay, 10)
         assert made.quick_adapts == adapts
 
-    def test_a_pause_is_no_sign_of_congestion(self) -> None:
+    @pytest.mark.parametrize("marked", [False, True])
+    def test_a_pause_is_no_sign_of_congestion(self, marked: bool) -> None:
         made = self.begun()
         made.inflight_bytes = 0
-        late(made, 1_000, TARGET, 80_000)
+        late(made, 1_000, TARGET, 80_000, marked)
         made.inflight_bytes = MTU
         made.on_trim(900_000, MTU)
         assert made.quick_adapts == 0
