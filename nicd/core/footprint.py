@@ -238,13 +238,20 @@ def limits_of(knobs: NicSettings, planes: int) -> QpCounts:
         bitmap_bits=min(psns, knobs.bitmap_psns or psns),
         inflight=psns,
         messages=knobs.messages_open_max or psns,
-        stash=knobs.max_wimm,
+        # The immediate that is next always has its place.
+        stash=knobs.max_wimm + 1,
         probes=knobs.probes_outstanding_max,
         probation=evs,
-        work_requests=knobs.work_requests_max,
+        # Messages complete before their turn stay until it comes, and count no more.
+        work_requests=knobs.work_requests_max + psns,
         stays=evs if knobs.skip_ns else 0,
         mark_runs=knobs.marked_evs_max if knobs.always_skip_marks else 0,
     )
+
+
+def within(counts: QpCounts, bounds: QpCounts) -> list[str]:
+    """Names of what is more than its bound; none in a NIC that keeps its promises."""
+    return [item.name for item in fields(QpCounts) if getattr(counts, item.name) > getattr(bounds, item.name)]
 
 
 def peak_of(one: QpCounts, two: QpCounts) -> QpCounts:

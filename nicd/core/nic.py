@@ -41,12 +41,13 @@ from mrcfabric.wire.layout import (
 from nicd.core.board import Board
 from nicd.core.ev_state import EvState
 from nicd.core.execute import Executor
+from nicd.core.footprint import within
 from nicd.core.onchip import NO_CONTEXTS, Antechamber, Receive
 from nicd.core.qp import Link
 from nicd.core.qp_state import QpState
 from nicd.core.self_probe import SelfProber
 from nicd.core.settings import NicConfig
-from nicd.core.state_report import state_bytes, state_report
+from nicd.core.state_report import peak, reserved, state_bytes, state_report
 
 
 class Nic:
@@ -207,6 +208,11 @@ class Nic:
     def state_report(self) -> dict[str, Any]:
         """What the protocol state takes in bytes; see `nicd.core.state_report`."""
         return state_report(self._board, self._qps, self._executor.peers)
+
+    def overfull(self) -> list[tuple[int, str]]:
+        """(QPN, table) of every table that has ever held more than its bound: empty in a NIC without a fault."""
+        return [(qpn, name) for qpn, qp in self._qps.items() if qp.link is not None
+                for name in within(peak(qp.link), reserved(self._board, qp.link))]  # fmt: skip
 
     def bins(self, since_ns: Instant) -> list[tuple[Instant, list[int]]]:
         """(start, bytes placed per plane) of the goodput bins that start at or after `since_ns`."""

@@ -75,7 +75,8 @@ def reserved(board: Board, link: Link) -> QpCounts:
     counts.bitmap_bits = min(counts.bitmap_bits, psns)
     counts.inflight = link.limits.send_mpr * MPR_UNIT
     counts.messages = board.settings.messages_open_max or psns
-    counts.stash = link.limits.receive_wimm
+    counts.stash = link.limits.receive_wimm + 1
+    counts.work_requests = board.settings.work_requests_max + counts.inflight
     return counts
 
 

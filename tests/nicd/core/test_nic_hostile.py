@@ -106,6 +106,7 @@ def test_forged_packets_reach_no_memory_but_the_regions_and_every_work_request_e
     fabric.simulator.run(fabric.simulator.now_ns + 1_000_000)
     for name in PAIR.nic_names():
         assert held(fabric.core(name)) < 5_000
+        assert fabric.core(name).overfull() == []
 
 
 def _switch_drops(fabric: Fabric) -> int:

@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mrcfabric.topology import Topology
 from nicd.core.commands import DestroyQp
@@ -156,3 +158,26 @@ def test_a_qp_that_goes_while_it_waits_harms_nobody() -> None:
     assert fabric.finish(now + 1_000_000)
     ends = {event.wr_id: event.status for event in fabric.found(Completion)}
     assert (ends[77], ends[78]) == ("flushed", "ok")
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    capacity=st.integers(1, 5),
+    fetches=st.integers(1, 4),
+    wanted=st.lists(st.tuples(st.integers(0, 900), st.integers(1, 8)), max_size=60),
+)
+def test_whoever_is_wanted_comes_once_per_fetch_and_no_more_are_kept_than_fit(
+    capacity: int, fetches: int, wanted: list[tuple[int, int]]
+) -> None:
+    chip, now = Store(capacity, fetches), 0
+    for step, qpn in wanted:
+        now += step
+        chip.run(now)
+        chip.want(now, qpn)
+        assert chip.store.counters(8)["resident"] <= capacity
+    chip.run(now + MISS_NS * (len(wanted) + 1))
+    counters = chip.store.counters(8)
+    assert len(chip.loaded) == counters["misses"]
+    assert counters["hits"] + counters["misses"] + counters["waits"] == len(wanted)
+    assert [at_ns for at_ns, _ in chip.loaded] == sorted(at_ns for at_ns, _ in chip.loaded)
+    assert counters["misses"] - counters["evictions"] == counters["resident"] <= capacity
