@@ -8,7 +8,7 @@ from orchestrator.fabric import Fabric
 from orchestrator.fault_direction import Direction
 from orchestrator.link_verdicts import Verdict
 from orchestrator.mapping import check_settings
-from tests.orchestrator.running import DEADLINE_S, SMALL
+from tests.orchestrator.running import DEADLINE_S, MESSAGE_BYTES, SMALL, connect, totals_when_placed
 from tests.support.wait import eventually
 
 PERIOD_NS = 20_000
@@ -82,3 +82,15 @@ def test_a_check_lasts_as_long_as_its_loss_needs() -> None:
     figures = [check_settings(Topology.demo(), loss=loss) for loss in (0.05, 0.01)]
     few, many = (one.mapper.window_ns // one.period_ns for one in figures)
     assert few < 100 < many < 400
+
+
+@pytest.mark.integration
+async def test_a_busy_fabric_accuses_nobody(fabric: Fabric) -> None:
+    write = await connect(fabric)
+    mapping = await fabric.watch_links(PERIOD_NS)
+    for wr_id in range(8):
+        await fabric.command("h000", "post_write", {**write, "wr_id": wr_id})
+    watch = mapping.watch
+    await totals_when_placed(fabric, 8 * MESSAGE_BYTES)
+    await eventually(lambda: watch.latest is not None and watch.latest.all_good, DEADLINE_S)
+    assert watch.accusations == 0
