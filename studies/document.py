@@ -100,7 +100,7 @@ def _section(study: Study, results: Results, files: dict[str, str], level: str =
     if study.claims:
         lines.append("")
     if study.limits:
-        lines += [f"*Cannot be shown:* {study.limits}", ""]
+        lines += [f"*Read with care:* {study.limits}", ""]
     return "\n".join(lines)
 
 

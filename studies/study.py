@@ -141,7 +141,7 @@ class Study:
     columns: tuple[Column, ...]
     claims: tuple[Claim, ...] = ()
     limits: str = ""
-    """What the emulation cannot show of it, and why."""
+    """What the emulation cannot show of it and why, or how its figures come about."""
     seeds: int = 5
     pictured: str = ""
     """The column that a picture shows, if any."""

@@ -33,13 +33,13 @@ def test_wrong_commands(arguments: list[str], what: str, capsys: pytest.CaptureF
 
 @pytest.mark.slow
 def test_a_study_as_text_and_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert command.main(["dead_switch", "--seeds", "1", "--processes", "1"]) in (0, 1)
+    assert command.main(["one_bad_ev", "--seeds", "1", "--processes", "1"]) in (0, 1)
     text = capsys.readouterr().out
-    assert "a T1 dies" in text
+    assert "MRC, no reserve" in text
     assert "as expected" in text
-    assert command.main(["dead_switch", "--seeds", "1", "--processes", "1", "--json"]) == 0
+    assert command.main(["one_bad_ev", "--seeds", "1", "--processes", "1", "--json"]) == 0
     made = json.loads(capsys.readouterr().out)
-    assert made[0]["study"] == "dead_switch"
+    assert made[0]["study"] == "one_bad_ev"
 
 
 def test_the_page_alone_from_what_is_stored(tmp_path: Path) -> None:
