@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from heapq import heappop, heappush
 from typing import Any, TypeAlias
 
-from mrcfabric.node import Input, Node, Rank
+from mrcfabric.node import Input, Node, Rank, Transmits
 from mrcfabric.sim.trace import Trace
 from mrcfabric.units import NEVER, Instant
 
@@ -200,22 +200,29 @@ class Simulator:
         events = core.drain_events()
         if site.trace is not None:
             site.trace.add(transmits, events)
+        if transmits:
+            self._deliver(site, transmits)
+        if events and self._on_events is not None:
+            self._on_events(site.name, events)
+
+    def _deliver(self, site: _Site, transmits: Transmits) -> None:
+        """Put what a node sent into the inboxes of its neighbours."""
         links = site.links
+        now_ns = self.now_ns
+        self.frames += len(transmits)
         for port, arrival_ns, packet in transmits:
-            direction = links.get(port)
-            if direction is None:
+            try:
+                direction = links[port]
+            except KeyError:
                 self.frames -= 1
                 continue
             direction.sequence = sequence = direction.sequence + 1
             peer = direction.peer
-            assert arrival_ns > self.now_ns, f"{site.name} port {port}: the link is shorter than a window"
+            assert arrival_ns > now_ns, f"{site.name} port {port}: the link is shorter than a window"
             peer.inbox.append(_input(Input, (arrival_ns, _FRAME, direction.peer_port, sequence, packet)))
             if arrival_ns < peer.soonest:
                 peer.soonest = arrival_ns
                 self._touch(peer, arrival_ns)
-        self.frames += len(transmits)
-        if events and self._on_events is not None:
-            self._on_events(site.name, events)
 
     # Timetable.
 

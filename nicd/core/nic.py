@@ -101,7 +101,9 @@ class Nic:
                 at_ns, rank, port, _, body = inputs[position]
                 position += 1
                 # A late frame is seen now, not in the past.
-                now = max(floor, at_ns)
+                now = at_ns
+                if now < floor:
+                    now = floor
                 if rank == Rank.FRAME:
                     arrive(now, port, body)
                 else:
