@@ -10,12 +10,15 @@ from typing import Any, Final
 from mrcfabric.units import Instant
 from nicd.compose import nic_settings
 from nicd.core.events import STATUS_FLUSHED, STATUS_OK, STATUS_REMOTE_INVALID, STATUS_RETRY_EXCEEDED
+from nicd.core.limits import TIMEOUT_UNIT_NS
 from swarm.case import Case, Flow
 from swarm.invariant import InvariantError
 from swarm.messages import Direction
 from swarm.mishaps import ended_by, planes_of
 from swarm.world import World
 
+DOUBLINGS_WAITED_MAX: Final = 12
+"""A wait that would be longer than so many doublings is not waited for."""
 BUDGET_MIN: Final = 8
 """A smaller retry budget may run out on a fabric that loses packets at all."""
 SLOW_FACTOR: Final = 2
@@ -52,7 +55,7 @@ def deadline_ns(case: Case) -> Instant:
     # After a long outage a doubled timeout may be as long as the outage was.
     outage_ns = 2 * (last_ns - min(first_fault_ns, last_ns))
     # A retry budget that is never used up ends nothing: its whole length is waited for, up to a bound.
-    doubled_ns = settings.rto_ns << min(settings.retry_exponential + 1, 12)
+    doubled_ns = longest_wait_ns(case)
     slowest_bps = min([topology.rate_bps, *topology.link_rates_bps.values()])
     packets = sum(-(-write.length // topology.mtu_bytes) for flow in case.flows for write in (*flow.forth, *flow.back))
     window = max(1, min(settings.mpr_units * 128, (settings.cwnd_bytes or 1 << 20) // topology.mtu_bytes))
@@ -63,6 +66,20 @@ def deadline_ns(case: Case) -> Instant:
 def ends(case: Case, number: int) -> bool:
     """A mishap may end the flow with this number."""
     return any(ended_by(fault, number, case.flows[number]) for fault in case.faults)
+
+
+def longest_wait_ns(case: Case) -> int:
+    """Until the last of the doubled timeouts of the most patient QP, up to a bound."""
+    settings = nic_settings(case.topology)
+    found = [settings.rto_ns << min(settings.retry_exponential + 1, DOUBLINGS_WAITED_MAX)]
+    for flow in case.flows:
+        for terms in flow.terms.values():
+            timers = terms["timers"]
+            exponent = timers.get("timeout_exponent")
+            rto_ns = settings.rto_ns if exponent is None else TIMEOUT_UNIT_NS << exponent
+            doublings = timers.get("retry_exponential", settings.retry_exponential) + 1
+            found.append(rto_ns << min(doublings, DOUBLINGS_WAITED_MAX))
+    return max(found)
 
 
 def budget_of(case: Case, flow: Flow) -> int:

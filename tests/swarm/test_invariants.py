@@ -12,7 +12,7 @@ from nicd.core.board import Board
 from nicd.core.ev_deck import PlaneDeck
 from nicd.core.ev_profile import EvProfile
 from nicd.core.events import RECV_WITH_IMM, Completion, EvTransition
-from nicd.core.inflight import InflightTable, Patience
+from nicd.core.inflight import InflightTable
 from nicd.core.memory import MemoryTable
 from nicd.core.nic import Nic
 from nicd.core.path_policy import MrcPolicy
@@ -240,7 +240,16 @@ def never_trusts_again(patch: Patch) -> None:
 
 
 def is_impatient(patch: Patch) -> None:
-    patch.setattr(Patience, "measured", lambda self, now, rtt_ns: setattr(self, "reorder_ns", 0))
+    def make(gaps: Any) -> Any:
+        def mistaken(self: Any) -> list[Any]:
+            found: list[Any] = gaps(self)
+            if not found and self._order:
+                found.append(self._order.popleft())
+            return found
+
+        return mistaken
+
+    wrapped(patch, InflightTable, "gaps", make)
 
 
 MARKED = {"ecn_min": 0.0, "ecn_max": 0.001, "ecn_last_hop": True}
@@ -270,7 +279,7 @@ SMALL_QUEUES = {"data": 0.3, "data_last_hop": 0.3}
         (reports_the_past, calm(), "time"),
         (counts_losses_twice, lossy(), "retransmission"),
         (forgets_a_loss, lossy(), "retransmission"),
-        (is_impatient, incast({}, None, 500_000), "health"),
+        (is_impatient, calm(), "health"),
         (counts_sacks_twice, calm(), "counters"),
         (never_sends_again, lossy(), "verdict"),
         (never_trusts_again, lossy(), "rest"),
