@@ -48,8 +48,10 @@ class Watched:
     def placed(self) -> list[int]:
         return [self.fabric.counters(nic)["bytes_placed"] for nic in SHAPE.nic_names()]
 
-    def resent(self) -> int:
-        return sum(sum(self.fabric.counters(nic)["retransmits"].values()) for nic in SHAPE.nic_names())
+    def lost(self) -> int:
+        """Packets sent again because they had vanished; a trimmed one met a queue, not a bad link."""
+        causes = [self.fabric.counters(nic)["retransmits"] for nic in SHAPE.nic_names()]
+        return sum(cause["gap"] + cause["timeout"] for cause in causes)
 
 
 def dead(node: str) -> Callable[[SimulatedFabric], None]:
@@ -215,22 +217,22 @@ def test_an_operators_own_entry_stays() -> None:
 
 
 def goodput(link: str, loss_ppm: int, *, deny: bool) -> tuple[float, int]:
-    """Bytes per nanosecond of the whole fabric, and retransmissions, when the fault is long known."""
+    """Bytes per nanosecond of the whole fabric, and packets lost, when the fault is long known."""
     watched = Watched(job=True, deny=deny, size=64 << 20)
     watched.fabric.link(link, 100_000, loss_ppm=loss_ppm)
-    watched.mapping.run(1_000_000)
-    before, resent = sum(watched.placed()), watched.resent()
-    watched.mapping.run(1_300_000)
-    return (sum(watched.placed()) - before) / 300_000, watched.resent() - resent
+    watched.mapping.run(1_500_000)
+    before, lost = sum(watched.placed()), watched.lost()
+    watched.mapping.run(1_800_000)
+    return (sum(watched.placed()) - before) / 300_000, watched.lost() - lost
 
 
 @pytest.mark.slow
 def test_denying_a_gray_up_link_ends_the_losses_and_costs_no_goodput() -> None:
     healthy, _ = goodput(UP_LINK, 0, deny=False)
-    suffering, resent = goodput(UP_LINK, 100_000, deny=False)
+    suffering, lost = goodput(UP_LINK, 100_000, deny=False)
     restored, after = goodput(UP_LINK, 100_000, deny=True)
     assert suffering < healthy
-    assert resent > 0
+    assert lost > 0
     assert after == 0, "nothing crosses the gray link any more"
     assert restored >= 0.9 * healthy
     assert restored >= 0.98 * suffering
@@ -240,8 +242,8 @@ def test_denying_a_gray_up_link_ends_the_losses_and_costs_no_goodput() -> None:
 def test_denying_a_gray_nic_link_costs_its_plane_and_ends_the_losses() -> None:
     """Two of four NICs' flows lose one of two planes; MRC alone would go on losing packets for good."""
     healthy, _ = goodput(NIC_LINK, 0, deny=False)
-    _, resent = goodput(NIC_LINK, 100_000, deny=False)
+    _, lost = goodput(NIC_LINK, 100_000, deny=False)
     denied, after = goodput(NIC_LINK, 100_000, deny=True)
-    assert resent > 0
+    assert lost > 0
     assert after == 0
     assert denied >= 0.74 * healthy
