@@ -26,6 +26,9 @@ PATIENCE_RTTS: Final = 8
 DOUBLINGS_MAX: Final = 25
 """A wait that doubles stops growing here: retries may go on for ever."""
 
+_ORDER_SPARE: Final = 64
+"""Records of transmissions that are over, kept beyond the PSNs in flight: looking for them costs time."""
+
 INFLIGHT: Final = 0
 LOST: Final = 1
 DONE: Final = 2
@@ -191,6 +194,9 @@ class InflightTable:
             sent = heappop(heap)[2]
         self.lost -= 1
         sent.state = DONE
+        # Packets sent again and again behind one that is still out would pile up: at most two records per PSN are kept.
+        if len(self._order) > 2 * len(self.by_psn) + _ORDER_SPARE:
+            self._order = deque(one for one in self._order if one.state == INFLIGHT)
         return sent
 
     def free(self, cack: int, base: int, bitmap: int) -> int:

@@ -12,6 +12,7 @@ SEEDS = {
     19: "a packet was sent again on the very EV that had failed, though its plane had another one to forgive",
     45: "the same, on a plane with a single path",
     4010: "QP pairs with fewer retries on one side than the settings have were held to the settings' budget",
+    7031: "records of packets sent again piled up behind one that stayed out",
     6018: "a QP with longer timers than the settings have was not waited for until it gave up on its dead peer",
     5056: "a QP without retries failed the first time it had to wait for a window that others used",
 }

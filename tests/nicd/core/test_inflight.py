@@ -168,3 +168,15 @@ def test_equal_bounds_fix_the_threshold() -> None:
     for now in range(0, 400, 10):
         waits.measured(now, 12)
     assert waits.reorder_ns == 50
+
+
+def test_sending_again_and_again_does_not_pile_up_records() -> None:
+    """The first packet is still out while a later one is lost a thousand times."""
+    bench = Bench()
+    first, again = bench.send(0), bench.send(0)
+    for now in range(1_000):
+        bench.table.lose(again, "nack")
+        again = bench.send(now, bench.table.take_lost())
+        assert bench.table.oldest() is first
+        assert len(bench.table._order) <= 2 * 2 + 65
+    assert bench.table.overdue(1_000) == [first]
