@@ -122,6 +122,12 @@ class LinkWatch:
             self.plan = plan_denials(self.topology, self.latest, self.settings.floor)
         return self.latest
 
+    def hear(self, tables: Mapping[int, Mapping[str, Any] | None]) -> LinkMap:
+        """The latest map with what was asked since: the verdicts stand, directions are told."""
+        assert self.latest is not None, "after a look"
+        self.latest = self._directed(self.latest, tables)
+        return self.latest
+
     def asleep(self, tables: Mapping[int, Mapping[str, Any] | None]) -> list[Order]:
         """Orders for the NICs that do not probe as they should: none yet, or they have started again."""
         period_ns = self.settings.period_ns

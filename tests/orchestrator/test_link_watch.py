@@ -1,12 +1,16 @@
 """The state between two looks: who must be told to probe, and which lists must change."""
 
+from dataclasses import replace
+
 import pytest
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
 from orchestrator.deny_plan import DenyPlan
+from orchestrator.fault_direction import Direction
 from orchestrator.link_watch import LinkWatch, Order, WatchSettings, entries_of, rounds_to_find
 from orchestrator.loss_statistics import probes_to_find
+from orchestrator.mapping import check_settings
 from tests.support.probed import ProbedFabric
 
 SHAPE = Topology(
@@ -56,6 +60,21 @@ def test_lists_follow_the_map_and_its_end() -> None:
     assert watch.plan == DenyPlan()
     assert watch.orders({2: [(0, 2, None)]}) == [Order(2, "allow_paths", {"plane": 0, "path": 2})]
     assert watch.concerned() == [3]
+
+
+def test_answers_about_directions_leave_the_verdicts_alone_however_late_they_come() -> None:
+    watch, fabric = LinkWatch(SHAPE, check_settings(SHAPE, rounds=20, period_ns=1_000)), ProbedFabric(SHAPE)
+    fabric.losses[LINK] = 1.0
+    watch.take(0, fabric.tables())
+    fabric.rounds(20)
+    found = watch.take(20_000, fabric.tables())
+    assert [(order.nic, order.op) for order in watch.questions()] == [(2, "probe_loop")] * 2
+    assert watch.questions() == [], "asked once"
+    heard = watch.hear(fabric.tables())
+    assert heard.bad == found.bad == [LINK]
+    assert [replace(link, direction="") for link in heard.links] == list(found.links)
+    assert {link.cable.name: link.direction for link in heard.links if link.direction} == {LINK: Direction.OPEN}
+    assert watch.questions() == [], "and answered, though by silence"
 
 
 def test_nics_that_probe_by_themselves_are_left_to_it() -> None:
