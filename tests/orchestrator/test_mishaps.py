@@ -27,7 +27,8 @@ pytestmark = pytest.mark.integration
 
 async def test_messages_survive_a_switch_that_dies_and_returns_at_exact_instants(fabric: Fabric) -> None:
     write = await connect(fabric)
-    crash_ns = fabric.soon_ns() + 10_000
+    # The first order wakes the fabric: the others must be with their daemons long before its time gets there.
+    crash_ns = fabric.soon_ns() + 1_000_000
     assert await fabric.crash(T1, at_ns=crash_ns, restart_at_ns=crash_ns + 100_000) == crash_ns
     posts = [Stamped(crash_ns - 5000, "h000", "post_write", {**write, "wr_id": number}) for number in range(8)]
     await fabric.schedule(posts)
