@@ -228,6 +228,12 @@ class QpCounts:
     """EVs of the peer whose marks are counted."""
 
 
+def message_records(knobs: NicSettings, psns: int) -> int:
+    """Records of messages that a responder with a tracking window of `psns` keeps at most."""
+    # The message that is next in order always has its place.
+    return min(psns, knobs.messages_open_max + 1) if knobs.messages_open_max else psns
+
+
 def limits_of(knobs: NicSettings, planes: int) -> QpCounts:
     """A QP with every table full. The peer's window is taken to be as large as our own."""
     evs = knobs.evs_active + knobs.evs_reserve
@@ -237,7 +243,7 @@ def limits_of(knobs: NicSettings, planes: int) -> QpCounts:
         planes=planes,
         bitmap_bits=min(psns, knobs.bitmap_psns or psns),
         inflight=psns,
-        messages=knobs.messages_open_max or psns,
+        messages=message_records(knobs, psns),
         # The immediate that is next always has its place.
         stash=knobs.max_wimm + 1,
         probes=knobs.probes_outstanding_max,

@@ -17,6 +17,7 @@ from nicd.core.footprint import (
     EV_INDEX_BITS,
     QpCounts,
     limits_of,
+    message_records,
     nic_bytes,
     on_chip_bytes,
     peak_of,
@@ -74,7 +75,7 @@ def reserved(board: Board, link: Link) -> QpCounts:
     counts.evs = counts.probation = len(link.profile.evs)
     counts.bitmap_bits = min(counts.bitmap_bits, psns)
     counts.inflight = link.limits.send_mpr * MPR_UNIT
-    counts.messages = board.settings.messages_open_max or psns
+    counts.messages = message_records(board.settings, psns)
     counts.stash = link.limits.receive_wimm + 1
     counts.work_requests = board.settings.work_requests_max + counts.inflight
     return counts

@@ -164,6 +164,8 @@ def test_what_finds_no_record_is_asked_for_again() -> None:
     ladder.verify()
     assert {seen.reason for seen in ladder.sent(BA, opcode=NACK)} == {"NO_RESOURCE"}
     assert ladder.b.drops["no_resource"] == len(ladder.sent(BA, opcode=NACK))
+    # The one that is next in order has its place beside the four.
+    assert ladder.b.nic.overfull() == []
 
 
 @pytest.mark.spec("MRC 1.0", "7.5")

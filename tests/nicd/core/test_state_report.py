@@ -40,7 +40,7 @@ def test_what_is_sent_is_in_flight_until_it_is_acknowledged() -> None:
 def test_limits_are_those_that_both_ends_agreed_on() -> None:
     bench = Bench(mpr_units=4, max_wimm=40, messages_open_max=9, work_requests_max=77)
     counts = reserved(bench.board, bench.link)
-    assert (counts.inflight, counts.bitmap_bits, counts.messages, counts.stash) == (512, 512, 9, 41)
+    assert (counts.inflight, counts.bitmap_bits, counts.messages, counts.stash) == (512, 512, 10, 41)
     assert (counts.evs, counts.probation, counts.work_requests) == (24, 24, 77 + 512)
 
 
