@@ -6,7 +6,7 @@ Commands are carried out in `execute`, QPs are wired in `qp`, what all parts sha
 MRC 1.0 7.5 (what a receiver dispatches on), RFC 6040 (the outer header's mark counts).
 """
 
-from typing import Any
+from typing import Any, Final
 
 from mrcfabric.node import Input, Rank, Transmit
 from mrcfabric.units import NEVER, Buffer, Instant
@@ -48,6 +48,9 @@ from nicd.core.qp_state import QpState
 from nicd.core.self_probe import SelfProber
 from nicd.core.settings import NicConfig
 from nicd.core.state_report import peak, reserved, state_bytes, state_report
+
+_FRAME: Final = int(Rank.FRAME)
+_RTS: Final = int(QpState.RTS)
 
 
 class Nic:
@@ -104,7 +107,7 @@ class Nic:
                 now = at_ns
                 if now < floor:
                     now = floor
-                if rank == Rank.FRAME:
+                if rank == _FRAME:
                     arrive(now, port, body)
                 else:
                     self._executor.execute(now, body)
@@ -251,7 +254,7 @@ class Nic:
             drops["unknown_qp"] += 1
             return
         link = qp.link
-        if link is None or qp.state > QpState.RTS:
+        if link is None or qp.state > _RTS:
             # MRC 1.0 section 3: before set-up nothing is received.
             drops["qp_not_ready" if qp.state < QpState.RTR else "qp_state"] += 1
             return
