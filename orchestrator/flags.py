@@ -1,4 +1,4 @@
-"""Command-line parameters that several commands share: which topology.
+"""Command-line parameters that several commands share: which topology, which running fabric, which node of it.
 
 Owns their names and help texts, and the order of precedence: file, then the size flags, then `--set`.
 """
@@ -22,6 +22,16 @@ NicsOption: TypeAlias = Annotated[int | None, typer.Option("--nics-per-t0", help
 RateOption: TypeAlias = Annotated[str | None, typer.Option("--rate", help="Rate of every port, as 100G.")]
 DelayOption: TypeAlias = Annotated[str | None, typer.Option("--link-delay", help="Delay of every link, as 1us.")]
 EvsOption: TypeAlias = Annotated[int | None, typer.Option("--evs", help="EVs in use per QP.")]
+
+NameOption: TypeAlias = Annotated[str | None, typer.Option("--name", help="Which fabric, by name.")]
+RunDirOption: TypeAlias = Annotated[Path | None, typer.Option("--run-dir", help="Which fabric, by its folder.")]
+PackOption: TypeAlias = Annotated[str, typer.Option("--pack", help="none: a process per daemon; plane: one per plane.")]
+JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+NicArgument: TypeAlias = Annotated[str, typer.Argument(metavar="NIC", help="As h003.")]
+PlaneArgument: TypeAlias = Annotated[int, typer.Argument(metavar="PLANE", help="Number of the plane.")]
+SenderOption: TypeAlias = Annotated[str, typer.Option("--from", metavar="NIC", help="The NIC that sends.")]
+ReceiverOption: TypeAlias = Annotated[str, typer.Option("--to", metavar="NIC", help="The NIC it is for.")]
 
 _KEYS = {
     "planes": "planes",

@@ -11,12 +11,10 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 from orchestrator.agent_client import AgentClient
-from orchestrator.commands.fabric import JsonOption, NameOption, RunDirOption
+from orchestrator.flags import JsonOption, NameOption, NicArgument, PlaneArgument, RunDirOption
 
-NicArgument: TypeAlias = Annotated[str, typer.Argument(metavar="NIC", help="As h003.")]
 QpnArgument: TypeAlias = Annotated[int, typer.Argument(metavar="QPN", help="One of the NIC's QPs.")]
 EvArgument: TypeAlias = Annotated[str, typer.Argument(metavar="EV", help="As `ev list` prints it, or any integer.")]
-PlaneArgument: TypeAlias = Annotated[int, typer.Argument(metavar="PLANE", help="Number of the plane.")]
 PathOption: TypeAlias = Annotated[int | None, typer.Option("--path", help="One path (T1) of the plane only.")]
 PeerOption: TypeAlias = Annotated[str | None, typer.Option("--peer", metavar="NIC", help="Towards one NIC only.")]
 

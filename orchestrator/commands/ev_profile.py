@@ -8,8 +8,8 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from orchestrator.commands.ev import EvArgument, NicArgument, check_nic, ev_app, ev_number
-from orchestrator.commands.fabric import JsonOption, NameOption, RunDirOption
+from orchestrator.commands.ev import EvArgument, check_nic, ev_app, ev_number
+from orchestrator.flags import JsonOption, NameOption, NicArgument, RunDirOption
 
 ProfileArgument: TypeAlias = Annotated[int, typer.Argument(metavar="PROFILE", help="Its number; 0 is built in.")]
 profile_app = typer.Typer(no_args_is_help=True, help="Make, configure and look at the EV profiles of a NIC.")

@@ -10,7 +10,7 @@ import os
 import signal
 import time
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated
 
 import typer
 
@@ -18,18 +18,18 @@ from orchestrator.flags import (
     DelayOption,
     EvsOption,
     FileArgument,
+    JsonOption,
+    NameOption,
     NicsOption,
+    PackOption,
     PlanesOption,
     RateOption,
+    RunDirOption,
     SetOption,
     T0Option,
     T1Option,
     overrides,
 )
-
-NameOption: TypeAlias = Annotated[str | None, typer.Option("--name", help="Which fabric, by name.")]
-RunDirOption: TypeAlias = Annotated[Path | None, typer.Option("--run-dir", help="Which fabric, by its folder.")]
-JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 ASK_WALL_S = 3.0
 DOWN_WALL_S = 10.0
@@ -51,7 +51,7 @@ def up(
     detach: Annotated[bool, typer.Option("--detach", help="Leave the fabric behind when it is ready.")] = False,
     name: Annotated[str | None, typer.Option("--name", help="Name of the fabric; default: the topology's.")] = None,
     run_dir: Annotated[Path | None, typer.Option("--run-dir", help="Its folder; default: out/NAME.")] = None,
-    pack: Annotated[str, typer.Option("--pack", help="none: a process per daemon; plane: one per plane.")] = "none",
+    pack: PackOption = "none",
     dilation: Annotated[
         str | None, typer.Option("--dilation", help="Fastest pace, wall over fabric time; or auto.")
     ] = None,

@@ -9,7 +9,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from orchestrator.commands.fabric import JsonOption, NameOption, RunDirOption
+from orchestrator.flags import JsonOption, NameOption, NicArgument, PlaneArgument, RunDirOption
 
 AtOption: TypeAlias = Annotated[
     str | None, typer.Option("--at", help="Fabric time, as 250us; default: as soon as possible.")
@@ -83,8 +83,8 @@ def switch(
 
 @fault_app.command("nic-port")
 def nic_port(
-    nic: Annotated[str, typer.Argument(metavar="NIC", help="As h003.")],
-    plane: Annotated[int, typer.Argument(metavar="PLANE", help="Which of its ports.")],
+    nic: NicArgument,
+    plane: PlaneArgument,
     action: Annotated[PortAction, typer.Argument(help="down or up.")],
     at: AtOption = None,
     name: NameOption = None,

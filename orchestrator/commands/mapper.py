@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from orchestrator.agent_client import AgentClient
-from orchestrator.commands.fabric import JsonOption, NameOption, RunDirOption
+from orchestrator.flags import JsonOption, NameOption, RunDirOption
 
 FOLLOW_POLL_S = 0.5
 EXIT_BAD = 1

@@ -9,8 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from orchestrator.commands.fabric import JsonOption, NameOption, RunDirOption
-from orchestrator.flags import SetOption
+from orchestrator.flags import JsonOption, NameOption, RunDirOption, SetOption
 
 nic_app = typer.Typer(no_args_is_help=True, help="What the state of NICs takes, and what it costs not to fit.")
 

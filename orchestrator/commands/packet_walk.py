@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from orchestrator.commands.packet import packet_app
-from orchestrator.flags import FileArgument, SetOption, overrides
+from orchestrator.flags import FileArgument, JsonOption, ReceiverOption, SenderOption, SetOption, overrides
 
 
 def register(app: typer.Typer) -> None:
@@ -18,13 +18,13 @@ def register(app: typer.Typer) -> None:
 
 @packet_app.command("walk")
 def walk(
-    source: Annotated[str, typer.Option("--from", metavar="NIC", help="The NIC that sends.")],
-    destination: Annotated[str, typer.Option("--to", metavar="NIC", help="The NIC it is for.")],
+    source: SenderOption,
+    destination: ReceiverOption,
     ev: Annotated[str, typer.Option("--ev", help="Entropy value, decimal or 0x...: names plane and up-link.")] = "0",
     file: FileArgument = None,
     hop_limit: Annotated[int, typer.Option("--hop-limit", help="Hop limit the packet starts with.")] = 64,
     settings: SetOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Show hop by hop what every switch does with a packet, by the switches' own code."""
     from mrcfabric.errors import ConfigError

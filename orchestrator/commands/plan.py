@@ -13,6 +13,7 @@ from orchestrator.flags import (
     DelayOption,
     EvsOption,
     FileArgument,
+    JsonOption,
     NicsOption,
     PlanesOption,
     RateOption,
@@ -21,8 +22,6 @@ from orchestrator.flags import (
     T1Option,
     overrides,
 )
-
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def register(app: typer.Typer) -> None:

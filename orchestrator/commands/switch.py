@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from orchestrator.commands.fabric import JsonOption, NameOption, RunDirOption
+from orchestrator.flags import JsonOption, NameOption, RunDirOption
 
 NodeArgument: TypeAlias = Annotated[str, typer.Argument(metavar="SWITCH", help="As p0-t0-1.")]
 switch_app = typer.Typer(no_args_is_help=True, help="Look at a switch's ports and table; set trimming and marking.")

@@ -11,10 +11,9 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 
 import typer
 
-from orchestrator.flags import FileArgument, SetOption, overrides
+from orchestrator.flags import FileArgument, PackOption, ReceiverOption, SenderOption, SetOption, overrides
 
-PackOption: TypeAlias = Annotated[str, typer.Option("--pack", help="none: a process per daemon; plane: one per plane.")]
-JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the report as JSON.")]
+ReportOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the report as JSON.")]
 FolderOption: TypeAlias = Annotated[Path | None, typer.Option("--run-dir", help="Folder of run and report.")]
 TopologyOption: TypeAlias = Annotated[
     Path | None, typer.Option("--topology", metavar="FILE", help="Topology in YAML; the demonstration's without one.")
@@ -86,7 +85,7 @@ def demo(
     buckets: Annotated[int, typer.Option("--buckets", help="Pieces of it under way at once.")] = 32,
     run_dir: FolderOption = None,
     plain: Annotated[bool, typer.Option("--plain", help="Lines instead of a live display.")] = False,
-    as_json: JsonOption = False,
+    as_json: ReportOption = False,
     settings: SetOption = None,
 ) -> None:
     """Train over the demonstration fabric while it is being broken; show what each fault cost."""
@@ -135,7 +134,7 @@ def perf(
     file: TopologyOption = None,
     pack: PackOption = "none",
     run_dir: FolderOption = None,
-    as_json: JsonOption = False,
+    as_json: ReportOption = False,
     settings: SetOption = None,
 ) -> None:
     """Measure bandwidth and latency with nothing broken, every byte verified; fails unless the fabric stayed clean."""
@@ -170,14 +169,14 @@ def perf(
 
 def send(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="What to send.")],
-    source: Annotated[str, typer.Option("--from", metavar="NIC", help="The sending NIC.")],
-    target: Annotated[str, typer.Option("--to", metavar="NIC", help="The receiving NIC.")],
+    source: SenderOption,
+    target: ReceiverOption,
     out: Annotated[Path | None, typer.Option("--out", help="Keep what arrives in this file.")] = None,
     name: Annotated[str | None, typer.Option("--name", help="Through the running fabric of this name.")] = None,
     run_dir: Annotated[Path | None, typer.Option("--run-dir", help="Through the fabric in this folder.")] = None,
     topology_file: TopologyOption = None,
     pack: PackOption = "none",
-    as_json: JsonOption = False,
+    as_json: ReportOption = False,
     settings: SetOption = None,
 ) -> None:
     """Send a file across a fabric, a running one or one of its own, and compare its SHA-256 at the far end."""
