@@ -1,6 +1,7 @@
 """Command-line parameters that several commands share: which topology, which running fabric, which node of it.
 
-Owns their names and help texts, and the order of precedence: file, then the size flags, then `--set`.
+Owns their names and help texts, how instants and EVs are typed, and the order of precedence: file, then the size
+flags, then `--set`.
 """
 
 from pathlib import Path
@@ -48,3 +49,30 @@ def overrides(settings: list[str] | None, **flags: int | str | None) -> list[str
     """Size flags (those that were given) and `--set` flags as `key=value`, the latter last."""
     given = [f"{_KEYS[flag]}={value}" for flag, value in flags.items() if value is not None]
     return given + (settings or [])
+
+
+def instant(option: str, text: str | None) -> int | None:
+    """A length of fabric time such as 250us, in nanoseconds. Raises ConfigError."""
+    if text is None:
+        return None
+    from mrcfabric.errors import ConfigError
+    from mrcfabric.topology_file import quantity
+
+    value = quantity(f"{option.strip('-')}_ns", text)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ConfigError(option, f"{text!r} is no time", "wanted: as 250us, 1ms or 300000 (ns)")
+    return value
+
+
+def ev_number(text: str) -> int:
+    """An EV as typed, decimal or 0x.... Raises ConfigError."""
+    from mrcfabric.errors import ConfigError
+    from mrcfabric.paths import EV_MAX
+
+    try:
+        ev = int(text, 0)
+    except ValueError:
+        ev = -1
+    if not 0 <= ev <= EV_MAX:
+        raise ConfigError("EV", f"{text!r} is no entropy value", "0 to 0xffffffff")
+    return ev

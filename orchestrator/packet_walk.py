@@ -12,7 +12,7 @@ from mrcfabric.egress import OVERHEAD_BYTES
 from mrcfabric.errors import ConfigError
 from mrcfabric.naming import t1_name
 from mrcfabric.node import Input, Rank
-from mrcfabric.paths import EV_MAX, PathTable
+from mrcfabric.paths import PathTable
 from mrcfabric.topology import Topology
 from mrcfabric.units import serialization_ns
 from mrcfabric.wire import layout
@@ -26,17 +26,6 @@ HOPS_MAX = 8
 """More switches than any way has: a walk that gets here goes in circles."""
 _SETTLE_NS = 1_000_000_000
 """Long enough for a switch with empty queues to send a packet at any rate."""
-
-
-def parse_ev(text: str) -> int:
-    """An EV as typed, decimal or 0x.... Raises ConfigError."""
-    try:
-        ev = int(text, 0)
-    except ValueError:
-        ev = -1
-    if not 0 <= ev <= EV_MAX:
-        raise ConfigError("--ev", f"{text!r} is no entropy value", "0 to 0xffffffff")
-    return ev
 
 
 def walk(topology: Topology, source: str, destination: str, ev: int, hop_limit: int = 64) -> dict[str, Any]:

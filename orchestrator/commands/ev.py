@@ -6,12 +6,13 @@ Owns arguments and what is printed; the facts are the daemons'. EV profiles are 
 import json
 import time
 from collections import Counter
+from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 import typer
 
 from orchestrator.agent_client import AgentClient
-from orchestrator.flags import JsonOption, NameOption, NicArgument, PlaneArgument, RunDirOption
+from orchestrator.flags import JsonOption, NameOption, NicArgument, PlaneArgument, RunDirOption, ev_number
 
 QpnArgument: TypeAlias = Annotated[int, typer.Argument(metavar="QPN", help="One of the NIC's QPs.")]
 EvArgument: TypeAlias = Annotated[str, typer.Argument(metavar="EV", help="As `ev list` prints it, or any integer.")]
@@ -41,12 +42,10 @@ def list_evs(
 ) -> None:
     """Show every EV of a NIC's QPs with its plane, path and state."""
     from mrcfabric.errors import ConfigError
-    from orchestrator.agent_client import find
 
     if state is not None and state.lower() not in EV_STATES:
         raise ConfigError(f"--state {state}", "no such state", "one of " + ", ".join(EV_STATES))
-    client = find(name, run_dir)
-    check_nic(client, nic)
+    client = agent_beside(nic, name, run_dir)
     rows = [
         {"qpn": number, **row}
         for number in ([qpn] if qpn is not None else _qpns(client, nic))
@@ -56,8 +55,16 @@ def list_evs(
     typer.echo(json.dumps(rows, indent=2) if as_json else render_evs(nic, rows, state is not None))
 
 
-def check_nic(client: AgentClient, nic: str) -> int:
-    """The number of a NIC. Raises ConfigError when the fabric has none of this name."""
+def agent_beside(nic: str, name: str | None, run_dir: Path | None) -> AgentClient:
+    """The agent of the fabric that is meant. Raises ConfigError when it has no NIC of this name."""
+    from orchestrator.agent_client import find
+
+    client = find(name, run_dir)
+    _index_of(client, nic)
+    return client
+
+
+def _index_of(client: AgentClient, nic: str) -> int:
     from mrcfabric.topology import Topology
 
     return Topology.from_dict(client.state["topology"]).nic_index(nic)
@@ -98,22 +105,9 @@ def allow(
     _bar("allow_ev", nic, qpn, ev, name, run_dir)
 
 
-def ev_number(text: str) -> int:
-    """The 32 bits of an EV. Raises ConfigError."""
-    from mrcfabric.errors import ConfigError
-
-    try:
-        return int(text, 0)
-    except ValueError:
-        raise ConfigError(text, "is no EV", "wanted: an integer, as 0x00010203") from None
-
-
 def _bar(op: str, nic: str, qpn: int, ev: str, name: NameOption, run_dir: RunDirOption) -> None:
-    from orchestrator.agent_client import find
-
     number = ev_number(ev)
-    client = find(name, run_dir)
-    check_nic(client, nic)
+    client = agent_beside(nic, name, run_dir)
     answer = client.call(nic, "command", {"op": op, "args": {"qpn": qpn, "ev": number}})
     typer.echo(f"{op.removesuffix('_ev')}: {nic} QP {qpn} EV 0x{number:08x} at {answer['at_ns'] / 1000:.3f} us")
 
@@ -147,11 +141,8 @@ def allow_path(
 def _bar_path(
     op: str, nic: str, plane: int, path: int | None, peer: str | None, name: NameOption, run_dir: RunDirOption
 ) -> None:
-    from orchestrator.agent_client import find
-
-    client = find(name, run_dir)
-    check_nic(client, nic)
-    args = {"plane": plane, "path": path, "peer_index": None if peer is None else check_nic(client, peer)}
+    client = agent_beside(nic, name, run_dir)
+    args = {"plane": plane, "path": path, "peer_index": None if peer is None else _index_of(client, peer)}
     result = client.call(nic, "command", {"op": op, "args": args})["result"]
     way = f"plane {plane}" + ("" if path is None else f" path {path}") + ("" if peer is None else f" towards {peer}")
     changed, entries = result["evs"], result["entries"]
@@ -168,10 +159,7 @@ def probe(
     as_json: JsonOption = False,
 ) -> None:
     """Ask the peer on EVs of a QP, barred ones too, and show who answered and how soon; states stay as they are."""
-    from orchestrator.agent_client import find
-
-    client = find(name, run_dir)
-    check_nic(client, nic)
+    client = agent_beside(nic, name, run_dir)
     args = {"qpn": qpn, "evs": evs or None}
     batch = client.call(nic, "command", {"op": "probe_evs", "args": args})["result"]["batch"]
     deadline_s = time.monotonic() + PROBE_WALL_S
@@ -192,10 +180,7 @@ def list_denied(
     nic: NicArgument, name: NameOption = None, run_dir: RunDirOption = None, as_json: JsonOption = False
 ) -> None:
     """Show the paths that no QP of a NIC may use."""
-    from orchestrator.agent_client import find
-
-    client = find(name, run_dir)
-    check_nic(client, nic)
+    client = agent_beside(nic, name, run_dir)
     rows = client.call(nic, "denied_paths")
     if as_json:
         typer.echo(json.dumps(rows, indent=2))
@@ -216,10 +201,7 @@ def ev_events(
     as_json: JsonOption = False,
 ) -> None:
     """Take EV events off a NIC's queue: EVs that became ASSUMED_BAD or GOOD, and how many events were lost."""
-    from orchestrator.agent_client import find
-
-    client = find(name, run_dir)
-    check_nic(client, nic)
+    client = agent_beside(nic, name, run_dir)
     for event in client.call(nic, "ev_events", {"limit": limit}):
         lost = f"  ({event['drop_count']} lost before it)" if event["drop_count"] else ""
         what = f"profile {event['profile']} QP {event['qpn']} EV 0x{event['ev']:08x} port {event['port']}"

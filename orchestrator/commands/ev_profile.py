@@ -8,8 +8,8 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from orchestrator.commands.ev import EvArgument, check_nic, ev_app, ev_number
-from orchestrator.flags import JsonOption, NameOption, NicArgument, RunDirOption
+from orchestrator.commands.ev import EvArgument, agent_beside, ev_app
+from orchestrator.flags import JsonOption, NameOption, NicArgument, RunDirOption, ev_number
 
 ProfileArgument: TypeAlias = Annotated[int, typer.Argument(metavar="PROFILE", help="Its number; 0 is built in.")]
 profile_app = typer.Typer(no_args_is_help=True, help="Make, configure and look at the EV profiles of a NIC.")
@@ -129,11 +129,7 @@ def replace(
 
 
 def _call(nic: str, op: str, args: dict[str, Any], name: NameOption, run_dir: RunDirOption) -> Any:
-    from orchestrator.agent_client import find
-
-    client = find(name, run_dir)
-    check_nic(client, nic)
-    return client.call(nic, op, args)
+    return agent_beside(nic, name, run_dir).call(nic, op, args)
 
 
 def _ask(nic: str, op: str, args: dict[str, Any], name: NameOption, run_dir: RunDirOption) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from orchestrator.flags import JsonOption, NameOption, NicArgument, PlaneArgument, RunDirOption
+from orchestrator.flags import JsonOption, NameOption, NicArgument, PlaneArgument, RunDirOption, instant
 
 AtOption: TypeAlias = Annotated[
     str | None, typer.Option("--at", help="Fabric time, as 250us; default: as soon as possible.")
@@ -120,19 +120,6 @@ def clear(name: NameOption = None, run_dir: RunDirOption = None) -> None:
     from orchestrator.agent_client import find
 
     _say("all links and ports healed", find(name, run_dir).post("/clear")["at_ns"])
-
-
-def instant(option: str, text: str | None) -> int | None:
-    """A length of fabric time such as 250us, in nanoseconds. Raises ConfigError."""
-    if text is None:
-        return None
-    from mrcfabric.errors import ConfigError
-    from mrcfabric.topology_file import quantity
-
-    value = quantity(f"{option.strip('-')}_ns", text)
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ConfigError(option, f"{text!r} is no time", "wanted: as 250us, 1ms or 300000 (ns)")
-    return value
 
 
 def _say(what: str, at_ns: int) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from orchestrator.agent_client import AgentClient
-from orchestrator.flags import JsonOption, NameOption, RunDirOption
+from orchestrator.flags import JsonOption, NameOption, RunDirOption, instant
 
 FOLLOW_POLL_S = 0.5
 EXIT_BAD = 1
@@ -40,7 +40,6 @@ def mapper(
     """Test every link, with or without a job, and name the bad ones; without --once watch until interrupted."""
     from mrcfabric.errors import ConfigError
     from orchestrator.agent_client import find as find_fabric
-    from orchestrator.commands.fault import instant
 
     if once and (deny or stop):
         raise ConfigError("--once", "denies nothing and ends by itself", "leave out --deny and --stop")

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from orchestrator.commands.packet import packet_app
-from orchestrator.flags import FileArgument, JsonOption, ReceiverOption, SenderOption, SetOption, overrides
+from orchestrator.flags import FileArgument, JsonOption, ReceiverOption, SenderOption, SetOption, ev_number, overrides
 
 
 def register(app: typer.Typer) -> None:
@@ -33,7 +33,7 @@ def walk(
 
     fabric = read(file, overrides(settings))
     try:
-        walked = packet_walk.walk(fabric.topology, source, destination, packet_walk.parse_ev(ev), hop_limit)
+        walked = packet_walk.walk(fabric.topology, source, destination, ev_number(ev), hop_limit)
     except ConfigError as error:
         raise fabric.locate(error) from None
     typer.echo(json.dumps(walked, indent=2) if as_json else packet_walk.render(walked))

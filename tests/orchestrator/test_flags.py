@@ -1,7 +1,10 @@
-"""Size flags and --set become one list, in their order of precedence."""
+"""Size flags and --set become one list, in their order of precedence; EVs as typed are numbers or refused."""
 
+import pytest
+
+from mrcfabric.errors import ConfigError
 from mrcfabric.topology_file import load
-from orchestrator.flags import overrides
+from orchestrator.flags import ev_number, overrides
 
 
 def test_only_given_flags_count() -> None:
@@ -13,3 +16,11 @@ def test_set_wins_over_size_flags() -> None:
     assert flags == ["planes=4", "t0_per_plane=3", "rate_bps=25G", "link_delay_ns=500ns", "planes=2"]
     topology = load(None, flags)
     assert (topology.planes, topology.t0_per_plane, topology.rate_bps) == (2, 3, 25 * 10**9)
+
+
+def test_evs_as_typed() -> None:
+    assert ev_number("17") == 17
+    assert ev_number("0xffffffff") == 0xFFFFFFFF
+    for wrong in ("-1", "0x100000000", "ev", ""):
+        with pytest.raises(ConfigError):
+            ev_number(wrong)

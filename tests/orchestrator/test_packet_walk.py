@@ -6,7 +6,7 @@ from mrcfabric.errors import ConfigError
 from mrcfabric.paths import ev_of
 from mrcfabric.topology import Topology
 from mrcfabric.units import serialization_ns
-from orchestrator.packet_walk import parse_ev, render, walk
+from orchestrator.packet_walk import render, walk
 
 DEMO = Topology.demo()
 
@@ -61,14 +61,6 @@ def test_text() -> None:
     text = render(walk(DEMO, "h000", "h005", 0x1234))
     assert text.startswith("h000 -> h005  EV 0x00001234: plane 4 via p4-t1-2, uSIDs 6000 a002 6001 e001\n")
     assert text.endswith("delivered after 5,364 ns")
-
-
-def test_evs_as_typed() -> None:
-    assert parse_ev("17") == 17
-    assert parse_ev("0xffffffff") == 0xFFFFFFFF
-    for wrong in ("-1", "0x100000000", "ev", ""):
-        with pytest.raises(ConfigError):
-            parse_ev(wrong)
 
 
 def test_wrong_questions() -> None:
