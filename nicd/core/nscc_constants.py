@@ -63,4 +63,5 @@ class NsccConstants:
         # MRC 1.0 4: the delay is no trigger with trimming.
         self.qa_threshold_ns = 0 if trimming else knobs.qa_threshold_ns or 4 * self.target_ns
         # 1 us of the reference network's 12 us, so that it scales with the base RTT.
-        self.fast_ns = knobs.fast_delay_ns or max(1, base_ns // 12)
+        # Never above the target: from there on an increase is fair, and a proportional one would be negative.
+        self.fast_ns = min(knobs.fast_delay_ns or max(1, base_ns // 12), self.target_ns)

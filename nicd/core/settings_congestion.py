@@ -39,7 +39,8 @@ class CongestionKnobs:
     fi_scale_ppt: int = 0
     """Fast increase, thousandths of the bytes acknowledged. Default 250 a."""
     fast_delay_ns: int = 0
-    """Delay that is as good as none, for the fast increase. Default 1/12 base RTT: 1 us of the reference's 12."""
+    """Delay that is as good as none, for the fast increase. Default 1/12 base RTT: 1 us of the reference's 12.
+    Never more than the target."""
     eta_bytes: int = 0
     """Growth per adjust period whatever else happens, which lets flows become fair. Default 0.15 MTU a."""
     adjust_bytes_threshold: int = 0
