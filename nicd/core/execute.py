@@ -48,6 +48,7 @@ class Executor:
         "_by_address",
         "_next_qpn",
         "_peers",
+        "_restarted",
         "_self_prober",
         "_table",
         "ev_probing",
@@ -55,8 +56,10 @@ class Executor:
         "qps",
     )
 
-    def __init__(self, board: Board, self_prober: SelfProber | None = None) -> None:
+    def __init__(self, board: Board, self_prober: SelfProber | None = None, start_ns: Instant = 0) -> None:
         self._board = board
+        self._restarted = start_ns > 0
+        """Peers may remember an earlier life of this NIC."""
         self._self_prober = self_prober
         self.qps: dict[int, Qp] = {}
         self._peers: dict[int, Peer] = {}
@@ -166,7 +169,9 @@ class Executor:
         if qp.state != QpState.INIT:
             raise RefusedError(f"QP {qp.qpn} is in state {qp.state.name.lower()}, not init")
         peer = self._peers.get(command.peer_index)
+        news = self._board.ports.carrier != (1 << self._board.ports.count) - 1
         if peer is None:
+            news |= self._restarted
             peer = Peer(self._board, command.peer_index, self._peer_ports)
             self._peers[peer.index] = peer
             self._by_address[peer.address] = peer
@@ -174,7 +179,7 @@ class Executor:
             peer.forget_ports()
         qp.connect(now, command, limits, peer)
         bar_as_told(now, qp, self._board)
-        if self._board.ports.carrier != (1 << self._board.ports.count) - 1:
+        if news:
             peer.announce_ports(now)
         return {"qpn": qp.qpn, "state": qp.state.name.lower(), **limits.record()}
 

@@ -62,7 +62,7 @@ class Nic:
         self._now = start_ns
         self._board = Board(config)
         self._self_prober = None if config.turns is None else SelfProber(self._board, config.turns, start_ns)
-        self._executor = Executor(self._board, self._self_prober)
+        self._executor = Executor(self._board, self._self_prober, start_ns)
         self._qps = self._executor.qps
         self._peek = peeker(config.dscp, config.address, config.options)
         self._lasthop = config.dscp.trimmed_lasthop

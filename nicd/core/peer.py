@@ -26,6 +26,8 @@ from nicd.core.window import WindowSetup
 _ID_MASK = 0xFFFF
 _EV_PROBES_MAX = 64
 """EV probes of one peer waiting for an answer; the oldest is forgotten beyond it."""
+_OVERTAKEN_RTOS = 4
+"""No packet is under way for longer than this many RTOs."""
 
 
 class Peer:
@@ -42,6 +44,7 @@ class Peer:
         "_ev_probes",
         "_fresh",
         "_last_update",
+        "_last_update_ns",
         "_on_ports",
         "_own_planes",
         "_plane",
@@ -116,6 +119,7 @@ class Peer:
         self._asked: dict[int, Callable[[Instant, int], None]] = {}
         """Request id -> who wants to know, of the controller's own probes."""
         self._last_update = -1
+        self._last_update_ns: Instant = 0
         self._update_number = 0
         self._update_id = -1
         self._update_tries = 0
@@ -259,10 +263,9 @@ class Peer:
         """An endpoint request of the peer: answer it."""
         if op == OP_PORT_STATUS:
             self._board.stats.port_updates_received += 1
-            # An older update that was overtaken by a newer one says nothing any more.
-            newer = self._last_update < 0 or 0 < (request - self._last_update & _ID_MASK) <= _ID_MASK >> 1
-            if newer:
+            if self._is_news(now, request):
                 self._last_update = request
+                self._last_update_ns = now
                 self._ports_are(now, mask & (1 << len(self.reverse)) - 1)
         plane = self.reply_plane()
         if plane < 0:
@@ -272,6 +275,14 @@ class Peer:
         ev = self._candidate(plane)
         packet = self._control.endpoint_response(ev, self.destination.outer(ev), request, op, timestamp)
         self._board.ports.offer(now, plane, packet, True)
+
+    def _is_news(self, now: Instant, request: int) -> bool:
+        """Whether a Port Status Update says how things are now."""
+        if self._last_update < 0 or 0 < (request - self._last_update & _ID_MASK) <= _ID_MASK >> 1:
+            return True
+        # Overtaken by a newer one, unless that is so long ago that nothing of then can be under way any more: the peer
+        # has started again while a QP to it lives on, and counts from the beginning.
+        return now - self._last_update_ns > _OVERTAKEN_RTOS * self._board.settings.rto_ns
 
     def ask_ev(
         self, now: Instant, plane: int, ev: int, outer: bytes, answered: Callable[[Instant, int], None]

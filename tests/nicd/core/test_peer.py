@@ -116,6 +116,16 @@ def test_a_new_connection_forgets_what_an_earlier_life_said() -> None:
     assert bench.peer.up == 0b10
 
 
+def test_a_peer_that_counts_from_the_beginning_long_after_has_started_again() -> None:
+    bench = Bench()
+    soon = bench.board.settings.rto_ns
+    bench.peer.on_request(0, 500, OP_PORT_STATUS, 0b01, 0)
+    bench.peer.on_request(soon, 1, OP_PORT_STATUS, 0b10, 0)
+    assert bench.peer.up == 0b01, "overtaken by number 500"
+    bench.peer.on_request(8 * soon, 1, OP_PORT_STATUS, 0b10, 0)
+    assert bench.peer.up == 0b10
+
+
 @pytest.mark.spec("UEC", "CMS")
 def test_the_slower_end_sets_the_bandwidth_delay_product() -> None:
     """A peer with one port of 25 Gb/s instead of 100: 1.5 x 125 Gb/s x base RTT."""
