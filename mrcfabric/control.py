@@ -26,7 +26,7 @@ from mrcfabric.control_message import (
     write_secret,
 )
 from mrcfabric.control_server import ControlLimits, ControlServer, Op
-from mrcfabric.errors import RefusedError
+from mrcfabric.errors import ConfigError, RefusedError
 
 __all__ = [
     "Address",
@@ -86,7 +86,8 @@ class ControlClient:
         await self.close()
 
     async def call(self, op: str, args: Mapping[str, Any] | None = None, timeout_s: float = 5.0) -> Any:
-        """The result of an op. Raises RefusedError with the daemon's reason, NoAnswerError after `timeout_s`.
+        """The result of an op. Raises RefusedError with the daemon's reason, NoAnswerError after `timeout_s`,
+        ConfigError for arguments that no message can carry.
 
         The request is repeated until something is heard; the daemon carries it out once per incarnation.
         """
@@ -131,7 +132,10 @@ class ControlClient:
             "args": args,
             "page": page,
         }
-        datagram = seal(request, self._realm.secret)
+        try:
+            datagram = seal(request, self._realm.secret)
+        except (OverflowError, ValueError) as error:  # what JSON can say and MessagePack cannot
+            raise ConfigError(op, f"the request cannot be carried: {error}", "numbers have 64 bits at most") from None
         if len(datagram) > PAGE_BYTES:
             raise RefusedError(f"{op}: the request has {len(datagram)} bytes, at most {PAGE_BYTES} are carried")
         wait_s = _RETRY_FIRST_S

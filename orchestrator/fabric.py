@@ -53,6 +53,7 @@ class Fabric:
         self.mapping: LinkMapping | None = None
         """The watch over the links, while one is on."""
         self._mapping_task: asyncio.Task[None] | None = None
+        self._check_task: asyncio.Task[LinkMap] | None = None
         self.broken: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         """Done, with the reason, when the fabric as a whole has come to an end that nobody asked for."""
         self._launcher.on_death = self._died
@@ -123,8 +124,9 @@ class Fabric:
         self._closing = True
         for task in self._serving:
             task.cancel()
-        if self._mapping_task is not None:
-            self._mapping_task.cancel()
+        for probing in (self._mapping_task, self._check_task):
+            if probing is not None:
+                probing.cancel()
         try:
             await self.mishaps.close()
             for worker in self._workers:
@@ -281,11 +283,25 @@ class Fabric:
     async def check_links(self, **figures: Any) -> LinkMap:
         """Probe every link and judge: `orchestrator.mapping.check_links`, which also says what can be chosen.
 
-        Raises RefusedError while a watch is on: its map is at hand.
+        Raises RefusedError while a watch is on, whose map is at hand; while another check is under way, for both would
+        set the NICs' probes; and when it is ended by `unwatch_links`.
         """
         if self.mapping is not None:
-            raise RefusedError("a watch over the links is on: ask for its map, or end it")
-        return await check_links(self, **figures)
+            raise RefusedError("a watch over the links is on: it shows its map; `mapper --stop` ends it")
+        self._refuse_while_checking()
+        task = self._check_task = asyncio.create_task(check_links(self, **figures))
+        try:
+            await asyncio.wait([task])
+        finally:
+            task.cancel()
+            self._check_task = None
+        if task.cancelled():
+            raise RefusedError("the check of the links was ended")
+        return task.result()
+
+    def _refuse_while_checking(self) -> None:
+        if self._check_task is not None:
+            raise RefusedError("a check of the links is under way: wait for it; `mapper --stop` ends it")
 
     async def watch_links(self, period_ns: int | None = None, *, deny: bool = False) -> LinkMapping:
         """Have all NICs probe their links from now on, and fill their deny lists if asked to.
@@ -293,7 +309,8 @@ class Fabric:
         Changes of what is accused stand in the journal. Raises ConfigError; RefusedError when a watch is on already.
         """
         if self.mapping is not None:
-            raise RefusedError("a watch over the links is on already")
+            raise RefusedError("a watch over the links is on already; `mapper --stop` ends it")
+        self._refuse_while_checking()
         accused: list[list[str]] = [[]]
 
         def on_look(found: LinkMap) -> None:
@@ -307,7 +324,10 @@ class Fabric:
         return self.mapping
 
     async def unwatch_links(self) -> LinkMap | None:
-        """End the watch, its probes and its denials; its last map, None when there was no watch."""
+        """End the watch, its probes and its denials, or a check; the watch's last map, None when there was no watch."""
+        if self._check_task is not None:
+            self._check_task.cancel()
+            await asyncio.wait([self._check_task])
         mapping, task = self.mapping, self._mapping_task
         if mapping is None or task is None:
             return None

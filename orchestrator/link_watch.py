@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from mrcfabric.errors import ConfigError
 from mrcfabric.naming import nic_name
 from mrcfabric.topology import Topology
-from mrcfabric.units import Instant
+from mrcfabric.units import NS_PER_S, Instant
 from nicd.compose import nic_settings
 from nicd.core.settings_self_probe import SELF_PROBE_PERIOD_NS_MIN
 from orchestrator.clustermapper import Clustermapper
@@ -23,6 +23,8 @@ from orchestrator.loss_statistics import POWER, probes_to_find
 from orchestrator.t0_view import MapperSettings
 
 PERIOD_RTTS = 4
+PERIOD_NS_MAX = NS_PER_S
+"""So that a slip of the pen does not make a watch that never looks."""
 LOOK_PERIODS = 8
 HEAL_PERIODS = 64
 WINDOW_PERIODS = 512
@@ -64,6 +66,8 @@ class WatchSettings:
         if self.period_ns < SELF_PROBE_PERIOD_NS_MIN:
             what = f"{self.period_ns} is too small"
             raise ConfigError("mapper.period_ns", what, f"at least {SELF_PROBE_PERIOD_NS_MIN}")
+        if self.period_ns > PERIOD_NS_MAX:
+            raise ConfigError("mapper.period_ns", f"{self.period_ns} is too large", f"at most {PERIOD_NS_MAX}")
         if self.look_ns < 1:
             raise ConfigError("mapper.look_ns", f"{self.look_ns} is too small", "at least 1")
 

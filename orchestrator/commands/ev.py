@@ -160,7 +160,7 @@ def probe(
 ) -> None:
     """Ask the peer on EVs of a QP, barred ones too, and show who answered and how soon; states stay as they are."""
     client = agent_beside(nic, name, run_dir)
-    args = {"qpn": qpn, "evs": evs or None}
+    args = {"qpn": qpn, "evs": [f"0x{ev_number(ev):08x}" for ev in evs or ()] or None}
     batch = client.call(nic, "command", {"op": "probe_evs", "args": args})["result"]["batch"]
     deadline_s = time.monotonic() + PROBE_WALL_S
     answer = client.call(nic, "ev_probes", {"batch": batch})

@@ -14,6 +14,7 @@ from orchestrator.flags import JsonOption, NameOption, RunDirOption, instant
 
 FOLLOW_POLL_S = 0.5
 EXIT_BAD = 1
+FIND = "1%"
 
 
 def register(app: typer.Typer) -> None:
@@ -24,11 +25,12 @@ def register(app: typer.Typer) -> None:
 def mapper(
     once: Annotated[bool, typer.Option("--once", help="Check all links and end: the check before a job.")] = False,
     deny: Annotated[bool, typer.Option("--deny", help="Keep NICs off bad links while the watch is on.")] = False,
-    stop: Annotated[bool, typer.Option("--stop", help="End a watch that was left behind.")] = False,
+    stop: Annotated[bool, typer.Option("--stop", help="End a watch or a check that was left behind.")] = False,
     every: Annotated[bool, typer.Option("--all", help="Print good links too.")] = False,
     find: Annotated[
-        str, typer.Option("--find", help="With --once: the smallest loss per direction to find, as 1% or 0.01.")
-    ] = "1%",
+        str | None,
+        typer.Option("--find", help="With --once: the smallest loss per direction to find, as 0.01; default 1%."),
+    ] = None,
     rounds: Annotated[int | None, typer.Option("--rounds", help="With --once: so many rounds instead.")] = None,
     period: Annotated[
         str | None, typer.Option("--period", help="Fabric time of a round, as 20us; default 4 base RTT.")
@@ -43,19 +45,31 @@ def mapper(
 
     if once and (deny or stop):
         raise ConfigError("--once", "denies nothing and ends by itself", "leave out --deny and --stop")
+    if not once and (find is not None or rounds is not None):
+        raise ConfigError("--find, --rounds", "say how long a check lasts, and a watch goes on", "add --once")
     period_ns = instant("--period", period)
-    loss = share(find)
+    loss = share(find or FIND)
     client = find_fabric(name, run_dir)
     if stop:
         client.post("/links", action="stop")
         typer.echo("the watch has ended")
         return
     if once:
-        answer = client.post("/links", action="check", rounds=rounds, period_ns=period_ns, loss=loss)
+        answer = _check(client, rounds=rounds, period_ns=period_ns, loss=loss)
         _print(answer, every, as_json)
         _end(answer)
     else:
         _follow(client, period_ns, deny, every, as_json)
+
+
+def _check(client: AgentClient, **figures: Any) -> dict[str, Any]:
+    """The answer to a check; an impatient operator's Ctrl-C ends it in the fabric too."""
+    try:
+        answer: dict[str, Any] = client.post("/links", action="check", **figures)
+    except KeyboardInterrupt:
+        client.post("/links", action="stop")
+        raise
+    return answer
 
 
 def share(text: str) -> float:

@@ -6,7 +6,7 @@ import pytest
 
 from mrcfabric.control import ControlClient, ControlServer, NoAnswerError, Realm
 from mrcfabric.control_message import PAGE_BYTES
-from mrcfabric.errors import RefusedError
+from mrcfabric.errors import ConfigError, RefusedError
 from tests.support.control import REALM, Desk, serving
 from tests.support.loops import Run, run
 
@@ -72,6 +72,15 @@ def test_a_daemon_that_starts_late_is_found(run: Run) -> None:
             assert await call == 5
             serve.cancel()
             await asyncio.wait([serve])
+
+    run(body())
+
+
+def test_a_number_that_no_message_can_carry_is_the_operators_mistake(run: Run) -> None:
+    async def body() -> None:
+        async with serving(Desk()) as server, ControlClient(server.address, REALM) as client:
+            with pytest.raises(ConfigError, match="64 bits"):
+                await client.call("add", {"a": 1 << 64})
 
     run(body())
 

@@ -1,5 +1,7 @@
 """Checks and watches over daemons that really run; and figures of a check that make no sense."""
 
+import asyncio
+
 import pytest
 
 from mrcfabric.errors import ConfigError, RefusedError
@@ -72,7 +74,24 @@ async def test_a_watch_denies_while_it_lasts(fabric: Fabric) -> None:
     await eventually(lambda: fabric.time.state == "sleep", DEADLINE_S)
 
 
-@pytest.mark.parametrize("figures", [{"rounds": 0}, {"loss": 0.0}, {"loss": 1.0}, {"period_ns": 5}])
+@pytest.mark.integration
+async def test_one_check_at_a_time_and_it_can_be_ended(fabric: Fabric) -> None:
+    check = asyncio.create_task(fabric.check_links(rounds=100_000, period_ns=PERIOD_NS))
+    await eventually(lambda: fabric.time.state != "sleep", DEADLINE_S)
+    with pytest.raises(RefusedError, match="under way"):
+        await fabric.check_links()
+    with pytest.raises(RefusedError, match="under way"):
+        await fabric.watch_links()
+    assert await fabric.unwatch_links() is None
+    with pytest.raises(RefusedError, match="was ended"):
+        await check
+    await eventually(lambda: fabric.time.state == "sleep", DEADLINE_S)
+    assert (await fabric.check_links(rounds=20, period_ns=PERIOD_NS)).all_good
+
+
+@pytest.mark.parametrize(
+    "figures", [{"rounds": 0}, {"loss": 0.0}, {"loss": 1.0}, {"period_ns": 5}, {"period_ns": 10**12}]
+)
 def test_figures_that_make_no_sense_are_refused(figures: dict[str, float]) -> None:
     with pytest.raises(ConfigError, match=rf"{next(iter(figures))}"):
         check_settings(SMALL, **figures)  # type: ignore[arg-type]

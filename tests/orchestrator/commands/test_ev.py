@@ -60,6 +60,8 @@ async def test_mistakes_and_refusals_are_one_line(served: Fabric) -> None:
     folder = served.folder.path
     at = ("--run-dir", str(folder))
     assert "is no entropy value" in await asyncio.to_thread(fails, folder, "ev", "deny", "h000", "5", "path", *at)
+    assert "is no entropy value" in await asyncio.to_thread(fails, folder, "ev", "probe", "h000", "5", "--ev", "x", *at)
+    assert "64 bits" in await asyncio.to_thread(fails, folder, "ev", "list", "h000", "--qpn", str(1 << 64), *at)
     assert "QP 5" in await asyncio.to_thread(fails, folder, "ev", "deny", "h000", "5", "0x1", *at, code=1)
     assert "nearest is h001" in await asyncio.to_thread(fails, folder, "ev", "list", "h009", *at)
     assert "no such state" in await asyncio.to_thread(fails, folder, "ev", "list", "h000", "--state", "well", *at)

@@ -28,6 +28,9 @@ def test_a_check_says_good_or_bad_by_its_exit_code(detached: Path) -> None:
     assert found[LINK] == "down"
     assert "wanted: as 1% or 0.01" in fails(detached, "mapper", "--once", "--find", "much")
     assert "denies nothing" in fails(detached, "mapper", "--once", "--deny")
+    assert "add --once" in fails(detached, "mapper", "--rounds", "5")
+    assert "add --once" in fails(detached, "mapper", "--find", "2%")
+    assert "at most 1000000000" in fails(detached, "mapper", "--once", "--period", "5000s")
     assert "at least 1000" in fails(detached, "mapper", "--once", "--period", "5")
 
 
@@ -48,6 +51,20 @@ def test_a_watch_prints_changes_until_it_is_interrupted(detached: Path) -> None:
         watch.kill()
         watch.communicate()
     assert ask(detached, "mapper", "--stop") == "the watch has ended\n"
+
+
+@pytest.mark.integration
+def test_an_interrupted_check_ends_in_the_fabric_too(detached: Path) -> None:
+    check = subprocess.Popen([MRCFABRIC, "mapper", "--once", "--rounds", "1000000"], cwd=detached)
+    try:
+        while "under way" not in run(detached, "mapper", "--once", "--rounds", "5").stderr:
+            assert check.poll() is None
+        check.send_signal(signal.SIGINT)
+        assert check.wait(30) != 0
+    finally:
+        check.kill()
+        check.wait()
+    assert "4 good" in ask(detached, "mapper", *QUICK)
 
 
 @pytest.mark.parametrize(("text", "value"), [("1%", 0.01), ("0.05", 0.05), ("0.1%", 0.001)])
