@@ -307,7 +307,7 @@ class Nic:
         elif opcode == NACK:
             stats.nacks_received += 1
             reason, entropy, nack_psn, _ = read_nack(packet)
-            link.on_nack(now, reason, entropy, nack_psn)
+            good = link.on_nack(now, reason, entropy, nack_psn)
         elif opcode == PROBE:
             probe_id, stamp = read_probe(packet)
             link.responder.on_probe(now, ev, probe_id, traffic_class & CE == CE, stamp)

@@ -264,9 +264,11 @@ class Link:
             self._confirm(now, profile.plane[index], profile.path[index], entropy, profile.outer[index])
         return True
 
-    def on_nack(self, now: Instant, reason: int, entropy: int, psn24: int) -> None:
-        """A NACK. MRC 1.0 section 3: only a trim inside the fabric says anything about the EV."""
+    def on_nack(self, now: Instant, reason: int, entropy: int, psn24: int) -> bool:
+        """A NACK. False: nonsense. MRC 1.0 section 3: only a trim inside the fabric says anything about the EV."""
         if reason == NACK_UNEXP_EVENT:
+            if not self.requestor.was_sent(psn24):
+                return False
             self.fail(now, STATUS_FLUSHED, "unexpected_event")
         elif reason == NACK_TRIMMED:
             self.requestor.recovery.on_nack(now, psn24, "trim", EvTrigger.TRIM, entropy)
@@ -274,6 +276,7 @@ class Link:
             self.requestor.recovery.on_nack(now, psn24, "trim", EvTrigger.TRIM_LASTHOP, entropy)
         else:
             self.requestor.recovery.on_nack(now, psn24, "nack", None, entropy)
+        return True
 
     # -- planes
 

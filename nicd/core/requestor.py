@@ -49,8 +49,8 @@ class Requestor:
 
     __slots__ = (
         "_asked_index", "_board", "_completed", "_early", "_in_order", "_index", "_inflight", "_max_wimm", "_messages",
-        "_mpr", "_mpr_agreed", "_mtu", "_profile", "_qp", "_queue", "_rqmsn", "_sack_bytes", "_stamp", "_stats",
-        "_template", "_wimm_open", "posted_peak", "psn_next", "recovery", "window",
+        "_mpr", "_mpr_agreed", "_mtu", "_profile", "_psn_first", "_qp", "_queue", "_rqmsn", "_sack_bytes", "_stamp",
+        "_stats", "_template", "_wimm_open", "posted_peak", "psn_next", "recovery", "window",
     )  # fmt: skip
 
     def __init__(
@@ -78,7 +78,7 @@ class Requestor:
         self._sack_bytes = settings.sack_bytes
         self._asked_index = 0
         """Transmissions up to the last one with the A bit."""
-        self.psn_next = psn_first
+        self._psn_first = self.psn_next = psn_first
         self._inflight = InflightTable(settings, board.stats, window, psn_first)
         self._index = 0
         self._queue: deque[Message] = deque()
@@ -278,12 +278,14 @@ class Requestor:
 
         `alone`: it speaks of the last one of them only, whose last PSN is `cack24`.
         """
-        if syndrome != SYNDROME_ACK:
-            self._qp.fail(now, STATUS_REMOTE_INVALID, "remote_invalid_request")
-            return True
         newly = (msn24 - self._completed) & PSN_MASK
         if newly >= HALF_PSN:
             newly = 0
+        if syndrome != SYNDROME_ACK:
+            if newly > len(self._messages) or not self.was_sent(cack24 + 1):
+                return False
+            self._qp.fail(now, STATUS_REMOTE_INVALID, "remote_invalid_request")
+            return True
         if alone:
             return newly <= len(self._messages) and (not newly or self._one_complete(now, newly - 1, cack24))
         if newly > len(self._messages) or not self.on_sack(now, cack24, None, 1, 0, False):
@@ -304,6 +306,10 @@ class Requestor:
         if newly:
             self._qp.window_moved()
         return True
+
+    def was_sent(self, psn24: int) -> bool:
+        """Whether this QP has sent that PSN: what ends a QP must not be a word to one that had its number before."""
+        return 0 < (self.psn_next - psn24) & PSN_MASK <= self.psn_next - self._psn_first
 
     def _one_complete(self, now: Instant, place: int, psn24: int) -> bool:
         """A WRITE before its turn, `place` behind the first that is not complete. False: nonsense, dropped."""

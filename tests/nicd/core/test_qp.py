@@ -10,6 +10,7 @@ from mrcfabric.wire.layout import (
     NACK_TRIMMED,
     NACK_TRIMMED_LASTHOP,
     NACK_UNEXP_EVENT,
+    PSN_MASK,
 )
 from nicd.core.ev_state import EvState
 from nicd.core.qp_state import QpState
@@ -62,7 +63,11 @@ def test_what_a_nack_says_about_its_ev(reason: int, state: EvState, cause: str) 
 def test_an_unexpected_event_is_the_end() -> None:
     bench = Bench()
     bench.post(0, 100)
-    bench.link.on_nack(10, NACK_UNEXP_EVENT, 0, 0)
+    bench.pump(0)
+    # Of what this QP has not sent only one that had its number before can be told.
+    assert not bench.link.on_nack(9, NACK_UNEXP_EVENT, 0, PSN_SEND - 1)
+    assert not bench.link.on_nack(9, NACK_UNEXP_EVENT, 0, (PSN_SEND + 1) & PSN_MASK)
+    assert bench.link.on_nack(10, NACK_UNEXP_EVENT, 0, PSN_SEND)
     qp = bench.executor.find(QPN)
     assert (qp.state, qp.reason) == (QpState.ERROR, "unexpected_event")
     assert qp.record()["unfinished"] == 0

@@ -135,7 +135,13 @@ def test_an_invalid_request_ends_the_qp() -> None:
     bench = Bench()
     bench.post(0, 100, wr_id=1)
     bench.post(0, 100, wr_id=2)
-    bench.link.requestor.on_ack(10, PSN_SEND - 1, SYNDROME_INVALID_REQUEST, 0)
+    bench.pump(0)
+    requestor = bench.link.requestor
+    # Of what this QP has not sent only one that had its number before can be told.
+    assert not requestor.on_ack(9, PSN_SEND - 2, SYNDROME_INVALID_REQUEST, 0)
+    assert not requestor.on_ack(9, (PSN_SEND + 1) & PSN_MASK, SYNDROME_INVALID_REQUEST, 0)
+    assert not requestor.on_ack(9, PSN_SEND - 1, SYNDROME_INVALID_REQUEST, 3)
+    assert requestor.on_ack(10, PSN_SEND - 1, SYNDROME_INVALID_REQUEST, 0)
     statuses = [(event.wr_id, event.status) for event in bench.told(Completion)]
     assert statuses == [(1, "remote_invalid_request"), (2, "flushed")]
 
