@@ -41,7 +41,7 @@ from nicd.core.limits import Limits
 from nicd.core.mark_runs import MarkRuns
 from nicd.core.peer import Peer
 from nicd.core.recovery import QpLink
-from nicd.core.sack import DUPLICATE, NEW, OUTSIDE, ReceiveWindow, Waiting
+from nicd.core.sack import BITMAP_BITS, DUPLICATE, NEW, OUTSIDE, ReceiveWindow, Waiting
 from nicd.core.settings import MPR_UNIT
 from nicd.core.stamps import moved_on
 from nicd.core.timers import Timer
@@ -189,9 +189,13 @@ class Responder:
         """A reliability probe: answer with all we know, the transport ACK included in case it was lost."""
         self._stats.probes_answered += 1
         self._peer.probed(now)
-        self._waiting.counted = 0
+        shown = self.window.bitmaps(self._board.settings.probe_sacks_max)
+        waiting = self._waiting
+        if waiting.counted and waiting.high >= self.window.expected + shown[-1][0] + BITMAP_BITS - 1:
+            self._sack_waiting(now)  # The answer does not reach as far.
+        waiting.counted = 0
         m = M_SKIP_ONCE if marked else M_NONE
-        for offset, bitmap in self.window.bitmaps(self._board.settings.probe_sacks_max):
+        for offset, bitmap in shown:
             self._send_sack(now, 0, ev, m, False, probe_id, offset, bitmap, stamp)
         if self._assembly.completed:
             self._acknowledge(now, SYNDROME_ACK)

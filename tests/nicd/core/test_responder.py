@@ -172,6 +172,20 @@ def test_trimmed_packets_are_asked_for_again() -> None:
 
 
 @pytest.mark.spec("MRC 1.0", "3")
+@pytest.mark.parametrize("highest", [64, 65, 128, 129, 300])
+def test_a_probe_forgets_none_of_those_that_wait_for_their_sack(highest: int) -> None:
+    """Two bitmaps show 128 PSNs from the lowest that has not arrived on: what lies beyond gets a SACK of its own."""
+    far = Far(probe_sacks_max=2)
+    for number in (1, 66, highest):
+        far.receive(0, far.packet(number, a=number < highest))
+    far.link.responder.on_probe(1, EV, 9, False)
+    shown = set()
+    for *_, cack, _, offset, bitmap, _, _, _, _, _ in sacks(far):
+        shown |= {cack + offset + bit - PSN_RECEIVE for bit in range(64) if bitmap >> bit & 1}
+    assert shown == {1, 66, highest}
+
+
+@pytest.mark.spec("MRC 1.0", "3")
 def test_a_probe_is_answered_with_everything() -> None:
     far = Far()
     far.receive(0, far.packet(0))
