@@ -32,7 +32,11 @@ class EarlyAcks:
     def add(self, now: Instant, message: Incoming) -> None:
         """A message is whole before its turn."""
         due_ns = now + self._wait_ns
-        self._waiting.append((due_ns, message))
+        waiting = self._waiting
+        # Behind one whose turn has not come there is no more than the tracking window lets through.
+        while waiting and self._assembly.number_of(waiting[0][1]) is None:
+            waiting.popleft()
+        waiting.append((due_ns, message))
         self._timer.set_by(due_ns)
 
     def stop(self) -> None:

@@ -54,3 +54,12 @@ def test_a_qp_that_is_gone_tells_nothing() -> None:
     bench.early.stop()
     bench.fire(1_000)
     assert bench.told == []
+
+
+def test_those_whose_turn_has_come_do_not_pile_up() -> None:
+    bench = Bench()
+    for number in range(0, 2_000, 2):
+        bench.whole(0, number + 1)
+        assert take(bench.assembly, message(number, FIRST_PSN + number, 10)[0])
+        assert drain(bench.assembly) == [number, number + 1]
+        assert len(bench.early._waiting) <= 1
