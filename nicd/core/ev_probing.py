@@ -8,16 +8,17 @@ whether the service time was taken off (it never is: a NIC answers at once).
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from mrcfabric.errors import RefusedError
 from mrcfabric.units import NEVER, Instant
 from nicd.core.board import Board
 from nicd.core.commands_paths import ProbeEvs
+from nicd.core.events import Result
+from nicd.core.path_control import link_of
 from nicd.core.qp import Link, Qp
 from nicd.core.timers import Timer
 
-Result: TypeAlias = dict[str, int | str | bool | None]
 TIMEOUT_NS_MAX = 1 << 40
 
 
@@ -46,16 +47,12 @@ class EvProbing:
         return {"batch": batch, "done": batch not in self._open, "rows": [dict(row) for row in self._batches[batch]]}
 
     def _probe(self, now: Instant, command: ProbeEvs) -> Result:
-        qp = self._qps.get(command.qpn)
-        if qp is None:
-            raise RefusedError(f"no QP {command.qpn}")
-        if qp.link is None:
-            raise RefusedError(f"QP {command.qpn} is not connected")
+        link = link_of(self._qps, command.qpn)
         settings = self._board.settings
         timeout_ns = settings.ev_probe_timeout_ns if command.timeout_ns is None else command.timeout_ns
         if not 1 <= timeout_ns <= TIMEOUT_NS_MAX:
             raise RefusedError(f"a timeout of {timeout_ns} ns; possible are 1 to {TIMEOUT_NS_MAX}")
-        indices = _indices(qp.link, command.evs)
+        indices = _indices(link, command.evs)
         if not 1 <= len(indices) <= settings.ev_probe_evs_max:
             raise RefusedError(f"{len(indices)} EVs in one batch; possible are 1 to {settings.ev_probe_evs_max}")
         self._number = batch = self._number + 1
@@ -63,7 +60,7 @@ class EvProbing:
             oldest = next(iter(self._batches))
             del self._batches[oldest]
             self._open.pop(oldest, None)
-        self._batches[batch] = [self._ask(now, qp.link, index) for index in indices]
+        self._batches[batch] = [self._ask(now, link, index) for index in indices]
         self._open[batch] = now + timeout_ns
         self._timer.set_by(now + timeout_ns)
         return {"batch": batch, "probes": len(indices), "until_ns": now + timeout_ns}

@@ -19,6 +19,9 @@ STATUS_RETRY_EXCEEDED = "retry_exceeded"
 STATUS_REMOTE_INVALID = "remote_invalid_request"
 STATUS_FLUSHED = "flushed"
 
+Result: TypeAlias = dict[str, int | str | bool | None]
+"""What came of a command."""
+
 
 @dataclass(slots=True)
 class CommandDone:
@@ -27,7 +30,7 @@ class CommandDone:
     at_ns: Instant
     token: int
     error: str | None
-    result: dict[str, int | str | bool | None]
+    result: Result
 
     def record(self) -> dict[str, Any]:
         return {"at_ns": self.at_ns, "kind": "command_done", "error": self.error, **self.result}

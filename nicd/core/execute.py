@@ -1,11 +1,12 @@
 """Carrying out commands: one function per command of `commands`, each with the result that its docstring promises.
 
 Owns the tables of QPs and peers. A command that cannot be carried out raises `RefusedError` inside and ends as a
-`CommandDone` with the reason; it leaves nothing half done. What a controller asks of paths is `path_control`.
+`CommandDone` with the reason; it leaves nothing half done. What a controller asks of paths,
+EV profiles and EV probes is carried out by `path_control`, `profile_control` and `ev_probing`.
 """
 
 from collections.abc import Callable, Collection
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from mrcfabric.errors import RefusedError
 from mrcfabric.units import Instant
@@ -25,7 +26,7 @@ from nicd.core.commands import (
     SetImpairment,
 )
 from nicd.core.ev_probing import EvProbing
-from nicd.core.events import STATUS_FLUSHED, CommandDone, PortChange
+from nicd.core.events import STATUS_FLUSHED, CommandDone, PortChange, Result
 from nicd.core.limits import agree, hints_of, own_offer, peer_offer
 from nicd.core.path_control import PathControl, bar_as_told
 from nicd.core.peer import Peer
@@ -35,7 +36,6 @@ from nicd.core.qp_state import QpState
 from nicd.core.self_probe import SelfProber
 from nicd.core.settings_self_probe import LOOP_PROBES_MAX, SELF_PROBE_PERIOD_NS_MIN
 
-Result: TypeAlias = dict[str, int | str | bool | None]
 _FIRST_QPN: Final = 16
 """Numbers the core chooses begin here; smaller ones are left to scripts."""
 

@@ -5,7 +5,7 @@ peer's; the tables of QPs and peers are the executor's and only read here.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 from mrcfabric.errors import RefusedError
 from mrcfabric.units import Instant
@@ -13,11 +13,10 @@ from nicd.core.board import Board
 from nicd.core.commands_paths import AllowEv, AllowPaths, DenyEv, DenyPaths
 from nicd.core.deny_list import Entry
 from nicd.core.ev_profile import BY_EV, BY_PROFILE
+from nicd.core.events import Result
 from nicd.core.peer import Peer
 from nicd.core.qp import Link, Qp
 from nicd.core.qp_state import QpState
-
-Result: TypeAlias = dict[str, int | str | bool | None]
 
 
 class PathControl:
@@ -48,20 +47,12 @@ class PathControl:
         return {"qpn": command.qpn, "ev": command.ev}
 
     def _bar_ev(self, now: Instant, command: DenyEv | AllowEv, deny: bool) -> None:
-        link = self._link(command.qpn)
+        link = link_of(self._qps, command.qpn)
         index = link.profile.index_of.get(command.ev)
         if index is None:
             raise RefusedError(f"EV {command.ev:#x} is not in the profile of QP {command.qpn}")
         link.profile.bar(now, index, BY_EV, deny)
         link.paths_changed()
-
-    def _link(self, qpn: int) -> Link:
-        qp = self._qps.get(qpn)
-        if qp is None:
-            raise RefusedError(f"no QP {qpn}")
-        if qp.link is None:
-            raise RefusedError(f"QP {qpn} is not connected")
-        return qp.link
 
     # -- paths of all QPs
 
@@ -100,6 +91,16 @@ class PathControl:
 
     def _links(self) -> Iterator[Link]:
         return (qp.link for qp in self._qps.values() if qp.link is not None and qp.state != QpState.ERROR)
+
+
+def link_of(qps: Mapping[int, Qp], qpn: int) -> Link:
+    """The connection of a QP. RefusedError when it has none."""
+    qp = qps.get(qpn)
+    if qp is None:
+        raise RefusedError(f"no QP {qpn}")
+    if qp.link is None:
+        raise RefusedError(f"QP {qpn} is not connected")
+    return qp.link
 
 
 def follow_denied(now: Instant, link: Link, board: Board, plane: int) -> int:

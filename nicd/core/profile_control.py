@@ -7,7 +7,7 @@ MRC 1.0 6, controller API (EV profile operations).
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 from mrcfabric.errors import RefusedError
 from mrcfabric.units import Instant
@@ -24,11 +24,11 @@ from nicd.core.ev_events import SHOWN, UNKNOWN
 from nicd.core.ev_format import EvEntry, EvItem, entry_of
 from nicd.core.ev_profiles import Profile, ProfileState
 from nicd.core.ev_state import EvState
+from nicd.core.events import Result
 from nicd.core.path_control import bar_profile_ev, follow_denied
 from nicd.core.qp import Link, Qp
 from nicd.core.qp_state import QpState
 
-Result: TypeAlias = dict[str, int | str | bool | None]
 _STATES = {state.name.lower(): state for state in ProfileState}
 
 
