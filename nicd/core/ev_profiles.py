@@ -7,7 +7,7 @@ MRC 1.0 6: a QP is tied to exactly one profile, at INIT. Controller API: profile
 profile 0 is there from the start and always ONLINE: it draws EVs anew for every QP.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import IntEnum
 from typing import Final
 
@@ -72,6 +72,12 @@ class Profile:
         if target == ProfileState.INIT:
             self.universe.clear()
             self.denied.clear()
+
+    def forget_denied(self, before: Mapping[int, EvItem]) -> None:
+        """Lift the bars on EVs that are no longer those of `before`, by the 32 bits that travel."""
+        # Where the 32 bits are numbers given in turn, a new EV may have those of an old one.
+        now = {item.ev: item for item in self.universe.items}
+        self.denied = {ev: None for ev in self.denied if before.get(ev) == now.get(ev)}
 
     def check_unused(self, purpose: str) -> None:
         """RefusedError while QPs are tied to it."""

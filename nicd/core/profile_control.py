@@ -96,6 +96,7 @@ class ProfileControl:
         wanted = {name: value for name, value in wanted.items() if value is not None}
         if wanted and profile.state == ProfileState.ONLINE:
             raise RefusedError(f"EV profile {profile.number} is online; only its events may be changed")
+        items = {item.ev: item for item in profile.universe.items}
         before = profile.universe.snapshot()
         try:
             profile.universe.configure(**wanted)  # type: ignore[arg-type]
@@ -104,6 +105,7 @@ class ProfileControl:
         except RefusedError:
             profile.universe.restore(before)
             raise
+        profile.forget_denied(items)
         if command.good_events is not None:
             profile.good_events = command.good_events
         if command.bad_events is not None:

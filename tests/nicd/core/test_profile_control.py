@@ -126,6 +126,22 @@ def test_an_ev_of_a_profile_is_barred_for_all_its_qps() -> None:
     assert "name the QP instead" in str(bench.refused(DenyProfileEv(1, 0, EVS[0])))
 
 
+@pytest.mark.parametrize("evs", [["fdab::3@1", "fdab::4@2"], ["fdab::2@1", "fdab::1@2"]])
+def test_a_bar_ends_with_its_ev(evs: list[str]) -> None:
+    bench = Controlled()
+    bench.ask(CreateEvProfile(1, 2))
+    bench.ask(ModifyEvProfile(1, 2, mode="explicit", format="srv6", evs=["fdab::1@1", "fdab::2@2"], reserve=0))
+    bench.ask(ModifyEvProfile(1, 2, state="offline"))
+    (first, _) = bench.executor.profiles.rows(2)
+    bench.ask(DenyProfileEv(1, 2, int(first["ev"])))
+    assert bench.ask(ModifyEvProfile(1, 2, reserve=1))["denied"] == 1
+    # Other EVs, numbered from the start again.
+    bench.ask(ModifyEvProfile(1, 2, mode="explicit", evs=evs))
+    assert bench.executor.profiles.rows(2)[0]["ev"] == first["ev"]
+    assert {row["state"] for row in bench.executor.profiles.rows(2)} == {"UNKNOWN"}
+    assert bench.ask(ModifyEvProfile(1, 2, reserve=0))["denied"] == 0
+
+
 def test_what_a_controller_sees_of_a_profile() -> None:
     bench = Controlled()
     assert bench.state(EVS[0]) == "UNKNOWN"
