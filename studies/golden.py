@@ -12,7 +12,7 @@ from studies import columns
 from studies.faults import NodeFault, RandomLoss
 from studies.flows import START_NS, incast
 from studies.outcome import Outcome
-from studies.study import Study
+from studies.study import Column, Study
 from studies.trial import Fault, Trial
 
 PLANES_DOWN = (0, 1, 2, 4)
@@ -62,7 +62,7 @@ GOLDEN = Study(
         columns.SPURIOUS,
         columns.RETIRED,
         columns.TRIMS,
-        columns.Column("goodput share", _share_of_what_is_left, 3),
+        Column("goodput share", _share_of_what_is_left, 3),
     ),
     seeds=1,
 )

@@ -7,6 +7,7 @@ import gc
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -75,9 +76,13 @@ def run(
         with ProcessPoolExecutor(count) as pool:
             futures: dict[Job, Future[Reading]] = {job: pool.submit(_work, job) for job in jobs}
             for job, future in futures.items():
-                future.add_done_callback(lambda _, job=job: done(job))
+                future.add_done_callback(partial(_told, done, job))
             readings = {job: future.result() for job, future in futures.items()}
     return [_gather(study, seeds or study.seeds, readings) for study in studies]
+
+
+def _told(done: Callable[[Job], None], job: Job, future: Future[Reading]) -> None:
+    done(job)
 
 
 def _each(jobs: Iterable[Job], done: Callable[[Job], None]) -> Iterable[tuple[Job, Reading]]:
