@@ -39,8 +39,6 @@ READY_NS = 100
 R_KEYS = {CULPRIT: 0x0C, VICTIM: 0x0A0A, INNOCENT: 0x0B0B0B0B}
 """Key of the region that this NIC's peer lets it write."""
 
-_PAIRS = ((VICTIM, CULPRIT), (VICTIM, INNOCENT))
-
 
 @cache
 def config_of_nic(name: str, spilling: bool = False) -> NicConfig:

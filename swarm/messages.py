@@ -161,22 +161,16 @@ class Messages:
         broken = partial(InvariantError, "placement", nic, at_ns)
         way = self._by_key.get((nic, r_key))
         if way is None:
-            raise InvariantError(
-                "placement", nic, at_ns, f"{len(payload)} bytes under R_Key {r_key:#x}, which nobody uses"
-            )
+            raise broken(f"{len(payload)} bytes under R_Key {r_key:#x}, which nobody uses")
         offset = va - way.target_va
         end = offset + len(payload)
         message = way.at(offset)
         if message is None or message.accepted < 0 or end > message.offset + message.write.length:
-            raise InvariantError(
-                "placement", nic, at_ns, f"{len(payload)} bytes at {offset} belong to no posted message"
-            )
+            raise broken(f"{len(payload)} bytes at {offset} belong to no posted message")
         if way.seen.find(1, offset, end) >= 0:
             raise broken(f"bytes of message {message.number} at {offset} placed again")
         if way.source[offset:end] != payload:
-            raise InvariantError(
-                "placement", nic, at_ns, f"bytes of message {message.number} at {offset} are not those sent"
-            )
+            raise broken(f"bytes of message {message.number} at {offset} are not those sent")
         way.seen[offset:end] = b"\1" * len(payload)
         way.shadow[offset:end] = payload
         message.placed += len(payload)
@@ -194,9 +188,7 @@ class Messages:
             raise self._wrong(nic, event, f"message {event.wr_id} a second time")
         write = message.write
         if (event.byte_len, event.imm) != (write.length, write.imm):
-            raise InvariantError(
-                "completion", nic, event.at_ns, f"QP {event.qpn}: message {event.wr_id}: wrong length or imm"
-            )
+            raise self._wrong(nic, event, f"message {event.wr_id}: wrong length or imm")
         message.status = event.status
         message.done_ns = event.at_ns
         self.open[way.flow] -= 1
@@ -224,9 +216,7 @@ class Messages:
         found = (event.wr_id, event.byte_len, event.imm, event.status)
         due = (message.accepted & 0xFFFF, message.write.length, message.write.imm, STATUS_OK)
         if found != due:
-            raise InvariantError(
-                "completion", nic, event.at_ns, f"QP {event.qpn}: immediate {found} where {due} is due"
-            )
+            raise self._wrong(nic, event, f"immediate {found} where {due} is due")
         for earlier in way.in_order[: message.accepted + 1]:
             if not earlier.whole:
                 what = f"immediate of message {message.number} before all bytes of {earlier.number}"

@@ -7,7 +7,7 @@ know, every table is inside its bound, decks and states say the same.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from mrcfabric.node import Input, Transmit
 from mrcfabric.units import Buffer, Instant
@@ -26,7 +26,7 @@ DEEP_EVERY = 16
 PATH_POLICY_WITH_STATES = "mrc"
 COMES_BACK = ("probed_clear", "probed_marked")
 
-PeerExpected = Callable[[Link], "int | None"]
+PeerExpected: TypeAlias = Callable[[Link], int | None]
 """What the QP at the other end expects next, None when it is gone."""
 
 
@@ -37,14 +37,13 @@ class Sending:
         self._nic = nic
         self._peer_expected = peer_expected
         self._settings = nic.config.settings
-        self._states = getattr(self._settings, "path_policy", "mrc") == PATH_POLICY_WITH_STATES
+        self._states = self._settings.path_policy == PATH_POLICY_WITH_STATES
         self._links: dict[tuple[bytes, int], Link] = {}
         self._steps = 0
         self._last_ev: dict[tuple[int, int], int] = {}
         """(QP number, PSN) -> index of the EV it was last sent on."""
         self._points: dict[int, tuple[int, int, int]] = {}
         """QP number -> (next PSN, cack, expected) at the last look."""
-        self._transitions = 0
         self.planes = [0] * len(nic.config.ports)
         """Bytes of data on the wire, by plane."""
         self.packets = 0
@@ -90,43 +89,35 @@ class Sending:
             raise self._broken("paths", now, link, f"EV {ev:#x} is not in its profile")
         state = EvState(profile.states[index])
         if state != EvState.GOOD and self._states:
-            raise InvariantError(
-                "paths", self._nic.name, now, f"QP {link.qpn}: data on EV {ev:#x}, which is {state.name}"
-            )
+            raise self._broken("paths", now, link, f"data on EV {ev:#x}, which is {state.name}")
         if not profile.active[index]:
-            raise InvariantError(
-                "paths", self._nic.name, now, f"QP {link.qpn}: data on EV {ev:#x}, which is not active"
-            )
+            raise self._broken("paths", now, link, f"data on EV {ev:#x}, which is not active")
         if profile.plane[index] != port:
-            raise InvariantError(
-                "paths", self._nic.name, now, f"QP {link.qpn}: EV {ev:#x} of another plane on port {port}"
-            )
+            raise self._broken("paths", now, link, f"EV {ev:#x} of another plane on port {port}")
         if not link.peer.up & anatomy.board(self._nic).ports.carrier & 1 << port:
             raise self._broken("paths", now, link, f"data on plane {port}, which is down")
 
     def _in_windows(self, now: Instant, link: Link, psn: int) -> None:
         requestor = link.requestor
         if psn - requestor.cack >= anatomy.mpr(requestor):
-            what = f"QP {link.qpn}: PSN {psn} is {psn - requestor.cack} beyond cack, MPR {anatomy.mpr(requestor)}"
-            raise InvariantError("windows", self._nic.name, now, what)
+            what = f"PSN {psn} is {psn - requestor.cack} beyond cack, MPR {anatomy.mpr(requestor)}"
+            raise self._broken("windows", now, link, what)
         window = requestor.window
         sent = anatomy.table(requestor)[psn]
         before = window.inflight_bytes - sent.size
         # One packet may always be out; beyond it a whole MTU must fit.
         if before > 0 and before + self._settings.mtu_bytes > window.cwnd_bytes:
-            what = f"QP {link.qpn}: sends with {before} bytes in flight and a window of {window.cwnd_bytes}"
-            raise InvariantError("windows", self._nic.name, now, what)
+            what = f"sends with {before} bytes in flight and a window of {window.cwnd_bytes}"
+            raise self._broken("windows", now, link, what)
 
     def _on_other_ev(self, now: Instant, port: int, link: Link, psn: int, ev: int, again: bool) -> None:
         index = link.profile.index_of[ev]
         key = (link.qpn, psn)
         if again != (key in self._last_ev):
-            what = f"QP {link.qpn}: PSN {psn} " + ("has rtx and was never sent" if again else "sent again without rtx")
-            raise InvariantError("retransmission", self._nic.name, now, what)
+            what = f"PSN {psn} " + ("has rtx and was never sent" if again else "sent again without rtx")
+            raise self._broken("retransmission", now, link, what)
         if again and self._states and index == self._last_ev[key] and len(link.profile.decks[port].cards) > 1:
-            raise InvariantError(
-                "paths", self._nic.name, now, f"QP {link.qpn}: PSN {psn} again on EV {ev:#x}, which failed"
-            )
+            raise self._broken("paths", now, link, f"PSN {psn} again on EV {ev:#x}, which failed")
         self._last_ev[key] = index
 
     # -- after every step
@@ -167,8 +158,8 @@ class Sending:
             raise self._broken("windows", at_ns, link, "acknowledged beyond what was sent")
         expected = self._peer_expected(link)
         if state == QpState.RTS and expected is not None and points[1] >= expected:
-            what = f"QP {link.qpn}: takes {points[1]} for arrived, the peer expects {expected}"
-            raise InvariantError("windows", self._nic.name, at_ns, what)
+            what = f"takes {points[1]} for arrived, the peer expects {expected}"
+            raise self._broken("windows", at_ns, link, what)
 
     def _bounded(self, at_ns: Instant, link: Link) -> None:
         requestor, responder = link.requestor, link.responder
@@ -193,8 +184,8 @@ class Sending:
             raise InvariantError("windows", self._nic.name, at_ns, what)
         lost = anatomy.lost_count(link.requestor)
         if lost != anatomy.lost(link.requestor):
-            what = f"QP {link.qpn}: {anatomy.lost(link.requestor)} PSNs lost, {lost} counted"
-            raise InvariantError("retransmission", self._nic.name, at_ns, what)
+            what = f"{anatomy.lost(link.requestor)} PSNs lost, {lost} counted"
+            raise self._broken("retransmission", at_ns, link, what)
 
     def _decks(self, at_ns: Instant, link: Link) -> None:
         """Active EVs, decks and states agree; a deck holds EVs of its own plane only."""
@@ -204,18 +195,10 @@ class Sending:
             raise self._broken("paths", at_ns, link, "decks and active EVs differ")
         for plane, deck in enumerate(profile.decks):
             if any(profile.plane[card] != plane for card in deck.cards):
-                raise InvariantError(
-                    "paths", self._nic.name, at_ns, f"QP {link.qpn}: an EV in the deck of another plane"
-                )
+                raise self._broken("paths", at_ns, link, "an EV in the deck of another plane")
             if bool(deck.cards) != bool(profile.filled >> plane & 1):
-                raise InvariantError(
-                    "paths", self._nic.name, at_ns, f"QP {link.qpn}: plane {plane} wrongly marked filled"
-                )
+                raise self._broken("paths", at_ns, link, f"plane {plane} wrongly marked filled")
             if len(deck.cards) > anatomy.active_wanted(link)[plane]:
-                raise InvariantError(
-                    "paths", self._nic.name, at_ns, f"QP {link.qpn}: plane {plane} has too many active EVs"
-                )
+                raise self._broken("paths", at_ns, link, f"plane {plane} has too many active EVs")
         if self._states and any(profile.states[card] > EvState.SKIP for card in held):
-            raise InvariantError(
-                "paths", self._nic.name, at_ns, f"QP {link.qpn}: an EV in a deck is neither GOOD nor SKIP"
-            )
+            raise self._broken("paths", at_ns, link, "an EV in a deck is neither GOOD nor SKIP")
