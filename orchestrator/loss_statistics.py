@@ -130,11 +130,6 @@ def probes_to_find(
     return high
 
 
-def time_to_find_ns(loss: float, period_ns: int, probes_per_period: float, power: float = POWER) -> int:
-    """Fabric time until a link with this loss per direction is found with probability `power`."""
-    return math.ceil(probes_to_find(loss, power) / probes_per_period) * period_ns
-
-
 def loss_below(probes: int, doubt: float = 1 - POWER) -> float:
     """The loss per direction that `probes` without a loss rule out, but for a chance of `doubt`; 1 without any."""
     return one_way(1 - doubt ** (1 / probes)) if probes else 1.0
@@ -157,8 +152,6 @@ def least_share(probes: int, lost: int, doubt: float = 1 - POWER) -> float:
 
 def clean_needed(lost_share: float, doubt: float = 1 - POWER) -> int:
     """How many probes in a row must come home before a link that lost this share of them is believed to be well."""
-    if lost_share >= 1:
-        return 1
-    if lost_share <= 0:
+    if not 0 < lost_share < 1:
         return 1
     return math.ceil(math.log(doubt) / math.log1p(-lost_share))

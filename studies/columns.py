@@ -93,7 +93,6 @@ TRIMS_PATH = count("trims in the fabric", lambda outcome: outcome.trims["path"])
 ERRORS = count("QP errors", lambda outcome: outcome.nics["qp_errors"])
 MARKED = per_thousand("marked per 1000", lambda outcome: outcome.nics["ecn_marks"])
 TIMEOUTS = count("timeouts", lambda outcome: outcome.retransmits["timeout"])
-UNFINISHED = count("unfinished", lambda outcome: sum(flow.done_ns is None for flow in outcome.flows))
 RTT = Column("mean RTT", lambda trial, outcome: outcome.rtt_mean_ns / trial.topology.base_rtt_ns(), 2, "base RTT")
 
 

@@ -33,10 +33,6 @@ class Flow:
     """Number of a flow that ends where this one begins: every message but the first waits until the same message of
     that flow, the one before it, has arrived. None: all are posted at once. One QP only."""
 
-    @property
-    def total_bytes(self) -> int:
-        return self.size * self.messages * self.qps
-
 
 class Line(NamedTuple):
     """A flow and the numbers of its QPs, the same at both ends."""

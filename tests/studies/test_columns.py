@@ -51,7 +51,6 @@ def test_what_never_ended() -> None:
     assert columns.DONE_US.read(TRIAL, made) is None
     assert columns.GOODPUT.read(TRIAL, made) == 0
     assert columns.least_share().read(TRIAL, made) == 0
-    assert columns.UNFINISHED.read(TRIAL, made) == 1
 
 
 def test_times_and_counts() -> None:
