@@ -57,8 +57,8 @@ class ReliabilityKnobs:
     """Packets that all QPs of a NIC together hold out of order; a further one is answered by NO_PKT_BUFFER. Dynamic MPR
     shares out what is left of it. 0: no bound but the tracking windows."""
     messages_open_max: int = 0
-    """Messages per QP that a responder has begun and not finished; a packet of a further one is answered by
-    NO_RESOURCE. 0: as many as the tracking window has PSNs, so that it never happens."""
+    """Messages per QP that a responder has begun and not finished, besides the one that is next in order; a packet of a
+    further one is answered by NO_RESOURCE. 0: as many as the tracking window has PSNs, so that it never happens."""
     max_wimm: int = 128
     """With-immediate messages a responder holds before their turn; at least 32. A QP may be created with less."""
     completion_in_order: bool = False

@@ -285,7 +285,27 @@ _RELIABILITY = (
         "What ends a QP at once: NACK UNEXP_EVENT, or an ACK with syndrome 0x61",
         UNKNOWN,
         "The NACK for packets that contradict their message (place, length, key, PSNs, MSN, RQMSN); the ACK for a key "
-        "or bounds that are wrong and for too many early immediates. Either way both ends go to ERROR.",
+        "or bounds that are wrong and for too many early immediates. Either way both ends go to ERROR. Neither is "
+        "believed where it names a PSN that this QP has not sent: it was for one that had its number before.",
+    ),
+    Choice(
+        "Class of a retransmission: a higher one than new data, or the data class",
+        CONFLICT,
+        "The data class, by a code point of its own; at its sender the oldest lost PSN leaves before all new data.",
+        _of(DSCP, "trimmable_retx"),
+    ),
+    Choice(
+        "A QP number that is used again while packets of the QP before are under way",
+        UNKNOWN,
+        "Nothing but first PSNs tells the two apart: they have to lie further apart than the windows, and it is for "
+        "the application to draw them so. The core itself gives numbers out in turn.",
+    ),
+    Choice(
+        "How soon a packet that found no room is sent again",
+        UNKNOWN,
+        "At once, as after a trim; each NACK is one of the packet's tries, so that bounds smaller than a window want a "
+        "larger budget.",
+        _of(NIC, "retry_linear", "retry_exponential"),
     ),
     Choice(
         "How long a QP may take to become RTS",

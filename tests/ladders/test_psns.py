@@ -39,6 +39,37 @@ def test_the_first_psn_makes_no_difference() -> None:
         assert again[1:] == (ends, immediates, retransmits)
 
 
+@pytest.mark.spec("MRC 1.0", "7.5")
+@pytest.mark.parametrize(
+    ("messages", "immediates", "received"),
+    [(0xFFFF - 20, 0xFFFF - 3, (1 << 31) - 500), (PSN_MASK - 20, 0xFFFF - 20, (1 << 32) - 5_000)],
+)
+def test_numbers_of_messages_and_of_bytes_wrap_too(messages: int, immediates: int, received: int) -> None:
+    """MSN in 16 bits of METH and 24 of AETH, RQMSN in 16, received bytes in 24 of 256 bytes each: a QP of old age."""
+    ladder = Ladder()
+    ladder.run_for(0.05)
+    sender, receiver = (end.nic._qps[end.qpn].link for end in (ladder.a, ladder.b))
+    assert sender is not None
+    assert receiver is not None
+    assembly = receiver.responder.messages
+    sender.requestor._completed = assembly.completed = messages
+    sender.requestor._rqmsn = assembly._next_rqmsn = immediates
+    receiver.responder._rcvd_bytes = received
+    sender._peer_received = received >> 8
+    ladder.wire.drop(direction=AB, number={3, 17, 40}, rtx=False)
+    ladder.wire.trim(direction=AB, number={5, 6}, rtx=False)
+    ladder.wire.duplicate(30_000, direction=AB, number={9, 30})
+    for number in range(80):
+        ladder.write(1, imm=number if number & 1 else None)
+    assert ladder.run()
+    ladder.verify()
+    assert ladder.b.immediates == list(range(1, 80, 2))
+    assert ladder.a.retransmits == {"gap": 3, "trim": 2}
+    assert sender.requestor._completed == assembly.completed == messages + 80
+    assert assembly._next_rqmsn == immediates + 40 & 0xFFFF
+    assert 0 <= ladder.a.qp["peer_received_bytes"] - receiver.responder._rcvd_bytes < 256
+
+
 @pytest.mark.parametrize("window_ns", [1, 137, 999])
 @pytest.mark.parametrize("knobs", [{}, {"dynamic_mpr": True, "ooo_packets_max": 300, "completion_in_order": True}])
 def test_how_time_is_cut_makes_no_difference(window_ns: int, knobs: dict[str, Any]) -> None:
