@@ -39,6 +39,15 @@ async def test_a_check_names_what_is_bad(fabric: Fabric) -> None:
 
 
 @pytest.mark.integration
+async def test_a_check_shorter_than_its_questions_keeps_its_verdicts(fabric: Fabric) -> None:
+    await fabric.link(UP_LINK, up=False)
+    found = await fabric.check_links(rounds=8, period_ns=PERIOD_NS)
+    assert found.bad == [UP_LINK]
+    assert not found.of(Verdict.UNKNOWN), "what was found first has not slid out of the window"
+    assert {link.cable.name for link in found.links if link.direction} == {UP_LINK}
+
+
+@pytest.mark.integration
 async def test_a_dead_t1_is_named_and_a_dead_nic_leaves_its_links_open(fabric: Fabric) -> None:
     await fabric.kill("p0-t1-1")
     await fabric.kill("h001")
