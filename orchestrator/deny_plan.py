@@ -18,15 +18,13 @@ arXiv 2605.04333 8 (deny lists fed by the Clustermapper).
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.naming import t0_name, t1_name
 from mrcfabric.topology import Topology
+from nicd.core.deny_list import Entry, within
 from orchestrator.link_verdicts import BAD, Cable, LinkMap, LinkVerdict, Verdict
-
-Entry: TypeAlias = tuple[int, int | None, int | None]
-"""(plane, T1 or None for the whole plane, NIC number of the peer or None for all)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +82,7 @@ def changes(wanted: set[Entry], present: Iterable[Entry], mine: set[Entry]) -> l
     for entry in sorted(there - final, key=_order):
         if entry in there:
             orders.append(("allow_paths", entry))
-            there = {other for other in there if not _within(other, entry)}
+            there = {other for other in there if not within(other, entry)}
     return orders + [("deny_paths", entry) for entry in sorted(final - there, key=_order)]
 
 
@@ -92,10 +90,6 @@ def arguments(entry: Entry) -> dict[str, int]:
     """The arguments of a deny or allow command."""
     names = ("plane", "path", "peer_index")
     return {name: value for name, value in zip(names, entry, strict=True) if value is not None}
-
-
-def _within(entry: Entry, outer: Entry) -> bool:
-    return entry[0] == outer[0] and all(its in (None, own) for own, its in zip(entry[1:], outer[1:], strict=True))
 
 
 def _order(entry: Entry) -> tuple[int, ...]:

@@ -13,9 +13,10 @@ from mrcfabric.naming import nic_name
 from mrcfabric.topology import Topology
 from mrcfabric.units import NS_PER_S, Instant
 from nicd.compose import nic_settings
+from nicd.core.deny_list import Entry
 from nicd.core.settings_self_probe import SELF_PROBE_PERIOD_NS_MIN
 from orchestrator.clustermapper import Clustermapper
-from orchestrator.deny_plan import DenyFloor, DenyPlan, Entry, arguments, changes, plan_denials
+from orchestrator.deny_plan import DenyFloor, DenyPlan, arguments, changes, plan_denials
 from orchestrator.fault_direction import Direction, Loop, Question, direction, question
 from orchestrator.link_evidence import NONE, Counts
 from orchestrator.link_verdicts import BAD, Cable, LinkMap

@@ -15,7 +15,7 @@ from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
-from orchestrator.deny_plan import Entry
+from nicd.core.deny_list import Entry
 from orchestrator.launcher import ProcessFailedError
 from orchestrator.link_verdicts import LinkMap
 from orchestrator.link_watch import FIND_LOSS, LinkWatch, Order, WatchSettings, entries_of, rounds_to_find

@@ -15,6 +15,11 @@ Entry: TypeAlias = tuple[int, int | None, int | None]
 """(plane, path or None for all, peer's NIC number or None for all)."""
 
 
+def within(entry: Entry, outer: Entry) -> bool:
+    """Whether `outer` covers all that `entry` covers."""
+    return entry[0] == outer[0] and outer[1] in (None, entry[1]) and outer[2] in (None, entry[2])
+
+
 class DenyList:
     """One per NIC."""
 
@@ -39,12 +44,7 @@ class DenyList:
 
     def allow(self, entry: Entry) -> int:
         """Remove every entry that lies within this one; returns how many there were."""
-        plane, path, peer = entry
-        inside = [
-            (its_plane, its_path, its_peer)
-            for its_plane, its_path, its_peer in self._entries
-            if its_plane == plane and path in (None, its_path) and peer in (None, its_peer)
-        ]
+        inside = [own for own in self._entries if within(own, entry)]
         for found in inside:
             del self._entries[found]
         return len(inside)

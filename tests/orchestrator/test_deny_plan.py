@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
-from nicd.core.deny_list import DenyList
+from nicd.core.deny_list import DenyList, Entry
 from orchestrator.clustermapper import Clustermapper
-from orchestrator.deny_plan import DenyFloor, Entry, arguments, changes, plan_denials
+from orchestrator.deny_plan import DenyFloor, arguments, changes, plan_denials
 from orchestrator.link_verdicts import LinkMap, LinkVerdict, Verdict
 from orchestrator.t0_view import MapperSettings
 
