@@ -96,6 +96,7 @@ INFLIGHT: Final = (
     Width("sent", TIME_BITS, "when it left"),
     Width("order", PSN_BITS, "how many left before it, for gaps"),
     Width("tries", TRIES_BITS, "of the retry budget"),
+    Width("silences", TRIES_BITS, "those of them that were for a timeout: they double the RTO"),
     Width("state", 2, "out, lost, acknowledged"),
     Width("message", SLOT_BITS, "whose bytes they are: the offset follows from the PSN"),
 )

@@ -68,7 +68,7 @@ class Sent:
     """One transmission of one PSN."""
 
     __slots__ = (
-        "cause", "ev", "index", "message", "offset", "opcode", "psn", "sent_ns", "size", "state", "tries",
+        "cause", "ev", "index", "message", "offset", "opcode", "psn", "sent_ns", "silences", "size", "state", "tries",
     )  # fmt: skip
 
     def __init__(
@@ -93,6 +93,8 @@ class Sent:
         self.sent_ns = sent_ns
         self.tries = tries
         """Retransmissions before this one."""
+        self.silences = 0
+        """How many of them were for a timeout: a packet asked for by a NACK starts again at the plain RTO."""
         self.index = index
         """Number of the transmission on the QP."""
         self.state = INFLIGHT
@@ -347,7 +349,7 @@ class InflightTable:
                 continue
             if self._deadline(sent) <= now:
                 found.append(sent)
-            elif sent.tries <= self._retry_linear:
+            elif sent.silences <= self._retry_linear:
                 break
         return found
 
@@ -366,13 +368,13 @@ class InflightTable:
                 continue
             soonest = min(soonest, self._deadline(sent))
             # Those behind left later and wait no shorter; one with a doubled RTO is no measure for them.
-            if sent.tries <= self._retry_linear:
+            if sent.silences <= self._retry_linear:
                 break
         return soonest
 
     def _deadline(self, sent: Sent) -> Instant:
-        """When a transmission is overdue: the plain RTO for so many tries, then doubled each time."""
-        return sent.sent_ns + (self._rto_ns << min(max(0, sent.tries - self._retry_linear), DOUBLINGS_MAX))
+        """When a transmission is overdue: the plain RTO for so many timeouts, then doubled each time."""
+        return sent.sent_ns + (self._rto_ns << min(max(0, sent.silences - self._retry_linear), DOUBLINGS_MAX))
 
     def clear(self) -> None:
         """Forget everything; what was in flight no longer counts towards the window."""

@@ -208,7 +208,10 @@ class Requestor:
         message = old.message
         offset, size, opcode = old.offset, old.size, old.opcode
         ev = self._profile.pick_other(plane, old.ev)
-        self._note(now, Sent(old.psn, message, offset, size, opcode, ev, now, old.tries + 1, self._index))
+        sent = Sent(old.psn, message, offset, size, opcode, ev, now, old.tries + 1, self._index)
+        # MRC 1.0 section 3: the budget is one, but only silence makes the wait for the next sign longer.
+        sent.silences = old.silences + (old.cause == "timeout")
+        self._note(now, sent)
         self._stats.retransmits[old.cause] += 1
         imm = message.imm if opcode in (WRITE_LAST_IMM, WRITE_ONLY_IMM) else None
         return self._template.build(

@@ -46,6 +46,20 @@ def test_a_packet_sent_again_starts_again_at_the_plain_timer() -> None:
 
 
 @pytest.mark.spec("MRC 1.0", "3")
+def test_a_packet_that_was_asked_for_often_waits_no_longer_when_it_is_lost() -> None:
+    """NACKs are signs of life: after ten of them the first silence still ends with the plain timer."""
+    ladder = Ladder(retry_linear=2, retry_exponential=20)
+    ladder.wire.trim(direction=AB, number=0, times=10)
+    ladder.wire.drop(direction=AB, number=0, nth=1)
+    ladder.write(1)
+    assert ladder.run(2_000)
+    ladder.verify()
+    assert ladder.a.retransmits == {"trim": 10, "timeout": 1}
+    settings = ladder.a.nic.config.settings
+    assert max(gaps_of(ladder, 0)) <= settings.rto_ns + ladder.base_rtt_ns
+
+
+@pytest.mark.spec("MRC 1.0", "3")
 def test_nacks_and_timeouts_use_one_budget() -> None:
     ladder = Ladder(retry_linear=2, retry_exponential=1)
     ladder.wire.trim(direction=AB, number=0, times=2)

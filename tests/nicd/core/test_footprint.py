@@ -31,7 +31,7 @@ DEFAULTS = NicSettings()
 
 def test_records_by_hand() -> None:
     # PSN 24, EV index 12, time 24, order 24, tries 6, state 2, message 12: 104 bits.
-    assert record_bytes(INFLIGHT) == 13
+    assert record_bytes(INFLIGHT) == 14
     # MSN 16, immediate 32 and whether there is one: 49 bits.
     assert record_bytes(STASH) == 7
     # MSN 16, RQMSN 16, address 64, key 32, length 32, left 24, two ends 48, two flags: 234 bits.
@@ -54,14 +54,14 @@ def test_a_default_qp_by_hand() -> None:
         # Three bits per EV and a scan of 36 bits per plane.
         "ev_sets": 60 + 8 * 5,
         "receive_bitmap": 4096 // 8,
-        "inflight": 4096 * 13,
+        "inflight": 4096 * 14,
         "messages": 4096 * 30,
         "wimm_stash": 129 * 7,
         "probes": 256 * 4 + 160 * 4,
         "ev_clocks": 0,
         "work_queue": (4096 + 4096) * 47,
     }
-    assert on_chip_bytes(pieces) == 111 + 640 + 100 + 512 + 53_248 + 122_880 + 903 + 1_664
+    assert on_chip_bytes(pieces) == 111 + 640 + 100 + 512 + 57_344 + 122_880 + 903 + 1_664
     assert record_bytes(QP_CONTEXT) == 111
 
 
@@ -77,7 +77,7 @@ def test_peers_and_keys_by_hand() -> None:
 
 def test_what_fits_on_a_chip() -> None:
     slot = slot_bytes(DEFAULTS, 8)
-    assert slot == 180_058
+    assert slot == 184_154
     assert resident_max(DEFAULTS, 8) is None
     assert resident_max(NicSettings(sram_bytes=slot * 7 + slot - 1), 8) == 7
     assert resident_max(NicSettings(sram_bytes=1), 8) == 1

@@ -90,9 +90,9 @@ def test_overdue_after_the_rto_doubled_once_the_linear_tries_are_used_up() -> No
     sent = bench.send(10)
     assert bench.table.overdue(89) == []
     assert bench.table.overdue(90) == [sent]
-    sent.tries = SETTINGS.retry_linear
+    sent.silences = SETTINGS.retry_linear
     assert bench.table.next_deadline() == 90
-    sent.tries += 2
+    sent.silences += 2
     assert bench.table.next_deadline() == 10 + 4 * 80
 
 
