@@ -34,8 +34,8 @@ class PlaneDeck:
     def pick(self) -> int:
         """The next GOOD EV of the scan. The deck must not be empty.
 
-        MRC 1.0 11.2.2: the first SKIP EV met becomes GOOD but is not used for this packet; when the scan comes back
-        to it without having found another GOOD one, it is used after all.
+        MRC 1.0 11.2.2: the first SKIP EV met becomes GOOD but is not used for this packet; when a whole turn has
+        no other GOOD one, it is used after all.
         """
         cards = self.cards
         states = self._states
@@ -52,8 +52,10 @@ class PlaneDeck:
             self._position = position
             card = cards[position]
             if states[card] == _GOOD:
-                return card
-            if forgiven < 0:
+                # A turn that ended just after it was forgiven brings it back before others were asked.
+                if card != forgiven:
+                    return card
+            elif forgiven < 0:
                 forgiven = card
                 states[card] = _GOOD
         return forgiven
