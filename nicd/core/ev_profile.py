@@ -2,7 +2,7 @@
 
 Owns the active set (a deck per plane), the reserve, and replacement inside a plane. Picking in a plane is `ev_deck`'s;
 what a trigger does to a state is decided by the `path_policy`, for MRC the table in `ev_state`. Probing what is bad
-belongs to `probe`; that a packet is lost is judged by `requestor`; which planes are usable at all by the ports and the
+belongs to `probe`; that a packet is lost is judged by `inflight`; which planes are usable at all by the ports and the
 peer.
 
 MRC 1.0 11.2 (states, scan), arXiv 2605.04333 section 2 (equal planes, reserve).
