@@ -191,5 +191,5 @@ def command_of(pid: int) -> str:
         raw = Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return "gone"
-    text = raw.replace(b"\0", b" ").decode(errors="replace").strip()
+    text = " ".join(raw.replace(b"\0", b" ").decode(errors="replace").split())  # one line, whatever its arguments
     return text[:80] or "unnamed"

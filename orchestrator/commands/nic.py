@@ -9,6 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
+from mrcfabric.errors import RefusedError
+from orchestrator.agent_client import AgentClient
 from orchestrator.flags import JsonOption, NameOption, RunDirOption, SetOption
 
 nic_app = typer.Typer(no_args_is_help=True, help="What the state of NICs takes, and what it costs not to fit.")
@@ -39,14 +41,24 @@ def state(
     topology = Topology.from_dict(client.state["topology"])
     if node is not None:
         topology.nic_index(node)
-    nodes = [node] if node is not None else list(topology.nic_names())
-    reports = {one: client.call(one, "state") for one in nodes}
+        reports = {node: client.call(node, "state")}
+    else:
+        reports = {one: _state_or_reason(client, one) for one in topology.nic_names()}
     if as_json:
         typer.echo(json.dumps(reports, indent=2))
     elif node is not None:
         typer.echo(render_one(node, reports[node]))
     else:
         typer.echo(render_all(reports))
+
+
+def _state_or_reason(client: AgentClient, node: str) -> dict[str, Any]:
+    """What a NIC reports, or `error`: one that is down does not hide the others."""
+    try:
+        report: dict[str, Any] = client.call(node, "state")
+    except RefusedError as error:
+        return {"error": str(error)}
+    return report
 
 
 @nic_app.command("sram")
@@ -87,9 +99,12 @@ def render_sweep(rows: list[dict[str, Any]]) -> str:
 
 
 def render_all(reports: dict[str, dict[str, Any]]) -> str:
-    """One line per NIC."""
+    """One line per NIC; in place of figures, why there are none."""
     lines = ["nic    QPs  spilled  peers         now        peak    reserved   slot  process (Python)"]
     for node, report in reports.items():
+        if "error" in report:
+            lines.append(report["error"])
+            continue
         total, chip = report["total"], report["chip"]
         lines.append(
             f"{node:<5} {len(report['qps']):>4}  {chip['spilled']:>7}  {len(report['peers']):>5}"

@@ -58,4 +58,9 @@ async def test_the_state_of_a_running_nic(served: Fabric) -> None:
     assert "h001: 1 QPs to 1 NICs" in await command("h001")
     reports = json.loads(await command("--json"))
     assert reports["h000"]["total"]["now"] > 0
+    await served.kill("h001")
+    assert (await command()).splitlines()[-1] == "h001 is down (SIGKILL)"
+    reports = json.loads(await command("--json"))
+    assert reports["h000"]["total"]["now"] > 0
+    assert reports["h001"] == {"error": "h001 is down (SIGKILL)"}
     assert (await command()).startswith("nic    QPs")
