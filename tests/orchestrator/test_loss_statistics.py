@@ -3,7 +3,7 @@
 import itertools
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mrcfabric.rng import PPM, Rng
@@ -11,11 +11,13 @@ from orchestrator import loss_statistics as statistics
 
 
 @given(st.integers(1, 5_000), st.sampled_from([1e-5, 1e-4, 1e-3, 1e-2]), st.sampled_from([1e-3, 1e-6, 1e-9]))
+@example(1, 1e-3, 1e-3)
 def test_a_healthy_link_is_accused_at_most_as_often_as_allowed(
     probes: int, tolerated: float, false_alarm: float
 ) -> None:
     losses = statistics.losses_needed(probes, tolerated, false_alarm)
-    assert statistics.chance_of_more(probes, losses, tolerated) <= false_alarm
+    # One lost of one is exactly as likely as is allowed: the sum may be the last bit above.
+    assert statistics.chance_of_more(probes, losses, tolerated) <= false_alarm * (1 + 1e-9)
 
 
 @given(st.integers(1, 400), st.floats(0.001, 0.999))
