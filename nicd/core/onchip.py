@@ -208,7 +208,11 @@ class SpillingScheduler(Scheduler):
         return False
 
     def pump(self, now: Instant) -> None:
-        """As in the base, but for the question whether a sender is ready."""
+        """As in the base, but for the question whether a sender is ready.
+
+        Written out once more on purpose: a place for the question in the base would cost every packet a call where no
+        on-chip memory is modelled.
+        """
         ring = self._ring
         ports = self._ports
         if not ports.tracking:
