@@ -22,7 +22,7 @@ from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
 from orchestrator import plan, ports, sums
-from orchestrator.faults import Stamped
+from orchestrator.faults.table import Stamped
 from orchestrator.journal import Journal
 from orchestrator.launcher import Child, Launcher, ProcessFailedError
 from orchestrator.layout import PRELOADED, Layout, Pack, check_size
@@ -299,8 +299,13 @@ class Fabric:
             raise RefusedError("the check of the links was ended")
         return task.result()
 
+    @property
+    def checking(self) -> bool:
+        """Whether a check of the links is under way."""
+        return self._check_task is not None
+
     def _refuse_while_checking(self) -> None:
-        if self._check_task is not None:
+        if self.checking:
             raise RefusedError("a check of the links is under way: wait for it; `mapper --stop` ends it")
 
     async def watch_links(self, period_ns: int | None = None, *, deny: bool = False) -> LinkMapping:

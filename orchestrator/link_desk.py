@@ -75,7 +75,11 @@ class LinkDesk:
 
     def _record(self) -> dict[str, Any]:
         mapping, found = self._fabric.mapping, self._latest()
-        record: dict[str, Any] = {"watching": mapping is not None, "map": None if found is None else found.record()}
+        record: dict[str, Any] = {
+            "watching": mapping is not None,
+            "checking": self._fabric.checking,
+            "map": None if found is None else found.record(),
+        }
         if mapping is not None and mapping.watch.settings.deny:
             record["plan"] = mapping.watch.plan.record()
         return record

@@ -51,8 +51,10 @@ def mapper(
     loss = share(find or FIND)
     client = find_fabric(name, run_dir)
     if stop:
+        before = client.post("/links", action="map")
         client.post("/links", action="stop")
-        typer.echo("the watch has ended")
+        ended = "watch" if before["watching"] else "check" if before["checking"] else None
+        typer.echo(f"the {ended} has ended" if ended else "nothing was under way")
         return
     if once:
         answer = _check(client, rounds=rounds, period_ns=period_ns, loss=loss)

@@ -26,6 +26,7 @@ class ProbedDaemons:
     def __init__(self) -> None:
         self.topology = SHAPE
         self.mapping: LinkMapping | None = None
+        self.checking = False
         self.probed = ProbedFabric(SHAPE)
         self.asked: list[dict[str, Any]] = []
 
@@ -66,7 +67,7 @@ def bad(answer: dict[str, Any]) -> list[str]:
 
 async def test_there_is_no_map_before_the_first() -> None:
     one, _ = desk()
-    assert await one.answer({}) == {"watching": False, "map": None}
+    assert await one.answer({}) == {"watching": False, "checking": False, "map": None}
     assert list(one.metrics()) == []
 
 
