@@ -15,7 +15,7 @@ from mrcfabric.egress import OVERHEAD_BYTES
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES, Topology
 from mrcfabric.units import Instant, serialization_ns
-from orchestrator.faults import FaultTable, Stamped
+from orchestrator.faults.table import FaultTable, Stamped
 from orchestrator.journal import Journal
 from orchestrator.launcher import Child, ProcessFailedError
 from orchestrator.roster import READY_WALL_S, Roster, start_failure

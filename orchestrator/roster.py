@@ -13,7 +13,7 @@ from typing import Any
 from mrcfabric.control import ControlClient, Realm
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.units import Instant
-from orchestrator.faults import Stamped
+from orchestrator.faults.table import Stamped
 from orchestrator.launcher import Child, Launcher, ProcessFailedError
 from orchestrator.layout import Layout, ProcessPlan
 from orchestrator.run_folder import RunFolder

@@ -16,7 +16,7 @@ from mrcfabric.units import Instant
 from nicd.compose import nic_config
 from nicd.core.nic import Nic
 from nicd.daemon import NicDaemon
-from orchestrator.faults import FaultTable, Stamped
+from orchestrator.faults.table import FaultTable, Stamped
 from switchd.compose import switch_config
 from switchd.core.switch import Switch
 from switchd.daemon import SwitchDaemon

@@ -8,7 +8,7 @@ import pytest
 from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator import mishaps, timekeeper
 from orchestrator.fabric import Fabric
-from orchestrator.faults import Stamped
+from orchestrator.faults.table import Stamped
 from tests.orchestrator.running import (
     DEADLINE_S,
     MESSAGE_BYTES,

@@ -4,7 +4,7 @@ import pytest
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
-from orchestrator.faults import FaultTable, Stamped
+from orchestrator.faults.table import FaultTable, Stamped
 
 TOPOLOGY = Topology(planes=2, t0_per_plane=2, t1_per_plane=2, nics_per_t0=2, evs_per_qp=16, reserve_evs_per_qp=4)
 HOP_NS = TOPOLOGY.link_delay_ns

@@ -1,0 +1,79 @@
+"""What a host is to run: one record for all ranks of a workload, and the numbers that follow from it.
+
+Every rank knows from the record alone which QPs it has, where its peers' memory lies and under which key: there is no
+exchange before a run, and nothing depends on who was told first. What a program does is told by the other modules.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+from mrcfabric.errors import ConfigError
+from mrcfabric.rng import Rng
+from mrcfabric.units import Instant
+
+PROGRAMS_MAX: Final = 64
+"""Programs of one fabric, all hosts together, in one life of it."""
+RANKS_MAX: Final = 4096
+_QPN_BASE: Final = 0x100000
+_KEY_BASE: Final = 0x4000_0000
+_VA_STRIDE: Final = 1 << 44
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One workload. The same record goes to every NIC that has a rank in it."""
+
+    name: str
+    kind: str
+    """Which program: a key of `nicd.programs.catalogue.PROGRAMS`."""
+    number: int
+    """Of the workload in its fabric, 0 .. PROGRAMS_MAX - 1: keeps QPs, keys and addresses apart."""
+    ranks: tuple[int, ...]
+    """Index of the NIC of every rank; a NIC has at most one rank in a program."""
+    begin_ns: Instant
+    """When the ranks begin; QPs are made and connected when the command comes, which must be earlier."""
+    seed: str
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    """What the kind takes: plain data, units last in the names."""
+
+    def qpn(self, peer_rank: int) -> int:
+        """The number, at any rank, of its QP towards `peer_rank`."""
+        return _QPN_BASE + self.number * RANKS_MAX + peer_rank
+
+    def r_key(self, rank: int) -> int:
+        """The key of a rank's memory."""
+        return _KEY_BASE + self.number * RANKS_MAX + rank
+
+    def va(self, rank: int) -> int:
+        """The first address of a rank's memory."""
+        return (self.number * RANKS_MAX + rank + 1) * _VA_STRIDE % (1 << 63)
+
+    def psn(self, sender: int, receiver: int) -> int:
+        """The first PSN from one rank to another."""
+        return Rng(self.seed, self.name, f"psn {sender} {receiver}").below(1 << 24)
+
+    def settings(self) -> dict[str, Any]:
+        """Plain data, the inverse of `of`."""
+        return {**asdict(self), "ranks": list(self.ranks), "figures": dict(self.figures)}
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> "Program":
+        """From plain data. Raises ConfigError that names the field; the figures are the kind's to check."""
+        kinds = {"name": str, "kind": str, "number": int, "ranks": list, "begin_ns": int, "seed": str, "figures": dict}
+        for key, kind in kinds.items():
+            value = settings.get(key)
+            if not isinstance(value, kind) or isinstance(value, bool):
+                raise ConfigError(f"program.{key}", f"{value!r} will not do", f"wanted: {kind.__name__}")
+        if set(settings) - set(kinds):
+            raise ConfigError("program", f"has no {', '.join(sorted(set(settings) - set(kinds)))}")
+        ranks = settings["ranks"]
+        if not 0 <= settings["number"] < PROGRAMS_MAX:
+            raise ConfigError("program.number", f"{settings['number']} is out of range", f"0..{PROGRAMS_MAX - 1}")
+        if not 1 <= len(ranks) <= RANKS_MAX or len(set(ranks)) != len(ranks):
+            raise ConfigError("program.ranks", f"{len(ranks)} NICs will not do", f"1..{RANKS_MAX}, each once")
+        if not all(isinstance(rank, int) and not isinstance(rank, bool) and rank >= 0 for rank in ranks):
+            raise ConfigError("program.ranks", "not all are numbers of NICs")
+        if settings["begin_ns"] < 0:
+            raise ConfigError("program.begin_ns", "is before the beginning of time")
+        return cls(**{**settings, "ranks": tuple(ranks)})

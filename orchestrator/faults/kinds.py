@@ -1,0 +1,128 @@
+"""The catalogue: every kind of fault by name, what it is about, its figures and what it means.
+
+Owns names, units, defaults and meanings, for the scenario language, the command line, the JSON Schema and the docs
+alike. What a kind does to a packet is `mrcfabric.impairment`'s, which commands it takes `orchestrator.faults.table`'s.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from orchestrator.faults.fault import Figure
+
+
+class Target(StrEnum):
+    """What the targets of a fault name, and how they are spelled."""
+
+    LINK = "link"
+    """One or both directions of cables: `p0-t0-1~p0-t1-2` is both, `p0-t0-1>p0-t1-2` the one from the first node."""
+    SWITCH = "switch"
+    """`p0-t1-2`."""
+    NIC = "nic"
+    """`h003`."""
+    NIC_PORT = "nic-port"
+    """`h003:5`, the port of plane 5."""
+    PLANE = "plane"
+    """`5`."""
+    NODE = "node"
+    """A switch or a NIC."""
+
+
+@dataclass(frozen=True, slots=True)
+class FigureKind:
+    """A parameter of a kind of fault. Its unit is the ending of its name."""
+
+    default: Figure
+    """None: may be left out, and then has the meaning the text says."""
+    meaning: str
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One row of the catalogue."""
+
+    target: Target
+    meaning: str
+    figures: Mapping[str, FigureKind] = field(default_factory=dict)
+
+
+def _share(default: int, meaning: str) -> dict[str, FigureKind]:
+    return {"share_ppm": FigureKind(default, meaning)}
+
+
+_WHOLE = 1_000_000
+_EACH = "Packets that meet the fault, per million, drawn one by one (Toxiproxy's toxicity)."
+
+KINDS: Mapping[str, Kind] = {
+    "link_down": Kind(
+        Target.LINK,
+        "Every packet is lost in silence. A cable cut both ways takes the carrier of a NIC's port with it; "
+        "one direction alone leaves it.",
+    ),
+    "flap": Kind(Target.LINK, "link_down again and again: its windows are the times without the link."),
+    "optic": Kind(Target.LINK, "A transceiver that carries several links: all of them link_down at once."),
+    "loss": Kind(
+        Target.LINK,
+        "Packets of both classes are lost at random, alone or in bursts.",
+        {
+            "share_ppm": FigureKind(10_000, "Packets lost per million, in the long run."),
+            "burst_packets": FigureKind(1, "Mean length of a burst (Gilbert-Elliott); 1: each packet by itself."),
+        },
+    ),
+    "gray": Kind(Target.LINK, "Data packets are lost, control packets pass.", _share(_WHOLE, _EACH)),
+    "corruption": Kind(
+        Target.LINK, "A bit of the packet is turned over; the receiver's ICRC finds out.", _share(10_000, _EACH)
+    ),
+    "duplication": Kind(Target.LINK, "The packet arrives twice.", _share(10_000, _EACH)),
+    "reordering": Kind(
+        Target.LINK,
+        "The packet is held back, so that later ones overtake it.",
+        {**_share(10_000, _EACH), "delay_ns": FigureKind(2_000, "For how long.")},
+    ),
+    "delay": Kind(
+        Target.LINK,
+        "The link gets longer.",
+        {
+            **_share(_WHOLE, _EACH),
+            "delay_ns": FigureKind(2_000, "By how much."),
+            "jitter_ns": FigureKind(0, "And up to so much more, uniformly; packets do not overtake each other."),
+        },
+    ),
+    "rate_limit": Kind(
+        Target.LINK,
+        "The link gets slower.",
+        {"rate_bps": FigureKind(None, "To this rate, which must be below the link's own.", required=True)},
+    ),
+    "black_hole": Kind(
+        Target.LINK,
+        "Packets to one uSID, or of one entropy value, are lost; all others pass.",
+        {
+            "usid": FigureKind(None, "The uSID, anywhere in what is left of the address."),
+            "ev": FigureKind(None, "The entropy value."),
+        },
+    ),
+    "switch_crash": Kind(Target.SWITCH, "SIGKILL to the daemon at the exact instant; healed, it starts anew."),
+    "switch_reboot": Kind(Target.SWITCH, "switch_crash that ends by itself: each window is the time it is away."),
+    "switch_freeze": Kind(
+        Target.SWITCH, "Forwarding stops, every packet that arrives is lost, ports keep their carrier and state stays."
+    ),
+    "t0_down": Kind(Target.SWITCH, "A T0 crashes: all NICs below it lose a port."),
+    "plane_down": Kind(Target.PLANE, "Every cable between NICs and the T0s of a plane is dark."),
+    "nic_port_down": Kind(Target.NIC_PORT, "The NIC loses carrier on one port, and says so to its peers."),
+    "nic_crash": Kind(Target.NIC, "SIGKILL to the NIC's daemon; healed, it starts anew and knows nothing."),
+    "host_loss": Kind(Target.NIC, "The NIC's host is gone, with all that ran there; it does not come back by itself."),
+    "ecn_misconfigured": Kind(
+        Target.SWITCH,
+        "Marking thresholds of every port are wrong.",
+        {
+            "off": FigureKind(False, "No marks at all."),
+            "min_bytes": FigureKind(None, "Queue from which packets are marked; none: as configured."),
+            "max_bytes": FigureKind(None, "Queue at which all are; none: as configured."),
+        },
+    ),
+    "trimming_off": Kind(Target.SWITCH, "What finds a data queue full is dropped, not trimmed."),
+    "control_cut": Kind(
+        Target.NODE, "The daemon hears nobody and answers nobody on its control channel; data flow as ever."
+    ),
+}

@@ -1,0 +1,58 @@
+"""A scenario, resolved: every name chosen, every length in fabric time, every random choice drawn.
+
+Owns the record that a run carries out. Who makes it from a file: `orchestrator.scenario.resolve`. The same file, seed
+and overrides give the same plan, whatever it is run on.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from mrcfabric.topology import Topology
+from mrcfabric.units import Instant
+from nicd.programs.program import Program
+from orchestrator.faults.fault import Fault
+from orchestrator.findings.expectation import Expectation
+from orchestrator.findings.recording import Recording
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """Faults that begin when a condition has come true."""
+
+    name: str
+    text: str
+    """The condition, as the file says it."""
+    holds: Callable[[Recording], bool]
+    """Asked at every look, of what has been recorded so far."""
+    faults: tuple[Fault, ...]
+    """Windows count from the instant at which the condition was seen to hold."""
+    times: int = 1
+    """How often it may fire; a second time not before the faults of the first are over, and the condition was false."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to do and what must hold."""
+
+    name: str
+    description: str
+    topology: Topology
+    seed: str
+    second_ns: int
+    """Fabric time of one second of the timetable: 10**9 / nominal dilation."""
+    begin_ns: Instant
+    """Instant 0 of the timetable; programs begin here or later."""
+    length_ns: int
+    """The run ends this long after its begin at the latest."""
+    settle_ns: int
+    """It goes on for so long after the last program is done and the last fault is over."""
+    look_ns: int
+    """How often the fabric is looked at."""
+    programs: tuple[Program, ...]
+    faults: tuple[Fault, ...]
+    """The timetable, chaos included, in order of their starts; instants of fabric time."""
+    triggers: tuple[Trigger, ...]
+    expectations: tuple[Expectation, ...]
+    source: dict[str, Any] = field(default_factory=dict)
+    """The file with its overrides, as plain data: for the report, and to run it again."""
