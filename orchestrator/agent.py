@@ -55,7 +55,7 @@ class Agent:
     def __init__(self, fabric: Fabric) -> None:
         self.fabric = fabric
         self.stop = asyncio.Event()
-        self._links = LinkDesk(fabric)
+        self._links = LinkDesk(fabric.topology.name, fabric.links)
 
     async def serve(self, on_ready: Callable[[], None]) -> str | None:
         """Open both sites, call `on_ready`, wait; returns why the fabric broke, or None when it was stopped.

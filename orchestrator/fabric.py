@@ -2,7 +2,8 @@
 
 The one entrance for everything that needs a fabric: `mrcfabric up`, the demo, measurements, tests. Owns the order of
 birth and death of the parts; what they do is theirs: `layout` (where everything sits), `launcher` (processes), `roster`
-(daemons), `timekeeper` (fabric time), `mishaps` (faults and deaths), `run_folder` and `ports`.
+(daemons), `timekeeper` (fabric time), `mishaps` (faults and deaths), `link_testing`, `state_file`, `run_folder` and
+`ports`.
 
     async with Fabric.launch(Topology.demo(), Path("out/demo")) as fabric:
         await fabric.link("p0-t0-0~p0-t1-2", up=False)
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from mrcfabric.control import NoAnswerError
-from mrcfabric.errors import ConfigError, RefusedError
+from mrcfabric.errors import RefusedError
 from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
 from orchestrator import plan, ports, sums
@@ -26,12 +27,11 @@ from orchestrator.faults.table import Stamped
 from orchestrator.journal import Journal
 from orchestrator.launcher import Child, Launcher, ProcessFailedError
 from orchestrator.layout import PRELOADED, Layout, Pack, check_size
-from orchestrator.link_verdicts import LinkMap
-from orchestrator.link_watch import WatchSettings
-from orchestrator.mapping import LinkMapping, check_links
+from orchestrator.link_testing import LinkTesting
 from orchestrator.mishaps import Mishaps
 from orchestrator.roster import CALL_WALL_S, Roster
 from orchestrator.run_folder import RunFolder
+from orchestrator.state_file import StateFile
 from orchestrator.timekeeper import Timekeeper
 
 
@@ -50,10 +50,8 @@ class Fabric:
         self._closing = False
         self._workers: list[Child] = []
         self._serving: list[asyncio.Task[None]] = []
-        self.mapping: LinkMapping | None = None
-        """The watch over the links, while one is on."""
-        self._mapping_task: asyncio.Task[None] | None = None
-        self._check_task: asyncio.Task[LinkMap] | None = None
+        self.links = LinkTesting(self, self.journal)
+        """Checks of the links and watches over them, with or without a job."""
         self.broken: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         """Done, with the reason, when the fabric as a whole has come to an end that nobody asked for."""
         self._launcher.on_death = self._died
@@ -72,6 +70,7 @@ class Fabric:
             self.time = self._timekeeper
             self.roster = Roster(self.layout, folder, self._launcher, self.time, self.epoch, trace)
             self.mishaps = Mishaps(topology, self.roster, self.time, self.journal)
+            self._state_file = StateFile(folder, self.roster, self.epoch, self._launcher.pid, self.journal)
         except BaseException:
             self._launcher.abandon()
             self._release()
@@ -114,7 +113,7 @@ class Fabric:
         await self.roster.start_all()
         loop = asyncio.get_running_loop()
         self._serving = [loop.create_task(self.time.serve()), loop.create_task(self.mishaps.watch())]
-        self.write_state()
+        self._state_file.write()
         self.journal.note("ready", 0, daemons=self.topology.nodes, processes=len(self.layout.processes))
 
     async def close(self) -> None:
@@ -124,9 +123,7 @@ class Fabric:
         self._closing = True
         for task in self._serving:
             task.cancel()
-        for probing in (self._mapping_task, self._check_task):
-            if probing is not None:
-                probing.cancel()
+        self.links.close()
         try:
             await self.mishaps.close()
             for worker in self._workers:
@@ -151,7 +148,7 @@ class Fabric:
     def _died(self, child: Child) -> None:
         if not self._closing and child not in self._workers:
             self.mishaps.died(child)
-            self._update_state()
+            self._state_file.update(self.now_ns())
 
     def _lost(self, why: str) -> None:
         if not self._closing and not self.broken.done():
@@ -275,72 +272,8 @@ class Fabric:
     async def restart(self, node: str, *, at_ns: Instant | None = None) -> Instant:
         """Start a dead node again, at `at_ns` or soon; returns the fabric instant from which on it lives."""
         instant = await self.mishaps.restart(node, at_ns)
-        self._update_state()
+        self._state_file.update(self.now_ns())
         return instant
-
-    # Testing the links, with or without a job.
-
-    async def check_links(self, **figures: Any) -> LinkMap:
-        """Probe every link and judge: `orchestrator.mapping.check_links`, which also says what can be chosen.
-
-        Raises RefusedError while a watch is on, whose map is at hand; while another check is under way, for both would
-        set the NICs' probes; and when it is ended by `unwatch_links`.
-        """
-        if self.mapping is not None:
-            raise RefusedError("a watch over the links is on: it shows its map; `mapper --stop` ends it")
-        self._refuse_while_checking()
-        task = self._check_task = asyncio.create_task(check_links(self, **figures))
-        try:
-            await asyncio.wait([task])
-        finally:
-            task.cancel()
-            self._check_task = None
-        if task.cancelled():
-            raise RefusedError("the check of the links was ended")
-        return task.result()
-
-    @property
-    def checking(self) -> bool:
-        """Whether a check of the links is under way."""
-        return self._check_task is not None
-
-    def _refuse_while_checking(self) -> None:
-        if self.checking:
-            raise RefusedError("a check of the links is under way: wait for it; `mapper --stop` ends it")
-
-    async def watch_links(self, period_ns: int | None = None, *, deny: bool = False) -> LinkMapping:
-        """Have all NICs probe their links from now on, and fill their deny lists if asked to.
-
-        Changes of what is accused stand in the journal. Raises ConfigError; RefusedError when a watch is on already.
-        """
-        if self.mapping is not None:
-            raise RefusedError("a watch over the links is on already; `mapper --stop` ends it")
-        self._refuse_while_checking()
-        accused: list[list[str]] = [[]]
-
-        def on_look(found: LinkMap) -> None:
-            if found.bad != accused[0]:
-                accused[0] = found.bad
-                self.journal.note("links", found.at_ns, bad=", ".join(found.bad) or "none")
-
-        self.mapping = LinkMapping(self, WatchSettings.of(self.topology, period_ns, deny=deny), on_look)
-        await self.mapping.look()
-        self._mapping_task = asyncio.get_running_loop().create_task(self.mapping.serve())
-        return self.mapping
-
-    async def unwatch_links(self) -> LinkMap | None:
-        """End the watch, its probes and its denials, or a check; the watch's last map, None when there was no watch."""
-        if self._check_task is not None:
-            self._check_task.cancel()
-            await asyncio.wait([self._check_task])
-        mapping, task = self.mapping, self._mapping_task
-        if mapping is None or task is None:
-            return None
-        task.cancel()
-        await asyncio.wait([task])
-        await mapping.end()
-        self.mapping = self._mapping_task = None
-        return mapping.watch.latest
 
     # Processes of the user's.
 
@@ -361,38 +294,5 @@ class Fabric:
     # For others to find it.
 
     def state(self) -> dict[str, Any]:
-        """What state.json says: where everything is. Plain data, no secret."""
-        members = self.roster.members.values()
-        return {
-            "name": self.topology.name,
-            "digest": self.topology.digest(),
-            "topology": self.topology.to_dict(),
-            "epoch": self.epoch,
-            "pack": self.layout.pack,
-            "port_base": self.layout.port_base,
-            "ports": self.layout.port_count,
-            "http": f"http://{self.layout.host}:{self.layout.http_port}",
-            "agent_socket": str(self.folder.agent_socket),
-            "forkserver_pid": self._launcher.pid,
-            "nodes": {
-                member.node: {
-                    "pid": member.child.pid if member.child is not None else None,
-                    "alive": member.alive,
-                    "process": member.process.name,
-                    "incarnation": member.incarnation,
-                    "control": list(self.layout.control_address(member.node)),
-                }
-                for member in members
-            },
-        }
-
-    def write_state(self) -> None:
-        """Bring state.json up to date. Raises ConfigError when it cannot be written."""
-        self.folder.write_state(self.state())
-
-    def _update_state(self) -> None:
-        """The same while the fabric runs: a full disk is no reason to end it, readers only learn of a death late."""
-        try:
-            self.write_state()
-        except ConfigError as error:
-            self.journal.note("unwritten", self.now_ns(), why=str(error))
+        """What state.json says (`orchestrator.state_file`)."""
+        return self._state_file.content()

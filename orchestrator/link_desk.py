@@ -1,7 +1,7 @@
 """The agent's door to the map of links: check, watch, stop, and the metrics of what was found.
 
 Owns the requests and their answers; `orchestrator.agent` serves them and lends its reading of bodies. What is found is
-`orchestrator.mapping`'s.
+`orchestrator.link_testing`'s.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.metrics import PREFIX
-from orchestrator.fabric import Fabric
+from orchestrator.link_testing import LinkTesting
 from orchestrator.link_verdicts import LinkMap
 from orchestrator.link_watch import FIND_LOSS
 from orchestrator.mapping import LinkMapping
@@ -29,8 +29,10 @@ LINK_METRICS = (
 class LinkDesk:
     """Requests about the links of one fabric."""
 
-    def __init__(self, fabric: Fabric) -> None:
+    def __init__(self, fabric: str, links: LinkTesting) -> None:
+        """`fabric`: its name, the label of the metrics."""
         self._fabric = fabric
+        self._links = links
         self._checked: LinkMap | None = None
 
     async def answer(self, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -43,23 +45,23 @@ class LinkDesk:
             loss = body.get("loss", FIND_LOSS)
             if not isinstance(loss, float):
                 raise ConfigError("loss", f"{loss!r} is no share", "between 0 and 1, as 0.01")
-            self._checked = await self._fabric.check_links(
+            self._checked = await self._links.check(
                 rounds=_whole(body, "rounds"), period_ns=_whole(body, "period_ns"), loss=loss
             )
         elif action == "watch":
-            await self._fabric.watch_links(_whole(body, "period_ns"), deny=body.get("deny") is True)
+            await self._links.watch(_whole(body, "period_ns"), deny=body.get("deny") is True)
         elif action == "stop":
-            self._checked = await self._fabric.unwatch_links() or self._checked
+            self._checked = await self._links.stop() or self._checked
         elif action != "map":
             raise ConfigError(str(action), "no such action", "check, watch, stop or map")
         return self._record()
 
     def metrics(self) -> Iterator[Metric]:
         """LINK_METRICS, once there is a map."""
-        mapping, found = self._fabric.mapping, self._latest()
+        mapping, found = self._links.mapping, self._latest()
         if found is None:
             return
-        fabric = self._fabric.topology.name
+        fabric = self._fabric
         links = _gauge(0, "plane", "kind", "verdict")
         for (plane, kind, verdict), number in found.sums().items():
             links.add_metric([fabric, str(plane), kind, verdict], number)
@@ -70,14 +72,14 @@ class LinkDesk:
             yield from _of_watch(fabric, mapping)
 
     def _latest(self) -> LinkMap | None:
-        mapping = self._fabric.mapping
+        mapping = self._links.mapping
         return self._checked if mapping is None else mapping.watch.latest
 
     def _record(self) -> dict[str, Any]:
-        mapping, found = self._fabric.mapping, self._latest()
+        mapping, found = self._links.mapping, self._latest()
         record: dict[str, Any] = {
             "watching": mapping is not None,
-            "checking": self._fabric.checking,
+            "checking": self._links.checking,
             "map": None if found is None else found.record(),
         }
         if mapping is not None and mapping.watch.settings.deny:

@@ -7,11 +7,11 @@ import pytest
 from mrcfabric.errors import ConfigError
 from mrcfabric.metrics import PREFIX, text
 from mrcfabric.topology import Topology
-from orchestrator.fabric import Fabric
 from orchestrator.link_desk import LINK_METRICS, LinkDesk
+from orchestrator.link_testing import LinkTesting
 from orchestrator.link_verdicts import LinkMap
 from orchestrator.link_watch import WatchSettings
-from orchestrator.mapping import LinkMapping
+from orchestrator.mapping import FabricLike, LinkMapping
 from tests.support.probed import ProbedFabric
 
 SHAPE = Topology(
@@ -31,25 +31,25 @@ class ProbedDaemons:
         self.asked: list[dict[str, Any]] = []
 
     def map(self) -> LinkMap:
-        watch = LinkMapping(cast("Fabric", self), WatchSettings.of(SHAPE, 1_000)).watch
+        watch = LinkMapping(cast("FabricLike", self), WatchSettings.of(SHAPE, 1_000)).watch
         for at_ns in (0, 20_000, 40_000):
             watch.take(at_ns, self.probed.tables())
             self.probed.rounds(30)
         assert watch.latest is not None
         return watch.latest
 
-    async def check_links(self, **figures: Any) -> LinkMap:
+    async def check(self, **figures: Any) -> LinkMap:
         self.asked.append(figures)
         return self.map()
 
-    async def watch_links(self, period_ns: int | None, *, deny: bool) -> LinkMapping:
-        self.mapping = LinkMapping(cast("Fabric", self), WatchSettings.of(SHAPE, period_ns, deny=deny))
+    async def watch(self, period_ns: int | None, *, deny: bool) -> LinkMapping:
+        self.mapping = LinkMapping(cast("FabricLike", self), WatchSettings.of(SHAPE, period_ns, deny=deny))
         for look in range(12):
             self.mapping.watch.take(look * 8_000, self.probed.tables())
             self.probed.rounds(8)
         return self.mapping
 
-    async def unwatch_links(self) -> LinkMap | None:
+    async def stop(self) -> LinkMap | None:
         found = None if self.mapping is None else self.mapping.watch.latest
         self.mapping = None
         return found
@@ -58,7 +58,7 @@ class ProbedDaemons:
 def desk() -> tuple[LinkDesk, ProbedDaemons]:
     daemons = ProbedDaemons()
     daemons.probed.losses[LINK] = 1.0
-    return LinkDesk(cast("Fabric", daemons)), daemons
+    return LinkDesk(SHAPE.name, cast("LinkTesting", daemons)), daemons
 
 
 def bad(answer: dict[str, Any]) -> list[str]:

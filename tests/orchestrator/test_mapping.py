@@ -1,10 +1,8 @@
 """Checks and watches over daemons that really run; and figures of a check that make no sense."""
 
-import asyncio
-
 import pytest
 
-from mrcfabric.errors import ConfigError, RefusedError
+from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
 from orchestrator.fabric import Fabric
 from orchestrator.fault_direction import Direction
@@ -19,7 +17,7 @@ NIC_LINK, UP_LINK = "h001~p1-t0-1", "p0-t0-0~p0-t1-1"
 
 @pytest.mark.integration
 async def test_a_check_of_a_sleeping_fabric_finds_it_good_and_leaves_it_asleep(fabric: Fabric) -> None:
-    found = await fabric.check_links(rounds=20, period_ns=PERIOD_NS)
+    found = await fabric.links.check(rounds=20, period_ns=PERIOD_NS)
     assert found.all_good
     assert {link.probes for link in found.links} == {20}
     await eventually(lambda: fabric.time.state == "sleep", DEADLINE_S)
@@ -30,7 +28,7 @@ async def test_a_check_of_a_sleeping_fabric_finds_it_good_and_leaves_it_asleep(f
 async def test_a_check_names_what_is_bad(fabric: Fabric) -> None:
     await fabric.link(UP_LINK, up=True, loss_ppm=300_000)
     await fabric.link(NIC_LINK, up=False)
-    found = await fabric.check_links(rounds=60, period_ns=PERIOD_NS)
+    found = await fabric.links.check(rounds=60, period_ns=PERIOD_NS)
     verdicts = {link.cable.name: link.verdict for link in found.links}
     assert verdicts[NIC_LINK] == Verdict.DOWN
     assert verdicts[UP_LINK] == Verdict.GRAY
@@ -41,7 +39,7 @@ async def test_a_check_names_what_is_bad(fabric: Fabric) -> None:
 @pytest.mark.integration
 async def test_a_check_shorter_than_its_questions_keeps_its_verdicts(fabric: Fabric) -> None:
     await fabric.link(UP_LINK, up=False)
-    found = await fabric.check_links(rounds=8, period_ns=PERIOD_NS)
+    found = await fabric.links.check(rounds=8, period_ns=PERIOD_NS)
     assert found.bad == [UP_LINK]
     assert not found.of(Verdict.UNKNOWN), "what was found first has not slid out of the window"
     assert {link.cable.name for link in found.links if link.direction} == {UP_LINK}
@@ -51,51 +49,12 @@ async def test_a_check_shorter_than_its_questions_keeps_its_verdicts(fabric: Fab
 async def test_a_dead_t1_is_named_and_a_dead_nic_leaves_its_links_open(fabric: Fabric) -> None:
     await fabric.kill("p0-t1-1")
     await fabric.kill("h001")
-    found = await fabric.check_links(rounds=20, period_ns=PERIOD_NS)
+    found = await fabric.links.check(rounds=20, period_ns=PERIOD_NS)
     unknown = {link.cable.name for link in found.of(Verdict.UNKNOWN)}
     assert {"h001~p0-t0-1", "h001~p1-t0-1", "p0-t0-1~p0-t1-0"} <= unknown
     assert found.bad == [UP_LINK]
     note = next(link.note for link in found.links if link.cable.name == UP_LINK)
     assert "or p0-t1-1 itself" in note
-
-
-@pytest.mark.integration
-async def test_a_watch_denies_while_it_lasts(fabric: Fabric) -> None:
-    await fabric.link(UP_LINK, up=True, loss_ppm=400_000)
-    mapping = await fabric.watch_links(PERIOD_NS, deny=True)
-    with pytest.raises(RefusedError, match="a watch over the links is on"):
-        await fabric.check_links()
-    with pytest.raises(RefusedError, match="on already"):
-        await fabric.watch_links()
-    watch = mapping.watch
-    to_probe, loops, to_deny = 2, 2, 2
-    await eventually(lambda: mapping.carried_out >= to_probe + loops + to_deny, DEADLINE_S)
-    assert watch.plan.rules == [UP_LINK]
-    lists = {nic: await fabric.call(nic, "denied_paths") for nic in SMALL.nic_names()}
-    assert lists["h000"] == [{"plane": 0, "path": 1, "peer_index": None}]
-    assert lists["h001"] == [{"plane": 0, "path": 1, "peer_index": 0}]
-    assert any(note["kind"] == "links" and UP_LINK in note["bad"] for note in fabric.journal.after(0))
-    last = await fabric.unwatch_links()
-    assert last is not None
-    assert last.bad == [UP_LINK]
-    assert [await fabric.call(nic, "denied_paths") for nic in SMALL.nic_names()] == [[], []]
-    assert await fabric.unwatch_links() is None
-    await eventually(lambda: fabric.time.state == "sleep", DEADLINE_S)
-
-
-@pytest.mark.integration
-async def test_one_check_at_a_time_and_it_can_be_ended(fabric: Fabric) -> None:
-    check = asyncio.create_task(fabric.check_links(rounds=100_000, period_ns=PERIOD_NS))
-    await eventually(lambda: fabric.time.state != "sleep", DEADLINE_S)
-    with pytest.raises(RefusedError, match="under way"):
-        await fabric.check_links()
-    with pytest.raises(RefusedError, match="under way"):
-        await fabric.watch_links()
-    assert await fabric.unwatch_links() is None
-    with pytest.raises(RefusedError, match="was ended"):
-        await check
-    await eventually(lambda: fabric.time.state == "sleep", DEADLINE_S)
-    assert (await fabric.check_links(rounds=20, period_ns=PERIOD_NS)).all_good
 
 
 @pytest.mark.parametrize(
@@ -115,7 +74,7 @@ def test_a_check_lasts_as_long_as_its_loss_needs() -> None:
 @pytest.mark.integration
 async def test_a_busy_fabric_accuses_nobody(fabric: Fabric) -> None:
     write = await connect(fabric)
-    mapping = await fabric.watch_links(PERIOD_NS)
+    mapping = await fabric.links.watch(PERIOD_NS)
     for wr_id in range(8):
         await fabric.command("h000", "post_write", {**write, "wr_id": wr_id})
     watch = mapping.watch
