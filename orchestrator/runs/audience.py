@@ -1,0 +1,76 @@
+"""Who is told how a run goes: the one interface of the live screen, the lines without a terminal and the event stream.
+
+Owns the order in which things are told and the telling of several at once. What is shown is
+`orchestrator.runs.screen`'s, `orchestrator.runs.lines`'s and `orchestrator.runs.stream`'s; when something is told is
+the run's own.
+
+    began; then looked, injected and triggered in the order of fabric time; then ended; closed last, however it ended
+
+An audience only listens: nothing that it does changes the course of a run.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from mrcfabric.units import Instant
+from orchestrator.findings.recording import Injected, Recording
+from orchestrator.scenario.plan import Plan, Trigger
+
+
+class Audience(Protocol):
+    """One listener. All methods return at once."""
+
+    def began(self, plan: Plan, backend: str) -> None:
+        """Before anything is launched. `backend` is `udp` or `sim`."""
+        ...
+
+    def looked(self, recording: Recording) -> None:
+        """After every look; the newest is `recording.looks[-1]`, and goodput and faults are up to date."""
+        ...
+
+    def injected(self, injected: Injected) -> None:
+        """A fault was handed to the fabric, ahead of its begin; not again when it is healed."""
+        ...
+
+    def triggered(self, trigger: Trigger, at_ns: Instant) -> None:
+        """A condition was seen to hold at the look of `at_ns`; its faults are injected next."""
+        ...
+
+    def ended(self, report: dict[str, Any]) -> None:
+        """The run was judged; not called when there is nothing to judge, as after a launch that failed."""
+        ...
+
+    def closed(self) -> None:
+        """Nothing more comes; called once, also after an error."""
+        ...
+
+
+class Audiences:
+    """Several listeners as one, told in their order."""
+
+    def __init__(self, listeners: Sequence[Audience] = ()) -> None:
+        self._listeners = tuple(listeners)
+
+    def began(self, plan: Plan, backend: str) -> None:
+        for listener in self._listeners:
+            listener.began(plan, backend)
+
+    def looked(self, recording: Recording) -> None:
+        for listener in self._listeners:
+            listener.looked(recording)
+
+    def injected(self, injected: Injected) -> None:
+        for listener in self._listeners:
+            listener.injected(injected)
+
+    def triggered(self, trigger: Trigger, at_ns: Instant) -> None:
+        for listener in self._listeners:
+            listener.triggered(trigger, at_ns)
+
+    def ended(self, report: dict[str, Any]) -> None:
+        for listener in self._listeners:
+            listener.ended(report)
+
+    def closed(self) -> None:
+        for listener in self._listeners:
+            listener.closed()
