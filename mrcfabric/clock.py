@@ -2,6 +2,7 @@
 
 One memory page (a memfd that every process of the host inherits) holds, as 64-bit words:
 
+- a *limit*: the instant at which fabric time stands still until the agent raises it;
 - per node a *slot*: its horizon (the fabric time up to which it has advanced and sent), whether it has work pending,
   its process and incarnation;
 - per link direction: how many frames were sent, how many were taken, and the horizon for which the peer is waiting.
@@ -23,10 +24,13 @@ from typing import Self
 
 from mrcfabric.units import NEVER, Instant
 
-_MAGIC = 0x4D52_4346_4142_0001  # "MRCFAB", layout 1
+_MAGIC = 0x4D52_4346_4142_0002  # "MRCFAB", layout 2
 
 _HEADER_WORDS = 8
-_W_MAGIC, _W_NODES, _W_EDGES, _W_STATE, _W_DILATION_PPM, _W_WAKES = range(6)
+_W_MAGIC, _W_NODES, _W_EDGES, _W_STATE, _W_DILATION_PPM, _W_WAKES, _W_LIMIT = range(7)
+
+LIMIT_WORD = _W_LIMIT
+"""Everything up to and including the instant in this word happens, and no node goes beyond it; NEVER: no limit."""
 
 _SLOT_WORDS = 8
 _S_HORIZON, _S_STATE, _S_PENDING, _S_PID, _S_INCARNATION, _S_EDGE_BASE, _S_PORTS = range(7)
@@ -87,6 +91,7 @@ class ClockPage:
             words[_W_NODES] = len(peers)
             words[_W_EDGES] = edges
             words[_W_DILATION_PPM] = round(dilation * DILATION_UNIT)
+            words[_W_LIMIT] = NEVER
             base = 0
             for node, ports in enumerate(peers):
                 slot = _HEADER_WORDS + node * _SLOT_WORDS
@@ -157,6 +162,18 @@ class ClockPage:
     @property
     def wakes(self) -> int:
         return int(self.words[_W_WAKES])
+
+    @property
+    def limit(self) -> Instant:
+        """Where fabric time stands still until this is raised; NEVER when nothing stops it."""
+        return int(self.words[_W_LIMIT])
+
+    def set_limit(self, at_ns: Instant) -> None:
+        """Let time go up to and including `at_ns`; ring every doorbell afterwards.
+
+        A node that is already beyond it stands where it is.
+        """
+        self.words[_W_LIMIT] = at_ns
 
     def all_idle(self) -> bool:
         """No living node has anything pending and no frame is between two living nodes. Needs the creator's page."""

@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any, Protocol
 
-from mrcfabric.clock import ClockPage
+from mrcfabric.clock import LIMIT_WORD, ClockPage
 from mrcfabric.link_port import Fidelity, LinkEnd, LinkPort
 from mrcfabric.node import Input, Node, Rank
 from mrcfabric.sim.trace import Trace
@@ -138,10 +138,15 @@ class Drive:
     def tick(self, wall_bound: Instant, wall_step_ns: int) -> bool:
         """Advance as far as neighbours and wall clock allow; False when that is not (yet) a step worth taking."""
         until = self._bound(wall_bound)
-        shortest = wall_step_ns if wall_bound - self.now_ns < self.step_ns else self.step_ns
-        if until >= self._crash_ns:
+        limit = self._words[LIMIT_WORD]
+        if until >= self._crash_ns and limit >= self._crash_ns:
             until = self._crash_ns
-        elif until - self.now_ns < shortest:
+        elif until >= limit:
+            # The last step before time stands still may be a short one: nothing further is to be had.
+            until = limit
+            if until <= self.now_ns:
+                return False
+        elif until - self.now_ns < (wall_step_ns if wall_bound - self.now_ns < self.step_ns else self.step_ns):
             return False
         if until > self.now_ns:
             if not self._take_frames():
@@ -149,7 +154,7 @@ class Drive:
             self.fidelity.ticks += 1
             self._advance(until)
             self._publish(until)
-        if until >= self._crash_ns:
+        if until == self._crash_ns:
             os.kill(os.getpid(), signal.SIGKILL)
         return True
 
@@ -255,10 +260,15 @@ class Drive:
         busy = self._held or self._soon or self._crash_ns < NEVER or self.now_ns < self._live_from
         return int(bool(busy) or self.core.next_timeout() is not None)
 
+    @property
+    def stands(self) -> bool:
+        """Whether it has come to the limit: only a higher one, which rings, lets it go on."""
+        return self.now_ns >= self._words[LIMIT_WORD] < self._crash_ns
+
     def must_wait(self) -> bool:
         """Write into the page which horizon this node waits for; False when every neighbour is already there."""
         words = self._words
-        need = self.now_ns + self.step_ns
+        need = min(self.now_ns + self.step_ns, words[LIMIT_WORD])
         least = need
         slowest: LinkPort | None = None
         for port in self._ports:

@@ -195,7 +195,7 @@ class Runner:
         delays = [POLL_S] if self._retry else []
         ready = False
         for drive in self.drives:
-            if self.shared and drive.must_wait():
+            if drive.stands or (self.shared and drive.must_wait()):
                 continue
             missing_ns = self._pace.step_ns - (wall_bound - drive.now_ns)
             if missing_ns > 0:

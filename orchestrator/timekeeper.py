@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mrcfabric.clock import ClockPage, PageState, SlotState
-from mrcfabric.units import NS_PER_S, Instant
+from mrcfabric.units import NEVER, NS_PER_S, Instant
 
 IDLE_POLL_S = 0.02
 """How often a running fabric is asked whether anything is pending."""
@@ -34,13 +34,20 @@ class Timekeeper:
     """The page, a doorbell per process, and one for the agent. Run `serve` as a task."""
 
     def __init__(
-        self, peers: Sequence[Sequence[tuple[int, int]]], doorbells: int, hop_ns: int, dilation: float
+        self,
+        peers: Sequence[Sequence[tuple[int, int]]],
+        doorbells: int,
+        hop_ns: int,
+        dilation: float,
+        limit_ns: Instant = NEVER,
     ) -> None:
         """`peers` as for `ClockPage.create`; `doorbells` processes; `hop_ns` the shortest link delay.
 
-        `dilation` is the fastest pace in wall seconds per fabric second, 0 for as fast as it goes.
+        `dilation` is the fastest pace in wall seconds per fabric second, 0 for as fast as it goes; at `limit_ns`
+        fabric time stands still until `limit` says otherwise.
         """
         self.page = ClockPage.create(peers, dilation)
+        self.page.set_limit(limit_ns)
         self.doorbells = [os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC) for _ in range(doorbells)]
         self.agent_doorbell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self.dilation_nominal = dilation
@@ -98,7 +105,7 @@ class Timekeeper:
         """(slot that holds a running fabric, wall seconds so far), or None while time goes on or a node boots."""
         stood_s = time.monotonic() - self._moved[0]
         limit_s = max(STALL_WALL_S, STALL_HOPS * self._hop_ns * self.dilation_nominal / NS_PER_S)
-        if self.page.asleep or stood_s < limit_s:
+        if self.page.asleep or stood_s < limit_s or self.standing:
             return None
         states = [self.page.slot_state(slot) for slot in range(self.page.nodes)]
         if SlotState.BOOTING in states:
@@ -106,6 +113,23 @@ class Timekeeper:
         # Whoever is furthest behind can always move: its neighbours are ahead of it.
         alive = [slot for slot, state in enumerate(states) if state == SlotState.ALIVE]
         return (min(alive, key=self.page.horizon), stood_s) if alive else None
+
+    # Up to where.
+
+    def limit(self, at_ns: Instant | None) -> Instant:
+        """Let everything up to and including `at_ns` happen, and nothing after it; None: let time go on for good.
+
+        Returns the instant that binds: where the furthest node already is, when that is later.
+        """
+        self._moved = (time.monotonic(), self.now_ns())
+        self.page.set_limit(NEVER if at_ns is None else max(at_ns, self.page.fabric_front()))
+        self.ring()
+        return self.page.limit
+
+    @property
+    def standing(self) -> bool:
+        """Whether every living node has come to the limit."""
+        return self.page.fabric_now() >= self.page.limit
 
     # Run and sleep.
 

@@ -95,3 +95,11 @@ def test_other_memory_is_refused() -> None:
     with pytest.raises(ValueError, match="not a clock page"):
         ClockPage(fd)
     os.close(fd)
+
+
+def test_a_new_page_sets_no_limit_and_everybody_sees_one_that_is_set(page: ClockPage) -> None:
+    assert page.limit == NEVER
+    other = ClockPage(os.dup(page.fd))
+    page.set_limit(5_000)
+    assert other.limit == 5_000
+    other.close()

@@ -74,6 +74,9 @@ class Row:
 
     def wake(self) -> None:
         self.page.wake()
+        self.ring()
+
+    def ring(self) -> None:
         for bell in self.doorbells:
             os.eventfd_write(bell, 1)
 
@@ -115,6 +118,44 @@ async def test_real_datagrams_give_the_trace_of_virtual_time(row: Row) -> None:
         assert (record["late_frames"], record["host_drops"], record["bad_frames"]) == (0, 0, 0)
     assert len(row.nodes["right"].heard) == 40  # type: ignore[attr-defined]
     assert len(row.nodes["left"].heard) == 60  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("row", [{}, {"dilation": 2_000.0}], ids=["free", "paced"], indirect=True)
+async def test_time_that_stands_still_at_odd_instants_gives_the_same_trace(row: Row) -> None:
+    row.wake()
+    for limit_ns in (1, 2, 999, 1_000, 3_333, 40_001, END_NS):
+        row.page.set_limit(limit_ns)
+        row.ring()
+        await row.reach(limit_ns)
+        assert [row.page.horizon(node) for node in range(3)] == [limit_ns] * 3
+    for name, expected in simulated().items():
+        assert row.traces[name].digest() == expected.digest(), name
+
+
+async def test_nobody_arranges_another_turn_at_the_limit(row: Row) -> None:
+    row.page.set_limit(5_500)
+    row.wake()
+    await row.reach(5_500)
+    for runner in row.runners:
+        runner._turn()
+        assert runner._timer is None
+        assert not runner._kicked
+    assert all(drive.stands for drive in row.drives)
+    row.page.set_limit(END_NS)
+    row.ring()
+    await row.reach(END_NS)
+
+
+async def test_a_command_for_the_instant_after_the_limit_is_in_time(row: Row) -> None:
+    row.page.set_limit(5_500)
+    row.wake()
+    await row.reach(5_500)
+    row.drives[0].command("hello", at_ns=5_501)
+    row.page.set_limit(5_501)
+    row.ring()
+    await row.reach(5_501)
+    assert row.nodes["left"].heard[-1].at_ns == 5_501  # type: ignore[attr-defined]
+    assert row.drives[0].fidelity.late_commands == 0
 
 
 @pytest.mark.parametrize("row", [{"absent": "relay"}], indirect=True)

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
+from mrcfabric.units import NEVER
 from orchestrator import timekeeper
 from orchestrator.timekeeper import IDLE_HOPS_PER_S, LEAD_HOPS_MIN, LEAD_WALL_S, Timekeeper
 from tests.support.wait import eventually
@@ -124,3 +125,29 @@ def test_the_record_tells_the_effective_dilation(keeper: Timekeeper) -> None:
     record = keeper.record()
     assert record["fabric_ns"] == 1000
     assert record["dilation_effective"] == pytest.approx(record["run_wall_s"] * 1e6)
+
+
+async def test_a_fabric_that_stands_at_its_limit_is_not_stalled(
+    serving: Timekeeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timekeeper, "STALL_WALL_S", 0.0)
+    page = serving.page
+    page.words[page.pending_word(0)] = 1
+    reach(serving, 3000)
+    serving.wake()
+    assert serving.limit(4000) == 4000
+    assert not serving.standing
+    assert serving.stalled() is not None
+    reach(serving, 4000)
+    assert serving.standing
+    assert serving.stalled() is None
+    assert serving.limit(None) == NEVER
+    assert not serving.standing
+
+
+def test_a_limit_never_lies_behind_the_furthest_node(keeper: Timekeeper) -> None:
+    for slot, horizon in enumerate((4000, 5000)):
+        keeper.page.mark_alive(slot, os.getpid(), 0)
+        keeper.page.words[keeper.page.horizon_word(slot)] = horizon
+    assert keeper.limit(4500) == 5000
+    assert all(rung(doorbell) for doorbell in keeper.doorbells)
