@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
+from mrcfabric.errors import ConfigError
 from mrcfabric.units import NEVER, Instant
 
 Figure: TypeAlias = int | str | bool | None
@@ -70,3 +71,29 @@ class Fault:
                 for window in self.windows
             ],
         }
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> "Fault":
+        """The inverse of `record`. Raises ConfigError for what is none; whether it makes sense is for `checks`."""
+        kinds = {"id": str, "kind": str, "title": str, "targets": list, "owner": str, "windows": list}
+        for key, kind in kinds.items():
+            if not isinstance(record.get(key), kind):
+                raise ConfigError(f"fault.{key}", f"{record.get(key)!r} will not do", f"wanted: {kind.__name__}")
+        if set(record) - set(kinds):
+            raise ConfigError("fault", f"has no {', '.join(sorted(map(str, set(record) - set(kinds))))}")
+        if not all(isinstance(target, str) for target in record["targets"]):
+            raise ConfigError("fault.targets", "not all are names")
+        windows = tuple(_window(number, entry) for number, entry in enumerate(record["windows"]))
+        return cls(**{**record, "targets": tuple(record["targets"]), "windows": windows})
+
+
+def _window(number: int, entry: Any) -> Window:
+    where = f"fault.windows[{number}]"
+    if not isinstance(entry, list | tuple) or len(entry) != 3 or not isinstance(entry[2], Mapping):
+        raise ConfigError(where, f"{entry!r} will not do", "wanted: [start_ns, end_ns or null, {figure: value}]")
+    start_ns, end_ns, figures = entry
+    end_ns = NEVER if end_ns is None else end_ns
+    for instant in (start_ns, end_ns):
+        if not isinstance(instant, int) or isinstance(instant, bool) or not 0 <= instant <= NEVER:
+            raise ConfigError(where, f"{instant!r} is no instant", "whole nanoseconds")
+    return Window(start_ns, end_ns, dict(figures))

@@ -4,6 +4,7 @@ Owns names, units, defaults and meanings, for the scenario language, the command
 alike. What a kind does to a packet is `mrcfabric.impairment`'s, which commands it takes `orchestrator.faults.table`'s.
 """
 
+import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -126,3 +127,9 @@ KINDS: Mapping[str, Kind] = {
         Target.NODE, "The daemon hears nobody and answers nobody on its control channel; data flow as ever."
     ),
 }
+
+
+def nearest_kind(name: str) -> str:
+    """What to suggest to somebody who asked for a kind that there is not."""
+    close = difflib.get_close_matches(name, KINDS, n=1, cutoff=0.5)
+    return f"nearest is {close[0]}" if close else "there are " + ", ".join(KINDS)

@@ -1,0 +1,349 @@
+"""Which parts of a fabric a description means: by name, glob, tier, plane, neighbour, or drawn at random.
+
+Pure. Owns the description (`Selector`) and its resolution to names, spelled as `orchestrator.faults.kinds.Target` says,
+for the scenario language, the command line and scripts alike. Random choices come from the generator that is handed
+in; what is chosen stands in the order of the topology, whatever was drawn first. What the parts are for is the fault's.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal, TypeAlias, get_args
+
+from mrcfabric.errors import ConfigError
+from mrcfabric.naming import nic_name, shown
+from mrcfabric.rng import Rng
+from mrcfabric.topology import Topology
+from orchestrator.faults.kinds import KINDS, Target, nearest_kind
+
+Mode: TypeAlias = Literal["one", "all", "fixed", "fixed-percent", "random-max-percent"]
+Direction: TypeAlias = Literal["both", "up", "down"]
+
+MODES: tuple[str, ...] = get_args(Mode)
+DIRECTIONS: tuple[str, ...] = get_args(Direction)
+NAMES_MAX = 4096
+"""Names and globs of one selector."""
+NAME_CHARS_MAX = 200
+STARS_MAX = 6
+"""In one glob: what matching may cost grows with every one."""
+
+_LINK_TIERS = ("nic-t0", "t0-t1")
+_NODE_TIERS = ("nic", "t0", "t1")
+_GLOB = re.compile(r"[*?\[]")
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """What is meant. Every field that is given narrows the choice; none of them: all that the kind can be about."""
+
+    links: tuple[str, ...] = ()
+    """Names or globs of cables, either end first; `a>b` is the one direction from a to b."""
+    nodes: tuple[str, ...] = ()
+    """Names or globs of switches or NICs."""
+    nic_ports: tuple[str, ...] = ()
+    """Names or globs, as `h003:5`."""
+    tier: str = ""
+    """nic, t0, t1; of links nic-t0, t0-t1."""
+    plane: tuple[int, ...] = ()
+    of: tuple[str, ...] = ()
+    """Names or globs of nodes: the links, ports or neighbours of these."""
+    mode: Mode = "all"
+    """`one` at random, `all`, `fixed`: `value` at random, `fixed-percent`: that share (rounded down, at least one),
+    `random-max-percent`: a share up to that, drawn (at least one)."""
+    value: int | None = None
+    direction: Direction = "both"
+    """Of links: `up` is away from the NICs, `down` towards them."""
+
+    @classmethod
+    def of_table(cls, table: Mapping[str, Any]) -> "Selector":
+        """From plain data: keys as the fields; a single name or plane may stand for a list. Raises ConfigError."""
+        known = [item.name for item in fields(cls)]
+        values: dict[str, Any] = {}
+        for key, value in table.items():
+            if key not in known:
+                raise ConfigError(f"selector.{shown(str(key))}", "no such key", "there are " + ", ".join(known))
+            values[key] = _field(key, value)
+        return cls(**values)
+
+    def table(self) -> dict[str, Any]:
+        """Plain data, the inverse of `of_table`; what is not given is left out."""
+        found = {item.name: getattr(self, item.name) for item in fields(self)}
+        plain = {key: list(value) if isinstance(value, tuple) else value for key, value in found.items()}
+        bare = Selector()
+        return {key: plain[key] for key, value in found.items() if value != getattr(bare, key)}
+
+
+def of_words(kind: str, words: Sequence[str], **others: Any) -> Selector:
+    """From the words of a command line: names and globs of what the kind is about, and `key=value` of the others.
+
+    `plane=1,2`, `of=h003`, `tier=t1`. Raises ConfigError.
+    """
+    target = _target(kind)
+    table: dict[str, Any] = {key: value for key, value in others.items() if value is not None}
+    names: list[str] = []
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals:
+            names.append(word)
+        elif key in ("mode", "direction", "tier"):
+            table[key] = value
+        else:
+            items: list[Any] = value.split(",")
+            table[key] = [int(item) if item.isdecimal() and len(item) < 6 else item for item in items]
+    if names:
+        key = {Target.LINK: "links", Target.NIC_PORT: "nic_ports", Target.PLANE: "plane"}.get(target, "nodes")
+        found: list[Any] = names
+        if target is Target.PLANE:
+            found = [int(name) if name.isdecimal() and len(name) < 6 else name for name in names]
+        table[key] = [*table.get(key, []), *found]
+    return Selector.of_table(table)
+
+
+def select(topology: Topology, kind: str, selector: Selector, rng: Rng) -> tuple[str, ...]:
+    """The targets for a fault of this kind, in the order of the topology. Raises ConfigError when there are none."""
+    target = _target(kind)
+    _refuse_strange(kind, target, selector)
+    found = list(_MATCHING[target](topology, selector))
+    if kind == "t0_down":
+        found = [name for name in found if topology.parse_node(name).tier == "t0"]
+    if not found:
+        raise ConfigError("selector", f"nothing in fabric {topology.name} is meant by it", _wanted(target))
+    chosen = _chosen(found, selector, rng)
+    return tuple(_directed(name, selector.direction) for name in chosen) if target is Target.LINK else tuple(chosen)
+
+
+# Choosing.
+
+
+def _chosen(found: list[str], selector: Selector, rng: Rng) -> list[str]:
+    if selector.mode == "all":
+        return found
+    count = _count(len(found), selector, rng)
+    order = list(range(len(found)))
+    rng.shuffle(order)
+    return [found[index] for index in sorted(order[:count])]
+
+
+def _count(most: int, selector: Selector, rng: Rng) -> int:
+    value = selector.value
+    if selector.mode == "one":
+        return 1
+    assert value is not None
+    if selector.mode == "fixed":
+        if value > most:
+            raise ConfigError("selector.value", f"{value} are wanted, {most} are meant", "or mode: all")
+        return value
+    share = value if selector.mode == "fixed-percent" else rng.below(value + 1)
+    return max(1, most * share // 100)
+
+
+def _directed(name: str, direction: Direction) -> str:
+    if direction == "both" or ">" in name:
+        return name
+    lower, upper = name.split("~")
+    return f"{lower}>{upper}" if direction == "up" else f"{upper}>{lower}"
+
+
+# What is meant, by kind of target.
+
+
+def _links(topology: Topology, selector: Selector) -> Iterator[str]:
+    cables = [link for link in topology.links() if _in_planes(selector, link.plane)]
+    if selector.tier:
+        cables = [link for link in cables if link.a.startswith("h") == (selector.tier == "nic-t0")]
+    if selector.of:
+        of = _matcher(selector.of, topology.parse_node)
+        cables = [link for link in cables if of(link.a) or of(link.b)]
+    if not selector.links:
+        yield from (link.name for link in cables)
+        return
+
+    def exists(name: str) -> None:
+        topology.parse_link(name.replace(">", "~"))
+
+    ways = tuple(name for name in selector.links if ">" in name)
+    if ways and selector.direction != "both":
+        raise ConfigError("selector.direction", f"{selector.direction} beside {shown(ways[0])}", "one of the two")
+    whole = _matcher(tuple(name for name in selector.links if ">" not in name), exists)
+    one_way = _matcher(ways, exists)
+    for link in cables:
+        if whole(f"{link.a}~{link.b}") or whole(f"{link.b}~{link.a}"):
+            yield link.name
+        else:
+            yield from filter(one_way, (f"{link.a}>{link.b}", f"{link.b}>{link.a}"))
+
+
+def _switches(topology: Topology, selector: Selector) -> Iterator[str]:
+    return _of_nodes(topology, selector, topology.switch_names())
+
+
+def _nics(topology: Topology, selector: Selector) -> Iterator[str]:
+    return _of_nodes(topology, selector, topology.nic_names())
+
+
+def _nodes(topology: Topology, selector: Selector) -> Iterator[str]:
+    return _of_nodes(topology, selector, topology.node_names())
+
+
+def _of_nodes(topology: Topology, selector: Selector, names: Iterable[str]) -> Iterator[str]:
+    wanted = _matcher(selector.nodes, topology.parse_node) if selector.nodes else None
+    of = _matcher(selector.of, topology.parse_node) if selector.of else None
+    for name in names:
+        tier, plane, _ = topology.parse_node(name)
+        if wanted is not None and not wanted(name):
+            continue
+        if selector.tier and tier != selector.tier:
+            continue
+        if selector.plane and (tier == "nic" or not _in_planes(selector, plane)):
+            continue
+        if of is None or any(of(end.peer) for end in topology.ports(name)):
+            yield name
+
+
+def _nic_ports(topology: Topology, selector: Selector) -> Iterator[str]:
+    wanted = _matcher(selector.nic_ports, lambda name: nic_port(topology, name)) if selector.nic_ports else None
+    nodes = _matcher(selector.nodes, topology.nic_index) if selector.nodes else None
+    of = _matcher(selector.of, topology.parse_node) if selector.of else None
+    for index in range(topology.nics):
+        nic = nic_name(index)
+        if nodes is not None and not nodes(nic):
+            continue
+        for end in topology.ports(nic):
+            name = f"{nic}:{end.port}"
+            if not _in_planes(selector, end.port) or (wanted is not None and not wanted(name)):
+                continue
+            if of is None or of(nic) or of(end.peer):
+                yield name
+
+
+def _planes(topology: Topology, selector: Selector) -> Iterator[str]:
+    for plane in selector.plane:
+        if plane >= topology.planes:
+            raise ConfigError(f"plane {plane}", "no such plane", f"0 to {topology.planes - 1}")
+    return (str(plane) for plane in range(topology.planes) if _in_planes(selector, plane))
+
+
+_MATCHING: Mapping[Target, Callable[[Topology, Selector], Iterator[str]]] = {
+    Target.LINK: _links,
+    Target.SWITCH: _switches,
+    Target.NIC: _nics,
+    Target.NIC_PORT: _nic_ports,
+    Target.PLANE: _planes,
+    Target.NODE: _nodes,
+}
+
+_FITTING: Mapping[Target, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    Target.LINK: (("links", "tier", "plane", "of", "direction"), _LINK_TIERS),
+    Target.SWITCH: (("nodes", "tier", "plane", "of"), ("t0", "t1")),
+    Target.NIC: (("nodes", "tier", "of"), ("nic",)),
+    Target.NIC_PORT: (("nic_ports", "nodes", "plane", "of"), ()),
+    Target.PLANE: (("plane",), ()),
+    Target.NODE: (("nodes", "tier", "plane", "of"), _NODE_TIERS),
+}
+"""Which fields make sense for a kind of target, and which tiers."""
+
+
+def nic_port(topology: Topology, name: str) -> tuple[str, int]:
+    """(NIC, plane) of `h003:5`. Raises ConfigError."""
+    nic, colon, port = name.partition(":")
+    if not colon or not port.isdecimal() or len(port) > 3:
+        raise ConfigError(shown(name), "is no port of a NIC", "wanted: NIC:PLANE, as h003:5")
+    topology.nic_index(nic)
+    if int(port) >= topology.planes:
+        raise ConfigError(f"{nic} port {port}", "no such port", f"ports are planes, 0 to {topology.planes - 1}")
+    return nic, int(port)
+
+
+# Checks.
+
+
+def _target(kind: str) -> Target:
+    if kind not in KINDS:
+        raise ConfigError(shown(kind), "no such kind of fault", nearest_kind(kind))
+    return KINDS[kind].target
+
+
+def _wanted(target: Target) -> str:
+    return f"faults of this kind are about: {target.value}"
+
+
+def _refuse_strange(kind: str, target: Target, selector: Selector) -> None:
+    """What cannot narrow down this kind of target is a mistake, never ignored."""
+    fitting, tiers = _FITTING[target]
+    for key in selector.table():
+        if key not in (*fitting, "mode", "value"):
+            raise ConfigError(f"selector.{key}", f"says nothing about a {kind}", "there are " + ", ".join(fitting))
+    if selector.tier and selector.tier not in tiers:
+        raise ConfigError("selector.tier", f"{shown(selector.tier)} will not do", " or ".join(tiers))
+    counted = selector.mode not in ("one", "all")
+    if counted != (selector.value is not None):
+        what = f"mode {selector.mode} needs a value" if counted else f"mode {selector.mode} takes no value"
+        raise ConfigError("selector.value", what, "as mode: fixed, value: 2")
+    if selector.value is not None:
+        most = NAMES_MAX * NAMES_MAX if selector.mode == "fixed" else 100
+        if not 1 <= selector.value <= most:
+            raise ConfigError("selector.value", f"{selector.value} is out of range", f"1..{most}")
+
+
+def _in_planes(selector: Selector, plane: int) -> bool:
+    return not selector.plane or plane in selector.plane
+
+
+def _matcher(patterns: tuple[str, ...], exists: Callable[[str], object]) -> Callable[[str], bool]:
+    """Whether a name is one of these. Raises ConfigError, by `exists`, for a plain name that there is not."""
+    plain = {pattern for pattern in patterns if not _GLOB.search(pattern)}
+    for name in sorted(plain):
+        exists(name)
+    globs = [re.compile(_regex(pattern)) for pattern in patterns if pattern not in plain]
+    return lambda name: name in plain or any(glob.fullmatch(name) for glob in globs)
+
+
+def _regex(glob: str) -> str:
+    """A glob of `*`, `?` and `[abc]` as a regular expression. Raises ConfigError for one that is none of these."""
+    if glob.count("*") > STARS_MAX:
+        raise ConfigError(shown(glob), "is no glob", f"at most {STARS_MAX} stars")
+    found, place = "", 0
+    while place < len(glob):
+        letter = glob[place]
+        if letter == "[":
+            end = glob.find("]", place + 2)
+            inner = glob[place + 1 : end]
+            if end < 0 or not re.fullmatch(r"!?[0-9a-z-]+", inner):
+                raise ConfigError(shown(glob), "is no glob", "brackets hold letters and digits: p[0-3]-t0-*")
+            try:
+                piece = "[" + inner.replace("!", "^", 1) + "]"
+                re.compile(piece)
+            except re.error:
+                raise ConfigError(shown(glob), "is no glob", "a range goes upwards: [0-3]") from None
+            found += piece
+            place = end
+        elif letter == "*":
+            found += ".*"
+        else:
+            found += "." if letter == "?" else re.escape(letter)
+        place += 1
+    return found
+
+
+def _field(key: str, value: Any) -> Any:
+    where = f"selector.{key}"
+    if key == "plane":
+        items = value if isinstance(value, list | tuple) else [value]
+        if not items or not all(isinstance(item, int) and not isinstance(item, bool) and item >= 0 for item in items):
+            raise ConfigError(where, f"{value!r} will not do", "a number or a list of numbers")
+        return tuple(items)
+    if key in ("links", "nodes", "nic_ports", "of"):
+        items = [value] if isinstance(value, str) else value
+        if not isinstance(items, list | tuple) or not 1 <= len(items) <= NAMES_MAX:
+            raise ConfigError(where, f"{shown(str(value))} will not do", "a name, a glob or a list of them")
+        if not all(isinstance(item, str) and 0 < len(item) <= NAME_CHARS_MAX for item in items):
+            raise ConfigError(where, "not all are names or globs")
+        return tuple(items)
+    if key == "value":
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise ConfigError(where, f"{value!r} is no whole number")
+        return value
+    known = {"mode": MODES, "direction": DIRECTIONS, "tier": (*_NODE_TIERS, *_LINK_TIERS)}[key]
+    if value not in known:
+        raise ConfigError(where, f"{shown(str(value))} will not do", "there are " + ", ".join(known))
+    return value
