@@ -27,6 +27,7 @@ from orchestrator.fabric import Fabric
 from orchestrator.launcher import ProcessFailedError
 from orchestrator.link_desk import LinkDesk
 from orchestrator.roster import CALL_WALL_S
+from orchestrator.run_desk import RunDesk
 
 BODY_BYTES_MAX = 64 * 1024
 CALL_WALL_S_MAX = 600.0
@@ -56,6 +57,7 @@ class Agent:
         self.fabric = fabric
         self.stop = asyncio.Event()
         self._links = LinkDesk(fabric.topology.name, fabric.links)
+        self._runs = RunDesk(fabric)
 
     async def serve(self, on_ready: Callable[[], None]) -> str | None:
         """Open both sites, call `on_ready`, wait; returns why the fabric broke, or None when it was stopped.
@@ -109,7 +111,12 @@ class Agent:
             web.post("/nic-port", _guarded(self._nic_port)),
             web.post("/node", _guarded(self._node)),
             web.post("/clear", _guarded(self._clear)),
-            web.post("/links", _guarded(self._link_map)),
+            web.post("/links", _desk(self._links.answer)),
+            web.post("/clock", _desk(self._runs.clock)),
+            web.post("/limit", _desk(self._runs.limit)),
+            web.post("/load", _desk(self._runs.load)),
+            web.post("/counters", _desk(self._runs.counters)),
+            web.post("/deaths", _desk(self._runs.deaths)),
             web.get("/journal", _guarded(self._journal)),
             web.post("/down", _guarded(self._down)),
         ]
@@ -236,9 +243,6 @@ class Agent:
     async def _clear(self, _request: web.Request) -> web.Response:
         return web.json_response({"at_ns": await self.fabric.clear_faults()})
 
-    async def _link_map(self, request: web.Request) -> web.Response:
-        return web.json_response(await self._links.answer(await _body(request)))
-
     async def _journal(self, request: web.Request) -> web.Response:
         after = request.query.get("after", "0")
         return web.json_response(self.fabric.journal.after(int(after) if after.isdecimal() else 0))
@@ -263,6 +267,15 @@ def _guarded(answer: _Answer) -> _Answer:
             return web.json_response({"error": str(error)}, status=504)
 
     return guarded
+
+
+def _desk(answer: Callable[[dict[str, Any]], Awaitable[Any]]) -> _Answer:
+    """A door at which somebody else answers: body in, plain data out."""
+
+    async def at_the_door(request: web.Request) -> web.StreamResponse:
+        return web.json_response(await answer(await _body(request)))
+
+    return _guarded(at_the_door)
 
 
 async def _body(request: web.Request) -> dict[str, Any]:

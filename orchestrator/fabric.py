@@ -14,15 +14,18 @@ import asyncio
 import signal
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mrcfabric.control import NoAnswerError
-from mrcfabric.errors import RefusedError
+from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.topology import Topology
-from mrcfabric.units import Instant
+from mrcfabric.units import NEVER, Instant
+from nicd.programs.program import Program
 from orchestrator import plan, ports, sums
+from orchestrator.api import readings
+from orchestrator.api.readings import ClockReading, Death
 from orchestrator.faults.table import Stamped
 from orchestrator.journal import Journal
 from orchestrator.launcher import Child, Launcher, ProcessFailedError
@@ -30,15 +33,26 @@ from orchestrator.layout import PRELOADED, Layout, Pack, check_size
 from orchestrator.link_testing import LinkTesting
 from orchestrator.mishaps import Mishaps
 from orchestrator.roster import CALL_WALL_S, Roster
-from orchestrator.run_folder import RunFolder
+from orchestrator.run_folder import RunFolder, default_path
 from orchestrator.state_file import StateFile
 from orchestrator.timekeeper import Timekeeper
+
+if TYPE_CHECKING:
+    from orchestrator.api.attached import AttachedFabric
 
 
 class Fabric:
     """A fabric whose daemons run. Make it with `launch`; it is closed at the end of the block."""
 
-    def __init__(self, topology: Topology, folder: RunFolder, pack: Pack, port_base: int | None, trace: bool) -> None:
+    def __init__(
+        self,
+        topology: Topology,
+        folder: RunFolder,
+        pack: Pack,
+        port_base: int | None,
+        trace: bool,
+        limit_ns: Instant = NEVER,
+    ) -> None:
         self.topology = topology
         self.folder = folder
         self.journal = Journal()
@@ -56,6 +70,8 @@ class Fabric:
         """Done, with the reason, when the fabric as a whole has come to an end that nobody asked for."""
         self._launcher.on_death = self._died
         self._launcher.on_lost = self._lost
+        self.limit_owner: str | None = None if limit_ns == NEVER else ""
+        """In whose hands fabric time is; None: it goes on by itself."""
         self._block: ports.PortBlock | None = None
         self._timekeeper: Timekeeper | None = None
         try:
@@ -66,6 +82,7 @@ class Fabric:
                 len(self.layout.processes),
                 topology.link_delay_ns,
                 0.0 if topology.dilation == "auto" else float(topology.dilation),
+                limit_ns,
             )
             self.time = self._timekeeper
             self.roster = Roster(self.layout, folder, self._launcher, self.time, self.epoch, trace)
@@ -81,23 +98,24 @@ class Fabric:
     async def launch(
         cls,
         topology: Topology,
-        run_dir: Path,
+        run_dir: Path | None = None,
         *,
         pack: Pack = "none",
         port_base: int | None = None,
         trace: bool = False,
+        limit_ns: Instant | None = None,
     ) -> AsyncIterator["Fabric"]:
         """Start every daemon of `topology` and yield the fabric when all are ready; close it afterwards.
 
-        `run_dir` is claimed for as long; `port_base` None finds free ports; `trace` keeps a digest of all that every
-        node does. Raises ConfigError (folder in use, ports in use, a daemon's refusal) or ProcessFailedError; then
-        nothing is left running.
+        `run_dir` (default: out/NAME) is claimed for as long; `port_base` None finds free ports; `trace` keeps a digest
+        of all that every node does; at `limit_ns` time stands still until `limit` says otherwise. Raises ConfigError
+        (folder in use, ports in use, a daemon's refusal) or ProcessFailedError; then nothing is left running.
         """
         check_size(topology)
         plan.check(topology)
-        folder = RunFolder.claim(run_dir)
+        folder = RunFolder.claim(default_path(topology.name) if run_dir is None else run_dir)
         try:
-            fabric = cls(topology, folder, pack, port_base, trace)
+            fabric = cls(topology, folder, pack, port_base, trace, NEVER if limit_ns is None else limit_ns)
         except BaseException:
             folder.release()
             raise
@@ -106,6 +124,16 @@ class Fabric:
             yield fabric
         finally:
             await fabric.close()
+
+    @staticmethod
+    def attach(name: str | None = None, run_dir: Path | None = None) -> AbstractAsyncContextManager["AttachedFabric"]:
+        """The same verbs for a fabric that runs already: by name, by folder, or the only one below `out/`.
+
+        Its daemons stay when the block ends. Raises ConfigError when no such fabric runs.
+        """
+        from orchestrator.api.attached import AttachedFabric
+
+        return AttachedFabric.open(name, run_dir)
 
     async def _start(self) -> None:
         self._launcher.attach()
@@ -238,6 +266,44 @@ class Fabric:
     def unexpected_deaths(self) -> list[str]:
         """Daemons that ended though nobody had asked for it, with how."""
         return list(self.mishaps.unexpected)
+
+    async def deaths(self) -> list[Death]:
+        """The same with their last log lines."""
+        return readings.deaths(self.journal, self.folder.path)
+
+    # Time and work.
+
+    async def clock(self) -> ClockReading:
+        """What time it is, how far it may go, and whether anything is pending."""
+        return ClockReading.of(self.time)
+
+    async def limit(self, at_ns: Instant | None, owner: str = "") -> Instant | None:
+        """Let everything up to and including `at_ns` happen and then stand still; None: let time go on for good.
+
+        Returns the instant that binds: where the furthest node already is, when that is later. Raises RefusedError
+        when time is in somebody else's hands.
+        """
+        if self.limit_owner not in (None, owner):
+            raise RefusedError(f"fabric time is in the hands of {self.limit_owner or 'somebody else'}")
+        self.limit_owner = None if at_ns is None else owner
+        bound_ns = self.time.limit(at_ns)
+        return None if at_ns is None else bound_ns
+
+    async def load(self, program: Program, at_ns: Instant | None = None) -> None:
+        """Give every NIC of a program its part, at an instant before it begins or as soon as possible.
+
+        As soon as possible: returns when they have taken it, and raises RefusedError with a NIC's reason; fabric time
+        must be going on. At an instant: returns when they have been told; a refusal is a note in the journal. Raises
+        ConfigError for a NIC that does not exist.
+        """
+        nics = [self.topology.node_name(number) for number in program.ranks if number < self.topology.nics]
+        if len(nics) < len(program.ranks):
+            raise ConfigError(f"program {program.name}", "has ranks on NICs that do not exist")
+        args = {"program": program.settings()}
+        if at_ns is None:
+            await asyncio.gather(*(self.command(nic, "run_program", args) for nic in nics))
+        else:
+            await self.schedule([Stamped(at_ns, nic, "run_program", args) for nic in nics])
 
     # Breaking. Without `at_ns`: as soon as can be done exactly, and the call returns when it has been done; with it:
     # the call returns when the daemons have been told. All return the instant.

@@ -1,0 +1,119 @@
+"""A fabric that runs elsewhere on this host, as a Python object: the verbs of `orchestrator.fabric.Fabric` over the
+private door of its agent.
+
+Owns the questions and the way of their answers; what they do happens in the agent (`orchestrator.agent`, `run_desk`,
+`fault_desk`). A mistake is raised as the same kind of error that the fabric itself raises.
+"""
+
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, Self
+
+import aiohttp
+
+from mrcfabric.control import NoAnswerError
+from mrcfabric.errors import ConfigError, RefusedError
+from mrcfabric.topology import Topology
+from mrcfabric.units import Instant
+from nicd.programs.program import Program
+from orchestrator import sums
+from orchestrator.agent_client import find
+from orchestrator.api.readings import ClockReading, Death
+from orchestrator.roster import CALL_WALL_S
+
+MARGIN_WALL_S = 5.0
+"""Longer than the agent waits for a daemon, before the agent itself is taken for silent."""
+ANSWER_WALL_S = 60.0
+
+
+class AttachedFabric:
+    """A running fabric. Make it with `Fabric.attach`; the connection is closed at the end of the block."""
+
+    def __init__(self, folder: Path, state: Mapping[str, Any], session: aiohttp.ClientSession) -> None:
+        self.folder = folder
+        self.topology = Topology.from_dict(state["topology"])
+        self._session = session
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, name: str | None = None, run_dir: Path | None = None) -> AsyncIterator[Self]:
+        """Find the fabric by name, by folder, or as the only one below `out/`. Raises ConfigError."""
+        client = find(name, run_dir)
+        connector = aiohttp.UnixConnector(str(client.state["agent_socket"]), limit=0)
+        async with aiohttp.ClientSession(connector=connector) as session:
+            yield cls(client.folder, client.state, session)
+
+    async def post(self, path: str, wall_s: float = ANSWER_WALL_S, **body: Any) -> Any:
+        """The answer of the agent's door `path`; None values are left out.
+
+        Raises ConfigError (a mistake), RefusedError (a refusal, or the agent is gone), NoAnswerError (too slow).
+        """
+        given = {key: value for key, value in body.items() if value is not None}
+        try:
+            async with self._session.post(
+                f"http://agent{path}", json=given, timeout=aiohttp.ClientTimeout(total=wall_s)
+            ) as response:
+                content, status = await response.read(), response.status
+        except TimeoutError:
+            raise NoAnswerError(f"the agent of {self.topology.name} has not answered within {wall_s:g} s") from None
+        except (aiohttp.ClientError, OSError) as error:
+            why = str(error) or "no answer"
+            raise RefusedError(f"the agent of {self.topology.name} cannot be reached: {why}") from error
+        try:
+            answer = json.loads(content)
+        except ValueError:
+            raise RefusedError(f"the agent answered {status}: {content[:200]!r}") from None
+        if status == HTTPStatus.BAD_REQUEST:
+            raise ConfigError(answer["where"], answer["what"], answer["hint"])
+        if status == HTTPStatus.GATEWAY_TIMEOUT:
+            raise NoAnswerError(answer["error"])
+        if status != HTTPStatus.OK:
+            raise RefusedError(answer["error"])
+        return answer
+
+    # Asking.
+
+    async def call(
+        self, node: str, op: str, args: Mapping[str, Any] | None = None, timeout_s: float = CALL_WALL_S
+    ) -> Any:
+        """As `Fabric.call`."""
+        wall_s = timeout_s + MARGIN_WALL_S
+        return await self.post("/call", wall_s, node=node, op=op, args=dict(args or {}), timeout_s=timeout_s)
+
+    async def command(
+        self, node: str, op: str, args: Mapping[str, Any], at_ns: Instant | None = None, timeout_s: float = CALL_WALL_S
+    ) -> Any:
+        """As `Fabric.command`."""
+        asked = {"op": op, "args": dict(args), "at_ns": at_ns}
+        return (await self.call(node, "command", asked, timeout_s))["result"]
+
+    async def counters(self, nodes: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
+        """As `Fabric.counters`."""
+        found: dict[str, dict[str, Any]] = await self.post("/counters", nodes=None if nodes is None else list(nodes))
+        return found
+
+    async def fidelity(self) -> dict[str, Any]:
+        """As `Fabric.fidelity`."""
+        return sums.fidelity((await self.counters()).values(), (await self.clock()).pace)
+
+    async def deaths(self) -> list[Death]:
+        """As `Fabric.deaths`."""
+        return [Death(**{**death, "log": tuple(death["log"])}) for death in await self.post("/deaths")]
+
+    # Time and work.
+
+    async def clock(self) -> ClockReading:
+        """As `Fabric.clock`."""
+        return ClockReading(**await self.post("/clock"))
+
+    async def limit(self, at_ns: Instant | None, owner: str = "") -> Instant | None:
+        """As `Fabric.limit`."""
+        bound_ns: Instant | None = (await self.post("/limit", at_ns=at_ns, owner=owner))["at_ns"]
+        return bound_ns
+
+    async def load(self, program: Program, at_ns: Instant | None = None) -> None:
+        """As `Fabric.load`."""
+        await self.post("/load", program=program.settings(), at_ns=at_ns)

@@ -1,0 +1,77 @@
+"""A fabric that runs elsewhere answers as one's own does, refusals and mistakes included."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from mrcfabric.errors import ConfigError, RefusedError
+from orchestrator.api.attached import AttachedFabric
+from orchestrator.fabric import Fabric
+from tests.orchestrator.running import DEADLINE_S, SMALL, T0
+from tests.support.wait import eventually
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+async def attached(served: Fabric) -> AsyncIterator[AttachedFabric]:
+    async with Fabric.attach(run_dir=served.folder.path) as one:
+        yield one
+
+
+async def test_the_same_answers(served: Fabric, attached: AttachedFabric) -> None:
+    assert attached.topology == served.topology
+    assert (await attached.call("h001", "status"))["node"] == "h001"
+    assert set(await attached.counters()) == set(SMALL.node_names())
+    assert set(await attached.counters([T0, "h000"])) == {T0, "h000"}
+    assert await attached.command("h000", "register_memory", {"va": 0, "length": 4096})
+    assert (await attached.fidelity())["valid"]
+    assert await attached.deaths() == []
+
+
+async def test_time_is_in_one_hand_at_a_time(served: Fabric, attached: AttachedFabric) -> None:
+    await eventually(lambda: served.time.state == "sleep" and served.time.page.all_idle(), DEADLINE_S)
+    here = await attached.clock()
+    assert (here.limit_ns, here.idle, here.state) == (None, True, "sleep")
+    stop_ns = here.soon_ns + 100_000
+    assert await attached.limit(stop_ns, "one") == stop_ns
+    with pytest.raises(RefusedError, match="in the hands of one"):
+        await attached.limit(stop_ns + 1, "two")
+    late = asyncio.create_task(
+        served.command("h000", "register_memory", {"va": 0, "length": 4096}, stop_ns + 5, DEADLINE_S)
+    )
+    await eventually(lambda: served.time.standing, DEADLINE_S)
+    standing = await attached.clock()
+    assert (standing.now_ns, standing.limit_ns, standing.standing, standing.idle) == (stop_ns, stop_ns, True, False)
+    assert not late.done()
+    assert await attached.limit(None, "one") is None
+    await late
+    assert (await attached.clock()).limit_ns is None
+
+
+async def test_mistakes_and_refusals_are_the_fabric_s(served: Fabric, attached: AttachedFabric, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="nearest is p1-t1-1"):
+        await attached.call("p1-t1-9", "status")
+    with pytest.raises(RefusedError, match="unknown op"):
+        await attached.call("h000", "melt")
+    with pytest.raises(ConfigError, match="is no instant"):
+        await attached.post("/limit", at_ns=-1)
+    with pytest.raises(ConfigError, match="program: is no table"):
+        await attached.post("/load", program=3)
+    with pytest.raises(ConfigError, match="nodes: is no list"):
+        await attached.post("/counters", nodes="h000")
+    with pytest.raises(ConfigError, match="no fabric runs there"):
+        async with Fabric.attach(run_dir=tmp_path / "nowhere"):
+            pass
+
+
+async def test_an_unasked_death_comes_with_its_last_words(served: Fabric, attached: AttachedFabric) -> None:
+    child = served.roster.members["h001"].child
+    assert child is not None
+    await served.roster.end(child)
+    await child.ended
+    [death] = await attached.deaths()
+    assert (death.node, death.how) == ("h001", "SIGKILL")
+    assert any("ready" in line for line in death.log)

@@ -1,0 +1,28 @@
+"""What is asked of the doors for runs is checked before the fabric hears of it."""
+
+from typing import Any, cast
+
+import pytest
+
+from mrcfabric.errors import ConfigError
+from orchestrator.fabric import Fabric
+from orchestrator.run_desk import RunDesk
+
+UNHEARD = cast("Fabric", None)
+"""A request that reached the fabric would fail on this."""
+
+
+@pytest.mark.parametrize(
+    ("door", "body", "complaint"),
+    [
+        ("limit", {"at_ns": "soon"}, "is no instant"),
+        ("limit", {"at_ns": True}, "is no instant"),
+        ("limit", {"at_ns": 5, "owner": 7}, "is no text"),
+        ("load", {}, "program: is no table"),
+        ("load", {"program": {"name": "x"}}, "program.kind"),
+        ("counters", {"nodes": [1]}, "is no list of names"),
+    ],
+)
+async def test_mistakes_are_named(door: str, body: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(ConfigError, match=complaint):
+        await getattr(RunDesk(UNHEARD), door)(body)
