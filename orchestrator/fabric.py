@@ -26,6 +26,7 @@ from nicd.programs.program import Program
 from orchestrator import plan, ports, sums
 from orchestrator.api import readings
 from orchestrator.api.readings import ClockReading, Death
+from orchestrator.api.verbs import Verbs
 from orchestrator.faults.table import Stamped
 from orchestrator.journal import Journal
 from orchestrator.launcher import Child, Launcher, ProcessFailedError
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from orchestrator.api.attached import AttachedFabric
 
 
-class Fabric:
+class Fabric(Verbs):
     """A fabric whose daemons run. Make it with `launch`; it is closed at the end of the block."""
 
     def __init__(

@@ -22,6 +22,7 @@ from nicd.programs.program import Program
 from orchestrator import sums
 from orchestrator.agent_client import find
 from orchestrator.api.readings import ClockReading, Death
+from orchestrator.api.verbs import Verbs
 from orchestrator.roster import CALL_WALL_S
 
 MARGIN_WALL_S = 5.0
@@ -29,7 +30,7 @@ MARGIN_WALL_S = 5.0
 ANSWER_WALL_S = 60.0
 
 
-class AttachedFabric:
+class AttachedFabric(Verbs):
     """A running fabric. Make it with `Fabric.attach`; the connection is closed at the end of the block."""
 
     def __init__(self, folder: Path, state: Mapping[str, Any], session: aiohttp.ClientSession) -> None:

@@ -1,0 +1,52 @@
+"""Parts of a fabric by description, for scripts.
+
+Owns the verbs and the drawing of lots; what a description means is `orchestrator.faults.selectors`'s.
+"""
+
+from collections.abc import Sequence
+from typing import TypedDict, Unpack
+
+from mrcfabric.rng import Rng
+from mrcfabric.topology import Topology
+from orchestrator.faults import selectors
+from orchestrator.faults.selectors import Direction, Mode
+
+
+class Narrowing(TypedDict, total=False):
+    """Which of the parts with these names are meant: `orchestrator.faults.selectors.Selector` explains the words."""
+
+    tier: str
+    plane: int | Sequence[int]
+    of: str | Sequence[str]
+    mode: Mode
+    value: int
+    direction: Direction
+
+
+class Finding:
+    """A fabric that knows its topology."""
+
+    topology: Topology
+    _draws = 0
+
+    def find_nodes(self, *names: str, **narrowed: Unpack[Narrowing]) -> list[str]:
+        """Switches and NICs by names or globs, tier (nic, t0, t1), plane, neighbour (`of`), or drawn (`mode`).
+
+        Names in the order of the topology; the same calls in the same order draw the same. Raises ConfigError when
+        nothing is meant.
+        """
+        return self._find("control_cut", names, narrowed)
+
+    def find_links(self, *names: str, **narrowed: Unpack[Narrowing]) -> list[str]:
+        """Links by names or globs, either end first, tier (nic-t0, t0-t1), plane, end (`of`), direction, or drawn."""
+        return self._find("link_down", names, narrowed)
+
+    def find_ports(self, *names: str, **narrowed: Unpack[Narrowing]) -> list[str]:
+        """Ports of NICs, as `h003:5`, by names or globs, plane, NIC or T0 (`of`), or drawn."""
+        return self._find("nic_port_down", names, narrowed)
+
+    def _find(self, kind: str, names: Sequence[str], narrowed: Narrowing) -> list[str]:
+        selector = selectors.of_words(kind, names, **narrowed)
+        self._draws += selector.mode != "all"
+        rng = Rng(self.topology.seed, "script", self._draws)
+        return list(selectors.select(self.topology, kind, selector, rng))
