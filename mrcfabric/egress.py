@@ -18,30 +18,22 @@ result does not depend on how time is cut into calls.
 """
 
 from collections import deque
-from dataclasses import dataclass
 from math import gcd
 from typing import Final
 
-from mrcfabric.errors import ConfigError
-from mrcfabric.impairment import HEALTHY, LOSS_REASONS, ImpairedLink, Impairment
+from mrcfabric.egress_config import EgressConfig, check_trim_dscp
+from mrcfabric.errors import RefusedError
+from mrcfabric.impairment import HEALTHY, LOSS_REASONS, TOUCHES, ImpairedLink, Impairment
 from mrcfabric.node import Transmit
 from mrcfabric.rng import PPM, Rng
 from mrcfabric.units import NEVER, NS_PER_S, Buffer, Instant
-from mrcfabric.wire.dscp import CE, DSCP_MAX, NOT_ECT, dscp_of, ecn_of, mark_ce
-from mrcfabric.wire.trim import TRIM_BYTES_DEFAULT, TRIM_BYTES_MIN, trim
-
-LINK_DELAY_NS_MIN: Final = 100
-"""Shorter links would leave a driver no time between cause and effect."""
-OVERHEAD_BYTES: Final = 38
-"""Preamble 8, Ethernet header 14, frame check sequence 4, gap 12: on the wire, but not in our packets."""
+from mrcfabric.wire.dscp import CE, NOT_ECT, dscp_of, ecn_of, mark_ce
+from mrcfabric.wire.trim import trim
 
 DATA: Final = 0
 CONTROL: Final = 1
 TRIMMED: Final = 2
 """Classes of packets: two queues, and in the one for control a limit of its own for what has been trimmed."""
-
-CONTROL_BURST_BYTES: Final = 8192
-"""Two data packets, or some seventy SACKs: acknowledgements overtake as under strict priority, floods do not."""
 
 REFUSALS: Final = ("data_full", "control_full", "trimmed_full", "trim_full")
 """Why a packet does not get into a queue, by class; the last is of those that were cut here."""
@@ -50,94 +42,16 @@ DROP_REASONS: Final = (*REFUSALS, *LOSS_REASONS)
 _transmit = tuple.__new__  # what Transmit(...) does, without its Python-level constructor
 
 
-@dataclass(frozen=True, slots=True)
-class EgressConfig:
-    """One port. Relations between fields are checked; ConfigError names the field."""
-
-    rate_bps: int = 100_000_000_000
-    delay_ns: int = 1_000
-    """From the last bit on the wire to the peer's core: propagation and the peer's switch latency."""
-    overhead_bytes: int = OVERHEAD_BYTES
-    """Added to each packet's serialization; not part of any queue figure."""
-    data_bytes_max: int = 1 << 20
-    """Waiting bytes of the data class; a packet beyond it is trimmed or dropped (`data_full`)."""
-    control_bytes_max: int = 1 << 20
-    """Waiting bytes of the control class; a packet beyond it is dropped (`control_full`)."""
-    control_reserve_ppm: int = 0
-    """What trimmed packets must leave of the control queue to the rest, in millionths; beyond it they are dropped
-    (`trim_full`, and `trimmed_full` for those that came trimmed)."""
-    ecn: bool = False
-    """RED marks at dequeue, on ECN-capable packets of the data class."""
-    ecn_min_bytes: int = 0
-    """Up to this many waiting data bytes nothing is marked."""
-    ecn_max_bytes: int = 0
-    """From this many on everything is marked."""
-    ecn_max_ppm: int = PPM
-    """Marking probability just below `ecn_max_bytes`; it rises from zero in a straight line."""
-    trim: bool = False
-    """Cut packets that find the data queue full and send the rest in the control class."""
-    trim_bytes: int = TRIM_BYTES_DEFAULT
-    trim_dscp: int = 12
-    """DSCP a trimmed packet leaves with; towards NICs a different one tells the last hop."""
-    trimmable_dscps: tuple[int, ...] = (4, 8)
-    """DSCPs that may be trimmed; packets with others are dropped instead."""
-    # UEC CMS: what was trimmed is held to a share of the link.
-    control_share_ppm: int = PPM
-    """What control may take of the link while data waits, in millionths; a whole one is strict priority."""
-    control_burst_bytes: int = CONTROL_BURST_BYTES
-    """By how much control may be ahead of its share; less than a data packet leaves control less than its share."""
-    seed: str = ""
-    """First name of the port's random streams; the owner adds its own name and the port."""
-
-    def __post_init__(self) -> None:
-        for name, least in _LEAST.items():
-            value = getattr(self, name)
-            if value < least:
-                raise ConfigError(f"egress.{name}", f"{value} is too small", f"at least {least}")
-        if self.ecn_max_bytes < self.ecn_min_bytes:
-            raise ConfigError("egress.ecn_max_bytes", f"{self.ecn_max_bytes} is below ecn_min_bytes")
-        if self.ecn_max_ppm > PPM:
-            raise ConfigError("egress.ecn_max_ppm", f"{self.ecn_max_ppm} is out of range", f"0..{PPM}")
-        if not 0 < self.control_share_ppm <= PPM:
-            raise ConfigError("egress.control_share_ppm", f"{self.control_share_ppm} is out of range", f"1..{PPM}")
-        if not 0 <= self.control_reserve_ppm < PPM:
-            raise ConfigError(
-                "egress.control_reserve_ppm", f"{self.control_reserve_ppm} is out of range", f"0..{PPM - 1}"
-            )
-        check_trim_dscp(self.trim_dscp, self.trimmable_dscps)
-
-
-def check_trim_dscp(dscp: int, trimmable: tuple[int, ...]) -> None:
-    """Raises ConfigError for a code point that a trimmed packet cannot leave with."""
-    if not 0 <= dscp <= DSCP_MAX:
-        raise ConfigError("egress.trim_dscp", f"{dscp} is no DSCP", f"0..{DSCP_MAX}")
-    if dscp in trimmable:
-        raise ConfigError("egress.trim_dscp", f"{dscp} may be trimmed itself", "a trimmed packet is trimmed once")
-
-
-_LEAST: Final = {
-    "rate_bps": 1,
-    "delay_ns": LINK_DELAY_NS_MIN,
-    "overhead_bytes": 0,
-    "data_bytes_max": 1,
-    "control_bytes_max": 1,
-    "ecn_min_bytes": 0,
-    "ecn_max_bytes": 0,
-    "ecn_max_ppm": 0,
-    "trim_bytes": TRIM_BYTES_MIN,
-    "control_burst_bytes": 0,
-}
-
-
 class Egress:
     """The queues and the wire of one port. Calls must not go back in time."""
 
     __slots__ = (
-        "_bytes_numerator", "_control", "_control_limits", "_data", "_data_max", "_delay_ns", "_denominator",
-        "_ecn_floor", "_fault_rng", "_lead", "_lead_cost", "_lead_max", "_lead_pay", "_link", "_numerator",
-        "_overhead", "_red_rng", "busy_until", "config", "control_bytes", "control_bytes_peak", "control_held",
-        "control_packets", "control_sent_bytes", "data_bytes", "data_bytes_peak", "data_packets", "data_sent_bytes",
-        "drops", "marks", "port", "refused_bytes", "trim", "trim_dropped", "trim_dscp", "trim_sent", "trimmed",
+        "_bytes_numerator", "_control", "_control_limits", "_data", "_data_carried", "_data_max", "_delay_ns",
+        "_denominator", "_ecn_ceiling", "_ecn_floor", "_ecn_least", "_fault_rng", "_faulty", "_free_ns", "_lead",
+        "_lead_cost", "_lead_max", "_lead_pay", "_link", "_numerator", "_overhead", "_red_rng", "busy_until", "config",
+        "control_bytes", "control_bytes_peak", "control_held", "control_packets", "control_sent_bytes", "data_bytes",
+        "data_bytes_peak", "data_packets", "data_sent_bytes", "drops", "marks", "port", "refused_bytes", "trim",
+        "trim_dropped", "trim_dscp", "trim_sent", "trimmed",
     )  # fmt: skip
 
     def __init__(self, config: EgressConfig, port: int, rng: Rng) -> None:
@@ -154,13 +68,11 @@ class Egress:
         self.control_bytes = 0
         self.busy_until: Instant = 0
         """When the next waiting packet starts; with none waiting, when the wire was or will be free."""
-        # Serialization is ceil((size + overhead) * 8e9 / rate), in lowest terms to stay with small integers.
-        common = gcd(8 * NS_PER_S, config.rate_bps)
-        self._numerator = 8 * NS_PER_S // common
-        self._denominator = config.rate_bps // common
-        self._bytes_numerator = config.overhead_bytes * self._numerator + self._denominator - 1
+        self._set_rate(config.rate_bps)
         self._delay_ns = config.delay_ns
         self._ecn_floor = config.ecn_min_bytes if config.ecn else NEVER
+        self._ecn_least = config.ecn_min_bytes
+        self._ecn_ceiling = config.ecn_max_bytes
         self.trim = config.trim
         self.trim_dscp = config.trim_dscp
         # The lead in lowest terms: counted in bytes times `share`'s denominator, so that it stays a whole number.
@@ -172,7 +84,10 @@ class Egress:
         self._overhead = config.overhead_bytes
         self._red_rng = rng
         self._fault_rng = Rng(rng.bits64())
-        self._link: ImpairedLink | None = None
+        self._faulty: ImpairedLink | None = None  # from the first fault on
+        self._link: ImpairedLink | None = None  # the same while there are faults, or packets that they held back
+        self._data_carried = 0  # `data_packets` when the last packet met the faults
+        self._free_ns: Instant | None = None  # while the port stands still: when its wire is free
         self.data_packets = 0
         """Departures of the data class, also of packets that a fault then loses."""
         self.data_sent_bytes = 0
@@ -223,7 +138,12 @@ class Egress:
     @property
     def impairment(self) -> Impairment:
         """The faults in force on this direction of the link."""
-        return HEALTHY if self._link is None else self._link.impairment
+        return HEALTHY if self._faulty is None else self._faulty.impairment
+
+    @property
+    def touched(self) -> dict[str, int]:
+        """Departures by what faults did to them other than losing them: `mrcfabric.impairment.TOUCHES`."""
+        return dict.fromkeys(TOUCHES, 0) if self._faulty is None else dict(self._faulty.touched)
 
     def offer(self, now: Instant, packet: Buffer, control: int, out: list[Transmit]) -> bool:
         """A packet wants to leave at `now`; `control` is its class, or a truth value. False: dropped, and counted.
@@ -290,35 +210,77 @@ class Egress:
             if self._link is None:
                 out.append(_transmit(Transmit, (self.port, start + self._delay_ns, packet)))
             else:
-                reason = self._link.carry(self.port, start + self._delay_ns, packet, out)
-                if reason is not None:
-                    self.drops[reason] += 1
+                self._carry(self._link, start + self._delay_ns, packet, out)
         return start if control or data else NEVER
 
     def set_impairment(self, now: Instant, impairment: Impairment, out: list[Transmit]) -> None:
-        """From `now` on departures meet these faults; earlier ones are committed to `out` without them."""
+        """From `now` on departures meet these faults; earlier ones are committed to `out` without them.
+
+        Raises RefusedError for a rate that is no limit; nothing has changed then.
+        """
+        self.check_impairment(impairment)
         self.run(now - 1, out)
-        self._link = None if impairment.healthy else ImpairedLink(impairment, self._fault_rng)
+        if self._faulty is None:
+            if impairment == HEALTHY:
+                return
+            self._faulty = ImpairedLink(impairment, self._fault_rng, self.config.ev_order)
+        else:
+            self._faulty.change(impairment)
+        self._link = self._faulty
+        self._data_carried = self.data_packets
+        self._set_rate(impairment.rate_bps or self.config.rate_bps)
+
+    def check_impairment(self, impairment: Impairment) -> None:
+        """Raises RefusedError for faults that this port cannot have."""
+        if impairment.rate_bps >= self.config.rate_bps:
+            raise RefusedError(f"rate_bps {impairment.rate_bps} is no limit: the port has {self.config.rate_bps}")
+
+    def set_standstill(self, now: Instant, on: bool, out: list[Transmit]) -> None:
+        """From `now` on nothing departs, and what waits stays; or what has waited goes. Offers are not for a port that
+        stands still. Departures before `now` are committed to `out`."""
+        self.run(now - 1, out)
+        if on and self._free_ns is None:
+            self._free_ns, self.busy_until = self.busy_until, NEVER
+        elif not on and self._free_ns is not None:
+            self.busy_until, self._free_ns = max(now, self._free_ns), None
 
     @property
     def ecn(self) -> bool:
         """Whether the port marks."""
         return self._ecn_floor != NEVER
 
-    def set_ecn(self, now: Instant, on: bool, out: list[Transmit]) -> None:
-        """Mark, or not, what starts from `now` on; earlier departures are committed to `out` first."""
-        self.run(now - 1, out)
-        self._ecn_floor = self.config.ecn_min_bytes if on else NEVER
+    @property
+    def ecn_thresholds(self) -> tuple[int, int]:
+        """Waiting data bytes up to which nothing is marked, and from which on everything is, if the port marks."""
+        return self._ecn_least, self._ecn_ceiling
 
-    def set_trim(self, on: bool, dscp: int | None = None) -> None:
-        """Trim, or drop, what finds the data queue full from now on; `dscp` None keeps the code point.
+    def set_ecn(
+        self, now: Instant, on: bool | None, out: list[Transmit],
+        min_bytes: int | None = None, max_bytes: int | None = None,
+    ) -> None:  # fmt: skip
+        """Mark, or not, what starts from `now` on, by these thresholds; None: as configured.
+
+        Earlier departures are committed to `out` first. Raises RefusedError for thresholds that contradict each other;
+        nothing has changed then.
+        """
+        least = self.config.ecn_min_bytes if min_bytes is None else min_bytes
+        ceiling = self.config.ecn_max_bytes if max_bytes is None else max_bytes
+        if ceiling < least:
+            raise RefusedError(f"port {self.port}: max_bytes {ceiling} is below min_bytes {least}")
+        self.run(now - 1, out)
+        self._ecn_least, self._ecn_ceiling = least, ceiling
+        self._ecn_floor = least if (self.config.ecn if on is None else on) else NEVER
+
+    def set_trim(self, on: bool | None, dscp: int | None = None) -> None:
+        """Trim, or drop, what finds the data queue full from now on; None: as configured. `dscp` None keeps the code
+        point.
 
         Raises ConfigError for a code point that will not do; nothing has changed then.
         """
         if dscp is not None:
             check_trim_dscp(dscp, self.config.trimmable_dscps)
             self.trim_dscp = dscp
-        self.trim = on
+        self.trim = self.config.trim if on is None else on
 
     def counters(self) -> dict[str, int | dict[str, int]]:
         """Counters and gauges of the port.
@@ -339,6 +301,7 @@ class Egress:
             "trim_dropped": self.trim_dropped,
             "refused_bytes": self.refused_bytes,
             "drops": dict(self.drops),
+            "touched": self.touched,
             "data_bytes": self.data_bytes,
             "control_bytes": self.control_bytes,
             "data_waiting": len(self._data),
@@ -347,14 +310,30 @@ class Egress:
             "control_bytes_peak": self.control_bytes_peak,
         }
 
+    def _carry(self, link: ImpairedLink, arrival_ns: Instant, packet: Buffer, out: list[Transmit]) -> None:
+        """One departure on a link with faults. Its class shows in the count, so that a healthy link need not tell."""
+        data, self._data_carried = self.data_packets != self._data_carried, self.data_packets
+        reason = link.carry(self.port, arrival_ns, packet, data, out)
+        if reason is not None:
+            self.drops[reason] += 1
+        elif link.whole:
+            self._link = None
+
+    def _set_rate(self, rate_bps: int) -> None:
+        """Serialization is ceil((size + overhead) * 8e9 / rate), in lowest terms to stay with small integers."""
+        common = gcd(8 * NS_PER_S, rate_bps)
+        self._numerator = 8 * NS_PER_S // common
+        self._denominator = rate_bps // common
+        self._bytes_numerator = self.config.overhead_bytes * self._numerator + self._denominator - 1
+
     def _mark(self, packet: Buffer, left: int) -> Buffer:
         """RED on the bytes left behind. Only ECN-capable packets draw; a read-only packet is copied first."""
         config = self.config
         if ecn_of(packet) in (NOT_ECT, CE):
             return packet
-        if left < config.ecn_max_bytes:
-            span = config.ecn_max_bytes - config.ecn_min_bytes
-            if not self._red_rng.chance(config.ecn_max_ppm * (left - config.ecn_min_bytes) // span):
+        if left < self._ecn_ceiling:
+            span = self._ecn_ceiling - self._ecn_least
+            if not self._red_rng.chance(config.ecn_max_ppm * (left - self._ecn_least) // span):
                 return packet
         self.marks += 1
         marked = bytearray(packet) if isinstance(packet, bytes) else packet

@@ -1,36 +1,81 @@
-"""What a fault does to the packets of one direction of one link; the only place that knows.
+"""What faults do to the packets of one direction of one link; the only place that knows.
 
-Owns: the settings of a fault (`Impairment`), their validation, and the table of stages that a packet passes when
-its serialization starts (`ImpairedLink`). A new kind of fault is a field and a row. Leaves to others: queues and
-departure times (`egress`), carrier and the death of nodes (the agent), who asks for a fault and when.
+Owns: the settings of all faults in force on a direction (`Impairment`), their validation, how several become one
+(`Impairment.merged`), and the stages that a packet passes when its serialization starts (`ImpairedLink`). Leaves to
+others: queues, departure times and the rate that a limit leaves (`egress`), carrier and the death of nodes (the agent),
+who asks for a fault and when.
+
+A fault may hold a packet back, never bring it forward: every arrival is at least one link delay after the departure.
+But for those that reordering holds back, packets of one direction arrive in the order in which they left.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from struct import Struct
+from typing import Any, Final, TypeAlias
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.node import Transmit
 from mrcfabric.rng import PPM, Rng
-from mrcfabric.units import Buffer, Instant
+from mrcfabric.units import NS_PER_S, Buffer, Instant
+from mrcfabric.wire import srh
+from mrcfabric.wire.entropy import EV_MAX, EvOrder, ev_from_wire
+from mrcfabric.wire.layout import IPV6_SIZE, UDP_OFFSET
+from mrcfabric.wire.usid import CONTAINER_IN_PACKET, usids
+
+DELAY_NS_MAX: Final = NS_PER_S
+"""Of each figure of time; a packet that is held longer is a packet lost."""
+BURST_PACKETS_MAX: Final = 1_000_000
+RATE_BPS_MAX: Final = 1 << 48
+BLACK_HOLES_MAX: Final = 64
+"""uSIDs, and as many EVs, that one direction can lose."""
 
 
 @dataclass(frozen=True, slots=True)
 class Impairment:
-    """The faults in force on one direction of a link. The default is a healthy link. Raises ConfigError."""
+    """The faults in force on one direction of a link. The default is a healthy link. Raises ConfigError.
+
+    Shares are packets per million, drawn packet by packet.
+    """
 
     up: bool = True
     """False: everything is lost in silence; the port keeps draining its queue."""
     loss_ppm: int = 0
-    """Independent random loss, packets per million, 0..1,000,000."""
+    """Packets of both classes lost, in the long run."""
+    loss_burst_packets: int = 1
+    """Mean length of a burst of losses; 1: each packet by itself."""
+    gray_ppm: int = 0
+    """Packets of the data class lost; those of the control class pass."""
+    black_hole_usids: tuple[int, ...] = ()
+    """Packets with one of these uSIDs in what is left of their address are lost."""
+    black_hole_evs: tuple[int, ...] = ()
+    """Packets that carry one of these entropy values are lost."""
+    corruption_ppm: int = 0
+    """Packets of which one bit, anywhere, is turned over."""
+    duplication_ppm: int = 0
+    """Packets that arrive twice, the copy right behind."""
+    reordering_ppm: int = 0
+    """Packets held back, so that later ones overtake them."""
+    reordering_ns: int = 0
+    """For how long; needed with `reordering_ppm`."""
+    delay_ppm: int = PPM
+    """Packets that `delay_ns` and `jitter_ns` concern; those behind wait for them."""
+    delay_ns: int = 0
+    """By how much the link is longer."""
+    jitter_ns: int = 0
+    """And up to so much more, uniformly."""
+    rate_bps: int = 0
+    """The link's rate, below its own; 0: its own."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.up, bool):
             raise ConfigError("impairment.up", f"{self.up!r} is not a truth value")
-        if not isinstance(self.loss_ppm, int) or isinstance(self.loss_ppm, bool):
-            raise ConfigError("impairment.loss_ppm", f"{self.loss_ppm!r} is not an integer")
-        if not 0 <= self.loss_ppm <= PPM:
-            raise ConfigError("impairment.loss_ppm", f"{self.loss_ppm} is out of range", f"0..{PPM}")
+        for name, (least, most) in _BOUNDS.items():
+            _check_whole(name, getattr(self, name), least, most)
+        for name, (least, most) in _LISTED.items():
+            _check_list(name, getattr(self, name), least, most)
+        if self.reordering_ppm and not self.reordering_ns:
+            raise ConfigError("impairment.reordering_ns", "0 ns lets no packet overtake", "wanted: a time")
 
     @property
     def healthy(self) -> bool:
@@ -38,8 +83,9 @@ class Impairment:
         return self == HEALTHY
 
     def settings(self) -> dict[str, Any]:
-        """The fields as a flat dictionary, the inverse of `from_settings`."""
-        return asdict(self)
+        """The fields that are not healthy, as plain data: the inverse of `from_settings`; empty for a healthy link."""
+        found = {name: value for name, value in asdict(self).items() if value != getattr(HEALTHY, name)}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
 
     @classmethod
     def from_settings(cls, settings: dict[str, Any]) -> "Impairment":
@@ -48,34 +94,189 @@ class Impairment:
         for name in settings:
             if name not in known:
                 raise ConfigError(f"impairment.{name}", "no such fault", "known: " + ", ".join(known))
-        return cls(**settings)
+        plain: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()
+        }
+        return cls(**plain)
+
+    @classmethod
+    def merged(cls, impairments: Iterable["Impairment"]) -> "Impairment":
+        """What several faults on one direction come to, in whatever order they are named.
+
+        `up` when all are. Shares of loss, gray loss, corruption, duplication and reordering meet packets independently
+        of each other; bursts are as long as the longest, and so is the time that reordering holds back. Black holes
+        add up. Delays and jitters add up, for the largest of their shares. The rate is the lowest.
+        """
+        parts = list(impairments)
+        return cls(
+            up=all(part.up for part in parts),
+            loss_ppm=_either(part.loss_ppm for part in parts),
+            loss_burst_packets=max((part.loss_burst_packets for part in parts if part.loss_ppm), default=1),
+            gray_ppm=_either(part.gray_ppm for part in parts),
+            black_hole_usids=tuple(sorted({usid for part in parts for usid in part.black_hole_usids})),
+            black_hole_evs=tuple(sorted({ev for part in parts for ev in part.black_hole_evs})),
+            corruption_ppm=_either(part.corruption_ppm for part in parts),
+            duplication_ppm=_either(part.duplication_ppm for part in parts),
+            reordering_ppm=_either(part.reordering_ppm for part in parts),
+            reordering_ns=max((part.reordering_ns for part in parts), default=0),
+            delay_ppm=max((part.delay_ppm for part in parts if part.delay_ns or part.jitter_ns), default=PPM),
+            delay_ns=min(DELAY_NS_MAX, sum(part.delay_ns for part in parts)),
+            jitter_ns=min(DELAY_NS_MAX, sum(part.jitter_ns for part in parts)),
+            rate_bps=min((part.rate_bps for part in parts if part.rate_bps), default=0),
+        )
+
+
+_BOUNDS: Final = {
+    "loss_ppm": (0, PPM),
+    "loss_burst_packets": (1, BURST_PACKETS_MAX),
+    "gray_ppm": (0, PPM),
+    "corruption_ppm": (0, PPM),
+    "duplication_ppm": (0, PPM),
+    "reordering_ppm": (0, PPM),
+    "reordering_ns": (0, DELAY_NS_MAX),
+    "delay_ppm": (0, PPM),
+    "delay_ns": (0, DELAY_NS_MAX),
+    "jitter_ns": (0, DELAY_NS_MAX),
+    "rate_bps": (0, RATE_BPS_MAX),
+}
+_LISTED: Final = {"black_hole_usids": (1, 0xFFFF), "black_hole_evs": (0, EV_MAX)}
+
+
+def _check_whole(name: str, value: object, least: int, most: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ConfigError(f"impairment.{name}", f"{value!r} is not an integer")
+    if not least <= value <= most:
+        raise ConfigError(f"impairment.{name}", f"{value} is out of range", f"{least}..{most}")
+
+
+def _check_list(name: str, values: object, least: int, most: int) -> None:
+    if not isinstance(values, tuple):
+        raise ConfigError(f"impairment.{name}", f"{values!r} is not a list of integers")
+    if len(values) > BLACK_HOLES_MAX:
+        raise ConfigError(f"impairment.{name}", f"{len(values)} are too many", f"{BLACK_HOLES_MAX} at most")
+    for value in values:
+        _check_whole(name, value, least, most)
+
+
+def _either(shares: Iterable[int]) -> int:
+    """The share of packets that meet at least one of several independent faults, rounded up."""
+    passing, whole = PPM, PPM
+    for share in shares:
+        passing *= PPM - share
+        whole *= PPM
+    return PPM - passing * PPM // whole
 
 
 HEALTHY = Impairment()
 
-_Stage = Callable[[Impairment, Rng], bool]
-# What loses a packet, in the order a packet meets it. Only a stage that is reached draws random numbers.
-_LOSING: tuple[tuple[str, _Stage], ...] = (
-    ("link_down", lambda impairment, rng: not impairment.up),
-    ("loss", lambda impairment, rng: rng.chance(impairment.loss_ppm)),
-)
-LOSS_REASONS = tuple(reason for reason, _ in _LOSING)
-"""Every name `ImpairedLink.carry` can return."""
+_Stage: TypeAlias = Callable[[Buffer, bool], bool]
+
+LOSS_REASONS: Final = ("link_down", "loss", "gray", "black_hole")
+"""Every name `ImpairedLink.carry` can return, in the order in which a packet meets them."""
+TOUCHES: Final = ("corrupted", "duplicated", "reordered", "delayed")
+"""What else can happen to a packet; `delayed` counts those that arrive later than on a healthy link."""
+
+_SOURCE_PORT: Final = Struct(">H")
+_FLOW: Final = Struct(">I")
 
 
 class ImpairedLink:
-    """One direction of a link with faults in force, and the random stream they draw from."""
+    """One direction of a link with faults in force, the random stream they draw from, and what they did."""
 
-    __slots__ = ("impairment", "rng")
+    __slots__ = ("_bad", "_ev_order", "_evs", "_last_ns", "_losing", "_usids", "impairment", "rng", "touched", "whole")
 
-    def __init__(self, impairment: Impairment, rng: Rng) -> None:
-        self.impairment = impairment
+    def __init__(self, impairment: Impairment, rng: Rng, ev_order: EvOrder = EvOrder.PORT_LOW) -> None:
         self.rng = rng
+        self.touched = dict.fromkeys(TOUCHES, 0)
+        """Packets by what happened to them."""
+        self.whole = False
+        """The link is healthy, and no packet that a fault has held back is still to be waited for."""
+        self._ev_order = ev_order
+        self._last_ns: Instant = -1
+        self._bad: bool | None = None
+        self.impairment = HEALTHY
+        self.change(impairment)
 
-    def carry(self, port: int, arrival_ns: Instant, packet: Buffer, out: list[Transmit]) -> str | None:
-        """Append to `out` what arrives at the peer of one packet; or return the reason why nothing does."""
-        for reason, loses in _LOSING:
-            if loses(self.impairment, self.rng):
+    def change(self, impairment: Impairment) -> None:
+        """From now on these faults are in force. A burst of losses goes on when its figures stay the same."""
+        before, self.impairment = self.impairment, impairment
+        if (before.loss_ppm, before.loss_burst_packets) != (impairment.loss_ppm, impairment.loss_burst_packets):
+            self._bad = None
+        self.whole = False
+        self._usids = frozenset(impairment.black_hole_usids)
+        self._evs = frozenset(impairment.black_hole_evs)
+        # Only a stage that is in force, and is reached, draws random numbers.
+        stages: tuple[tuple[str, object, _Stage], ...] = (
+            ("link_down", not impairment.up, lambda packet, data: True),
+            ("loss", impairment.loss_ppm, self._loses),
+            ("gray", impairment.gray_ppm, lambda packet, data: data and self.rng.chance(impairment.gray_ppm)),
+            ("black_hole", self._usids or self._evs, self._swallows),
+        )
+        self._losing = tuple((reason, stage) for reason, in_force, stage in stages if in_force)
+
+    def carry(self, port: int, arrival_ns: Instant, packet: Buffer, data: bool, out: list[Transmit]) -> str | None:
+        """Append to `out` what arrives at the peer of one packet; or return the reason why nothing does.
+
+        `data`: it comes from the queue of the data class. `arrival_ns`: when it would arrive on a healthy link.
+        """
+        for reason, loses in self._losing:
+            if loses(packet, data):
                 return reason
-        out.append(Transmit(port, arrival_ns, packet))
+        impairment, chance, touched = self.impairment, self.rng.chance, self.touched
+        if chance(impairment.corruption_ppm):
+            packet = self._corrupted(packet)
+            touched["corrupted"] += 1
+        at_ns = arrival_ns
+        if (impairment.delay_ns or impairment.jitter_ns) and chance(impairment.delay_ppm):
+            at_ns += impairment.delay_ns
+            if impairment.jitter_ns:
+                at_ns += self.rng.below(impairment.jitter_ns + 1)
+        if at_ns <= self._last_ns:
+            at_ns = self._last_ns + 1
+        if chance(impairment.reordering_ppm):
+            touched["reordered"] += 1
+            out.append(Transmit(port, at_ns + impairment.reordering_ns, packet))
+            return None
+        touched["delayed"] += at_ns > arrival_ns
+        out.append(Transmit(port, at_ns, packet))
+        if chance(impairment.duplication_ppm):
+            touched["duplicated"] += 1
+            at_ns += 1
+            out.append(Transmit(port, at_ns, bytearray(packet)))
+        self._last_ns = at_ns
+        self.whole = at_ns == arrival_ns and impairment == HEALTHY
         return None
+
+    def _loses(self, packet: Buffer, data: bool) -> bool:
+        """Gilbert's model: in the bad state every packet is lost, in the good one none."""
+        share, burst = self.impairment.loss_ppm, self.impairment.loss_burst_packets
+        if burst == 1 or share == PPM:
+            return self.rng.chance(share)
+        if self._bad is None:
+            self._bad = self.rng.chance(share)
+        elif self._bad:
+            # A share above burst / (burst + 1) leaves no room between bursts but one packet, and makes them longer.
+            self._bad = self.rng.below(max(burst * (PPM - share), share)) >= PPM - share
+        else:
+            self._bad = self.rng.below(burst * (PPM - share)) < share
+        return self._bad
+
+    def _swallows(self, packet: Buffer, data: bool) -> bool:
+        """Whether the packet is one for the black hole; a packet too short to tell is not."""
+        if len(packet) < IPV6_SIZE:
+            return False
+        if self._usids and not self._usids.isdisjoint(usids(packet[CONTAINER_IN_PACKET])):
+            return True
+        start = srh.SRH_SIZE if srh.follows(packet) else 0
+        if not self._evs or len(packet) < start + UDP_OFFSET + _SOURCE_PORT.size:
+            return False
+        (flow,) = _FLOW.unpack_from(packet, start + IPV6_SIZE)
+        (source_port,) = _SOURCE_PORT.unpack_from(packet, start + UDP_OFFSET)
+        return ev_from_wire(flow, source_port, self._ev_order) in self._evs
+
+    def _corrupted(self, packet: Buffer) -> bytearray:
+        """A copy with one bit turned over."""
+        copy = bytearray(packet)
+        bit = self.rng.below(8 * len(copy))
+        copy[bit >> 3] ^= 1 << (bit & 7)
+        return copy

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from mrcfabric import naming
-from mrcfabric.egress import OVERHEAD_BYTES
+from mrcfabric.egress_config import OVERHEAD_BYTES
 from mrcfabric.errors import ConfigError
 from mrcfabric.naming import (
     USID_BLOCK_DEFAULT,

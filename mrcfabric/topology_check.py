@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from mrcfabric.egress import LINK_DELAY_NS_MIN
+from mrcfabric.egress_config import LINK_DELAY_NS_MIN
 from mrcfabric.errors import ConfigError
 from mrcfabric.naming import PLANES_MAX, USID_INDEX_MAX
 

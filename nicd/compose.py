@@ -4,7 +4,7 @@ The one place where figures of the topology become knobs of a NIC. What the knob
 daemon's own figures (sockets, clock, folders) are its configuration file's.
 """
 
-from mrcfabric.egress import EgressConfig
+from mrcfabric.egress_config import EgressConfig
 from mrcfabric.errors import ConfigError
 from mrcfabric.paths import PathTable
 from mrcfabric.settings import settings_from
@@ -41,12 +41,14 @@ def nic_config(topology: Topology, name: str) -> NicConfig:
     index = topology.nic_index(name)
     settings = nic_settings(topology)
     # The core holds packets back itself; its queue must never be what drops one.
+    options = wire_options(topology)
     room = settings.port_queue_bytes_max + 2 * (settings.mtu_bytes + DATA_PACKET_EXTRA_BYTES)
     ports = tuple(
         EgressConfig(
             rate_bps=end.rate_bps,
             delay_ns=end.delay_ns,
             data_bytes_max=max(_PORT.data_bytes_max, room),
+            ev_order=options.ev_order,
             seed=topology.seed,
         )
         for end in topology.ports(name)
@@ -59,7 +61,7 @@ def nic_config(topology: Topology, name: str) -> NicConfig:
         paths=PathTable(topology, index),
         dscp=code_points(topology),
         settings=settings,
-        options=wire_options(topology),
+        options=options,
         seed=topology.seed,
         turns=TurnTable(topology, index),
     )

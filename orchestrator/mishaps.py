@@ -11,7 +11,7 @@ from typing import Any
 
 from mrcfabric.clock import restart_horizon
 from mrcfabric.control import NoAnswerError
-from mrcfabric.egress import OVERHEAD_BYTES
+from mrcfabric.egress_config import OVERHEAD_BYTES
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES, Topology
 from mrcfabric.units import Instant, serialization_ns

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ipaddress import IPv6Address
 from typing import Any
 
-from mrcfabric.egress import OVERHEAD_BYTES
+from mrcfabric.egress_config import OVERHEAD_BYTES
 from mrcfabric.errors import ConfigError
 from mrcfabric.naming import t1_name
 from mrcfabric.node import Input, Rank

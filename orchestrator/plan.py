@@ -8,7 +8,7 @@ daemons get; `check` composes one of each kind of node and so finds every bad se
 from ipaddress import IPv6Address
 from typing import Any
 
-from mrcfabric.egress import OVERHEAD_BYTES
+from mrcfabric.egress_config import OVERHEAD_BYTES
 from mrcfabric.naming import nic_name, t0_name, t1_name
 from mrcfabric.paths import EV_DRAW_SHIFT, EV_UPLINK_SHIFT, PathTable, ev_of
 from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES, SACK_PACKET_BYTES, Topology

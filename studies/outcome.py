@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mrcfabric.egress import OVERHEAD_BYTES
+from mrcfabric.egress_config import OVERHEAD_BYTES
 from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES, Topology
 from mrcfabric.units import NS_PER_S, Instant
 from orchestrator.simulated import SimulatedFabric

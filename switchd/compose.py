@@ -12,12 +12,12 @@ import difflib
 from collections.abc import Mapping
 from typing import Final
 
-from mrcfabric.egress import EgressConfig
+from mrcfabric.egress_config import EgressConfig
 from mrcfabric.errors import ConfigError
 from mrcfabric.naming import adjacency_usid, shown
 from mrcfabric.settings import settings_from
 from mrcfabric.topology import Setting, Topology
-from mrcfabric.wire_settings import code_points
+from mrcfabric.wire_settings import code_points, wire_options
 from switchd.core.settings import SwitchConfig, SwitchSettings
 
 PORT_KNOBS: Final[Mapping[str, type[int]]] = {"trim": bool, "ecn": bool, "trim_dscp": int}
@@ -47,11 +47,18 @@ def switch_config(topology: Topology, name: str) -> SwitchConfig:
     usid = topology.own_usid(name)
     settings = switch_settings(topology)
     dscp = code_points(topology)
+    ev_order = wire_options(topology).ev_order
     bdp_bytes = topology.plane_bdp_bytes
     ends = topology.ports(name)
     usual = tuple(
         settings.egress(
-            end.towards, bdp_bytes, rate_bps=end.rate_bps, delay_ns=end.delay_ns, dscp=dscp, seed=topology.seed
+            end.towards,
+            bdp_bytes,
+            rate_bps=end.rate_bps,
+            delay_ns=end.delay_ns,
+            dscp=dscp,
+            ev_order=ev_order,
+            seed=topology.seed,
         )
         for end in ends
     )

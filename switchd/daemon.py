@@ -17,7 +17,7 @@ from mrcfabric.daemon_process import run_tables
 from mrcfabric.errors import RefusedError
 from switchd import metrics
 from switchd.compose import switch_config
-from switchd.core.commands import ClearImpairments, SetEcn, SetImpairment, SetTrim
+from switchd.core.commands import ClearImpairments, SetEcn, SetForwarding, SetImpairment, SetTrim
 from switchd.core.switch import Switch
 from switchd.rows import port_rows, usid_rows
 
@@ -41,7 +41,7 @@ class SwitchDaemon(Daemon):
     """One switch."""
 
     kind = "switch"
-    commands = CommandTable([SetImpairment, ClearImpairments, SetTrim, SetEcn])
+    commands = CommandTable([SetImpairment, ClearImpairments, SetTrim, SetEcn, SetForwarding])
 
     def __init__(self, config: DaemonConfig, stop: asyncio.Event) -> None:
         self.switch = Switch(switch_config(config.topology, config.node), config.start_ns)

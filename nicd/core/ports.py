@@ -8,7 +8,8 @@ While nobody has data to send, departures are worked out late (`tracking` False)
 somebody has, each departure is an instant of its own, because it makes room.
 """
 
-from mrcfabric.egress import Egress, EgressConfig
+from mrcfabric.egress import Egress
+from mrcfabric.egress_config import EgressConfig
 from mrcfabric.impairment import HEALTHY, Impairment
 from mrcfabric.node import Transmit
 from mrcfabric.rng import Rng
@@ -105,7 +106,8 @@ class Ports:
         return True
 
     def set_impairment(self, now: Instant, port: int, impairment: Impairment) -> None:
-        """What the transmit direction of a port does to packets."""
+        """What the transmit direction of a port does to packets. Raises RefusedError for what it cannot do."""
+        self.egress[port].check_impairment(impairment)
         self._impairments[port] = impairment
         self._apply(now, port)
 

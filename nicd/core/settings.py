@@ -10,7 +10,7 @@ so those are knobs in units of the base RTT, and 0 means "derive from base_rtt_n
 from dataclasses import dataclass, field, fields
 from typing import Final, Protocol
 
-from mrcfabric.egress import EgressConfig
+from mrcfabric.egress_config import EgressConfig
 from mrcfabric.errors import ConfigError
 from mrcfabric.rng import Rng
 from mrcfabric.wire.dscp import Dscp

@@ -31,22 +31,36 @@ class ClearImpairments:
 class SetTrim:
     """From now on packets that find the data queue full are trimmed, or dropped when `on` is false.
 
-    `port` None: every port. `dscp`: the code point that trimmed packets leave with; None keeps it.
+    `on` None: as configured. `port` None: every port. `dscp`: the code point that trimmed packets leave with; None
+    keeps it.
     """
 
     token: int
-    on: bool
+    on: bool | None
     port: int | None = None
     dscp: int | None = None
 
 
 @dataclass(slots=True)
 class SetEcn:
-    """What departs from now on is marked by the port's thresholds, or not at all. `port` None: every port."""
+    """What departs from now on is marked by these thresholds (waiting bytes of data), or not at all.
+
+    `on`, `min_bytes` or `max_bytes` None: as configured, port by port. `port` None: every port.
+    """
+
+    token: int
+    on: bool | None
+    port: int | None = None
+    min_bytes: int | None = None
+    max_bytes: int | None = None
+
+
+@dataclass(slots=True)
+class SetForwarding:
+    """`on` False: the switch stands still. What arrives is lost, what waits stays where it is, ports have carrier."""
 
     token: int
     on: bool
-    port: int | None = None
 
 
-Command: TypeAlias = SetImpairment | ClearImpairments | SetTrim | SetEcn
+Command: TypeAlias = SetImpairment | ClearImpairments | SetTrim | SetEcn | SetForwarding

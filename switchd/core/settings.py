@@ -9,10 +9,11 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
 
-from mrcfabric.egress import CONTROL_BURST_BYTES, EgressConfig
+from mrcfabric.egress_config import CONTROL_BURST_BYTES, EgressConfig
 from mrcfabric.errors import ConfigError
 from mrcfabric.rng import PPM
 from mrcfabric.wire.dscp import Dscp
+from mrcfabric.wire.entropy import EvOrder
 from mrcfabric.wire.trim import TRIM_BYTES_DEFAULT, TRIM_BYTES_MIN
 from mrcfabric.wire.usid import END
 
@@ -89,7 +90,15 @@ class SwitchSettings:
             raise _wrong("trim_bytes", self.trim_bytes, f"at least {TRIM_BYTES_MIN}")
 
     def egress(
-        self, towards: Towards, bdp_bytes: int, *, rate_bps: int, delay_ns: int, dscp: Dscp, seed: str
+        self,
+        towards: Towards,
+        bdp_bytes: int,
+        *,
+        rate_bps: int,
+        delay_ns: int,
+        dscp: Dscp,
+        ev_order: EvOrder,
+        seed: str,
     ) -> EgressConfig:
         """The port of a switch that leads to a NIC, a T0 or a T1; `bdp_bytes` of one plane."""
         last_hop = towards == "nic"
@@ -109,6 +118,7 @@ class SwitchSettings:
             control_share_ppm=max(1, round(self.control_share * PPM)),
             control_burst_bytes=self.control_burst_bytes,
             control_reserve_ppm=int(self.control_reserve * PPM),
+            ev_order=ev_order,
             seed=seed,
         )
 

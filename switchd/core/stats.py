@@ -2,14 +2,16 @@
 
 Conservation, at any instant: received = packets dropped for one of `DROP_REASONS` + packets that reached a port, which
 are those of all uSIDs together; and per port: packets that reached it = departures (`packets`) + waiting
-(`data_waiting`, `control_waiting`) + its drops in `mrcfabric.egress.REFUSALS`; of the departures, those in its drops
-`link_down` and `loss` never arrive. The same holds for the sums over the ports.
+(`data_waiting`, `control_waiting`) + its drops in `mrcfabric.egress.REFUSALS`; of the departures, those in its drops in
+`mrcfabric.impairment.LOSS_REASONS` never arrive, and those `touched` as duplicated arrive twice. The same holds for the
+sums over the ports.
 """
 
 from typing import Any, Final
 
 from mrcfabric.egress import DROP_REASONS as PORT_DROP_REASONS
 from mrcfabric.egress import Egress
+from mrcfabric.impairment import TOUCHES
 
 DROP_REASONS: Final = (
     "short",
@@ -20,6 +22,7 @@ DROP_REASONS: Final = (
     "unknown_usid",
     "hop_limit",
     "bad_srh",
+    "frozen",
 )
 """Why a packet never reaches a queue; the queues' own reasons are `mrcfabric.egress.DROP_REASONS`."""
 
@@ -50,8 +53,8 @@ def switch_counters(
     usids: dict[int, dict[str, int]],
 ) -> dict[str, Any]:
     """`received`; `drops` {reason: count} of the whole switch, ports included; `ports` {number: counters}; `usids`
-    {uSID: packets and bytes} by entry of the table; the sums over all ports of their counters and gauges, and the
-    greatest of their peaks.
+    {uSID: packets and bytes} by entry of the table; the sums over all ports of their counters and gauges, `touched`
+    {what: count} among them, and the greatest of their peaks.
 
     A port's entry has `towards` (nic, t0 or t1) where the switch was told.
     """
@@ -62,6 +65,7 @@ def switch_counters(
     for reason in PORT_DROP_REASONS:
         total[reason] = sum(port.drops[reason] for port in egress)
     counters: dict[str, Any] = {"received": received, "drops": total, "ports": ports, "usids": usids}
+    counters["touched"] = {name: sum(port["touched"][name] for port in ports.values()) for name in TOUCHES}
     for name in _SUMMED:
         counters[name] = sum(port[name] for port in ports.values())
     for name in _PEAKS:

@@ -19,7 +19,7 @@ from mrcfabric.rng import Rng
 from mrcfabric.units import NEVER, Buffer, Instant
 from mrcfabric.wire.layout import HOP_LIMIT_OFFSET, IPV6_SIZE
 from mrcfabric.wire.usid import END
-from switchd.core.commands import ClearImpairments, Command, SetEcn, SetImpairment, SetTrim
+from switchd.core.commands import ClearImpairments, Command, SetEcn, SetForwarding, SetImpairment, SetTrim
 from switchd.core.endpoint import settle
 from switchd.core.events import CommandDone
 from switchd.core.fib import (
@@ -57,6 +57,8 @@ class Switch:
         self.doors: Mapping[int, Door] = MappingProxyType(doors(config, self.egress))
         """Where each entry of the table leads; read-only."""
         self._routes = routes(config, self.doors)
+        self._known = self._routes
+        """What forwards in one step: the table, or nothing while the switch stands still."""
         self._classes = classes(config)
         self._busy: dict[Door, None] = {}  # ports with packets waiting, by order of becoming so
         self._timeout: Instant = NEVER
@@ -65,7 +67,7 @@ class Switch:
     def advance(self, inputs: list[Input], until: Instant) -> list[Transmit]:
         """Forward what arrived and commit departures up to and including `until`."""
         out: list[Transmit] = []
-        known = self._routes
+        known = self._known
         class_of = self._classes
         busy = self._busy
         look = LOOK.unpack_from
@@ -75,6 +77,7 @@ class Switch:
             if not rank:
                 self.received -= 1
                 self._carry_out(at_ns, packet, out)
+                known = self._known
                 continue
             try:
                 head, hop_limit, key, rest = look(packet)
@@ -136,6 +139,9 @@ class Switch:
 
     def _take_apart(self, at_ns: Instant, packet: Buffer, out: list[Transmit]) -> None:
         """The same forwarding step, field by field: names what is wrong, and knows what is unusual."""
+        if self._known is not self._routes:
+            self.drops["frozen"] += 1
+            return
         # A malformed packet may come from anybody who can reach the port, so nothing here may raise.
         if len(packet) < IPV6_SIZE:
             self.drops["short"] += 1
@@ -175,9 +181,19 @@ class Switch:
                     egress.set_trim(command.on, command.dscp)
             case SetEcn():
                 for egress in self._named(command.port):
-                    egress.set_ecn(at_ns, command.on, out)
+                    egress.set_ecn(at_ns, command.on, out, command.min_bytes, command.max_bytes)
+            case SetForwarding():
+                self._set_forwarding(at_ns, command.on, out)
             case _:
                 assert_never(command)
+
+    def _set_forwarding(self, at_ns: Instant, on: bool, out: list[Transmit]) -> None:
+        """Stand still, or go on with what has waited."""
+        self._known = self._routes if on else {}
+        for egress in self.egress:
+            egress.set_standstill(at_ns, not on, out)
+        # Whoever has nothing to send is found idle at the end of the call.
+        self._busy.update(dict.fromkeys(self.doors.values()))
 
     def _check_trim_dscp(self, dscp: int | None) -> None:
         """Raises RefusedError for a code point that no node of the fabric would take for a trimmed packet's."""

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from mrcfabric.egress import Egress, EgressConfig
+from mrcfabric.egress import Egress
+from mrcfabric.egress_config import EgressConfig
 from mrcfabric.node import Input, Rank, Transmit
 from mrcfabric.rng import Rng
 from mrcfabric.units import NEVER, Instant

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrcfabric.egress import EgressConfig
+from mrcfabric.egress_config import EgressConfig
 from mrcfabric.impairment import Impairment
 from nicd.core.ports import Ports
 

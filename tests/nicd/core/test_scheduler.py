@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from mrcfabric.egress import EgressConfig
+from mrcfabric.egress_config import EgressConfig
 from nicd.core.ports import Ports
 from nicd.core.scheduler import Scheduler
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mrcfabric.egress import OVERHEAD_BYTES
+from mrcfabric.egress_config import OVERHEAD_BYTES
 from mrcfabric.errors import ConfigError
 from mrcfabric.impairment import Impairment
 from mrcfabric.node import Input, Rank

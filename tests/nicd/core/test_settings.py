@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mrcfabric.egress import EgressConfig
+from mrcfabric.egress_config import EgressConfig
 from mrcfabric.errors import ConfigError
 from mrcfabric.paths import PathTable
 from mrcfabric.topology import Topology

@@ -3,6 +3,7 @@
 import pytest
 
 from mrcfabric.errors import ConfigError
+from mrcfabric.impairment import Impairment
 from mrcfabric.topology import Topology
 from orchestrator.faults.table import FaultTable, Stamped
 
@@ -14,7 +15,9 @@ NIC_LINK = f"h001~{T0}"
 
 
 def impair(at_ns: int, node: str, port: int, up: bool = True, loss_ppm: int = 0) -> Stamped:
-    return Stamped(at_ns, node, "set_impairment", {"port": port, "impairment": {"up": up, "loss_ppm": loss_ppm}})
+    return Stamped(
+        at_ns, node, "set_impairment", {"port": port, "impairment": Impairment(up=up, loss_ppm=loss_ppm).settings()}
+    )
 
 
 def carrier(at_ns: int, node: str, port: int, up: bool) -> Stamped:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrcfabric.egress import EgressConfig
+from mrcfabric.egress_config import EgressConfig
 from mrcfabric.wire.layout import HOP_LIMIT_OFFSET
 from mrcfabric.wire.usid import CONTAINER_IN_PACKET, build
 from switchd.core.endpoint import settle

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrcfabric.egress import CONTROL, DATA, TRIMMED, Egress, EgressConfig
+from mrcfabric.egress import CONTROL, DATA, TRIMMED, Egress
+from mrcfabric.egress_config import EgressConfig
 from mrcfabric.rng import Rng
 from mrcfabric.wire.dscp import Dscp, traffic_class
 from mrcfabric.wire.usid import CONTAINER_IN_PACKET, END, build, shift

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from mrcfabric.egress import EgressConfig
+from mrcfabric.egress_config import EgressConfig
 from mrcfabric.errors import ConfigError
 from mrcfabric.wire.dscp import Dscp
+from mrcfabric.wire.entropy import EvOrder
 from switchd.core.settings import SwitchConfig, SwitchSettings
 
 CONFIG = SwitchConfig("p0-t1-0", usid=2, block=0xFD000000, fib={1: 0, 3: 1}, ports=(EgressConfig(),) * 2)
@@ -14,8 +15,9 @@ CONFIG = SwitchConfig("p0-t1-0", usid=2, block=0xFD000000, fib={1: 0, 3: 1}, por
 
 def egress(settings: SwitchSettings, towards) -> EgressConfig:
     return settings.egress(
-        towards, 100_000, rate_bps=100_000_000_000, delay_ns=1_000, dscp=Dscp(trimmed=13, trimmed_lasthop=17), seed="s"
-    )
+        towards, 100_000, rate_bps=100_000_000_000, delay_ns=1_000, dscp=Dscp(trimmed=13, trimmed_lasthop=17),
+        ev_order=EvOrder.PORT_HIGH, seed="s",
+    )  # fmt: skip
 
 
 @pytest.mark.spec("MRC 1.0", "5")

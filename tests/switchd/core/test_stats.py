@@ -1,6 +1,7 @@
 """The shape of a switch's counters."""
 
-from mrcfabric.egress import Egress, EgressConfig
+from mrcfabric.egress import Egress
+from mrcfabric.egress_config import EgressConfig
 from mrcfabric.rng import Rng
 from switchd.core.stats import DROP_REASONS, switch_counters
 

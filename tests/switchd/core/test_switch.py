@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mrcfabric.egress import REFUSALS, EgressConfig
+from mrcfabric.egress import REFUSALS
+from mrcfabric.egress_config import EgressConfig
 from mrcfabric.impairment import Impairment
 from mrcfabric.node import Input, Rank, Transmit
 from mrcfabric.paths import PathTable, ev_of

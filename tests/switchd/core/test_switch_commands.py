@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from mrcfabric.impairment import Impairment
-from switchd.core.commands import ClearImpairments, SetEcn, SetImpairment, SetTrim
+from switchd.core.commands import ClearImpairments, SetEcn, SetForwarding, SetImpairment, SetTrim
 from switchd.core.switch import Switch
 from tests.switchd.core.test_switch import (
     CONFIG,
@@ -69,6 +69,11 @@ def test_trimming_and_marks_are_set_for_one_port_or_for_all():
 @pytest.mark.parametrize(
     ("order", "error"),
     [
+        (SetEcn(5, on=True, min_bytes=9, max_bytes=8), "port 0: max_bytes 8 is below min_bytes 9"),
+        (
+            SetImpairment(5, 1, Impairment(rate_bps=1 << 40)),
+            f"rate_bps {1 << 40} is no limit: the port has {PORT.rate_bps}",
+        ),
         (SetTrim(5, on=False, port=3), "no port 3; ports are 0 to 2"),
         (SetEcn(5, on=True, port=9), "no port 9; ports are 0 to 2"),
         (SetTrim(5, on=False, dscp=CONTROL), "dscp 46 does not say trimmed in this fabric; 12 and 16 do"),
@@ -80,6 +85,40 @@ def test_a_setting_that_will_not_do_is_refused_and_nothing_changes(order, error)
     node.advance([command(order)], 10)
     assert [event.error for event in node.drain_events()] == [error]
     assert all(egress.trim and not egress.ecn and egress.trim_dscp == TRIMMED for egress in node.egress)
+
+
+def test_a_switch_that_stands_still_loses_what_comes_and_keeps_what_waits():
+    node = switch()
+    inputs = [
+        *(frame(packet(OWN, NEXT), 10, 0, number) for number in range(3)),
+        command(SetForwarding(1, on=False), 11, 1),
+        *(frame(packet(OWN, NEXT), 12, 0, 3 + number) for number in range(2)),
+        frame(packet(OWN, OWN, LAST), 13, 0, 5),
+    ]
+    assert len(node.advance(inputs, 5_000)) == 1
+    assert node.next_timeout() is None
+    assert (node.drops["frozen"], node.egress[1].data_bytes) == (3, 400)
+    inputs = [command(SetForwarding(2, on=True), 6_000, 2), frame(packet(OWN, LAST), 6_000)]
+    ends = [(entry.port, entry.arrival_ns) for entry in node.advance(inputs, 9_000)]
+    assert sorted(ends) == [(1, 6_200 + PORT.delay_ns), (1, 6_400 + PORT.delay_ns), (2, 6_200 + PORT.delay_ns)]
+    assert [event.error for event in node.drain_events()] == [None] * 2
+
+
+def test_a_standstill_is_the_same_however_time_is_cut():
+    def happened(cuts: list[int]) -> list[tuple[int, int]]:
+        node, out = switch(), []
+        inputs = [frame(packet(OWN, NEXT), 10 + 70 * number, 0, number) for number in range(12)]
+        inputs += [command(SetForwarding(1, on=False), 250, 1), command(SetForwarding(2, on=True), 500, 2)]
+        inputs.sort()
+        for until in (*cuts, 9_000):
+            due = [entry for entry in inputs if entry.at_ns <= until]
+            inputs = inputs[len(due) :]
+            out += node.advance(due, until)
+        return [entry[:2] for entry in out]
+
+    whole = happened([])
+    assert len(whole) == 9
+    assert all(happened([*range(step, 1_000, step)]) == whole for step in (1, 50, 250, 333))
 
 
 @pytest.mark.parametrize("stranger", [object(), None, "clear_impairments"])
