@@ -1,6 +1,6 @@
 """The report of a run: report.json, and report.html beside it.
 
-Owns the keys of the JSON, which other programs read; the page is `orchestrator.report_page`'s.
+Owns the keys of the JSON, which other programs read; the page is `orchestrator.page.demo_page`'s.
 """
 
 import json
@@ -70,7 +70,7 @@ def _write(data: dict[str, Any], folder: Path) -> Path:
     path.write_text(json.dumps(data, indent=1) + "\n")
     if "timeline" not in data:
         return path
-    from orchestrator.report_page import render
+    from orchestrator.page.demo_page import render
 
     page = folder / PAGE_NAME
     page.write_text(render(data))

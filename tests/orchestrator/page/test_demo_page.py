@@ -2,41 +2,10 @@
 
 import json
 import re
-from html.parser import HTMLParser
 
-from orchestrator.report_page import render
+from orchestrator.page.demo_page import render
+from tests.support.html import parsed
 from tests.support.reports import sample_report
-
-VOID = {"meta", "br", "link", "img", "input"}
-
-
-class Nesting(HTMLParser):
-    """Checks that every element is closed in order; collects the text."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.text: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        pass
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text.append(data)
-
-
-def parsed(page: str) -> Nesting:
-    nesting = Nesting()
-    nesting.feed(page)
-    nesting.close()
-    return nesting
 
 
 def test_the_page_is_whole_and_says_what_the_report_says() -> None:
@@ -67,6 +36,6 @@ def test_no_name_can_end_the_data_of_the_script() -> None:
 
 def test_the_embedded_timeline_is_the_reports() -> None:
     data = sample_report()
-    found = re.search(r'id="timeline">(.*?)</script>', render(data), re.DOTALL)
+    found = re.search(r'id="charts">(.*?)</script>', render(data), re.DOTALL)
     assert found is not None
-    assert json.loads(found.group(1))["rows"] == data["timeline"]["planes_gbps"]
+    assert json.loads(found.group(1))["goodput"]["rows"] == data["timeline"]["planes_gbps"]
