@@ -103,7 +103,7 @@ def sample_look(at_ns: int) -> Look:
     worked = min(at_ns, WORK_END) - BEGIN
     flows = {f"train:{NICS[number - 1]}>{nic}": worked * 10 for number, nic in enumerate(NICS)}
     flows["aside:h000>h003"] = worked * 2
-    switches = {"packets": packets * 12, "marks": packets // 50, "trimmed": 16 * flapped, "drops.no_next_usid": 0}
+    switches = {"packets": packets * 12, "marks": packets // 50, "trimmed": 16 * flapped, "drops.unknown_usid": 0}
     return Look(at_ns, nics, switches, flows, {"train": min(8, worked // STEP), "aside": 0})
 
 

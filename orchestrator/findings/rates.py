@@ -1,0 +1,159 @@
+"""Measures of rates: goodput of the fabric, of NICs, planes, programs and flows, and how evenly it is spread.
+
+NICs and planes are told from the bins of placed bytes, over whole bins; flows and programs from whole messages at
+looks, so their windows had better be long beside a message. Line rate is that of all ports of a NIC, headers included:
+4096-byte packets leave 0.96 of it for goodput.
+"""
+
+from collections.abc import Sequence
+
+from mrcfabric.units import NS_PER_S
+from orchestrator.findings.counts import look_after, look_at
+from orchestrator.findings.measure import Figure, Question, matching
+from orchestrator.findings.recording import Recording
+from orchestrator.findings.spans import Interval, work
+
+
+def nic_line_bps(recording: Recording) -> int:
+    """The line rate of one NIC: all its ports."""
+    return recording.topology.planes * recording.topology.rate_bps
+
+
+def receivers(recording: Recording) -> list[str]:
+    """The NICs that received anything, in order: their line rate is what the fabric's goodput is a share of."""
+    return sorted(nic for nic, bins in recording.goodput.by_nic.items() if any(bins.values()))
+
+
+def goodput(question: Question) -> list[Figure]:
+    """Bytes newly placed per time. Of NICs, planes, programs and flows; of nothing: into all NICs."""
+    recording = question.recording
+    nics = list(recording.topology.nic_names())
+    planes = [str(plane) for plane in range(recording.topology.planes)]
+    placed = matching(question.of, nics + planes)
+    found = []
+    for window in question.windows:
+        found += [figure for name in placed if (figure := _placed(recording, name, window)) is not None]
+    if question.of:
+        lives = _lives(recording)
+        programs = sorted({name.partition(":")[0] for name in lives})
+        for name in matching(question.of, [*programs, *lives]):
+            found += _of_flows(question, name, lives)
+    return found
+
+
+def _placed(recording: Recording, name: str, window: Interval) -> Figure | None:
+    """Of the fabric (""), a NIC or a plane; None when the window holds no whole bin."""
+    bins = recording.goodput
+    first, last = -(-window.start_ns // bins.bin_ns), window.end_ns // bins.bin_ns
+    if last <= first:
+        return None
+    topology = recording.topology
+    starts = range(first * bins.bin_ns, last * bins.bin_ns, bins.bin_ns)
+    if name.isdigit():
+        plane = int(name)
+        size = sum(row[plane] for start in starts if (row := bins.by_plane.get(start)) is not None)
+        line = len(receivers(recording)) * topology.rate_bps
+    elif name:
+        mine = bins.by_nic.get(name, {})
+        size = sum(mine.get(start, 0) for start in starts)
+        line = nic_line_bps(recording)
+    else:
+        size = sum(sum(bins.by_plane.get(start, ())) for start in starts)
+        line = len(receivers(recording)) * nic_line_bps(recording)
+    width = (last - first) * bins.bin_ns
+    return Figure(size * 8 * NS_PER_S / width, name, starts[0], starts[0] + width, line)
+
+
+def _lives(recording: Recording) -> dict[str, Interval]:
+    """Every flow, and from when to when it lasted: until its last message, or until now."""
+    everything = work(recording)
+    lives = {name: everything for look in recording.looks[-1:] for name in look.flows}
+    for program in recording.programs:
+        for rank in program.ranks:
+            for sender, record in rank.flows.items():
+                end = everything.end_ns if rank.state == "running" else record["last_ns"]
+                lives[f"{program.name}:{sender}>{rank.nic}"] = Interval(max(rank.begin_ns, everything.start_ns), end)
+    return dict(sorted(lives.items()))
+
+
+def _of_flows(question: Question, name: str, lives: dict[str, Interval]) -> list[Figure]:
+    """The goodput of a flow, or the sum of a program's flows."""
+    flows = [flow for flow in lives if name in (flow, flow.partition(":")[0])]
+    line = float(nic_line_bps(question.recording)) * len({flow.partition(">")[2] for flow in flows})
+    found = []
+    for window in question.windows:
+        rates = [rate for flow in flows if (rate := _rate(question, flow, lives[flow], window)) is not None]
+        if rates:
+            start, end = min(rate.start_ns for rate in rates), max(rate.end_ns for rate in rates)
+            found.append(Figure(sum(rate.value or 0.0 for rate in rates), name, start, end, line))
+    return found
+
+
+def _rate(question: Question, flow: str, life: Interval, window: Interval) -> Figure | None:
+    """A flow's mean rate as long as it lasted within a window; None when it did not."""
+    recording = question.recording
+    first = look_at(recording, max(window.start_ns, life.start_ns))
+    last = (look_at if question.binned else look_after)(recording, min(window.end_ns, life.end_ns))
+    if last is None:
+        return None
+    start = max(life.start_ns, 0 if first is None else first.at_ns)
+    end = min(life.end_ns, last.at_ns)
+    if start >= end or end <= window.start_ns or start >= window.end_ns:
+        return None
+    size = last.flows.get(flow, 0) - (0 if first is None else first.flows.get(flow, 0))
+    return Figure(size * 8 * NS_PER_S / (end - start), flow, start, end)
+
+
+def fairness(question: Question) -> list[Figure]:
+    """Jain's index over the rates of flows: 1 when all have the same, 1/n when one of n has everything."""
+    lives = _lives(question.recording)
+    chosen = [flow for flow in lives if not question.of or _is_meant(flow, question.of)]
+    found = []
+    for window in question.windows:
+        rates = [rate for flow in chosen if (rate := _rate(question, flow, lives[flow], window)) is not None]
+        index = jain([rate.value or 0.0 for rate in rates])
+        if index is not None:
+            found.append(Figure(index, ", ".join(question.of), window.start_ns, window.end_ns))
+    return found
+
+
+def _is_meant(flow: str, patterns: Sequence[str]) -> bool:
+    return bool(matching(patterns, (flow, flow.partition(":")[0])))
+
+
+def jain(rates: Sequence[float]) -> float | None:
+    """Jain's fairness index; None when there is nothing to share."""
+    squares = sum(rate * rate for rate in rates)
+    return sum(rates) ** 2 / (len(rates) * squares) if squares else None
+
+
+def plane_balance(question: Question) -> list[Figure]:
+    """The least used plane as a share of the mean, 1 when all are even: of bytes placed, or of one NIC's packets."""
+    found = []
+    for window in question.windows:
+        for name in matching(question.of, question.recording.topology.nic_names()):
+            loads = _port_loads(question, name, window) if name else _plane_loads(question.recording, window)
+            if sum(loads):
+                balance = min(loads) * len(loads) / sum(loads)
+                found.append(Figure(balance, name, window.start_ns, window.end_ns))
+    return found
+
+
+def _plane_loads(recording: Recording, window: Interval) -> list[int]:
+    bins = recording.goodput
+    first, last = -(-window.start_ns // bins.bin_ns), window.end_ns // bins.bin_ns
+    loads = [0] * bins.planes
+    for number in range(first, last):
+        for plane, size in enumerate(bins.by_plane.get(number * bins.bin_ns, ())):
+            loads[plane] += size
+    return loads
+
+
+def _port_loads(question: Question, nic: str, window: Interval) -> list[int]:
+    first = look_at(question.recording, window.start_ns)
+    last = (look_at if question.binned else look_after)(question.recording, window.end_ns)
+    if last is None or nic not in last.nics:
+        return []
+    before = first.nics[nic].port_packets if first is not None and nic in first.nics else []
+    after = last.nics[nic].port_packets
+    return [count - (before[plane] if plane < len(before) else 0) for plane, count in enumerate(after)]
