@@ -16,8 +16,6 @@ from aiohttp import web
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-import nicd.metrics
-import switchd.metrics
 from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.metrics import PREFIX, text
@@ -133,12 +131,7 @@ class Agent:
         ] + [{"targets": own, "labels": {"__metrics_path__": "/metrics", "instance": "agent"}}]
 
     async def _node_metrics(self, request: web.Request) -> web.Response:
-        fabric = self.fabric
-        node = request.match_info["node"]
-        tier = fabric.topology.parse_node(node).tier
-        counters = await fabric.call(node, "counters")
-        render = nicd.metrics.render if tier == "nic" else switchd.metrics.render
-        return web.Response(body=render(fabric.topology.name, node, counters), headers=_TEXT)
+        return web.Response(text=await self.fabric.metrics(request.match_info["node"]), headers=_TEXT)
 
     async def _own_metrics(self, _request: web.Request) -> web.Response:
         fabric, time = self.fabric, self.fabric.time.record()

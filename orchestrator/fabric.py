@@ -18,6 +18,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import nicd.metrics
+import switchd.metrics
 from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.topology import Topology
@@ -230,6 +232,11 @@ class Fabric(Verbs):
             else:
                 found[node] = answer
         return found
+
+    async def metrics(self, node: str) -> str:
+        """What a node counts, as Prometheus text (docs/METRICS.md). Raises as `call`."""
+        render = nicd.metrics.render if self.topology.parse_node(node).tier == "nic" else switchd.metrics.render
+        return render(self.topology.name, node, await self.call(node, "counters")).decode()
 
     async def totals(self) -> dict[str, int]:
         """What all counters add up to (`sums.totals`)."""

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Self
+from urllib.parse import quote
 
 import aiohttp
 
@@ -53,27 +54,21 @@ class AttachedFabric(Verbs):
         Raises ConfigError (a mistake), RefusedError (a refusal, or the agent is gone), NoAnswerError (too slow).
         """
         given = {key: value for key, value in body.items() if value is not None}
+        return json.loads(await self._ask("POST", path, wall_s, given))
+
+    async def _ask(self, method: str, path: str, wall_s: float, body: Mapping[str, Any] | None) -> str:
+        limit = aiohttp.ClientTimeout(total=wall_s)
         try:
-            async with self._session.post(
-                f"http://agent{path}", json=given, timeout=aiohttp.ClientTimeout(total=wall_s)
-            ) as response:
-                content, status = await response.read(), response.status
+            async with self._session.request(method, f"http://agent{path}", json=body, timeout=limit) as response:
+                text, status = await response.text(), response.status
         except TimeoutError:
             raise NoAnswerError(f"the agent of {self.topology.name} has not answered within {wall_s:g} s") from None
         except (aiohttp.ClientError, OSError) as error:
             why = str(error) or "no answer"
             raise RefusedError(f"the agent of {self.topology.name} cannot be reached: {why}") from error
-        try:
-            answer = json.loads(content)
-        except ValueError:
-            raise RefusedError(f"the agent answered {status}: {content[:200]!r}") from None
-        if status == HTTPStatus.BAD_REQUEST:
-            raise ConfigError(answer["where"], answer["what"], answer["hint"])
-        if status == HTTPStatus.GATEWAY_TIMEOUT:
-            raise NoAnswerError(answer["error"])
         if status != HTTPStatus.OK:
-            raise RefusedError(answer["error"])
-        return answer
+            raise _refusal(status, text)
+        return text
 
     # Asking.
 
@@ -95,6 +90,10 @@ class AttachedFabric(Verbs):
         """As `Fabric.counters`."""
         found: dict[str, dict[str, Any]] = await self.post("/counters", nodes=None if nodes is None else list(nodes))
         return found
+
+    async def metrics(self, node: str) -> str:
+        """As `Fabric.metrics`."""
+        return await self._ask("GET", f"/metrics/{quote(node, safe='')}", ANSWER_WALL_S, None)
 
     async def fidelity(self) -> dict[str, Any]:
         """As `Fabric.fidelity`."""
@@ -118,3 +117,15 @@ class AttachedFabric(Verbs):
     async def load(self, program: Program, at_ns: Instant | None = None) -> None:
         """As `Fabric.load`."""
         await self.post("/load", program=program.settings(), at_ns=at_ns)
+
+
+def _refusal(status: int, text: str) -> Exception:
+    """What the fabric would have raised."""
+    try:
+        answer = json.loads(text)
+        if status == HTTPStatus.BAD_REQUEST:
+            return ConfigError(answer["where"], answer["what"], answer["hint"])
+        error = str(answer["error"])
+    except (ValueError, KeyError, TypeError):
+        return RefusedError(f"the agent answered {status}: {text[:200]!r}")
+    return NoAnswerError(error) if status == HTTPStatus.GATEWAY_TIMEOUT else RefusedError(error)

@@ -5,7 +5,7 @@ Owns the verbs that are made of a fabric's own ways of asking and telling, which
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mrcfabric.units import Instant
@@ -25,6 +25,18 @@ class Verbs(Finding, ABC):
         self, node: str, op: str, args: Mapping[str, Any] | None = None, timeout_s: float = CALL_WALL_S
     ) -> Any:
         """The answer of a node's daemon to an op of its control channel."""
+
+    @abstractmethod
+    async def counters(self, nodes: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
+        """What these nodes count (None: all), those that are down left out: plain numbers in tables."""
+
+    @abstractmethod
+    async def metrics(self, node: str) -> str:
+        """What a node counts, as Prometheus text (docs/METRICS.md)."""
+
+    @abstractmethod
+    async def fidelity(self) -> dict[str, Any]:
+        """How faithful the emulation has been so far (`orchestrator.sums.fidelity`)."""
 
     @abstractmethod
     async def clock(self) -> ClockReading:

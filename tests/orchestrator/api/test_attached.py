@@ -27,6 +27,7 @@ async def test_the_same_answers(served: Fabric, attached: AttachedFabric) -> Non
     assert set(await attached.counters()) == set(SMALL.node_names())
     assert set(await attached.counters([T0, "h000"])) == {T0, "h000"}
     assert await attached.command("h000", "register_memory", {"va": 0, "length": 4096})
+    assert f'node="{T0}"' in await attached.metrics(T0)
     assert (await attached.fidelity())["valid"]
     assert await attached.deaths() == []
 
@@ -54,6 +55,8 @@ async def test_time_is_in_one_hand_at_a_time(served: Fabric, attached: AttachedF
 async def test_mistakes_and_refusals_are_the_fabric_s(served: Fabric, attached: AttachedFabric, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="nearest is p1-t1-1"):
         await attached.call("p1-t1-9", "status")
+    with pytest.raises(ConfigError, match="h0/9: no such node"):
+        await attached.metrics("h0/9")
     with pytest.raises(RefusedError, match="unknown op"):
         await attached.call("h000", "melt")
     with pytest.raises(ConfigError, match="is no instant"):
