@@ -17,9 +17,9 @@ from mrcfabric.node import Input, Node, Rank
 from mrcfabric.rng import Rng
 from nicd.compose import nic_config
 from nicd.core.events import CommandDone as NicDone
-from nicd.core.nic import Nic
 from nicd.core.settings import NicConfig
 from nicd.daemon import NicDaemon
+from nicd.programs.hosted_nic import HostedNic
 from switchd.core.events import CommandDone as SwitchDone
 from switchd.core.switch import Switch
 from switchd.daemon import SwitchDaemon
@@ -44,7 +44,7 @@ _TEXTS = (
 @cache
 def _evs() -> tuple[int, ...]:
     """EVs of the QPs that the NIC has."""
-    node = Nic(_config())
+    node = HostedNic(_config())
     _run(node, [(at_ns, command) for at_ns, command in commands_of(VICTIM) if at_ns < 10], [10])
     return tuple(int(row["ev"]) for row in (*node.ev_table(20), *node.ev_table(30)))
 
@@ -61,7 +61,7 @@ def nic(data: bytes) -> None:
     table = NicDaemon.commands
     plan = _plan(Script(data), table)
     own = [(at_ns, command) for at_ns, command in commands_of(VICTIM) if at_ns < 10]
-    _play(lambda: Nic(_config()), lambda: [*own_again(own), *plan], NicDone, len(data), data)
+    _play(lambda: HostedNic(_config()), lambda: [*own_again(own), *plan], NicDone, len(data), data)
 
 
 def own_again(own: list[tuple[int, Any]]) -> list[tuple[int, Any]]:

@@ -19,6 +19,8 @@ WHOLE_MAX = (1 << 64) - 1
 TEXT_CHARS_MAX = 256
 LIST_ITEMS_MAX = 4096
 LIST_TEXT_CHARS_MAX = 1024
+TABLE_VALUES_MAX = 8192
+TABLE_DEPTH_MAX = 4
 _TEXT_LISTS = (list[str], list[str] | None)
 _FLAGS = (bool, bool | None)
 # Given by the daemon, or of a kind that no message carries.
@@ -74,6 +76,8 @@ def _checked(where: str, value: Any, kind: Any) -> Any:
         if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
             raise RefusedError(f"{where}: {value!r} is no table of faults")
         return Impairment.from_settings(dict(value))
+    if kind == dict[str, Any]:
+        return _checked_table(where, value)
     if kind in _TEXT_LISTS:
         return None if value is None and kind != _TEXT_LISTS[0] else _checked_list(where, value)
     if not isinstance(value, kind) or (isinstance(value, bool) and kind not in _FLAGS):
@@ -93,6 +97,35 @@ def _checked_list(where: str, value: Any) -> list[str]:
         limits = f"{LIST_ITEMS_MAX} texts of {LIST_TEXT_CHARS_MAX} characters at most"
         raise RefusedError(f"{where}: too long ({limits})")
     return list(value)
+
+
+def _checked_table(where: str, value: Any) -> dict[str, Any]:
+    """A table of plain data: what is in it, and whether it makes sense, is for the command to say."""
+    if not isinstance(value, Mapping):
+        raise RefusedError(f"{where}: {shown(repr(value))} is no table")
+    left: list[tuple[Any, int]] = [(value, 1)]
+    values = 0
+    while left:
+        item, depth = left.pop()
+        values += 1
+        if values > TABLE_VALUES_MAX or depth > TABLE_DEPTH_MAX:
+            raise RefusedError(f"{where}: too much ({TABLE_VALUES_MAX} values, {TABLE_DEPTH_MAX} deep at most)")
+        if isinstance(item, Mapping):
+            if not all(isinstance(key, str) and len(key) <= TEXT_CHARS_MAX for key in item):
+                raise RefusedError(f"{where}: a key that is no text, or longer than {TEXT_CHARS_MAX} characters")
+            left += [(inner, depth + 1) for inner in item.values()]
+        elif isinstance(item, list | tuple):
+            left += [(inner, depth + 1) for inner in item]
+        elif isinstance(item, str):
+            if len(item) > TEXT_CHARS_MAX:
+                raise RefusedError(f"{where}: a text longer than {TEXT_CHARS_MAX} characters")
+        elif (
+            item is not None
+            and not isinstance(item, bool)
+            and (not isinstance(item, int) or not -WHOLE_MAX <= item <= WHOLE_MAX)
+        ):
+            raise RefusedError(f"{where}: {shown(repr(item))} is neither a whole number nor a text nor yes or no")
+    return dict(value)
 
 
 def _nearest(name: str, known: list[str]) -> str:

@@ -11,6 +11,8 @@ denied_paths {}              the standing list of barred paths: plane, path, pee
 link_table {}                what self probes have found of the links around the NIC, one row per way
 state {}                     bytes of protocol state: now, at the peak and reserved, by QP and destination
 bins {since}                 goodput bins (start, bytes placed per plane) from fabric time `since` on
+programs {}                  every rank of a program that was ever here: state, steps, latencies, flows, bytes verified
+progress {}                  of the same, what is cheap to ask often: state, number of steps, bytes per flow
 """
 
 import asyncio
@@ -31,7 +33,8 @@ from nicd.compose import nic_config
 from nicd.core import commands as asked
 from nicd.core import commands_paths as paths_asked
 from nicd.core.events import STATUS_OK, Completion
-from nicd.core.nic import Nic
+from nicd.programs.commands import RunProgram
+from nicd.programs.hosted_nic import HostedNic
 from nicd.verbs_server import VerbsServer
 
 EV_EVENTS_PER_ANSWER = 256
@@ -81,12 +84,13 @@ class NicDaemon(Daemon):
             paths_asked.AllowProfileEv,
             paths_asked.ReplaceEv,
             paths_asked.ProbeEvs,
+            RunProgram,
         ]
     )
 
     def __init__(self, config: DaemonConfig, stop: asyncio.Event) -> None:
         composed = nic_config(config.topology, config.node)
-        self.nic = Nic(composed, config.start_ns)
+        self.nic = HostedNic(composed, config.start_ns)
         self._verbs: VerbsServer | None = None
         super().__init__(config, self.nic, stop)
         if config.verbs is not None:
@@ -107,6 +111,8 @@ class NicDaemon(Daemon):
             "link_table": self._link_table,
             "state": self._state,
             "bins": self._bins,
+            "programs": self._programs,
+            "progress": self._progress,
         }
 
     def own_counters(self) -> dict[str, Any]:
@@ -185,6 +191,12 @@ class NicDaemon(Daemon):
 
     async def _bins(self, args: dict[str, Any]) -> list[Any]:
         return self.nic.bins(instant_of(args, "since") or 0)
+
+    async def _programs(self, _args: dict[str, Any]) -> list[dict[str, Any]]:
+        return self.nic.host.records()
+
+    async def _progress(self, _args: dict[str, Any]) -> dict[str, dict[str, Any]]:
+        return self.nic.host.progress()
 
 
 def _check_socket_path(path: str) -> None:

@@ -14,8 +14,8 @@ from mrcfabric.sim.trace import Trace
 from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
 from nicd.compose import nic_config
-from nicd.core.nic import Nic
 from nicd.daemon import NicDaemon
+from nicd.programs.hosted_nic import HostedNic
 from orchestrator.faults.table import FaultTable, Stamped
 from switchd.compose import switch_config
 from switchd.core.switch import Switch
@@ -42,7 +42,7 @@ class SimulatedFabric:
 
     def _core(self, name: str, start_ns: Instant) -> Node:
         if self.topology.parse_node(name).tier == "nic":
-            return Nic(nic_config(self.topology, name), start_ns)
+            return HostedNic(nic_config(self.topology, name), start_ns)
         return Switch(switch_config(self.topology, name), start_ns)
 
     @property

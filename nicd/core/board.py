@@ -4,14 +4,15 @@ Owns nothing but the references and the bounded list of events, so that requesto
 know the NIC they sit on.
 """
 
-from typing import Final
+from typing import Final, Protocol
 
 from mrcfabric.rng import Rng
+from mrcfabric.units import Instant
 from mrcfabric.wire.layout import EXTENSION_OFFSET, ICRC_SIZE, METH_SIZE, RETH_SIZE, TSETH_SIZE
 from nicd.core.deny_list import DenyList
 from nicd.core.ev_events import EvEvents
 from nicd.core.ev_profiles import ProfileTable
-from nicd.core.events import NicEvent
+from nicd.core.events import Completion, NicEvent
 from nicd.core.footprint import resident_max
 from nicd.core.memory import MemoryTable
 from nicd.core.onchip import ContextStore, SpillingScheduler
@@ -26,13 +27,24 @@ PACKET_OVERHEAD: Final = EXTENSION_OFFSET + METH_SIZE + RETH_SIZE + ICRC_SIZE
 """A data packet beside its payload, without a time stamp."""
 
 
+class HostLike(Protocol):
+    """What the core tells a host whose programs run beside it; see `nicd.programs.host`."""
+
+    def completed(self, completion: Completion) -> None:
+        """A CQE of any QP, its own or not. Whatever follows from it happens in a timer, at the same instant."""
+        ...
+
+    def qp_failed(self, now: Instant, qpn: int, reason: str) -> None:
+        """A QP went to ERROR."""
+        ...
+
+
 class Board:
     """One per NIC."""
 
     __slots__ = (
-        "bdp_bytes", "bins", "config", "contexts", "denied", "ev_events", "events", "memory", "ooo_held", "penalty",
-        "ports", "profiles", "scheduler",
-        "settings", "stats", "timers",
+        "bdp_bytes", "bins", "config", "contexts", "denied", "ev_events", "events", "host", "memory", "ooo_held",
+        "penalty", "ports", "profiles", "scheduler", "settings", "stats", "timers",
     )  # fmt: skip
 
     def __init__(self, config: NicConfig) -> None:
@@ -69,6 +81,8 @@ class Board:
         self.penalty = penalty_of(settings)
         """When our SACKs penalise senders; None: never."""
         self.events: list[NicEvent] = []
+        self.host: HostLike | None = None
+        """Who runs programs beside this NIC; None: nobody."""
 
     def tell(self, event: NicEvent) -> None:
         """Report a fact; beyond the bound it is only counted."""
@@ -76,3 +90,9 @@ class Board:
             self.events.append(event)
         else:
             self.stats.events_lost += 1
+
+    def complete(self, completion: Completion) -> None:
+        """Report a CQE, to the host first."""
+        if self.host is not None:
+            self.host.completed(completion)
+        self.tell(completion)

@@ -98,6 +98,8 @@ class Qp:
             return
         self.enter(now, QpState.ERROR, reason)
         self._board.stats.qp_errors += 1
+        if self._board.host is not None:
+            self._board.host.qp_failed(now, self.qpn, reason)
         if self.link is not None:
             self.link.stop(now, status)
 

@@ -360,4 +360,4 @@ class Requestor:
             if message.sent:
                 self._wimm_open -= 1
         self._stats.completions += 1
-        self._board.tell(Completion(now, self._qp.qpn, message.wr_id, status, opcode, message.length, message.imm))
+        self._board.complete(Completion(now, self._qp.qpn, message.wr_id, status, opcode, message.length, message.imm))

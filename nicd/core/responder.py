@@ -77,7 +77,7 @@ class Responder:
         self._control = control
         self._mpr = limits.receive_mpr
         psns = limits.receive_mpr * MPR_UNIT
-        self.window = ReceiveWindow(psn_first, psns)
+        self.window = ReceiveWindow(psn_first, psns, board.stats.ahead)
         self._assembly = Assembly(
             psn_first, settings.mtu_bytes, settings.messages_open_max or psns, limits.receive_wimm
         )
@@ -283,7 +283,7 @@ class Responder:
             if not ready.done:
                 self._stats.messages_completed += 1
             if ready.imm >= 0:
-                self._board.tell(
+                self._board.complete(
                     Completion(now, self._qp.qpn, ready.msn, STATUS_OK, RECV_WITH_IMM, ready.length, ready.imm)
                 )
         self._acknowledge(now, SYNDROME_ACK)

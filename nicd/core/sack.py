@@ -9,6 +9,7 @@ from typing import Final
 
 from mrcfabric.units import Instant
 from mrcfabric.wire.layout import PSN_MASK
+from nicd.core.stats import AHEAD_BITS
 
 HALF_PSN: Final = (PSN_MASK + 1) >> 1
 BITMAP_BITS: Final = 64
@@ -22,9 +23,10 @@ OUTSIDE: Final = 2
 class ReceiveWindow:
     """PSNs received on one QP. `expected` is unbounded; 24 bits of a PSN travel."""
 
-    __slots__ = ("_bits", "_mpr", "_span_peak", "expected", "ooo_count")
+    __slots__ = ("_ahead", "_bits", "_mpr", "_span_peak", "expected", "ooo_count")
 
-    def __init__(self, psn_first: int, mpr_psns: int) -> None:
+    def __init__(self, psn_first: int, mpr_psns: int, ahead: list[int] | None = None) -> None:
+        """`ahead`: counts packets out of order; see `NicStats.ahead`."""
         self.expected = psn_first
         """The lowest PSN that has not arrived: cack + 1."""
         self.ooo_count = 0
@@ -33,6 +35,7 @@ class ReceiveWindow:
         """Bit i: expected + i has arrived. Bit 0 is never set."""
         self._mpr = mpr_psns
         self._span_peak = 0
+        self._ahead = [0] * AHEAD_BITS if ahead is None else ahead
 
     @property
     def span(self) -> int:
@@ -66,6 +69,7 @@ class ReceiveWindow:
         if ahead:
             self._bits |= 1 << ahead
             self.ooo_count += 1
+            self._ahead[ahead.bit_length() - 1] += 1
             if ahead >= self._span_peak:
                 self._span_peak = ahead + 1
             return

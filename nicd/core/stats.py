@@ -41,12 +41,15 @@ DROP_REASONS = (
 # MRC 1.0 4: what makes a window smaller.
 CWND_CUTS = ("delay", "trim", "loss", "quick_adapt", "penalty")
 
+AHEAD_BITS = 24
+"""A PSN has so many bits, and so has the distance of one from another."""
+
 
 class NicStats:
     """Counters of one NIC since its start."""
 
     __slots__ = (
-        "acks_early", "acks_received", "acks_sent", "bytes_placed", "completions", "cwnd_cuts", "data_packets",
+        "acks_early", "acks_received", "acks_sent", "ahead", "bytes_placed", "completions", "cwnd_cuts", "data_packets",
         "data_received", "drops", "duplicates", "ecn_echoed", "ecn_marks", "ev_replacements", "ev_skips",
         "ev_transitions", "events_lost", "messages_completed", "nacks_received", "nacks_sent", "packets_lost",
         "payload_bytes", "penalties_sent", "port_updates_received", "port_updates_sent", "probe_replies",
@@ -64,6 +67,9 @@ class NicStats:
         """Untrimmed data packets of known QPs, duplicates included."""
         self.bytes_placed = 0
         """New payload written to memory."""
+        self.ahead = [0] * AHEAD_BITS
+        """Packets that came out of order: entry i, those that were 2**i or more PSNs (and fewer than twice that) ahead
+        of the next expected one."""
         self.duplicates = 0
         self.retransmits = dict.fromkeys(RETRANSMIT_CAUSES, 0)
         self.cwnd_cuts = dict.fromkeys(CWND_CUTS, 0)
@@ -136,11 +142,14 @@ class NicStats:
             self.rtt_min_ns = sample_ns
 
     def record(self) -> dict[str, int | dict[str, int]]:
-        """All counters; dictionaries are copies."""
+        """All counters; dictionaries are copies, lists become dictionaries without the zeros."""
         values: dict[str, int | dict[str, int]] = {}
         for name in self.__slots__:
             value = getattr(self, name)
-            values[name] = dict(value) if isinstance(value, dict) else value
+            if isinstance(value, list):
+                values[name] = {str(place): number for place, number in enumerate(value) if number}
+            else:
+                values[name] = dict(value) if isinstance(value, dict) else value
         return values
 
 

@@ -1,5 +1,6 @@
 """Untrusted names and arguments become command objects or one line of refusal."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -10,13 +11,22 @@ from mrcfabric.impairment import Impairment
 from nicd.core.commands import CreateQp, ModifyQp, RegisterMemory, SetCarrier, SetImpairment
 from nicd.core.commands_paths import ModifyEvProfile
 
+
+@dataclass
+class Take:
+    """A command with plain data."""
+
+    token: int
+    table: dict[str, Any]
+
+
 PROFILE = CommandTable([ModifyEvProfile])
-TABLE = CommandTable([CreateQp, ModifyQp, RegisterMemory, SetCarrier, SetImpairment])
+TABLE = CommandTable([CreateQp, ModifyQp, RegisterMemory, SetCarrier, SetImpairment, Take])
 
 
 def test_names() -> None:
     assert op_name(SetImpairment) == "set_impairment"
-    assert TABLE.names == ["create_qp", "modify_qp", "register_memory", "set_carrier", "set_impairment"]
+    assert TABLE.names == ["create_qp", "modify_qp", "register_memory", "set_carrier", "set_impairment", "take"]
 
 
 @pytest.mark.parametrize(
@@ -29,6 +39,7 @@ def test_names() -> None:
         ("modify_qp", {"qpn": 17, "state": "rts"}, ModifyQp(5, 17, "rts")),
         ("set_carrier", {"port": 2, "up": False}, SetCarrier(5, 2, False)),
         ("register_memory", {"va": 1, "length": 2}, RegisterMemory(5, 1, 2)),
+        ("take", {"table": {"a": [1, -2, "x", None, True, [0]]}}, Take(5, {"a": [1, -2, "x", None, True, [0]]})),
         ("set_impairment", {"port": 1, "impairment": {"up": False}}, SetImpairment(5, 1, Impairment(up=False))),
     ],
 )
@@ -53,6 +64,14 @@ def test_commands(op: str, args: dict[str, Any], command: Any) -> None:
         ("register_memory", {"va": 1, "length": 2, "memory": b""}, "no argument memory"),
         ("modify_qp", {"qpn": 1, "state": "x" * 1000}, "longer than"),
         ("set_impairment", {"port": 1, "impairment": 3}, "is no table of faults"),
+        ("take", {"table": [1]}, "is no table"),
+        ("take", {"table": {"a": 1.5}}, "neither a whole number nor a text"),
+        ("take", {"table": {"a": 1 << 64}}, "neither a whole number nor a text"),
+        ("take", {"table": {"a": [b"x"]}}, "neither a whole number nor a text"),
+        ("take", {"table": {"a": ["x" * 1000]}}, "longer than"),
+        ("take", {"table": {"a": {4: 1}}}, "a key that is no text"),
+        ("take", {"table": {"a": {"b": [[1]]}}}, "4 deep"),
+        ("take", {"table": {"a": [1] * 9000}}, "8192 values"),
     ],
 )
 def test_refusals(op: str, args: dict[str, Any], text: str) -> None:

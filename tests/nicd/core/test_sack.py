@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nicd.core.sack import BITMAP_BITS, DUPLICATE, NEW, OUTSIDE, ReceiveWindow, Waiting
+from nicd.core.stats import AHEAD_BITS
 
 MASK = 0xFFFFFF
 MPR = 256
@@ -83,3 +84,13 @@ def test_a_bitmap_at_the_cumulative_point_takes_no_notice_of_it() -> None:
     waiting = Waiting(recent=False)
     assert waiting.add(5, 1_000, 1, 2, 4096, 0)
     assert waiting.fits(5_000, 0)
+
+
+def test_packets_ahead_of_their_turn_are_counted_by_how_far() -> None:
+    ahead = [0] * AHEAD_BITS
+    window = ReceiveWindow(1000, MPR, ahead)
+    for psn in (1001, 1002, 1003, 1000, 1008, 1004):
+        window.receive(psn)
+    # By 1, by 2, by 3, in order, by 4, in order.
+    assert ahead[:4] == [1, 2, 1, 0]
+    assert sum(ahead) == 4

@@ -14,6 +14,9 @@ def test_all_counters_start_at_zero_and_are_copied_out() -> None:
     assert record["retransmits"] == dict.fromkeys(RETRANSMIT_CAUSES, 0)
     stats.drops["icrc"] += 1
     assert record["drops"] == dict.fromkeys(DROP_REASONS, 0)
+    assert record["ahead"] == {}
+    stats.ahead[3] += 2
+    assert stats.record()["ahead"] == {"3": 2}
 
 
 def test_round_trips() -> None:

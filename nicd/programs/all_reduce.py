@@ -1,0 +1,149 @@
+"""Programs that reduce: all-reduce by two algorithms, reduce-scatter, and the training loop made of all-reduces.
+
+Owns what a step is and how buckets overlap with the computation; the algorithms are `ring`'s and `halving`'s.
+"""
+
+from functools import partial
+from typing import Final, Protocol
+
+from mrcfabric.rng import Rng
+from mrcfabric.units import MIB
+from nicd.programs.halving import Halving
+from nicd.programs.kind import MESSAGE_BYTES_MAX, STEPS_MAX, Figure, Figures, Kind, Part, Run
+from nicd.programs.noise import LANE_BYTES
+from nicd.programs.program import Program
+from nicd.programs.rank import Rank
+from nicd.programs.ring import Ring
+from nicd.programs.vector import Addends, Vector
+
+ALGORITHMS: Final[dict[str, type[Ring] | type[Halving]]] = {"ring": Ring, "halving_doubling": Halving}
+BUCKETS_MAX: Final = 256
+
+STEPS = Figure(10, "How often, one after the other.", 1, STEPS_MAX)
+_BYTES = Figure(MIB, "The vector of every rank: 32-bit numbers.", LANE_BYTES, MESSAGE_BYTES_MAX, LANE_BYTES)
+
+
+class Reduction(Protocol):
+    """One vector of all ranks, and an algorithm."""
+
+    async def sent(self) -> None: ...
+
+    async def all_reduce(self) -> None: ...
+
+
+class Bucket:
+    """A vector that is reduced again and again, and every time checked."""
+
+    def __init__(self, rank: Rank, addends: Addends, algorithm: str, number: int, size: int) -> None:
+        reduction = ALGORITHMS[algorithm]
+        base = number * (size + reduction.slots_bytes(size, rank.count))
+        self._vector = Vector(rank, base, size)
+        self._addends = addends
+        self._number = number
+        self._reduction: Reduction = reduction(self._vector, base + size, number * reduction.channels(rank.count))
+
+    async def reduce(self, step: int) -> None:
+        """One all-reduce."""
+        await self._reduction.sent()
+        self._addends.fill(self._vector, step, self._number)
+        await self._reduction.all_reduce()
+        self._addends.verify(self._vector, 0, self._vector.size, step, self._number)
+
+
+def _buckets_part(program: Program, figures: Figures, number: int, algorithm: str, buckets: int, run: Run) -> Part:
+    """The part of a rank in a program that all-reduces `buckets` vectors."""
+    ranks, size = len(program.ranks), figures["bucket_bytes"]
+    reduction = ALGORITHMS[algorithm]
+    return Part(reduction.peers(ranks, number), buckets * (size + reduction.slots_bytes(size, ranks)), b"", run)
+
+
+def _all_reduce(algorithm: str, program: Program, figures: Figures, number: int) -> Part:
+    async def run(rank: Rank) -> None:
+        """All-reduce after all-reduce of one vector."""
+        bucket = Bucket(rank, Addends(rank, figures["bucket_bytes"]), algorithm, 0, figures["bucket_bytes"])
+        for step in range(figures["steps"]):
+            begin_ns = rank.now
+            await bucket.reduce(step)
+            rank.step(begin_ns, begin_ns)
+
+    return _buckets_part(program, figures, number, algorithm, 1, run)
+
+
+def _reduce_scatter(program: Program, figures: Figures, number: int) -> Part:
+    size, ranks = figures["bucket_bytes"], len(program.ranks)
+
+    async def run(rank: Rank) -> None:
+        """Reduce-scatter after reduce-scatter of one vector, its slots taking turns."""
+        vector, addends = Vector(rank, 0, size), Addends(rank, size)
+        # The one before us may be a step ahead of us, not two: its next sum needs what we add after this one.
+        rings = [Ring(vector, size + turn * Ring.slots_bytes(size, ranks), turn * Ring.channels(ranks))
+                 for turn in (0, 1)]  # fmt: skip
+        for step in range(figures["steps"]):
+            begin_ns = rank.now
+            ring = rings[step % 2]
+            await rings[1 - step % 2].sent()
+            addends.fill(vector, step)
+            await ring.reduce_scatter(1)
+            addends.verify(vector, *ring.chunk(rank.number), step)
+            rank.step(begin_ns, begin_ns)
+
+    return Part(Ring.peers(ranks, number), size + 2 * Ring.slots_bytes(size, ranks), b"", run)
+
+
+def _training(program: Program, figures: Figures, number: int) -> Part:
+    algorithm, buckets = figures["algorithm"], figures["buckets"]
+
+    async def run(rank: Rank) -> None:
+        """Step after step: compute, and all-reduce what is ready."""
+        addends = Addends(rank, figures["bucket_bytes"])
+        found = [Bucket(rank, addends, algorithm, place, figures["bucket_bytes"]) for place in range(buckets)]
+        rng = Rng(program.seed, program.name, f"compute {rank.number}")
+        for step in range(figures["steps"]):
+            begin_ns = rank.now
+            compute_ns = figures["compute_ns"] + rng.below(figures["jitter_ns"] + 1)
+            # Backward: the gradients of one bucket after the other are there, the last with the end of the computation.
+            strands = [
+                rank.begin(_ready(rank, bucket, step, begin_ns + compute_ns * (place + 1) // buckets))
+                for place, bucket in enumerate(found)
+            ]
+            for strand in strands:
+                await strand
+            rank.step(begin_ns, begin_ns + compute_ns)
+
+    return _buckets_part(program, figures, number, algorithm, buckets, run)
+
+
+async def _ready(rank: Rank, bucket: Bucket, step: int, at_ns: int) -> None:
+    """A bucket is reduced from the instant on at which its gradients are there."""
+    await rank.until(at_ns)
+    await bucket.reduce(step)
+
+
+_REDUCED = {"steps": STEPS, "bucket_bytes": _BYTES}
+
+RING_ALL_REDUCE = Kind(
+    "Sums of vectors of all ranks, at all ranks: round a ring in the order of the ranks.",
+    _REDUCED,
+    partial(_all_reduce, "ring"),
+)
+HALVING_ALL_REDUCE = Kind(
+    "Sums of vectors of all ranks, at all ranks: by recursive halving and doubling.",
+    _REDUCED,
+    partial(_all_reduce, "halving_doubling"),
+)
+REDUCE_SCATTER = Kind(
+    "Sums of vectors of all ranks, of which every rank gets a part: round a ring.", _REDUCED, _reduce_scatter
+)
+TRAINING = Kind(
+    "Synchronous training: every rank computes, buckets are all-reduced as they become ready, and a step is over when "
+    "all are reduced.",
+    {
+        "steps": STEPS,
+        "buckets": Figure(4, "Buckets that the gradients are cut into.", 1, BUCKETS_MAX),
+        "bucket_bytes": _BYTES,
+        "compute_ns": Figure(20_000, "Computation of a rank per step; bucket i of n is ready after i / n of it."),
+        "jitter_ns": Figure(0, "And up to so much more, drawn per rank and step.", 0, 1 << 40),
+        "algorithm": Figure("ring", "How buckets are all-reduced.", choices=tuple(ALGORITHMS)),
+    },
+    _training,
+)

@@ -1,0 +1,37 @@
+"""Which kinds of programs there are.
+
+Owns the names, for hosts, the scenario language and the docs alike. What each is stands in the module of its kind.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from mrcfabric.errors import ConfigError
+from nicd.programs.all_reduce import HALVING_ALL_REDUCE, REDUCE_SCATTER, RING_ALL_REDUCE, TRAINING
+from nicd.programs.kind import Kind, Part
+from nicd.programs.program import Program
+from nicd.programs.streams import INCAST, P2P, PERMUTATION
+
+PROGRAMS: Final[Mapping[str, Kind]] = {
+    "p2p": P2P,
+    "permutation": PERMUTATION,
+    "incast": INCAST,
+    "ring_all_reduce": RING_ALL_REDUCE,
+    "halving_doubling_all_reduce": HALVING_ALL_REDUCE,
+    "reduce_scatter": REDUCE_SCATTER,
+    "training": TRAINING,
+}
+
+
+def check(program: Program) -> None:
+    """Raises ConfigError for a kind that is not known, figures that will not do, or ranks that do not suit it."""
+    part_of(program, 0)
+
+
+def part_of(program: Program, number: int) -> Part:
+    """What rank `number` has to do with a program. Raises ConfigError as `check` does."""
+    where = f"program {program.name}"
+    kind = PROGRAMS.get(program.kind)
+    if kind is None:
+        raise ConfigError(f"{where}.kind", f"{program.kind!r} is not known", "one of " + ", ".join(PROGRAMS))
+    return kind.part(program, kind.checked(where, program.figures, len(program.ranks)), number)

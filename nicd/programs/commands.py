@@ -1,0 +1,13 @@
+"""What can be asked of the host of a NIC, beside what can be asked of the NIC itself (`nicd.core.commands`)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(slots=True)
+class RunProgram:
+    """Take part in a program: make and connect its QPs now, begin at its instant. Result: `name`, `rank`, `qps`."""
+
+    token: int
+    program: dict[str, Any]
+    """As `nicd.programs.program.Program.settings` gives it."""

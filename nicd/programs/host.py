@@ -1,0 +1,217 @@
+"""The host of one NIC: the ranks of programs that run there, their QPs and memory, and when they go on.
+
+Owns the way from a program's record to connected QPs, and the way of completions to ranks. It hears of a completion at
+its instant and lets ranks go on by a timer of the NIC at the same instant, after everything else that arrives then; so
+what a rank does depends on fabric time alone. What a rank does is its kind's.
+"""
+
+from functools import partial
+from typing import Any, Final
+
+from mrcfabric.errors import ConfigError, RefusedError
+from mrcfabric.naming import nic_name
+from mrcfabric.units import NEVER, Instant
+from nicd.core.board import Board
+from nicd.core.commands import ConnectQp, CreateQp, DeregisterMemory, DestroyQp, ModifyQp, PostWrite, RegisterMemory
+from nicd.core.events import RECV_WITH_IMM, STATUS_OK, Completion, Result
+from nicd.core.execute import Executor
+from nicd.core.memory import Region
+from nicd.core.timers import Timer
+from nicd.programs.catalogue import part_of
+from nicd.programs.commands import RunProgram
+from nicd.programs.kind import Part, Run
+from nicd.programs.program import PROGRAMS_MAX, Program
+from nicd.programs.rank import Rank
+
+_NO_TOKEN: Final = 0
+"""The host is told at once what came of its commands, not by an event."""
+
+
+class Guest:
+    """One rank at this host, with what it holds of the NIC."""
+
+    __slots__ = ("begun", "program", "qps", "rank", "region", "run")
+
+    def __init__(self, program: Program, run: Run, rank: Rank, region: Region, qps: dict[int, int]) -> None:
+        self.program = program
+        self.run = run
+        self.rank = rank
+        self.region: Region | None = region
+        self.qps = qps
+        """QPN -> peer's rank."""
+        self.begun = False
+
+    def is_running(self) -> bool:
+        """Neither done nor failed."""
+        return self.rank.record.state == "running"
+
+    @property
+    def next_ns(self) -> Instant:
+        """When it wants to go on."""
+        if not self.is_running():
+            return NEVER
+        return self.rank.strands.next_ns if self.begun else self.program.begin_ns
+
+
+class Host:
+    """Whoever runs programs beside the core of a NIC."""
+
+    def __init__(self, board: Board, executor: Executor) -> None:
+        self._board = board
+        self._executor = executor
+        self._guests: dict[str, Guest] = {}
+        self._by_qpn: dict[int, Guest] = {}
+        self._timer = Timer(board.timers, self._go_on)
+        board.host = self
+        executor.teach(RunProgram, self.run_program)
+
+    # -- what the core tells
+
+    def completed(self, completion: Completion) -> None:
+        """A CQE of any QP of the NIC."""
+        guest = self._by_qpn.get(completion.qpn)
+        if guest is None or not guest.is_running():
+            return
+        now = completion.at_ns
+        peer = guest.qps[completion.qpn]
+        rank = guest.rank
+        rank.strands.now = now
+        if completion.status != STATUS_OK:
+            self._fail(now, guest, completion.qpn, completion.status)
+        elif completion.opcode == RECV_WITH_IMM:
+            rank.on_received(peer, completion.byte_len, completion.imm or 0)
+        else:
+            rank.on_sent(completion.wr_id)
+        self._timer.set_by(now)
+
+    def qp_failed(self, now: Instant, qpn: int, reason: str) -> None:
+        """A QP of the NIC went to ERROR."""
+        guest = self._by_qpn.get(qpn)
+        if guest is not None:
+            self._fail(now, guest, qpn, reason)
+
+    def _fail(self, now: Instant, guest: Guest, qpn: int, reason: str) -> None:
+        peer = nic_name(guest.program.ranks[guest.qps[qpn]])
+        guest.rank.end(now, "failed", f"QP to {peer}: {reason}")
+
+    # -- what may be asked
+
+    def records(self) -> list[dict[str, Any]]:
+        """Every rank that was ever here: `name`, `kind`, `rank`, and what `RankRecord.record` tells."""
+        return [
+            {"name": name, "kind": guest.program.kind, "rank": guest.rank.number, **guest.rank.record.record()}
+            for name, guest in self._guests.items()
+        ]
+
+    def progress(self) -> dict[str, dict[str, Any]]:
+        """Program -> how far its rank here has come; see `RankRecord.progress`."""
+        return {name: guest.rank.record.progress() for name, guest in self._guests.items()}
+
+    # -- beginnings
+
+    def run_program(self, now: Instant, command: RunProgram) -> Result:
+        """Take part in a program. RefusedError says why not, and nothing is half done then."""
+        try:
+            program = Program.of(command.program)
+            number = self._place_of(now, program)
+            part = part_of(program, number)
+        except ConfigError as mistake:
+            raise RefusedError(str(mistake)) from None
+        done: list[Any] = []
+        try:
+            guest = self._prepare(now, program, number, part, done)
+        except RefusedError:
+            for undo in reversed(done):
+                self._executor.carry_out(now, undo)
+            raise
+        self._guests[program.name] = guest
+        self._by_qpn.update(dict.fromkeys(guest.qps, guest))
+        self._timer.set_by(program.begin_ns)
+        return {"name": program.name, "rank": number, "qps": len(guest.qps)}
+
+    def _place_of(self, now: Instant, program: Program) -> int:
+        """The rank of this NIC. RefusedError when there is none, or the program cannot be."""
+        index = self._board.config.index
+        if index not in program.ranks:
+            raise RefusedError(f"program {program.name} has no rank at {self._board.config.name}")
+        if max(program.ranks) >= self._board.config.paths.nics:
+            raise RefusedError(f"program {program.name} has a rank at {nic_name(max(program.ranks))}, which is no NIC")
+        if program.begin_ns <= now:
+            raise RefusedError(f"program {program.name} begins at {program.begin_ns}, and it is {now} already")
+        for other in self._guests.values():
+            if program.name == other.program.name or program.number == other.program.number:
+                raise RefusedError(f"program {other.program.name} has this name or number already")
+        assert len(self._guests) < PROGRAMS_MAX, "numbers differ and are below the bound"
+        return program.ranks.index(index)
+
+    def _prepare(self, now: Instant, program: Program, number: int, part: Part, done: list[Any]) -> Guest:
+        """Memory and QPs of a rank; `done` gets what undoes each step."""
+        ask = partial(self._executor.carry_out, now)
+        size = max(1, part.inbound_bytes + len(part.noise))
+        register = RegisterMemory(_NO_TOKEN, program.va(number), size, r_key=program.r_key(number))
+        region_id = int(ask(register)["region_id"] or 0)
+        done.append(DeregisterMemory(_NO_TOKEN, region_id))
+        region = self._board.memory.find(region_id)
+        region.view[part.inbound_bytes : part.inbound_bytes + len(part.noise)] = part.noise
+        qps = {}
+        for peer in part.peers:
+            qpn = program.qpn(peer)
+            ask(CreateQp(_NO_TOKEN, qpn))
+            done.append(DestroyQp(_NO_TOKEN, qpn))
+            psns = program.psn(number, peer), program.psn(peer, number)
+            ask(ConnectQp(_NO_TOKEN, qpn, program.ranks[peer], program.qpn(number), *psns))
+            qps[qpn] = peer
+        names = tuple(nic_name(index) for index in program.ranks)
+        rank = Rank(program, number, names, region.view, partial(self._send, program, region))
+        return Guest(program, part.run, rank, region, qps)
+
+    def _begin(self, now: Instant, guest: Guest) -> None:
+        """All ranks are connected by now: they may send."""
+        guest.begun = True
+        guest.rank.strands.now = now
+        for qpn in guest.qps:
+            self._executor.carry_out(now, ModifyQp(_NO_TOKEN, qpn, "rts"))
+        guest.rank.begin(self._whole(guest))
+
+    async def _whole(self, guest: Guest) -> None:
+        """A rank from begin to end: with the last acknowledgement its memory is free."""
+        await guest.run(guest.rank)
+        await guest.rank.all_sent()
+        guest.rank.record.state = "done"
+        guest.rank.record.end_ns = guest.rank.now
+
+    # -- going on
+
+    def _go_on(self, now: Instant) -> None:
+        """Let every rank go on that may."""
+        soonest = NEVER
+        for guest in self._guests.values():
+            if guest.next_ns <= now:
+                try:
+                    if not guest.begun:
+                        self._begin(now, guest)
+                    guest.rank.strands.run(now, guest.is_running)
+                except RefusedError as refusal:
+                    guest.rank.end(now, "failed", str(refusal))
+                self._release(now, guest)
+            soonest = min(soonest, guest.next_ns)
+        if soonest < NEVER:
+            self._timer.set_by(soonest)
+
+    def _release(self, now: Instant, guest: Guest) -> None:
+        """A rank that is done needs its memory no more; its QPs stay, so that peers find somebody who acknowledges."""
+        if guest.rank.record.state == "done" and guest.region is not None:
+            self._executor.carry_out(now, DeregisterMemory(_NO_TOKEN, guest.region.region_id))
+            guest.region = None
+            guest.rank.memory = memoryview(b"")
+
+    def _send(
+        self, program: Program, region: Region, now: Instant, peer: int, work: int, offset: int, size: int, to: int,
+        imm: int,
+    ) -> None:  # fmt: skip
+        qpn = program.qpn(peer)
+        post = PostWrite(
+            _NO_TOKEN, qpn, work, region.region_id, region.va + offset, size, program.va(peer) + to,
+            program.r_key(peer), imm,
+        )  # fmt: skip
+        self._executor.carry_out(now, post)

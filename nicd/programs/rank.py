@@ -1,0 +1,154 @@
+"""What a program sees of its host: memory, messages to and from other ranks, time.
+
+Owns messages by rank, channel and note, the check of what was received, and the rank's figures. QPs are made by
+`host`, what is sent and awaited in which order is written in the modules of the kinds.
+
+Every rank of a program lays out its memory alike: first what peers write into, then the noise that it sends from. An
+offset therefore means the same at all ranks, and a message is a copy from an offset here to an offset there.
+"""
+
+from collections import deque
+from collections.abc import Coroutine
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
+
+from mrcfabric.units import Instant
+from nicd.programs.noise import differing
+from nicd.programs.program import Program
+from nicd.programs.record import Flow, RankRecord
+from nicd.programs.strands import Signal, Strand, Strands
+
+T = TypeVar("T")
+
+NOTE_BITS: Final = 8
+CHANNEL_MAX: Final = (1 << 32 - NOTE_BITS) - 1
+"""An immediate has 32 bits: the channel, and a note that the sender adds."""
+
+
+class Arrival(NamedTuple):
+    """A message that is complete."""
+
+    size: int
+    note: int
+
+
+class Post(Protocol):
+    """Puts a message up for sending; `work` is its number. May raise RefusedError."""
+
+    def __call__(self, now: Instant, peer: int, work: int, offset: int, size: int, to: int, imm: int) -> None: ...
+
+
+class Rank:
+    """One rank of one program."""
+
+    def __init__(self, program: Program, number: int, names: tuple[str, ...], memory: memoryview, post: Post) -> None:
+        """`names`: of the NICs of all ranks."""
+        self.program = program
+        self.number = number
+        self.count = len(program.ranks)
+        self.memory = memory
+        self.record = RankRecord(program.begin_ns)
+        self.strands = Strands(program.begin_ns)
+        self._names = names
+        self._post = post
+        self._posted: dict[int, tuple[Signal[None], Instant, int]] = {}
+        self._posts = 0
+        self._arrived: dict[tuple[int, int], deque[Arrival]] = {}
+        self._awaited: dict[tuple[int, int], deque[Signal[Arrival]]] = {}
+
+    # For programs.
+
+    @property
+    def now(self) -> Instant:
+        """This instant."""
+        return self.strands.now
+
+    def begin(self, coroutine: Coroutine[Any, Any, T]) -> Strand[T]:
+        """Do that besides; await what comes back for its end."""
+        return self.strands.begin(coroutine)
+
+    def until(self, at_ns: Instant) -> Signal[None]:
+        """Await an instant."""
+        return self.strands.until(at_ns)
+
+    def sleep(self, duration_ns: int) -> Signal[None]:
+        """Await the end of a duration."""
+        return self.strands.until(self.now + duration_ns)
+
+    def send(self, peer: int, offset: int, size: int, to: int, channel: int = 0, note: int = 0) -> Signal[None]:
+        """`size` bytes from our memory to offset `to` of a peer's. Awaiting it: the peer has everything."""
+        sent: Signal[None] = Signal(self.strands)
+        if not size:
+            # MRC 1.0 section 3: a message has at least one byte. Both sides know that there is nothing to wait for.
+            sent.fire(None)
+            return sent
+        self._posts += 1
+        self._posted[self._posts] = sent, self.now, size
+        self._post(self.now, peer, self._posts, offset, size, to, channel << NOTE_BITS | note)
+        return sent
+
+    async def all_sent(self) -> None:
+        """Until everything that was sent is acknowledged."""
+        for signal, _, _ in list(self._posted.values()):
+            await signal
+
+    def receive(self, peer: int, channel: int = 0, size: int = 1) -> Signal[Arrival]:
+        """Await the next message of a peer on a channel, in the order of sending. `size` 0: it does not come."""
+        signal: Signal[Arrival] = Signal(self.strands)
+        key = peer, channel
+        arrived = self._arrived.get(key)
+        if not size:
+            signal.fire(Arrival(0, 0))
+        elif arrived is None:
+            self._awaited.setdefault(key, deque()).append(signal)
+        else:
+            signal.fire(arrived.popleft())
+            if not arrived:
+                del self._arrived[key]
+        return signal
+
+    def verify(self, offset: int, expected: bytes) -> None:
+        """Compare what lies at an offset with what must be there."""
+        self.record.bytes_verified += len(expected)
+        self.record.bytes_wrong += differing(bytes(self.memory[offset : offset + len(expected)]), expected)
+
+    def step(self, begin_ns: Instant, computed_ns: Instant) -> None:
+        """A step that began then ends now."""
+        self.record.steps.append((begin_ns, computed_ns, self.now))
+
+    # For the host.
+
+    def on_sent(self, work: int) -> None:
+        """A message of ours is acknowledged."""
+        signal, posted_ns, size = self._posted.pop(work)
+        self.record.messages_sent += 1
+        self.record.bytes_sent += size
+        self.record.latencies.add(self.now - posted_ns)
+        signal.fire(None)
+
+    def on_received(self, peer: int, size: int, imm: int) -> None:
+        """A message of a peer is complete."""
+        record = self.record
+        record.messages_received += 1
+        record.bytes_received += size
+        name = self._names[peer]
+        flow = record.flows.get(name)
+        if flow is None:
+            flow = record.flows[name] = Flow()
+        flow.add(self.now, size)
+        key = peer, imm >> NOTE_BITS
+        arrival = Arrival(size, imm & (1 << NOTE_BITS) - 1)
+        awaited = self._awaited.get(key)
+        if awaited is None:
+            self._arrived.setdefault(key, deque()).append(arrival)
+        else:
+            awaited.popleft().fire(arrival)
+            if not awaited:
+                del self._awaited[key]
+
+    def end(self, now: Instant, state: str, reason: str = "") -> None:
+        """It is over; nothing goes on."""
+        if self.record.state == "running":
+            self.record.state = state
+            self.record.reason = reason
+            self.record.end_ns = now
+            self.strands.close()

@@ -1,0 +1,109 @@
+"""What came of one rank, as it is told: state, steps, messages, latencies, flows.
+
+Owns the figures and their bounds; who adds to them is `rank`'s. The names are those of a run's recording.
+"""
+
+from typing import Any, Final
+
+from mrcfabric.units import Instant
+
+LATENCIES_MAX: Final = 2048
+"""Kept per rank; when there are so many, every second one is forgotten, and from then on every second one kept."""
+
+
+class Latencies:
+    """Durations, thinned out evenly."""
+
+    __slots__ = ("_count", "_every", "_kept")
+
+    def __init__(self) -> None:
+        self._kept: list[int] = []
+        self._every = 1
+        self._count = 0
+
+    def add(self, latency_ns: int) -> None:
+        """One more."""
+        if self._count % self._every == 0:
+            self._kept.append(latency_ns)
+            if len(self._kept) >= LATENCIES_MAX:
+                del self._kept[1::2]
+                self._every *= 2
+        self._count += 1
+
+    def ascending(self) -> list[int]:
+        """Those that were kept."""
+        return sorted(self._kept)
+
+
+class Flow:
+    """Whole messages received from one rank."""
+
+    __slots__ = ("first_ns", "last_ns", "messages", "received_bytes")
+
+    def __init__(self) -> None:
+        self.messages = 0
+        self.received_bytes = 0
+        self.first_ns: Instant = 0
+        self.last_ns: Instant = 0
+
+    def add(self, now: Instant, size: int) -> None:
+        """A message is complete."""
+        if not self.messages:
+            self.first_ns = now
+        self.last_ns = now
+        self.messages += 1
+        self.received_bytes += size
+
+    def record(self) -> dict[str, int]:
+        """Plain data."""
+        return {
+            "bytes": self.received_bytes, "messages": self.messages,
+            "first_ns": self.first_ns, "last_ns": self.last_ns,
+        }  # fmt: skip
+
+
+class RankRecord:
+    """One rank of one program."""
+
+    __slots__ = (
+        "begin_ns", "bytes_received", "bytes_sent", "bytes_verified", "bytes_wrong", "end_ns", "flows", "latencies",
+        "messages_received", "messages_sent", "reason", "state", "steps",
+    )  # fmt: skip
+
+    def __init__(self, begin_ns: Instant) -> None:
+        self.state = "running"
+        """`running`, `done` or `failed`."""
+        self.reason = ""
+        self.begin_ns = begin_ns
+        self.end_ns: Instant | None = None
+        self.steps: list[tuple[Instant, Instant, Instant]] = []
+        """Begin, end of the computation, end."""
+        self.messages_sent = 0
+        """Acknowledged."""
+        self.bytes_sent = 0
+        self.messages_received = 0
+        self.bytes_received = 0
+        self.bytes_verified = 0
+        self.bytes_wrong = 0
+        self.latencies = Latencies()
+        self.flows: dict[str, Flow] = {}
+        """By the sender's NIC."""
+
+    def record(self) -> dict[str, Any]:
+        """Everything, as plain data."""
+        plain = ("state", "reason", "begin_ns", "end_ns", "messages_sent", "messages_received", "bytes_sent",
+                 "bytes_received", "bytes_verified", "bytes_wrong")  # fmt: skip
+        return {
+            **{name: getattr(self, name) for name in plain},
+            "steps": [list(step) for step in self.steps],
+            "latencies_ns": self.latencies.ascending(),
+            "flows": {nic: flow.record() for nic, flow in self.flows.items()},
+        }
+
+    def progress(self) -> dict[str, Any]:
+        """What is asked for often: state, steps, bytes per flow."""
+        return {
+            "state": self.state,
+            "steps": len(self.steps),
+            "flows": {nic: flow.received_bytes for nic, flow in self.flows.items()},
+        }

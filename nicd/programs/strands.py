@@ -1,0 +1,124 @@
+"""Coroutines in fabric time: `async def` without an event loop, woken at exact instants in a fixed order.
+
+Owns what can be awaited (`Signal`, `Strand`) and the order in which strands go on: first come, first served, at one
+instant after the other. What wakes them and when an instant has come is `host`'s.
+"""
+
+from collections import deque
+from collections.abc import Callable, Coroutine, Generator
+from heapq import heappop, heappush
+from typing import Any, Generic, TypeVar
+
+from mrcfabric.units import NEVER, Instant
+
+T = TypeVar("T")
+
+
+class Signal(Generic[T]):
+    """Something that happens once. Awaiting it gives the value it was fired with."""
+
+    __slots__ = ("_strands", "_waiting", "fired", "value")
+
+    def __init__(self, strands: "Strands") -> None:
+        self._strands = strands
+        self._waiting: list[Strand[Any]] = []
+        self.fired = False
+        self.value: T
+
+    def fire(self, value: T) -> None:
+        """It happens now: whoever waits goes on at this instant."""
+        assert not self.fired, "a signal fires once"
+        self.fired = True
+        self.value = value
+        self._strands.ready.extend(self._waiting)
+        self._waiting.clear()
+
+    def wait(self, strand: "Strand[Any]") -> None:
+        """For `Strand`: `strand` goes on when it fires."""
+        self._waiting.append(strand)
+
+    def __await__(self) -> Generator["Signal[Any]", None, T]:
+        if not self.fired:
+            yield self
+        return self.value
+
+
+class Strand(Generic[T]):
+    """One coroutine under way. Awaiting it gives what it returns."""
+
+    __slots__ = ("_coroutine", "end")
+
+    def __init__(self, strands: "Strands", coroutine: Coroutine[Any, Any, T]) -> None:
+        self._coroutine = coroutine
+        self.end: Signal[T] = Signal(strands)
+
+    def step(self) -> None:
+        """Go on up to the next wait. What the coroutine raises comes out here."""
+        try:
+            awaited = self._coroutine.send(None)
+        except StopIteration as stop:
+            self.end.fire(stop.value)
+        else:
+            awaited.wait(self)
+
+    def close(self) -> None:
+        """It does not go on."""
+        self._coroutine.close()
+
+    def __await__(self) -> Generator[Signal[Any], None, T]:
+        return self.end.__await__()
+
+
+class Strands:
+    """All strands of one rank, those that may go on, and those that sleep."""
+
+    __slots__ = ("_alive", "_sequence", "_sleeping", "now", "ready")
+
+    def __init__(self, now: Instant = 0) -> None:
+        self.now = now
+        self.ready: deque[Strand[Any]] = deque()
+        self._alive: list[Strand[Any]] = []
+        self._sleeping: list[tuple[Instant, int, Signal[None]]] = []
+        self._sequence = 0
+
+    def begin(self, coroutine: Coroutine[Any, Any, T]) -> Strand[T]:
+        """A new strand, which begins at this instant."""
+        strand = Strand(self, coroutine)
+        if len(self._alive) >= 2 * len(self.ready) + 16:
+            self._alive = [other for other in self._alive if not other.end.fired]
+        self._alive.append(strand)
+        self.ready.append(strand)
+        return strand
+
+    def until(self, at_ns: Instant) -> Signal[None]:
+        """A signal that fires at an instant, or at once when that is over."""
+        signal: Signal[None] = Signal(self)
+        if at_ns <= self.now:
+            signal.fire(None)
+        else:
+            self._sequence += 1
+            heappush(self._sleeping, (at_ns, self._sequence, signal))
+        return signal
+
+    @property
+    def next_ns(self) -> Instant:
+        """When something is to go on: `now` while there is something ready, NEVER without a sleeper."""
+        if self.ready:
+            return self.now
+        return self._sleeping[0][0] if self._sleeping else NEVER
+
+    def run(self, now: Instant, guard: Callable[[], bool]) -> None:
+        """Let everything go on that may at `now`, as long as `guard` holds."""
+        self.now = now
+        while self._sleeping and self._sleeping[0][0] <= now:
+            heappop(self._sleeping)[2].fire(None)
+        while self.ready and guard():
+            self.ready.popleft().step()
+
+    def close(self) -> None:
+        """Nobody goes on."""
+        for strand in self._alive:
+            strand.close()
+        self._alive.clear()
+        self.ready.clear()
+        self._sleeping.clear()

@@ -1,0 +1,60 @@
+"""The numbers that ranks reduce: where they lie, how they are cut, and how two parts become one.
+
+Owns the layout of a vector in a rank's memory and the arithmetic. Which part goes where in which order is written in
+the modules of the collectives.
+
+A vector is reduced in place. Behind it stand slots, parts of memory that peers write partial sums into before they are
+added; what is final is written by peers straight into the vector.
+"""
+
+from nicd.programs.noise import LANE_BYTES, SLACK_BYTES, STRIDE_BYTES, added, contributions, lane_of, sums
+from nicd.programs.rank import Rank
+
+
+def cut(size: int, parts: int) -> list[int]:
+    """Where the parts of a vector of `size` bytes begin, and where the last one ends: whole lanes, nearly equal."""
+    lanes = size // LANE_BYTES
+    return [lanes * part // parts * LANE_BYTES for part in range(parts + 1)]
+
+
+def longest(size: int, parts: int) -> int:
+    """Bytes of the longest part."""
+    return -(-(size // LANE_BYTES) // parts) * LANE_BYTES
+
+
+class Vector:
+    """One vector of a rank: bytes `base` to `base + size` of its memory."""
+
+    __slots__ = ("base", "rank", "size")
+
+    def __init__(self, rank: Rank, base: int, size: int) -> None:
+        self.rank = rank
+        self.base = base
+        self.size = size
+
+    def add(self, low: int, high: int, slot: int) -> None:
+        """Add what lies in memory from `slot` on to bytes `low` to `high` of the vector."""
+        memory = self.rank.memory
+        start, end = self.base + low, self.base + high
+        memory[start:end] = added(memory[start:end], memory[slot : slot + high - low])
+
+
+class Addends:
+    """What every rank contributes to reductions of up to `size` bytes, and what they add up to."""
+
+    __slots__ = ("_given", "_sums")
+
+    def __init__(self, rank: Rank, size: int) -> None:
+        names = rank.program.seed, rank.program.name
+        self._given = contributions(*names, size + SLACK_BYTES, rank.count)
+        self._sums = sums(*names, size + SLACK_BYTES, rank.count)
+
+    def fill(self, vector: Vector, *place: int) -> None:
+        """Put this rank's contribution into a vector; `place` tells it from others, of other steps and buckets."""
+        start = lane_of(*place) + vector.rank.number * STRIDE_BYTES
+        vector.rank.memory[vector.base : vector.base + vector.size] = self._given[start : start + vector.size]
+
+    def verify(self, vector: Vector, low: int, high: int, *place: int) -> None:
+        """Compare bytes `low` to `high` with the sum of all ranks' contributions."""
+        start = lane_of(*place)
+        vector.rank.verify(vector.base + low, self._sums[start + low : start + high])

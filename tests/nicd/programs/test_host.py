@@ -1,0 +1,122 @@
+"""The host of a NIC: QPs from the record alone, exact instants, and what is refused."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from nicd.core.nic import Nic
+from nicd.programs.program import Program
+from tests.support.hosted import Hosted, program
+
+WORK = program("ring_all_reduce", 4, {"steps": 2, "bucket_bytes": 20_000})
+
+
+def test_qps_are_connected_at_once_and_may_send_from_the_begin_on() -> None:
+    hosted = Hosted(WORK)
+    nic = hosted.fabric.simulator.node("h001")
+    assert isinstance(nic, Nic)
+    states = []
+    for until in (9_999, 10_000):
+        hosted.fabric.run(until)
+        states.append({(row["qpn"], row["state"]) for row in nic.qp_table()})
+    assert states[0] == {(WORK.qpn(0), "rtr"), (WORK.qpn(2), "rtr")}
+    assert states[1] == {(WORK.qpn(0), "rts"), (WORK.qpn(2), "rts")}
+
+
+def test_a_rank_that_is_done_gives_its_memory_back_and_keeps_its_qps() -> None:
+    hosted = Hosted(WORK)
+    hosted.fabric.run(400_000)
+    for index in range(4):
+        host = hosted.host(index)
+        assert host.progress()["work"]["state"] == "done"
+        assert len(host._board.memory) == 0
+    assert hosted.fabric.counters("h000")["qps"]["rts"] == 2
+
+
+def test_the_result_does_not_depend_on_how_time_is_cut() -> None:
+    digests = []
+    for pieces in ([400_000], range(1, 400_000, 777)):
+        hosted = Hosted(WORK, program("incast", 6, {"message_bytes": 9_000}, name="other", number=2), keep=0)
+        for until in pieces:
+            hosted.fabric.run(until)
+        hosted.fabric.run(400_000)
+        digests.append([hosted.fabric.traces(node)[0].digest() for node in hosted.fabric.topology.node_names()])
+        digests.append([hosted.records(), hosted.records("other")])  # type: ignore[list-item]
+    assert digests[0] == digests[2]
+    assert digests[1] == digests[3]
+
+
+def test_nothing_is_pending_when_all_are_done() -> None:
+    hosted = Hosted(WORK)
+    hosted.fabric.run(2_000_000)
+    nodes = [hosted.fabric.simulator.node(name) for name in hosted.fabric.topology.nic_names()]
+    assert [node.next_timeout() for node in nodes] == [None] * 6
+
+
+def test_a_rank_whose_qp_fails_has_failed_and_says_why() -> None:
+    hosted = Hosted(WORK)
+    hosted.fabric.run(12_000)
+    hosted.fabric.command("h002", "modify_qp", {"qpn": WORK.qpn(1), "state": "error"})
+    hosted.fabric.run(60_000)
+    record = hosted.records()[2]
+    assert (record["state"], record["reason"]) == ("failed", "QP to h001: modified")
+    assert record["end_ns"] is not None
+
+
+def test_one_more_write_than_a_qp_takes_fails_the_rank() -> None:
+    topology = replace(Hosted().fabric.topology, nic={"work_requests_max": 2})
+    hosted = Hosted(program("p2p", 2, {"message_bytes": 8, "window": 4}), topology=topology)
+    hosted.fabric.run(100_000)
+    assert hosted.records()[0]["state"] == "failed"
+    assert "2 unfinished messages" in hosted.records()[0]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"ranks": (1, 2)}, "no rank at h000"),
+        ({"ranks": (0, 99)}, "h099, which is no NIC"),
+        ({"begin_ns": 1}, "it is 1 already"),
+        ({"kind": "p2q"}, "program other.kind"),
+        ({"figures": {"steps": -1}}, "program other.steps"),
+        ({"name": "work"}, "name or number already"),
+        ({"number": 1}, "name or number already"),
+        ({"ranks": (0,)}, "program other.ranks"),
+    ],
+)
+def test_what_is_refused_leaves_nothing_behind(change: dict[str, Any], text: str) -> None:
+    other = replace(WORK, **{"name": "other", "number": 2, **change})
+    hosted = Hosted(WORK)
+    hosted.fabric.command("h000", "run_program", {"program": other.settings()}, 1)
+    hosted.fabric.run(5)
+    assert text in hosted.refused["h000"]
+    assert len(hosted.host(0)._guests) == 1
+    assert hosted.fabric.counters("h000")["qps"]["rtr"] == 2
+
+
+@pytest.mark.parametrize(
+    ("knobs", "text"),
+    [
+        ({"qps_max": 1}, "all 1 QPs are in use"),
+        ({"region_own_bytes_max": 1_000}, "without memory"),
+    ],
+)
+def test_bounds_of_the_nic_hold(knobs: dict[str, int], text: str) -> None:
+    topology = replace(Hosted().fabric.topology, nic=knobs)
+    hosted = Hosted(WORK, topology=topology)
+    hosted.fabric.run(5)
+    assert text in hosted.refused["h000"]
+    host = hosted.host(0)
+    assert (len(host._board.memory), len(host._executor.qps)) == (0, 0)
+
+
+@pytest.mark.parametrize("spoil", [lambda s: s.pop("seed"), lambda s: s.update(number="x"), lambda s: s.clear()])
+def test_a_record_that_is_none_is_refused(spoil: Callable[[dict[str, Any]], Any]) -> None:
+    settings = Program.of(WORK.settings()).settings()
+    spoil(settings)
+    hosted = Hosted()
+    hosted.fabric.command("h000", "run_program", {"program": settings}, 1)
+    hosted.fabric.run(5)
+    assert "program" in hosted.refused["h000"]

@@ -1,0 +1,63 @@
+"""Messages one after the other: point to point, permutation, incast."""
+
+from typing import Any
+
+import pytest
+
+from nicd.programs.streams import targets_of
+from tests.support.hosted import program, run, total
+
+SIZE = 10_000
+
+
+def test_point_to_point_sends_what_it_should_and_all_of_it_is_checked() -> None:
+    records = run("p2p", 4, {"message_bytes": SIZE, "messages": 9, "window": 2})
+    assert [record["state"] for record in records] == ["done"] * 4
+    assert [record["messages_sent"] for record in records] == [9, 0, 9, 0]
+    assert [record["bytes_verified"] for record in records] == [0, 9 * SIZE, 0, 9 * SIZE]
+    assert total(records, "bytes_wrong") == 0
+    assert len(records[0]["latencies_ns"]) == 9
+    assert records[1]["flows"] == {"h000": {"bytes": 9 * SIZE, "messages": 9, **spans(records[1])}}
+
+
+def spans(record: dict[str, Any]) -> dict[str, int]:
+    flow = next(iter(record["flows"].values()))
+    assert record["begin_ns"] < flow["first_ns"] < flow["last_ns"] <= record["end_ns"]
+    return {key: flow[key] for key in ("first_ns", "last_ns")}
+
+
+def test_both_ways() -> None:
+    records = run("p2p", 2, {"message_bytes": SIZE, "messages": 3, "both_ways": True})
+    assert [record["bytes_verified"] for record in records] == [3 * SIZE] * 2
+
+
+def test_for_a_time_and_with_pauses() -> None:
+    paused, eager = (
+        run("p2p", 2, {"message_bytes": SIZE, "for_ns": 50_000, "gap_ns": gap_ns})[0] for gap_ns in (10_000, 0)
+    )
+    assert paused["messages_sent"] == 6
+    assert eager["messages_sent"] > 6
+    assert 60_000 <= eager["end_ns"] < 80_000
+
+
+@pytest.mark.parametrize("ranks", [2, 5, 6])
+def test_a_permutation_is_one_cycle_through_all(ranks: int) -> None:
+    targets = targets_of(program("permutation", ranks))
+    at, seen = 0, set()
+    while at not in seen:
+        seen.add(at)
+        at = targets[at]
+    assert seen == set(range(ranks))
+
+
+def test_a_permutation_is_drawn_from_the_seed() -> None:
+    assert len({tuple(targets_of(program("permutation", 6, seed=str(seed)))) for seed in range(9)}) > 1
+    records = run("permutation", 6, {"message_bytes": SIZE, "messages": 4})
+    assert [record["bytes_verified"] for record in records] == [4 * SIZE] * 6
+    assert total(records, "bytes_wrong") == 0
+
+
+def test_an_incast_ends_at_the_first_rank() -> None:
+    records = run("incast", 5, {"message_bytes": SIZE, "messages": 4})
+    assert [record["bytes_verified"] for record in records] == [16 * SIZE, 0, 0, 0, 0]
+    assert sorted(records[0]["flows"]) == ["h001", "h002", "h003", "h004"]
