@@ -1,0 +1,89 @@
+"""The timetable of a run with where each entry stands, for whoever shows it while it goes on.
+
+Pure: from the plan, what was injected so far and the instant. Owns the words; colours are `screen`'s.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from mrcfabric.units import NEVER, Instant
+from orchestrator.faults.fault import Fault
+from orchestrator.findings.recording import Injected
+from orchestrator.runs.glance import over_ns
+from orchestrator.scenario.plan import Plan
+
+State: TypeAlias = Literal["over", "in force", "to come", "waiting"]
+TARGETS_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the timetable."""
+
+    state: State
+    when: str
+    """From the begin of the run; empty for a condition that nobody has met."""
+    lasts: str
+    what: str
+    targets: str
+    status: str
+    """The state in words, with how long it still is."""
+
+
+def fault_title(fault: Fault) -> str:
+    """How a fault is called: its title, else its name and kind."""
+    return fault.title or (fault.kind if fault.id == fault.kind else f"{fault.id}: {fault.kind}")
+
+
+def shortened(names: Sequence[str], most: int = TARGETS_SHOWN) -> str:
+    """The first names, and how many more there are."""
+    more = len(names) - most
+    return " ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def agenda(plan: Plan, injected: Iterable[Injected], fired: Iterable[str], at_ns: Instant) -> list[Entry]:
+    """Every fault of the timetable and of the triggers that fired, by start; then the triggers that wait.
+
+    `fired`: names of triggers, once for each time.
+    """
+    known = {one.fault.id: one for one in injected}
+    planned = [known.pop(fault.id, Injected(fault)) for fault in plan.faults]
+    rtt_ns = plan.topology.base_rtt_ns()
+    entries = [
+        _entry(one, plan.begin_ns, at_ns, rtt_ns)
+        for one in sorted([*planned, *known.values()], key=lambda one: one.fault.start_ns)
+    ]
+    times = list(fired)
+    for trigger in plan.triggers:
+        left = trigger.times - times.count(trigger.name)
+        if left > 0:
+            names = [target for fault in trigger.faults for target in fault.targets]
+            what = ", ".join(fault_title(fault) for fault in trigger.faults)
+            status = "waits" if left == 1 else f"waits, {left} times"
+            entries.append(Entry("waiting", "", "", f"{what}: when {trigger.text}", shortened(names), status))
+    return entries
+
+
+def window(entries: Sequence[Entry], most: int) -> tuple[int, Sequence[Entry], int]:
+    """(left out before, what is shown, left out behind): `most` entries around what happens now."""
+    if len(entries) <= most:
+        return 0, entries, 0
+    done = next((place for place, entry in enumerate(entries) if entry.state != "over"), len(entries))
+    first = max(0, min(done - most // 4, len(entries) - most))
+    return first, entries[first : first + most], len(entries) - first - most
+
+
+def _entry(one: Injected, begin_ns: Instant, at_ns: Instant, rtt_ns: int) -> Entry:
+    fault, end_ns = one.fault, over_ns(one)
+    lasts = "until healed" if end_ns == NEVER else f"{(end_ns - fault.start_ns) / rtt_ns:,.0f} RTT"
+    state: State
+    if at_ns >= end_ns:
+        healed = one.healed_ns is not None and one.healed_ns < fault.end_ns
+        state, status = "over", "healed" if healed else "over"
+    elif at_ns >= fault.start_ns:
+        state, status = "in force", "IN FORCE" if fault.at(at_ns) is not None else "IN FORCE, resting"
+    else:
+        state, status = "to come", f"in {(fault.start_ns - at_ns) / rtt_ns:,.0f} RTT"
+    when = f"{(fault.start_ns - begin_ns) / rtt_ns:,.0f} RTT"
+    return Entry(state, when, lasts, fault_title(fault), shortened(fault.targets), status)

@@ -1,0 +1,25 @@
+"""The end of a run in a few lines: every expectation with what was observed and where, and the verdict.
+
+Owns the lines, which a terminal and a log show alike. The judging is `orchestrator.findings`'s.
+"""
+
+from typing import Any
+
+from orchestrator.page import words
+
+
+def summary_lines(report: dict[str, Any]) -> list[str]:
+    """A line per finding, then the verdict and the reasons that are no findings."""
+    begin_ns = report["begin_ns"]
+    lines = []
+    for finding in report["findings"]:
+        mark = "ok   " if finding["held"] else "FAIL "
+        place = words.where(finding, begin_ns)
+        at = f", at {place}" if place and not finding["held"] else ""
+        lines.append(f"  {mark} {finding['name']}: {words.observed(finding)}; {words.expected(finding)}{at}")
+    lines.append(f"verdict: {report['verdict'].upper()}")
+    names = tuple(f"{finding['name']}: " for finding in report["findings"])
+    lines += [
+        f"  {line}" for reason in report["reasons"] if not reason.startswith(names) for line in reason.split("\n")
+    ]
+    return lines

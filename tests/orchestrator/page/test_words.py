@@ -1,0 +1,43 @@
+"""Findings in words."""
+
+import pytest
+
+from orchestrator.page import words
+from tests.support.run_reports import HELD, MISSED
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (0.9123, "share of line", "91.2%"),
+        (380e9, "bit/s", "380.0 Gb/s"),
+        (61_500, "ns", "61.5 us"),
+        (2.25, "base RTTs", "2.2 RTT"),
+        (12_000, "count", "12,000"),
+        (0.5, "count", "0.50"),
+        (4096, "bytes", "4,096 bytes"),
+        (None, "count", "nothing"),
+    ],
+)
+def test_figures_are_shown_in_the_unit_that_is_read_most_easily(value: float | None, unit: str, text: str) -> None:
+    assert words.figure(value, unit) == text
+
+
+def test_bounds_are_said_with_what_they_are_relative_to() -> None:
+    assert words.expected(MISSED) == "at least 85.0% of line"
+    assert words.expected(HELD) == "at most 0"
+    assert words.expected(MISSED | {"at_most": 1.0}) == "at least 85.0% and at most 100.0% of line"
+    assert words.expected(MISSED | {"unit": "share"}) == "at least 85.0%"
+
+
+def test_what_was_observed_says_of_what_how_often_and_why_not() -> None:
+    assert words.observed(MISSED) == "45.0% of 1, 2 of 6 outside"
+    assert words.observed(HELD) == "0"
+    nothing = MISSED | {"observed": None, "observed_of": "", "outside": 0, "why": "no fault took place"}
+    assert words.observed(nothing) == "nothing: no fault took place"
+
+
+def test_where_counts_from_the_begin_of_the_run() -> None:
+    assert words.where(MISSED, 20_000) == "100 to 120 us"
+    assert words.where(MISSED | {"end_ns": 120_000}, 20_000) == "100 us"
+    assert words.where(MISSED | {"start_ns": None, "end_ns": None}, 0) == ""
