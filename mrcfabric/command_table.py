@@ -19,7 +19,7 @@ WHOLE_MAX = (1 << 64) - 1
 TEXT_CHARS_MAX = 256
 LIST_ITEMS_MAX = 4096
 LIST_TEXT_CHARS_MAX = 1024
-TABLE_VALUES_MAX = 8192
+TABLE_VALUES_MAX = 16_384
 TABLE_DEPTH_MAX = 4
 _TEXT_LISTS = (list[str], list[str] | None)
 _FLAGS = (bool, bool | None)
@@ -108,7 +108,7 @@ def _checked_table(where: str, value: Any) -> dict[str, Any]:
     while left:
         item, depth = left.pop()
         values += 1
-        if values > TABLE_VALUES_MAX or depth > TABLE_DEPTH_MAX:
+        if values > TABLE_VALUES_MAX or (depth > TABLE_DEPTH_MAX and isinstance(item, Mapping | list | tuple)):
             raise RefusedError(f"{where}: too much ({TABLE_VALUES_MAX} values, {TABLE_DEPTH_MAX} deep at most)")
         if isinstance(item, Mapping):
             if not all(isinstance(key, str) and len(key) <= TEXT_CHARS_MAX for key in item):

@@ -8,18 +8,24 @@ from typing import Final
 
 from mrcfabric.errors import ConfigError
 from nicd.programs.all_reduce import HALVING_ALL_REDUCE, REDUCE_SCATTER, RING_ALL_REDUCE, TRAINING
+from nicd.programs.exchange import ALL_GATHER, ALL_TO_ALL, BROADCAST
 from nicd.programs.kind import Kind, Part
 from nicd.programs.program import Program
 from nicd.programs.streams import INCAST, P2P, PERMUTATION
+from nicd.programs.trace import TRACE
 
 PROGRAMS: Final[Mapping[str, Kind]] = {
     "p2p": P2P,
     "permutation": PERMUTATION,
     "incast": INCAST,
+    "all_to_all": ALL_TO_ALL,
     "ring_all_reduce": RING_ALL_REDUCE,
     "halving_doubling_all_reduce": HALVING_ALL_REDUCE,
     "reduce_scatter": REDUCE_SCATTER,
+    "all_gather": ALL_GATHER,
+    "broadcast": BROADCAST,
     "training": TRAINING,
+    "trace": TRACE,
 }
 
 

@@ -70,8 +70,8 @@ def test_commands(op: str, args: dict[str, Any], command: Any) -> None:
         ("take", {"table": {"a": [b"x"]}}, "neither a whole number nor a text"),
         ("take", {"table": {"a": ["x" * 1000]}}, "longer than"),
         ("take", {"table": {"a": {4: 1}}}, "a key that is no text"),
-        ("take", {"table": {"a": {"b": [[1]]}}}, "4 deep"),
-        ("take", {"table": {"a": [1] * 9000}}, "8192 values"),
+        ("take", {"table": {"a": {"b": [[[]]]}}}, "4 deep"),
+        ("take", {"table": {"a": [1] * 17000}}, "16384 values"),
     ],
 )
 def test_refusals(op: str, args: dict[str, Any], text: str) -> None:

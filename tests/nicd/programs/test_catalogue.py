@@ -8,7 +8,7 @@ from mrcfabric.errors import ConfigError
 from nicd.programs.catalogue import PROGRAMS, check, part_of
 from tests.support.hosted import program
 
-GIVEN: dict[str, dict[str, Any]] = {}
+GIVEN: dict[str, dict[str, Any]] = {"trace": {"messages": [[0, 1, 9, 0], [1, 0, 5, 7]]}}
 """Figures that a kind cannot do without."""
 
 
@@ -41,6 +41,9 @@ def test_every_figure_is_explained_and_its_default_will_do(kind: str) -> None:
         ("p2q", 2, {}, "program work.kind.*p2q"),
         ("p2p", 3, {}, "program work.ranks.*pairs"),
         ("training", 2, {"steps": 0}, "program work.steps.*out of range"),
+        ("broadcast", 4, {"root": 4}, "program work.root.*no rank 4"),
+        ("trace", 2, {"messages": [[0, 2, 9, 0]]}, r"program work.messages\[0\].*to rank 2"),
+        ("trace", 2, {"messages": [[1, 1, 9, 0]]}, "from rank 1 to rank 1"),
         ("training", 1, {}, "program work.ranks"),
     ],
 )
