@@ -14,7 +14,8 @@ least as much less the same, if the burst is a data packet or more. Bytes are th
 The queues are lazy. A departure happens at an exact instant, but is only worked out when somebody needs to know:
 before an arrival at t every departure that starts before t is committed, and `run(until)` commits those that start
 up to and including `until`. An arrival at t therefore sees the queue as it is just before a departure at t, and the
-result does not depend on how time is cut into calls.
+result does not depend on how time is cut into calls. What a fault of the link holds back is worked out with the
+departures, and counts as one: `run` says when it goes on.
 """
 
 from collections import deque
@@ -46,12 +47,12 @@ class Egress:
     """The queues and the wire of one port. Calls must not go back in time."""
 
     __slots__ = (
-        "_bytes_numerator", "_control", "_control_limits", "_data", "_data_carried", "_data_max", "_delay_ns",
-        "_denominator", "_ecn_ceiling", "_ecn_floor", "_ecn_least", "_fault_rng", "_faulty", "_free_ns", "_lead",
-        "_lead_cost", "_lead_max", "_lead_pay", "_link", "_numerator", "_overhead", "_red_rng", "busy_until", "config",
+        "_bytes_numerator", "_control", "_control_limits", "_data", "_data_max", "_delay_ns", "_denominator",
+        "_ecn_ceiling", "_ecn_floor", "_ecn_least", "_fault_rng", "_faulty", "_free_ns", "_lead", "_lead_cost",
+        "_lead_max", "_lead_pay", "_link", "_numerator", "_overhead", "_red_rng", "busy_until", "config",
         "control_bytes", "control_bytes_peak", "control_held", "control_packets", "control_sent_bytes", "data_bytes",
-        "data_bytes_peak", "data_packets", "data_sent_bytes", "drops", "marks", "port", "refused_bytes", "trim",
-        "trim_dropped", "trim_dscp", "trim_sent", "trimmed",
+        "data_bytes_peak", "data_packets", "data_sent_bytes", "drops", "marks", "next_release_ns", "port",
+        "refused_bytes", "trim", "trim_dropped", "trim_dscp", "trim_sent", "trimmed",
     )  # fmt: skip
 
     def __init__(self, config: EgressConfig, port: int, rng: Rng) -> None:
@@ -86,8 +87,9 @@ class Egress:
         self._fault_rng = Rng(rng.bits64())
         self._faulty: ImpairedLink | None = None  # from the first fault on
         self._link: ImpairedLink | None = None  # the same while there are faults, or packets that they held back
-        self._data_carried = 0  # `data_packets` when the last packet met the faults
         self._free_ns: Instant | None = None  # while the port stands still: when its wire is free
+        self.next_release_ns: Instant = NEVER
+        """When the first packet goes on that a fault holds back on its way; NEVER with none."""
         self.data_packets = 0
         """Departures of the data class, also of packets that a fault then loses."""
         self.data_sent_bytes = 0
@@ -111,8 +113,9 @@ class Egress:
 
     @property
     def next_departure_ns(self) -> Instant:
-        """When the next packet starts, NEVER with none waiting."""
-        return self.busy_until if self._data or self._control else NEVER
+        """When the next packet starts, or one that a fault holds back goes on; NEVER with none."""
+        start = self.busy_until if self._data or self._control else NEVER
+        return min(self.next_release_ns, start)
 
     @property
     def packets(self) -> int:
@@ -139,6 +142,11 @@ class Egress:
     def impairment(self) -> Impairment:
         """The faults in force on this direction of the link."""
         return HEALTHY if self._faulty is None else self._faulty.impairment
+
+    @property
+    def held(self) -> int:
+        """Packets, copies included, that have departed and that a fault holds back on their way."""
+        return 0 if self._faulty is None else self._faulty.held
 
     @property
     def touched(self) -> dict[str, int]:
@@ -177,6 +185,8 @@ class Egress:
 
     def run(self, until: Instant, out: list[Transmit]) -> Instant:
         """Commit every departure that starts up to and including `until`; returns `next_departure_ns`."""
+        if self._link is not None:
+            return self._run_impaired(self._link, until, out)
         start = self.busy_until
         control = self._control
         data = self._data
@@ -207,10 +217,7 @@ class Egress:
             else:
                 return NEVER
             self.busy_until = start = start + (size * self._numerator + self._bytes_numerator) // self._denominator
-            if self._link is None:
-                out.append(_transmit(Transmit, (self.port, start + self._delay_ns, packet)))
-            else:
-                self._carry(self._link, start + self._delay_ns, packet, out)
+            out.append(_transmit(Transmit, (self.port, start + self._delay_ns, packet)))
         return start if control or data else NEVER
 
     def set_impairment(self, now: Instant, impairment: Impairment, out: list[Transmit]) -> None:
@@ -221,13 +228,11 @@ class Egress:
         self.check_impairment(impairment)
         self.run(now - 1, out)
         if self._faulty is None:
-            if impairment == HEALTHY:
-                return
-            self._faulty = ImpairedLink(impairment, self._fault_rng, self.config.ev_order)
-        else:
-            self._faulty.change(impairment)
+            self._faulty = ImpairedLink(self._fault_rng, self._delay_ns, self.config.ev_order)
+        if impairment == self._faulty.impairment:
+            return
+        self._faulty.change(impairment)
         self._link = self._faulty
-        self._data_carried = self.data_packets
         self._set_rate(impairment.rate_bps or self.config.rate_bps)
 
     def check_impairment(self, impairment: Impairment) -> None:
@@ -302,6 +307,7 @@ class Egress:
             "refused_bytes": self.refused_bytes,
             "drops": dict(self.drops),
             "touched": self.touched,
+            "held": self.held,
             "data_bytes": self.data_bytes,
             "control_bytes": self.control_bytes,
             "data_waiting": len(self._data),
@@ -310,14 +316,22 @@ class Egress:
             "control_bytes_peak": self.control_bytes_peak,
         }
 
-    def _carry(self, link: ImpairedLink, arrival_ns: Instant, packet: Buffer, out: list[Transmit]) -> None:
-        """One departure on a link with faults. Its class shows in the count, so that a healthy link need not tell."""
-        data, self._data_carried = self.data_packets != self._data_carried, self.data_packets
-        reason = link.carry(self.port, arrival_ns, packet, data, out)
-        if reason is not None:
-            self.drops[reason] += 1
-        elif link.whole:
-            self._link = None
+    def _run_impaired(self, link: ImpairedLink, until: Instant, out: list[Transmit]) -> Instant:
+        """`run` on a link with faults: every departure as on a healthy one, then what the faults make of it."""
+        self._link = None
+        departed: list[Transmit] = []
+        while self.busy_until <= until and (self._data or self._control):
+            start = self.busy_until
+            link.release(start, out)
+            data_packets = self.data_packets
+            self.run(start, departed)
+            reason = link.carry(departed.pop(), self.data_packets != data_packets, out)
+            if reason is not None:
+                self.drops[reason] += 1
+        self.next_release_ns = link.release(until, out)
+        if not link.whole:
+            self._link = link
+        return self.next_departure_ns
 
     def _set_rate(self, rate_bps: int) -> None:
         """Serialization is ceil((size + overhead) * 8e9 / rate), in lowest terms to stay with small integers."""

@@ -5,19 +5,22 @@ Owns: the settings of all faults in force on a direction (`Impairment`), their v
 others: queues, departure times and the rate that a limit leaves (`egress`), carrier and the death of nodes (the agent),
 who asks for a fault and when.
 
-A fault may hold a packet back, never bring it forward: every arrival is at least one link delay after the departure.
-But for those that reordering holds back, packets of one direction arrive in the order in which they left.
+A fault may hold a packet back, never bring it forward. What is held back stays with the sender (and dies with it) until
+one link delay before it arrives: drivers see packets of one direction in the order in which they arrive, and none that
+is on its way for longer than on a healthy link. But for those that reordering holds back, that is the order in which
+they left.
 """
 
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, fields
+from heapq import heappop, heappush
 from struct import Struct
 from typing import Any, Final, TypeAlias
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.node import Transmit
 from mrcfabric.rng import PPM, Rng
-from mrcfabric.units import NS_PER_S, Buffer, Instant
+from mrcfabric.units import NEVER, NS_PER_S, Buffer, Instant
 from mrcfabric.wire import srh
 from mrcfabric.wire.entropy import EV_MAX, EvOrder, ev_from_wire
 from mrcfabric.wire.layout import IPV6_SIZE, UDP_OFFSET
@@ -181,21 +184,35 @@ _FLOW: Final = Struct(">I")
 
 
 class ImpairedLink:
-    """One direction of a link with faults in force, the random stream they draw from, and what they did."""
+    """One direction of a link with faults in force, the random stream they draw from, and what they did.
 
-    __slots__ = ("_bad", "_ev_order", "_evs", "_last_ns", "_losing", "_usids", "impairment", "rng", "touched", "whole")
+    It begins healthy; `delay_ns` is that of the healthy link.
+    """
 
-    def __init__(self, impairment: Impairment, rng: Rng, ev_order: EvOrder = EvOrder.PORT_LOW) -> None:
+    __slots__ = (
+        "_bad", "_carried", "_delay_ns", "_ev_order", "_evs", "_last_ns", "_line", "_losing", "_usids", "impairment",
+        "rng", "touched", "whole",
+    )  # fmt: skip
+
+    def __init__(self, rng: Rng, delay_ns: int, ev_order: EvOrder = EvOrder.PORT_LOW) -> None:
         self.rng = rng
         self.touched = dict.fromkeys(TOUCHES, 0)
         """Packets by what happened to them."""
         self.whole = False
-        """The link is healthy, and no packet that a fault has held back is still to be waited for."""
+        """The link is healthy, and nothing is held back."""
+        self._delay_ns = delay_ns
         self._ev_order = ev_order
+        self._line: list[tuple[Instant, int, Transmit]] = []  # by arrival, then by departure
+        self._carried = 0
         self._last_ns: Instant = -1
         self._bad: bool | None = None
         self.impairment = HEALTHY
-        self.change(impairment)
+        self.change(HEALTHY)
+
+    @property
+    def held(self) -> int:
+        """Packets held back."""
+        return len(self._line)
 
     def change(self, impairment: Impairment) -> None:
         """From now on these faults are in force. A burst of losses goes on when its figures stay the same."""
@@ -214,15 +231,18 @@ class ImpairedLink:
         )
         self._losing = tuple((reason, stage) for reason, in_force, stage in stages if in_force)
 
-    def carry(self, port: int, arrival_ns: Instant, packet: Buffer, data: bool, out: list[Transmit]) -> str | None:
-        """Append to `out` what arrives at the peer of one packet; or return the reason why nothing does.
+    def carry(self, sent: Transmit, data: bool, out: list[Transmit]) -> str | None:
+        """Append to `out`, or hold back, what becomes of one packet; or return the reason why nothing does.
 
-        `data`: it comes from the queue of the data class. `arrival_ns`: when it would arrive on a healthy link.
+        `sent` as on a healthy link; `data`: it comes from the queue of the data class. What was held back until the
+        instant of its departure has been released.
         """
+        port, arrival_ns, packet = sent
         for reason, loses in self._losing:
             if loses(packet, data):
                 return reason
         impairment, chance, touched = self.impairment, self.rng.chance, self.touched
+        direct = not self._line and not (impairment.delay_ns or impairment.jitter_ns or impairment.reordering_ppm)
         if chance(impairment.corruption_ppm):
             packet = self._corrupted(packet)
             touched["corrupted"] += 1
@@ -235,17 +255,36 @@ class ImpairedLink:
             at_ns = self._last_ns + 1
         if chance(impairment.reordering_ppm):
             touched["reordered"] += 1
-            out.append(Transmit(port, at_ns + impairment.reordering_ns, packet))
+            self._hold(Transmit(port, at_ns + impairment.reordering_ns, packet))
             return None
         touched["delayed"] += at_ns > arrival_ns
-        out.append(Transmit(port, at_ns, packet))
+        arrivals = [Transmit(port, at_ns, packet)]
         if chance(impairment.duplication_ppm):
             touched["duplicated"] += 1
             at_ns += 1
-            out.append(Transmit(port, at_ns, bytearray(packet)))
+            arrivals.append(Transmit(port, at_ns, bytearray(packet)))
         self._last_ns = at_ns
-        self.whole = at_ns == arrival_ns and impairment == HEALTHY
+        if direct:
+            out += arrivals
+            self.whole = impairment == HEALTHY
+        else:
+            for transmit in arrivals:
+                self._hold(transmit)
         return None
+
+    def release(self, until: Instant, out: list[Transmit]) -> Instant:
+        """Append to `out` what goes on up to and including `until`; returns when the next one does, or NEVER."""
+        line = self._line
+        while line:
+            release_ns = line[0][0] - self._delay_ns
+            if release_ns > until:
+                return release_ns
+            out.append(heappop(line)[2])
+        return NEVER
+
+    def _hold(self, transmit: Transmit) -> None:
+        self._carried += 1
+        heappush(self._line, (transmit.arrival_ns, self._carried, transmit))
 
     def _loses(self, packet: Buffer, data: bool) -> bool:
         """Gilbert's model: in the bad state every packet is lost, in the good one none."""

@@ -41,8 +41,9 @@ class Ledger:
 
 
 def departures(egress: Egress) -> int:
-    """Packets that left a port and were not lost by a fault of its link."""
-    return egress.packets - sum(egress.drops[reason] for reason in LOSS_REASONS)
+    """Packets that went on from a port: neither lost nor held back by a fault of its link, copies included."""
+    kept = egress.held + sum(egress.drops[reason] for reason in LOSS_REASONS)
+    return egress.packets + egress.touched["duplicated"] - kept
 
 
 def reached(egress: Egress) -> int:
@@ -72,17 +73,17 @@ class PortLedger:
         self.reached = [0] * len(ports)
         """Packets that reached each port."""
         self.departed = [0] * len(ports)
-        """Packets that left each port and were not lost by a fault of its link."""
+        """Packets that went on from each port."""
 
     def check(self, at_ns: Instant) -> None:
         """Bring the sums up to date. Raises InvariantError for gauges that are wrong and queues that are too long."""
         for number, egress in enumerate(self._ports):
             drops = egress.drops
             seen = (
-                egress.packets, egress.data_bytes, egress.control_bytes,
+                egress.packets, egress.held, egress.data_bytes, egress.control_bytes,
                 drops["data_full"], drops["control_full"], drops["trim_full"],
             )  # fmt: skip
-            # An offer changes the queues or a drop, a departure the packets.
+            # An offer changes the queues or a drop, a departure the packets, a release what is held back.
             if seen != self._seen[number]:
                 self._seen[number] = seen
                 self.reached[number] = reached(egress)

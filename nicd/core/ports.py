@@ -48,9 +48,11 @@ class Ports:
         egress.offer(now, packet, control, self.out)
         if self.tracking:
             start = egress.busy_until
-            self._departures[port] = start
-            if start < self.next_ns:
-                self.next_ns = start
+            # A fault may hold something back that goes on before.
+            if start < self._departures[port]:
+                self._departures[port] = start
+                if start < self.next_ns:
+                    self.next_ns = start
             if not control and egress.data_bytes >= self._queue_bytes_max:
                 self.room &= ~(1 << port)
 
@@ -89,7 +91,7 @@ class Ports:
         """Carry out every departure up to and including `until`; only while not tracking."""
         out = self.out
         for egress in self.egress:
-            if egress.busy_until <= until:
+            if egress.busy_until <= until or egress.next_release_ns <= until:
                 egress.run(until, out)
 
     def next_departure_ns(self) -> Instant:

@@ -73,8 +73,12 @@ def test_a_healed_link_costs_nothing_once_nothing_is_held_back():
         if at_ns == 100:
             egress.set_impairment(100, Impairment(), out)
         assert egress.impairment.healthy == (at_ns > 0)
+    assert egress.held == 3
     egress.run(500, out)
     assert [entry.arrival_ns - 1_000 for entry in out] == [350, 351, 352, 400]
+    egress.offer(600, packet(100), False, out)
+    egress.run(700, out)
+    assert out[-1].arrival_ns == 1_700
     assert egress._link is None
     assert egress.touched["delayed"] == 3
 

@@ -1,5 +1,6 @@
 """Faults of one link direction: settings, how several become one, and what they do to packets."""
 
+from dataclasses import replace
 from itertools import groupby, pairwise
 
 import pytest
@@ -10,6 +11,7 @@ from mrcfabric.errors import ConfigError
 from mrcfabric.impairment import HEALTHY, LOSS_REASONS, TOUCHES, ImpairedLink, Impairment
 from mrcfabric.node import Transmit
 from mrcfabric.rng import PPM, Rng
+from mrcfabric.units import NEVER, Buffer
 from mrcfabric.wire.entropy import EvOrder, ev_to_wire
 from mrcfabric.wire.layout import WRITE_ONLY
 from mrcfabric.wire.usid import build
@@ -20,15 +22,29 @@ BODY = b"packet" * 10
 COUNT = 50_000
 
 
-def link(impairment: Impairment, seed: str = "test") -> ImpairedLink:
-    return ImpairedLink(impairment, Rng(seed))
+class Wire:
+    """One direction of a link of no length, driven as its sender does it."""
+
+    def __init__(self, impairment: Impairment, order: EvOrder = EvOrder.PORT_LOW) -> None:
+        self.link = ImpairedLink(Rng("test"), 0, order)
+        self.link.change(impairment)
+        self.out: list[Transmit] = []
+
+    def carry(self, arrival_ns: int, packet: Buffer = BODY, data: bool = True) -> str | None:
+        self.link.release(arrival_ns - 1, self.out)
+        return self.link.carry(Transmit(3, arrival_ns, packet), data, self.out)
+
+    def arrivals(self) -> list[int]:
+        """Of all packets, those held back included."""
+        assert self.link.release(NEVER - 1, self.out) == NEVER
+        return [entry.arrival_ns for entry in self.out]
 
 
 def carried(impairment: Impairment, count: int, data: bool = True) -> tuple[list[Transmit], list[str | None]]:
-    made = link(impairment)
-    out: list[Transmit] = []
-    reasons = [made.carry(3, index * STEP_NS, BODY, data, out) for index in range(count)]
-    return out, reasons
+    wire = Wire(impairment)
+    reasons = [wire.carry(index * STEP_NS, data=data) for index in range(count)]
+    wire.arrivals()
+    return wire.out, reasons
 
 
 def arrivals(impairment: Impairment, count: int) -> list[int]:
@@ -70,12 +86,11 @@ def test_bursts_have_their_length_and_leave_the_share_as_it_is(share, burst):
 
 def test_a_burst_goes_on_through_a_change_of_something_else():
     lossy = Impairment(loss_ppm=500_000, loss_burst_packets=1_000)
-    one, other = link(lossy), link(lossy)
-    for made in (one, other):
-        made.carry(3, 0, BODY, True, [])
-    other.change(Impairment(loss_ppm=500_000, loss_burst_packets=1_000, gray_ppm=0, rate_bps=1))
-    outcomes = [[made.carry(3, STEP_NS * (1 + n), BODY, True, []) for n in range(100)] for made in (one, other)]
-    assert outcomes[0] == outcomes[1]
+    one, other = Wire(lossy), Wire(lossy)
+    one.carry(0)
+    other.carry(0)
+    other.link.change(replace(lossy, rate_bps=1))
+    assert [one.carry(STEP_NS * n) for n in range(1, 100)] == [other.carry(STEP_NS * n) for n in range(1, 100)]
 
 
 def test_a_gray_link_loses_data_and_passes_control():
@@ -84,53 +99,54 @@ def test_a_gray_link_loses_data_and_passes_control():
 
 
 def test_a_black_hole_swallows_one_usid_wherever_it_stands():
-    made = link(Impairment(black_hole_usids=(0x1234,)))
+    wire = Wire(Impairment(black_hole_usids=(0x1234,)))
     packet = data_packet(WRITE_ONLY)
     for usids, reason in (((0x1234, 5, 6), "black_hole"), ((5, 6, 0x1234), "black_hole"), ((5, 6), None)):
         packet[24:40] = build(0xFD00_0001, usids)
-        assert made.carry(3, 0, packet, True, []) == reason
+        assert wire.carry(0, packet) == reason
     # Behind the end marker nothing is a uSID.
     packet[24:40] = build(0xFD00_0001, (5,))[:8] + b"\x12\x34" + bytes(6)
-    assert made.carry(3, 0, packet, True, []) is None
-    assert made.carry(3, 0, b"short", True, []) is None
+    assert wire.carry(0, packet) is None
+    assert wire.carry(0, b"short") is None
 
 
 @pytest.mark.spec("MRC 1.0", "7.5.5")
 @pytest.mark.parametrize("order", list(EvOrder))
 def test_a_black_hole_swallows_one_entropy_value(order):
-    made = ImpairedLink(Impairment(black_hole_evs=(0xABCD_1234,)), Rng("test"), order)
+    wire = Wire(Impairment(black_hole_evs=(0xABCD_1234,)), order)
     packet = data_packet(WRITE_ONLY)
     for ev, reason in ((0xABCD_1234, "black_hole"), (0x1234_ABCD, None)):
         flow_label, source_port = ev_to_wire(ev, order)
         packet[41:44] = (0x10 << 16 | flow_label).to_bytes(3, "big")
         packet[80:82] = source_port.to_bytes(2, "big")
-        assert made.carry(3, 0, packet, True, []) == reason
-    assert made.carry(3, 0, packet[:81], True, []) is None
+        assert wire.carry(0, packet) == reason
+    assert wire.carry(0, packet[:81]) is None
 
 
 # What harms, copies and holds back.
 
 
 def test_corruption_turns_one_bit_of_a_copy():
-    made, out = link(Impairment(corruption_ppm=PPM)), []
+    wire = Wire(Impairment(corruption_ppm=PPM))
     body = bytearray(BODY)
     for _ in range(200):
-        assert made.carry(3, 0, body, True, out) is None
+        assert wire.carry(0, body) is None
     assert body == BODY
-    bits = [(int.from_bytes(entry.packet, "big") ^ int.from_bytes(BODY, "big")) for entry in out]
+    wire.arrivals()
+    bits = [(int.from_bytes(entry.packet, "big") ^ int.from_bytes(BODY, "big")) for entry in wire.out]
     assert all(bit.bit_count() == 1 for bit in bits)
     assert len(set(bits)) > 100
-    assert made.touched["corrupted"] == 200
+    assert wire.link.touched["corrupted"] == 200
 
 
 def test_a_duplicate_comes_right_behind_in_memory_of_its_own():
-    made, out = link(Impairment(duplication_ppm=PPM)), []
+    wire = Wire(Impairment(duplication_ppm=PPM))
     body = bytearray(BODY)
-    made.carry(3, 50, body, True, out)
-    assert [entry.arrival_ns for entry in out] == [50, 51]
+    wire.carry(50, body)
+    assert wire.arrivals() == [50, 51]
     body[0] ^= 1
-    assert out[1].packet == BODY
-    assert made.touched == {**dict.fromkeys(TOUCHES, 0), "duplicated": 1}
+    assert wire.out[1].packet == BODY
+    assert wire.link.touched == {**dict.fromkeys(TOUCHES, 0), "duplicated": 1}
 
 
 def test_a_longer_link_is_longer_for_all():
@@ -153,22 +169,35 @@ def test_those_behind_a_delayed_packet_wait_for_it():
 
 
 def test_reordering_lets_later_packets_overtake():
-    made, out = link(Impairment(reordering_ppm=100_000, reordering_ns=350)), []
+    wire = Wire(Impairment(reordering_ppm=100_000, reordering_ns=350))
     for index in range(500):
-        made.carry(3, index * STEP_NS, BODY, True, out)
-    late = [entry.arrival_ns - index * STEP_NS for index, entry in enumerate(out)]
+        wire.carry(index * STEP_NS, index.to_bytes(2, "big"))
+    found = wire.arrivals()
+    assert found == sorted(found)
+    late = [at_ns - int.from_bytes(body, "big") * STEP_NS for _, at_ns, body in wire.out]
     assert set(late) == {0, 350}
-    assert late.count(350) == made.touched["reordered"] > 20
+    assert late.count(350) == wire.link.touched["reordered"] > 20
+
+
+def test_what_is_held_back_stays_until_a_link_delay_before_it_arrives():
+    link, out = ImpairedLink(Rng("test"), 1_000), []
+    link.change(Impairment(delay_ns=300))
+    link.carry(Transmit(3, 1_050, BODY), True, out)
+    assert (out, link.held) == ([], 1)
+    assert link.release(349, out) == 350
+    assert link.release(350, out) == NEVER
+    assert [entry.arrival_ns for entry in out] == [1_350]
+    assert link.held == 0
 
 
 def test_what_a_healed_link_held_back_is_not_overtaken():
-    made, out = link(Impairment(delay_ns=1_000)), []
-    made.carry(3, 0, BODY, True, out)
-    made.change(HEALTHY)
+    wire = Wire(Impairment(delay_ns=1_000))
+    wire.carry(0)
+    wire.link.change(HEALTHY)
     for index in range(1, 13):
-        made.carry(3, index * STEP_NS, BODY, True, out)
-        assert made.whole == (index > 10)
-    assert [entry.arrival_ns for entry in out] == [*range(1_000, 1_011), 1_100, 1_200]
+        wire.carry(index * STEP_NS)
+        assert wire.link.whole == (index > 10)
+    assert wire.arrivals() == [*range(1_000, 1_011), 1_100, 1_200]
 
 
 # Any faults.
@@ -198,16 +227,19 @@ def faults() -> st.SearchStrategy[Impairment]:
 
 @given(faults(), st.lists(st.integers(0, 300), max_size=40))
 def test_nothing_comes_early_and_every_packet_is_accounted_for(fault, steps):
-    made, out, now, lost = link(fault), [], 0, 0
+    wire, now, lost = Wire(fault), 0, 0
+    departed: list[int] = []
     for step in steps:
         now += step
-        before = len(out)
-        reason = made.carry(3, now, BODY, bool(step % 2), out)
-        lost += reason is not None
+        reason = wire.carry(now, len(departed).to_bytes(2, "big") + BODY, bool(step % 2))
+        departed.append(now)
         assert reason is None or reason in LOSS_REASONS
-        assert (len(out) == before) == (reason is not None)
-        assert all(entry.arrival_ns >= now for entry in out[before:])
-    assert len(out) + lost == len(steps) + made.touched["duplicated"]
+        lost += reason is not None
+    found = wire.arrivals()
+    assert found == sorted(found)
+    if not fault.corruption_ppm:
+        assert all(entry.arrival_ns >= departed[int.from_bytes(entry.packet[:2], "big")] for entry in wire.out)
+    assert len(found) + lost == len(steps) + wire.link.touched["duplicated"]
 
 
 @given(faults())

@@ -84,3 +84,27 @@ def test_an_impairment_survives_a_loss_of_carrier() -> None:
     made.run(10)
     assert made.out == []
     assert made.egress[1].drops["loss"] == 1
+
+
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 2), st.integers(1, 90), st.booleans()), max_size=30))
+def test_what_a_fault_holds_back_goes_on_tracked_or_not(offers: list[tuple[int, int, int, bool]]) -> None:
+    tracked, lazy = ports(queue=1 << 20), ports(queue=1 << 20)
+    fault = Impairment(delay_ns=70, jitter_ns=500, duplication_ppm=200_000, reordering_ppm=200_000, reordering_ns=90)
+    tracked.track(0)
+    for made in (tracked, lazy):
+        made.set_impairment(0, 1, fault)
+    now = 0
+    for step, port, size, control in offers:
+        now += step
+        while tracked.next_ns < now:
+            tracked.depart(tracked.next_ns)
+        lazy.run(now - 1)
+        tracked.offer(now, port, data(size), control)
+        lazy.offer(now, port, data(size), control)
+        assert lazy.next_departure_ns() == tracked.next_departure_ns() == tracked.next_ns
+    while tracked.next_ns <= now + 10_000:
+        tracked.depart(tracked.next_ns)
+    lazy.run(now + 10_000)
+    assert sorted(tracked.out) == sorted(lazy.out)
+    assert lazy.next_departure_ns() == tracked.next_departure_ns()
+    assert [egress.held for egress in tracked.egress] == [0] * 3
