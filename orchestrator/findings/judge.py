@@ -65,6 +65,7 @@ class Finding:
             "figures": self.figures,
             "outside": self.outside,
             "why": self.why,
+            "text": text(self),
         }
 
 

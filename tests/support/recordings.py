@@ -8,6 +8,8 @@ from typing import Any
 
 from mrcfabric.topology import Topology
 from orchestrator.faults.fault import Fault, Window
+from orchestrator.findings.expectation import Expectation, Span
+from orchestrator.findings.judge import verdict
 from orchestrator.findings.recording import (
     Injected,
     Look,
@@ -17,7 +19,9 @@ from orchestrator.findings.recording import (
     Recording,
     Step,
 )
+from orchestrator.findings.report import build
 from orchestrator.goodput import Goodput
+from orchestrator.scenario.plan import Plan
 
 BIN = 5_000
 BEGIN = 20_000
@@ -185,3 +189,37 @@ def sample_recording(**changed: Any) -> Recording:
         "trace_digest": "5f0c3ad1c0ffee00",
     }
     return Recording(**(fields | changed))
+
+
+EXPECTED = (
+    Expectation("steady", "goodput", during=Span("before"), at_least=0.85),
+    Expectation("every bin", "goodput", bin_ns=LOOK, relative_to="baseline", at_least=0.8),
+    Expectation("no QP fails", "qp_errors", at_most=0),
+)
+"""What is expected of the sample: the second does not hold."""
+
+
+def sample_plan(recording: Recording, expectations: tuple[Expectation, ...] = EXPECTED) -> Plan:
+    """The plan of which a recording is the outcome, as far as reports and judges ask for it."""
+    return Plan(
+        name=recording.name,
+        description="two faults, nobody hurt",
+        topology=recording.topology,
+        seed=recording.seed,
+        second_ns=recording.second_ns,
+        begin_ns=recording.begin_ns,
+        length_ns=WORK_END - BEGIN,
+        settle_ns=LOOK,
+        look_ns=LOOK,
+        programs=(),
+        faults=tuple(one.fault for one in recording.faults),
+        triggers=(),
+        expectations=expectations,
+        source={"name": recording.name, "seed": recording.seed, "method": [{"fault": "flap"}]},
+    )
+
+
+def sample_run_report(expectations: tuple[Expectation, ...] = EXPECTED, **changed: Any) -> dict[str, Any]:
+    """The report of the sample; `changed` replaces fields of the recording."""
+    recording = sample_recording(**changed)
+    return build(sample_plan(recording, expectations), recording, verdict(expectations, recording))

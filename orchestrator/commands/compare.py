@@ -1,0 +1,38 @@
+"""`mrcfabric compare`: two reports side by side.
+
+What is compared, and when two runs agree, is `orchestrator.findings.compare`'s.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from orchestrator.flags import JsonOption
+
+EXIT_DIFFERENT = 1
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("compare")(compare)
+
+
+def compare(
+    a: Annotated[Path, typer.Argument(metavar="A", help="A report, or the folder it is in.")],
+    b: Annotated[Path, typer.Argument(metavar="B", help="Another one.")],
+    everything: Annotated[bool, typer.Option("--all", help="Show figures that are the same, too.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show two runs side by side. Exit code 0 when every expectation came out alike in both, else 1."""
+    import json
+
+    from orchestrator.findings import compare as comparing
+    from orchestrator.findings.files import read
+
+    found = comparing.compare(read(a), read(b))
+    typer.echo(
+        json.dumps(found.record(), indent=2) if as_json else "\n".join(comparing.render(found, everything=everything))
+    )
+    if not found.agree:
+        raise typer.Exit(EXIT_DIFFERENT)
