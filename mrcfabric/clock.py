@@ -74,6 +74,8 @@ class ClockPage:
         self._sent_base = _HEADER_WORDS + self.nodes * _SLOT_WORDS
         self._taken_base = self._sent_base + edges
         self._want_base = self._taken_base + edges
+        self._held: dict[int, Instant] = {}
+        """Where nodes were held before their births, by whoever held them: the agent."""
 
     @classmethod
     def create(cls, peers: Sequence[Sequence[tuple[int, int]]], dilation: float = 0.0) -> Self:
@@ -211,6 +213,7 @@ class ClockPage:
     def mark_booting(self, node: int, horizon: Instant) -> None:
         """The node will be (re)started; until it is, its neighbours advance no further than horizon + link delay."""
         slot = _HEADER_WORDS + node * _SLOT_WORDS
+        self._held[node] = horizon
         self.words[slot + _S_HORIZON] = horizon
         self.words[slot + _S_PENDING] = 1
         self.words[slot + _S_STATE] = SlotState.BOOTING
@@ -237,11 +240,19 @@ class ClockPage:
         return min(alive, default=0)
 
     def fabric_front(self) -> Instant:
-        """The latest instant that any living node has reached: commands stamped after it are never late."""
-        words = self.words
-        slots = range(_HEADER_WORDS, _HEADER_WORDS + self.nodes * _SLOT_WORDS, _SLOT_WORDS)
-        alive = [words[slot + _S_HORIZON] for slot in slots if words[slot + _S_STATE] == SlotState.ALIVE]
-        return max(alive, default=0)
+        """The latest instant that any living node has reached: commands stamped after it are never late.
+
+        A node that waits for its birth where it is held has reached nothing: only the agent, which holds it, can tell.
+        """
+        words, held = self.words, self._held
+        front: Instant = 0
+        for node in range(self.nodes):
+            slot = _HEADER_WORDS + node * _SLOT_WORDS
+            if words[slot + _S_STATE] == SlotState.ALIVE:
+                horizon = words[slot + _S_HORIZON]
+                if horizon > front and horizon != held.get(node):
+                    front = horizon
+        return front
 
 
 def restart_horizon(crash_ns: Instant, restart_ns: Instant, delay_ns_max: int, serialization_ns_max: int) -> Instant:

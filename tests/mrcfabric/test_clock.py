@@ -103,3 +103,14 @@ def test_a_new_page_sets_no_limit_and_everybody_sees_one_that_is_set(page: Clock
     page.set_limit(5_000)
     assert other.limit == 5_000
     other.close()
+
+
+def test_a_node_that_waits_for_its_birth_is_not_ahead_of_the_others(page: ClockPage) -> None:
+    for node in range(3):
+        page.mark_alive(node, pid=1, incarnation=0)
+        page.words[page.horizon_word(node)] = 300
+    page.mark_booting(1, 9_000)
+    page.mark_alive(1, pid=2, incarnation=1)
+    assert (page.fabric_now(), page.fabric_front()) == (300, 300)
+    page.words[page.horizon_word(1)] = 9_500
+    assert page.fabric_front() == 9_500
