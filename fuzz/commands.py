@@ -19,7 +19,9 @@ from nicd.compose import nic_config
 from nicd.core.events import CommandDone as NicDone
 from nicd.core.settings import NicConfig
 from nicd.daemon import NicDaemon
+from nicd.programs.catalogue import PROGRAMS
 from nicd.programs.hosted_nic import HostedNic
+from nicd.programs.program import Program
 from switchd.core.events import CommandDone as SwitchDone
 from switchd.core.switch import Switch
 from switchd.daemon import SwitchDaemon
@@ -127,6 +129,8 @@ def _value(script: Script, name: str, hint: Any) -> Any:
         return found[(choice >> 2) % len(found)] if name == "ev" else hex(found[(choice >> 2) % len(found)])
     if "Impairment" in text:
         return {"up": bool(choice & 1), "loss_ppm": script.number(3)}
+    if "dict" in text:
+        return _program(script, choice)
     if "list" in text:
         return [_TEXTS[script.below(len(_TEXTS))] for _ in range(choice % 5)]
     if "bool" in text:
@@ -134,6 +138,20 @@ def _value(script: Script, name: str, hint: Any) -> Any:
     if "str" in text:
         return _TEXTS[choice % len(_TEXTS)]
     return _NUMBERS[choice % len(_NUMBERS)]
+
+
+def _program(script: Script, choice: int) -> dict[str, Any]:
+    """A program that the NIC has a rank in, more often than not."""
+    kind = script.one_of(list(PROGRAMS))
+    own = TOPOLOGY.nic_index(VICTIM)
+    figures = {name: script.number(2) for name in PROGRAMS[kind].figures if not script.number() & 3}
+    if kind == "trace":
+        figures["messages"] = [[script.below(3), script.below(3), script.number(), script.number(2)]]  # type: ignore[assignment]
+    ranks = tuple((own + step) % TOPOLOGY.nics for step in range(1 + choice % 4))
+    settings = Program("p", kind, choice % 3, ranks, 1_000 * script.number(), "s", figures).settings()
+    if choice > _SPARED:
+        settings[script.one_of(list(settings))] = script.number()
+    return settings
 
 
 def _play(

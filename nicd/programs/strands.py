@@ -7,11 +7,13 @@ instant after the other. What wakes them and when an instant has come is `host`'
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator
 from heapq import heappop, heappush
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from mrcfabric.units import NEVER, Instant
 
 T = TypeVar("T")
+
+_ALIVE_LEAST: Final = 16
 
 
 class Signal(Generic[T]):
@@ -72,20 +74,23 @@ class Strand(Generic[T]):
 class Strands:
     """All strands of one rank, those that may go on, and those that sleep."""
 
-    __slots__ = ("_alive", "_sequence", "_sleeping", "now", "ready")
+    __slots__ = ("_alive", "_alive_max", "_sequence", "_sleeping", "now", "ready")
 
     def __init__(self, now: Instant = 0) -> None:
         self.now = now
         self.ready: deque[Strand[Any]] = deque()
         self._alive: list[Strand[Any]] = []
+        self._alive_max = _ALIVE_LEAST
+        """At so many it is looked which of them are over."""
         self._sleeping: list[tuple[Instant, int, Signal[None]]] = []
         self._sequence = 0
 
     def begin(self, coroutine: Coroutine[Any, Any, T]) -> Strand[T]:
         """A new strand, which begins at this instant."""
         strand = Strand(self, coroutine)
-        if len(self._alive) >= 2 * len(self.ready) + 16:
+        if len(self._alive) >= self._alive_max:
             self._alive = [other for other in self._alive if not other.end.fired]
+            self._alive_max = 2 * len(self._alive) + _ALIVE_LEAST
         self._alive.append(strand)
         self.ready.append(strand)
         return strand

@@ -7,8 +7,14 @@ A vector is reduced in place. Behind it stand slots, parts of memory that peers 
 added; what is final is written by peers straight into the vector.
 """
 
+from typing import Final
+
+from mrcfabric.units import KIB
 from nicd.programs.noise import LANE_BYTES, SLACK_BYTES, STRIDE_BYTES, added, contributions, lane_of, sums
 from nicd.programs.rank import Rank
+
+_PIECE_BYTES: Final = 16 * KIB
+"""Numbers of this length are added at a time: they stay in the processor's cache, and are not mapped page by page."""
 
 
 def cut(size: int, parts: int) -> list[int]:
@@ -35,8 +41,10 @@ class Vector:
     def add(self, low: int, high: int, slot: int) -> None:
         """Add what lies in memory from `slot` on to bytes `low` to `high` of the vector."""
         memory = self.rank.memory
-        start, end = self.base + low, self.base + high
-        memory[start:end] = added(memory[start:end], memory[slot : slot + high - low])
+        further = slot - self.base - low
+        for start in range(self.base + low, self.base + high, _PIECE_BYTES):
+            end = min(start + _PIECE_BYTES, self.base + high)
+            memory[start:end] = added(memory[start:end], memory[start + further : end + further])
 
 
 class Addends:

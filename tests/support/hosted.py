@@ -23,14 +23,16 @@ def program(kind: str, ranks: int, figures: Mapping[str, Any] | None = None, **f
 
 
 class Hosted:
-    """A fabric, the programs it was told to run, and what was refused."""
+    """A fabric, the programs it was told at an instant to run, and what was refused."""
 
-    def __init__(self, *programs: Program, topology: Topology = SMALL, keep: int | None = None) -> None:
+    def __init__(
+        self, *programs: Program, topology: Topology = SMALL, told_ns: int = 1, keep: int | None = None
+    ) -> None:
         self.refused: dict[str, str] = {}
         self.fabric = SimulatedFabric(topology, keep=keep, on_events=self._note)
         for one in programs:
             for index in one.ranks:
-                self.fabric.command(nic_name(index), "run_program", {"program": one.settings()}, 1)
+                self.fabric.command(nic_name(index), "run_program", {"program": one.settings()}, told_ns)
 
     def _note(self, node: str, events: list[Any]) -> None:
         for event in events:
