@@ -112,10 +112,14 @@ class Egress:
         self.drops: dict[str, int] = dict.fromkeys(DROP_REASONS, 0)
 
     @property
+    def next_start_ns(self) -> Instant:
+        """When the next packet starts; NEVER with none waiting."""
+        return self.busy_until if self._data or self._control else NEVER
+
+    @property
     def next_departure_ns(self) -> Instant:
         """When the next packet starts, or one that a fault holds back goes on; NEVER with none."""
-        start = self.busy_until if self._data or self._control else NEVER
-        return min(self.next_release_ns, start)
+        return min(self.next_start_ns, self.next_release_ns)
 
     @property
     def packets(self) -> int:

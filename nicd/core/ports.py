@@ -23,7 +23,7 @@ class Ports:
     """All ports of a NIC. `out` collects transmits and is exchanged by the NIC at every advance."""
 
     __slots__ = (
-        "_departures", "_impairments", "_queue_bytes_max", "carrier", "count", "egress", "next_ns",
+        "_departures", "_faulty", "_impairments", "_queue_bytes_max", "carrier", "count", "egress", "next_ns",
         "out", "room", "tracking",
     )  # fmt: skip
 
@@ -40,6 +40,7 @@ class Ports:
         """While tracking: the next departure of any port."""
         self._departures = [NEVER] * self.count
         self._impairments = [HEALTHY] * self.count
+        self._faulty: dict[Egress, None] = {}  # ports that have ever had a fault
         self._queue_bytes_max = queue_bytes_max
 
     def offer(self, now: Instant, port: int, packet: bytearray, control: bool) -> None:
@@ -95,8 +96,13 @@ class Ports:
                 egress.run(until, out)
 
     def next_departure_ns(self) -> Instant:
-        """When the next waiting packet of any port starts, NEVER without one."""
-        return min(egress.next_departure_ns for egress in self.egress)
+        """When a waiting packet of any port starts, or one goes on that a fault holds back; NEVER without one."""
+        if self.tracking:
+            return self.next_ns
+        least = min(egress.next_start_ns for egress in self.egress)
+        for egress in self._faulty:
+            least = min(least, egress.next_release_ns)
+        return least
 
     def set_carrier(self, now: Instant, port: int, up: bool) -> bool:
         """Carrier of a port; False when nothing changes. What waits on a port without carrier is lost."""
@@ -115,6 +121,7 @@ class Ports:
 
     def _apply(self, now: Instant, port: int) -> None:
         up = self.carrier >> port & 1
+        self._faulty[self.egress[port]] = None
         self.egress[port].set_impairment(now, self._impairments[port] if up else _NO_CARRIER, self.out)
         if self.tracking:
             self.track(now)
