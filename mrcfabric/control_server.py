@@ -78,7 +78,10 @@ class ControlServer:
         *,
         incarnation: int = 0,
         limits: ControlLimits | None = None,
+        cut_off: Callable[[], bool] = lambda: False,
     ) -> None:
+        """`cut_off`: whether the channel is cut now. What comes then is lost and counted, and nothing is answered."""
+        self._cut_off = cut_off
         self._bind = bind
         self._realm = realm
         self._ops = dict(ops)
@@ -132,6 +135,9 @@ class ControlServer:
                     except OSError:
                         # asyncio-dgram reports the failure of an earlier send here.
                         self._drop("socket_error")
+                        continue
+                    if self._cut_off():
+                        self._drop("cut_off")
                         continue
                     await self._take(bytes(datagram), peer, group)
         finally:
@@ -217,6 +223,8 @@ class ControlServer:
         if page >= len(answer.pages):
             self._drop("no_such_page")
             return
+        if self._cut_off():
+            return  # kept for the client that asks again
         message = {
             "v": PROTOCOL_VERSION,
             "fabric": self._realm.fabric,

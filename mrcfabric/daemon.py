@@ -10,6 +10,7 @@ counters. nicd and switchd add what is theirs by subclassing `Daemon`; processes
     commands {}                  names of the core's commands
     events {since, limit}        events after number `since`
     trace {}                     digests of all that the node did (when the configuration asks for them)
+    cut_control {windows}        hear nobody and answer nobody in these windows of fabric time (`mrcfabric.control_cut`)
     crash {at_ns}                advance to that instant, then die by SIGKILL; as soon as possible without it
     stop {}                      end the process in good order
 """
@@ -26,6 +27,7 @@ from typing import Any
 from mrcfabric.clock import ClockPage
 from mrcfabric.command_table import CommandTable
 from mrcfabric.control import ControlServer, Op
+from mrcfabric.control_cut import ControlCuts
 from mrcfabric.daemon_config import DaemonConfig
 from mrcfabric.drive import Drive
 from mrcfabric.errors import ConfigError, RefusedError
@@ -69,12 +71,15 @@ class Daemon:
             "commands": self._commands,
             "events": self._events,
             "trace": self._trace,
+            "cut_control": self._cut_control,
             "crash": self._crash,
             "stop": self._stop_op,
         }
+        self._cuts = ControlCuts()
         self._control = ControlServer(
-            config.control, config.realm, {**ops, **self.own_ops()}, incarnation=config.incarnation
-        )
+            config.control, config.realm, {**ops, **self.own_ops()}, incarnation=config.incarnation,
+            cut_off=lambda: self._cuts.cut_off(self.drive.now_ns),
+        )  # fmt: skip
 
     # What nicd and switchd say for themselves.
 
@@ -245,6 +250,11 @@ class Daemon:
         at_ns = self.drive.now_ns if at_ns is None else at_ns
         self.drive.crash_at(at_ns)
         return {"at_ns": at_ns}
+
+    async def _cut_control(self, args: dict[str, Any]) -> dict[str, Any]:
+        self._cuts.tell(args.get("windows"), self.drive.now_ns)
+        self.drive.stay_awake(self._cuts.end_ns)
+        return {"windows": [list(cut) for cut in self._cuts.cuts]}
 
     async def _stop_op(self, _args: dict[str, Any]) -> None:
         self._stop.set()

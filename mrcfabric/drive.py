@@ -85,6 +85,7 @@ class Drive:
         self._turns = turns
         self._live_from = core.now_ns
         self._crash_ns = NEVER
+        self._awake_until: Instant = 0
         self._held: list[Input] = []
         self._soon: list[Any] = []
         self._commands = 0
@@ -111,6 +112,12 @@ class Drive:
             self._soon.append(command)
         else:
             self._hold_command(command, at_ns)
+        self._words[self._pending_word] = 1
+        self._turns.kick()
+
+    def stay_awake(self, until: Instant) -> None:
+        """Something outside the core waits for `until`: fabric time is to go on until then."""
+        self._awake_until = until
         self._words[self._pending_word] = 1
         self._turns.kick()
 
@@ -257,7 +264,9 @@ class Drive:
                     self._turns.ring(port.doorbell)
 
     def _pending(self) -> int:
-        busy = self._held or self._soon or self._crash_ns < NEVER or self.now_ns < self._live_from
+        busy = (
+            self._held or self._soon or self._crash_ns < NEVER or self.now_ns < max(self._live_from, self._awake_until)
+        )
         return int(bool(busy) or self.core.next_timeout() is not None)
 
     @property

@@ -7,6 +7,7 @@ from mrcfabric.control_message import MAC_BYTES, seal
 from mrcfabric.errors import ConfigError, RefusedError
 from tests.support.control import LOOPBACK, REALM, Desk, peer_of, request_of, serving
 from tests.support.loops import Run, run
+from tests.support.wait import eventually
 
 __all__ = ["run"]
 
@@ -39,6 +40,27 @@ def test_a_forgotten_request_is_refused_not_run_again(run: Run) -> None:
             assert answer["status"] == "refused"
             assert (await peer.ask(request_of("add", (8, 0), page=1)))["status"] == "refused"
             assert desk.calls == 4
+
+    run(body())
+
+
+def test_a_channel_that_is_cut_carries_nothing_and_afterwards_all(run: Run) -> None:
+    async def body() -> None:
+        desk = Desk()
+        cut = False
+        async with serving(desk, cut_off=lambda: cut) as server, peer_of(server) as peer:
+            before, during = request_of("wait", (7, 1)), request_of("add", (7, 2), {"a": 2, "b": 3})
+            peer.send(before)
+            assert (await peer.ask(before))["status"] == "pending"
+            cut = True
+            desk.gate.set()  # carried out, but nobody hears of it
+            for count in (1, 2):
+                peer.send(during)
+                await eventually(lambda wanted=count: server.drops == {"cut_off": wanted}, deadline_s=5)
+            cut = False
+            assert (await peer.ask(before))["status"] == "ok"
+            assert (await peer.ask(during))["status"] == "ok"
+            assert desk.calls == 2
 
     run(body())
 

@@ -95,6 +95,21 @@ async def test_stop_answers_first(bench: Bench) -> None:
     assert bench.stop.is_set()
 
 
+async def test_control_is_cut_for_as_long_as_was_said(bench: Bench) -> None:
+    daemon = bench.daemons[NODE]
+    start_ns = daemon.drive.now_ns + 20_000
+    end_ns = start_ns + 20_000
+    later = asyncio.create_task(bench.call(NODE, "command", op="clear_impairments", at_ns=start_ns + 10_000))
+    assert await bench.call(NODE, "cut_control", windows=[[start_ns, end_ns]]) == {"windows": [[start_ns, end_ns]]}
+    await eventually(lambda: daemon.drive.now_ns >= start_ns, deadline_s=5)
+    # Asked again and again until it is heard.
+    assert (await bench.call(NODE, "status"))["now_ns"] >= end_ns
+    assert (await later)["at_ns"] == start_ns + 10_000
+    assert (await bench.call(NODE, "counters"))["control"]["drops"]["cut_off"] > 0
+    with pytest.raises(RefusedError, match="windows: wanted a list"):
+        await bench.call(NODE, "cut_control")
+
+
 async def test_scripted_commands_come_at_their_instants() -> None:
     down = {"port": 1, "impairment": {"up": False}}
     healed = {"port": 1, "impairment": {}}
@@ -108,7 +123,7 @@ async def test_scripted_commands_come_at_their_instants() -> None:
     async with daemons({NODE: build}, {"commands": commands, "start_ns": start_ns}) as bench:
         await eventually(lambda: bench.daemons[NODE].drive.now_ns > start_ns + 20, deadline_s=5)
         faults = await bench.call(NODE, "impairments")
-        assert {port for port, fault in faults.items() if fault["up"] is False} == set()
+        assert {port for port, fault in faults.items() if not fault.get("up", True)} == set()
         assert faults["2"]["loss_ppm"] == 5
 
 

@@ -161,3 +161,15 @@ def test_inputs_are_never_in_the_past(turns: ByHand, drive: Drive) -> None:
     assert isinstance(core, Source)
     assert [event.at_ns for event in core.heard] == [4_001]
     assert drive.fidelity_record()["late_commands"] == 1
+
+
+def test_who_waits_for_an_instant_keeps_the_node_awake_until_then(turns: ByHand) -> None:
+    drive = open_drive(turns, Source("me", ports=1, packets=0, period_ns=500, size=200))
+    pending = drive._pending_word
+    drive.stay_awake(5_000)
+    assert turns.kicks == 1
+    for horizon, busy in ((2_000, 1), (3_000, 1), (4_000, 0)):
+        turns.neighbour_is_at(horizon)
+        drive.tick(NEVER, 1)
+        assert (drive.now_ns, turns.page.words[pending]) == (horizon + DELAY_NS, busy)
+    drive.close()
