@@ -5,7 +5,7 @@ look at or before its start to the one at or after its end, a bin from look to l
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import TypeAlias
 
@@ -39,12 +39,15 @@ def counted(reading: Reading) -> Callable[[Question], list[Figure]]:
 
 def _counted(reading: Reading, question: Question) -> list[Figure]:
     found = []
+    after: Cells = {}
+    last = None
     for window in question.windows:
         first = look_at(question.recording, window.start_ns)
+        # Bins lie end to end: what was read at the end of one is the start of the next.
+        before = {} if first is None else after if first is last else reading(first)
         last = (look_at if question.binned else look_after)(question.recording, window.end_ns)
         if last is None:
             continue
-        before: Mapping[str, int] = {} if first is None else reading(first)
         after = reading(last)
         start = window.start_ns if first is None else first.at_ns
         found += [

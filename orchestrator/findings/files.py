@@ -16,9 +16,8 @@ from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator.findings import shape
 from orchestrator.findings.junit import junit
 from orchestrator.findings.report import FORMAT, KIND, Report
+from orchestrator.report import JSON_NAME, PAGE_NAME
 
-JSON_NAME = "report.json"
-PAGE_NAME = "report.html"
 SCENARIO_NAME = "scenario.yaml"
 """The scenario with its overrides, beside its report: what `mrcfabric run` takes to do it again."""
 REPORT_BYTES_MAX = 256 << 20

@@ -65,13 +65,13 @@ def _placed(recording: Recording, name: str, window: Interval) -> Figure | None:
 
 
 def _lives(recording: Recording) -> dict[str, Interval]:
-    """Every flow, and from when to when it lasted: until its last message, or until now."""
+    """Every flow, and from when to when it lasted: until its last message, or, when there should be more, until now."""
     everything = work(recording)
     lives = {name: everything for look in recording.looks[-1:] for name in look.flows}
     for program in recording.programs:
         for rank in program.ranks:
             for sender, record in rank.flows.items():
-                end = everything.end_ns if rank.state == "running" else record["last_ns"]
+                end = record["last_ns"] if rank.state == "done" else everything.end_ns
                 lives[f"{program.name}:{sender}>{rank.nic}"] = Interval(max(rank.begin_ns, everything.start_ns), end)
     return dict(sorted(lives.items()))
 

@@ -9,6 +9,7 @@ import yaml
 
 from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator.findings import files
+from orchestrator.report import PAGE_NAME
 from tests.support.recordings import sample_run_report
 
 
@@ -23,7 +24,7 @@ def test_a_report_comes_back_as_it_was_written(tmp_path: Path) -> None:
 
 def test_without_a_page_there_is_none(tmp_path: Path) -> None:
     files.write(sample_run_report(), tmp_path)
-    assert not (tmp_path / files.PAGE_NAME).exists()
+    assert not (tmp_path / PAGE_NAME).exists()
 
 
 def test_junit_is_written(tmp_path: Path) -> None:

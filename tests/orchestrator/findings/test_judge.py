@@ -1,11 +1,13 @@
 """What was expected, what was observed, and where it was worst."""
 
+from itertools import product
 from typing import Any
 
 import pytest
 
 from orchestrator.findings.expectation import Expectation, Span
 from orchestrator.findings.judge import EXIT_CODES, judge, met, percentile, text, verdict
+from orchestrator.findings.measures import MEASURES
 from orchestrator.findings.recording import Look
 from tests.support.recordings import BEGIN, FLAP, REBOOT, STEP, WORK_END, sample_look, sample_recording
 
@@ -157,3 +159,33 @@ def test_a_finding_as_plain_data() -> None:
     assert judge(asked("steps", during=Span("interval", "", 5), at_most=1), sample_recording()).record()["during"] == (
         "5 ns to the end"
     )
+
+
+SPANS = (
+    Span(),
+    Span("fault"),
+    Span("after", "kill", 1),
+    Span("before"),
+    Span("interval", "", 50_000, 90_000),
+    Span("fault", "unknown"),
+)
+
+
+@pytest.mark.parametrize("looks", [0, 1, 7, 26])
+@pytest.mark.parametrize("name", MEASURES)
+def test_no_recording_is_too_short_to_be_judged(name: str, looks: int) -> None:
+    recording = sample_recording()
+    del recording.looks[looks:]
+    if looks < 26:
+        recording.programs = []
+    measure = MEASURES[name]
+    reduces: tuple[Any, ...] = (None, "sum", "mean", "min", "p95")
+    for span, reduce, relative in product(SPANS, reduces, (None, *measure.relative)):
+        for bin_ns in (None, 20_000) if measure.binned else (None,):
+            what = asked(
+                name, of=measure.labels[:2], during=span, reduce=reduce, relative_to=relative, bin_ns=bin_ns, at_most=1
+            )
+            found = judge(what, recording)
+            assert found.held == (found.observed is not None and not found.outside)
+            assert found.record()["text"].startswith("it: ")
+        assert met(what, recording, 30_000) in (True, False)

@@ -51,6 +51,14 @@ def test_a_flow_is_looked_at_as_long_as_it_lasts() -> None:
     assert ask("aside", window=(505_000, 520_000)) == []
 
 
+def test_a_flow_that_should_go_on_is_measured_until_the_end() -> None:
+    recording = sample_recording()
+    receiver = recording.programs[1].ranks[1]
+    receiver.state, receiver.flows["h000"]["last_ns"] = "failed", 300_000
+    (figure,) = goodput(Question(recording, ("aside",), (Interval(BEGIN, WORK_END),)))
+    assert figure.end_ns == WORK_END
+
+
 def test_a_flow_that_is_under_way_is_known_from_the_looks_alone() -> None:
     recording = sample_recording(programs=[])
     (figure,) = goodput(Question(recording, ("aside",), (CALM,), binned=True))

@@ -49,5 +49,5 @@ def test_what_is_not_as_the_schema_says_is_found(key: str, value: Any) -> None:
 
 def test_no_key_is_left_out() -> None:
     report = plain(sample_run_report())
-    for key in list(report):
-        assert not VALIDATOR.is_valid({name: value for name, value in report.items() if name != key}), key
+    assert set(shape.schema()["required"]) == set(report)
+    assert not VALIDATOR.is_valid({key: value for key, value in report.items() if key != "verdict"})
