@@ -59,5 +59,5 @@ class TimeAxis:
             x = LEFT + (turn * step - first_us) * NS_PER_US * self.scale
             marks.append(f'<text x="{x:.1f}" y="{bottom + 15:.1f}" text-anchor="middle">{number(turn * step)}</text>')
             turn += 1
-        marks.append(f'<text x="{LEFT - 6}" y="{bottom + 15:.1f}" text-anchor="end">us</text>')
+        marks.append(f'<text x="{LEFT - 24}" y="{bottom + 15:.1f}" text-anchor="end">us</text>')
         return "".join(marks)

@@ -9,7 +9,7 @@ from typing import Any
 
 from orchestrator.page import timeline
 from orchestrator.page.axis import TimeAxis
-from orchestrator.page.frame import details, note, page, pairs, pictured, section, shown, table, tiles
+from orchestrator.page.frame import details, note, page, pairs, pictured, section, shown, table, tiles, two_lines
 from orchestrator.page.shapes import Band
 
 _FAULT_COLUMNS = (
@@ -62,7 +62,7 @@ def _faults(data: dict[str, Any]) -> str:
     rows = [
         [
             str(place),
-            f"{escape(fault['name'])}<br><span class=soft>{escape(' '.join(fault['targets']))}</span>",
+            two_lines(fault["name"], " ".join(fault["targets"])),
             *(shown(fault[key], digits) for _, key, digits in _FAULT_COLUMNS),
         ]
         for place, fault in enumerate(data["faults"], start=1)

@@ -36,7 +36,7 @@ p{margin:4px 0}
 .wide{overflow-x:auto}
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums;font-size:14px}
 th,td{padding:5px 9px;border-bottom:1px solid var(--line);text-align:right;vertical-align:top}
-th{color:var(--soft);font-weight:600}th:first-child,td:first-child,.text{text-align:left}.text{min-width:160px}
+th{color:var(--soft);font-weight:600}th:first-child,td:first-child,.text{text-align:left}.text{min-width:210px}
 svg{width:100%;height:auto;display:block}svg text{fill:var(--soft);font:11px system-ui,sans-serif}
 .area{fill:var(--area);fill-opacity:.85}.grid{stroke:var(--line);stroke-width:1}
 .good{fill:var(--good)}.skip{fill:var(--skip)}.bad{fill:var(--bad)}.denied{fill:var(--denied)}
@@ -116,6 +116,12 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], text_columns: Seq
     head = cells("th", [escape(title) for title in heads])
     body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def two_lines(text: str, below: str, kind: str = "") -> str:
+    """A cell with a line in soft print below its text; `kind`: `ok` or `no` in front of it."""
+    first = f'<span class="{kind}">{escape(text)}</span>' if kind else escape(text)
+    return f"{first}<br><span class=soft>{escape(below)}</span>" if below else first
 
 
 def pairs(values: Mapping[str, Any]) -> str:

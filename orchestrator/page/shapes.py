@@ -27,10 +27,10 @@ class Band:
 
 def area(values: Sequence[float], top: float, height: float, highest: float, kind: str = "area") -> str:
     """A filled step curve: one step per value over the chart's width."""
-    return stack([[0.0] * len(values), values], top, height, highest, [kind])
+    return stack([[0.0] * len(values), values], [kind], top, height, highest)
 
 
-def stack(edges: Sequence[Sequence[float]], top: float, height: float, highest: float, kinds: Sequence[str]) -> str:
+def stack(edges: Sequence[Sequence[float]], kinds: Sequence[str], top: float, height: float, highest: float) -> str:
     """Step areas between each edge and the next, one per kind; every edge has a value per step of the chart's width.
 
     Runs of equal values are one step, so that the page stays small.

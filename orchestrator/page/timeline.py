@@ -58,10 +58,7 @@ def draw(what: Timeline, axis: TimeAxis, faults: Sequence[Band], step_ns: Instan
     strips_top = TOP + height + 2 * STRIP_GAP
     bottom = strips_top + len(what.strips) * (STRIP_HEIGHT + STRIP_GAP) if what.strips else TOP + height
     parts = [levels(TOP, height, highest)]
-    edges: list[list[float]] = [[0.0] * len(what.rows)]
-    for place in range(len(what.labels)):
-        edges.append([low + row[place] for low, row in zip(edges[-1], what.rows, strict=True)])
-    parts.append(stack(edges, TOP, height, highest, what.kinds))
+    parts.append(stack(*_stacked(what), TOP, height, highest))
     if what.limit is not None:
         y = TOP + height * (1 - what.limit / highest)
         parts.append(f'<line class="limit" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
@@ -85,6 +82,20 @@ def draw(what: Timeline, axis: TimeAxis, faults: Sequence[Band], step_ns: Instan
         "rows": [list(row) for row in what.rows],
     }
     return Chart(svg(bottom + AXIS_HEIGHT, f"{what.name} over fabric time", parts, what.name), data)
+
+
+def _stacked(what: Timeline) -> tuple[list[list[float]], list[str]]:
+    """(edges, kinds) of the upper part; neighbours of one kind are one area, without a seam."""
+    edges: list[list[float]] = [[0.0] * len(what.rows)]
+    kinds: list[str] = []
+    for place, kind in enumerate(what.kinds):
+        edge = [low + row[place] for low, row in zip(edges[-1], what.rows, strict=True)]
+        if kinds and kinds[-1] == kind:
+            edges[-1] = edge
+        else:
+            edges.append(edge)
+            kinds.append(kind)
+    return edges, kinds
 
 
 def goodput(

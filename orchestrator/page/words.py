@@ -1,13 +1,16 @@
 """Findings in words: what was expected, what was observed, and where in time, as pages and terminals show them.
 
-Pure: from a finding as it stands in the report. What the figures mean is `orchestrator.findings.measures`'s.
+Pure: from a finding as it stands in the report. Faults are called here what they are called everywhere. What the
+figures mean is `orchestrator.findings.measures`'s.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mrcfabric.units import NS_PER_US
+from orchestrator.faults.fault import Fault
 
+TARGETS_SHOWN = 3
 _GBPS = 1e9
 
 
@@ -56,3 +59,20 @@ def where(finding: Mapping[str, Any], begin_ns: int) -> str:
         return ""
     start, end = (start_ns - begin_ns) / NS_PER_US, (end_ns - begin_ns) / NS_PER_US
     return f"{start:,.0f} us" if start == end else f"{start:,.0f} to {end:,.0f} us"
+
+
+def other_reasons(report: Mapping[str, Any]) -> list[str]:
+    """The reasons of a verdict that are not in the findings: not faithful, interrupted, lost."""
+    told = {finding["text"] for finding in report["findings"]}
+    return [reason for reason in report["reasons"] if reason not in told]
+
+
+def fault_title(fault: Fault) -> str:
+    """How a fault is called: its title, else its name and kind."""
+    return fault.title or (fault.kind if fault.id == fault.kind else f"{fault.id}: {fault.kind}")
+
+
+def shortened(names: Sequence[str], most: int = TARGETS_SHOWN) -> str:
+    """The first names, and how many more there are."""
+    more = len(names) - most
+    return " ".join(names[:most]) + (f" and {more} more" if more > 0 else "")

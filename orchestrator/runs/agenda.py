@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from mrcfabric.units import NEVER, Instant
-from orchestrator.faults.fault import Fault
 from orchestrator.findings.recording import Injected
+from orchestrator.page.words import fault_title, shortened
 from orchestrator.runs.glance import over_ns
 from orchestrator.scenario.plan import Plan
 
 State: TypeAlias = Literal["over", "in force", "to come", "waiting"]
-TARGETS_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +28,6 @@ class Entry:
     targets: str
     status: str
     """The state in words, with how long it still is."""
-
-
-def fault_title(fault: Fault) -> str:
-    """How a fault is called: its title, else its name and kind."""
-    return fault.title or (fault.kind if fault.id == fault.kind else f"{fault.id}: {fault.kind}")
-
-
-def shortened(names: Sequence[str], most: int = TARGETS_SHOWN) -> str:
-    """The first names, and how many more there are."""
-    more = len(names) - most
-    return " ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def agenda(plan: Plan, injected: Iterable[Injected], fired: Iterable[str], at_ns: Instant) -> list[Entry]:

@@ -10,7 +10,7 @@ from typing import Any, TextIO
 
 from mrcfabric.units import Instant
 from orchestrator.findings.recording import Injected, Recording
-from orchestrator.runs.agenda import fault_title, shortened
+from orchestrator.page.words import fault_title, shortened
 from orchestrator.runs.glance import FaultChange, Follower, Glance, glance
 from orchestrator.runs.summary import summary_lines
 from orchestrator.scenario.plan import Plan, Trigger

@@ -18,8 +18,5 @@ def summary_lines(report: dict[str, Any]) -> list[str]:
         at = f", at {place}" if place and not finding["held"] else ""
         lines.append(f"  {mark} {finding['name']}: {words.observed(finding)}; {words.expected(finding)}{at}")
     lines.append(f"verdict: {report['verdict'].upper()}")
-    names = tuple(f"{finding['name']}: " for finding in report["findings"])
-    lines += [
-        f"  {line}" for reason in report["reasons"] if not reason.startswith(names) for line in reason.split("\n")
-    ]
+    lines += [f"  {line}" for reason in words.other_reasons(report) for line in reason.split("\n")]
     return lines

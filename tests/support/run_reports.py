@@ -22,6 +22,7 @@ HELD = {
     "figures": 1,
     "outside": 0,
     "why": "",
+    "text": "every byte right: 0 observed, at most 0 expected (count), 20 to 520 us",
 }
 MISSED = HELD | {
     "name": "goodput <holds> & stays",
@@ -38,6 +39,7 @@ MISSED = HELD | {
     "end_ns": 140_000,
     "figures": 6,
     "outside": 2,
+    "text": "goodput <holds> & stays: 0.45 observed, at least 0.85 expected (share of line), 120 to 140 us",
 }
 
 
@@ -45,7 +47,7 @@ def sample_run_report(**changed: Any) -> dict[str, Any]:
     """One expectation held, one did not; `changed` replaces keys."""
     report = {
         "verdict": "not held",
-        "reasons": ["goodput <holds> & stays: 0.45 observed, at least 0.85 expected (share of line)"],
+        "reasons": [MISSED["text"]],
         "exit_code": 1,
         "begin_ns": BEGIN,
         "end_ns": END,

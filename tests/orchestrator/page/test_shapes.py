@@ -20,7 +20,7 @@ def test_equal_values_are_one_step() -> None:
 
 
 def test_a_stack_stands_on_what_is_below() -> None:
-    shapes = stack([[0.0], [1.0], [1.0], [3.0]], 0, 100, 4.0, ["a", "b", "c"])
+    shapes = stack([[0.0], [1.0], [1.0], [3.0]], ["a", "b", "c"], 0, 100, 4.0)
     assert re.findall(r'class="(\w)"', shapes) == ["a", "c"]
     assert "75.0" in shapes.partition('class="c"')[2]
 

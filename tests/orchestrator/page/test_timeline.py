@@ -14,7 +14,7 @@ def test_an_area_per_plane_a_strip_per_plane_and_a_band_per_pulse() -> None:
     chart = goodput_chart(sample_report())
     root = ET.fromstring(chart.svg)
     kinds = [element.get("class") for element in root.iter()]
-    assert kinds.count("area") == 4
+    assert kinds.count("area") == 3
     assert kinds.count("band") == 2
     assert kinds.count("mark") == 1
     assert (chart.data["left"], chart.data["width"], chart.data["step_ns"]) == (LEFT, ROOM, 5_000)

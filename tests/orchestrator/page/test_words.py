@@ -1,9 +1,12 @@
 """Findings in words."""
 
+from dataclasses import replace
+
 import pytest
 
+from orchestrator.faults.fault import Fault, Window
 from orchestrator.page import words
-from tests.support.run_reports import HELD, MISSED
+from tests.support.run_reports import HELD, MISSED, sample_run_report
 
 
 @pytest.mark.parametrize(
@@ -41,3 +44,18 @@ def test_where_counts_from_the_begin_of_the_run() -> None:
     assert words.where(MISSED, 20_000) == "100 to 120 us"
     assert words.where(MISSED | {"end_ns": 120_000}, 20_000) == "100 us"
     assert words.where(MISSED | {"start_ns": None, "end_ns": None}, 0) == ""
+
+
+def test_reasons_that_are_findings_are_not_said_twice() -> None:
+    report = sample_run_report()
+    assert words.other_reasons(report) == []
+    report["reasons"].insert(0, "interrupted before its end")
+    assert words.other_reasons(report) == ["interrupted before its end"]
+
+
+def test_names_are_kept_short() -> None:
+    assert words.shortened(["a", "b", "c"]) == "a b c"
+    assert words.shortened(["a", "b", "c", "d", "e"]) == "a b c and 2 more"
+    untitled = Fault("drops", "loss", ("x",), (Window(0, 1, {}),))
+    assert words.fault_title(untitled) == "drops: loss"
+    assert words.fault_title(replace(untitled, id="loss")) == "loss"

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from mrcfabric.units import NEVER
-from orchestrator.faults.fault import Fault, Window
+from orchestrator.faults.fault import Window
 from orchestrator.findings.recording import Injected
-from orchestrator.runs.agenda import Entry, agenda, fault_title, shortened, window
+from orchestrator.runs.agenda import Entry, agenda, window
 from tests.support.plans import BEGIN_NS, CRASH, FLAP, sample_plan
 
 PLAN = sample_plan()
@@ -51,14 +51,6 @@ def test_a_trigger_waits_as_often_as_it_may_still_fire() -> None:
     assert agenda(plan, [], [], BEGIN_NS)[-1].status == "waits, 3 times"
     assert agenda(plan, [], ["kill", "kill"], BEGIN_NS)[-1].status == "waits"
     assert len(agenda(plan, [], ["kill"] * 3, BEGIN_NS)) == 1
-
-
-def test_names_are_kept_short() -> None:
-    assert shortened(["a", "b", "c"]) == "a b c"
-    assert shortened(["a", "b", "c", "d", "e"]) == "a b c and 2 more"
-    untitled = Fault("drops", "loss", ("x",), (Window(0, 1, {}),))
-    assert fault_title(untitled) == "drops: loss"
-    assert fault_title(replace(untitled, id="loss")) == "loss"
 
 
 def test_of_a_long_timetable_what_is_on_and_next_is_shown() -> None:
