@@ -35,6 +35,9 @@ FILE_BYTES_MAX = 1 << 20
 SETTINGS_MAX = 256
 """Most entries of one table of settings."""
 
+FILE_KEY = "file"
+"""In a topology that stands in another file: the file it starts from."""
+
 _TEXTS = ("name", "seed")
 _KEYS = tuple(item.name for item in dataclasses.fields(Topology))
 
@@ -87,6 +90,29 @@ def read(path: str | Path | None, overrides: Sequence[str] = ()) -> TopologyFile
     return TopologyFile(topology, where, places)
 
 
+def read_part(path: str, node: yaml.Node | None, overrides: Sequence[str], prefix: str) -> TopologyFile:
+    """A topology that is a table within another file; `file: other.yaml` in it gives what it does not say itself.
+
+    `node` is that table (None: there is none), `path` the file it stands in, `prefix` what is put before the keys of
+    `overrides` when they are shown, as `fabric.`. Raises ConfigError.
+    """
+    base: dict[str, Any] = {}
+    places: dict[str, str] = {}
+    loader = yaml.SafeLoader("")
+    try:
+        if node is not None:
+            _read_part(loader, path, node, base, places)
+    finally:
+        loader.dispose()
+    for flag in overrides:
+        _override(flag, base, places, prefix)
+    try:
+        topology = Topology.from_dict(base)
+    except ConfigError as error:
+        raise _located(error, places, path) from None
+    return TopologyFile(topology, path, places)
+
+
 def quantity(key: str, value: object) -> Any:
     """A value with its unit written out, as the whole number its key's last word asks for.
 
@@ -118,16 +144,12 @@ def _value(key: str, value: object, text: str) -> Any:
 
 
 def _read_file(path: str, base: dict[str, Any], places: dict[str, str]) -> None:
-    loader = yaml.SafeLoader(_text_of(path))
+    loader = yaml.SafeLoader(text_of(path))
     try:
         root = loader.get_single_node()
         if root is None:
             raise ConfigError(path, "is empty", "one table of settings, at least `planes: 8`")
-        if not isinstance(root, yaml.MappingNode):
-            raise ConfigError(_place(path, root), "is no table of settings", "lines of `key: value`")
-        for key, node in _entries(path, root, _KEYS, "setting"):
-            places[key] = _place(path, node)
-            base[key] = _table(loader, path, key, node, places) if key in TABLES else _leaf(loader, path, key, node)
+        _read_table(loader, path, root, base, places)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"{path}:{mark.line + 1}" if mark else path
@@ -138,19 +160,46 @@ def _read_file(path: str, base: dict[str, Any], places: dict[str, str]) -> None:
         loader.dispose()
 
 
-def _text_of(path: str) -> str:
+def _read_table(
+    loader: yaml.SafeLoader, path: str, root: yaml.Node, base: dict[str, Any], places: dict[str, str]
+) -> None:
+    if not isinstance(root, yaml.MappingNode):
+        raise ConfigError(_place(path, root), "is no table of settings", "lines of `key: value`")
+    for key, node in _entries(path, root, _KEYS, "setting"):
+        places[key] = _place(path, node)
+        base[key] = _table(loader, path, key, node, places) if key in TABLES else _leaf(loader, path, key, node)
+
+
+def _read_part(
+    loader: yaml.SafeLoader, path: str, node: yaml.Node, base: dict[str, Any], places: dict[str, str]
+) -> None:
+    """A table that may name a file first; what the table says itself wins."""
+    own = node
+    if isinstance(node, yaml.MappingNode):
+        for key_node, value in node.value:
+            if key_node.value == FILE_KEY:
+                if not isinstance(value, yaml.ScalarNode) or "\0" in value.value:
+                    raise ConfigError(_place(path, value), f"{FILE_KEY} is no file's name")
+                _read_file(str(Path(path).parent / value.value), base, places)
+        rest = [pair for pair in node.value if pair[0].value != FILE_KEY]
+        own = yaml.MappingNode(node.tag, rest, node.start_mark, node.end_mark)
+    _read_table(loader, path, own, base, places)
+
+
+def text_of(path: str, what: str = "a topology") -> str:
+    """The text of a file of people's. Raises ConfigError when it cannot be read, is no text or is far too large."""
     try:
         with open(path, "rb") as file:
             raw = file.read(FILE_BYTES_MAX + 1)
     except OSError as error:
         raise ConfigError(path, f"cannot be read: {error.strerror}") from None
     if len(raw) > FILE_BYTES_MAX:
-        raise ConfigError(path, f"is larger than {FILE_BYTES_MAX} bytes", "is it a topology?")
+        raise ConfigError(path, f"is larger than {FILE_BYTES_MAX} bytes", f"is it {what}?")
     try:
         text = raw.decode()
         yaml.reader.Reader(text)
     except (UnicodeDecodeError, yaml.reader.ReaderError):
-        raise ConfigError(path, "is no text", "a topology is YAML in UTF-8") from None
+        raise ConfigError(path, "is no text", f"{what} is YAML in UTF-8") from None
     return text
 
 
@@ -198,9 +247,9 @@ def _leaf(loader: yaml.SafeLoader, path: str, key: str, node: yaml.Node) -> Any:
     return _value(key, value, node.value)
 
 
-def _override(flag: str, base: dict[str, Any], places: dict[str, str]) -> None:
+def _override(flag: str, base: dict[str, Any], places: dict[str, str], prefix: str = "") -> None:
     key, equals, text = flag.partition("=")
-    where = f"--set {shown(flag)}"
+    where = f"--set {shown(prefix + flag)}"
     table, dot, inner = key.partition(".")
     if not equals:
         raise ConfigError(where, "is no setting", "key=value, as planes=4 or nic.rto_ns=200us")

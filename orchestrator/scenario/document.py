@@ -1,0 +1,244 @@
+"""A scenario file as plain data, with the line of every value.
+
+Owns reading YAML, `--set` flags on top of it, and where a complaint points. What the values mean is told by `model`,
+the table under `fabric` is `mrcfabric.topology_file`'s.
+"""
+
+import difflib
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+import yaml
+
+from mrcfabric.errors import ConfigError
+from mrcfabric.naming import shown
+from mrcfabric.topology_file import text_of
+
+FABRIC_KEY: Final = "fabric"
+VALUES_MAX: Final = 100_000
+"""A file that holds more values, aliases written out, is refused."""
+INT_MAX: Final = 1 << 60
+
+Path: TypeAlias = tuple[str | int, ...]
+"""Where a value stands: keys, and positions in lists."""
+
+_PLAIN = {f"tag:yaml.org,2002:{kind}" for kind in ("str", "int", "float", "bool", "null")}
+_DATE = "tag:yaml.org,2002:timestamp"
+
+
+@dataclass(slots=True)
+class Document:
+    """What a file says. `fabric` is kept as YAML: its spelling is the topology file's."""
+
+    path: str
+    root: dict[str, Any] = field(default_factory=dict)
+    fabric: yaml.Node | None = None
+    fabric_flags: list[str] = field(default_factory=list)
+    """`key=value` for the fabric, from `--set fabric.key=value`."""
+    places: dict[Path, str] = field(default_factory=dict)
+    """Of every value: `file:line`, or the flag."""
+
+    def where(self, path: Path) -> str:
+        """The nearest place that is known for a value, with the way to it."""
+        for length in range(len(path), -1, -1):
+            if path[:length] in self.places:
+                return f"{self.places[path[:length]]}: {dotted(path)}" if path else self.places[path[:length]]
+        return f"{self.path}: {dotted(path)}" if path else self.path
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A value of a document, for complaints about it."""
+
+    document: Document
+    path: Path = ()
+
+    def __truediv__(self, key: str | int) -> "Spot":
+        return Spot(self.document, (*self.path, key))
+
+    def wrong(self, what: str, hint: str = "") -> ConfigError:
+        """The complaint, pointing at the line."""
+        return ConfigError(self.document.where(self.path), what, hint)
+
+    def about(self, error: ConfigError) -> ConfigError:
+        """Somebody else's complaint about this value."""
+        return self.wrong(f"{error.where}: {error.what}", error.hint)
+
+
+def dotted(path: Path) -> str:
+    """`method[2].at`."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{shown(part)}" if text else shown(part)
+    return text
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """A hint: the known word that is likely meant, or all of them."""
+    words = list(known)
+    close = difflib.get_close_matches(word, words, n=1, cutoff=0.5)
+    return f"nearest is {close[0]}" if close else "there are " + ", ".join(words)
+
+
+def read(path: str, overrides: Sequence[str] = ()) -> Document:
+    """A file with `key=value` flags on top; keys are dotted, entries of lists go by name or position.
+
+    Raises ConfigError: `file:line: what (hint)`.
+    """
+    document = parse(path, text_of(path, "a scenario"))
+    for flag in overrides:
+        _override(document, flag)
+    return document
+
+
+def parse(path: str, text: str) -> Document:
+    """A file's text; `path` is for complaints, and for the files that it names. Raises ConfigError."""
+    document = Document(path)
+    loader = None
+    try:
+        loader = yaml.SafeLoader(text)
+        root = loader.get_single_node()
+        if root is None:
+            raise ConfigError(path, "is empty", "a scenario has at least fabric and workload")
+        if not isinstance(root, yaml.MappingNode):
+            raise ConfigError(_place(path, root), "is no table", "lines of `key: value`")
+        for key, node in _entries(path, root):
+            document.places[key,] = _place(path, node)
+            if key == FABRIC_KEY:
+                document.fabric = node
+            else:
+                document.root[key] = _plain(loader, document, (key,), node)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"{path}:{mark.line + 1}" if mark else path
+        raise ConfigError(where, f"is no YAML: {getattr(error, 'problem', None) or 'unreadable'}") from None
+    except RecursionError:
+        raise ConfigError(path, "is nested too deeply") from None
+    finally:
+        if loader is not None:
+            loader.dispose()
+    return document
+
+
+def _place(path: str, node: yaml.Node) -> str:
+    return f"{path}:{node.start_mark.line + 1}"
+
+
+def _entries(path: str, table: yaml.MappingNode) -> list[tuple[str, yaml.Node]]:
+    found: dict[str, yaml.Node] = {}
+    for key_node, node in table.value:
+        if not isinstance(key_node, yaml.ScalarNode):
+            raise ConfigError(_place(path, key_node), "a key must be one word")
+        if key_node.value in found:
+            raise ConfigError(_place(path, key_node), f"{shown(key_node.value)} stands here twice")
+        found[key_node.value] = node
+    return list(found.items())
+
+
+def _plain(loader: yaml.SafeLoader, document: Document, at: Path, node: yaml.Node) -> Any:
+    """A node and all below it as plain data, every place noted."""
+    document.places[at] = _place(document.path, node)
+    if len(document.places) > VALUES_MAX:
+        raise ConfigError(document.path, f"holds more than {VALUES_MAX} values")
+    if isinstance(node, yaml.MappingNode):
+        rows = _entries(document.path, node)
+        return {key: _plain(loader, document, (*at, key), value) for key, value in rows}
+    if isinstance(node, yaml.SequenceNode):
+        return [_plain(loader, document, (*at, number), value) for number, value in enumerate(node.value)]
+    assert isinstance(node, yaml.ScalarNode)
+    return _scalar(loader, Spot(document, at), node)
+
+
+def _scalar(loader: yaml.SafeLoader, spot: Spot, node: yaml.ScalarNode) -> Any:
+    if node.tag == _DATE:
+        return node.value
+    if node.tag not in _PLAIN:
+        raise spot.wrong(f"the tag {shown(node.tag)} means nothing here")
+    try:
+        value = loader.construct_object(node)
+    except ValueError:
+        raise spot.wrong(f"{shown(node.value)} cannot be read") from None
+    return _sound(spot, value)
+
+
+def _sound(spot: Spot, value: Any) -> Any:
+    """One value, if it is one that can be computed with and shown."""
+    if value is None:
+        raise spot.wrong("has no value")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise spot.wrong("is no finite number")
+    if isinstance(value, int) and abs(value) > INT_MAX:
+        raise spot.wrong("is too large a number")
+    if isinstance(value, str) and any("\ud800" <= sign <= "\udfff" or sign == "\0" for sign in value):
+        raise spot.wrong("holds signs that are no text")
+    return value
+
+
+def _override(document: Document, flag: str) -> None:
+    key, equals, text = flag.partition("=")
+    where = f"--set {shown(flag)}"
+    if not equals or not key:
+        raise ConfigError(where, "is no setting", "key=value, as length=500rtt or workload.train.steps=10")
+    words = key.split(".")
+    if words[0] == FABRIC_KEY:
+        if len(words) == 1:
+            raise ConfigError(where, "fabric is a table", "one setting at a time: fabric.planes=4")
+        document.fabric_flags.append(flag.partition(".")[2])
+        return
+    parent, path = _follow(document.root, words[:-1], where)
+    last: str | int = words[-1]
+    if isinstance(parent, list):
+        last = _position(parent, words[-1], where)
+    elif not isinstance(parent, dict):
+        raise ConfigError(where, f"{dotted(path)} is one value, not a table")
+    path = (*path, last)
+    for known in [known for known in document.places if known[: len(path)] == path]:
+        del document.places[known]
+    document.places[path] = where
+    parent[last] = _given(Spot(document, path), text, where)
+
+
+def _given(spot: Spot, text: str, where: str) -> Any:
+    """The value of a flag; as in a file, but in one line."""
+    loader = None
+    try:
+        loader = yaml.SafeLoader(text)
+        node = loader.get_single_node()
+        if node is None:
+            raise ConfigError(where, "a value is wanted after the =")
+        aside = Document(where)
+        value = _plain(loader, aside, spot.path, node)
+    except ConfigError as error:
+        raise ConfigError(where, error.what, error.hint) from None
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return _sound(spot, text)
+    finally:
+        if loader is not None:
+            loader.dispose()
+    return value
+
+
+def _follow(root: Any, words: Sequence[str], where: str) -> tuple[Any, Path]:
+    """The table or list at the end of a dotted way."""
+    here, path = root, ()
+    for word in words:
+        step: str | int = word
+        if isinstance(here, list):
+            step = _position(here, word, where)
+        elif not isinstance(here, dict) or word not in here:
+            raise ConfigError(where, f"there is no {shown(word)}", nearest(word, here) if here else "")
+        here, path = here[step], (*path, step)  # type: ignore[assignment]
+    return here, path
+
+
+def _position(entries: Sequence[Any], word: str, where: str) -> int:
+    """Of the entry of a list that goes by this name, or stands at this place."""
+    names = [entry.get("name") if isinstance(entry, Mapping) else None for entry in entries]
+    if word in names:
+        return names.index(word)
+    if word.isdecimal() and word.isascii() and len(word) < 7 and int(word) < len(entries):
+        return int(word)
+    known = [name for name in names if isinstance(name, str)]
+    raise ConfigError(where, f"no entry is called {shown(word)}", nearest(word, known) if known else "")

@@ -1,0 +1,233 @@
+"""The timetable: entries of `method` turned into faults with targets, figures and windows.
+
+Owns what an entry means: which targets each repetition takes, how long it lasts, which figures it has. When exactly its
+windows are is `timing`'s, what chance draws `chaos`'s, what a selector means `orchestrator.faults.selectors`'s.
+Instants are offsets from the start of the entry until `placed` puts them into the run.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import msgspec
+
+from mrcfabric.errors import ConfigError
+from mrcfabric.rng import Rng
+from mrcfabric.topology import Topology
+from mrcfabric.units import Instant
+from orchestrator.faults.fault import Fault, Figure, Window
+from orchestrator.faults.kinds import KINDS, Target
+from orchestrator.faults.selectors import Selector, select
+from orchestrator.scenario import timing
+from orchestrator.scenario.document import Spot
+from orchestrator.scenario.spelling import Scale, figure_of, share, spelled
+
+FAULTS_MAX: Final = 4096
+"""Of one plan: what asks for more is refused."""
+
+_ENDLESS: Final = {"host_loss": "a lost host does not come back by itself"}
+_ENDING: Final = {"switch_reboot": "for how long the switch is away"}
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where a timetable is to take place."""
+
+    topology: Topology
+    scale: Scale
+    seed: str
+    length_ns: int
+    begin_ns: Instant
+
+    def length(self, written: int | str | None) -> int | None:
+        return None if written is None else self.scale.length(written)
+
+
+def faults_of(site: Site, spot: Spot, entry: Any, room_ns: int) -> list[Fault]:
+    """The faults of an entry, offsets from its start; repetitions without a number begin within `room_ns`.
+
+    The first is called as the entry, further ones (other targets) with a number behind. Raises ConfigError.
+    """
+    lasting_ns = checked_length(site, spot, entry)
+    every_ns = _every(site, spot, entry, lasting_ns)
+    try:
+        starts = timing.starts(every_ns, None if entry.when else entry.times, room_ns)
+        targets = _targets(site, spot, entry, len(starts))
+        return [
+            Fault(_id(entry.name, number), entry.fault, names, tuple(_windows(site, spot, entry, begins, lasting_ns)))
+            for number, (names, begins) in enumerate(_turns(entry, targets, starts), 1)
+        ]
+    except timing.TooManyError:
+        raise spot.wrong("asks for too many windows", f"at most {timing.WINDOWS_MAX}") from None
+
+
+def placed(faults: Sequence[Fault], at_ns: Instant) -> list[Fault]:
+    """The same faults, their offsets counted from an instant."""
+    return [replace(fault, windows=timing.moved(list(fault.windows), at_ns)) for fault in faults]
+
+
+def _id(name: str, number: int) -> str:
+    return name if number == 1 else f"{name}-{number}"
+
+
+def _turns(
+    entry: Any, targets: Sequence[tuple[str, ...]], starts: list[int]
+) -> list[tuple[tuple[str, ...], list[int]]]:
+    if entry.turns == "same":
+        return [(targets[0], starts)]
+    return [(names, [start]) for names, start in zip(targets, starts, strict=True)]
+
+
+def checked_length(site: Site, spot: Spot, entry: Any) -> int | None:
+    """How long one repetition lasts; None: until it is healed. Raises ConfigError for what its kind cannot have."""
+    kind, lasting_ns = entry.fault, site.length(entry.lasting)
+    if lasting_ns == 0:
+        raise (spot / "for").wrong("a fault of no length", "leave it out for one that lasts to the end of the run")
+    if lasting_ns is not None and kind in _ENDLESS:
+        raise (spot / "for").wrong(f"a {kind} has no end", _ENDLESS[kind])
+    if lasting_ns is None and kind in _ENDING:
+        raise spot.wrong(f"a {kind} needs an end", f"for: {_ENDING[kind]}")
+    if lasting_ns is None and kind == "flap" and entry.count is None:
+        raise spot.wrong("flaps without an end", "for: 100rtt, or count: 5")
+    return lasting_ns
+
+
+def _every(site: Site, spot: Spot, entry: Any, lasting_ns: int | None) -> int | None:
+    """The time from one repetition to the next."""
+    every_ns = site.length(entry.every)
+    if every_ns is None:
+        if entry.times is not None and entry.when is None:
+            raise (spot / "times").wrong("says how often, but not when", "every: 2s")
+        if entry.turns != "same":
+            raise (spot / "turns").wrong("is for repetitions", "every: 2s")
+        return None
+    if entry.when is not None:
+        raise (spot / "every").wrong("cannot stand beside when", "times says how often a condition may start it")
+    if every_ns == 0:
+        raise (spot / "every").wrong("a repetition after no time")
+    if entry.turns == "same" and (lasting_ns is None or lasting_ns > every_ns) and entry.fault != "flap":
+        hint = f"for: at most {entry.every}, or turns: next for other targets each time"
+        raise (spot / "every").wrong("the same targets are to break again before they are healed", hint)
+    return every_ns
+
+
+# Targets.
+
+
+def selector_of(entry: Any) -> Selector:
+    """What an entry is about. Raises ConfigError whose `where` begins with selector."""
+    given = {key: value for key, value in msgspec.to_builtins(entry.selector).items() if value is not None}
+    for key in ("mode", "value", "direction"):
+        if getattr(entry, key, None) is not None and (key != "direction" or entry.direction != "both"):
+            given[key] = getattr(entry, key)
+    return Selector.of_table(given)
+
+
+def drawn_targets(site: Site, spot: Spot, entry: Any, rng: Rng) -> tuple[str, ...]:
+    """The targets of an entry, drawn once. Raises ConfigError."""
+    try:
+        return select(site.topology, entry.fault, selector_of(entry), rng)
+    except ConfigError as error:
+        raise _about_selector(spot, error) from None
+
+
+def _about_selector(spot: Spot, error: ConfigError) -> ConfigError:
+    head, _, key = error.where.partition(".")
+    if head != "selector":
+        return (spot / "selector").about(error)
+    if not key:
+        return (spot / "selector").wrong(error.what, error.hint)
+    return (spot / key if key in ("mode", "value", "direction") else spot / "selector" / key).wrong(
+        error.what, error.hint
+    )
+
+
+def _targets(site: Site, spot: Spot, entry: Any, turns: int) -> list[tuple[str, ...]]:
+    """Of each repetition."""
+    rng = Rng(site.seed, "targets", entry.name)
+    if entry.turns == "same":
+        return [drawn_targets(site, spot, entry, rng)]
+    if entry.turns == "anew":
+        return [drawn_targets(site, spot, entry, rng) for _ in range(turns)]
+    if entry.mode not in ("one", "fixed"):
+        raise (spot / "turns").wrong("next needs to know how many each time", "mode: one, or mode: fixed with a value")
+    each = entry.value or 1
+    everything = msgspec.structs.replace(entry, mode="all", value=None)
+    names = list(drawn_targets(site, spot, everything, rng))
+    rng.shuffle(names)
+    if each * turns > len(names):
+        what = f"{turns} times {each} targets are asked for, {len(names)} are meant"
+        raise (spot / "turns").wrong(what, "turns: anew may take one again")
+    return [tuple(names[turn * each : turn * each + each]) for turn in range(turns)]
+
+
+# Figures and windows.
+
+
+def figures_of(site: Site, entry: Any) -> dict[str, Figure]:
+    """The figures of a fault, those that are not given with their defaults."""
+    found: dict[str, Figure] = {}
+    for name, row in KINDS[entry.fault].figures.items():
+        written = getattr(entry, spelled(name))
+        found[name] = row.default if written is None else figure_of(name, written, site.scale)
+    return found
+
+
+def _windows(site: Site, spot: Spot, entry: Any, starts: Sequence[int], lasting_ns: int | None) -> list[Window]:
+    found: list[Window] = []
+    for number, start_ns in enumerate(starts):
+        found += windows_of(site, spot, entry, start_ns, lasting_ns, Rng(site.seed, "windows", entry.name, number))
+    if len(found) > timing.WINDOWS_MAX:
+        raise timing.TooManyError
+    try:
+        return timing.joined(found)
+    except ValueError:
+        raise spot.wrong("begins anew before it is over", "a shorter for, or a longer every") from None
+
+
+def windows_of(site: Site, spot: Spot, entry: Any, start_ns: int, lasting_ns: int | None, rng: Rng) -> list[Window]:
+    """One repetition of an entry. Raises ConfigError, TooManyError."""
+    figures = figures_of(site, entry)
+    if entry.fault == "flap":
+        return timing.flaps(start_ns, lasting_ns, figures, _flap(site, spot, entry), rng)
+    if (slope := getattr(entry, "ramp", None)) is not None:
+        return timing.ramp(start_ns, lasting_ns, figures, _slope(site, spot / "ramp", slope, figures, lasting_ns))
+    return timing.plain(start_ns, lasting_ns, figures)
+
+
+def _flap(site: Site, spot: Spot, entry: Any) -> timing.Flap:
+    period_ns, duty = site.scale.length(entry.period), share(entry.duty)
+    if period_ns < 2:
+        raise (spot / "period").wrong("is too short")
+    if not 0 < duty < 1:
+        raise (spot / "duty").wrong(f"{entry.duty} of a period", "more than nothing, less than all")
+    return timing.Flap(period_ns, duty, entry.count, site.scale.length(entry.jitter))
+
+
+def _slope(site: Site, spot: Spot, ramp: Any, figures: Mapping[str, Figure], lasting_ns: int | None) -> timing.Slope:
+    over_ns = site.length(ramp.over)
+    over_ns = lasting_ns if over_ns is None else over_ns
+    if over_ns is None:
+        raise spot.wrong("has no length", "over: 100rtt")
+    if over_ns < ramp.steps or (lasting_ns is not None and over_ns > lasting_ns):
+        raise (spot / "over").wrong(
+            f"{over_ns} ns will not do", "at least a nanosecond per step, at most as long as for"
+        )
+    to: dict[str, int] = {}
+    for name in figures:
+        written = getattr(ramp.to, spelled(name), None)
+        if written is None:
+            continue
+        if figures[name] is None:
+            raise (spot / "to" / spelled(name)).wrong(
+                "says whereto, but not from where", f"{spelled(name)} beside ramp"
+            )
+        to[name] = figure_of(name, written, site.scale)
+    if not to:
+        raise (spot / "to").wrong("names no figure")
+    return timing.Slope(to, over_ns, ramp.steps)
+
+
+def target_of(kind: str) -> Target:
+    """What the targets of a kind of fault are."""
+    return KINDS[kind].target

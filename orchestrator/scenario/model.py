@@ -1,0 +1,305 @@
+"""The shape of a scenario file: which tables there are, which keys they have, what may stand there.
+
+Owns the types; the JSON Schema is made from them (`schema`), and the decoder is msgspec. The figures of each kind of
+fault and of each workload come from the catalogues (`orchestrator.faults.kinds`, `nicd.programs.catalogue`), so that a
+kind which is added there is a word of the language at once. What the values mean for a fabric is `resolve`'s.
+
+No list here holds texts with a pattern: msgspec (0.22) gives back the memory of such a pattern twice when Python ends,
+and the process dies of it now and then.
+"""
+
+from typing import Annotated, Any, Final, Literal, TypeAlias
+
+import msgspec
+from msgspec import Meta, Struct, field
+
+from nicd.programs.catalogue import PROGRAMS
+from nicd.programs.kind import Figure, TraceFigure
+from orchestrator.faults.kinds import KINDS, Target
+from orchestrator.scenario.spelling import (
+    BOUND_PATTERN,
+    PLAIN,
+    Count,
+    Length,
+    Name,
+    Percent,
+    Size,
+    spelled,
+    written_type,
+)
+
+COUNT_MAX: Final = 1 << 60
+METHOD_MAX: Final = 1000
+WORKLOADS_MAX: Final = 64
+EXPECTATIONS_MAX: Final = 1000
+NOMINAL_DILATION: Final = 10_000
+LENGTH: Final = "2000rtt"
+SETTLE: Final = "20rtt"
+LOOK: Final = "5rtt"
+
+Word: TypeAlias = Annotated[str, Meta(min_length=1, max_length=200)]
+Words: TypeAlias = Word | list[Word]
+Planes: TypeAlias = Annotated[int, Meta(ge=0)] | list[Annotated[int, Meta(ge=0)]]
+Bound: TypeAlias = float | Annotated[str, Meta(pattern=BOUND_PATTERN)]
+Mode: TypeAlias = Literal["one", "all", "fixed", "fixed-percent", "random-max-percent"]
+Reduction: TypeAlias = Literal["each", "sum", "mean", "min", "max", "p50", "p95", "p99", "p999"]
+
+
+class Selector(Struct, kw_only=True, forbid_unknown_fields=True):
+    """Which parts of the fabric are candidates; every key that is given must fit."""
+
+    links: Words | None = None
+    """Names or globs, as `p*-t0-0~p*-t1-*`."""
+    nodes: Words | None = None
+    nic_ports: Words | None = None
+    """As `h003:5`."""
+    tier: Literal["nic", "t0", "t1", "nic-t0", "t0-t1"] | None = None
+    plane: Planes | None = None
+    of: Words | None = None
+    """Links of these nodes."""
+
+
+class Condition(Struct, kw_only=True, forbid_unknown_fields=True):
+    """What must have come true."""
+
+    measure: Word
+    of: Words | None = None
+    over: Length | None = None
+    """Looked at so far back; from the begin of the run when it is left out."""
+    reduce: Reduction | None = None
+    at_least: Bound | None = None
+    at_most: Bound | None = None
+    relative_to: Literal["line", "baseline"] | None = None
+
+
+class Ramp(Struct, kw_only=True, forbid_unknown_fields=True):
+    """How figures change; to which ones, is told by the shape of the kind."""
+
+    over: Length | None = None
+    """How long it takes; the whole of `for` when it is left out."""
+    steps: Annotated[int, Meta(ge=2, le=1000)] = 10
+
+
+class Broken(Struct, kw_only=True, forbid_unknown_fields=True):
+    """What is broken, and how many of the candidates."""
+
+    selector: Selector = field(default_factory=Selector)
+    """Nothing of it given: all that the kind can be about."""
+    mode: Mode = "all"
+    value: Annotated[int, Meta(ge=1)] | None = None
+    """Of `fixed` how many, of the percent modes how many per hundred."""
+
+
+class Entry(Broken, kw_only=True, forbid_unknown_fields=True):
+    """A fault of the timetable."""
+
+    name: Name
+    at: Length = 0
+    """From the begin of the run; with `when`, the condition is not asked before."""
+    when: Condition | None = None
+    times: Count | None = None
+    """With `every`: how often in all. With `when`: how often the condition may start it."""
+    lasting: Length | None = field(default=None, name="for")
+    """How long; to the end of the run when it is left out."""
+    every: Length | None = None
+    turns: Literal["same", "anew", "next"] = "same"
+    """With `every`: the same targets each time, targets drawn anew, or such as were not drawn before."""
+
+
+class Between(Struct, kw_only=True, forbid_unknown_fields=True):
+    """A length that is drawn evenly."""
+
+    least: Length
+    most: Length
+
+
+class Drawn(Broken, kw_only=True, forbid_unknown_fields=True):
+    """A fault that chaos may draw."""
+
+    lasting: Length | Between = field(name="for")
+    weight: Annotated[int, Meta(ge=1, le=1_000_000)] = 1
+    """How often it is drawn beside the others."""
+
+
+class Chaos(Struct, kw_only=True, forbid_unknown_fields=True):
+    """Faults drawn from a seeded distribution."""
+
+    faults: Annotated[list[Any], Meta(min_length=1, max_length=100)]
+    every: Length
+    """Mean time from one to the next."""
+    at_once_max: Count
+    """The budget: never more of them at once."""
+    spacing: Literal["even", "uniform", "exponential"] = "exponential"
+    """Exactly `every`; evenly from nothing to twice as much; or by chance at any time, as a Poisson process."""
+
+
+class ChaosEntry(Struct, kw_only=True, forbid_unknown_fields=True):
+    """A part of the timetable that is left to chance."""
+
+    name: Name
+    chaos: Chaos
+    lasting: Length = field(name="for")
+    at: Length = 0
+    when: Condition | None = None
+    times: Count | None = None
+    """With `when`: how often the condition may start it."""
+
+
+class Expect(Struct, kw_only=True, forbid_unknown_fields=True):
+    """One line of what must hold."""
+
+    measure: Word
+    name: Annotated[str, Meta(min_length=1, max_length=120)] | None = None
+    of: Words | None = None
+    during: Name | None = None
+    """While the fault of this name bites, or `faults` for any. Without `during`, `after`, `from`, `to`: all along."""
+    after: Name | None = None
+    """From the end of the fault of this name on, or `faults` for the last of all."""
+    start: Length | None = field(default=None, name="from")
+    end: Length | None = field(default=None, name="to")
+    skip: Length = 0
+    """With `during` and `after`: so much is left out at the start."""
+    bin: Length | None = None
+    """Not one figure but one per bin of this width, each within the bounds."""
+    reduce: Reduction | None = None
+    at_least: Bound | None = None
+    at_most: Bound | None = None
+    relative_to: Literal["line", "baseline"] | None = None
+
+
+class Workload(Struct, kw_only=True, forbid_unknown_fields=True):
+    """What every workload has."""
+
+    name: Name
+    ranks: Annotated[int, Meta(ge=1)] | Words = "all"
+    """`all` NICs, the first so many, or names and globs in the order of the ranks."""
+    begin: Length = 0
+    """From the begin of the run."""
+
+
+class ScenarioFile(Struct, kw_only=True, forbid_unknown_fields=True):
+    """The whole file, save `fabric`."""
+
+    name: Name
+    description: Annotated[str, Meta(max_length=10_000)] = ""
+    seed: Annotated[str, Meta(min_length=1, max_length=128)] | int | None = None
+    length: Length = LENGTH
+    settle: Length = SETTLE
+    look: Length = LOOK
+    nominal_dilation: Annotated[int, Meta(ge=1, le=1_000_000)] = NOMINAL_DILATION
+    """A second of the timetable is this part of a second of fabric time."""
+    workload: Annotated[list[Any], Meta(max_length=WORKLOADS_MAX)] = []
+    steady_state: Annotated[list[Expect], Meta(max_length=EXPECTATIONS_MAX)] = []
+    """What must hold before the first fault."""
+    method: Annotated[list[Any], Meta(max_length=METHOD_MAX)] = []
+    expect: Annotated[list[Expect], Meta(max_length=EXPECTATIONS_MAX)] = []
+
+
+Direction: TypeAlias = Annotated[
+    Literal["both", "up", "down"], Meta(description="Which direction of the links; up is away from the NICs.")
+]
+FLAP_FIELDS: Final[list[Any]] = [
+    ("period", Annotated[Length, Meta(description="From one flap to the next.")]),
+    (
+        "duty",
+        Annotated[
+            Annotated[float, Meta(gt=0, lt=1)] | Percent, Meta(description="The share of a period without the link.")
+        ],
+        0.5,
+    ),
+    ("count", Annotated[Count | None, Meta(description="How many flaps; left out: as many as fit into `for`.")], None),
+    (
+        "jitter",
+        Annotated[Length, Meta(description="Each flap begins up to so much later, drawn each time anew.")],
+        0,
+    ),
+]
+
+
+def _figures(figures: Any, *, optional: bool) -> list[Any]:
+    """Fields for the figures of a kind."""
+    rows: list[Any] = []
+    for name, figure in figures.items():
+        meta = Meta(description=figure.meaning)
+        kind = written_type(name, figure.default)
+        if figure.required and not optional:
+            rows.append((spelled(name), Annotated[kind, meta]))
+        else:
+            rows.append((spelled(name), Annotated[kind | None, meta], None))
+    return rows
+
+
+def _shape(name: str, fields: list[Any], base: type[Struct], meaning: str) -> type[Struct]:
+    made = msgspec.defstruct(name, fields, bases=(base,), kw_only=True, forbid_unknown_fields=True)
+    made.__doc__ = meaning
+    return made
+
+
+def _fault_fields(kind: str) -> list[Any]:
+    row = KINDS[kind]
+    fields: list[Any] = [("fault", Literal[kind]), *_figures(row.figures, optional=False)]
+    if row.target is Target.LINK:
+        fields.append(("direction", Direction, "both"))
+    return fields + (FLAP_FIELDS if kind == "flap" else [])
+
+
+def _ramp_fields(kind: str) -> list[Any]:
+    """For kinds that have something to ramp: figures that are numbers with a unit."""
+    rampable = {name: row for name, row in KINDS[kind].figures.items() if name.rpartition("_")[2] in RAMPED}
+    if not rampable:
+        return []
+    to = msgspec.defstruct(f"To_{kind}", _figures(rampable, optional=True), kw_only=True, forbid_unknown_fields=True)
+    ramp = _shape(f"Ramp_{kind}", [("to", Annotated[to, Meta(description="Figures at the end.")])], Ramp, RAMP_MEANING)
+    return [("ramp", ramp | None, None)]
+
+
+RAMP_MEANING: Final = "Figures change step by step from those of the entry to others."
+RAMPED: Final = ("ppm", "ns", "bps", "bytes", "packets")
+
+ENTRIES: Final = {
+    kind: _shape(f"Fault_{kind}", _fault_fields(kind) + _ramp_fields(kind), Entry, row.meaning)
+    for kind, row in KINDS.items()
+}
+"""Kind of fault -> the shape of its entries in `method`."""
+DRAWN: Final = {kind: _shape(f"Drawn_{kind}", _fault_fields(kind), Drawn, row.meaning) for kind, row in KINDS.items()}
+"""Kind of fault -> the shape of its entries in `chaos: {faults: ...}`."""
+
+
+class Message(Struct, kw_only=True, forbid_unknown_fields=True):
+    """One message of a trace."""
+
+    sender: Word | Annotated[int, Meta(ge=0)] = field(name="from")
+    """A NIC, or the number of a rank."""
+    receiver: Word | Annotated[int, Meta(ge=0)] = field(name="to")
+    size: Size = field(name="bytes")
+    at: Length = 0
+    """From the begin of the workload."""
+
+
+Trace: TypeAlias = Annotated[list[Message], Meta(min_length=1)] | Word
+
+
+def _workload_fields(kind: str) -> list[Any]:
+    row = PROGRAMS[kind]
+    fields: list[Any] = [("kind", Literal[kind])]
+    for name, figure in row.figures.items():
+        shape: Any = Annotated[_workload_type(name, figure), Meta(description=figure.meaning)]
+        fields.append((spelled(name), shape) if name in row.required else (spelled(name), shape | None, None))
+    return fields
+
+
+def _workload_type(name: str, figure: Figure | TraceFigure) -> Any:
+    """The type of a figure of a workload in a file."""
+    if isinstance(figure, TraceFigure):
+        return Trace
+    if figure.choices:
+        return Literal[figure.choices]
+    shape = written_type(name, figure.default)
+    plain = shape is PLAIN
+    return Annotated[int, Meta(ge=figure.least, le=min(figure.most, COUNT_MAX))] if plain else shape
+
+
+WORKLOADS: Final = {
+    kind: _shape(f"Workload_{kind}", _workload_fields(kind), Workload, row.meaning) for kind, row in PROGRAMS.items()
+}
+"""Kind of workload -> the shape of its entries in `workload`."""

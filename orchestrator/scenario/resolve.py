@@ -1,0 +1,227 @@
+"""A scenario file turned into a plan: every name chosen, every length in fabric time, every random choice drawn.
+
+Owns the order in which that is done, and what no single entry can know: names that must differ, faults that would begin
+after the end. What the entries mean is told by `workloads`, `method`, `chaos` and `expectations`.
+"""
+
+import dataclasses
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Final
+
+from mrcfabric.errors import ConfigError
+from mrcfabric.topology import Topology
+from mrcfabric.topology_file import TopologyFile, read_part
+from mrcfabric.units import Instant
+from nicd.programs.program import PROGRAMS_MAX, Program
+from orchestrator.faults.fault import Fault
+from orchestrator.findings.expectation import Expectation
+from orchestrator.plan import check as check_topology
+from orchestrator.scenario import chaos
+from orchestrator.scenario.decode import by_kind, decode
+from orchestrator.scenario.document import FABRIC_KEY, Document, Spot, read
+from orchestrator.scenario.expectations import ANY_FAULT, condition_of, expectation_of
+from orchestrator.scenario.method import FAULTS_MAX, Site, faults_of, placed
+from orchestrator.scenario.model import DRAWN, ENTRIES, WORKLOADS, ChaosEntry, ScenarioFile
+from orchestrator.scenario.plan import Plan, Trigger
+from orchestrator.scenario.spelling import Scale
+from orchestrator.scenario.workloads import program_of, traces_read
+
+BEGIN_RTTS: Final = 10
+"""Instant 0 of the timetable, in base RTTs of the fabric: room for everything to be loaded before."""
+
+
+def load(
+    path: str,
+    overrides: Sequence[str] = (),
+    *,
+    seed: str | None = None,
+    topology: Topology | None = None,
+    begin_ns: Instant | None = None,
+    programs_before: int = 0,
+) -> Plan:
+    """The plan of a scenario file with `key=value` flags on top.
+
+    `seed` comes before that of the file. For a fabric that runs already: `topology` is that fabric's, and what the file
+    says of one must agree; `begin_ns` is still to come there; `programs_before` programs were loaded in it before.
+    Raises ConfigError: `file:line: what (hint)`.
+    """
+    document = read(path, overrides)
+    return resolve(document, seed=seed, topology=topology, begin_ns=begin_ns, programs_before=programs_before)
+
+
+def resolve(
+    document: Document,
+    *,
+    seed: str | None = None,
+    topology: Topology | None = None,
+    begin_ns: Instant | None = None,
+    programs_before: int = 0,
+) -> Plan:
+    """As `load`, of a file that was read."""
+    root = Spot(document)
+    _read_traces(document)
+    file = decode(root, document.root, ScenarioFile)
+    source = _fabric(document, topology)
+    if seed is None:
+        seed = str(file.seed) if file.seed is not None else source.topology.seed
+    fabric = topology or dataclasses.replace(source.topology, seed=seed)
+    scale = Scale.of(fabric, file.nominal_dilation)
+    length_ns = _positive(root, "length", scale.length(file.length))
+    look_ns = _positive(root, "look", scale.length(file.look))
+    site = Site(fabric, scale, seed, length_ns, BEGIN_RTTS * scale.rtt_ns if begin_ns is None else begin_ns)
+    programs = _programs(site, root, file, programs_before)
+    faults, triggers = _method(site, root, file, [program.name for program in programs])
+    return Plan(
+        name=file.name,
+        description=file.description,
+        topology=fabric,
+        seed=seed,
+        second_ns=scale.second_ns,
+        begin_ns=site.begin_ns,
+        length_ns=length_ns,
+        settle_ns=scale.length(file.settle),
+        look_ns=look_ns,
+        programs=programs,
+        faults=faults,
+        triggers=triggers,
+        expectations=_expectations(site, root, file, programs),
+        source={**document.root, "seed": seed, FABRIC_KEY: _stated(fabric)},
+    )
+
+
+def _positive(root: Spot, key: str, length_ns: int) -> int:
+    if length_ns <= 0:
+        raise (root / key).wrong("no time at all", f"{key}: 100rtt")
+    return length_ns
+
+
+def _read_traces(document: Document) -> None:
+    """Files of messages belong to the scenario from here on: who has its source needs no other file."""
+    entries = document.root.get("workload")
+    if isinstance(entries, list):
+        for number, entry in enumerate(entries):
+            if isinstance(entry, dict):
+                entries[number] = traces_read(Spot(document, ("workload", number)), entry)
+
+
+# The fabric.
+
+
+def _fabric(document: Document, running: Topology | None) -> TopologyFile:
+    source = read_part(document.path, document.fabric, document.fabric_flags, f"{FABRIC_KEY}.")
+    try:
+        check_topology(source.topology)
+    except ConfigError as error:
+        raise source.locate(error) from None
+    if running is not None:
+        for key in source.places:
+            if key in ("name", "seed", "dilation") or "." in key:
+                continue
+            here, there = getattr(source.topology, key), getattr(running, key)
+            if here != there:
+                raise ConfigError(source.places[key], f"{key} is {here} here and {there} in fabric {running.name}")
+    return source
+
+
+def _stated(topology: Topology) -> dict[str, Any]:
+    """What of a topology differs from the defaults, as a file would say it."""
+    bare = Topology().to_dict()
+    return {key: value for key, value in topology.to_dict().items() if value != bare[key] and key != "seed"}
+
+
+# The entries.
+
+
+def _unlike(spot: Spot, names: Sequence[str], what: str) -> None:
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            raise (spot / number / "name").wrong(f"{name} is the name of another {what}")
+
+
+def _programs(site: Site, root: Spot, file: ScenarioFile, before: int) -> tuple[Program, ...]:
+    spot = root / "workload"
+    entries = [
+        by_kind(spot / number, entry, "kind", WORKLOADS, "workload") for number, entry in enumerate(file.workload)
+    ]
+    _unlike(spot, [entry.name for entry in entries], "workload")
+    if before + len(entries) > PROGRAMS_MAX:
+        raise spot.wrong(f"{before + len(entries)} workloads", f"a fabric takes {PROGRAMS_MAX} in its life")
+    return tuple(program_of(site, spot / number, entry, before + number) for number, entry in enumerate(entries))
+
+
+def _method(
+    site: Site, root: Spot, file: ScenarioFile, programs: Sequence[str]
+) -> tuple[tuple[Fault, ...], tuple[Trigger, ...]]:
+    spot = root / "method"
+    entries = [_entry(spot / number, entry) for number, entry in enumerate(file.method)]
+    names = [entry.name for entry in entries]
+    _unlike(spot, names, "entry")
+    if ANY_FAULT in names:
+        raise (spot / names.index(ANY_FAULT) / "name").wrong(f"{ANY_FAULT} means all of them", "another name")
+    faults: list[Fault] = []
+    triggers: list[Trigger] = []
+    for number, entry in enumerate(entries):
+        here, at_ns = spot / number, site.scale.length(entry.at)
+        if at_ns >= site.length_ns:
+            raise (here / "at").wrong(f"begins when the run is over, after {file.length}", "a longer length")
+        made = _faults(site, here, entry, site.length_ns - at_ns)
+        if entry.when is None:
+            faults += placed(made, site.begin_ns + at_ns)
+        else:
+            text, holds = condition_of(site, here / "when", entry.when, site.begin_ns + at_ns, programs, names)
+            triggers.append(Trigger(entry.name, text, holds, tuple(made), entry.times or 1))
+    _countable(spot, faults, triggers)
+    return tuple(sorted(faults, key=lambda fault: fault.start_ns)), tuple(triggers)
+
+
+def _entry(spot: Spot, entry: Any) -> Any:
+    """An entry of the timetable in its shape; that of chaos keeps the faults it may draw as plain data."""
+    if isinstance(entry, dict) and "chaos" in entry:
+        return decode(spot, entry, ChaosEntry)
+    return by_kind(spot, entry, "fault", ENTRIES, "kind of fault")
+
+
+def _faults(site: Site, spot: Spot, entry: Any, room_ns: int) -> list[Fault]:
+    if not isinstance(entry, ChaosEntry):
+        return faults_of(site, spot, entry, room_ns)
+    here = spot / "chaos" / "faults"
+    drawn = [
+        by_kind(here / number, one, "fault", DRAWN, "kind of fault") for number, one in enumerate(entry.chaos.faults)
+    ]
+    chaos.check(site, spot, entry, drawn)
+    return chaos.faults_of(site, spot, entry, drawn)
+
+
+def _countable(spot: Spot, faults: Sequence[Fault], triggers: Sequence[Trigger]) -> None:
+    """Every fault has its own id, and there are not too many."""
+    ids = [fault.id for fault in faults] + [fault.id for trigger in triggers for fault in trigger.faults]
+    if len(ids) > FAULTS_MAX:
+        raise spot.wrong(f"{len(ids)} faults", f"at most {FAULTS_MAX}")
+    twice = [name for name, count in Counter(ids).items() if count > 1]
+    if twice:
+        raise spot.wrong(f"two faults would be called {twice[0]}", "repetitions are called by the entry and a number")
+
+
+def _expectations(site: Site, root: Spot, file: ScenarioFile, programs: Sequence[Program]) -> tuple[Expectation, ...]:
+    names = [program.name for program in programs]
+    faults = [str(entry["name"]) for entry in file.method]
+    made = [
+        expectation_of(site, root / "steady_state" / number, entry, names, faults, steady=True)
+        for number, entry in enumerate(file.steady_state)
+    ]
+    made += [
+        expectation_of(site, root / "expect" / number, entry, names, faults) for number, entry in enumerate(file.expect)
+    ]
+    return _told_apart(made)
+
+
+def _told_apart(expectations: Sequence[Expectation]) -> tuple[Expectation, ...]:
+    """Names that differ: reports call what did not hold by its name."""
+    seen: Counter[str] = Counter()
+    found = []
+    for one in expectations:
+        seen[one.name] += 1
+        more = seen[one.name]
+        found.append(one if more == 1 else dataclasses.replace(one, name=f"{one.name} ({more})"))
+    return tuple(found)
