@@ -46,8 +46,9 @@ class Hosted:
         return node.host
 
     def records(self, name: str = "work") -> list[dict[str, Any]]:
-        """What came of all ranks of a program, in the order of their NICs."""
-        indexes = range(self.fabric.topology.nics)
+        """What came of all ranks of a program whose NICs live, in the order of their NICs."""
+        alive = self.fabric.simulator.alive
+        indexes = [index for index in range(self.fabric.topology.nics) if alive(nic_name(index))]
         return [record for index in indexes for record in self.host(index).records() if record["name"] == name]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from nicd.core.nic import Nic
 from nicd.programs.program import Program
-from tests.support.hosted import Hosted, program
+from tests.support.hosted import LONG_NS, Hosted, program, total
 
 WORK = program("ring_all_reduce", 4, {"steps": 2, "bucket_bytes": 20_000})
 
@@ -120,3 +120,30 @@ def test_a_record_that_is_none_is_refused(spoil: Callable[[dict[str, Any]], Any]
     hosted.fabric.command("h000", "run_program", {"program": settings}, 1)
     hosted.fabric.run(5)
     assert "program" in hosted.refused["h000"]
+
+
+def test_loss_and_reordering_cost_time_and_no_byte() -> None:
+    training = program("training", 5, {"steps": 3, "buckets": 2, "bucket_bytes": 30_000}, name="train", number=2)
+    healthy, spoilt = (Hosted(WORK, training) for _ in range(2))
+    impairment = {"loss_ppm": 20_000, "reordering_ppm": 100_000, "reordering_ns": 3_000}
+    for switch in ("p0-t0-0", "p1-t1-1"):
+        for port in range(3):
+            spoilt.fabric.command(switch, "set_impairment", {"port": port, "impairment": impairment}, 1)
+    ends = []
+    for hosted in (healthy, spoilt):
+        hosted.fabric.run(LONG_NS)
+        records = hosted.records("train") + hosted.records()
+        assert {record["state"] for record in records} == {"done"}
+        assert not total(records, "bytes_wrong")
+        assert total(records, "bytes_verified") == 5 * 3 * 2 * 30_000 + 4 * 2 * 20_000
+        ends.append(max(record["end_ns"] for record in records))
+    assert ends[0] < ends[1]
+
+
+def test_who_waits_for_a_dead_nic_waits_and_who_sends_to_it_fails_in_the_end() -> None:
+    hosted = Hosted(program("training", 4, {"steps": 20, "bucket_bytes": 40_000}))
+    hosted.fabric.simulator.crash("h002", 60_000)
+    hosted.fabric.run(60_000_000)
+    states = [record["state"] for record in hosted.records() if record["rank"] != 2]
+    assert states == ["running", "failed", "running"]
+    assert hosted.records()[1]["reason"] == "QP to h002: retry_counter_exceeded"
