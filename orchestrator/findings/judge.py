@@ -217,6 +217,11 @@ def _span_text(span: Span) -> str:
     return span.kind + name + (f", without its first {span.start_ns} ns" if span.start_ns else "")
 
 
+def _figure_text(value: float) -> str:
+    short = rounded(value)
+    return f"{short:,}" if isinstance(short, int) else f"{short:g}"
+
+
 DATA_RIGHT = Expectation("every byte right", "bytes_wrong", at_most=0)
 """What is expected of every run with a workload, whether its file says so or not."""
 
@@ -260,8 +265,8 @@ def text(finding: Finding) -> str:
     """One line: what was expected, what was observed, where."""
     asked = finding.asked
     words = (("at least", asked.at_least), ("at most", asked.at_most))
-    bounds = [f"{word} {bound:g}" for word, bound in words if bound is not None]
-    observed = "nothing" if finding.observed is None else f"{rounded(finding.observed):g}"
+    bounds = [f"{word} {_figure_text(bound)}" for word, bound in words if bound is not None]
+    observed = "nothing" if finding.observed is None else _figure_text(finding.observed)
     line = f"{asked.name}: {observed} observed, {' and '.join(bounds)} expected ({finding.unit})"
     if finding.of:
         line += f", of {finding.of}"

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from mrcfabric.errors import ConfigError
 from orchestrator.cli import build_app
 from orchestrator.findings import files
 from orchestrator.findings.expectation import Expectation
@@ -31,3 +32,8 @@ def test_runs_that_did_not(folder: Path) -> None:
     found = RUNNER.invoke(build_app(), ["compare", "--json", str(folder / "a"), str(folder / "b")])
     assert found.exit_code == 1
     assert json.loads(found.stdout)["changed"][0].startswith("steady: held in A")
+
+
+def test_what_is_no_report_is_the_operators_mistake(folder: Path) -> None:
+    found = RUNNER.invoke(build_app(), ["compare", str(folder / "a"), str(folder)])
+    assert isinstance(found.exception, ConfigError)

@@ -32,6 +32,13 @@ def test_the_worst_bin_is_named() -> None:
     )
 
 
+def test_large_figures_are_whole_in_words() -> None:
+    found = judge(asked("bytes_received", at_least=10**8, at_most=2 * 10**8), sample_recording())
+    assert text(found) == (
+        "it: 20,160,000 observed, at least 100,000,000 and at most 200,000,000 expected (bytes), 20 to 520 us"
+    )
+
+
 def test_every_bound_counts() -> None:
     assert judge(asked("retransmissions", of=("gap",), at_least=40, at_most=50), sample_recording()).held
     assert not judge(asked("retransmissions", of=("gap",), at_least=50), sample_recording()).held
