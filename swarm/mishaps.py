@@ -5,15 +5,18 @@ commands that makes. What a mishap excuses is for the verdict: which planes it t
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
+from mrcfabric.impairment import HEALTHY, Impairment
 from mrcfabric.rng import PPM, Rng
 from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
 from nicd.core.nic import Nic
 from orchestrator.simulated import SimulatedFabric
 from swarm.case import Fault, Flow
+
+_PORT_BITS: Final = 8
 
 Draw: TypeAlias = Callable[[Rng, Topology, Sequence[Flow], Instant, Instant], list[Fault]]
 Break: TypeAlias = Callable[["Stage", Fault, Instant], None]
@@ -47,10 +50,10 @@ def planes_of(fault: Fault, topology: Topology) -> int:
         return 1 << topology.parse_link(fault.target).plane
     if fault.kind in ("nic_port", "deny_plane"):
         return 1 << fault.value
-    if fault.kind == "one_way":
+    if fault.kind in ("one_way", "impaired"):
         tier, plane, _ = topology.parse_node(fault.target)
-        return 1 << (fault.value if tier == "nic" else plane)
-    if fault.kind in ("switch_crash", "no_trim", "deaf_to_ecn"):
+        return 1 << (fault.value & (1 << _PORT_BITS) - 1 if tier == "nic" else plane)
+    if fault.kind in ("switch_crash", "frozen", "no_trim", "deaf_to_ecn", "wrong_ecn"):
         return 1 << topology.parse_node(fault.target).plane
     if fault.kind == "deny_ev":
         return (1 << topology.planes) - 1
@@ -115,6 +118,37 @@ def _one_way(rng: Rng, topology: Topology, flows: Sequence[Flow], at_ns: Instant
     names = list(topology.node_names())
     target = names[rng.below(len(names))]
     return [Fault("one_way", target, at_ns, until_ns, rng.below(len(topology.ports(target))))]
+
+
+def _impaired(rng: Rng, topology: Topology, flows: Sequence[Flow], at_ns: Instant, until_ns: Instant) -> list[Fault]:
+    """Value: the port, and above it a number from which what is wrong with it is drawn."""
+    (fault,) = _one_way(rng, topology, flows, at_ns, until_ns)
+    return [replace(fault, kind="impaired", value=rng.below(1 << 24) << _PORT_BITS | fault.value)]
+
+
+def impairment_of(fault: Fault, topology: Topology) -> Impairment:
+    """What is wrong with one direction of a link: one thing, or several at once."""
+    rng = Rng("impaired", fault.value >> _PORT_BITS)
+    rtt_ns = topology.base_rtt_ns()
+    share_ppm = (1_000, 20_000, 100_000, 300_000, PPM)[rng.below(5)]
+    some_ppm = (1_000, 20_000, 100_000)[rng.below(3)]
+    usids = [topology.own_usid(name) for name in topology.switch_names()]
+    whole = (
+        Impairment(loss_ppm=some_ppm, loss_burst_packets=2 + rng.below(20)),
+        Impairment(gray_ppm=share_ppm),
+        Impairment(black_hole_usids=(usids[rng.below(len(usids))],)),
+        Impairment(corruption_ppm=some_ppm),
+        Impairment(duplication_ppm=share_ppm),
+        Impairment(reordering_ppm=share_ppm, reordering_ns=1 + rng.below(rtt_ns)),
+        Impairment(delay_ns=rng.below(rtt_ns), jitter_ns=rng.below(rtt_ns), delay_ppm=share_ppm),
+        Impairment(rate_bps=slowest_bps(topology)),
+    )
+    return Impairment.merged(whole[rng.below(len(whole))] for _ in range(1 + rng.below(3)))
+
+
+def slowest_bps(topology: Topology) -> int:
+    """The rate to which a mishap may limit any link."""
+    return min([topology.rate_bps, *topology.link_rates_bps.values()]) // 4
 
 
 def _on_switch(kind: str) -> Draw:
@@ -195,10 +229,24 @@ def _one_way_is(up: bool) -> Break:
     return carry_out
 
 
-def _switched(op: str, on: bool) -> Break:
+def _impair(stage: Stage, fault: Fault, at_ns: Instant) -> None:
+    _set_impairment(stage, fault, at_ns, impairment_of(fault, stage.fabric.topology))
+
+
+def _unimpair(stage: Stage, fault: Fault, at_ns: Instant) -> None:
+    _set_impairment(stage, fault, at_ns, HEALTHY)
+
+
+def _set_impairment(stage: Stage, fault: Fault, at_ns: Instant, impairment: Impairment) -> None:
+    if stage.fabric.simulator.alive(fault.target):
+        args = {"port": fault.value & (1 << _PORT_BITS) - 1, "impairment": impairment.settings()}
+        stage.fabric.command(fault.target, "set_impairment", args, at_ns)
+
+
+def _switched(op: str, on: bool | None, **args: int) -> Break:
     def carry_out(stage: Stage, fault: Fault, at_ns: Instant) -> None:
         if stage.fabric.simulator.alive(fault.target):
-            stage.fabric.command(fault.target, op, {"on": on}, at_ns)
+            stage.fabric.command(fault.target, op, {"on": on, **args}, at_ns)
 
     return carry_out
 
@@ -257,8 +305,13 @@ KINDS: Final[dict[str, Kind]] = {
     "deny_ev": Kind(_deny, _ev("deny_ev"), _ev("allow_ev")),
     "deny_plane": Kind(_deny_plane, _plane_of_nic("deny_paths"), _plane_of_nic("allow_paths")),
     "one_way": Kind(_one_way, _one_way_is(False), _one_way_is(True)),
-    "no_trim": Kind(_on_switch("no_trim"), _switched("set_trim", False), _switched("set_trim", True)),
-    "deaf_to_ecn": Kind(_on_switch("deaf_to_ecn"), _switched("set_ecn", False), _switched("set_ecn", True)),
+    "no_trim": Kind(_on_switch("no_trim"), _switched("set_trim", False), _switched("set_trim", None)),
+    "deaf_to_ecn": Kind(_on_switch("deaf_to_ecn"), _switched("set_ecn", False), _switched("set_ecn", None)),
+    "wrong_ecn": Kind(
+        _on_switch("wrong_ecn"), _switched("set_ecn", True, min_bytes=0, max_bytes=0), _switched("set_ecn", None)
+    ),
+    "frozen": Kind(_on_switch("frozen"), _switched("set_forwarding", False), _switched("set_forwarding", True)),
+    "impaired": Kind(_impaired, _impair, _unimpair),
     "self_probes": Kind(_probes, _probe_links, _nothing),
     "error_qp": Kind(_ending("error_qp", PPM // 3), _error),
     "destroy_qp": Kind(_ending("destroy_qp", PPM // 3), _destroy),

@@ -14,7 +14,7 @@ from nicd.core.limits import TIMEOUT_UNIT_NS
 from swarm.case import Case, Flow
 from swarm.invariant import InvariantError
 from swarm.messages import Direction
-from swarm.mishaps import ended_by, planes_of
+from swarm.mishaps import ended_by, planes_of, slowest_bps
 from swarm.world import World
 
 DOUBLINGS_WAITED_MAX: Final = 12
@@ -56,10 +56,9 @@ def deadline_ns(case: Case) -> Instant:
     outage_ns = 2 * (last_ns - min(first_fault_ns, last_ns))
     # A retry budget that is never used up ends nothing: its whole length is waited for, up to a bound.
     doubled_ns = longest_wait_ns(case)
-    slowest_bps = min([topology.rate_bps, *topology.link_rates_bps.values()])
     packets = sum(-(-write.length // topology.mtu_bytes) for flow in case.flows for write in (*flow.forth, *flow.back))
     window = max(1, min(settings.mpr_units * 128, (settings.cwnd_bytes or 1 << 20) // topology.mtu_bytes))
-    serial_ns = packets * (2 * waits_ns) // window + case.bytes_posted * 8_000_000_000 // slowest_bps
+    serial_ns = packets * (2 * waits_ns) // window + case.bytes_posted * 8_000_000_000 // slowest_bps(topology)
     return last_ns + outage_ns + 2 * doubled_ns + 16 * settings.retry_linear * waits_ns + 200 * waits_ns + 8 * serial_ns
 
 
@@ -161,7 +160,7 @@ def rest_ns(case: Case) -> Instant:
     settings = nic_settings(case.topology)
     probing_ns = settings.probe_period_ns * settings.probe_backoff_max * (2 + settings.probe_successes)
     # Peers that were out of reach are told of ports after waits that double.
-    untold = any(fault.kind in ("nic_port", "switch_crash", "link_down") for fault in case.faults)
+    untold = any(fault.kind in ("nic_port", "switch_crash", "link_down", "frozen", "impaired") for fault in case.faults)
     updates_ns = min(settings.port_update_retry_ns << settings.port_update_tries, 1 << 40) if untold else 0
     return 20 * probing_ns + 100 * settings.rto_ns + 4 * settings.reverse_idle_ns + updates_ns
 
