@@ -190,8 +190,8 @@ class ImpairedLink:
     """
 
     __slots__ = (
-        "_bad", "_carried", "_delay_ns", "_ev_order", "_evs", "_last_ns", "_line", "_losing", "_usids", "impairment",
-        "rng", "touched", "whole",
+        "_bad", "_carried", "_delay_ns", "_ev_order", "_evs", "_last_ns", "_line", "_losing", "_released_ns", "_usids",
+        "impairment", "rng", "touched", "whole",
     )  # fmt: skip
 
     def __init__(self, rng: Rng, delay_ns: int, ev_order: EvOrder = EvOrder.PORT_LOW) -> None:
@@ -205,6 +205,7 @@ class ImpairedLink:
         self._line: list[tuple[Instant, int, Transmit]] = []  # by arrival, then by departure
         self._carried = 0
         self._last_ns: Instant = -1
+        self._released_ns: Instant = -1
         self._bad: bool | None = None
         self.impairment = HEALTHY
         self.change(HEALTHY)
@@ -279,7 +280,12 @@ class ImpairedLink:
             release_ns = line[0][0] - self._delay_ns
             if release_ns > until:
                 return release_ns
-            out.append(heappop(line)[2])
+            transmit = heappop(line)[2]
+            # Reordering may have put two at one instant: they come one behind the other.
+            at_ns = max(transmit.arrival_ns, self._released_ns + 1)
+            out.append(transmit if at_ns == transmit.arrival_ns else transmit._replace(arrival_ns=at_ns))
+            self._released_ns = at_ns
+            self._last_ns = max(self._last_ns, at_ns)
         return NEVER
 
     def _hold(self, transmit: Transmit) -> None:
