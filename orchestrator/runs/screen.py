@@ -85,7 +85,7 @@ class Screen:
         plan, seen = self._plan, self._seen
         at_ns = plan.begin_ns if seen is None else seen.at_ns
         parts: list[RenderableType] = [self._head(plan, at_ns), self._progress(plan, at_ns)]
-        parts.append(Text("launching\n", "bold cyan") if seen is None else _figures(plan, seen))
+        parts.append(Text("not looked at yet\n", "bold cyan") if seen is None else _figures(plan, seen))
         return Group(*parts, self._timetable(plan, at_ns))
 
     def _head(self, plan: Plan, at_ns: Instant) -> Text:

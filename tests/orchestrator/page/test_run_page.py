@@ -7,32 +7,17 @@ from typing import Any
 
 import pytest
 
-from orchestrator.findings.expectation import Expectation, Span
-from orchestrator.findings.judge import verdict
 from orchestrator.findings.recording import Recording
-from orchestrator.findings.report import build
 from orchestrator.page.run_page import FAULTS_MAX, render
 from tests.support.html import parsed
-from tests.support.plans import sample_plan
 from tests.support.recordings import BEGIN, sample_faults, sample_recording
+from tests.support.run_reports import report_of
 
 NASTY = '</script><script>alert("1")</script>'
-EXPECTED = (
-    Expectation(
-        "goodput <holds>", "goodput", during=Span("fault", "flaps"), bin_ns=20_000, at_least=0.85, relative_to="line"
-    ),
-    Expectation("eight steps", "steps", of=("train",), at_least=8),
-)
-
-
-def reported(recording: Recording, **changed: Any) -> dict[str, Any]:
-    """The report of a recording, as a run makes it."""
-    plan = replace(sample_plan(), topology=recording.topology, begin_ns=BEGIN, expectations=EXPECTED, **changed)
-    return build(plan, recording, verdict(plan.expectations, recording))
 
 
 def page_of(recording: Recording, **changed: Any) -> str:
-    return render(reported(recording, **changed), recording)
+    return render(report_of(recording, **changed), recording)
 
 
 def text_of(page: str) -> str:

@@ -6,7 +6,9 @@ import pytest
 
 from orchestrator.faults.fault import Fault, Window
 from orchestrator.page import words
-from tests.support.run_reports import HELD, MISSED, sample_run_report
+from tests.support.run_reports import sample_run_report
+
+MISSED, STEPS, HELD = sample_run_report()["findings"]
 
 
 @pytest.mark.parametrize(
@@ -28,14 +30,16 @@ def test_figures_are_shown_in_the_unit_that_is_read_most_easily(value: float | N
 
 def test_bounds_are_said_with_what_they_are_relative_to() -> None:
     assert words.expected(MISSED) == "at least 85.0% of line"
-    assert words.expected(HELD) == "at most 0"
+    assert words.expected(HELD) == "at most 0 bytes"
     assert words.expected(MISSED | {"at_most": 1.0}) == "at least 85.0% and at most 100.0% of line"
     assert words.expected(MISSED | {"unit": "share"}) == "at least 85.0%"
 
 
 def test_what_was_observed_says_of_what_how_often_and_why_not() -> None:
-    assert words.observed(MISSED) == "45.0% of 1, 2 of 6 outside"
-    assert words.observed(HELD) == "0"
+    assert words.observed(MISSED) == "45.0%"
+    assert words.observed(MISSED | {"observed_of": "1", "outside": 2, "figures": 6}) == "45.0% of 1, 2 of 6 outside"
+    assert words.observed(STEPS) == "8 of train"
+    assert words.observed(HELD) == "0 bytes"
     nothing = MISSED | {"observed": None, "observed_of": "", "outside": 0, "why": "no fault took place"}
     assert words.observed(nothing) == "nothing: no fault took place"
 
