@@ -56,9 +56,14 @@ _FAULT_COLUMNS = (
     ("packets lost", "packets_lost", "count"),
     ("sent again", "retransmissions", "count"),
     ("EVs retired", "evs_retired", "count"),
-    ("avoided after, RTT", "avoidance_rtts", "rtt"),
-    ("recovered after, RTT", "recovery_rtts", "rtt"),
-    ("restored after its end, RTT", "recovery_after_rtts", "rtt"),
+    ("avoided, RTT", "avoidance_rtts", "rtt"),
+    ("recovered, RTT", "recovery_rtts", "rtt"),
+    ("restored, RTT", "recovery_after_rtts", "rtt"),
+)
+_FAULT_CAPTION = (
+    "What each cost; goodput as a share of line rate. Avoided: from its start to the last packet that it cost as long "
+    "as it bit; recovered: from its start to goodput as it was; restored: the same from its end. Faults at the same "
+    "time share what was counted."
 )
 
 
@@ -186,8 +191,7 @@ def _faults(report: Mapping[str, Any], begin_ns: int) -> str:
     heads = ["", "fault", "from, us", "until, us", *(title for title, _, _ in _FAULT_COLUMNS)]
     rest = len(faults) - FAULTS_MAX
     below = note(f"{rest} more are in the report.") if rest > 0 else ""
-    said = note("What each cost; goodput as a share of line rate. Faults at the same time share what was counted.")
-    return section("Faults", said, table(heads, rows, text_columns=[1]), below)
+    return section("Faults", note(_FAULT_CAPTION), table(heads, rows, text_columns=[1]), below)
 
 
 def _cell(value: float | None, kind: str) -> str:
