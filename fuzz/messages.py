@@ -227,7 +227,7 @@ def topology(data: bytes) -> None:
         os.write(fd, data)
         found = topology_file.load(f"/proc/self/fd/{fd}")
     except ConfigError as error:
-        _check_line(error)
+        check_line(error)
     else:
         assert found.nodes == found.nics + found.switches
     finally:
@@ -235,10 +235,11 @@ def topology(data: bytes) -> None:
     try:
         topology_file.load(None, [data.decode("utf-8", "surrogateescape")])
     except ConfigError as error:
-        _check_line(error)
+        check_line(error)
 
 
-def _check_line(error: ConfigError) -> None:
+def check_line(error: ConfigError) -> None:
+    """That a complaint is fit for a terminal."""
     text = str(error)
     assert text.isprintable(), "a complaint is one line that a terminal can show"
     assert len(text) < 2_000

@@ -6,7 +6,7 @@ A target is a function of bytes that returns for every input; anything it raises
 from collections.abc import Callable
 from typing import NamedTuple
 
-from fuzz import commands, messages, nic_core, switch_core, wire
+from fuzz import commands, messages, nic_core, scenarios, switch_core, wire
 
 
 class Target(NamedTuple):
@@ -31,6 +31,7 @@ TARGETS: dict[str, Target] = {
     "verbs": Target(messages.verbs, messages.verbs_seeds, 512),
     "session": Target(messages.session, messages.session_seeds, 1_024),
     "topology": Target(messages.topology, messages.topology_seeds, 512),
+    "scenario": Target(scenarios.scenario, scenarios.scenario_seeds, 1_024),
     "nic": Target(nic_core.attack, nic_core.seeds, 512),
     "nic-spilling": Target(nic_core.attack_spilling, nic_core.seeds, 512),
     "nic-commands": Target(commands.nic, commands.seeds, 512),

@@ -1,10 +1,9 @@
-"""`mrcfabric plan` and `mrcfabric validate`: a topology on paper.
+"""`mrcfabric plan`: a topology on paper.
 
 Nothing is started and nothing is written. What a plan holds and how it looks is `orchestrator.plan`'s.
 """
 
 import json
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -25,9 +24,8 @@ from orchestrator.flags import (
 
 
 def register(app: typer.Typer) -> None:
-    """Add both commands."""
+    """Add the command."""
     app.command("plan")(plan)
-    app.command("validate")(validate)
 
 
 def plan(
@@ -74,24 +72,3 @@ def plan(
 
         document["state"] = state_table(source.topology, QPS if qps is None else qps, peers)
     typer.echo(json.dumps(document, indent=2) if as_json else plans.render(document))
-
-
-def validate(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Topology in YAML.")],
-    settings: SetOption = None,
-) -> None:
-    """Check a topology file: the line and the mistake, or one line that says what it describes."""
-    from mrcfabric.errors import ConfigError
-    from mrcfabric.topology_file import read
-    from orchestrator import plan as plans
-
-    source = read(file, overrides(settings))
-    try:
-        plans.check(source.topology)
-    except ConfigError as error:
-        raise source.locate(error) from None
-    good = source.topology
-    typer.echo(
-        f"{file}: good: {good.name}, {good.planes} planes of {good.t0_per_plane} T0s and {good.t1_per_plane} T1s, "
-        f"{good.nics:,} NICs, {good.nodes:,} nodes"
-    )

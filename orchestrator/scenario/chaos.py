@@ -30,7 +30,8 @@ def faults_of(site: Site, spot: Spot, entry: ChaosEntry, drawn: list[Any]) -> li
         if len(biting) >= entry.chaos.at_once_max:
             at_ns = min(fault.end_ns for fault in biting)
             continue
-        name = entry.name if not found else f"{entry.name}-{len(found) + 1}"
+        # Numbered from the first one on: a condition that starts them again puts a number behind each.
+        name = f"{entry.name}-{len(found) + 1}"
         fault = _draw(site, spot / "chaos" / "faults", name, drawn, rng, at_ns, room_ns, biting)
         if fault is not None:
             found.append(fault)

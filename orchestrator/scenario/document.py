@@ -89,7 +89,7 @@ def read(path: str, overrides: Sequence[str] = ()) -> Document:
     """
     document = parse(path, text_of(path, "a scenario"))
     for flag in overrides:
-        _override(document, flag)
+        override(document, flag)
     return document
 
 
@@ -122,6 +122,16 @@ def parse(path: str, text: str) -> Document:
     return document
 
 
+def top_keys(path: str) -> frozenset[str]:
+    """The keys of a file's outermost table; none of a file that cannot be read. For telling kinds of files apart."""
+    try:
+        root = yaml.compose(text_of(path, "a scenario"), yaml.SafeLoader)
+    except (yaml.YAMLError, RecursionError, ConfigError):
+        return frozenset()
+    rows = root.value if isinstance(root, yaml.MappingNode) else ()
+    return frozenset(key.value for key, _ in rows if isinstance(key, yaml.ScalarNode))
+
+
 def _place(path: str, node: yaml.Node) -> str:
     return f"{path}:{node.start_mark.line + 1}"
 
@@ -129,7 +139,7 @@ def _place(path: str, node: yaml.Node) -> str:
 def _entries(path: str, table: yaml.MappingNode) -> list[tuple[str, yaml.Node]]:
     found: dict[str, yaml.Node] = {}
     for key_node, node in table.value:
-        if not isinstance(key_node, yaml.ScalarNode):
+        if not isinstance(key_node, yaml.ScalarNode) or not _is_text(key_node.value):
             raise ConfigError(_place(path, key_node), "a key must be one word")
         if key_node.value in found:
             raise ConfigError(_place(path, key_node), f"{shown(key_node.value)} stands here twice")
@@ -171,15 +181,20 @@ def _sound(spot: Spot, value: Any) -> Any:
         raise spot.wrong("is no finite number")
     if isinstance(value, int) and abs(value) > INT_MAX:
         raise spot.wrong("is too large a number")
-    if isinstance(value, str) and any("\ud800" <= sign <= "\udfff" or sign == "\0" for sign in value):
+    if isinstance(value, str) and not _is_text(value):
         raise spot.wrong("holds signs that are no text")
     return value
 
 
-def _override(document: Document, flag: str) -> None:
+def _is_text(value: str) -> bool:
+    return not any("\ud800" <= sign <= "\udfff" or sign == "\0" for sign in value)
+
+
+def override(document: Document, flag: str) -> None:
+    """Put one `key=value` on top. Raises ConfigError that names the flag."""
     key, equals, text = flag.partition("=")
     where = f"--set {shown(flag)}"
-    if not equals or not key:
+    if not equals or not key or not _is_text(flag):
         raise ConfigError(where, "is no setting", "key=value, as length=500rtt or workload.train.steps=10")
     words = key.split(".")
     if words[0] == FABRIC_KEY:

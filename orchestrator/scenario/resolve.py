@@ -5,6 +5,7 @@ after the end. What the entries mean is told by `workloads`, `method`, `chaos` a
 """
 
 import dataclasses
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
@@ -29,6 +30,7 @@ from orchestrator.scenario.workloads import program_of, traces_read
 
 BEGIN_RTTS: Final = 10
 """Instant 0 of the timetable, in base RTTs of the fabric: room for everything to be loaded before."""
+_NUMBERED = re.compile(r"(-[0-9]+)+$")
 
 
 def load(
@@ -139,6 +141,14 @@ def _unlike(spot: Spot, names: Sequence[str], what: str) -> None:
             raise (spot / number / "name").wrong(f"{name} is the name of another {what}")
 
 
+def _not_numbered(spot: Spot, names: Sequence[str]) -> None:
+    """Repetitions are called by their entry and a number: no entry may be called so too."""
+    for number, name in enumerate(names):
+        stem = _NUMBERED.sub("", name)
+        if stem != name and stem in names:
+            raise (spot / number / "name").wrong(f"a repetition of {stem} would be called {name}", "another name")
+
+
 def _programs(site: Site, root: Spot, file: ScenarioFile, before: int) -> tuple[Program, ...]:
     spot = root / "workload"
     entries = [
@@ -157,6 +167,7 @@ def _method(
     entries = [_entry(spot / number, entry) for number, entry in enumerate(file.method)]
     names = [entry.name for entry in entries]
     _unlike(spot, names, "entry")
+    _not_numbered(spot, names)
     if ANY_FAULT in names:
         raise (spot / names.index(ANY_FAULT) / "name").wrong(f"{ANY_FAULT} means all of them", "another name")
     faults: list[Fault] = []
@@ -171,7 +182,9 @@ def _method(
         else:
             text, holds = condition_of(site, here / "when", entry.when, site.begin_ns + at_ns, programs, names)
             triggers.append(Trigger(entry.name, text, holds, tuple(made), entry.times or 1))
-    _countable(spot, faults, triggers)
+    count = len(faults) + sum(len(trigger.faults) for trigger in triggers)
+    if count > FAULTS_MAX:
+        raise spot.wrong(f"{count} faults", f"at most {FAULTS_MAX}")
     return tuple(sorted(faults, key=lambda fault: fault.start_ns)), tuple(triggers)
 
 
@@ -191,16 +204,6 @@ def _faults(site: Site, spot: Spot, entry: Any, room_ns: int) -> list[Fault]:
     ]
     chaos.check(site, spot, entry, drawn)
     return chaos.faults_of(site, spot, entry, drawn)
-
-
-def _countable(spot: Spot, faults: Sequence[Fault], triggers: Sequence[Trigger]) -> None:
-    """Every fault has its own id, and there are not too many."""
-    ids = [fault.id for fault in faults] + [fault.id for trigger in triggers for fault in trigger.faults]
-    if len(ids) > FAULTS_MAX:
-        raise spot.wrong(f"{len(ids)} faults", f"at most {FAULTS_MAX}")
-    twice = [name for name, count in Counter(ids).items() if count > 1]
-    if twice:
-        raise spot.wrong(f"two faults would be called {twice[0]}", "repetitions are called by the entry and a number")
 
 
 def _expectations(site: Site, root: Spot, file: ScenarioFile, programs: Sequence[Program]) -> tuple[Expectation, ...]:

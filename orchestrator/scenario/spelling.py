@@ -114,6 +114,8 @@ def written_type(figure: str, default: Any) -> Any:
         return types[unit]
     if isinstance(default, bool):
         return bool
+    if figure == "usid":
+        return PLAIN | Annotated[str, Meta(min_length=1, max_length=40, description="Or the switch whose it is.")]
     if isinstance(default, str):
         return str
     return PLAIN

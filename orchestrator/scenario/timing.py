@@ -13,7 +13,7 @@ from mrcfabric.rng import Rng
 from mrcfabric.units import NEVER
 from orchestrator.faults.fault import Figure, Window
 
-WINDOWS_MAX: Final = 10_000
+WINDOWS_MAX: Final = 4096
 """Of one entry: what asks for more is refused."""
 
 
@@ -76,7 +76,8 @@ def flaps(start_ns: int, lasting_ns: int | None, figures: Mapping[str, Figure], 
 
 
 def ramp(start_ns: int, lasting_ns: int | None, figures: Mapping[str, Figure], slope: Slope) -> list[Window]:
-    """Windows end to end, each with the figures of its step, the first those of the entry."""
+    """Windows end to end, each with the figures of its step, the first those of the entry; none while all that change
+    are 0, where there is no fault yet or no more."""
     end_ns = NEVER if lasting_ns is None else start_ns + lasting_ns
     last = slope.steps - 1
     found: list[Window] = []
@@ -86,7 +87,7 @@ def ramp(start_ns: int, lasting_ns: int | None, figures: Mapping[str, Figure], s
             key: round(value + Fraction(slope.to[key] - value) * step / last) if key in slope.to else value  # type: ignore[operator]
             for key, value in figures.items()
         }
-        if begin < min(stop, end_ns):
+        if begin < min(stop, end_ns) and any(mixed[key] for key in slope.to):
             found.append(Window(begin, min(stop, end_ns), mixed))
     return found
 

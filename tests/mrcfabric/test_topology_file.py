@@ -4,12 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
-from mrcfabric.topology_file import FILE_BYTES_MAX, load, quantity, read
+from mrcfabric.topology_file import FILE_BYTES_MAX, TopologyFile, load, quantity, read, read_part
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "topologies"
 
@@ -176,3 +177,44 @@ def test_rates_of_cables_in_files_and_flags(file: Path) -> None:
     file.write_text("link_rates_bps: {p0-t0-0~p0-t1-1: 25G}\n")
     topology = load(file, ["link_rates_bps.h000~p1-t0-0=400M"])
     assert topology.link_rates_bps == {"p0-t0-0~p0-t1-1": 25 * 10**9, "h000~p1-t0-0": 400 * 10**6}
+
+
+def part(path: Path, text: str, *flags: str) -> TopologyFile:
+    return read_part(str(path), yaml.compose(text), flags, "fabric.")
+
+
+def test_a_topology_can_be_a_table_of_another_file(tmp_path: Path) -> None:
+    path = tmp_path / "scenario.yaml"
+    found = part(path, "planes: 4\nlink_delay_ns: 2us\n", "rate_bps=25G")
+    assert (found.topology.planes, found.topology.link_delay_ns, found.topology.rate_bps) == (4, 2000, 25 * 10**9)
+    assert found.places == {
+        "planes": f"{path}:1",
+        "link_delay_ns": f"{path}:2",
+        "rate_bps": "--set fabric.rate_bps=25G",
+    }
+    assert read_part(str(path), None, (), "fabric.").topology == Topology()
+
+
+def test_such_a_table_can_start_from_a_file_beside(tmp_path: Path) -> None:
+    (tmp_path / "small.yaml").write_text("planes: 2\nevs_per_qp: 16\n")
+    path = tmp_path / "scenario.yaml"
+    found = part(path, "planes: 4\nfile: small.yaml\n")
+    assert (found.topology.planes, found.topology.evs_per_qp) == (4, 16)
+    assert found.places == {"planes": f"{path}:1", "evs_per_qp": f"{tmp_path / 'small.yaml'}:2"}
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("[planes]", "scenario.yaml:1: is no table of settings"),
+        ("plains: 4", "scenario.yaml:1: no setting is called plains"),
+        ("planes: 99", "scenario.yaml:1: planes: 99 will not do"),
+        ("file: [a]", "scenario.yaml:1: file is no file's name"),
+        ("file: none.yaml", "none.yaml: cannot be read"),
+        ("[[a]]: 3", "a key must be one word"),
+    ],
+)
+def test_mistakes_in_such_a_table(tmp_path: Path, text: str, what: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        part(tmp_path / "scenario.yaml", text)
+    assert what in str(caught.value)

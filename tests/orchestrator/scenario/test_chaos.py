@@ -57,7 +57,7 @@ def test_the_same_seed_draws_the_same_and_another_does_not() -> None:
 
 def test_names_are_numbered() -> None:
     faults = small_plan(*storm(f"every: 9rtt, at_once_max: 2, {LOSSES}")).faults
-    assert [fault.id for fault in faults[:3]] == ["storm", "storm-2", "storm-3"]
+    assert [fault.id for fault in faults[:3]] == ["storm-1", "storm-2", "storm-3"]
 
 
 def test_weights_and_means_are_kept() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mrcfabric.errors import ConfigError
-from orchestrator.scenario.document import Spot, dotted, nearest, parse, read
+from orchestrator.scenario.document import Spot, dotted, nearest, parse, read, top_keys
 
 TEXT = """\
 name: a
@@ -58,6 +58,7 @@ def test_a_spot_complains_where_it_stands() -> None:
         ("a: [", "is no YAML"),
         ("a: 1\na: 2", "stands here twice"),
         ("? [a]\n: 2", "a key must be one word"),
+        ('"\\ud800": 2', "a key must be one word"),
         ("a:", "has no value"),
         ("a: .nan", "is no finite number"),
         ("a: 99999999999999999999", "is too large a number"),
@@ -96,6 +97,7 @@ def test_flags_of_the_fabric_are_kept_for_its_reader(tmp_path: Path) -> None:
     [
         ("name", "is no setting"),
         ("=3", "is no setting"),
+        ("\udc80=3", "is no setting"),
         ("fabric=3", "fabric is a table"),
         ("name.x=3", "is one value, not a table"),
         ("wrkload.train.steps=3", "there is no wrkload"),
@@ -119,6 +121,14 @@ def test_words() -> None:
     assert dotted(("method", 2, "at")) == "method[2].at"
     assert nearest("los", ["loss", "flap"]) == "nearest is loss"
     assert nearest("qqq", ["loss", "flap"]) == "there are loss, flap"
+
+
+def test_the_outermost_keys_tell_kinds_of_files_apart(tmp_path: Path) -> None:
+    path = tmp_path / "f.yaml"
+    for text, keys in ((TEXT, {"name", "workload", "fabric"}), ("[a]", set()), ("a: [", set()), ("[" * 1200, set())):
+        path.write_text(text)
+        assert top_keys(str(path)) == keys
+    assert top_keys("nowhere.yaml") == set()
 
 
 def test_a_file_that_is_not_there() -> None:

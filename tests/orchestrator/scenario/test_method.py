@@ -63,13 +63,13 @@ def test_choices_hang_on_the_seed_and_the_name() -> None:
 
 
 def test_a_ramp_and_a_flap() -> None:
-    ramp, flap = small_plan(
+    flap, ramp = small_plan(
         *method(
             "fault: loss, for: 8rtt, toxicity: 0, ramp: {to: {toxicity: 3%}, steps: 4}, mode: one",
             "fault: flap, period: 4rtt, duty: 25%, count: 2, mode: one",
         )
     ).faults
-    assert [one.figures["share_ppm"] for one in ramp.windows] == [0, 10_000, 20_000, 30_000]
+    assert [one.figures["share_ppm"] for one in ramp.windows] == [10_000, 20_000, 30_000]
     assert [(one.start_ns - BEGIN, one.end_ns - BEGIN) for one in flap.windows] == [(0, RTT), (4 * RTT, 5 * RTT)]
 
 

@@ -59,8 +59,8 @@ def test_jitter_makes_flaps_late_and_is_the_same_each_time() -> None:
 
 def test_a_ramp_goes_step_by_step_and_stays() -> None:
     windows = timing.ramp(10, 100, {"share_ppm": 0, "burst_packets": 1}, Slope({"share_ppm": 90}, 40, 4))
-    assert spans(windows) == [(10, 20), (20, 30), (30, 40), (40, 110)]
-    assert [one.figures["share_ppm"] for one in windows] == [0, 30, 60, 90]
+    assert spans(windows) == [(20, 30), (30, 40), (40, 110)]
+    assert [one.figures["share_ppm"] for one in windows] == [30, 60, 90]
     assert all(one.figures["burst_packets"] == 1 for one in windows)
 
 

@@ -1,0 +1,77 @@
+"""`mrcfabric validate`: whether topology files and scenario files are good.
+
+Nothing is started and nothing is written. What a good file is, is told by `orchestrator.plan` and by
+`orchestrator.scenario`; which of the two a file is, its outermost keys say.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from orchestrator.flags import SetOption
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("validate")(validate)
+
+
+def validate(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Topologies and scenarios in YAML.")],
+    settings: SetOption = None,
+) -> None:
+    """Check files: of each the line and the mistake, or one line that says what it describes."""
+    from mrcfabric.errors import ConfigError
+    from orchestrator.cli import EXIT_CONFIG
+
+    wrong = 0
+    for file in files:
+        try:
+            typer.echo(f"{file}: good: {_described(str(file), settings or [])}")
+        except ConfigError as error:
+            wrong += 1
+            typer.echo(f"mrcfabric: {error}", err=True)
+    if wrong:
+        raise typer.Exit(EXIT_CONFIG)
+
+
+def _described(file: str, settings: list[str]) -> str:
+    """What a good file is about. Raises ConfigError for another."""
+    from mrcfabric.topology import Topology
+    from orchestrator.scenario.document import FABRIC_KEY, top_keys
+    from orchestrator.scenario.model import ScenarioFile
+
+    own = {FABRIC_KEY, *ScenarioFile.__struct_encode_fields__} - set(Topology.__dataclass_fields__)
+    return _scenario(file, settings) if top_keys(file) & own else _topology(file, settings)
+
+
+def _topology(file: str, settings: list[str]) -> str:
+    from mrcfabric.errors import ConfigError
+    from mrcfabric.topology_file import read
+    from orchestrator import plan as plans
+
+    source = read(file, settings)
+    try:
+        plans.check(source.topology)
+    except ConfigError as error:
+        raise source.locate(error) from None
+    good = source.topology
+    return (
+        f"{good.name}, {good.planes} planes of {good.t0_per_plane} T0s and {good.t1_per_plane} T1s, "
+        f"{good.nics:,} NICs, {good.nodes:,} nodes"
+    )
+
+
+def _scenario(file: str, settings: list[str]) -> str:
+    from orchestrator.scenario.resolve import load
+
+    plan = load(file, settings)
+    counted = (
+        (len(plan.programs), "workload"),
+        (len(plan.faults), "fault"),
+        (len(plan.triggers), "condition"),
+        (len(plan.expectations), "expectation"),
+    )
+    words = [f"{count} {word}{'' if count == 1 else 's'}" for count, word in counted if count]
+    return ", ".join([f"scenario {plan.name}, {plan.topology.nics:,} NICs", *words])

@@ -1,0 +1,56 @@
+"""`mrcfabric validate` as typed."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from orchestrator.cli import build_app
+from tests.support.scenarios import WHOLE
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(build_app(), ("validate", *words), catch_exceptions=False)
+
+
+@pytest.mark.parametrize("path", sorted((EXAMPLES / "topologies").iterdir()), ids=lambda path: path.stem)
+def test_every_example_of_a_topology_is_valid(path: Path) -> None:
+    assert run(str(path)).stdout.startswith(f"{path}: good: {path.stem}, ")
+
+
+@pytest.fixture
+def whole(tmp_path: Path) -> Path:
+    path = tmp_path / "whole.yaml"
+    path.write_text(WHOLE)
+    return path
+
+
+def test_a_scenario_says_what_it_holds(whole: Path) -> None:
+    done = run(str(whole))
+    assert done.exit_code == 0
+    assert done.stdout.startswith(f"{whole}: good: scenario whole, 8 NICs, 2 workloads, ")
+    assert done.stdout.endswith(" faults, 1 condition, 6 expectations\n")
+
+
+def test_every_file_is_checked_and_every_mistake_told(whole: Path, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.yaml"
+    bad.write_text("name: bad\nlength: 5\n")
+    worse = tmp_path / "worse.yaml"
+    worse.write_text("planes: 2\nswitch:\n  ecn_min: 0.1\n  ecn_mox: 3\n")
+    done = run(str(bad), str(whole), str(worse), str(tmp_path / "none.yaml"))
+    assert done.exit_code == 2
+    assert done.stdout.startswith(f"{whole}: good")
+    first, second, third = done.stderr.splitlines()
+    assert first.startswith(f"mrcfabric: {bad}:2: length: 5 will not do")
+    assert second.startswith(f"mrcfabric: {worse}:4: ")
+    assert "nearest is ecn_max" in second
+    assert "none.yaml: cannot be read: No such file" in third
+
+
+def test_flags_come_before_the_file(whole: Path) -> None:
+    assert "32 NICs" in run(str(whole), "--set", "fabric.nics_per_t0=16").stdout
+    assert run(str(whole), "--set", "method.flaps.period=none").exit_code == 2
+    assert run(str(EXAMPLES / "topologies/small.yaml"), "--set", "planes=4").stdout.count("4 planes") == 1
