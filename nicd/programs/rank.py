@@ -22,6 +22,8 @@ T = TypeVar("T")
 NOTE_BITS: Final = 8
 CHANNEL_MAX: Final = (1 << 32 - NOTE_BITS) - 1
 """An immediate has 32 bits: the channel, and a note that the sender adds."""
+UNAWAITED_MAX: Final = 1 << 14
+"""Messages that have come and are not awaited yet; no program has so many, and with more the rank fails."""
 
 
 class Arrival(NamedTuple):
@@ -52,6 +54,7 @@ class Rank:
         self._post = post
         self._posted: dict[int, tuple[Signal[None], Instant, int]] = {}
         self._posts = 0
+        self._unawaited = 0
         self._arrived: dict[tuple[int, int], deque[Arrival]] = {}
         self._awaited: dict[tuple[int, int], deque[Signal[Arrival]]] = {}
 
@@ -102,6 +105,7 @@ class Rank:
             self._awaited.setdefault(key, deque()).append(signal)
         else:
             signal.fire(arrived.popleft())
+            self._unawaited -= 1
             if not arrived:
                 del self._arrived[key]
         return signal
@@ -140,6 +144,9 @@ class Rank:
         awaited = self._awaited.get(key)
         if awaited is None:
             self._arrived.setdefault(key, deque()).append(arrival)
+            self._unawaited += 1
+            if self._unawaited > UNAWAITED_MAX:
+                self.end(self.now, "failed", f"{name} sends what is not awaited")
         else:
             awaited.popleft().fire(arrival)
             if not awaited:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from nicd.programs.program import Program
-from nicd.programs.rank import Arrival, Rank
+from nicd.programs.rank import UNAWAITED_MAX, Arrival, Rank
 
 
 class Wire:
@@ -81,6 +81,15 @@ def test_of_nothing_nothing_is_sent_and_nothing_comes() -> None:
     step(rank, 100)
     assert ends == [Arrival(0, 0)]
     assert not wire.posted
+
+
+def test_a_peer_that_sends_what_nobody_awaits_fails_the_rank() -> None:
+    rank, _ = rank_and_wire()
+    for number in range(UNAWAITED_MAX):
+        rank.on_received(0, 1, number << 8)
+    assert rank.record.state == "running"
+    rank.on_received(0, 1, 7 << 8)
+    assert (rank.record.state, rank.record.reason) == ("failed", "h004 sends what is not awaited")
 
 
 def test_bytes_are_counted_as_verified_and_as_wrong() -> None:
