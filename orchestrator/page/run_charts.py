@@ -12,7 +12,7 @@ from mrcfabric.units import NS_PER_US
 from orchestrator.findings.recording import Look, ProgramResult, Recording
 from orchestrator.page import timeline
 from orchestrator.page.axis import AXIS_HEIGHT, LEFT, RIGHT, WIDTH, TimeAxis
-from orchestrator.page.series import StepTime, fault_bands, held, histogram, rates, step_times, time_axis
+from orchestrator.page.series import StepTime, fault_bands, held, histogram, one_per_step, rates, step_times, time_axis
 from orchestrator.page.shapes import Band, bands, columns, dots, levels, svg
 from orchestrator.page.timeline import TOP, Chart, Timeline, draw
 
@@ -43,12 +43,15 @@ class Canvas:
     gbps: list[list[float]]
     """Goodput per plane, step by step."""
     faults: list[Band]
+    looks: list[Look]
+    """At most one per step, beside the first."""
 
     @classmethod
     def of(cls, recording: Recording) -> "Canvas":
         """The axis from the begin of a run to its end, with its faults."""
         axis, step_ns, rows = time_axis(recording)
-        return cls(recording, axis, step_ns, rows, fault_bands(recording.faults, axis.end_ns))
+        looks = one_per_step(recording.looks, axis, step_ns)
+        return cls(recording, axis, step_ns, rows, fault_bands(recording.faults, axis.end_ns), looks)
 
 
 def goodput_chart(canvas: Canvas, misses: Sequence[Miss] = ()) -> Chart:
@@ -76,7 +79,7 @@ def ev_chart(canvas: Canvas) -> Chart:
             for state, _, _ in STATES
         ]
 
-    rows = held(canvas.recording.looks, canvas.axis, canvas.step_ns, cells, [0.0] * count)
+    rows = held(canvas.looks, canvas.axis, canvas.step_ns, cells, [0.0] * count)
     totals = [[sum(row[place :: len(STATES)]) for place in range(len(STATES))] for row in rows]
     retired = [
         [sum(row[plane * len(STATES) + 1 : (plane + 1) * len(STATES)]) for plane in range(planes)] for row in rows
@@ -121,8 +124,8 @@ def retransmission_chart(canvas: Canvas) -> Chart:
     def cells(look: Look) -> list[float]:
         return [float(sum(nic.counts.get(f"retransmits.{name}", 0) for nic in look.nics.values())) for name in names]
 
-    looks, empty = canvas.recording.looks, [0.0] * len(names)
-    rows = rates(looks, canvas.axis, canvas.step_ns, cells, canvas.recording.rtt_ns, empty)
+    empty = [0.0] * len(names)
+    rows = rates(canvas.looks, canvas.axis, canvas.step_ns, cells, canvas.recording.rtt_ns, empty)
     what = Timeline(
         name="retransmissions",
         unit="packets sent again per base RTT",

@@ -8,6 +8,7 @@ from orchestrator.page.series import (
     fault_bands,
     held,
     histogram,
+    one_per_step,
     rates,
     step_times,
     time_axis,
@@ -50,6 +51,15 @@ def test_counters_grow_evenly_between_two_looks() -> None:
     assert rows == [[2.0], [2.0], [0.0], [5.0], [5.0], [0.0]]
     assert rates([look(0, 0), look(0, 4)], AXIS, 10, marks, 10, [0.0]) == [[0.0]] * 6
     assert rates([look(0, 0)], AXIS, 10, marks, 10, [0.0]) == [[0.0]] * 6
+
+
+def test_of_many_looks_the_last_of_every_step_is_drawn_and_nothing_is_uncounted() -> None:
+    looks = [look(at_ns, at_ns) for at_ns in range(3, 60, 2)]
+    chosen = one_per_step(looks, AXIS, 10)
+    assert [one.at_ns for one in chosen] == [3, 9, 19, 29, 39, 49, 59]
+    assert one_per_step(looks[:1], AXIS, 10) == looks[:1]
+    assert one_per_step([], AXIS, 10) == []
+    assert rates(chosen, AXIS, 10, marks, 10, [0.0])[1:] == [[10.0]] * 5
 
 
 def test_a_step_goes_from_the_first_begin_to_the_last_end() -> None:
