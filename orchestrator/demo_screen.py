@@ -17,13 +17,12 @@ from rich.text import Text
 from orchestrator.costs import Happened
 from orchestrator.demo import Course
 from orchestrator.goodput import Goodput
+from orchestrator.runs.screen import BAR_CELLS, STATE_STYLES, bar
 
 FRAMES_PER_S = 4
 PLAIN_EVERY_S = 2.0
-BAR_CELLS = 40
 RECENT_BINS = 4
 """Bins over which the bars are averaged; the very newest is left out, since not every NIC has told of it."""
-STATE_STYLES = {"good": "green", "skip": "yellow", "assumed_bad": "red", "denied": "magenta"}
 VERDICT_STYLES = {"pass": "bold green", "fail": "bold red", "invalid": "bold yellow"}
 
 
@@ -54,11 +53,7 @@ def _planes(course: Course) -> Text:
         return text
     line = course.topology.nics * course.topology.rate_bps / 1e9
     for plane, gbps in enumerate(recent_gbps(course.observer.goodput)):
-        cells = max(0, min(BAR_CELLS, round(gbps / line * BAR_CELLS)))
-        text.append(f"plane {plane} ")
-        text.append("█" * cells, "blue")
-        text.append("░" * (BAR_CELLS - cells), "dim")
-        text.append(f" {gbps:6.0f} Gb/s\n")
+        text.append(f"plane {plane} ").append_text(bar(gbps / line, BAR_CELLS)).append(f" {gbps:6.0f} Gb/s\n")
     return text
 
 
