@@ -13,6 +13,7 @@ from fuzz.script import Script
 from fuzz.stage import PIECE, SOURCE_VA, TARGET_VA, TOPOLOGY, VICTIM, commands_of, config_of_switch
 from mrcfabric.command_table import CommandTable
 from mrcfabric.errors import ConfigError, RefusedError
+from mrcfabric.impairment import Impairment
 from mrcfabric.node import Input, Node, Rank
 from mrcfabric.rng import Rng
 from nicd.compose import nic_config
@@ -128,7 +129,12 @@ def _value(script: Script, name: str, hint: Any) -> Any:
         found = _evs()
         return found[(choice >> 2) % len(found)] if name == "ev" else hex(found[(choice >> 2) % len(found)])
     if "Impairment" in text:
-        return {"up": bool(choice & 1), "loss_ppm": script.number(3)}
+        name = script.one_of([field.name for field in dataclasses.fields(Impairment)])
+        return {
+            "up": bool(choice & 1),
+            "loss_ppm": script.number(3),
+            name: script.number(2) if choice & 2 else [choice],
+        }
     if "dict" in text:
         return _program(script, choice)
     if "list" in text:

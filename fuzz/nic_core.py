@@ -23,6 +23,7 @@ from fuzz.stage import (
     pattern,
     region_of,
 )
+from mrcfabric.impairment import LOSS_REASONS
 from mrcfabric.node import Input, Rank, Transmit
 from mrcfabric.rng import Rng
 from mrcfabric.wire.layout import INNER_SOURCE
@@ -176,7 +177,7 @@ def _check_counts(stage: Stage, attacked: Attacked) -> None:
     for transmit in attacked.transmits:
         sent[transmit.port] += 1
     for port, figures in counters["ports"].items():
-        lost = figures["drops"]["link_down"] + figures["drops"]["loss"]
+        lost = sum(figures["drops"][reason] for reason in LOSS_REASONS)
         assert figures["packets"] == sent[int(port)] + lost, "what left a port is sent or counted as lost"
     mine = [end.wr_id for end in stage.ends(VICTIM, CULPRIT)]
     assert len(mine) == len(set(mine)) <= PIECES, "a message ends once"

@@ -11,11 +11,11 @@ from typing import Any
 
 from fuzz.script import Script, damaged
 from fuzz.stage import QPN_OF, config_of_switch, frames_at, packets_of_each_kind
-from mrcfabric.impairment import Impairment
+from mrcfabric.impairment import LOSS_REASONS, Impairment
 from mrcfabric.naming import adjacency_usid
 from mrcfabric.node import Input, Rank, Transmit
 from mrcfabric.rng import PPM, Rng
-from switchd.core.commands import ClearImpairments, SetEcn, SetImpairment, SetTrim
+from switchd.core.commands import ClearImpairments, SetEcn, SetForwarding, SetImpairment, SetTrim
 from switchd.core.settings import SwitchConfig
 from switchd.core.switch import Switch
 
@@ -54,10 +54,10 @@ def attack(data: bytes) -> None:
     assert _by_port(again[0]) == _by_port(halfway[0]), "same packets"
     assert again[1] == halfway[1], "same events"
     assert other.counters() == node.counters(), "same counts"
-    rest = node.advance([], SETTLED_NS)
+    rest = node.advance([Input(end + 1, Rank.COMMAND, 0, len(plan), SetForwarding(0, on=True))], SETTLED_NS)
     assert node.next_timeout() is None, "nothing is left waiting"
     counters = node.counters()
-    arrived = len(halfway[0]) + len(rest)
+    arrived = len(halfway[0]) + len(rest) - counters["touched"]["duplicated"]
     assert counters["received"] == arrived + sum(counters["drops"].values()), "every packet was sent or dropped"
 
 
@@ -93,12 +93,28 @@ def _order(script: Script, ports: int, token: int) -> Any:
     """A fault, or trimming or marking switched at a port that there is, at one that there is not, or at all."""
     kind = script.number()
     if kind & 3 == 1:
-        return ClearImpairments(token)
+        return SetForwarding(token, bool(kind & 8)) if kind & 4 else ClearImpairments(token)
     if kind & 3 == 3:
-        port = script.below(ports + 2)
-        setting = SetEcn if kind & 4 else SetTrim
-        return setting(token, bool(kind & 8), port if port <= ports else None)
-    return SetImpairment(token, script.below(ports + 1), Impairment(bool(kind & 2), script.number(2) * 15 % PPM))
+        port: int | None = script.below(ports + 2)
+        port = None if port == ports + 1 else port
+        if kind & 4:
+            return SetEcn(token, bool(kind & 8), port, *(script.number() * 8 for _ in range((kind >> 4) % 3)))
+        return SetTrim(token, None if kind & 16 else bool(kind & 8), port)
+    return SetImpairment(token, script.below(ports + 1), _impairment(script, kind))
+
+
+def _impairment(script: Script, kind: int) -> Impairment:
+    share = script.number(2) * 15 % PPM
+    parts = (
+        Impairment(up=bool(kind & 2), loss_ppm=share),
+        Impairment(loss_ppm=share, loss_burst_packets=3, gray_ppm=share),
+        Impairment(corruption_ppm=share, duplication_ppm=PPM - share),
+        Impairment(reordering_ppm=share, reordering_ns=1 + (kind >> 4) * 50),
+        Impairment(delay_ppm=PPM - share, delay_ns=kind, jitter_ns=kind & 0xF0),
+        Impairment(black_hole_usids=(1 + kind & 0xF,), black_hole_evs=(kind,)),
+        Impairment(rate_bps=1_000_000_000 + share * 10_000),
+    )
+    return Impairment.merged(parts[index] for index in (kind >> 2 & 7, kind >> 5) if index < len(parts))
 
 
 def _play(node: Switch, plan: list[Input], edges: list[int]) -> tuple[list[Transmit], list[dict[str, Any]]]:
@@ -123,13 +139,18 @@ def _check_conserved(node: Switch, plan: list[Input], ran: tuple[list[Transmit],
     drops = counters["drops"]
     frames = [entry for entry in plan if entry.rank == Rank.FRAME]
     assert counters["received"] == len(frames), "every frame counts once, a command never"
-    assert counters["packets"] == len(ran[0]) + drops["link_down"] + drops["loss"], "departures arrive or are lost"
-    waiting = counters["received"] - len(ran[0]) - sum(drops.values())
+    held = sum(port["held"] for port in counters["ports"].values())
+    arrived = len(ran[0]) + held - counters["touched"]["duplicated"]
+    assert counters["packets"] == arrived + sum(drops[reason] for reason in LOSS_REASONS), (
+        "departures arrive or are lost"
+    )
+    waiting = counters["received"] - arrived - sum(drops.values())
     assert waiting == counters["data_waiting"] + counters["control_waiting"] >= 0, "what waits is in a queue"
     assert sum(entry["packets"] for entry in counters["usids"].values()) == counters["received"] - sum(
         node.drops.values()
     ), "whatever reached a port followed an entry of the table"
-    assert (waiting > 0) == (node.next_timeout() is not None), "whatever waits will leave"
+    pending = held + waiting * node.forwarding
+    assert (pending > 0) == (node.next_timeout() is not None), "whatever waits will leave"
     assert len(ran[1]) == len(plan) - len(frames), "every command is answered once"
     for port in counters["ports"].values():
         assert port["data_bytes"] <= port["data_bytes_peak"] <= _QUEUE_BYTES, "queues are bounded"

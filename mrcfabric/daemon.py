@@ -78,7 +78,7 @@ class Daemon:
         self._cuts = ControlCuts()
         self._control = ControlServer(
             config.control, config.realm, {**ops, **self.own_ops()}, incarnation=config.incarnation,
-            cut_off=lambda: self._cuts.cut_off(self.drive.now_ns),
+            cut_off=lambda: bool(self._cuts.cuts) and self._cuts.cut_off(self.drive.now_ns),
         )  # fmt: skip
 
     # What nicd and switchd say for themselves.

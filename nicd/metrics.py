@@ -23,10 +23,15 @@ def _per_port(name: str) -> Reader:
     return read
 
 
-def _port_drops(counters: Counters) -> Iterator[Sample]:
-    for plane, port in counters["core"]["ports"].items():
-        for reason, number in port["drops"].items():
-            yield str(plane), (reason,), number
+def _by_port(name: str) -> Reader:
+    """A table of counters of the ports, by its keys."""
+
+    def read(counters: Counters) -> Iterator[Sample]:
+        for plane, port in counters["core"]["ports"].items():
+            for key, number in port[name].items():
+                yield str(plane), (key,), number
+
+    return read
 
 
 def _ev_states(counters: Counters) -> Iterator[Sample]:
@@ -129,8 +134,10 @@ DEFINITIONS = (
     Definition("nic_port_sent_packets", "counter", "Packets whose transmission began.", _per_port("packets"),
                per_plane=True),
     Definition("nic_port_sent_bytes", "counter", "Their bytes, without framing.", _per_port("bytes"), per_plane=True),
-    Definition("nic_port_drops", "counter", "Packets lost at the port, by reason.", _port_drops, ("reason",),
+    Definition("nic_port_drops", "counter", "Packets lost at the port, by reason.", _by_port("drops"), ("reason",),
                per_plane=True),
+    Definition("nic_port_touched_packets", "counter", "Packets that faults of the link harmed, copied or held back.",
+               _by_port("touched"), ("what",), per_plane=True),
     Definition("nic_port_data_queue_bytes", "gauge", "Waiting in the port's data queue.", _per_port("data_bytes"),
                per_plane=True),
     Definition("nic_port_data_queue_bytes_max", "gauge", "Deepest data queue since the start.",

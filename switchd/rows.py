@@ -23,16 +23,19 @@ def port_row(port: Egress) -> dict[str, Any]:
     """One port. Trimmed packets leave the data queue and are sent or dropped by the control queue."""
     config = port.config
     counters = port.counters()
+    ecn_min_bytes, ecn_max_bytes = port.ecn_thresholds
     return {
         "rate_bps": config.rate_bps,
         "trim": port.trim,
         "trim_bytes": config.trim_bytes,
         "trim_dscp": port.trim_dscp,
         "ecn": port.ecn,
-        "ecn_min_bytes": config.ecn_min_bytes,
-        "ecn_max_bytes": config.ecn_max_bytes,
+        "ecn_min_bytes": ecn_min_bytes,
+        "ecn_max_bytes": ecn_max_bytes,
         "control_share_ppm": config.control_share_ppm,
         "impairment": port.impairment.settings(),
+        "touched": port.touched,
+        "held": port.held,
         "lost": {reason: port.drops[reason] for reason in LOSS_REASONS},
         "data": {
             "bytes_max": config.data_bytes_max,

@@ -110,8 +110,15 @@ class Switch:
         return events
 
     def counters(self) -> dict[str, Any]:
-        """See `stats.switch_counters`."""
-        return switch_counters(self.received, self.drops, self.egress, self.config.towards, usid_counters(self.doors))
+        """`forwarding`, 0 while the switch stands still; the rest see `stats.switch_counters`."""
+        usids = usid_counters(self.doors)
+        found = switch_counters(self.received, self.drops, self.egress, self.config.towards, usids)
+        return {"forwarding": int(self.forwarding), **found}
+
+    @property
+    def forwarding(self) -> bool:
+        """False while the switch stands still."""
+        return self._known is self._routes
 
     def impairments(self) -> dict[int, Impairment]:
         """Ports with faults in force."""
@@ -139,7 +146,7 @@ class Switch:
 
     def _take_apart(self, at_ns: Instant, packet: Buffer, out: list[Transmit]) -> None:
         """The same forwarding step, field by field: names what is wrong, and knows what is unusual."""
-        if self._known is not self._routes:
+        if not self.forwarding:
             self.drops["frozen"] += 1
             return
         # A malformed packet may come from anybody who can reach the port, so nothing here may raise.

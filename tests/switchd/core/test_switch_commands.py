@@ -98,6 +98,7 @@ def test_a_switch_that_stands_still_loses_what_comes_and_keeps_what_waits():
     assert len(node.advance(inputs, 5_000)) == 1
     assert node.next_timeout() is None
     assert (node.drops["frozen"], node.egress[1].data_bytes) == (3, 400)
+    assert node.counters()["forwarding"] == 0
     inputs = [command(SetForwarding(2, on=True), 6_000, 2), frame(packet(OWN, LAST), 6_000)]
     ends = [(entry.port, entry.arrival_ns) for entry in node.advance(inputs, 9_000)]
     assert sorted(ends) == [(1, 6_200 + PORT.delay_ns), (1, 6_400 + PORT.delay_ns), (2, 6_200 + PORT.delay_ns)]
