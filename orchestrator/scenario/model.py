@@ -25,6 +25,7 @@ from orchestrator.scenario.spelling import (
     Percent,
     Size,
     spelled,
+    told,
     written_type,
 )
 
@@ -220,7 +221,7 @@ def _figures(figures: Any, *, optional: bool) -> list[Any]:
     """Fields for the figures of a kind."""
     rows: list[Any] = []
     for name, figure in figures.items():
-        meta = Meta(description=figure.meaning)
+        meta = Meta(description=told(figure.meaning))
         kind = written_type(name, figure.default)
         if figure.required and not optional:
             rows.append((spelled(name), Annotated[kind, meta]))
@@ -283,7 +284,7 @@ def _workload_fields(kind: str) -> list[Any]:
     row = PROGRAMS[kind]
     fields: list[Any] = [("kind", Literal[kind])]
     for name, figure in row.figures.items():
-        shape: Any = Annotated[_workload_type(name, figure), Meta(description=figure.meaning)]
+        shape: Any = Annotated[_workload_type(name, figure), Meta(description=told(figure.meaning))]
         fields.append((spelled(name), shape) if name in row.required else (spelled(name), shape | None, None))
     return fields
 

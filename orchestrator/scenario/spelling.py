@@ -64,6 +64,7 @@ PLAIN: Final = Annotated[int, Meta(ge=0)]
 
 _PARTS = re.compile(rf"({_NUMBER})([a-z%]+)", re.ASCII)
 _AMOUNT = re.compile(rf"({_NUMBER})([A-Za-z/]*)", re.ASCII)
+_NAMED = re.compile(r"`([a-z]\w*)`", re.ASCII)
 _PPM: Final = 1_000_000
 
 
@@ -104,6 +105,11 @@ def spelled(figure: str) -> str:
         return "toxicity"
     stem, _, unit = figure.rpartition("_")
     return stem if stem and unit in ("ns", "bps", "ppm") else figure
+
+
+def told(meaning: str) -> str:
+    """What a catalogue says of a figure, other figures that it names spelled as in a file."""
+    return _NAMED.sub(lambda match: f"`{spelled(match[1])}`", meaning)
 
 
 def written_type(figure: str, default: Any) -> Any:

@@ -14,6 +14,7 @@ from orchestrator.scenario.spelling import (
     figure_of,
     share,
     spelled,
+    told,
 )
 
 SCALE = Scale(rtt_ns=9_424, second_ns=100_000)
@@ -62,6 +63,10 @@ def test_keys(figure: str, key: str) -> None:
 )
 def test_figures(figure: str, written: object, value: object) -> None:
     assert figure_of(figure, written, SCALE) == value
+
+
+def test_a_text_names_figures_as_they_are_written() -> None:
+    assert told("as long as `for_ns` says, or `share_ppm`") == "as long as `for` says, or `toxicity`"
 
 
 def test_an_amount_is_a_whole_number() -> None:
