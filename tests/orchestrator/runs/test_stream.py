@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -118,3 +119,13 @@ def test_a_reader_that_leaves_changes_nothing() -> None:
     stream.looked(recording)
     stream.closed()
     out.close()
+
+
+def test_the_page_about_the_stream_shows_lines_as_they_are() -> None:
+    page = (Path(__file__).parents[3] / "docs/SCENARIOS.md").read_text().partition("## Event stream")[2]
+    shown = [json.loads(line) for line in page.partition("```json\n")[2].partition("```")[0].splitlines()]
+    assert len(shown) == 3
+    lines = streamed()
+    assert all(line in lines for line in shown)
+    told = re.findall(r"^\| `(\w+)`", page, re.MULTILINE)
+    assert set(told) - {"event"} == {kind["properties"]["event"]["const"] for kind in SCHEMA["oneOf"]}
