@@ -104,6 +104,8 @@ def _until_event(question: Question, meant: Callable[[dict[str, object]], bool],
     found = []
     for one in question.faults:
         start, end = one.fault.start_ns, min(over_ns(one), recorded_ns(recording))
+        if start >= end:  # it has not begun, or was healed before
+            continue
         at = [
             (str(event["node"]), int(event["at_ns"]))
             for event in recording.events

@@ -19,6 +19,7 @@ from orchestrator.findings.measure import Measure, Of, Reduce, Unit, matching
 from switchd.core.stats import DROP_REASONS as SWITCH_DROP_REASONS
 
 _STATES = tuple(state.name.lower() for state in EvState)
+_ENTERED = tuple(state.name.lower() for state in EvState if state is not EvState.SKIP)
 _FIDELITY = (
     "dilation_nominal", "dilation_effective", "fabric_ns", "run_wall_s", "frames", "late_share", "late_max_ns",
     "late_commands", "host_drops", "bad_frames", "valid",
@@ -150,7 +151,7 @@ MEASURES: Mapping[str, Measure] = {
     "retransmissions": _labelled("retransmits.", "Packets sent again, by cause.", RETRANSMIT_CAUSES),
     "trims_received": _labelled("trims.", "Trimmed packets that NICs received, by where.", ("path", "last_hop")),
     "drops": _labelled("drops.", "Packets that were dropped, by reason.", _DROPS, switches=True),
-    "ev_entries": _labelled("ev_in.", "Entries of EVs into a state, SKIP excepted.", _STATES),
+    "ev_entries": _labelled("ev_in.", "Entries of EVs into a state; those into SKIP are `ev_skips`.", _ENTERED),
     "trims": _of_switches("trimmed", "Packets that switches trimmed."),
     "marks": _of_switches("marks", "Packets that switches marked."),
     "evs": Measure(

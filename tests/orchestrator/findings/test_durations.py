@@ -86,3 +86,11 @@ def test_a_fault_that_cost_nothing_was_avoided_at_once_and_never_noticed() -> No
     asked = Question(recording, (), (), faults=tuple(named(recording, "flaps")))
     assert [one.value for one in durations.avoidance_rtts(asked)] == [0.0]
     assert [one.value for one in durations.detection_rtts(asked)] == [None]
+
+
+def test_of_a_fault_that_did_not_begin_there_is_nothing_to_tell() -> None:
+    recording = sample_recording()
+    recording.faults[1].healed_ns = REBOOT[0]
+    asked = Question(recording, (), (), faults=(recording.faults[1],))
+    assert durations.avoidance_rtts(asked) == []
+    assert durations.detection_rtts(asked) == []
