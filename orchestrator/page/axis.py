@@ -54,7 +54,7 @@ class TimeAxis:
         last_us = (self.end_ns - self.zero_ns) / NS_PER_US
         step = tick_step(max(1e-3, last_us - first_us), TICKS_WANTED)
         marks = []
-        turn = -(-first_us // step)
+        turn = int(-(-first_us // step))
         while turn * step <= last_us:
             x = LEFT + (turn * step - first_us) * NS_PER_US * self.scale
             marks.append(f'<text x="{x:.1f}" y="{bottom + 15:.1f}" text-anchor="middle">{number(turn * step)}</text>')

@@ -24,7 +24,7 @@ _STYLE = """
 @media print{:root{--bg:#fff;--ink:#000;--soft:#444;--line:#bbb;--card:#fff;--area:#3f7fbf;--band:#d1495b;
 --pass:#1a7f37;--fail:#b3261e;--invalid:#9a6700}section{break-inside:avoid}.reading{display:none}}
 *{box-sizing:border-box}
-body{margin:0 auto;max-width:1080px;padding:24px;background:var(--bg);color:var(--ink);
+body{margin:0 auto;max-width:1160px;padding:24px;background:var(--bg);color:var(--ink);
 font:15px/1.5 system-ui,sans-serif}
 h1{font-size:24px;margin:0 0 4px}h2{font-size:17px;margin:32px 0 8px}h3{font-size:15px;margin:16px 0 4px}
 p{margin:4px 0}
@@ -35,8 +35,8 @@ p{margin:4px 0}
 .tile b{display:block;font-size:20px}.tile span{color:var(--soft);font-size:13px}
 .wide{overflow-x:auto}
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums;font-size:14px}
-th,td{padding:5px 9px;border-bottom:1px solid var(--line);text-align:right;vertical-align:top}
-th{color:var(--soft);font-weight:600}th:first-child,td:first-child,.text{text-align:left}.text{min-width:210px}
+th,td{padding:5px 7px;border-bottom:1px solid var(--line);text-align:right;vertical-align:top}
+th{color:var(--soft);font-weight:600}th:first-child,td:first-child,.text{text-align:left}.text{min-width:200px}
 svg{width:100%;height:auto;display:block}svg text{fill:var(--soft);font:11px system-ui,sans-serif}
 .area{fill:var(--area);fill-opacity:.85}.grid{stroke:var(--line);stroke-width:1}
 .good{fill:var(--good)}.skip{fill:var(--skip)}.bad{fill:var(--bad)}.denied{fill:var(--denied)}

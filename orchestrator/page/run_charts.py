@@ -143,7 +143,7 @@ def step_chart(canvas: Canvas, programs: Sequence[ProgramResult]) -> str:
     # Evenly thinned: a long run has more steps than a page has room for dots.
     every = -(-len(points) // DOTS_MAX)
     highest = 1.1 * max((step.length_ns for _, _, step in points), default=1) / NS_PER_US
-    parts = [levels(TOP, _LOW, highest), f'<text x="4" y="{TOP - 8}">us per step</text>']
+    parts = [levels(TOP, _LOW, highest), f'<text x="4" y="{TOP - 24}">us per step</text>']
     parts.append(bands(canvas.faults, canvas.axis, TOP, TOP + _LOW))
     for place in range(len(programs)):
         mine = [(name, step) for owner, name, step in points[:: max(1, every)] if owner == place]
@@ -169,7 +169,7 @@ def step_histogram(lengths_ns: Sequence[int], marks: Mapping[str, int]) -> str:
     """How often a step of one rank took how long; `marks`: percentiles as lines."""
     counts, low, width = histogram(lengths_ns)
     labels = [f"{(low + place * width) / NS_PER_US:,.1f}" for place in range(len(counts))]
-    parts = [columns(counts, labels, TOP, _LOW), f'<text x="4" y="{TOP - 8}">steps of one rank, by us</text>']
+    parts = [columns(counts, labels, TOP, _LOW), f'<text x="4" y="{TOP - 24}">steps of one rank, by us</text>']
     room = WIDTH - LEFT - RIGHT
     for place, (name, value) in enumerate(marks.items()):
         x = LEFT + room * min(1.0, (value - low + 0.5) / (width * len(counts)))
@@ -186,5 +186,5 @@ def reorder_histogram(reorder: Mapping[int, int]) -> str:
     keys = range(max(reorder) + 1)
     labels = ["1" if key == 0 else f"{1 << key}-{(2 << key) - 1}" for key in keys]
     parts = [columns([reorder.get(key, 0) for key in keys], labels, TOP, _LOW)]
-    parts.append(f'<text x="4" y="{TOP - 8}">packets, by PSNs ahead</text>')
+    parts.append(f'<text x="4" y="{TOP - 24}">packets, by PSNs ahead</text>')
     return svg(TOP + _LOW + AXIS_HEIGHT, "Packets out of order", parts)

@@ -12,7 +12,8 @@ from mrcfabric.units import Instant
 from orchestrator.page.axis import AXIS_HEIGHT, LEFT, RIGHT, ROOM, WIDTH, TimeAxis
 from orchestrator.page.shapes import Band, area, bands, level, levels, stack, svg
 
-TOP = 22
+TOP = 36
+"""Two lines of text above: the unit, and below it the numbers of the faults."""
 HEIGHT = 200
 STRIP_HEIGHT = 34
 STRIP_GAP = 5
@@ -62,7 +63,7 @@ def draw(what: Timeline, axis: TimeAxis, faults: Sequence[Band], step_ns: Instan
     if what.limit is not None:
         y = TOP + height * (1 - what.limit / highest)
         parts.append(f'<line class="limit" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
-    parts.append(f'<text x="4" y="{TOP - 8}">{what.unit}</text>')
+    parts.append(f'<text x="4" y="{TOP - 24}">{what.unit}</text>')
     for place, label in enumerate(what.strips):
         top = strips_top + place * (STRIP_HEIGHT + STRIP_GAP)
         parts.append(level(top + STRIP_HEIGHT, label))

@@ -32,6 +32,7 @@ def test_labels_count_from_the_zero_of_the_axis() -> None:
 
     assert labels(TimeAxis(20_000, 120_000, 20_000)) == [f"{us}" for us in range(0, 101, 10)] + ["us"]
     assert labels(TimeAxis(25_000, 115_000)) == [f"{us}" for us in range(30, 111, 10)] + ["us"]
+    assert labels(TimeAxis(19_500, 120_000, 20_000))[0] == "0"
     # An axis without length, as of a run that ended when it began.
     assert labels(TimeAxis(5_000, 5_000, 5_000))[-1] == "us"
 

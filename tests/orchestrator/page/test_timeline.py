@@ -4,7 +4,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from orchestrator.page.axis import LEFT, ROOM, TimeAxis
+from orchestrator.page.axis import AXIS_HEIGHT, LEFT, ROOM, TimeAxis
 from orchestrator.page.demo_page import goodput_chart
 from orchestrator.page.timeline import HEIGHT, TOP, Timeline, draw
 from tests.support.reports import sample_report
@@ -30,7 +30,7 @@ def test_without_strips_the_axis_follows_the_upper_part() -> None:
     chart = draw(what, TimeAxis(0, 20), [], 10, height=100)
     root = ET.fromstring(chart.svg)
     assert root.get("data-chart") == "x"
-    assert float(root.get("viewBox", "").split()[3]) < 160
+    assert float(root.get("viewBox", "").split()[3]) == TOP + 100 + AXIS_HEIGHT
     assert [element.get("class") for element in root.iter("path")] == ["c0", "c1"]
     assert chart.data["rows"] == [[1, 0], [2, 3]]
 
