@@ -1,8 +1,8 @@
 """When a daemon is cut off from its control channel, in fabric time.
 
-Owns the windows and how many there may be. The daemon is told of them in advance, because nobody can tell it during
-one, and hears again by itself. That a cut daemon hears nobody and answers nobody is `mrcfabric.control_server`'s part,
-that fabric time goes on until a cut is over `mrcfabric.drive`'s.
+Owns the windows and how many there may be. The daemon is told of them in advance and hears again by itself. That a cut
+daemon hears nobody and answers nobody is `mrcfabric.control_server`'s part, that fabric time goes on until a cut is
+over `mrcfabric.drive`'s.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ WINDOWS_MAX: Final = 256
 
 
 class Cut(NamedTuple):
-    """From `start_ns` up to, not including, `end_ns`."""
+    """From `start_ns` up to, not including, `end_ns`; NEVER: until told otherwise."""
 
     start_ns: Instant
     end_ns: Instant
@@ -30,8 +30,8 @@ class ControlCuts:
 
     @property
     def end_ns(self) -> Instant:
-        """When the last of them is over; 0 without any."""
-        return max((cut.end_ns for cut in self.cuts), default=0)
+        """When the last of them that ends is over; 0 without any."""
+        return max((cut.end_ns for cut in self.cuts if cut.end_ns < NEVER), default=0)
 
     def tell(self, windows: object, now_ns: Instant) -> None:
         """These cuts, [[start_ns, end_ns], ...], instead of those told before.
@@ -61,7 +61,6 @@ def _cut(window: object) -> Cut:
     start_ns, end_ns = window
     if not all(isinstance(at_ns, int) and not isinstance(at_ns, bool) for at_ns in window):
         raise RefusedError(f"windows: {window!r} are no two instants")
-    # A cut without an end could never be healed.
-    if not 0 <= start_ns < end_ns < NEVER:
+    if not 0 <= start_ns < end_ns <= NEVER:
         raise RefusedError(f"windows: {window!r} has no end after its start")
     return Cut(start_ns, end_ns)

@@ -10,7 +10,7 @@ What an op does belongs to whoever registers it (`mrcfabric.daemon`, nicd, switc
 import asyncio
 import socket
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -53,9 +53,10 @@ class ControlLimits:
 class _Answer:
     """What is known of one request id: still running, or its pages."""
 
-    __slots__ = ("pages", "status")
+    __slots__ = ("pages", "status", "uncut")
 
     def __init__(self) -> None:
+        self.uncut = False
         self.status = "pending"
         self.pages: list[bytes] = [b""]
 
@@ -79,9 +80,14 @@ class ControlServer:
         incarnation: int = 0,
         limits: ControlLimits | None = None,
         cut_off: Callable[[], bool] = lambda: False,
+        uncut: Collection[str] = (),
     ) -> None:
-        """`cut_off`: whether the channel is cut now. What comes then is lost and counted, and nothing is answered."""
+        """`cut_off`: whether the channel is cut now. What comes then is lost and counted, and nothing is answered.
+
+        `uncut`: ops that are heard all the same.
+        """
         self._cut_off = cut_off
+        self._uncut = frozenset(uncut)
         self._bind = bind
         self._realm = realm
         self._ops = dict(ops)
@@ -136,9 +142,6 @@ class ControlServer:
                         # asyncio-dgram reports the failure of an earlier send here.
                         self._drop("socket_error")
                         continue
-                    if self._cut_off():
-                        self._drop("cut_off")
-                        continue
                     await self._take(bytes(datagram), peer, group)
         finally:
             self.close()
@@ -163,6 +166,9 @@ class ControlServer:
             self._drop("malformed")
             return
         ident, op, args, page = request
+        if op not in self._uncut and self._cut_off():
+            self._drop("cut_off")
+            return
         known = self._answers.get(ident)
         if known is not None:
             self.duplicates += page == 0
@@ -174,6 +180,7 @@ class ControlServer:
             await self._send(ident, _settled("refused", reason), 0, peer)
             return
         self._answers[ident] = answer = _Answer()
+        answer.uncut = op in self._uncut
         self._pending += 1
         group.create_task(self._run(ident, answer, self._ops[op], args, peer))
 
@@ -223,7 +230,7 @@ class ControlServer:
         if page >= len(answer.pages):
             self._drop("no_such_page")
             return
-        if self._cut_off():
+        if not answer.uncut and self._cut_off():
             return  # kept for the client that asks again
         message = {
             "v": PROTOCOL_VERSION,

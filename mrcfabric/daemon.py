@@ -10,8 +10,10 @@ counters. nicd and switchd add what is theirs by subclassing `Daemon`; processes
     commands {}                  names of the core's commands
     events {since, limit}        events after number `since`
     trace {}                     digests of all that the node did (when the configuration asks for them)
+    script {commands}            many commands of the core at once, each [at_ns, op, args]; answers when they are taken
+    crash {at_ns, never}         advance to that instant, then die by SIGKILL; as soon as possible without it; or not
+                                 at all, after all
     cut_control {windows}        hear nobody and answer nobody in these windows of fabric time (`mrcfabric.control_cut`)
-    crash {at_ns}                advance to that instant, then die by SIGKILL; as soon as possible without it
     stop {}                      end the process in good order
 """
 
@@ -43,6 +45,10 @@ from mrcfabric.wire.link import link_tag
 EVENTS_KEPT = 16_384
 EVENTS_PER_ANSWER_MAX = 4096
 EVENTS_PER_ANSWER = 1024
+SCRIPT_COMMANDS_MAX = 1024
+OPS_OF_THE_EMULATION = ("script", "cut_control", "crash", "stop")
+"""What breaks a node and heals it is no part of the network that it stands for: a cut of the control channel passes it
+by, so that faults can be injected and healed meanwhile."""
 TOKEN_MAX = (1 << 32) - 1
 """Tokens of the daemon's own commands stay below this; those of a NIC's applications begin above."""
 
@@ -68,6 +74,7 @@ class Daemon:
             "status": self._status,
             "counters": self._counters,
             "command": self._command,
+            "script": self._script,
             "commands": self._commands,
             "events": self._events,
             "trace": self._trace,
@@ -79,6 +86,7 @@ class Daemon:
         self._control = ControlServer(
             config.control, config.realm, {**ops, **self.own_ops()}, incarnation=config.incarnation,
             cut_off=lambda: bool(self._cuts.cuts) and self._cuts.cut_off(self.drive.now_ns),
+            uncut=OPS_OF_THE_EMULATION,
         )  # fmt: skip
 
     # What nicd and switchd say for themselves.
@@ -131,6 +139,8 @@ class Daemon:
             offload=config.offload,
         )
         self.drive.on_events = self._on_events
+        if config.crash_ns < NEVER:
+            self.drive.crash_at(config.crash_ns)
         for command, at_ns in scripted:
             if at_ns > config.start_ns:  # what is before the start was carried out by an earlier incarnation
                 command.token = next(self._tokens)
@@ -230,6 +240,23 @@ class Daemon:
             raise RefusedError(done.error)
         return {"at_ns": done.at_ns, "result": done.result}
 
+    async def _script(self, args: dict[str, Any]) -> int:
+        """Nothing is taken unless all can be; what the core refuses at its instant stands in the log."""
+        entries = args.get("commands")
+        if not isinstance(entries, list | tuple) or len(entries) > SCRIPT_COMMANDS_MAX:
+            raise RefusedError(f"commands: wanted a list of at most {SCRIPT_COMMANDS_MAX}")
+        built = []
+        for entry in entries:
+            if not isinstance(entry, list | tuple) or len(entry) != 3 or not isinstance(entry[2], dict):
+                raise RefusedError("commands: wanted [at_ns, op, args] of each")
+            at_ns = instant_of({"at_ns": entry[0]}, "at_ns")
+            if at_ns is None or not isinstance(entry[1], str):
+                raise RefusedError("commands: wanted an instant and a name of each")
+            built.append((self.commands.build(entry[1], entry[2], next(self._tokens)), at_ns))
+        for command, at_ns in built:
+            self.drive.command(command, at_ns)
+        return len(built)
+
     async def _commands(self, _args: dict[str, Any]) -> list[str]:
         return self.commands.names
 
@@ -248,6 +275,8 @@ class Daemon:
             raise RefusedError("this process carries other nodes too; crash one in a process of its own")
         at_ns = instant_of(args, "at_ns")
         at_ns = self.drive.now_ns if at_ns is None else at_ns
+        if args.get("never") is True:
+            at_ns = NEVER
         self.drive.crash_at(at_ns)
         return {"at_ns": at_ns}
 

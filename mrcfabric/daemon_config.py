@@ -105,6 +105,8 @@ class DaemonConfig:
     verbs: str | None = None
     metrics_listen: Address | None = None
     start_ns: Instant = 0
+    crash_ns: Instant = NEVER
+    """When it is to die by its own hand; NEVER: not until told to."""
     commands: tuple[ScriptedCommand, ...] = ()
     trace: bool = False
     offload: bool = True
@@ -134,8 +136,8 @@ def load(path: str | Path) -> DaemonConfig:
 
 
 _KEYS = (
-    "alive_fd", "clock", "commands", "control", "epoch", "fabric", "incarnation", "links", "metrics_listen", "node",
-    "offload", "run_dir", "secret", "secret_file", "start_ns", "topology", "trace", "verbs",
+    "alive_fd", "clock", "commands", "control", "crash_ns", "epoch", "fabric", "incarnation", "links", "metrics_listen",
+    "node", "offload", "run_dir", "secret", "secret_file", "start_ns", "topology", "trace", "verbs",
 )  # fmt: skip
 
 
@@ -170,6 +172,7 @@ def from_table(raw: Any) -> DaemonConfig:
         verbs=verbs,
         metrics_listen=None if listen is None else address("metrics_listen", listen),
         start_ns=_whole("start_ns", quantity("start_ns", table.get("start_ns", 0)), 0, NEVER - 1),
+        crash_ns=_whole("crash_ns", quantity("crash_ns", table.get("crash_ns", NEVER)), 1, NEVER),
         commands=_commands(table.get("commands", [])),
         trace=_truth("trace", table.get("trace", False)),
         offload=_truth("offload", table.get("offload", True)),

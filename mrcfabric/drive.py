@@ -122,7 +122,7 @@ class Drive:
         self._turns.kick()
 
     def crash_at(self, at_ns: Instant) -> None:
-        """Advance to `at_ns` exactly, send and publish, then die by SIGKILL."""
+        """Advance to `at_ns` exactly, send and publish, then die by SIGKILL; NEVER: live on."""
         self._crash_ns = at_ns
         self._words[self._pending_word] = 1
         self._turns.kick()

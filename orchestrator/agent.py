@@ -22,12 +22,14 @@ from mrcfabric.metrics import PREFIX, text
 from mrcfabric.units import NS_PER_S
 from orchestrator import sums
 from orchestrator.fabric import Fabric
+from orchestrator.fault_desk import FaultDesk
 from orchestrator.launcher import ProcessFailedError
 from orchestrator.link_desk import LinkDesk
 from orchestrator.roster import CALL_WALL_S
 from orchestrator.run_desk import RunDesk
 
-BODY_BYTES_MAX = 64 * 1024
+BODY_BYTES_MAX = 1 << 20
+"""A fault of thousands of windows has some hundred KiB."""
 CALL_WALL_S_MAX = 600.0
 SHUTDOWN_WALL_S = 1.0
 STATUS_WALL_S = 2.0
@@ -56,6 +58,7 @@ class Agent:
         self.stop = asyncio.Event()
         self._links = LinkDesk(fabric.topology.name, fabric.links)
         self._runs = RunDesk(fabric)
+        self._faults = FaultDesk(fabric)
 
     async def serve(self, on_ready: Callable[[], None]) -> str | None:
         """Open both sites, call `on_ready`, wait; returns why the fabric broke, or None when it was stopped.
@@ -63,6 +66,7 @@ class Agent:
         Raises ConfigError when the HTTP port cannot be had.
         """
         async with AsyncExitStack() as stack:
+            stack.callback(self._faults.close)
             await self._open(stack)
             self.fabric.folder.write_targets(self.targets())
             on_ready()
@@ -105,10 +109,11 @@ class Agent:
     def _changing(self) -> list[web.RouteDef]:
         return [
             web.post("/call", _guarded(self._call)),
-            web.post("/link", _guarded(self._link)),
-            web.post("/nic-port", _guarded(self._nic_port)),
-            web.post("/node", _guarded(self._node)),
-            web.post("/clear", _guarded(self._clear)),
+            web.post("/faults/add", _desk(self._faults.add)),
+            web.post("/faults/inject", _desk(self._faults.inject)),
+            web.post("/faults/heal", _desk(self._faults.heal)),
+            web.post("/faults/list", _desk(self._faults.every)),
+            web.post("/lease", _guarded(self._faults.lease)),
             web.post("/links", _desk(self._links.answer)),
             web.post("/clock", _desk(self._runs.clock)),
             web.post("/limit", _desk(self._runs.limit)),
@@ -142,7 +147,7 @@ class Agent:
             time["dilation_effective"] or 0.0,
             fabric.topology.nodes,
             alive,
-            len(fabric.faults()),
+            len(fabric.active_faults()),
         )
         families: list[Metric] = []
         for (name, meaning), figure in zip(OWN_METRICS, figures, strict=True):
@@ -176,7 +181,7 @@ class Agent:
                 "unexpected_deaths": fabric.unexpected_deaths(),
                 "clock": fabric.time.state,
                 "stalled": self._stalled(),
-                "faults": fabric.faults(),
+                "faults": self._faults.records(),
                 "fidelity": sums.fidelity(counters.values(), fabric.time.record()),
                 "totals": fabric.sum_up(counters),
             }
@@ -198,43 +203,6 @@ class Agent:
                 "timeout_s", f"{timeout_s!r} will not do", f"wanted: seconds, at most {CALL_WALL_S_MAX:g}"
             )
         return web.json_response(await self.fabric.call(_text(body, "node"), _text(body, "op"), args, timeout_s))
-
-    async def _link(self, request: web.Request) -> web.Response:
-        body = await _body(request)
-        loss_ppm = _whole(body, "loss_ppm") or 0
-        at_ns = await self.fabric.link(
-            _text(body, "link"), up=body.get("up") is True, at_ns=_whole(body, "at_ns"), loss_ppm=loss_ppm
-        )
-        return web.json_response({"at_ns": at_ns})
-
-    async def _nic_port(self, request: web.Request) -> web.Response:
-        body = await _body(request)
-        plane = _whole(body, "plane")
-        at_ns = await self.fabric.nic_port(
-            _text(body, "nic"), -1 if plane is None else plane, up=body.get("up") is True, at_ns=_whole(body, "at_ns")
-        )
-        return web.json_response({"at_ns": at_ns})
-
-    async def _node(self, request: web.Request) -> web.Response:
-        """`action`: kill (now, in wall time), crash (at an instant, away `for_ns`), restart."""
-        body = await _body(request)
-        node, action, at_ns = _text(body, "node"), _text(body, "action"), _whole(body, "at_ns")
-        if action == "kill":
-            await self.fabric.kill(node)
-            at_ns = self.fabric.now_ns()
-        elif action == "restart":
-            at_ns = await self.fabric.restart(node, at_ns=at_ns)
-        elif action == "crash":
-            instant = self.fabric.soon_ns() if at_ns is None else at_ns
-            away_ns = _whole(body, "for_ns")
-            restart_at_ns = None if away_ns is None else instant + away_ns
-            at_ns = await self.fabric.crash(node, at_ns=instant, restart_at_ns=restart_at_ns)
-        else:
-            raise ConfigError(action, "no such action", "kill, crash or restart")
-        return web.json_response({"at_ns": at_ns})
-
-    async def _clear(self, _request: web.Request) -> web.Response:
-        return web.json_response({"at_ns": await self.fabric.clear_faults()})
 
     async def _journal(self, request: web.Request) -> web.Response:
         after = request.query.get("after", "0")
@@ -285,11 +253,4 @@ def _text(body: dict[str, Any], key: str) -> str:
     value = body.get(key)
     if not isinstance(value, str):
         raise ConfigError(key, "is missing" if value is None else f"{value!r} is no text")
-    return value
-
-
-def _whole(body: dict[str, Any], key: str) -> int | None:
-    value = body.get(key)
-    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
-        raise ConfigError(key, f"{value!r} is no whole number from 0")
     return value

@@ -18,6 +18,7 @@ from mrcfabric.units import MIB, Instant
 from orchestrator import report
 from orchestrator.costs import GBPS, QUIET_RTTS, Happened, cost_of, line_bps, port_share, pulses_ns
 from orchestrator.fabric import Fabric
+from orchestrator.faults.fault import Fault, Window
 from orchestrator.hiring import processes_of, ring_order, ring_peers
 from orchestrator.launcher import ProcessFailedError
 from orchestrator.observer import FabricLostError, Observer
@@ -206,17 +207,11 @@ def _well(observer: Observer) -> bool:
 
 
 async def inflict(fabric: Fabric, episode: Episode, start_ns: Instant, rtt_ns: int) -> None:
-    """Tell the fabric of every fault and repair of an episode, ahead of time."""
-    for down_ns, up_ns in pulses_ns(episode, start_ns, rtt_ns):
-        if episode.kind == "crash":
-            await asyncio.gather(*(fabric.crash(node, at_ns=down_ns, restart_at_ns=up_ns) for node in episode.targets))
-            continue
-        for target in episode.targets:
-            for at_ns, up in ((down_ns, False), (up_ns, True)):
-                if episode.kind == "link":
-                    await fabric.link(target, up=up, at_ns=at_ns)
-                else:
-                    await fabric.nic_port(target, episode.plane or 0, up=up, at_ns=at_ns)
+    """Tell the fabric of an episode ahead of time, repairs included."""
+    kind = {"link": "flap", "crash": "switch_reboot", "nic-port": "nic_port_down"}[episode.kind]
+    targets = tuple(target if episode.plane is None else f"{target}:{episode.plane}" for target in episode.targets)
+    windows = tuple(Window(down_ns, up_ns, {}) for down_ns, up_ns in pulses_ns(episode, start_ns, rtt_ns))
+    await fabric.inject(Fault(episode.title, kind, targets, windows, title=episode.title))
 
 
 async def first_to_end(*works: Any, forever: Any) -> None:

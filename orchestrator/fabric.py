@@ -6,7 +6,7 @@ birth and death of the parts; what they do is theirs: `layout` (where everything
 `ports`.
 
     async with Fabric.launch(Topology.demo(), Path("out/demo")) as fabric:
-        await fabric.link("p0-t0-0~p0-t1-2", up=False)
+        await fabric.inject(once("link_down", "p0-t0-0~p0-t1-2", at_ns=fabric.soon_ns()))
         print(await fabric.call("h003", "counters"))
 """
 
@@ -29,6 +29,7 @@ from orchestrator import plan, ports, sums
 from orchestrator.api import readings
 from orchestrator.api.readings import ClockReading, Death
 from orchestrator.api.verbs import Verbs
+from orchestrator.faults.fault import Fault
 from orchestrator.faults.table import Stamped
 from orchestrator.journal import Journal
 from orchestrator.launcher import Child, Launcher, ProcessFailedError
@@ -145,6 +146,7 @@ class Fabric(Verbs):
         loop = asyncio.get_running_loop()
         self._serving = [loop.create_task(self.time.serve()), loop.create_task(self.mishaps.watch())]
         self._state_file.write()
+        self.mishaps.on_change = lambda: self._state_file.update(self.now_ns())
         self.journal.note("ready", 0, daemons=self.topology.nodes, processes=len(self.layout.processes))
 
     async def close(self) -> None:
@@ -313,41 +315,31 @@ class Fabric(Verbs):
         else:
             await self.schedule([Stamped(at_ns, nic, "run_program", args) for nic in nics])
 
-    # Breaking. Without `at_ns`: as soon as can be done exactly, and the call returns when it has been done; with it:
-    # the call returns when the daemons have been told. All return the instant.
+    # Breaking.
 
-    async def link(self, name: str, *, up: bool, at_ns: Instant | None = None, loss_ppm: int = 0) -> Instant:
-        """Cut (`up=False`), heal (`up=True`) or degrade (`up=True, loss_ppm=...`) a cable, both directions alike."""
-        return await self.mishaps.link(name, at_ns, up=up, loss_ppm=loss_ppm)
+    async def inject(self, fault: Fault) -> None:
+        """Have a fault happen; returns when the daemons concerned have been told. Its windows lie in the future, which
+        begins at `soon_ns` while time goes on.
 
-    async def nic_port(self, nic: str, plane: int, *, up: bool, at_ns: Instant | None = None) -> Instant:
-        """Take a NIC's port down or up."""
-        return await self.mishaps.nic_port(nic, plane, at_ns, up=up)
-
-    async def clear_faults(self) -> Instant:
-        """Heal every link and port; dead nodes stay dead."""
-        return await self.mishaps.clear()
-
-    def faults(self) -> list[dict[str, Any]]:
-        """The faults in force now."""
-        return self.mishaps.table.active(max(self.now_ns(), self.time.page.fabric_front()))
-
-    async def crash(self, node: str, *, at_ns: Instant | None = None, restart_at_ns: Instant | None = None) -> Instant:
-        """Let a node die at an exact fabric instant (by SIGKILL of its own hand), and live again at another.
-
-        The fabric waits for a node that is to return. Raises RefusedError when the process carries other nodes too.
+        Raises ConfigError for a fault that makes no sense; RefusedError for one that comes too late, or one that lets a
+        node die whose process carries other nodes too. The fabric waits, in wall time, for a node that is to return.
         """
-        return await self.mishaps.crash(node, at_ns, restart_at_ns)
+        await self.mishaps.inject(fault)
 
-    async def kill(self, node: str) -> None:
-        """SIGKILL a node's process at this moment of wall time."""
-        await self.mishaps.kill(node)
+    async def heal(self, fault_id: str, at_ns: Instant | None = None) -> Fault | None:
+        """End a fault at an instant, by default soon; returns what is left of it. A dead node is started again.
 
-    async def restart(self, node: str, *, at_ns: Instant | None = None) -> Instant:
-        """Start a dead node again, at `at_ns` or soon; returns the fabric instant from which on it lives."""
-        instant = await self.mishaps.restart(node, at_ns)
-        self._state_file.update(self.now_ns())
-        return instant
+        Raises RefusedError for a fault that is not there or over, ProcessFailedError when the node does not start.
+        """
+        return await self.mishaps.heal(fault_id, at_ns)
+
+    def faults(self) -> list[Fault]:
+        """Every fault that was injected and is not over; a death that nobody asked for is among them."""
+        return self.mishaps.faults()
+
+    def active_faults(self) -> list[Fault]:
+        """Those of them that bite now."""
+        return self.mishaps.active()
 
     # Processes of the user's.
 

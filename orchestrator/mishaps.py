@@ -1,20 +1,26 @@
-"""What befalls a running fabric: faults asked for, daemons that die, and their return.
+"""What befalls a running fabric: faults that are injected and healed, daemons that die, and their return.
 
-Owns the desired state (which faults are in force, who is to return when) and brings it about: commands to the daemons
-ahead of their instants, the clock page held for a node that is to live again, the carrier of NICs beside a dead one.
-What a fault means for whom is `orchestrator.faults`'; processes are `orchestrator.roster`'s.
+Owns the desired state (`orchestrator.faults.table`) and brings it about: the scripts of all lives go to the daemons
+ahead of their instants, a daemon is told when to die, and the clock page is held for a node that is to live again.
+What a fault means for whom is the table's; processes are `orchestrator.roster`'s.
+
+A death that nobody has asked for becomes a fault of its own: it is listed, and to heal it brings the node back.
 """
 
 import asyncio
+import itertools
+from collections import defaultdict
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any
 
 from mrcfabric.clock import restart_horizon
 from mrcfabric.control import NoAnswerError
-from mrcfabric.egress_config import OVERHEAD_BYTES
 from mrcfabric.errors import ConfigError, RefusedError
-from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES, Topology
-from mrcfabric.units import Instant, serialization_ns
+from mrcfabric.topology import Topology
+from mrcfabric.units import NEVER, Instant
+from orchestrator.faults.checks import DEADLY, packet_ns
+from orchestrator.faults.fault import Fault, once
+from orchestrator.faults.lives import Life
 from orchestrator.faults.table import FaultTable, Stamped
 from orchestrator.journal import Journal
 from orchestrator.launcher import Child, ProcessFailedError
@@ -23,10 +29,14 @@ from orchestrator.timekeeper import Timekeeper
 
 COMMAND_WALL_S = 24 * 3600.0
 """A command waits for its instant as long as the fabric runs."""
+SCRIPT_COMMANDS = 64
+"""Commands of a script that go in one datagram."""
 READY_POLL_S = 0.004
 WATCH_POLL_S = 1.0
 FENCE_WALL_S = 30.0
 """A process that has held the fabric this long is killed, so that the others can go on."""
+
+_TROUBLES = (RefusedError, NoAnswerError, ProcessFailedError, ConfigError)
 
 
 class Mishaps:
@@ -37,46 +47,120 @@ class Mishaps:
         self.table = FaultTable(topology)
         self.unexpected: list[str] = []
         """Nodes that ended though nobody had asked for it, each with how."""
+        self.on_change: Callable[[], None] = lambda: None
+        """Called when a node has returned."""
         self._roster = roster
         self._time = time
         self._journal = journal
-        self._plans: dict[str, Instant | None] = {}
-        self._killed: set[str] = set()
-        self._told: dict[str, list[Stamped]] = {}
+        self._living = {node: self.table.life(node, 0) for node in roster.members}
+        """The life for which the latest process of a node was started."""
+        self._told: dict[str, int] = defaultdict(int)
+        """How much of that life's script its process has been given."""
+        self._ordered: dict[str, Instant] = defaultdict(lambda: NEVER)
+        """When that process has been ordered to die."""
+        self._cuts: dict[str, list[tuple[Instant, Instant]]] = defaultdict(list)
+        """When it has been told to hear nobody."""
+        self._births: dict[str, asyncio.Task[None]] = {}
+        self._superseded: set[str] = set()
+        self._talking: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._deaths = itertools.count(1)
         self._tasks: set[asyncio.Task[Any]] = set()
-        packet_bytes = topology.mtu_bytes + DATA_PACKET_EXTRA_BYTES + OVERHEAD_BYTES
-        self._serialization_ns = serialization_ns(packet_bytes, topology.rate_bps)
-        self.absence_ns_min = 2 * topology.link_delay_ns + self._serialization_ns + 1
-        """A node that returns must have been away this long, or frames meant for its return would be lost."""
 
-    # Commands.
+    # Faults.
 
-    async def carry_out(self, commands: Iterable[Stamped]) -> None:
-        """Send commands and wait until each has been carried out. Raises RefusedError, NoAnswerError."""
-        await asyncio.gather(*(self._send(command) for command in commands if self._reachable(command.node)))
+    async def inject(self, fault: Fault) -> None:
+        """Have a fault happen; returns when all daemons concerned have been told. Raises ConfigError, RefusedError."""
+        if fault.kind in DEADLY:
+            for node in fault.targets:
+                self._roster.require_own_process(self._roster.member(node))
+        nodes = self.table.add(fault, self._time.page.fabric_front())
+        until_ns = None if fault.end_ns == NEVER else fault.end_ns
+        self._journal.note(
+            "fault", fault.start_ns, id=fault.id, fault=fault.kind, of=" ".join(fault.targets[:8]), until_ns=until_ns
+        )
+        await self._bring_about(nodes)
 
-    async def schedule(self, commands: Sequence[Stamped]) -> None:
+    async def heal(self, fault_id: str, at_ns: Instant | None) -> Fault | None:
+        """End a fault at an instant, by default soon; returns what is left of it. Raises RefusedError."""
+        instant = self._time.soon_ns() if at_ns is None else at_ns
+        fault = self.table.get(fault_id)
+        if fault is not None and fault.kind in DEADLY:
+            for node in fault.targets:
+                self._roster.require_own_process(self._roster.member(node))
+        nodes = self.table.heal(fault_id, instant, self._time.page.fabric_front())
+        self._journal.note("healed", instant, id=fault_id)
+        await self._bring_about(nodes)
+        return self.table.get(fault_id)
+
+    def faults(self) -> list[Fault]:
+        """Every fault that is not over."""
+        return self.table.faults(self._time.page.fabric_front())
+
+    def active(self) -> list[Fault]:
+        """Those of them that bite."""
+        return self.table.active(self._time.page.fabric_front())
+
+    async def _bring_about(self, nodes: Sequence[str]) -> None:
+        await asyncio.gather(*(self._concern(node) for node in nodes))
+
+    async def _concern(self, node: str) -> None:
+        """Bring a node's process in line with the table: its life, its end, what it has been told."""
+        if not self._runs(node):
+            self._begin_next(node)
+        elif self._is_obsolete(node):
+            await self._supersede(node)
+        await self._tell(node)
+
+    # What daemons are told.
+
+    async def schedule(self, commands: Iterable[Stamped]) -> None:
         """Send commands and return when the daemons have them; a refusal is noted in the journal.
 
         A daemon answers a command when it has been carried out; but it answers in the order of asking that it lives,
         and has then taken every command sent before.
         """
-        reachable = [command for command in commands if self._reachable(command.node)]
+        reachable = [command for command in commands if self._roster.members[command.node].alive]
         for command in reachable:
             self._background(self._send(command), command.node)
         await asyncio.sleep(0)
         asked = {command.node for command in reachable}
         await asyncio.gather(*(self._roster.call(node, "status") for node in asked))
 
-    def _reachable(self, node: str) -> bool:
-        """A dead node is told when it returns."""
-        return self._roster.members[node].alive
-
     async def _send(self, command: Stamped) -> Any:
         args = {"op": command.op, "args": command.args, "at_ns": command.at_ns}
         return await self._roster.call(command.node, "command", args, COMMAND_WALL_S)
 
-    def _background(self, work: Coroutine[Any, Any, Any], node: str) -> None:
+    async def _tell(self, node: str) -> None:
+        """Give a process the rest of its life's script, its cuts and its end; a dead one learns when it returns."""
+        birth = self._births.get(node)
+        if birth is not None and birth is not asyncio.current_task():
+            await asyncio.wait([birth])
+            if not birth.cancelled() and (error := birth.exception()) is not None:
+                raise error
+        async with self._talking[node]:
+            if not self._runs(node):
+                return
+            life = self._living[node]
+            news = life.script[self._told[node] :]
+            self._told[node] = len(life.script)
+            try:
+                for start in range(0, len(news), SCRIPT_COMMANDS):
+                    part = [[one.at_ns, one.op, one.args] for one in news[start : start + SCRIPT_COMMANDS]]
+                    await self._roster.call(node, "script", {"commands": part})
+                if (cuts := self.table.control_cuts(node)) != self._cuts[node]:
+                    self._cuts[node] = cuts
+                    await self._roster.call(node, "cut_control", {"windows": cuts})
+                if life.end_ns != self._ordered[node]:
+                    self._ordered[node] = life.end_ns
+                    never = life.end_ns == NEVER
+                    await self._roster.call(node, "crash", {"never": True} if never else {"at_ns": life.end_ns})
+            except _TROUBLES as error:
+                # What a node that died meanwhile has missed it learns when it returns.
+                if self._roster.members[node].alive:
+                    self._journal.note("refused", self._time.now_ns(), node=node, why=str(error))
+                    raise
+
+    def _background(self, work: Coroutine[Any, Any, Any], node: str) -> "asyncio.Task[Any]":
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
 
@@ -85,108 +169,58 @@ class Mishaps:
             error = None if finished.cancelled() else finished.exception()
             if error is None:
                 return
-            # A command to a node that died meanwhile is no news: it learns the state of things when it returns.
-            if isinstance(error, RefusedError | NoAnswerError | ProcessFailedError | ConfigError):
+            if isinstance(error, _TROUBLES):
                 if self._roster.members[node].alive:
                     self._journal.note("refused", self._time.now_ns(), node=node, why=str(error))
                 return
             asyncio.get_running_loop().call_exception_handler({"message": str(error), "exception": error})
 
         task.add_done_callback(done)
-
-    # Links and ports.
-
-    async def link(self, name: str, at_ns: Instant | None, *, up: bool, loss_ppm: int) -> Instant:
-        """Cut, heal or degrade a cable; see `Fabric.link`."""
-        instant = self._instant(at_ns)
-        commands = self.table.set_link(name, instant, up=up, loss_ppm=loss_ppm)
-        self._journal.note("link", instant, link=name, up=up, loss_ppm=loss_ppm)
-        return await self._bring_about(commands, instant, at_ns is None)
-
-    async def nic_port(self, nic: str, plane: int, at_ns: Instant | None, *, up: bool) -> Instant:
-        """Take a NIC's port down or up; see `Fabric.nic_port`."""
-        instant = self._instant(at_ns)
-        commands = self.table.set_nic_port(nic, plane, instant, up=up)
-        self._journal.note("nic-port", instant, nic=nic, plane=plane, up=up)
-        return await self._bring_about(commands, instant, at_ns is None)
-
-    async def clear(self) -> Instant:
-        """Heal every link and port."""
-        instant = self._time.soon_ns()
-        self._journal.note("clear", instant)
-        return await self._bring_about(self.table.clear(instant), instant, True)
-
-    async def _bring_about(self, commands: Sequence[Stamped], instant: Instant, now: bool) -> Instant:
-        await (self.carry_out(commands) if now else self.schedule(commands))
-        return instant
-
-    def _instant(self, at_ns: Instant | None) -> Instant:
-        if at_ns is None:
-            return self._time.soon_ns()
-        front_ns = self._time.page.fabric_front()
-        if at_ns <= front_ns:
-            raise RefusedError(f"{at_ns} ns has passed: the fabric has reached {front_ns} ns")
-        return at_ns
+        return task
 
     # Deaths and returns.
 
-    async def crash(self, node: str, at_ns: Instant | None, restart_at_ns: Instant | None) -> Instant:
-        """A death at an exact instant, and perhaps a return; see `Fabric.crash`."""
-        member = self._roster.member(node)
-        self._roster.require_own_process(member)
-        instant = self._instant(at_ns)
-        if node in self._plans:
-            raise RefusedError(f"{node} is already to crash; plan its next crash when it is back")
-        if not member.alive:
-            raise RefusedError(f"{node} is down")
-        if restart_at_ns is not None and restart_at_ns < instant + self.absence_ns_min:
-            raise ConfigError(
-                f"restart of {node} at {restart_at_ns} ns",
-                f"is less than {self.absence_ns_min} ns after its crash at {instant} ns",
-                "frames on their way need that long",
-            )
-        self._plans[node] = restart_at_ns
-        try:
-            await self._roster.call(node, "crash", {"at_ns": instant})
-        except BaseException:
-            self._plans.pop(node, None)
-            raise
-        commands = self.table.set_node(node, instant, up=False)
-        if restart_at_ns is not None:
-            commands += self.table.set_node(node, restart_at_ns, up=True)
-        await self.schedule(commands)
-        return instant
+    def _runs(self, node: str) -> bool:
+        """There is a process for the node, or one is being started."""
+        return self._roster.members[node].alive or node in self._births
 
-    async def kill(self, node: str) -> None:
-        """SIGKILL at this moment; returns when the fabric goes on without the node."""
-        member = self._roster.member(node)
-        self._roster.require_own_process(member)
-        if member.child is None or not member.alive:
-            raise RefusedError(f"{node} is down already")
-        self._killed.add(node)
-        await self._roster.end(member.child)
-        await member.child.ended
-        await self.carry_out(self._told.pop(node, []))
+    def _is_obsolete(self, node: str) -> bool:
+        """Its process waits for a life that is not to be."""
+        life, front_ns = self._living[node], self._time.page.fabric_front()
+        return life.start_ns > front_ns and self.table.next_life(node, front_ns) is not life
 
-    async def restart(self, node: str, at_ns: Instant | None = None) -> Instant:
-        """A dead node lives again; returns its start when it has been reached, or with `at_ns` when it is certain."""
-        member = self._roster.member(node)
-        if member.alive:
-            raise RefusedError(f"{node} is running")
-        if node in self._plans:
-            raise RefusedError(f"{node} is already to return")
-        start_ns = max(self._time.soon_ns(), self.table.latest(node) + 1) if at_ns is None else at_ns
-        if start_ns < self._time.page.fabric_front() + self.absence_ns_min:
-            raise RefusedError(f"{node} cannot return at {start_ns} ns: the fabric is too near that instant")
-        self._plans[node] = start_ns
-        self._hold(node, 0, start_ns)
+    async def _supersede(self, node: str) -> None:
+        """End a process that has not begun to live, and start the one that is wanted instead, if any."""
+        life = self.table.next_life(node, self._time.page.fabric_front())
+        if life is not None:
+            self._hold(node, 0, life.start_ns)  # before anything else: meanwhile time goes on
+        if node in self._births:
+            await asyncio.wait([self._births[node]])
+        child = self._roster.members[node].child
+        if child is not None and child.alive:
+            self._superseded.add(node)
+            await self._roster.end(child)
+            await child.ended
+        self._begin_next(node)
+
+    def _begin_next(self, node: str, died_ns: Instant = 0) -> None:
+        """Start the next life of a node without a process, or let the fabric go on without it.
+
+        `died_ns`: where its neighbours still wait for it; 0 when they do not.
+        """
+        slot = self._roster.layout.slot(node)
+        former = self._living[node]
+        life = self.table.next_life(node, min(former.start_ns, self._time.page.fabric_front()))
+        if life is None or life is former:
+            self._time.bury(slot)
+            return
+        self._hold(node, died_ns, life.start_ns)
         self._time.wake()
-        await self.schedule(self.table.set_node(node, start_ns, up=True))
-        await self._return(node, start_ns)
-        if at_ns is None and (child := member.child) is not None:
-            slot = self._roster.layout.slot(node)
-            await _until(child, lambda: self._time.page.horizon(slot) > start_ns)
-        return start_ns
+        self._births[node] = self._background(self._bear(node, life), node)
+
+    def _hold(self, node: str, died_ns: Instant, start_ns: Instant) -> None:
+        horizon_ns = restart_horizon(died_ns, start_ns, self.topology.link_delay_ns, packet_ns(self.topology))
+        self._time.hold_for(self._roster.layout.slot(node), horizon_ns)
 
     def died(self, child: Child) -> None:
         """A process has ended: let the fabric go on without its nodes, or hold it for those that return."""
@@ -195,38 +229,41 @@ class Mishaps:
                 self._bury(member.node, child)
 
     def _bury(self, node: str, child: Child) -> None:
+        if node in self._superseded or node in self._births:
+            self._superseded.discard(node)
+            return  # whoever ended it, or waits for it, goes on from here
         slot = self._roster.layout.slot(node)
         died_ns = self._time.page.horizon(slot) if self._time.is_alive(slot) else self._time.now_ns()
         how = child.how_it_ended()
-        planned = node in self._plans
-        restart_ns = self._plans.get(node)
-        returning = restart_ns is not None and died_ns < restart_ns and self._time.is_alive(slot)
-        if returning and restart_ns is not None:
-            self._hold(node, died_ns, restart_ns)
-            self._background(self._return(node, restart_ns), node)
+        planned = self._living[node].end_ns == died_ns
+        self._journal.note("died", died_ns, node=node, how=how, planned=planned)
+        if planned:
+            self._begin_next(node, died_ns)
         else:
-            self._plans.pop(node, None)
             self._time.bury(slot)
-        self._journal.note("died", died_ns, node=node, how=how, planned=planned or node in self._killed)
-        if not planned:
-            told = self.table.set_node(node, died_ns, up=False, told_ns=self._time.soon_ns())
-            if node in self._killed:
-                self._told[node] = told
-            else:
-                self.unexpected.append(f"{node}: {how}")
-                self._background(self.schedule(told), node)
-        self._killed.discard(node)
+            self._lament(node, died_ns, f"{node}: {how}", how)
 
-    def _hold(self, node: str, died_ns: Instant, restart_ns: Instant) -> None:
-        horizon_ns = restart_horizon(died_ns, restart_ns, self.topology.link_delay_ns, self._serialization_ns)
-        self._time.hold_for(self._roster.layout.slot(node), horizon_ns)
+    def _lament(self, node: str, died_ns: Instant, line: str, how: str) -> None:
+        """Nobody had asked for this death: it is a fault from now on."""
+        self.unexpected.append(line)
+        kind = "nic_crash" if self.topology.parse_node(node).tier == "nic" else "switch_crash"
+        fault = once(
+            kind, node, at_ns=died_ns, fault_id=f"death-{next(self._deaths)}", title=f"{node} died: {how}"[:200]
+        )
+        nodes = self.table.add(fault, self._time.page.fabric_front(), seen_ns=self._time.soon_ns())
+        for one in nodes:
+            if one != node:
+                self._background(self._tell(one), one)
 
-    async def _return(self, node: str, start_ns: Instant) -> None:
+    async def _bear(self, node: str, life: Life) -> None:
         """Start the next incarnation; the page holds the fabric until it has bound its sockets."""
         slot = self._roster.layout.slot(node)
-        child: Child | None = None
+        self._living[node] = life
+        self._told[node] = len(life.script)
+        self._ordered[node] = life.end_ns
+        self._cuts[node] = []
         try:
-            member = await self._roster.restart(node, start_ns, self.table.state_for(node, start_ns))
+            member = await self._roster.restart(node, life.start_ns, tuple(life.script), life.end_ns)
             child = member.child
             assert child is not None
             async with asyncio.timeout(READY_WALL_S):
@@ -234,15 +271,17 @@ class Mishaps:
             if not child.alive:
                 raise start_failure(child)
             await self._roster.call(node, "status")
-        except (ProcessFailedError, ConfigError, NoAnswerError, RefusedError, TimeoutError) as error:
+        except (*_TROUBLES, TimeoutError) as error:
             self._time.bury(slot)
             why = str(error) or f"not ready after {READY_WALL_S:g} s"
-            self.unexpected.append(f"{node} did not return: {why}")
-            self._journal.note("lost", start_ns, node=node, why=why)
+            self._journal.note("lost", life.start_ns, node=node, why=why)
+            self._births.pop(node, None)
+            self._lament(node, life.start_ns, f"{node} did not return: {why}", why)
             raise
-        finally:
-            self._plans.pop(node, None)
-        self._journal.note("returned", start_ns, node=node, incarnation=self._roster.members[node].incarnation)
+        self._births.pop(node, None)
+        self._journal.note("returned", life.start_ns, node=node, incarnation=self._roster.members[node].incarnation)
+        self.on_change()
+        await self._tell(node)
 
     # Stalls.
 

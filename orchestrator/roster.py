@@ -12,7 +12,7 @@ from typing import Any
 
 from mrcfabric.control import ControlClient, Realm
 from mrcfabric.errors import ConfigError, RefusedError
-from mrcfabric.units import Instant
+from mrcfabric.units import NEVER, Instant
 from orchestrator.faults.table import Stamped
 from orchestrator.launcher import Child, Launcher, ProcessFailedError
 from orchestrator.layout import Layout, ProcessPlan
@@ -84,19 +84,29 @@ class Roster:
         await self._until_bound()
         await asyncio.gather(*(self.call(node, "status") for node in self.members))
 
-    async def restart(self, node: str, start_ns: Instant, commands: Iterable[Stamped]) -> Member:
-        """Start the next incarnation of a dead node in a process of its own, to live from `start_ns` on."""
+    async def restart(
+        self, node: str, start_ns: Instant, commands: Iterable[Stamped], crash_ns: Instant = NEVER
+    ) -> Member:
+        """Start the next incarnation of a dead node in a process of its own: it lives from `start_ns` to `crash_ns`."""
         member = self.members[node]
         assert not member.alive
         member.incarnation += 1
         if member.client is not None:
             await member.client.close()
             member.client = None
-        await self._spawn(member.process, start_ns, {node: list(commands)})
+        await self._spawn(member.process, start_ns, {node: list(commands)}, crash_ns)
         return member
 
-    async def _spawn(self, plan: ProcessPlan, start_ns: Instant, commands: Mapping[str, Sequence[Stamped]]) -> None:
+    async def _spawn(
+        self,
+        plan: ProcessPlan,
+        start_ns: Instant,
+        commands: Mapping[str, Sequence[Stamped]],
+        crash_ns: Instant = NEVER,
+    ) -> None:
         tables = [self._table(node, start_ns, commands.get(node, ())) for node in plan.nodes]
+        if crash_ns < NEVER:
+            tables = [{**table, "crash_ns": crash_ns} for table in tables]
         arguments = tables if plan.packs_switches else tables[0]
         child = await self._launcher.spawn(plan.name, plan.entry, arguments, log=self._folder.log(plan.name))
         for node in plan.nodes:

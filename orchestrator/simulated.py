@@ -1,22 +1,25 @@
 """The same fabric in virtual time: the cores of the daemons, the commands of the agent, no process and no socket.
 
 What `orchestrator.fabric.Fabric` does with daemons on real UDP, this does in the simulator: commands by their names,
-links and ports cut and healed by the same `FaultTable`, nodes that crash and return. A scripted workload gives the same
-trace per node in both.
+faults by the same `FaultTable`, nodes that die and return. A scripted workload gives the same trace per node in both.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
+from mrcfabric.errors import RefusedError
 from mrcfabric.node import Node
 from mrcfabric.sim.simulator import Simulator
 from mrcfabric.sim.trace import Trace
 from mrcfabric.topology import Topology
-from mrcfabric.units import Instant
+from mrcfabric.units import NEVER, Instant
 from nicd.compose import nic_config
 from nicd.daemon import NicDaemon
 from nicd.programs.hosted_nic import HostedNic
-from orchestrator.faults.table import FaultTable, Stamped
+from orchestrator.faults.fault import Fault
+from orchestrator.faults.lives import Life
+from orchestrator.faults.table import FaultTable
 from switchd.compose import switch_config
 from switchd.core.switch import Switch
 from switchd.daemon import SwitchDaemon
@@ -34,7 +37,10 @@ class SimulatedFabric:
     ) -> None:
         """`keep` and `on_events` as for `Simulator`."""
         self.topology = topology
-        self._faults = FaultTable(topology)
+        self._table = FaultTable(topology)
+        self._living: dict[str, Life] = {}
+        """The present life of nodes that faults have concerned, and how much of its script it has been told."""
+        self._told: dict[str, int] = {}
         self._tokens = 0
         nodes = {name: self._core(name, 0) for name in topology.node_names()}
         links = {(name, end.port): (end.peer, end.peer_port) for name in nodes for end in topology.ports(name)}
@@ -62,34 +68,68 @@ class SimulatedFabric:
         """The counters of a living core; KeyError for a dead one."""
         return self.simulator.node(node).counters()
 
+    def hears(self, node: str) -> bool:
+        """Whether a node runs, and its control channel is whole."""
+        return self.simulator.alive(node) and not self._table.control_cut(node, self.now_ns)
+
     def command(self, node: str, op: str, args: Mapping[str, Any], at_ns: Instant | None = None) -> None:
-        """A command by its name, as the daemon takes it. Raises RefusedError for arguments it would refuse."""
+        """A command by its name, as the daemon takes it.
+
+        Raises RefusedError for arguments it would refuse, and while its control channel is cut.
+        """
+        if self._table.control_cut(node, self.now_ns):
+            raise RefusedError(f"{node} does not answer: its control channel is cut")
+        self.simulator.command(node, at_ns, self._build(node, op, args))
+
+    def _build(self, node: str, op: str, args: Mapping[str, Any]) -> Any:
         nic = self.topology.parse_node(node).tier == "nic"
         table = NicDaemon.commands if nic else SwitchDaemon.commands
         self._tokens += 1
-        self.simulator.command(node, at_ns, table.build(op, args, self._tokens))
+        return table.build(op, args, self._tokens)
 
-    def link(self, name: str, at_ns: Instant, *, up: bool = True, loss_ppm: int = 0) -> None:
-        """Cut, heal or degrade a cable at an instant."""
-        self._carry_out(self._faults.set_link(name, at_ns, up=up, loss_ppm=loss_ppm))
+    # Breaking.
 
-    def nic_port(self, nic: str, plane: int, at_ns: Instant, *, up: bool) -> None:
-        """Take a NIC's port down or up at an instant."""
-        self._carry_out(self._faults.set_nic_port(nic, plane, at_ns, up=up))
+    def inject(self, fault: Fault) -> None:
+        """Have a fault happen; its windows lie in the future. Raises ConfigError, RefusedError."""
+        self._bring_about(self._table.add(fault, self.now_ns))
 
-    def crash(self, node: str, at_ns: Instant, restart_at_ns: Instant | None = None) -> None:
-        """A node dies at an instant, and perhaps begins again at another."""
-        self._carry_out(self._faults.set_node(node, at_ns, up=False))
-        self.simulator.crash(node, at_ns)
-        if restart_at_ns is not None:
-            self.restart(node, restart_at_ns)
+    def heal(self, fault_id: str, at_ns: Instant | None = None) -> Fault | None:
+        """End a fault at an instant to come, by default the next; returns what is left of it. Raises RefusedError."""
+        at_ns = self.now_ns + 1 if at_ns is None else at_ns
+        self._bring_about(self._table.heal(fault_id, at_ns, self.now_ns))
+        return self._table.get(fault_id)
 
-    def restart(self, node: str, at_ns: Instant) -> None:
-        """A node that has died, or will have by then, begins again at an instant: it knows nothing of before."""
-        self._carry_out(self._faults.set_node(node, at_ns, up=True))
-        self.simulator.restart(node, at_ns, lambda start_ns: self._core(node, start_ns))
-        self._carry_out(self._faults.state_for(node, at_ns))
+    def faults(self) -> list[Fault]:
+        """Every fault that was injected and is not over."""
+        return self._table.faults(self.now_ns)
 
-    def _carry_out(self, commands: list[Stamped]) -> None:
-        for command in commands:
-            self.command(command.node, command.op, command.args, command.at_ns)
+    def born(self, node: str, start_ns: Instant) -> list[tuple[Instant, Any]]:
+        """What a node is told when it begins anew: commands at instants later than its start."""
+        life = self._table.life(node, start_ns)
+        self._living[node] = life
+        self._told[node] = len(life.script)
+        return [(order.at_ns, self._build(order.node, order.op, order.args)) for order in life.script]
+
+    def _bring_about(self, nodes: Iterable[str]) -> None:
+        """Hand living nodes what is new for them, and plan deaths and returns anew."""
+        now_ns = self.now_ns
+        for node in nodes:
+            life = self._living.get(node) or self._living.setdefault(node, self._table.life(node, 0))
+            if self.simulator.alive(node):
+                for order in life.script[self._told.get(node, 0) :]:
+                    built = self._build(order.node, order.op, order.args)
+                    self.simulator.command(order.node, order.at_ns, built, mortal=True)
+                self._told[node] = len(life.script)
+            self._plan_lives(node, now_ns)
+
+    def _plan_lives(self, node: str, now_ns: Instant) -> None:
+        self.simulator.stay(node)
+        life: Life | None = self._table.life(node, now_ns)
+        while life is not None:
+            if life.start_ns > now_ns:
+                self.simulator.restart(
+                    node, life.start_ns, partial(self._core, node), partial(self.born, node, life.start_ns)
+                )
+            if now_ns < life.end_ns < NEVER:
+                self.simulator.crash(node, life.end_ns)
+            life = self._table.next_life(node, life.start_ns)

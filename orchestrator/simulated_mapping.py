@@ -44,11 +44,11 @@ class SimulatedMapping:
         if self.watch.settings.deny:
             present = {nic: self._denied(nic) for nic in self.watch.concerned() if tables[nic] is not None}
             orders += self.watch.orders(present)
-        for order in orders:
+        for order in (one for one in orders if self.fabric.hears(one.node)):
             self.fabric.command(order.node, order.op, order.args)
 
     def _nic(self, name: str) -> Nic | None:
-        if not self.fabric.simulator.alive(name):
+        if not self.fabric.hears(name):
             return None
         core = self.fabric.simulator.node(name)
         assert isinstance(core, Nic)

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+TARGETS_SHOWN = 4
+
 
 def render_status(answer: dict[str, Any]) -> str:
     """The whole status, a line per subject; what is wrong stands in capitals."""
@@ -31,6 +33,20 @@ def render_status(answer: dict[str, Any]) -> str:
 
 
 def render_fault(fault: dict[str, Any]) -> str:
-    """One fault in force."""
-    what = f"loses {fault['loss_ppm'] / 10_000:g} %" if fault["up"] else "down"
-    return f"{fault['kind']} {fault['name']} {what} since {fault['since_ns'] / 1000:.3f} us"
+    """One fault: its id, what it does to what, when, and what ends it."""
+    windows = fault["windows"]
+    start_ns, end_ns, figures = windows[0][0], windows[-1][1], windows[0][2]
+    targets = " ".join(fault["targets"][:TARGETS_SHOWN])
+    more = len(fault["targets"]) - TARGETS_SHOWN
+    parts = [f"{fault['id']}  {fault['kind']} {targets}" + (f" and {more} more" if more > 0 else "")]
+    parts += [f"{key}={value}" for key, value in figures.items() if value is not None]
+    parts.append(f"from {start_ns / 1000:.3f} us " + ("on" if end_ns is None else f"to {end_ns / 1000:.3f} us"))
+    if len(windows) > 1:
+        parts.append(f"in {len(windows)} windows")
+    if fault.get("active"):
+        parts.append("ACTIVE")
+    if fault["owner"]:
+        parts.append(f"of {fault['owner']}")
+    elif fault.get("ttl_s") is not None:
+        parts.append(f"healed in {fault['ttl_s']:.0f} s at the latest")
+    return ", ".join(parts)

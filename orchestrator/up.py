@@ -166,7 +166,7 @@ def summary(fabric: Fabric, options: UpOptions, stop: str) -> str:
             f"  ports    {layout.port_base}..{last} on {layout.host}",
             f"  metrics  http://{layout.host}:{layout.http_port}/metrics/{nic}   (/sd lists all)",
             f"  look     mrcfabric status | logs {nic} | ev list {nic} | events",
-            f"  break    mrcfabric fault link {link} down | fault switch {switch} kill | fault nic-port {nic} 0 down",
+            f"  break    mrcfabric fault add link_down {link} | fault add switch_crash {switch} | fault clear --all",
             f"  stop     {stop}mrcfabric down",
         ]
     )

@@ -6,50 +6,54 @@ Cables, ports and nodes go through the fabric's own table of faults, as an opera
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mrcfabric.impairment import Impairment
 from mrcfabric.naming import nic_name, t0_name, t1_name
-from mrcfabric.units import Instant
+from mrcfabric.units import NEVER, Instant
 from nicd.core.nic import Nic
+from orchestrator.faults.fault import once
 from orchestrator.simulated import SimulatedFabric
 from studies.flows import Line
 
 
 @dataclass(frozen=True, slots=True)
 class LinkFault:
-    """A cable is cut, lossy or whole from an instant on; a lossy one loses alike in both directions."""
+    """A cable is cut from an instant on, or loses packets; a lossy one loses alike in both directions."""
 
     link: str
     at_ns: Instant
-    up: bool = True
     loss_ppm: int = 0
+    """0: it is cut."""
 
     def strike(self, fabric: SimulatedFabric, lines: Sequence[Line]) -> None:
-        fabric.link(self.link, self.at_ns, up=self.up, loss_ppm=self.loss_ppm)
+        if self.loss_ppm:
+            fabric.inject(once("loss", self.link, at_ns=self.at_ns, share_ppm=self.loss_ppm))
+        else:
+            fabric.inject(once("link_down", self.link, at_ns=self.at_ns))
 
 
 @dataclass(frozen=True, slots=True)
 class PortFault:
-    """A NIC's port goes down or comes back; the NIC sees its carrier and tells its peers."""
+    """A NIC's port goes down, and perhaps comes back; the NIC sees its carrier and tells its peers."""
 
     nic: int
     plane: int
     at_ns: Instant
-    up: bool = False
+    back_ns: Instant = NEVER
 
     def strike(self, fabric: SimulatedFabric, lines: Sequence[Line]) -> None:
-        fabric.nic_port(nic_name(self.nic), self.plane, self.at_ns, up=self.up)
+        port = f"{nic_name(self.nic)}:{self.plane}"
+        fabric.inject(once("nic_port_down", port, at_ns=self.at_ns, until_ns=self.back_ns))
 
 
 @dataclass(frozen=True, slots=True)
 class NodeFault:
-    """A node dies, and perhaps returns. A dead T1 announces nothing; NICs below a dead T0 lose carrier."""
+    """A switch dies, and perhaps returns. A dead T1 announces nothing; NICs below a dead T0 lose carrier."""
 
     node: str
     at_ns: Instant
-    back_ns: Instant | None = None
+    back_ns: Instant = NEVER
 
     def strike(self, fabric: SimulatedFabric, lines: Sequence[Line]) -> None:
-        fabric.crash(self.node, self.at_ns, self.back_ns)
+        fabric.inject(once("switch_crash", self.node, at_ns=self.at_ns, until_ns=self.back_ns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +65,13 @@ class RandomLoss:
 
     def strike(self, fabric: SimulatedFabric, lines: Sequence[Line]) -> None:
         topology = fabric.topology
-        settings = Impairment(loss_ppm=self.loss_ppm).settings()
-        for plane in range(topology.planes):
-            for t1 in range(topology.t1_per_plane):
-                for port in range(topology.t0_per_plane):
-                    args = {"port": port, "impairment": settings}
-                    fabric.command(t1_name(plane, t1), "set_impairment", args, self.at_ns)
+        downlinks = [
+            f"{t1_name(plane, t1)}>{t0_name(plane, t0)}"
+            for plane in range(topology.planes)
+            for t1 in range(topology.t1_per_plane)
+            for t0 in range(topology.t0_per_plane)
+        ]
+        fabric.inject(once("loss", *downlinks, at_ns=self.at_ns, share_ppm=self.loss_ppm, fault_id="random loss"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +90,5 @@ class LossyEv:
         nic = fabric.simulator.node(nic_name(flow.source))
         assert isinstance(nic, Nic)
         path = next(int(row["path"]) for row in nic.ev_table(own[0]) if row["plane"] == self.plane and row["active"])
-        near = t0_name(self.plane, flow.source // topology.nics_per_t0)
-        args = {"port": topology.nics_per_t0 + path, "impairment": Impairment(loss_ppm=self.loss_ppm).settings()}
-        fabric.command(near, "set_impairment", args, self.at_ns)
+        uplink = f"{t0_name(self.plane, flow.source // topology.nics_per_t0)}>{t1_name(self.plane, path)}"
+        fabric.inject(once("loss", uplink, at_ns=self.at_ns, share_ppm=self.loss_ppm))

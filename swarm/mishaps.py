@@ -6,13 +6,16 @@ commands that makes. What a mishap excuses is for the verdict: which planes it t
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, TypeAlias
+from functools import partial
+from operator import attrgetter
+from typing import Any, Final, TypeAlias
 
-from mrcfabric.impairment import HEALTHY, Impairment
 from mrcfabric.rng import PPM, Rng
 from mrcfabric.topology import Topology
-from mrcfabric.units import Instant
+from mrcfabric.units import NEVER, Instant
 from nicd.core.nic import Nic
+from orchestrator.faults.checks import DEADLY, absence_ns_min
+from orchestrator.faults.fault import once
 from orchestrator.simulated import SimulatedFabric
 from swarm.case import Fault, Flow
 
@@ -37,7 +40,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of mishap: drawn by `draw`, done by `strike`, undone by `mend` (None: it cannot be)."""
+    """One kind of mishap: drawn by `draw`, done by `strike`, undone by `mend` (None: it ends by itself, or never)."""
 
     draw: Draw
     strike: Break
@@ -126,24 +129,24 @@ def _impaired(rng: Rng, topology: Topology, flows: Sequence[Flow], at_ns: Instan
     return [replace(fault, kind="impaired", value=rng.below(1 << 24) << _PORT_BITS | fault.value)]
 
 
-def impairment_of(fault: Fault, topology: Topology) -> Impairment:
-    """What is wrong with one direction of a link: one thing, or several at once."""
+def ills_of(fault: Fault, topology: Topology) -> list[tuple[str, dict[str, int]]]:
+    """What is wrong with one direction of a link: one kind of fault with its figures, or several at once."""
     rng = Rng("impaired", fault.value >> _PORT_BITS)
     rtt_ns = topology.base_rtt_ns()
     share_ppm = (1_000, 20_000, 100_000, 300_000, PPM)[rng.below(5)]
     some_ppm = (1_000, 20_000, 100_000)[rng.below(3)]
     usids = [topology.own_usid(name) for name in topology.switch_names()]
-    whole = (
-        Impairment(loss_ppm=some_ppm, loss_burst_packets=2 + rng.below(20)),
-        Impairment(gray_ppm=share_ppm),
-        Impairment(black_hole_usids=(usids[rng.below(len(usids))],)),
-        Impairment(corruption_ppm=some_ppm),
-        Impairment(duplication_ppm=share_ppm),
-        Impairment(reordering_ppm=share_ppm, reordering_ns=1 + rng.below(rtt_ns)),
-        Impairment(delay_ns=rng.below(rtt_ns), jitter_ns=rng.below(rtt_ns), delay_ppm=share_ppm),
-        Impairment(rate_bps=slowest_bps(topology)),
+    all_there_are: tuple[tuple[str, dict[str, int]], ...] = (
+        ("loss", {"share_ppm": some_ppm, "burst_packets": 2 + rng.below(20)}),
+        ("gray", {"share_ppm": share_ppm}),
+        ("black_hole", {"usid": usids[rng.below(len(usids))]}),
+        ("corruption", {"share_ppm": some_ppm}),
+        ("duplication", {"share_ppm": share_ppm}),
+        ("reordering", {"share_ppm": share_ppm, "delay_ns": 1 + rng.below(rtt_ns)}),
+        ("delay", {"share_ppm": share_ppm, "delay_ns": 1 + rng.below(rtt_ns), "jitter_ns": rng.below(rtt_ns)}),
+        ("rate_limit", {"rate_bps": slowest_bps(topology)}),
     )
-    return Impairment.merged(whole[rng.below(len(whole))] for _ in range(1 + rng.below(3)))
+    return [all_there_are[rng.below(len(all_there_are))] for _ in range(1 + rng.below(3))]
 
 
 def slowest_bps(topology: Topology) -> int:
@@ -180,32 +183,37 @@ def _ending(kind: str, chance_ppm: int) -> Draw:
 # -- doing and undoing
 
 
-def _link_is(up: bool) -> Break:
-    def carry_out(stage: Stage, fault: Fault, at_ns: Instant) -> None:
-        stage.fabric.link(fault.target, at_ns, up=up, loss_ppm=0)
+def _fault(kind: str, name: Callable[[Fault], str] = attrgetter("target"), **figures: Any) -> Break:
+    """A fault of the fabric's own catalogue, from its instant to its end."""
 
-    return carry_out
+    def strike(stage: Stage, fault: Fault, at_ns: Instant) -> None:
+        number = len(stage.fabric.faults())
+        until_ns = fault.until_ns or NEVER
+        if kind in DEADLY:
+            until_ns = max(until_ns, at_ns + absence_ns_min(stage.fabric.topology))
+        fault_id = f"{kind} {fault.target} {at_ns} {number}"
+        stage.fabric.inject(once(kind, name(fault), at_ns=at_ns, until_ns=until_ns, fault_id=fault_id, **figures))
+
+    return strike
 
 
 def _lossy(stage: Stage, fault: Fault, at_ns: Instant) -> None:
-    stage.fabric.link(fault.target, at_ns, loss_ppm=fault.value)
+    _fault("loss", share_ppm=fault.value)(stage, fault, at_ns)
 
 
-def _port_is(up: bool) -> Break:
-    def carry_out(stage: Stage, fault: Fault, at_ns: Instant) -> None:
-        stage.fabric.nic_port(fault.target, fault.value, at_ns, up=up)
-
-    return carry_out
-
-
-def _crash(stage: Stage, fault: Fault, at_ns: Instant) -> None:
-    if stage.fabric.simulator.alive(fault.target):
-        stage.fabric.crash(fault.target, at_ns)
+def _way_out(stage: Stage, fault: Fault) -> str:
+    """One direction of a cable: the one out of a node's port."""
+    peer = stage.fabric.topology.ports(fault.target)[fault.value & (1 << _PORT_BITS) - 1].peer
+    return f"{fault.target}>{peer}"
 
 
-def _return(stage: Stage, fault: Fault, at_ns: Instant) -> None:
-    if not stage.fabric.simulator.alive(fault.target):
-        stage.fabric.restart(fault.target, at_ns)
+def _one_way_down(stage: Stage, fault: Fault, at_ns: Instant) -> None:
+    _fault("link_down", partial(_way_out, stage))(stage, fault, at_ns)
+
+
+def _impair(stage: Stage, fault: Fault, at_ns: Instant) -> None:
+    for kind, figures in ills_of(fault, stage.fabric.topology):
+        _fault(kind, partial(_way_out, stage), **figures)(stage, fault, at_ns)
 
 
 def _ev(op: str) -> Break:
@@ -216,37 +224,6 @@ def _ev(op: str) -> Break:
         table = stage.core(flow.a).ev_table(flow.qpn_a)
         if fault.value < len(table):
             stage.command(flow.a, op, at_ns, qpn=flow.qpn_a, ev=int(table[fault.value]["ev"]))
-
-    return carry_out
-
-
-def _one_way_is(up: bool) -> Break:
-    def carry_out(stage: Stage, fault: Fault, at_ns: Instant) -> None:
-        if stage.fabric.simulator.alive(fault.target):
-            args = {"port": fault.value, "impairment": {"up": up}}
-            stage.fabric.command(fault.target, "set_impairment", args, at_ns)
-
-    return carry_out
-
-
-def _impair(stage: Stage, fault: Fault, at_ns: Instant) -> None:
-    _set_impairment(stage, fault, at_ns, impairment_of(fault, stage.fabric.topology))
-
-
-def _unimpair(stage: Stage, fault: Fault, at_ns: Instant) -> None:
-    _set_impairment(stage, fault, at_ns, HEALTHY)
-
-
-def _set_impairment(stage: Stage, fault: Fault, at_ns: Instant, impairment: Impairment) -> None:
-    if stage.fabric.simulator.alive(fault.target):
-        args = {"port": fault.value & (1 << _PORT_BITS) - 1, "impairment": impairment.settings()}
-        stage.fabric.command(fault.target, "set_impairment", args, at_ns)
-
-
-def _switched(op: str, on: bool | None, **args: int) -> Break:
-    def carry_out(stage: Stage, fault: Fault, at_ns: Instant) -> None:
-        if stage.fabric.simulator.alive(fault.target):
-            stage.fabric.command(fault.target, op, {"on": on, **args}, at_ns)
 
     return carry_out
 
@@ -296,22 +273,20 @@ def _deregister(stage: Stage, fault: Fault, at_ns: Instant) -> None:
 
 
 KINDS: Final[dict[str, Kind]] = {
-    "link_down": Kind(_link, _link_is(False), _link_is(True)),
-    "link_flap": Kind(_flap, _link_is(False), _link_is(True)),
-    "link_loss": Kind(_loss, _lossy, _link_is(True)),
-    "nic_port": Kind(_port, _port_is(False), _port_is(True)),
-    "switch_crash": Kind(_switch, _crash, _return),
-    "nic_crash": Kind(_nic, _crash, _return),
+    "link_down": Kind(_link, _fault("link_down")),
+    "link_flap": Kind(_flap, _fault("link_down")),
+    "link_loss": Kind(_loss, _lossy),
+    "nic_port": Kind(_port, _fault("nic_port_down", lambda fault: f"{fault.target}:{fault.value}")),
+    "switch_crash": Kind(_switch, _fault("switch_crash")),
+    "nic_crash": Kind(_nic, _fault("nic_crash")),
     "deny_ev": Kind(_deny, _ev("deny_ev"), _ev("allow_ev")),
     "deny_plane": Kind(_deny_plane, _plane_of_nic("deny_paths"), _plane_of_nic("allow_paths")),
-    "one_way": Kind(_one_way, _one_way_is(False), _one_way_is(True)),
-    "no_trim": Kind(_on_switch("no_trim"), _switched("set_trim", False), _switched("set_trim", None)),
-    "deaf_to_ecn": Kind(_on_switch("deaf_to_ecn"), _switched("set_ecn", False), _switched("set_ecn", None)),
-    "wrong_ecn": Kind(
-        _on_switch("wrong_ecn"), _switched("set_ecn", True, min_bytes=0, max_bytes=0), _switched("set_ecn", None)
-    ),
-    "frozen": Kind(_on_switch("frozen"), _switched("set_forwarding", False), _switched("set_forwarding", True)),
-    "impaired": Kind(_impaired, _impair, _unimpair),
+    "one_way": Kind(_one_way, _one_way_down),
+    "no_trim": Kind(_on_switch("no_trim"), _fault("trimming_off")),
+    "deaf_to_ecn": Kind(_on_switch("deaf_to_ecn"), _fault("ecn_misconfigured", off=True)),
+    "wrong_ecn": Kind(_on_switch("wrong_ecn"), _fault("ecn_misconfigured", min_bytes=0, max_bytes=0)),
+    "frozen": Kind(_on_switch("frozen"), _fault("switch_freeze")),
+    "impaired": Kind(_impaired, _impair),
     "self_probes": Kind(_probes, _probe_links, _nothing),
     "error_qp": Kind(_ending("error_qp", PPM // 3), _error),
     "destroy_qp": Kind(_ending("destroy_qp", PPM // 3), _destroy),

@@ -139,11 +139,12 @@ class World(SimulatedFabric):
         for step in profile_commands(self.case.profile):
             self.simulator.command(name, at_ns, step)
 
-    def restart(self, node: str, at_ns: Instant) -> None:
+    def born(self, node: str, start_ns: Instant) -> list[tuple[Instant, Any]]:
         """As in the base; a NIC gets its profile again."""
-        super().restart(node, at_ns)
+        told = super().born(node, start_ns)
         if self.topology.parse_node(node).tier == "nic":
-            self._make_profile(node, at_ns + 1)
+            told += [(start_ns + 1, step) for step in profile_commands(self.case.profile)]
+        return told
 
     def _set_up(self, number: int, flow: Flow) -> None:
         forth, back = self.messages.directions[2 * number : 2 * number + 2]

@@ -7,7 +7,7 @@ matter. Windows start at the next thing that happens, so idle time costs nothing
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from heapq import heappop, heappush
 from typing import Any, TypeAlias
 
@@ -19,6 +19,8 @@ End: TypeAlias = tuple[str, int]
 """A node's name and one of its ports."""
 Factory: TypeAlias = Callable[[Instant], Node]
 """Makes a node that begins at the given instant."""
+Script: TypeAlias = Callable[[], Iterable[tuple[Instant, Any]]]
+"""What a node is told when it begins: instants later than that, and commands."""
 
 _input = tuple.__new__  # what Input(...) does, without its Python-level constructor
 _FRAME = int(Rank.FRAME)
@@ -27,7 +29,7 @@ _FRAME = int(Rank.FRAME)
 class _Site:
     """The place of a node in the graph: it outlives crashes of the node that stands there."""
 
-    __slots__ = ("commands", "core", "due", "inbox", "index", "links", "name", "plan", "soonest",
+    __slots__ = ("commands", "core", "due", "inbox", "index", "links", "mortal", "name", "plan", "soonest",
                  "trace", "traces", "vanished")  # fmt: skip
 
     def __init__(self, name: str, index: int, core: Node) -> None:
@@ -38,9 +40,11 @@ class _Site:
         self.soonest: Instant = NEVER
         """The first instant in the inbox."""
         self.links: dict[int, _Direction] = {}
-        self.plan: list[tuple[Instant, int, Factory | None]] = []
-        """Crashes (no factory) and restarts to come: instant, running number, factory."""
+        self.plan: list[tuple[Instant, int, Factory | None, Script | None]] = []
+        """Crashes (no factory) and restarts to come: instant, running number, factory, script."""
         self.commands = 0
+        self.mortal: set[int] = set()
+        """Numbers of commands that are for the present life alone."""
         self.due: Instant = NEVER
         self.vanished = 0
         self.trace: Trace | None = None
@@ -121,20 +125,30 @@ class Simulator:
         """One per incarnation, the latest last; empty without `keep`."""
         return self._sites[name].traces
 
-    def command(self, name: str, at_ns: Instant | None, command: Any) -> None:
-        """Hand a command to a node at an instant still to come; None: the next one."""
-        site = self._sites[name]
-        at_ns = self._future(at_ns)
-        site.commands += 1
-        self._put(site, at_ns, Input(at_ns, Rank.COMMAND, 0, site.commands, command))
+    def command(self, name: str, at_ns: Instant | None, command: Any, *, mortal: bool = False) -> None:
+        """Hand a command to a node at an instant still to come; None: the next one.
+
+        `mortal`: it is for the present life of the node alone; else whoever lives there by then gets it.
+        """
+        self._tell(self._sites[name], self._future(at_ns), command, mortal)
 
     def crash(self, name: str, at_ns: Instant | None = None) -> None:
-        """The node does all that happens up to and including `at_ns`, and no more. What it has sent arrives."""
+        """The node does all that happens up to and including `at_ns`, and no more.
+
+        What it has sent arrives. Of what it was told for later, only what is `mortal` is lost with it.
+        """
         self._change(name, at_ns, None)
 
-    def restart(self, name: str, at_ns: Instant | None, factory: Factory) -> None:
-        """A new node begins at `at_ns`; it gets the frames that arrive later than that."""
-        self._change(name, at_ns, factory)
+    def restart(self, name: str, at_ns: Instant | None, factory: Factory, script: Script | None = None) -> None:
+        """A new node begins at `at_ns`; it gets the frames that arrive later than that. `script` is asked then."""
+        self._change(name, at_ns, factory, script)
+
+    def stay(self, name: str) -> None:
+        """Forget the crashes and restarts of a node that are still to come."""
+        site = self._sites[name]
+        site.plan.clear()
+        site.due = NEVER
+        self._reschedule(site)
 
     # Time.
 
@@ -232,31 +246,40 @@ class Simulator:
         assert at_ns > self.now_ns, f"{at_ns} ns has passed: it is {self.now_ns} ns"
         return at_ns
 
-    def _change(self, name: str, at_ns: Instant | None, factory: Factory | None) -> None:
+    def _change(self, name: str, at_ns: Instant | None, factory: Factory | None, script: Script | None = None) -> None:
         site = self._sites[name]
         at_ns = self._future(at_ns)
         self._changes += 1
-        insort(site.plan, (at_ns, self._changes, factory))
+        insort(site.plan, (at_ns, self._changes, factory, script))
         self._touch(site, at_ns)
 
     def _carry_out(self, site: _Site) -> None:
         """The next crash or restart of a site, after everything before it."""
-        at_ns, _, factory = site.plan.pop(0)
+        at_ns, _, factory, script = site.plan.pop(0)
         self._advance(site, at_ns)
         if factory is None:
             site.core = None
+            site.inbox = [entry for entry in site.inbox if entry[1] == _FRAME or entry[3] not in site.mortal]
+            site.mortal.clear()
+            site.soonest = min((entry[0] for entry in site.inbox), default=NEVER)
             return
         site.core = factory(at_ns)
         assert site.core.now_ns == at_ns, f"{site.name} was to begin at {at_ns} ns"
         self._begin_trace(site)
+        for told_ns, command in script() if script is not None else ():
+            assert told_ns > at_ns, f"{site.name} begins at {at_ns} ns"
+            self._tell(site, told_ns, command, True)
 
     def _begin_trace(self, site: _Site) -> None:
         if self._keep is not None:
             site.trace = Trace(self._keep)
             site.traces.append(site.trace)
 
-    def _put(self, site: _Site, at_ns: Instant, entry: Input) -> None:
-        site.inbox.append(entry)
+    def _tell(self, site: _Site, at_ns: Instant, command: Any, mortal: bool) -> None:
+        site.commands += 1
+        if mortal:
+            site.mortal.add(site.commands)
+        site.inbox.append(Input(at_ns, Rank.COMMAND, 0, site.commands, command))
         site.soonest = min(site.soonest, at_ns)
         self._touch(site, at_ns)
 

@@ -1,43 +1,23 @@
-"""`mrcfabric fault`: break and heal links, switches and NIC ports of a running fabric, by name.
+"""`mrcfabric fault`: break parts of a running fabric by kind and selector, list what is broken, heal it.
 
-Owns arguments and what is printed. Times are fabric time; without `--at` a fault happens as soon as it can be exact.
+Owns arguments and what is printed. Kinds, selectors and figures are those of scenario files. Times are fabric time;
+without `--at` a fault happens as soon as it can be exact.
 """
 
 import json
-from enum import StrEnum
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from orchestrator.flags import JsonOption, NameOption, NicArgument, PlaneArgument, RunDirOption, instant
+from orchestrator.flags import JsonOption, NameOption, RunDirOption, instant
+
+if TYPE_CHECKING:
+    from mrcfabric.topology import Topology
 
 AtOption: TypeAlias = Annotated[
     str | None, typer.Option("--at", help="Fabric time, as 250us; default: as soon as possible.")
 ]
-fault_app = typer.Typer(no_args_is_help=True, help="Break links, switches and NIC ports, and heal them.")
-
-
-class LinkAction(StrEnum):
-    """What can be done to a cable."""
-
-    DOWN = "down"
-    UP = "up"
-    LOSS = "loss"
-
-
-class SwitchAction(StrEnum):
-    """What can be done to a node."""
-
-    KILL = "kill"
-    CRASH = "crash"
-    RESTART = "restart"
-
-
-class PortAction(StrEnum):
-    """What can be done to a NIC's port."""
-
-    DOWN = "down"
-    UP = "up"
+fault_app = typer.Typer(no_args_is_help=True, help="Break parts of a running fabric, and heal them.")
 
 
 def register(app: typer.Typer) -> None:
@@ -46,65 +26,60 @@ def register(app: typer.Typer) -> None:
 
 
 @fault_app.command()
-def link(
-    name_of_link: Annotated[str, typer.Argument(metavar="LINK", help="As p0-t0-1~p0-t1-2 or h003~p5-t0-0.")],
-    action: Annotated[LinkAction, typer.Argument(help="down, up, or loss with --ppm.")],
-    ppm: Annotated[int, typer.Option("--ppm", help="With loss: packets lost per million, each direction.")] = 10_000,
+def add(
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="As link_down; `fault kinds` lists all.")],
+    selector: Annotated[
+        list[str],
+        typer.Argument(metavar="SELECTOR...", help="Names, globs, and tier=, plane=, of=: p0-t0-*~p0-t1-2 plane=0."),
+    ],
     at: AtOption = None,
+    length: Annotated[str | None, typer.Option("--for", help="Fabric time, as 100us; default: until healed.")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A figure, as toxicity=1% or delay=5us.")
+    ] = None,
+    mode: Annotated[
+        str | None, typer.Option("--mode", help="one, all, fixed, fixed-percent or random-max-percent; default: all.")
+    ] = None,
+    value: Annotated[int | None, typer.Option("--value", help="How many, or what percentage, with --mode.")] = None,
+    direction: Annotated[str | None, typer.Option("--direction", help="Of links: both, up or down.")] = None,
+    seed: Annotated[str | None, typer.Option("--seed", help="For what is left to chance; default: the id.")] = None,
+    ident: Annotated[str | None, typer.Option("--id", help="What to call it; default: f1, f2, ...")] = None,
+    ttl: Annotated[str | None, typer.Option("--ttl", help="Wall time until it is healed; default: 600s.")] = None,
     name: NameOption = None,
     run_dir: RunDirOption = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Cut a cable, make it lose packets at random, or heal it."""
+    """Break something: a kind of fault, and what it is to hit."""
+    from mrcfabric.topology import Topology
+    from mrcfabric.units import NS_PER_S
     from orchestrator.agent_client import find
+    from orchestrator.faults.selectors import of_words
+    from orchestrator.status_text import render_fault
 
-    loss_ppm = ppm if action is LinkAction.LOSS else 0
-    up = action is not LinkAction.DOWN
-    answer = find(name, run_dir).post("/link", link=name_of_link, up=up, loss_ppm=loss_ppm, at_ns=instant("--at", at))
-    _say(f"link {name_of_link} {action.value}", answer["at_ns"])
-
-
-@fault_app.command()
-def switch(
-    node: Annotated[str, typer.Argument(metavar="SWITCH", help="As p2-t1-0; a NIC's name will do too.")],
-    action: Annotated[SwitchAction, typer.Argument(help="kill now, crash at an exact instant, or restart.")],
-    away: Annotated[str | None, typer.Option("--for", help="With crash: return after this, as 300us.")] = None,
-    at: AtOption = None,
-    name: NameOption = None,
-    run_dir: RunDirOption = None,
-) -> None:
-    """Kill a node's daemon with SIGKILL, or start it again."""
-    from orchestrator.agent_client import find
-
-    answer = find(name, run_dir).post(
-        "/node", node=node, action=action.value, at_ns=instant("--at", at), for_ns=instant("--for", away)
+    client = find(name, run_dir)
+    topology = Topology.from_dict(client.state["topology"])
+    ttl_ns = instant("--ttl", ttl)
+    fault = client.post(
+        "/faults/add",
+        kind=kind,
+        selector=of_words(kind, selector, mode=mode, value=value, direction=direction).table(),
+        figures=_figures(topology, kind, settings or []),
+        at_ns=instant("--at", at),
+        for_ns=instant("--for", length),
+        id=ident,
+        seed=seed,
+        ttl_s=None if ttl_ns is None else ttl_ns / NS_PER_S,
     )
-    _say(f"{node} {action.value}", answer["at_ns"])
-
-
-@fault_app.command("nic-port")
-def nic_port(
-    nic: NicArgument,
-    plane: PlaneArgument,
-    action: Annotated[PortAction, typer.Argument(help="down or up.")],
-    at: AtOption = None,
-    name: NameOption = None,
-    run_dir: RunDirOption = None,
-) -> None:
-    """Take a port of a NIC down, or up again."""
-    from orchestrator.agent_client import find
-
-    up = action is PortAction.UP
-    answer = find(name, run_dir).post("/nic-port", nic=nic, plane=plane, up=up, at_ns=instant("--at", at))
-    _say(f"{nic} port {plane} {action.value}", answer["at_ns"])
+    typer.echo(json.dumps(fault, indent=2) if as_json else render_fault(fault))
 
 
 @fault_app.command("list")
 def list_faults(name: NameOption = None, run_dir: RunDirOption = None, as_json: JsonOption = False) -> None:
-    """Show the faults in force."""
+    """Show the faults that are not over, with their ids."""
     from orchestrator.agent_client import find
     from orchestrator.status_text import render_fault
 
-    faults = find(name, run_dir).get("/status")["faults"]
+    faults = find(name, run_dir).post("/faults/list")
     if as_json:
         typer.echo(json.dumps(faults, indent=2))
         return
@@ -115,12 +90,69 @@ def list_faults(name: NameOption = None, run_dir: RunDirOption = None, as_json: 
 
 
 @fault_app.command()
-def clear(name: NameOption = None, run_dir: RunDirOption = None) -> None:
-    """Heal every link and port; dead nodes are brought back by `fault switch NODE restart`."""
+def clear(
+    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="As `fault list` shows them.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
+    at: AtOption = None,
+    name: NameOption = None,
+    run_dir: RunDirOption = None,
+) -> None:
+    """Heal faults; nodes that are dead start again."""
+    from mrcfabric.errors import ConfigError
     from orchestrator.agent_client import find
 
-    _say("all links and ports healed", find(name, run_dir).post("/clear")["at_ns"])
+    if everything == bool(ids):
+        raise ConfigError("fault clear", "which?", "ids, as `fault list` shows them, or --all")
+    asked: dict[str, Any] = {"all": True} if everything else {"ids": ids}
+    healed = find(name, run_dir).post("/faults/heal", at_ns=instant("--at", at), **asked)
+    for fault_id, rest in healed.items():
+        end_ns = None if rest is None else rest["windows"][-1][1]
+        typer.echo(f"{fault_id} " + ("called off" if end_ns is None else f"healed at {end_ns / 1000:.3f} us"))
+    if not healed:
+        typer.echo("no faults")
 
 
-def _say(what: str, at_ns: int) -> None:
-    typer.echo(f"{what} at {at_ns / 1000:.3f} us")
+@fault_app.command()
+def kinds() -> None:
+    """Show every kind of fault with its figures."""
+    from orchestrator.faults.kinds import KINDS
+    from orchestrator.scenario.spelling import spelled
+
+    for name, kind in KINDS.items():
+        typer.echo(f"{name} ({kind.target.value}): {kind.meaning}")
+        for figure, row in kind.figures.items():
+            needed = "needed" if row.required else "default none" if row.default is None else f"default {row.default}"
+            typer.echo(f"    {spelled(figure)} ({figure}, {needed}): {row.meaning}")
+
+
+def _figures(topology: "Topology", kind: str, settings: list[str]) -> dict[str, Any]:
+    """Figures as they stand in scenario files, or by their own names; ms and s are fabric time. Raises ConfigError."""
+    import msgspec
+    import yaml
+
+    from mrcfabric.errors import ConfigError
+    from mrcfabric.units import NS_PER_S
+    from orchestrator.faults.kinds import KINDS
+    from orchestrator.scenario.spelling import Scale, figure_of, spelled, written_type
+
+    rows = KINDS[kind].figures
+    names = {spelled(figure): figure for figure in rows} | {figure: figure for figure in rows}
+    found: dict[str, Any] = {}
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        figure = names.get(key)
+        if figure is None or not equals:
+            known = ", ".join(spelled(figure) for figure in rows)
+            raise ConfigError(f"--set {setting}", f"no figure of a {kind}", known and f"there are {known}")
+        try:
+            written = yaml.safe_load(text)
+            if key == figure and isinstance(written, int):
+                found[figure] = written
+            elif figure == "usid" and isinstance(written, str):
+                found[figure] = topology.own_usid(written)
+            else:
+                written = msgspec.convert(written, written_type(figure, rows[figure].default))
+                found[figure] = figure_of(figure, written, Scale(topology.base_rtt_ns(), NS_PER_S))
+        except (msgspec.ValidationError, yaml.YAMLError):
+            raise ConfigError(f"--set {setting}", "will not do", rows[figure].meaning) from None
+    return found

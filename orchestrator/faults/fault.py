@@ -6,10 +6,12 @@ Owns the record and nothing else. What kinds there are is `orchestrator.faults.k
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.units import NEVER, Instant
+
+ID_CHARS_MAX: Final = 80
 
 Figure: TypeAlias = int | str | bool | None
 """A parameter of a fault; units stand last in its name (`delay_ns`, `share_ppm`, `rate_bps`)."""
@@ -85,6 +87,21 @@ class Fault:
             raise ConfigError("fault.targets", "not all are names")
         windows = tuple(_window(number, entry) for number, entry in enumerate(record["windows"]))
         return cls(**{**record, "targets": tuple(record["targets"]), "windows": windows})
+
+
+def once(
+    kind: str,
+    *targets: str,
+    at_ns: Instant,
+    until_ns: Instant = NEVER,
+    fault_id: str = "",
+    owner: str = "",
+    title: str = "",
+    **figures: Figure,
+) -> Fault:
+    """A fault of one window. Without an id it is called by its kind, targets and start."""
+    name = fault_id or f"{kind} {','.join(targets)} {at_ns}"[:ID_CHARS_MAX]
+    return Fault(name, kind, targets, (Window(at_ns, until_ns, figures),), owner, title)
 
 
 def _window(number: int, entry: Any) -> Window:

@@ -32,9 +32,8 @@ def _ports(seed: str) -> dict[str, Trial]:
             faults = tuple(PortFault(nic, plane, _AT_NS) for plane in range(down))
             trials[f"{down} of 8, at the {side}"] = _pair(seed, faults, settle_ns=_SETTLE_NS)
     for side, nic in (("sender", 0), ("receiver", 4)):
-        gone = tuple(PortFault(nic, plane, _AT_NS) for plane in range(4))
-        back = tuple(PortFault(nic, plane, _AT_NS + _AWAY_NS, up=True) for plane in range(4))
-        trials[f"4 of 8, at the {side}, and back"] = _pair(seed, gone + back, settle_ns=_AWAY_NS + _SETTLE_NS)
+        gone = tuple(PortFault(nic, plane, _AT_NS, _AT_NS + _AWAY_NS) for plane in range(4))
+        trials[f"4 of 8, at the {side}, and back"] = _pair(seed, gone, settle_ns=_AWAY_NS + _SETTLE_NS)
     return trials
 
 
@@ -84,9 +83,9 @@ PORTS = Study(
 
 
 def _switches(seed: str) -> dict[str, Trial]:
-    at_once = tuple(LinkFault(f"p{plane}-t0-0~p{plane}-t1-{plane % 4}", _AT_NS, up=False) for plane in range(8))
+    at_once = tuple(LinkFault(f"p{plane}-t0-0~p{plane}-t1-{plane % 4}", _AT_NS) for plane in range(8))
     every_second = tuple(
-        LinkFault(f"p{number % 8}-t0-0~p{number % 8}-t1-{number // 8}", _AT_NS + number * 40_000, up=False)
+        LinkFault(f"p{number % 8}-t0-0~p{number % 8}-t1-{number // 8}", _AT_NS + number * 40_000)
         for number in range(20)
     )
     return {

@@ -168,7 +168,7 @@ def _ev_count(seed: str) -> dict[str, Trial]:
         flows = permutation(topology, 4 * MIB, messages=3)
         window_ns = (START_NS + 60_000, START_NS + 130_000)
         trials[f"{evs} EVs"] = Trial(topology, flows, window_ns=window_ns)
-        lossy = (LinkFault("p0-t0-0~p0-t1-0", START_NS + 20_000, up=False),)
+        lossy = (LinkFault("p0-t0-0~p0-t1-0", START_NS + 20_000),)
         trials[f"{evs} EVs, a link cut"] = Trial(topology, flows, lossy, window_ns=window_ns)
     return trials
 

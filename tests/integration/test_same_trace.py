@@ -17,6 +17,7 @@ import pytest
 
 from mrcfabric.topology import Topology
 from orchestrator.fabric import Fabric
+from orchestrator.faults.fault import once
 from orchestrator.simulated import SimulatedFabric
 from tests.support.scripts import permutation
 from tests.support.wait import eventually
@@ -31,6 +32,15 @@ CRASH_NS = BEGIN_NS + 40_000
 RETURN_NS = CRASH_NS + 300_000
 CUT_NS, HEAL_NS = BEGIN_NS + 60_000, BEGIN_NS + 350_000
 PORT_DOWN_NS, PORT_UP_NS = BEGIN_NS + 90_000, BEGIN_NS + 260_000
+FAULTS = (
+    once("switch_crash", "p0-t1-1", at_ns=CRASH_NS, until_ns=RETURN_NS),
+    once("link_down", "p1-t0-0~p1-t1-0", at_ns=CUT_NS, until_ns=HEAL_NS),
+    once("loss", "p1-t1-1>p1-t0-1", at_ns=CUT_NS, until_ns=HEAL_NS, share_ppm=100_000),
+    once("switch_freeze", "p1-t1-1", at_ns=PORT_DOWN_NS, until_ns=PORT_UP_NS),
+    once("nic_port_down", "h001:1", at_ns=PORT_DOWN_NS, until_ns=PORT_UP_NS),
+    once("delay", "p0-t0-1~p0-t1-1", at_ns=CUT_NS, until_ns=HEAL_NS, delay_ns=500, jitter_ns=1000),
+)
+"""Two that overlap on one switch, one that meets a switch while it is away."""
 END_NS = HEAL_NS
 """The last of the script; the fabric goes to sleep some time later, when all paths are good again."""
 
@@ -59,11 +69,8 @@ async def real(run_dir: Path) -> dict[str, Any]:
             asyncio.ensure_future(fabric.command(step.node, step.op, step.args, step.at_ns, timeout_s=60))
             for step in script()
         ]
-        await fabric.crash("p0-t1-1", at_ns=CRASH_NS, restart_at_ns=RETURN_NS)
-        await fabric.link("p1-t0-0~p1-t1-0", up=False, at_ns=CUT_NS)
-        await fabric.link("p1-t0-0~p1-t1-0", up=True, at_ns=HEAL_NS)
-        await fabric.nic_port("h001", 1, up=False, at_ns=PORT_DOWN_NS)
-        await fabric.nic_port("h001", 1, up=True, at_ns=PORT_UP_NS)
+        for fault in FAULTS:
+            await fabric.inject(fault)
         await asyncio.gather(*told)
         await eventually(lambda: fabric.now_ns() > END_NS, deadline_s=90)
         await eventually(lambda: fabric.time.state == "sleep", deadline_s=60)
@@ -78,11 +85,8 @@ def virtual(until: int) -> dict[str, Any]:
     fabric = SimulatedFabric(SMALL, keep=0)
     for step in script():
         fabric.command(step.node, step.op, step.args, step.at_ns)
-    fabric.crash("p0-t1-1", CRASH_NS, RETURN_NS)
-    fabric.link("p1-t0-0~p1-t1-0", CUT_NS, up=False)
-    fabric.link("p1-t0-0~p1-t1-0", HEAL_NS, up=True)
-    fabric.nic_port("h001", 1, PORT_DOWN_NS, up=False)
-    fabric.nic_port("h001", 1, PORT_UP_NS, up=True)
+    for fault in FAULTS:
+        fabric.inject(fault)
     fabric.run(until)
     assert fabric.counters("h000")["bytes_placed"] == 1 << 20
     assert sum(fabric.counters("h000")["retransmits"].values()) > 0

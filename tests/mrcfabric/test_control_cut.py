@@ -44,7 +44,7 @@ def test_whoever_tells_of_a_cut_that_is_due_still_hears_so() -> None:
         [[True, 5]],
         [[5, 5]],
         [[-1, 5]],
-        [[5, NEVER]],
+        [[5, NEVER + 1]],
         [[1, None]],
     ],
 )

@@ -9,6 +9,7 @@ from typing import Any
 from mrcfabric.topology import Topology
 from orchestrator import run_folder
 from orchestrator.fabric import Fabric
+from orchestrator.faults.fault import once
 from tests.support.wait import eventually
 
 ROOT = Path(__file__).parents[2]
@@ -43,6 +44,20 @@ async def carrier(fabric: Fabric, nic: str, plane: int) -> int:
     """1 when the NIC sees carrier on a port, 0 when not."""
     counters = await fabric.call(nic, "counters")
     return int(counters["core"]["ports"][str(plane)]["carrier"])
+
+
+async def broken(fabric: Fabric, kind: str, target: str, **figures: Any) -> str:
+    """Have a fault happen as soon as it can, and wait until it has; its id."""
+    fault = once(kind, target, at_ns=fabric.soon_ns(), **figures)
+    await fabric.inject(fault)
+    await eventually(lambda: fabric.now_ns() >= fault.start_ns, DEADLINE_S)
+    return fault.id
+
+
+async def healed(fabric: Fabric, fault_id: str) -> None:
+    """End a fault, and wait until that has happened."""
+    rest = await fabric.heal(fault_id)
+    await eventually(lambda: rest is None or fabric.now_ns() >= rest.end_ns, DEADLINE_S)
 
 
 async def connect(fabric: Fabric) -> dict[str, Any]:

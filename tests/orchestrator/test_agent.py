@@ -14,7 +14,8 @@ import pytest
 from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator.agent_client import AgentClient
 from orchestrator.fabric import Fabric
-from tests.orchestrator.running import SMALL, T0, T1
+from tests.orchestrator.running import DEADLINE_S, SMALL, T1, broken
+from tests.support.wait import eventually
 
 pytestmark = pytest.mark.integration
 
@@ -40,7 +41,8 @@ async def test_metrics_of_every_node_and_of_the_agent(served: Fabric) -> None:
         assert f'node="{node}"' in text
     status, text = await fetch(served, "/metrics")
     assert 'mrc_agent_daemons_alive{fabric="small"} 10.0' in text
-    await served.kill(T1)
+    await broken(served, "switch_crash", T1)
+    await eventually(lambda: not served.alive(T1), DEADLINE_S)
     assert (await fetch(served, f"/metrics/{T1}"))[0] == 409
     assert 'mrc_agent_daemons_alive{fabric="small"} 9.0' in (await fetch(served, "/metrics"))[1]
 
@@ -56,7 +58,7 @@ async def test_targets_for_prometheus_by_file_and_by_http(served: Fabric) -> Non
 
 
 async def test_the_public_site_changes_nothing_and_names_mistakes(served: Fabric) -> None:
-    for path in ("/down", "/link", "/node", "/call", "/clear"):
+    for path in ("/down", "/faults/add", "/faults/heal", "/lease", "/call"):
         assert (await fetch(served, path, "POST"))[0] == 404
     status, text = await fetch(served, "/metrics/h099")
     assert status == 400
@@ -71,22 +73,12 @@ async def test_the_private_door_is_the_owners_alone(served: Fabric) -> None:
 
 async def test_changes_and_what_they_answer(served: Fabric) -> None:
     client = client_of(served)
-    link = f"p0-t0-0~{T1}"
-    answer = await ask(client.post, "/link", link=link, up=False)
-    assert [fault["name"] for fault in served.faults()] == [link]
-    assert served.faults()[0]["since_ns"] == answer["at_ns"]
-    await ask(client.post, "/nic-port", nic="h000", plane=1, up=False)
-    await ask(client.post, "/node", node=T0, action="kill")
+    added = await ask(client.post, "/faults/add", kind="link_down", selector={"links": f"p0-t0-0~{T1}"})
+    assert [fault.record() for fault in served.faults()] == [added]
     status = await ask(client.get, "/status")
-    assert status["down"] == [T0]
-    assert [fault["kind"] for fault in status["faults"]] == ["link", "nic-port", "node"]
-    await ask(client.post, "/node", node=T0, action="restart")
-    await ask(client.post, "/clear")
-    assert served.faults() == []
-    crashed = await ask(client.post, "/node", node=T1, action="crash", for_ns=100_000)
+    assert [(fault["id"], fault["kind"]) for fault in status["faults"]] == [("f1", "link_down")]
     notes = await ask(client.get, "/journal?after=1")
-    assert [note["kind"] for note in notes][:3] == ["link", "nic-port", "died"]
-    assert crashed["at_ns"] > answer["at_ns"]
+    assert [note["kind"] for note in notes] == ["fault"]
     assert (await ask(client.call, "h000", "status"))["node"] == "h000"
 
 
@@ -104,11 +96,11 @@ async def test_the_status_names_a_daemon_that_does_not_answer(served: Fabric, mo
 @pytest.mark.parametrize(
     ("path", "fields", "complaint"),
     [
-        ("/link", {"link": "h000~p0-t0-1", "up": False}, "no such link"),
-        ("/link", {"up": False}, "link: is missing"),
-        ("/link", {"link": "h000~p0-t0-0", "up": True, "loss_ppm": -1}, "is no whole number"),
-        ("/nic-port", {"nic": "h000", "up": False}, "no such port"),
-        ("/node", {"node": T1, "action": "melt"}, "kill, crash or restart"),
+        ("/faults/add", {"kind": "link_down", "selector": {"links": "h000~p0-t0-1"}}, "no such link"),
+        ("/faults/add", {"kind": "melt"}, "is no kind of fault"),
+        ("/faults/inject", {"fault": {"id": "f"}}, "fault.kind"),
+        ("/faults/heal", {"ids": "f1"}, "is no list of ids"),
+        ("/lease", {"owner": ""}, "1 to 80 characters"),
         ("/call", {"node": 7, "op": "status"}, "is no text"),
         ("/call", {"node": "h000", "op": "status", "args": [1]}, "args"),
         ("/call", {"node": "h000", "op": "status", "timeout_s": "long"}, "timeout_s"),
@@ -125,7 +117,7 @@ async def test_refusals_are_told_as_the_fabric_s(served: Fabric) -> None:
     client = client_of(served)
     with pytest.raises(RefusedError, match="unknown op"):
         await ask(client.call, "h000", "dance")
-    with pytest.raises(RefusedError, match="is running"):
-        await ask(client.post, "/node", node=T1, action="restart")
+    with pytest.raises(RefusedError, match="there is no fault f9"):
+        await ask(client.post, "/faults/heal", ids=["f9"])
     with pytest.raises(ConfigError, match="is no JSON table"):
-        await ask(client.post_text, "/link", "[1, 2")
+        await ask(client.post_text, "/faults/add", "[1, 2")

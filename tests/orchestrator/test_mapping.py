@@ -8,7 +8,7 @@ from orchestrator.fabric import Fabric
 from orchestrator.fault_direction import Direction
 from orchestrator.link_verdicts import Verdict
 from orchestrator.mapping import check_settings
-from tests.orchestrator.running import DEADLINE_S, MESSAGE_BYTES, SMALL, connect, totals_when_placed
+from tests.orchestrator.running import DEADLINE_S, MESSAGE_BYTES, SMALL, broken, connect, totals_when_placed
 from tests.support.wait import eventually
 
 PERIOD_NS = 20_000
@@ -26,8 +26,8 @@ async def test_a_check_of_a_sleeping_fabric_finds_it_good_and_leaves_it_asleep(f
 @pytest.mark.integration
 @pytest.mark.spec("arXiv 2605.04333", "8")
 async def test_a_check_names_what_is_bad(fabric: Fabric) -> None:
-    await fabric.link(UP_LINK, up=True, loss_ppm=300_000)
-    await fabric.link(NIC_LINK, up=False)
+    await broken(fabric, "loss", UP_LINK, share_ppm=300_000)
+    await broken(fabric, "link_down", NIC_LINK)
     found = await fabric.links.check(rounds=60, period_ns=PERIOD_NS)
     verdicts = {link.cable.name: link.verdict for link in found.links}
     assert verdicts[NIC_LINK] == Verdict.DOWN
@@ -38,7 +38,7 @@ async def test_a_check_names_what_is_bad(fabric: Fabric) -> None:
 
 @pytest.mark.integration
 async def test_a_check_shorter_than_its_questions_keeps_its_verdicts(fabric: Fabric) -> None:
-    await fabric.link(UP_LINK, up=False)
+    await broken(fabric, "link_down", UP_LINK)
     found = await fabric.links.check(rounds=8, period_ns=PERIOD_NS)
     assert found.bad == [UP_LINK]
     assert not found.of(Verdict.UNKNOWN), "what was found first has not slid out of the window"
@@ -47,8 +47,8 @@ async def test_a_check_shorter_than_its_questions_keeps_its_verdicts(fabric: Fab
 
 @pytest.mark.integration
 async def test_a_dead_t1_is_named_and_a_dead_nic_leaves_its_links_open(fabric: Fabric) -> None:
-    await fabric.kill("p0-t1-1")
-    await fabric.kill("h001")
+    await broken(fabric, "switch_crash", "p0-t1-1")
+    await broken(fabric, "nic_crash", "h001")
     found = await fabric.links.check(rounds=20, period_ns=PERIOD_NS)
     unknown = {link.cable.name for link in found.of(Verdict.UNKNOWN)}
     assert {"h001~p0-t0-1", "h001~p1-t0-1", "p0-t0-1~p0-t1-0"} <= unknown

@@ -8,6 +8,7 @@ import pytest
 from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator import mishaps, timekeeper
 from orchestrator.fabric import Fabric
+from orchestrator.faults.fault import Fault, Window, once
 from orchestrator.faults.table import Stamped
 from tests.orchestrator.running import (
     DEADLINE_S,
@@ -15,8 +16,10 @@ from tests.orchestrator.running import (
     SMALL,
     T0,
     T1,
+    broken,
     carrier,
     connect,
+    healed,
     idle_totals,
     totals_when_placed,
 )
@@ -29,36 +32,39 @@ async def test_messages_survive_a_switch_that_dies_and_returns_at_exact_instants
     write = await connect(fabric)
     # The first order wakes the fabric: the others must be with their daemons long before its time gets there.
     crash_ns = fabric.soon_ns() + 1_000_000
-    assert await fabric.crash(T1, at_ns=crash_ns, restart_at_ns=crash_ns + 100_000) == crash_ns
+    await fabric.inject(once("switch_reboot", T1, at_ns=crash_ns, until_ns=crash_ns + 100_000, fault_id="reboot"))
     posts = [Stamped(crash_ns - 5000, "h000", "post_write", {**write, "wr_id": number}) for number in range(8)]
     await fabric.schedule(posts)
-    await eventually(lambda: [note["kind"] for note in fabric.journal.after(1)] == ["died", "returned"], DEADLINE_S)
+    kinds = ["fault", "died", "returned"]
+    await eventually(lambda: [note["kind"] for note in fabric.journal.after(1)] == kinds, DEADLINE_S)
     totals = await idle_totals(fabric)
     assert totals["bytes_placed"] == 8 * MESSAGE_BYTES
     assert totals["qp_errors"] == 0
     assert totals["retransmits"] > 0
-    died, returned = fabric.journal.after(1)
+    _, died, returned = fabric.journal.after(1)
     assert (died["at_ns"], died["node"], died["planned"]) == (crash_ns, T1, True)
     assert (returned["at_ns"], returned["incarnation"]) == (crash_ns + 100_000, 1)
     fidelity = await fabric.fidelity()
     assert fidelity["valid"]
     assert fidelity["late_commands"] == 0
     assert fabric.unexpected_deaths() == []
+    assert fabric.faults() == []
 
 
 async def test_a_port_goes_down_and_comes_back(fabric: Fabric) -> None:
-    at_ns = await fabric.nic_port("h001", 1, up=False)
-    assert at_ns <= fabric.time.page.fabric_front()
+    fault = await broken(fabric, "nic_port_down", "h001:1")
     assert [await carrier(fabric, "h001", plane) for plane in (0, 1)] == [1, 0]
-    assert [fault["name"] for fault in fabric.faults()] == ["h001~p1-t0-1"]
-    await fabric.nic_port("h001", 1, up=True)
+    assert [(one.id, one.kind, one.targets) for one in fabric.active_faults()] == [
+        (fault, "nic_port_down", ("h001:1",))
+    ]
+    await healed(fabric, fault)
     assert await carrier(fabric, "h001", 1) == 1
     assert fabric.faults() == []
 
 
 async def test_a_cut_cable_loses_packets_and_is_routed_round(fabric: Fabric) -> None:
     write = await connect(fabric)
-    await fabric.link(f"p0-t0-0~{T1}", up=False)
+    await broken(fabric, "link_down", f"p0-t0-0~{T1}")
     await fabric.command("h000", "post_write", {**write, "wr_id": 1})
     totals = await totals_when_placed(fabric, MESSAGE_BYTES)
     assert totals["bytes_placed"] == MESSAGE_BYTES
@@ -66,34 +72,62 @@ async def test_a_cut_cable_loses_packets_and_is_routed_round(fabric: Fabric) -> 
     assert totals["qp_errors"] == 0
 
 
-async def test_a_killed_t0_takes_the_carrier_of_its_nics_with_it_until_it_returns(fabric: Fabric) -> None:
-    await fabric.kill(T0)
-    assert not fabric.alive(T0)
+async def test_a_dead_t0_takes_the_carrier_of_its_nics_with_it_until_it_is_healed(fabric: Fabric) -> None:
+    fault = await broken(fabric, "t0_down", T0)
+    await eventually(lambda: not fabric.alive(T0), DEADLINE_S)
     with pytest.raises(RefusedError, match=r"p1-t0-0 is down \(SIGKILL\)"):
         await fabric.call(T0, "status")
-    with pytest.raises(RefusedError, match="is down"):
-        await fabric.crash(T0)
     await eventually(lambda: fabric.time.state == "sleep", DEADLINE_S)
     assert await carrier(fabric, "h000", 1) == 0
-    await fabric.restart(T0)
+    await healed(fabric, fault)
     await eventually(lambda: fabric.time.state == "sleep", DEADLINE_S)
     assert await carrier(fabric, "h000", 1) == 1
     assert (await fabric.call(T0, "status"))["incarnation"] == 1
-    with pytest.raises(RefusedError, match="is running"):
-        await fabric.restart(T0)
     assert fabric.unexpected_deaths() == []
 
 
 async def test_a_restarted_switch_knows_the_faults_in_force(fabric: Fabric) -> None:
     write = await connect(fabric)
     uplink = next(end for end in SMALL.ports("p0-t0-0") if end.peer == T1)
-    await fabric.link(uplink.link, up=False)
-    await fabric.kill("p0-t0-0")
-    await fabric.restart("p0-t0-0")
+    await broken(fabric, "link_down", uplink.link)
+    await healed(fabric, await broken(fabric, "t0_down", "p0-t0-0"))
     await fabric.command("h000", "post_write", {**write, "wr_id": 1})
     await totals_when_placed(fabric, MESSAGE_BYTES)
     counters = await fabric.call("p0-t0-0", "counters")
     assert counters["core"]["ports"][uplink.port]["drops"]["link_down"] > 0
+
+
+async def test_a_switch_that_reboots_again_and_again_does_so_to_the_nanosecond(fabric: Fabric) -> None:
+    start_ns = fabric.soon_ns() + 100_000
+    windows = tuple(Window(start_ns + 50_000 * turn, start_ns + 50_000 * turn + 20_000, {}) for turn in range(3))
+    await fabric.inject(Fault("reboots", "switch_reboot", (T1,), windows))
+    await eventually(lambda: fabric.now_ns() > windows[-1].end_ns, DEADLINE_S)
+    notes = [(note["kind"], note["at_ns"]) for note in fabric.journal.after(2)]
+    assert notes == [pair for one in windows for pair in (("died", one.start_ns), ("returned", one.end_ns))]
+    assert (await fabric.fidelity())["late_commands"] == 0
+
+
+async def test_a_return_that_is_moved_forward_ends_the_process_that_waited_for_it(fabric: Fabric) -> None:
+    at_ns = fabric.soon_ns()
+    await fabric.inject(once("switch_reboot", T1, at_ns=at_ns, until_ns=at_ns + 10**12, fault_id="long"))
+    await eventually(lambda: [note["kind"] for note in fabric.journal.after(2)] == ["died", "returned"], DEADLINE_S)
+    rest = await fabric.heal("long")
+    assert rest is not None
+    assert rest.end_ns < at_ns + 10**12
+    await eventually(lambda: fabric.now_ns() > rest.end_ns, DEADLINE_S)
+    await eventually(lambda: fabric.time.state == "sleep", DEADLINE_S)
+    assert (await fabric.call(T1, "status"))["incarnation"] == 2
+    assert fabric.unexpected_deaths() == []
+
+
+async def test_a_death_that_is_called_off_does_not_happen(fabric: Fabric) -> None:
+    at_ns = fabric.soon_ns() + 10_000_000
+    await fabric.inject(once("switch_crash", T1, at_ns=at_ns, fault_id="never"))
+    assert await fabric.heal("never") is None
+    await broken(fabric, "loss", f"p0-t0-0~{T1}")
+    await eventually(lambda: fabric.time.state == "sleep", DEADLINE_S)
+    assert fabric.alive(T1)
+    assert fabric.now_ns() < at_ns
 
 
 async def test_a_death_nobody_asked_for_is_told(fabric: Fabric) -> None:
@@ -102,9 +136,15 @@ async def test_a_death_nobody_asked_for_is_told(fabric: Fabric) -> None:
     os.kill(child.pid, signal.SIGSEGV)
     await eventually(lambda: not fabric.alive("h001"), DEADLINE_S)
     assert [death.split(":")[0] for death in fabric.unexpected_deaths()] == ["h001"]
+    (death,) = fabric.faults()
+    assert (death.kind, death.targets) == ("nic_crash", ("h001",))
+    assert death.title.startswith("h001 died: SIGSEGV")
     # The others go on.
     assert (await fabric.call("h000", "status"))["node"] == "h000"
     assert "h001" not in await fabric.counters()
+    await fabric.heal(death.id)
+    await eventually(lambda: fabric.alive("h001"), DEADLINE_S)
+    assert (await fabric.call("h001", "status"))["incarnation"] == 1
 
 
 async def test_a_daemon_that_is_asked_to_stop_does_so_in_good_order(fabric: Fabric) -> None:
@@ -117,17 +157,12 @@ async def test_a_daemon_that_is_asked_to_stop_does_so_in_good_order(fabric: Fabr
 
 async def test_instants_that_cannot_be_met_are_refused(fabric: Fabric) -> None:
     now_ns = fabric.soon_ns()
-    await fabric.link(f"p0-t0-0~{T1}", up=False, at_ns=now_ns)
-    await eventually(lambda: fabric.time.page.fabric_front() >= now_ns, DEADLINE_S)
+    await broken(fabric, "link_down", f"p0-t0-0~{T1}")
     with pytest.raises(RefusedError, match="has passed"):
-        await fabric.link(f"p0-t0-0~{T1}", up=True, at_ns=now_ns)
+        await fabric.inject(once("link_down", f"p0-t0-1~{T1}", at_ns=now_ns))
     soon_ns = fabric.soon_ns()
     with pytest.raises(ConfigError, match="frames on their way need that long"):
-        await fabric.crash(T1, at_ns=soon_ns, restart_at_ns=soon_ns + 100)
-    await fabric.crash(T1, at_ns=soon_ns)
-    await eventually(lambda: not fabric.alive(T1), DEADLINE_S)
-    with pytest.raises(RefusedError, match="too near"):
-        await fabric.restart(T1, at_ns=soon_ns + 1)
+        await fabric.inject(once("switch_crash", T1, at_ns=soon_ns, until_ns=soon_ns + 100))
 
 
 async def test_a_stopped_daemon_is_named_and_then_ended_so_that_the_others_go_on(

@@ -5,6 +5,7 @@ import pytest
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.topology import Topology
 from nicd.core.events import PortChange
+from orchestrator.faults.fault import once
 from orchestrator.simulated import SimulatedFabric
 from tests.support.scripts import permutation
 
@@ -38,7 +39,7 @@ def test_a_script_moves_its_bytes() -> None:
 def test_the_same_script_leaves_the_same_traces() -> None:
     first, second = loaded(keep=0), loaded(keep=0)
     for fabric in (first, second):
-        fabric.crash("p0-t1-0", 5_000, 100_000)
+        fabric.inject(once("switch_crash", "p0-t1-0", at_ns=5_000, until_ns=100_000))
         fabric.run(500_000)
     for node in SMALL.node_names():
         assert [trace.digest() for trace in first.traces(node)] == [trace.digest() for trace in second.traces(node)]
@@ -47,7 +48,7 @@ def test_the_same_script_leaves_the_same_traces() -> None:
 
 def test_a_dead_switch_is_gone_and_back() -> None:
     fabric = loaded()
-    fabric.crash("p0-t1-0", 5_000, 300_000)
+    fabric.inject(once("switch_reboot", "p0-t1-0", at_ns=5_000, until_ns=300_000))
     fabric.run(200_000)
     with pytest.raises(KeyError):
         fabric.counters("p0-t1-0")
@@ -59,8 +60,7 @@ def test_a_dead_switch_is_gone_and_back() -> None:
 
 def test_a_cut_cable_costs_retransmissions_and_nothing_else() -> None:
     fabric = loaded()
-    fabric.link("p1-t0-0~p1-t1-1", 4_000, up=False)
-    fabric.link("p1-t0-0~p1-t1-1", 200_000)
+    fabric.inject(once("link_down", "p1-t0-0~p1-t1-1", at_ns=4_000, until_ns=200_000))
     fabric.run(900_000)
     assert placed(fabric) == [SIZE, SIZE]
     assert resent(fabric) > 0
@@ -74,9 +74,8 @@ def test_a_nic_sees_its_own_port_and_that_of_a_dead_t0() -> None:
         seen.extend((node, event.at_ns, event.port, event.up) for event in changes)
 
     fabric = SimulatedFabric(SMALL, on_events=note)
-    fabric.nic_port("h001", 1, 4_000, up=False)
-    fabric.nic_port("h001", 1, 9_000, up=True)
-    fabric.crash("p0-t0-0", 20_000, 60_000)
+    fabric.inject(once("nic_port_down", "h001:1", at_ns=4_000, until_ns=9_000))
+    fabric.inject(once("t0_down", "p0-t0-0", at_ns=20_000, until_ns=60_000))
     fabric.run(100_000)
     delay = SMALL.link_delay_ns
     assert sorted(seen) == [
@@ -92,4 +91,4 @@ def test_nonsense_is_refused() -> None:
     with pytest.raises(RefusedError, match="no command"):
         fabric.command("h000", "post_wrote", {})
     with pytest.raises(ConfigError):
-        fabric.link("p0-t0-0~p0-t1-7", 5_000, up=False)
+        fabric.inject(once("link_down", "p0-t0-0~p0-t1-7", at_ns=5_000))

@@ -7,6 +7,7 @@ import pytest
 from mrcfabric.topology import Topology
 from nicd.core.self_probe import COUNTS
 from orchestrator.fault_direction import Direction
+from orchestrator.faults.fault import once
 from orchestrator.link_verdicts import LinkMap, Verdict
 from orchestrator.link_watch import WatchSettings
 from orchestrator.simulated import SimulatedFabric
@@ -55,15 +56,15 @@ class Watched:
 
 
 def dead(node: str) -> Callable[[SimulatedFabric], None]:
-    return lambda fabric: fabric.crash(node, FAULT_NS)
+    return lambda fabric: fabric.inject(once("switch_crash", node, at_ns=FAULT_NS))
 
 
 def cut(link: str) -> Callable[[SimulatedFabric], None]:
-    return lambda fabric: fabric.link(link, FAULT_NS, up=False)
+    return lambda fabric: fabric.inject(once("link_down", link, at_ns=FAULT_NS))
 
 
 def gray(link: str, loss_ppm: int) -> Callable[[SimulatedFabric], None]:
-    return lambda fabric: fabric.link(link, FAULT_NS, loss_ppm=loss_ppm)
+    return lambda fabric: fabric.inject(once("loss", link, at_ns=FAULT_NS, share_ppm=loss_ppm))
 
 
 FAULTS: dict[str, tuple[Callable[[SimulatedFabric], None], set[str]]] = {
@@ -129,7 +130,7 @@ def test_a_healthy_busy_fabric_accuses_nobody() -> None:
 
 def test_a_dead_nic_leaves_its_links_unknown() -> None:
     watched = Watched()
-    watched.fabric.crash("h003", FAULT_NS)
+    watched.fabric.inject(once("nic_crash", "h003", at_ns=FAULT_NS))
     watched.mapping.run(FAULT_NS + 30 * PERIOD_NS)
     assert {link.cable.name for link in watched.latest().of(Verdict.UNKNOWN)} == {"h003~p0-t0-1", "h003~p1-t0-1"}
     assert watched.names == set()
@@ -137,14 +138,14 @@ def test_a_dead_nic_leaves_its_links_unknown() -> None:
 
 def test_a_nic_that_returns_probes_again() -> None:
     watched = Watched()
-    watched.fabric.crash("h003", FAULT_NS, FAULT_NS + 100_000)
+    watched.fabric.inject(once("nic_crash", "h003", at_ns=FAULT_NS, until_ns=FAULT_NS + 100_000))
     watched.mapping.run(FAULT_NS + 60 * PERIOD_NS)
     assert watched.latest().all_good
 
 
 def test_a_switch_that_returns_leaves_nobody_accused() -> None:
     watched = Watched()
-    watched.fabric.crash("p0-t1-1", FAULT_NS, FAULT_NS + 800_000)
+    watched.fabric.inject(once("switch_crash", "p0-t1-1", at_ns=FAULT_NS, until_ns=FAULT_NS + 800_000))
     watched.mapping.run(FAULT_NS + 800_000 + 130 * PERIOD_NS)
     assert watched.names == {"p0-t1-1"}
     assert watched.latest().all_good
@@ -165,8 +166,8 @@ def test_the_direction_of_a_fault_between_switches_is_told(end: str, told: Direc
 
 def test_a_fault_in_both_directions_is_told_too_and_that_of_a_nic_stays_open() -> None:
     watched = Watched()
-    watched.fabric.link(UP_LINK, FAULT_NS, up=False)
-    watched.fabric.link(NIC_LINK, FAULT_NS, up=False)
+    watched.fabric.inject(once("link_down", UP_LINK, at_ns=FAULT_NS))
+    watched.fabric.inject(once("link_down", NIC_LINK, at_ns=FAULT_NS))
     watched.mapping.run(FAULT_NS + 60 * PERIOD_NS)
     found = {link.cable.name: link.direction for link in watched.latest().links if link.direction}
     assert found == {UP_LINK: Direction.BOTH}
@@ -182,7 +183,7 @@ def deny_lists(watched: Watched) -> dict[str, list[tuple[int, int | None, int | 
 
 def test_a_gray_up_link_is_denied_and_allowed_again_when_it_has_healed() -> None:
     watched = Watched(deny=True)
-    watched.fabric.link(UP_LINK, FAULT_NS, loss_ppm=200_000)
+    watched.fabric.inject(once("loss", UP_LINK, at_ns=FAULT_NS, fault_id="gray", share_ppm=200_000))
     watched.mapping.run(FAULT_NS + 60 * PERIOD_NS)
     assert deny_lists(watched) == {
         "h000": [(0, 2, 2), (0, 2, 3)],
@@ -190,7 +191,7 @@ def test_a_gray_up_link_is_denied_and_allowed_again_when_it_has_healed() -> None
         "h002": [(0, 2, None)],
         "h003": [(0, 2, None)],
     }
-    watched.fabric.link(UP_LINK, FAULT_NS + 61 * PERIOD_NS)
+    watched.fabric.heal("gray", FAULT_NS + 61 * PERIOD_NS)
     watched.mapping.run(FAULT_NS + 240 * PERIOD_NS)
     assert deny_lists(watched) == {nic: [] for nic in SHAPE.nic_names()}
     assert watched.latest().all_good
@@ -198,8 +199,9 @@ def test_a_gray_up_link_is_denied_and_allowed_again_when_it_has_healed() -> None
 
 def test_a_nic_that_starts_again_gets_its_list_back() -> None:
     watched = Watched(deny=True)
-    watched.fabric.link(UP_LINK, FAULT_NS, loss_ppm=300_000)
-    watched.fabric.crash("h000", FAULT_NS + 60 * PERIOD_NS, FAULT_NS + 70 * PERIOD_NS)
+    watched.fabric.inject(once("loss", UP_LINK, at_ns=FAULT_NS, share_ppm=300_000))
+    died_ns = FAULT_NS + 60 * PERIOD_NS
+    watched.fabric.inject(once("nic_crash", "h000", at_ns=died_ns, until_ns=died_ns + 10 * PERIOD_NS))
     watched.mapping.run(FAULT_NS + 90 * PERIOD_NS)
     assert deny_lists(watched)["h000"] == [(0, 2, 2), (0, 2, 3)]
 
@@ -208,8 +210,8 @@ def test_an_operators_own_entry_stays() -> None:
     watched = Watched(deny=True)
     watched.fabric.command("h000", "deny_paths", {"plane": 0, "path": 2, "peer_index": 2}, 10)
     watched.fabric.command("h000", "deny_paths", {"plane": 1}, 11)
-    watched.fabric.link(UP_LINK, FAULT_NS, loss_ppm=300_000)
-    watched.fabric.link(UP_LINK, FAULT_NS + 61 * PERIOD_NS)
+    until_ns = FAULT_NS + 61 * PERIOD_NS
+    watched.fabric.inject(once("loss", UP_LINK, at_ns=FAULT_NS, until_ns=until_ns, share_ppm=300_000))
     watched.mapping.run(FAULT_NS + 60 * PERIOD_NS)
     assert len(deny_lists(watched)["h000"]) == 3
     watched.mapping.run(FAULT_NS + 240 * PERIOD_NS)
@@ -219,7 +221,8 @@ def test_an_operators_own_entry_stays() -> None:
 def goodput(link: str, loss_ppm: int, *, deny: bool) -> tuple[float, int]:
     """Bytes per nanosecond of the whole fabric, and packets lost, when the fault is long known."""
     watched = Watched(job=True, deny=deny, size=64 << 20)
-    watched.fabric.link(link, 100_000, loss_ppm=loss_ppm)
+    if loss_ppm:
+        watched.fabric.inject(once("loss", link, at_ns=100_000, share_ppm=loss_ppm))
     watched.mapping.run(1_500_000)
     before, lost = sum(watched.placed()), watched.lost()
     watched.mapping.run(1_800_000)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from orchestrator.faults.fault import Fault, Window, once
 from orchestrator.status_text import render_fault, render_status
 
 STATUS: dict[str, Any] = {
@@ -44,7 +45,7 @@ def test_a_healthy_idle_fabric() -> None:
 
 def test_what_is_wrong_is_named() -> None:
     fidelity = STATUS["fidelity"] | {"valid": False, "host_drops": 3, "dilation_effective": 2000.4}
-    fault = {"kind": "link", "name": "h000~p0-t0-0", "up": False, "loss_ppm": 0, "since_ns": 1500}
+    fault = once("link_down", "h000~p0-t0-0", at_ns=1500, fault_id="f1").record() | {"active": True, "ttl_s": 600.0}
     answer = STATUS | {
         "clock": "run",
         "fidelity": fidelity,
@@ -63,9 +64,13 @@ def test_what_is_wrong_is_named() -> None:
     assert "down      h003" in text
     assert "SILENT    h004 does not answer" in text
     assert "DIED      h003: SIGSEGV" in text
-    assert "fault     link h000~p0-t0-0 down since 1.500 us" in text
+    assert "fault     f1  link_down h000~p0-t0-0, from 1.500 us on, ACTIVE, healed in 600 s at the latest" in text
 
 
-def test_a_lossy_link() -> None:
-    fault = {"kind": "link", "name": "h000~p0-t0-0", "up": True, "loss_ppm": 500, "since_ns": 0}
-    assert render_fault(fault) == "link h000~p0-t0-0 loses 0.05 % since 0.000 us"
+def test_a_fault_of_a_run_with_many_targets_and_windows() -> None:
+    windows = tuple(Window(1000 * turn, 1000 * turn + 500, {"share_ppm": 500}) for turn in (1, 2))
+    fault = Fault("lossy", "loss", tuple(f"p0-t0-{index}~p0-t1-0" for index in range(6)), windows, "run-7")
+    assert render_fault(fault.record()) == (
+        "lossy  loss p0-t0-0~p0-t1-0 p0-t0-1~p0-t1-0 p0-t0-2~p0-t1-0 p0-t0-3~p0-t1-0 and 2 more, share_ppm=500, "
+        "from 1.000 us to 2.500 us, in 2 windows, of run-7"
+    )

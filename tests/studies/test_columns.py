@@ -70,7 +70,7 @@ def test_the_longest_gap_begins_with_the_fault() -> None:
 
 
 def test_the_reaction_is_counted_from_the_fault() -> None:
-    cut = LinkFault("p0-t0-0~p0-t1-0", START_NS + 5_000, up=False)
+    cut = LinkFault("p0-t0-0~p0-t1-0", START_NS + 5_000)
     trial = replace(TRIAL, faults=(cut,), fault_ns=cut.at_ns)
     reaction = columns.REACTION.read(trial, trial.run())
     assert reaction is not None

@@ -15,7 +15,7 @@ def run(*faults: Fault) -> Outcome:
 
 
 def test_a_cut_cable_loses_packets_and_retires_evs() -> None:
-    outcome = run(LinkFault("p0-t0-0~p0-t1-0", AT_NS, up=False))
+    outcome = run(LinkFault("p0-t0-0~p0-t1-0", AT_NS))
     assert outcome.drops["link_down"] > 0
     assert outcome.retired > 0
     assert outcome.first_retired_ns is not None

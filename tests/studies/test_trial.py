@@ -69,7 +69,7 @@ def test_a_step_of_a_ring_waits_for_the_step_before() -> None:
 
 def test_flows_of_a_broken_qp_fail_and_end_the_trial() -> None:
     topology = tiny(nic={"path_policy": "single", "retry_linear": 1, "retry_exponential": 0})
-    faults = tuple(LinkFault(f"p{p}-t0-0~p{p}-t1-{t}", START_NS + 1_000, up=False) for p in (0, 1) for t in (0, 1))
+    faults = tuple(LinkFault(f"p{p}-t0-0~p{p}-t1-{t}", START_NS + 1_000) for p in (0, 1) for t in (0, 1))
     outcome = Trial(topology, ring(topology, 1 << 16), faults, deadline_ns=9_000_000).run()
     assert any(flow.failed for flow in outcome.flows)
     assert outcome.end_ns < 9_000_000

@@ -1,45 +1,62 @@
-"""`mrcfabric fault`: by name, listed while in force, and mistakes in one line."""
+"""`mrcfabric fault`: by kind and selector, listed while not over, healed by id, and mistakes in one line."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from tests.orchestrator.running import (
-    ask,
-    run,
-)
+from orchestrator.cli import EXIT_REFUSED
+from tests.orchestrator.running import DEADLINE_S, ask, fails
+from tests.support.wait import eventually_blocking
 
 pytestmark = pytest.mark.integration
 
 
-def test_faults_by_name(detached: Path) -> None:
+def test_faults_by_kind_and_selector(detached: Path) -> None:
     assert ask(detached, "fault", "list") == "no faults\n"
-    assert "link p0-t0-0~p0-t1-0 down at" in ask(detached, "fault", "link", "p0-t0-0~p0-t1-0", "down")
-    ask(detached, "fault", "link", "h001~p0-t0-1", "loss", "--ppm", "500")
-    ask(detached, "fault", "nic-port", "h000", "1", "down")
-    ask(detached, "fault", "switch", "p1-t1-1", "kill")
-    listed = ask(detached, "fault", "list")
-    for fault in (
-        "link p0-t0-0~p0-t1-0 down",
-        "link h001~p0-t0-1 loses 0.05 %",
-        "nic-port h000~p1-t0-0",
-        "node p1-t1-1",
-    ):
-        assert fault in listed
-    assert "down      p1-t1-1" in ask(detached, "status")
-    ask(detached, "fault", "switch", "p1-t1-1", "restart")
-    ask(detached, "fault", "clear")
-    assert ask(detached, "fault", "list") == "no faults\n"
-    assert "died  node=p1-t1-1" in ask(detached, "events")
+    assert ask(detached, "fault", "add", "link_down", "p0-t0-0~p0-t1-0").startswith("f1  link_down p0-t0-0~p0-t1-0, ")
+    ask(detached, "fault", "add", "loss", "h001~p0-t0-1", "--set", "toxicity=0.05%", "--direction", "up")
+    ask(detached, "fault", "add", "nic_port_down", "h000:1", "--id", "port")
+    ask(detached, "fault", "add", "switch_crash", "tier=t1", "plane=1", "--mode", "one", "--ttl", "60s")
+    faults = json.loads(ask(detached, "fault", "list", "--json"))
+    assert [(one["id"], one["kind"], one["owner"]) for one in faults] == [
+        ("f1", "link_down", ""),
+        ("f2", "loss", ""),
+        ("port", "nic_port_down", ""),
+        ("f3", "switch_crash", ""),
+    ]
+    assert faults[1]["targets"] == ["h001>p0-t0-1"]
+    assert faults[1]["windows"][0][2] == {"share_ppm": 500, "burst_packets": 1}
+    assert 0 < faults[3]["ttl_s"] <= 60 < faults[0]["ttl_s"] <= 600
+    (dead,) = faults[3]["targets"]
+    eventually_blocking(lambda: f"down      {dead}" in ask(detached, "status"), DEADLINE_S)
+    assert "port healed at" in ask(detached, "fault", "clear", "port", "f3")
+    ask(detached, "fault", "clear", "--all")
+    eventually_blocking(lambda: ask(detached, "fault", "list") == "no faults\n", DEADLINE_S)
+    assert f"died  node={dead}" in ask(detached, "events")
     assert json.loads(ask(detached, "events", "h000", "--json").splitlines()[0])["kind"] == "port_change"
+
+
+def test_a_fault_is_healed_when_its_time_to_live_is_over(detached: Path) -> None:
+    ask(detached, "fault", "add", "trimming_off", "p0-t0-*", "--ttl", "0.2s")
+    eventually_blocking(lambda: ask(detached, "fault", "list") == "no faults\n", DEADLINE_S)
+
+
+def test_mistakes_in_one_line(detached: Path) -> None:
     for arguments, complaint in (
-        (["fault", "switch", "p1-t1-7", "kill"], "p1-t1-7: no such node in fabric small (nearest is p1-t1-1)"),
-        (["fault", "link", "h000~p0-t0-1", "down"], "no such link"),
-        (["fault", "link", "p0-t0-0~p0-t1-0", "down", "--at", "soon"], "--at"),
-        (["logs", "h007"], "has no log"),
+        (["add", "switch_crash", "p1-t1-7"], "p1-t1-7: no such node in fabric small (nearest is p1-t1-1)"),
+        (["add", "link_down", "h000~p0-t0-1"], "no such link"),
+        (["add", "link_dwn", "h000~p0-t0-1"], "nearest is link_down"),
+        (["add", "link_down", "p0-t0-0~p0-t1-0", "--at", "soon"], "--at"),
+        (["add", "loss", "p0-t0-0~p0-t1-0", "--set", "toxicity=lots"], "--set toxicity=lots: will not do"),
+        (["add", "loss", "p0-t0-0~p0-t1-0", "--set", "colour=red"], "there are toxicity, burst_packets"),
+        (["clear"], "ids, as `fault list` shows them, or --all"),
     ):
-        failed = run(detached, *arguments)
-        assert failed.returncode == 2
-        assert complaint in failed.stderr
-        assert failed.stderr.count("\n") == 1
+        assert complaint in fails(detached, "fault", *arguments)
+    assert "there is no fault f7" in fails(detached, "fault", "clear", "f7", code=EXIT_REFUSED)
+
+
+def test_kinds_are_listed_with_their_figures(tmp_path: Path) -> None:
+    listed = ask(tmp_path, "fault", "kinds")
+    assert "gray (link): Data packets are lost" in listed
+    assert "    toxicity (share_ppm, default 1000000): Packets that meet the fault" in listed

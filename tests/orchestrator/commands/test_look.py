@@ -6,7 +6,7 @@ import json
 import pytest
 
 from orchestrator.fabric import Fabric
-from tests.orchestrator.running import ask, connect
+from tests.orchestrator.running import ask, broken, connect
 
 pytestmark = pytest.mark.integration
 
@@ -18,7 +18,7 @@ async def command(fabric: Fabric, *arguments: str) -> str:
 
 async def test_events_of_a_node_and_of_the_agent(served: Fabric) -> None:
     await connect(served)
-    await served.nic_port("h001", 1, up=False)
+    await broken(served, "nic_port_down", "h001:1")
     events = [json.loads(line) for line in (await command(served, "events", "h001", "--json")).splitlines()]
     kinds = [event["kind"] for event in events]
     assert kinds[:3] == ["qp_change"] * 3

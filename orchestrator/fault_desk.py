@@ -1,0 +1,206 @@
+"""The agent's doors to faults: inject, heal, list, and the leases that keep a run's faults from outliving it.
+
+Owns ids, times to live and owners. A fault without an owner is healed when its time to live is over; one with an owner
+when the owner's lease ends, and a lease is a connection held open: it ends with the owner, however that ends. What a
+fault does, and to whom, is the fabric's; `orchestrator.agent` serves the requests.
+"""
+
+import asyncio
+import contextlib
+import itertools
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from aiohttp import web
+
+from mrcfabric.control import NoAnswerError
+from mrcfabric.errors import ConfigError, RefusedError
+from mrcfabric.rng import Rng
+from mrcfabric.units import NEVER
+from orchestrator.fabric import Fabric
+from orchestrator.faults.checks import figures_of
+from orchestrator.faults.fault import Fault, Window
+from orchestrator.faults.kinds import KINDS, nearest_kind
+from orchestrator.faults.selectors import Selector, select
+from orchestrator.launcher import ProcessFailedError
+
+TTL_WALL_S = 600.0
+"""A fault that nobody owns is healed after so much wall time, unless it was given another time to live."""
+TTL_WALL_S_MAX = 24 * 3600.0
+OWNER_CHARS_MAX = 80
+LEASES_MAX = 16
+
+_TROUBLES = (ConfigError, RefusedError, NoAnswerError, ProcessFailedError)
+
+
+class FaultDesk:
+    """Requests about the faults of one fabric. All raise ConfigError and RefusedError."""
+
+    def __init__(self, fabric: Fabric) -> None:
+        self._fabric = fabric
+        self._numbers = itertools.count(1)
+        self._expiries: dict[str, asyncio.TimerHandle] = {}
+        self._leases: set[str] = set()
+        self._healing: set[asyncio.Task[None]] = set()
+
+    # Requests.
+
+    async def add(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """`kind`, `selector`, `figures`; `at_ns` (none: soon), `for_ns` (none: until healed), `id`, `owner`, `ttl_s`,
+        and `seed` for what the selector leaves to chance. The fault's record."""
+        fabric, kind = self._fabric, body.get("kind")
+        if not isinstance(kind, str) or kind not in KINDS:
+            raise ConfigError("kind", f"{kind!r} is no kind of fault", nearest_kind(str(kind)))
+        fault_id = body.get("id") or self._next_id()
+        seed = body.get("seed", "")
+        if not isinstance(fault_id, str) or not isinstance(seed, str):
+            raise ConfigError("id, seed", "wanted: texts")
+        selector = Selector.of_table(_table(body, "selector"))
+        targets = select(fabric.topology, kind, selector, Rng(fabric.topology.seed, "fault", seed or fault_id))
+        figures = figures_of(fabric.topology, kind, _table(body, "figures"))
+        at_ns, for_ns = _whole(body, "at_ns"), _whole(body, "for_ns")
+        start_ns = fabric.soon_ns() if at_ns is None else at_ns
+        end_ns = NEVER if for_ns is None else start_ns + for_ns
+        owner = body.get("owner", "")
+        if not isinstance(owner, str):
+            raise ConfigError("owner", f"{owner!r} is no text")
+        return await self._inject(Fault(fault_id, kind, targets, (Window(start_ns, end_ns, figures),), owner), body)
+
+    async def inject(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """`fault`: a whole record (`Fault.record`), and `ttl_s`. The record as it was taken."""
+        return await self._inject(Fault.of(_table(body, "fault")), body)
+
+    async def heal(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """`ids`, or `all`: true; `at_ns` (none: soon). What is left of each: a record, or nothing.
+
+        With `all` a fault that ends meanwhile is no mistake.
+        """
+        fabric, everything = self._fabric, body.get("all") is True
+        ids = [fault.id for fault in fabric.faults()] if everything else body.get("ids")
+        if not isinstance(ids, list) or not all(isinstance(one, str) for one in ids):
+            raise ConfigError("ids", f"{ids!r} is no list of ids", "mrcfabric fault list shows them")
+        at_ns = _whole(body, "at_ns")
+        left: dict[str, Any] = {}
+        for one in ids:
+            with contextlib.suppress(*([RefusedError] if everything else [])):
+                rest = await fabric.heal(one, at_ns)
+                self._forget(one)
+                left[one] = None if rest is None else rest.record()
+        return left
+
+    async def every(self, _body: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Every fault that is not over: its record, `active`, and `ttl_s`, the wall time it has left (none: owned)."""
+        return self.records()
+
+    def records(self) -> list[dict[str, Any]]:
+        """The same, at once."""
+        now_s = asyncio.get_running_loop().time()
+        biting = {fault.id for fault in self._fabric.active_faults()}
+        found = []
+        for fault in self._fabric.faults():
+            expiry = self._expiries.get(fault.id)
+            ttl_s = None if expiry is None else round(max(0.0, expiry.when() - now_s), 1)
+            found.append({**fault.record(), "active": fault.id in biting, "ttl_s": ttl_s})
+        return found
+
+    async def lease(self, request: web.Request) -> web.StreamResponse:
+        """Held open by an owner: the request's body is one line of JSON, `{"owner": ...}`, and does not end.
+
+        The answer is one line too. When the connection ends, the owner's faults are healed and its limit is lifted.
+        """
+        owner = await _owner_of(request)
+        if owner in self._leases:
+            raise RefusedError(f"{owner} has a lease already")
+        if len(self._leases) >= LEASES_MAX:
+            raise RefusedError(f"{LEASES_MAX} leases are out")
+        self._leases.add(owner)
+        response = web.StreamResponse()
+        try:
+            await response.prepare(request)
+            await response.write(json.dumps({"owner": owner}).encode() + b"\n")
+            while await request.content.readany():
+                pass
+        except (ConnectionError, OSError):
+            pass  # the owner has gone without a word
+        finally:
+            self._leases.discard(owner)
+            await asyncio.shield(self._background(self._release(owner)))
+        return response
+
+    def close(self) -> None:
+        """Forget all times to live."""
+        for one in list(self._expiries):
+            self._forget(one)
+
+    # What follows from them.
+
+    async def _inject(self, fault: Fault, body: Mapping[str, Any]) -> dict[str, Any]:
+        ttl_s = body.get("ttl_s", TTL_WALL_S)
+        if not isinstance(ttl_s, int | float) or isinstance(ttl_s, bool) or not 0 < ttl_s <= TTL_WALL_S_MAX:
+            raise ConfigError("ttl_s", f"{ttl_s!r} will not do", f"seconds of wall time, at most {TTL_WALL_S_MAX:g}")
+        if fault.owner and fault.owner not in self._leases:
+            raise RefusedError(f"{fault.owner} holds no lease: what it breaks would stay broken when it dies")
+        await self._fabric.inject(fault)
+        if not fault.owner:
+            self._expiries[fault.id] = asyncio.get_running_loop().call_later(ttl_s, self._expire, fault.id)
+        return fault.record()
+
+    def _expire(self, fault_id: str) -> None:
+        self._forget(fault_id)
+        self._background(self._heal_all([fault_id]))
+
+    def _forget(self, fault_id: str) -> None:
+        expiry = self._expiries.pop(fault_id, None)
+        if expiry is not None:
+            expiry.cancel()
+
+    async def _release(self, owner: str) -> None:
+        fabric = self._fabric
+        if fabric.limit_owner == owner:
+            await fabric.limit(None, owner)
+        await self._heal_all([fault.id for fault in fabric.faults() if fault.owner == owner])
+
+    async def _heal_all(self, ids: list[str]) -> None:
+        """What cannot be healed stands in the journal."""
+        for one in ids:
+            try:
+                await self._fabric.heal(one)
+            except _TROUBLES as error:
+                if any(fault.id == one for fault in self._fabric.faults()):
+                    self._fabric.journal.note("unhealed", self._fabric.now_ns(), id=one, why=str(error))
+
+    def _background(self, work: Any) -> "asyncio.Task[None]":
+        task: asyncio.Task[None] = asyncio.get_running_loop().create_task(work)
+        self._healing.add(task)
+        task.add_done_callback(self._healing.discard)
+        return task
+
+    def _next_id(self) -> str:
+        taken = {fault.id for fault in self._fabric.faults()}
+        return next(name for number in self._numbers if (name := f"f{number}") not in taken)
+
+
+async def _owner_of(request: web.Request) -> str:
+    try:
+        body = json.loads(await request.content.readline())
+    except (ValueError, ConnectionError):
+        body = None
+    owner = body.get("owner") if isinstance(body, dict) else None
+    if not isinstance(owner, str) or not 0 < len(owner) <= OWNER_CHARS_MAX:
+        raise ConfigError("owner", f"{owner!r} will not do", f"1 to {OWNER_CHARS_MAX} characters")
+    return owner
+
+
+def _table(body: Mapping[str, Any], key: str) -> dict[str, Any]:
+    value = body.get(key, {})
+    if not isinstance(value, dict):
+        raise ConfigError(key, f"{value!r} is no table")
+    return value
+
+
+def _whole(body: Mapping[str, Any], key: str) -> int | None:
+    value = body.get(key)
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or not 0 < value < NEVER):
+        raise ConfigError(key, f"{value!r} will not do", "whole nanoseconds")
+    return value

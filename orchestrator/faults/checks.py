@@ -1,0 +1,182 @@
+"""Whether a fault makes sense in a fabric: its kind, targets, windows and figures. Nothing is changed here.
+
+Pure. Owns the bounds of figures and the spelling of directions of links; the catalogue is `kinds`', the record
+`fault`'s. Everybody who makes a fault (scenario, command line, script) may ask early; the table asks in any case.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from mrcfabric.egress_config import OVERHEAD_BYTES
+from mrcfabric.errors import ConfigError
+from mrcfabric.impairment import BURST_PACKETS_MAX, DELAY_NS_MAX, RATE_BPS_MAX
+from mrcfabric.naming import shown
+from mrcfabric.rng import PPM
+from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES, Topology
+from mrcfabric.units import NEVER, serialization_ns
+from mrcfabric.wire.entropy import EV_MAX
+from orchestrator.faults.fault import ID_CHARS_MAX, Fault, Figure
+from orchestrator.faults.kinds import KINDS, Target, nearest_kind
+from orchestrator.faults.selectors import nic_port
+
+WINDOWS_MAX: Final = 4096
+"""Of one fault: a flap that goes on for longer is several faults."""
+PULSES_MAX: Final = 1 << 16
+"""Windows times targets of one fault: each is told to a daemon."""
+
+DEADLY: Final = ("switch_crash", "switch_reboot", "t0_down", "nic_crash", "host_loss")
+"""Kinds during whose windows the targets do not run."""
+
+_BOUNDS: Final[Mapping[str, tuple[int, int]]] = {
+    "share_ppm": (1, PPM),
+    "burst_packets": (1, BURST_PACKETS_MAX),
+    "delay_ns": (0, DELAY_NS_MAX),
+    "jitter_ns": (0, DELAY_NS_MAX),
+    "rate_bps": (1, RATE_BPS_MAX),
+    "usid": (1, 0xFFFF),
+    "ev": (0, EV_MAX),
+    "min_bytes": (0, 1 << 40),
+    "max_bytes": (0, 1 << 40),
+}
+
+
+def absence_ns_min(topology: Topology) -> int:
+    """A node that returns must have been away this long, or frames meant for its return would be lost."""
+    return 2 * topology.link_delay_ns + packet_ns(topology) + 1
+
+
+def packet_ns(topology: Topology) -> int:
+    """Serialization of the largest packet."""
+    return serialization_ns(topology.mtu_bytes + DATA_PACKET_EXTRA_BYTES + OVERHEAD_BYTES, topology.rate_bps)
+
+
+def check(topology: Topology, fault: Fault) -> None:
+    """Raises ConfigError for a fault that this fabric cannot have."""
+    if not 0 < len(fault.id) <= ID_CHARS_MAX or not fault.id.isprintable():
+        raise ConfigError("fault.id", f"{shown(fault.id)} will not do", f"1 to {ID_CHARS_MAX} printable characters")
+    if fault.kind not in KINDS:
+        raise ConfigError(shown(fault.kind), "no such kind of fault", nearest_kind(fault.kind))
+    if not fault.targets:
+        raise ConfigError(fault.id, "is about nothing", f"at least one {KINDS[fault.kind].target.value}")
+    if len(set(fault.targets)) != len(fault.targets):
+        raise ConfigError(fault.id, "names a target twice")
+    for target in fault.targets:
+        check_target(topology, fault.kind, target)
+    _check_windows(topology, fault)
+
+
+def check_target(topology: Topology, kind: str, target: str) -> None:
+    """Raises ConfigError for a name that is none of what this kind is about."""
+    _NAMED[KINDS[kind].target](topology, target)
+    if kind == "t0_down" and topology.parse_node(target).tier != "t0":
+        raise ConfigError(target, "is no T0", "switch_crash takes any switch")
+
+
+def ways(topology: Topology, target: str) -> tuple[tuple[str, int], ...]:
+    """The sending ends (node, port) of a LINK target, lower tier first. Raises ConfigError."""
+    link = topology.parse_link(target.replace(">", "~", 1))
+    ends = (link.a, link.a_port), (link.b, link.b_port)
+    if ">" not in target:
+        return ends
+    return tuple(end for end in ends if end[0] == target.partition(">")[0])
+
+
+def figures_of(topology: Topology, kind: str, given: Mapping[str, Figure]) -> dict[str, Figure]:
+    """All figures of a kind, those not given at their defaults. Raises ConfigError that names `kind.figure`."""
+    known = KINDS[kind].figures
+    for name in given:
+        if name not in known:
+            hint = "there are " + ", ".join(known) if known else f"a {kind} has none"
+            raise ConfigError(f"{kind}.{shown(name)}", "no such figure", hint)
+    found: dict[str, Figure] = {}
+    for name, row in known.items():
+        value = given.get(name)
+        if value is None:
+            if row.required:
+                raise ConfigError(f"{kind}.{name}", "is missing", row.meaning)
+            value = row.default
+        found[name] = value if value is None else _checked(topology, kind, name, value)
+    _check_together(kind, found)
+    return found
+
+
+def _checked(topology: Topology, kind: str, name: str, value: Figure) -> Figure:
+    where = f"{kind}.{name}"
+    if name == "off":
+        if not isinstance(value, bool):
+            raise ConfigError(where, f"{value!r} will not do", "true or false")
+        return value
+    if name == "usid" and isinstance(value, str):
+        return topology.own_usid(value)
+    least, most = _BOUNDS[name]
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        hint = f"{least}..{most}" + (" or the name of a switch" if name == "usid" else "")
+        raise ConfigError(where, f"{shown(str(value))} will not do", hint)
+    return value
+
+
+def _check_together(kind: str, figures: Mapping[str, Figure]) -> None:
+    if kind == "black_hole" and figures["usid"] is None and figures["ev"] is None:
+        raise ConfigError("black_hole", "swallows nothing", "give usid or ev")
+    if kind in ("reordering", "delay") and not any(figures.get(name) for name in ("delay_ns", "jitter_ns")):
+        raise ConfigError(kind, "holds nothing back", "give delay_ns")
+    if kind == "ecn_misconfigured":
+        least, most = figures["min_bytes"], figures["max_bytes"]
+        if not figures["off"] and least is None and most is None:
+            raise ConfigError(kind, "changes nothing", "give off, min_bytes or max_bytes")
+        if isinstance(least, int) and isinstance(most, int) and most < least:
+            raise ConfigError(f"{kind}.max_bytes", f"{most} is below min_bytes")
+
+
+def _check_windows(topology: Topology, fault: Fault) -> None:
+    if not 1 <= len(fault.windows) <= WINDOWS_MAX:
+        raise ConfigError(fault.id, f"has {len(fault.windows)} windows", f"1 to {WINDOWS_MAX}")
+    if len(fault.windows) * len(fault.targets) > PULSES_MAX:
+        raise ConfigError(fault.id, "is too much at once", f"windows times targets: at most {PULSES_MAX}")
+    least_ns = absence_ns_min(topology) if fault.kind in DEADLY else 1
+    before_ns = 0
+    for window in fault.windows:
+        if window.start_ns < before_ns or window.end_ns > NEVER:
+            raise ConfigError(fault.id, f"its windows are out of order at {window.start_ns} ns")
+        if window.end_ns - window.start_ns < least_ns:
+            hint = "frames on their way need that long" if least_ns > 1 else ""
+            what = f"bites from {window.start_ns} to {window.end_ns} ns, less than {least_ns} ns"
+            raise ConfigError(fault.id, what, hint)
+        before_ns = window.end_ns
+    if fault.kind == "switch_reboot" and fault.end_ns == NEVER:
+        raise ConfigError(fault.id, "a reboot ends by itself", "say for how long, or switch_crash")
+    seen: list[Mapping[str, Figure]] = []
+    for window in fault.windows:
+        if window.figures not in seen[-1:]:
+            seen.append(window.figures)
+            _check_rates(topology, fault, figures_of(topology, fault.kind, window.figures))
+
+
+def _check_rates(topology: Topology, fault: Fault, figures: Mapping[str, Figure]) -> None:
+    rate_bps = figures.get("rate_bps")
+    if not isinstance(rate_bps, int):
+        return
+    for target in fault.targets:
+        name = topology.parse_link(target.replace(">", "~", 1)).name
+        own_bps = topology.link_rates_bps.get(name, topology.rate_bps)
+        if rate_bps >= own_bps:
+            raise ConfigError(f"{fault.kind}.rate_bps", f"{rate_bps} is no limit", f"{name} has {own_bps}")
+
+
+def _switch(topology: Topology, name: str) -> None:
+    topology.own_usid(name)
+
+
+def _plane(topology: Topology, name: str) -> None:
+    if not name.isdecimal() or len(name) > 3 or int(name) >= topology.planes or str(int(name)) != name:
+        raise ConfigError(f"plane {shown(name)}", "no such plane", f"0 to {topology.planes - 1}")
+
+
+_NAMED: Final[Mapping[Target, Callable[[Topology, str], object]]] = {
+    Target.LINK: ways,
+    Target.SWITCH: _switch,
+    Target.NIC: Topology.nic_index,
+    Target.NIC_PORT: nic_port,
+    Target.PLANE: _plane,
+    Target.NODE: Topology.parse_node,
+}

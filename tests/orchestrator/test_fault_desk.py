@@ -1,0 +1,64 @@
+"""The agent's doors to faults: ids, times to live, owners, and leases that end however their owner ends."""
+
+from typing import Any
+
+import pytest
+
+from mrcfabric.errors import ConfigError, RefusedError
+from orchestrator.fabric import Fabric
+from orchestrator.faults.fault import Fault, once
+from orchestrator.lease import lease
+from tests.orchestrator.running import DEADLINE_S, T1
+from tests.orchestrator.test_agent import ask, client_of
+from tests.support.wait import eventually
+
+pytestmark = pytest.mark.integration
+LINK = f"p0-t0-0~{T1}"
+
+
+def owned(fabric: Fabric, owner: str = "run", kind: str = "link_down", target: str = LINK) -> Fault:
+    return once(kind, target, at_ns=fabric.soon_ns(), fault_id=f"{owner}-{kind}", owner=owner)
+
+
+async def add(fabric: Fabric, **body: Any) -> Any:
+    return await ask(client_of(fabric).post, "/faults/add", **body)
+
+
+async def test_ids_are_given_and_what_is_left_to_chance_follows_from_them(served: Fabric) -> None:
+    drawn = [await add(served, kind="loss", selector={"tier": "t0-t1", "mode": "one"}) for _ in range(3)]
+    assert [one["id"] for one in drawn] == ["f1", "f2", "f3"]
+    again = await add(served, kind="loss", selector={"tier": "t0-t1", "mode": "one"}, seed="f2", id="mine")
+    assert again["targets"] == drawn[1]["targets"]
+    with pytest.raises(RefusedError, match="there is a fault mine already"):
+        await add(served, kind="loss", selector={}, id="mine")
+    client = client_of(served)
+    left = await ask(client.post, "/faults/heal", all=True)
+    assert set(left) == {"f1", "f2", "f3", "mine"}
+    await eventually(lambda: served.faults() == [], DEADLINE_S)
+
+
+async def test_a_fault_lives_as_long_as_it_is_told_to(served: Fabric) -> None:
+    await add(served, kind="switch_crash", selector={"nodes": T1}, ttl_s=0.3)
+    await eventually(lambda: not served.alive(T1), DEADLINE_S)
+    await eventually(lambda: served.faults() == [] and served.alive(T1), DEADLINE_S)
+    assert served.unexpected_deaths() == []
+    with pytest.raises(ConfigError, match="seconds of wall time"):
+        await add(served, kind="loss", selector={}, ttl_s=0)
+
+
+async def test_only_who_holds_a_lease_may_own(served: Fabric) -> None:
+    client, path = client_of(served), str(served.folder.agent_socket)
+    with pytest.raises(RefusedError, match="run holds no lease"):
+        await ask(client.post, "/faults/inject", fault=owned(served).record())
+    async with lease(path, "run"):
+        with pytest.raises(RefusedError, match="run has a lease already"):
+            async with lease(path, "run"):
+                pass
+        await ask(client.post, "/faults/inject", fault=owned(served).record())
+        await ask(client.post, "/faults/inject", fault=owned(served, kind="switch_crash", target=T1).record())
+        await add(served, kind="trimming_off", selector={"nodes": "p0-t0-0"})
+        assert [fault["ttl_s"] is None for fault in await ask(client.post, "/faults/list")] == [True, True, False]
+        await served.limit(served.now_ns() + 10**9, "run")
+    await eventually(lambda: [fault.id for fault in served.faults()] == ["f1"], DEADLINE_S)
+    await eventually(lambda: served.alive(T1), DEADLINE_S)
+    assert served.limit_owner is None
