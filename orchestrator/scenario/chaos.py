@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from mrcfabric.rng import Rng
+from orchestrator.faults.checks import DEADLY, absence_ns_min
 from orchestrator.faults.fault import Fault
 from orchestrator.scenario import timing
 from orchestrator.scenario.document import Spot
@@ -55,10 +56,15 @@ def _pause(site: Site, chaos: Chaos, rng: Rng) -> int:
 def _draw(
     site: Site, spot: Spot, name: str, drawn: list[Any], rng: Rng, at_ns: int, room_ns: int, biting: list[Fault]
 ) -> Fault | None:
-    """One fault from `at_ns` on, over with the chaos at the latest; None when its targets are all taken."""
+    """One fault from `at_ns` on, over with the chaos at the latest; None when its targets are all taken, or when what
+    is left is too short for a node to be away."""
     number = _weighted([one.weight for one in drawn], rng)
     one = drawn[number]
-    lasting_ns = min(_lasting(site, spot / number, one, rng), room_ns - at_ns)
+    lasting_ns = _lasting(site, spot / number, one, rng)
+    if room_ns - at_ns < lasting_ns:
+        lasting_ns = room_ns - at_ns
+        if one.fault in DEADLY and lasting_ns < absence_ns_min(site.topology):
+            return None
     busy = {target for fault in biting for target in fault.targets}
     for _ in range(_TRIES):
         targets = drawn_targets(site, spot / number, one, rng)

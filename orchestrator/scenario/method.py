@@ -5,6 +5,7 @@ windows are is `timing`'s, what chance draws `chaos`'s, what a selector means `o
 Instants are offsets from the start of the entry until `placed` puts them into the run.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -15,8 +16,9 @@ from mrcfabric.errors import ConfigError
 from mrcfabric.rng import Rng
 from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
+from orchestrator.faults.checks import check
 from orchestrator.faults.fault import Fault, Figure, Window
-from orchestrator.faults.kinds import KINDS, Target
+from orchestrator.faults.kinds import KINDS
 from orchestrator.faults.selectors import Selector, select
 from orchestrator.scenario import timing
 from orchestrator.scenario.document import Spot
@@ -25,6 +27,7 @@ from orchestrator.scenario.spelling import Scale, figure_of, share, spelled
 FAULTS_MAX: Final = 4096
 """Of one plan: what asks for more is refused."""
 
+_WITH_UNIT = re.compile(r"\b[a-z]+_(?:ns|ppm|bps)\b")
 _ENDLESS: Final = {"host_loss": "a lost host does not come back by itself"}
 _ENDING: Final = {"switch_reboot": "for how long the switch is away"}
 
@@ -228,6 +231,14 @@ def _slope(site: Site, spot: Spot, ramp: Any, figures: Mapping[str, Figure], las
     return timing.Slope(to, over_ns, ramp.steps)
 
 
-def target_of(kind: str) -> Target:
-    """What the targets of a kind of fault are."""
-    return KINDS[kind].target
+def checked(site: Site, spot: Spot, fault: Fault) -> None:
+    """Whether the fabric can have a fault of this entry. Raises ConfigError in the words of the file."""
+    try:
+        check(site.topology, fault)
+    except ConfigError as error:
+        kind, _, figure = error.where.partition(".")
+        what, hint = (_WITH_UNIT.sub(lambda match: spelled(match[0]), text) for text in (error.what, error.hint))
+        if kind == fault.kind and figure in KINDS[kind].figures:
+            hint = "above nothing, at most 100%" if figure.endswith("_ppm") else hint
+            raise (spot / spelled(figure)).wrong(what, hint) from None
+        raise spot.wrong(f"{error.where}: {what}", hint) from None

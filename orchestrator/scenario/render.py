@@ -28,7 +28,7 @@ def duration(length_ns: int) -> str:
 
 def render_timetable(plan: Plan) -> str:
     """The resolved plan in lines: fabric, workloads, timetable, conditions, expectations."""
-    return "\n".join(_lines(plan)) + "\n"
+    return "\n".join(_lines(plan))
 
 
 def _lines(plan: Plan) -> Iterator[str]:

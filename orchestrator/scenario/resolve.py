@@ -22,7 +22,7 @@ from orchestrator.scenario import chaos
 from orchestrator.scenario.decode import by_kind, decode
 from orchestrator.scenario.document import FABRIC_KEY, Document, Spot, read
 from orchestrator.scenario.expectations import ANY_FAULT, condition_of, expectation_of
-from orchestrator.scenario.method import FAULTS_MAX, Site, faults_of, placed
+from orchestrator.scenario.method import FAULTS_MAX, Site, checked, faults_of, placed
 from orchestrator.scenario.model import DRAWN, ENTRIES, WORKLOADS, ChaosEntry, ScenarioFile
 from orchestrator.scenario.plan import Plan, Trigger
 from orchestrator.scenario.spelling import Scale
@@ -177,6 +177,8 @@ def _method(
         if at_ns >= site.length_ns:
             raise (here / "at").wrong(f"begins when the run is over, after {file.length}", "a longer length")
         made = _faults(site, here, entry, site.length_ns - at_ns)
+        for fault in made:
+            checked(site, here, fault)
         if entry.when is None:
             faults += placed(made, site.begin_ns + at_ns)
         else:

@@ -25,7 +25,7 @@ LENGTH_NS_MAX: Final = 1 << 56
 
 _NUMBER: Final = r"[0-9]{1,15}(\.[0-9]{1,9})?"
 LENGTH_PATTERN: Final = rf"^{_NUMBER}(rtt|ns|us|ms|s)$(?!\n)"
-PERCENT_PATTERN: Final = rf"^{_NUMBER}%$(?!\n)"
+PERCENT_PATTERN: Final = r"^(100(\.0{1,9})?|[0-9]{1,2}(\.[0-9]{1,9})?)%$(?!\n)"
 RATE_PATTERN: Final = rf"^{_NUMBER}[kMGT]?(b/s|bit/s|bps)?$(?!\n)"
 SIZE_PATTERN: Final = rf"^{_NUMBER}(B|KiB|MiB|GiB)?$(?!\n)"
 BOUND_PATTERN: Final = rf"^{_NUMBER}(%|rtt|ns|us|ms|s|B|KiB|MiB|GiB)$(?!\n)"
@@ -93,7 +93,7 @@ class Scale:
 
 
 def share(written: float | str) -> Fraction:
-    """A share as written, 0 to 1 or above for percentages."""
+    """A share as written: 0.1 or 10%."""
     if isinstance(written, str):
         return Fraction(written.removesuffix("%")) / 100
     return Fraction(str(written))

@@ -55,6 +55,13 @@ def test_the_same_seed_draws_the_same_and_another_does_not() -> None:
     assert small_plan(*lines).faults != small_plan(*lines, seed="other").faults
 
 
+def test_a_node_is_not_away_for_too_short_a_time_at_the_end() -> None:
+    reboots = "faults: [{fault: switch_reboot, for: 20rtt, mode: one}]"
+    for seed in "abcdef":
+        faults = small_plan(*storm(f"every: 1rtt, at_once_max: 9, spacing: uniform, {reboots}"), seed=seed).faults
+        assert faults[-1].end_ns == 310 * RTT
+
+
 def test_names_are_numbered() -> None:
     faults = small_plan(*storm(f"every: 9rtt, at_once_max: 2, {LOSSES}")).faults
     assert [fault.id for fault in faults[:3]] == ["storm-1", "storm-2", "storm-3"]
@@ -91,6 +98,7 @@ def test_flaps_and_conditions_can_be_chaos_too() -> None:
         ("every: 1rtt, at_once_max: 1, faults: [{fault: loss, for: 0}]", "a fault of no length"),
         ("every: 1rtt, at_once_max: 1, faults: [{fault: los, for: 0}]", "chaos.faults[0].fault: no kind of fault"),
         ("every: 1rtt, at_once_max: 1, faults: [3]", "chaos.faults[0]: is no table"),
+        ("every: 1rtt, at_once_max: 1, faults: [{fault: loss, toxicity: 0, for: 1rtt}]", "toxicity: 0 will not do"),
     ],
 )
 def test_what_will_not_do(chaos: str, what: str) -> None:

@@ -101,6 +101,16 @@ def test_a_ramp_and_a_flap() -> None:
         ("fault: loss, mode: fixed, value: 999", "999 are wanted"),
         ("fault: loss, at: 400rtt", "begins when the run is over"),
         ("fault: rate_limit", "rate is missing"),
+        ("fault: rate_limit, rate: 100G", "rate: 100000000000 is no limit"),
+        ("fault: loss, toxicity: 0", "toxicity: 0 will not do"),
+        ("fault: black_hole", "swallows nothing"),
+        ("fault: delay, delay: 0", "holds nothing back (give delay)"),
+        ("fault: black_hole, usid: p9-t0-0", "no such node"),
+        ("fault: switch_reboot, for: 1us", "less than"),
+        (
+            "fault: loss, for: 1rtt, ramp: {to: {toxicity: 150%}}",
+            "toxicity: 150% will not do (wanted: a number (0 to 1)",
+        ),
     ],
 )
 def test_what_will_not_do_is_said_with_its_line(entry: str, what: str) -> None:
