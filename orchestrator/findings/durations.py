@@ -5,11 +5,13 @@ goodput, avoidance from the events of the NICs. What is in base RTTs is divided 
 """
 
 from collections.abc import Callable, Iterator
+from statistics import median_low
 
+from mrcfabric.units import Instant
 from orchestrator.findings.measure import Figure, Question, matching
 from orchestrator.findings.rates import goodput
-from orchestrator.findings.recording import Injected, RankResult, Step
-from orchestrator.findings.spans import Interval, baseline, over_ns, recorded_ns, work
+from orchestrator.findings.recording import Injected, RankResult, Recording, Step
+from orchestrator.findings.spans import Interval, baseline, first_fault_ns, over_ns, recorded_ns, work
 
 LOSS_CAUSES = ("gap", "timeout")
 """Retransmissions for these causes are of packets of which nothing arrived."""
@@ -69,7 +71,7 @@ def recovery_rtts(question: Question) -> list[Figure]:
     """
     recording = question.recording
     bins = recording.goodput
-    averaged = max(question.averaged_ns, recording.rtt_ns)
+    averaged = question.averaged_ns or max(recording.rtt_ns, pause_ns(recording))
     window_ns = -(-averaged // bins.bin_ns) * bins.bin_ns
     end = work(recording).end_ns
     before = goodput(Question(recording, question.of, (baseline(recording),)))
@@ -87,6 +89,20 @@ def recovery_rtts(question: Question) -> list[Figure]:
             rtts = None if took is None else took / recording.rtt_ns
             found.append(Figure(rtts, _label(one, name), start, until if took is None else start + took))
     return found
+
+
+def pause_ns(recording: Recording) -> Instant:
+    """How long a step of the work usually is, if its goodput pauses while it computes; 0 when it never does.
+
+    Of the steps before the first fault, the median of the program that takes longest.
+    """
+    until = first_fault_ns(recording)
+    found = [0]
+    for program in recording.programs:
+        steps = [step for rank in program.ranks for step in rank.steps if step.end_ns <= until]
+        if any(step.computed_ns > step.begin_ns for step in steps):
+            found.append(int(median_low(step.end_ns - step.begin_ns for step in steps)))
+    return max(found)
 
 
 def avoidance_rtts(question: Question) -> list[Figure]:

@@ -99,7 +99,7 @@ MEASURES: Mapping[str, Measure] = {
     "recovery_rtts": Measure(
         Unit.RTT,
         "From a fault (`after` one: from its end) until goodput is 95 % of what it was before the first fault, and "
-        "stays so; averaged over a base RTT, or over `bin`.",
+        "stays so; averaged over `bin`, else over a base RTT, or a step of work that pauses to compute.",
         durations.recovery_rtts,
         _NIC,
     ),
@@ -143,7 +143,7 @@ MEASURES: Mapping[str, Measure] = {
     ),
     "data_packets": _count("data_packets", "Data packets sent, retransmissions included."),
     "duplicates": _count("duplicates", "Data packets that arrived though their bytes were there."),
-    "packets_lost": _count("packets_lost", "Packets that their sender judged lost."),
+    "packets_lost": _count("packets_lost", "Packets that their sender judged lost, trimmed ones included."),
     "spurious": _count("spurious", "Those whose acknowledgement came after all."),
     "timeouts": _count("timeouts", "Times a QP found packets silent for their whole RTO."),
     "qp_errors": _count("qp_errors", "QPs that failed."),

@@ -44,13 +44,26 @@ def test_latencies_are_those_of_the_ranks() -> None:
 
 
 def test_recovery_is_reckoned_from_the_fault_to_the_first_good_window() -> None:
-    (figure,) = durations.recovery_rtts(question(fault="flaps"))
+    (figure,) = durations.recovery_rtts(question(fault="flaps", averaged_ns=RTT))
     # A window of 10 us, the RTT in whole bins, is good again when it holds no bin of the 20 us of darkness.
     assert figure.value == pytest.approx(20_000 / RTT)
     assert (figure.of, figure.start_ns, figure.end_ns) == ("flaps", FLAP[0], FLAP[0] + 20_000)
-    (figure,) = durations.recovery_rtts(question("h002", fault="kill"))
+    (figure,) = durations.recovery_rtts(question("h002", fault="kill", averaged_ns=RTT))
     assert figure.of == "kill h002"
     assert figure.value == pytest.approx(20_000 / RTT)
+
+
+def test_work_that_pauses_is_averaged_over_a_step_of_it() -> None:
+    recording = sample_recording()
+    assert durations.pause_ns(recording) == 50_000
+    (figure,) = durations.recovery_rtts(question(fault="flaps"))
+    # Of 50 us half of one bin of four may be missing.
+    assert figure.end_ns == FLAP[0] + 15_000
+    for rank in recording.programs[0].ranks:
+        for step in rank.steps:
+            step.computed_ns = step.begin_ns
+    assert durations.pause_ns(recording) == 0
+    assert durations.pause_ns(sample_recording(programs=[])) == 0
 
 
 def test_recovery_from_the_end_of_a_fault() -> None:

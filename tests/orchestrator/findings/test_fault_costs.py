@@ -16,7 +16,7 @@ def test_a_fault_that_came_and_went() -> None:
     assert (row["packets_lost"], row["retransmissions"], row["evs_retired"]) == (40, 40, 16)
     assert row["avoidance_rtts"] == pytest.approx(12_000 / recording.rtt_ns, rel=1e-5)
     assert row["detection_rtts"] == pytest.approx(14_000 / recording.rtt_ns, rel=1e-5)
-    assert row["recovery_rtts"] == pytest.approx(20_000 / recording.rtt_ns, rel=1e-5)
+    assert row["recovery_rtts"] == pytest.approx(15_000 / recording.rtt_ns, rel=1e-5)
     assert (row["recovery_after_rtts"], row["over_ns"], row["why"]) == (0, FLAP[1], "")
 
 
