@@ -13,6 +13,7 @@ import pytest
 from mrcfabric.impairment import TOUCHES, Impairment
 from mrcfabric.topology import Topology
 from orchestrator.fabric import Fabric
+from orchestrator.faults.fault import once
 from orchestrator.simulated import SimulatedFabric
 from tests.support.scripts import permutation
 from tests.support.wait import eventually
@@ -25,7 +26,7 @@ SIZE: Final = 1 << 19
 BEGIN_NS: Final = 300_000
 """After the commands have reached their daemons."""
 BREAK_NS, HEAL_NS = BEGIN_NS + 1_000, BEGIN_NS + 90_000
-CRASH_NS, RETURN_NS = BEGIN_NS + 15_000, BEGIN_NS + 35_000
+CRASH: Final = once("switch_reboot", "p0-t1-1", at_ns=BEGIN_NS + 15_000, until_ns=BEGIN_NS + 35_000)
 END_NS: Final = BEGIN_NS + 100_000
 IMPAIRED: Final = {
     ("h000", 0): Impairment(duplication_ppm=100_000, jitter_ns=700),
@@ -56,7 +57,7 @@ async def real(run_dir: Path) -> dict[str, Any]:
     """The traces of the daemons, and their fidelity."""
     async with Fabric.launch(SMALL, run_dir, trace=True) as fabric:
         told = [asyncio.ensure_future(fabric.command(*step, timeout_s=60)) for step in script()]
-        await fabric.crash("p0-t1-1", at_ns=CRASH_NS, restart_at_ns=RETURN_NS)
+        await fabric.inject(CRASH)
         await fabric.call("p1-t0-0", "cut_control", {"windows": [[BREAK_NS - 1, END_NS]]})
         await asyncio.gather(*told)
         await eventually(lambda: fabric.now_ns() > END_NS, deadline_s=60)
@@ -70,7 +71,7 @@ def virtual(until: int) -> SimulatedFabric:
     fabric = SimulatedFabric(SMALL, keep=0)
     for step in script():
         fabric.command(*step)
-    fabric.crash("p0-t1-1", CRASH_NS, RETURN_NS)
+    fabric.inject(CRASH)
     fabric.run(until)
     return fabric
 
