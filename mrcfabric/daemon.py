@@ -99,7 +99,8 @@ class Daemon:
         """Counters beside the core's."""
         return {}
 
-    def noteworthy(self, event: Any) -> bool:
+    @staticmethod
+    def noteworthy(event: Any) -> bool:
         """Whether an event goes into the ring; answers to commands do not."""
         return not hasattr(event, "token")
 

@@ -118,11 +118,12 @@ class NicDaemon(Daemon):
     def own_counters(self) -> dict[str, Any]:
         return {} if self._verbs is None else {"verbs": self._verbs.counters()}
 
-    def noteworthy(self, event: Any) -> bool:
+    @staticmethod
+    def noteworthy(event: Any) -> bool:
         """Answers and good completions are for those who asked; all else is kept."""
         if isinstance(event, Completion):
             return event.status != STATUS_OK
-        return super().noteworthy(event)
+        return Daemon.noteworthy(event)
 
     def deliver(self, events: list[Any]) -> None:
         if self._verbs is not None:

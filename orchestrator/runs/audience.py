@@ -21,7 +21,7 @@ class Audience(Protocol):
     """One listener. All methods return at once."""
 
     def began(self, plan: Plan, backend: str) -> None:
-        """Before anything is launched. `backend` is `udp` or `sim`."""
+        """The fabric is there, and its time stands still. `backend` is `udp` or `sim`."""
         ...
 
     def looked(self, recording: Recording) -> None:

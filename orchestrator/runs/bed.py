@@ -31,45 +31,36 @@ class Bed(Protocol):
 
     @property
     def idle(self) -> bool:
-        """Nothing is pending anywhere: without a command or a fault nothing will ever happen again."""
+        """When time last stood still, nothing was pending anywhere: left alone, nothing would ever happen again."""
         ...
 
     async def run_until(self, at_ns: Instant) -> None:
         """Let everything up to and including `at_ns` happen, then stand still."""
         ...
 
-    async def load(self, program: Program) -> None:
-        """Give every NIC of a program its part. Raises RefusedError with the NIC's reason, ConfigError."""
+    async def load(self, programs: Sequence[Program]) -> None:
+        """Give every NIC its part of every program, at the next instant, which is reached when this returns.
+
+        Raises RefusedError with a NIC's reason, ConfigError.
+        """
         ...
 
     async def inject(self, fault: Fault) -> None:
         """Have a fault happen; all its windows lie in the future. Raises ConfigError, RefusedError."""
         ...
 
-    async def heal(self, fault_id: str, at_ns: Instant) -> None:
-        """End a fault at an instant still to come."""
-        ...
-
-    async def counters(self) -> Mapping[str, dict[str, Any]]:
-        """What every living daemon answers to `counters`: `core`, `drive`, `process`."""
+    async def counters(self, nodes: Sequence[str]) -> Mapping[str, dict[str, Any]]:
+        """What these nodes answer to `counters`; the caller asks only those that live and hear."""
         ...
 
     async def ask(self, node: str, op: str, args: Mapping[str, Any] | None = None) -> Any:
-        """What a daemon answers to an op that only reads: `bins`, `programs`, `events`, `ev_table`, `qp_table`, ..."""
-        ...
-
-    async def alive(self, node: str) -> bool:
-        """Whether the node lives now."""
+        """What a node that lives and hears answers to an op that only reads: `bins`, `programs`, `events`, `trace`."""
         ...
 
     async def fidelity(self) -> dict[str, Any]:
         """As `orchestrator.sums.fidelity`; in virtual time always valid."""
         ...
 
-    async def digest(self) -> str:
-        """One digest over the traces of all nodes in all their lives; "" when traces were not asked for."""
-        ...
-
     def faults(self) -> Sequence[Fault]:
-        """Every fault that was injected and is not over."""
+        """Every fault of this run that is not over, as it stands now."""
         ...

@@ -1,0 +1,54 @@
+"""Who cannot be asked at an instant, and who is about to go: read from the faults of a run.
+
+Pure. Owns nothing but the reading: both beds must come to the same answer, so it is not the processes that say who
+lives but the timetable. What the faults do is `orchestrator.faults`'s.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from mrcfabric.units import NEVER, Instant
+from orchestrator.faults.fault import Fault
+
+DEADLY: Final = frozenset({"switch_crash", "switch_reboot", "t0_down", "nic_crash", "host_loss"})
+"""Kinds whose targets die."""
+DEAFENING: Final = frozenset({"control_cut"})
+"""Kinds whose targets live and cannot be asked."""
+
+
+def dead(faults: Iterable[Fault], at_ns: Instant) -> frozenset[str]:
+    """Nodes that have died and not yet returned."""
+    return _hit(faults, DEADLY, at_ns)
+
+
+def deaf(faults: Iterable[Fault], at_ns: Instant) -> frozenset[str]:
+    """Nodes that hear nobody on their control channel."""
+    return _hit(faults, DEAFENING, at_ns)
+
+
+def _hit(faults: Iterable[Fault], kinds: frozenset[str], at_ns: Instant) -> frozenset[str]:
+    return frozenset(
+        node for fault in faults if fault.kind in kinds and fault.at(at_ns) is not None for node in fault.targets
+    )
+
+
+def partings(faults: Iterable[Fault], after_ns: Instant, until_ns: Instant) -> list[tuple[Instant, tuple[str, ...]]]:
+    """(instant, nodes) of every moment in (after, until] at which nodes die or grow deaf, in time order."""
+    found: dict[Instant, list[str]] = {}
+    for at_ns, node in _partings(faults):
+        if after_ns < at_ns <= until_ns:
+            found.setdefault(at_ns, []).append(node)
+    return [(at_ns, tuple(sorted(set(found[at_ns])))) for at_ns in sorted(found)]
+
+
+def _partings(faults: Iterable[Fault]) -> Iterator[tuple[Instant, str]]:
+    for fault in faults:
+        if fault.kind in DEADLY | DEAFENING:
+            for window in fault.windows:
+                for node in fault.targets:
+                    yield window.start_ns, node
+
+
+def to_come(fault: Fault, at_ns: Instant) -> bool:
+    """Whether a fault is still going to begin or to end by itself."""
+    return fault.start_ns > at_ns or at_ns < fault.end_ns < NEVER

@@ -1,0 +1,52 @@
+"""What a daemon answers to `counters`, laid flat for the recording.
+
+Pure. Owns the names of flat counters: a counter keeps its own, one with labels is `name.label`, ports are summed.
+Gauges, which say how things stand and not what happened, are read by their own functions.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+EV_STATES: Final = ("good", "skip", "assumed_bad", "denied")
+_GAUGES: Final = ("rtt_last_ns", "rtt_min_ns", "rtt_max_ns", "probe_rtt_last_ns")
+_LABELLED: Final = ("retransmits", "trims", "drops", "cwnd_cuts", "ahead")
+_SWITCH: Final = ("packets", "marks", "trimmed", "trim_sent", "trim_dropped", "received")
+
+
+def flat_nic(core: Mapping[str, Any]) -> dict[str, int]:
+    """Of a NIC: counters, `ev_in.<state>` for entries into a state, `port.<plane>` for packets that left a port."""
+    counts = {
+        name: value
+        for name, value in core.items()
+        if isinstance(value, int) and not isinstance(value, bool) and name not in _GAUGES
+    }
+    for name in _LABELLED:
+        for label, count in core.get(name, {}).items():
+            counts[f"{name}.{label}"] = count
+    for key, count in core["ev_transitions"].items():
+        state = f"ev_in.{key.partition(':')[0]}"
+        counts[state] = counts.get(state, 0) + count
+    for plane, port in core["ports"].items():
+        counts[f"port.{plane}"] = port["packets"]
+        for reason, count in port["drops"].items():
+            counts[f"drops.{reason}"] = counts.get(f"drops.{reason}", 0) + count
+    return counts
+
+
+def flat_switch(core: Mapping[str, Any]) -> dict[str, int]:
+    """Of a switch."""
+    counts = {name: core[name] for name in _SWITCH}
+    for reason, count in core["drops"].items():
+        counts[f"drops.{reason}"] = count
+    return counts
+
+
+def plane_states(core: Mapping[str, Any], planes: int) -> list[dict[str, int]]:
+    """Per plane: EVs of all QPs of a NIC by state."""
+    return [dict(core["ev_states"][str(plane)]) for plane in range(planes)]
+
+
+def ports_of(core: Mapping[str, Any]) -> list[bool]:
+    """Per plane: whether the port has carrier."""
+    ports = core["ports"]
+    return [bool(ports[str(plane)]["carrier"]) for plane in range(len(ports))]

@@ -1,0 +1,171 @@
+"""The course of a run: programs loaded, the timetable carried out, look after look, until it is over.
+
+Owns the order of events, the same on both beds: when time stands still, what is told then, which conditions are asked,
+and when there is nothing left to wait for. What a look sees is `recorder`'s, how time is held the bed's, what is made
+of it `orchestrator.findings`'s.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from mrcfabric.units import NEVER, Instant
+from orchestrator.faults.fault import Fault, Window
+from orchestrator.findings.recording import Injected, Recording
+from orchestrator.runs.absence import partings, to_come
+from orchestrator.runs.audience import Audience
+from orchestrator.runs.bed import Bed, BedLostError
+from orchestrator.runs.recorder import Recorder
+from orchestrator.scenario.plan import Plan, Trigger
+
+LAST_LOOK_WALL_S: Final = 10.0
+"""How long a run that was interrupted may take to reach its next stop and to look once more."""
+
+
+@dataclass(slots=True)
+class _Condition:
+    """A trigger, and where it stands."""
+
+    trigger: Trigger
+    fired: int = 0
+    armed: bool = True
+    """False from firing until the condition was seen not to hold."""
+    over_ns: Instant = 0
+    """When the faults of the last time are over."""
+
+    def due(self, recording: Recording, at_ns: Instant) -> bool:
+        """Whether it fires at this look."""
+        if self.fired >= self.trigger.times or at_ns < self.over_ns:
+            return False
+        holds = self.trigger.holds(recording)
+        fires = holds and self.armed
+        self.armed = not holds
+        return fires
+
+    def faults(self, at_ns: Instant) -> Iterator[Fault]:
+        """Those of one more time; their windows begin after `at_ns`."""
+        self.fired += 1
+        ends = []
+        for fault in self.trigger.faults:
+            windows = tuple(_moved(window, at_ns + 1) for window in fault.windows)
+            fault_id = fault.id if self.fired == 1 else f"{fault.id}-{self.fired}"
+            ends.append(windows[-1].end_ns)
+            yield replace(fault, id=fault_id, windows=windows)
+        self.over_ns = max(ends, default=at_ns)
+
+
+def _moved(window: Window, by_ns: int) -> Window:
+    end_ns = NEVER if window.end_ns == NEVER else window.end_ns + by_ns
+    return window._replace(start_ns=window.start_ns + by_ns, end_ns=end_ns)
+
+
+class Course:
+    """One run on a bed whose time stands still before `plan.begin_ns`."""
+
+    def __init__(self, plan: Plan, bed: Bed, recorder: Recorder, audience: Audience) -> None:
+        self.plan = plan
+        self._bed = bed
+        self._recorder = recorder
+        self._audience = audience
+        self._conditions = [_Condition(trigger) for trigger in plan.triggers]
+        self._timetable = sorted(plan.faults, key=lambda fault: fault.start_ns)
+        self._end_ns = plan.begin_ns + plan.length_ns
+        self._interrupted = asyncio.Event()
+
+    @property
+    def recording(self) -> Recording:
+        return self._recorder.recording
+
+    def interrupt(self) -> None:
+        """End the run at the next look; from a signal, at any moment."""
+        self._interrupted.set()
+
+    async def run(self) -> Recording:
+        """Carry out the plan; the recording says how it ended. Raises ConfigError, RefusedError before time moves."""
+        lost = ""
+        try:
+            await self._bed.load(self.plan.programs)
+            ended = await self._until_over()
+        except BedLostError as error:
+            ended, lost = "lost", str(error)
+        self._recorder.close(ended, lost)
+        return self.recording
+
+    async def _until_over(self) -> str:
+        work = asyncio.ensure_future(self._go())
+        told = asyncio.ensure_future(self._interrupted.wait())
+        try:
+            await asyncio.wait({work, told}, return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                await asyncio.wait({work}, timeout=LAST_LOOK_WALL_S)
+            return work.result() if work.done() else "interrupted"
+        finally:
+            told.cancel()
+            work.cancel()
+            await asyncio.gather(work, told, return_exceptions=True)
+
+    async def _go(self) -> str:
+        plan, bed = self.plan, self._bed
+        await self._reach(plan.begin_ns)
+        await self._recorder.begin()
+        self._audience.looked(self.recording)
+        quiet_ns: Instant | None = None
+        while True:
+            # Looks stand on a grid, wherever time stood still in between.
+            next_ns = plan.begin_ns + ((bed.now_ns - plan.begin_ns) // plan.look_ns + 1) * plan.look_ns
+            next_ns = min(next_ns, self._end_ns)
+            if quiet_ns is not None:
+                next_ns = min(next_ns, max(quiet_ns + plan.settle_ns, bed.now_ns + 1))
+            await self._reach(next_ns)
+            await self._recorder.look()
+            self._audience.looked(self.recording)
+            if self._recorder.working:
+                await self._ask_conditions()
+            ended, quiet_ns = self._whether_over(quiet_ns)
+            if ended:
+                await self._recorder.finish()
+                return ended
+
+    def _whether_over(self, quiet_ns: Instant | None) -> tuple[str, Instant | None]:
+        """How the run has ended, "" while it goes on; and since when there has been nothing to wait for."""
+        now_ns = self._bed.now_ns
+        if self._interrupted.is_set():
+            return "interrupted", quiet_ns
+        if self._timetable or any(to_come(one.fault, now_ns) for one in self.recording.faults):
+            quiet_ns = None
+        elif self._recorder.working:
+            if self._bed.idle:
+                return "stalled", quiet_ns
+            quiet_ns = None
+        else:
+            quiet_ns = now_ns if quiet_ns is None else quiet_ns
+            if self._bed.idle or now_ns >= quiet_ns + self.plan.settle_ns:
+                return "complete", quiet_ns
+        return ("length" if now_ns >= self._end_ns else ""), quiet_ns
+
+    async def _reach(self, at_ns: Instant) -> None:
+        """Go on to an instant; what begins on the way is told before, and who dies on the way is heard before."""
+        await self._inject_until(at_ns)
+        for parting_ns, nodes in partings(self._bed.faults(), self._bed.now_ns, at_ns):
+            await self._bed.run_until(parting_ns - 1)
+            await self._recorder.last_words(nodes)
+        await self._bed.run_until(at_ns)
+
+    async def _inject_until(self, at_ns: Instant) -> None:
+        while self._timetable and self._timetable[0].start_ns <= at_ns:
+            await self._inject(self._timetable.pop(0), "")
+
+    async def _inject(self, fault: Fault, why: str) -> None:
+        await self._bed.inject(fault)
+        injected = Injected(fault, why=why)
+        self._recorder.injected(injected)
+        self._audience.injected(injected)
+
+    async def _ask_conditions(self) -> None:
+        now_ns = self._bed.now_ns
+        for condition in self._conditions:
+            if condition.due(self.recording, now_ns):
+                self._audience.triggered(condition.trigger, now_ns)
+                for fault in condition.faults(now_ns):
+                    await self._inject(fault, condition.trigger.text)

@@ -1,0 +1,242 @@
+"""Fills the recording of a run: asks the bed at every look and keeps what it says.
+
+Owns the books: counters over all lives of a node, goodput, events, what came of the programs, digests of what every
+node did. When to look is `course`'s, what follows from it `orchestrator.findings`'s. A node that cannot be asked,
+because it is dead or deaf, is entered with what it said last.
+"""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any, Final
+
+from nicd.programs.program import Program
+from orchestrator.findings.recording import Injected, Look, NicLook, Recording
+from orchestrator.goodput import Goodput
+from orchestrator.observer import BIN_NS_DEFAULT
+from orchestrator.runs.absence import dead, deaf
+from orchestrator.runs.bed import Bed
+from orchestrator.runs.counting import EV_STATES, flat_nic, flat_switch, plane_states, ports_of
+from orchestrator.runs.payroll import Payroll
+from orchestrator.scenario.plan import Plan
+
+EVENTS_MAX: Final = 50_000
+"""Events of one run that are kept, the oldest; the others are counted."""
+_DIGEST_BYTES: Final = 16
+
+
+@dataclass(slots=True)
+class _Books:
+    """One node."""
+
+    base: dict[str, int] = field(default_factory=dict)
+    """What it had counted before the run."""
+    past: dict[str, int] = field(default_factory=dict)
+    """What it had counted in lives that are over."""
+    latest: dict[str, int] = field(default_factory=dict)
+    core: Mapping[str, Any] = field(default_factory=dict)
+    """The last answer of the present life."""
+    incarnation: int | None = None
+    life: int = 0
+    event: int = 0
+    """Number of the last event of the present life that was fetched."""
+
+    def enter(self, answer: Mapping[str, Any], counts: dict[str, int]) -> None:
+        """Take an answer to `counters`."""
+        incarnation = answer["process"]["incarnation"]
+        if self.incarnation is not None and incarnation != self.incarnation:
+            self.past = _sum(self.past, self.latest)
+            self.life += 1
+            self.event = 0
+        self.incarnation = incarnation
+        self.latest = counts
+        self.core = answer["core"]
+
+    def total(self) -> dict[str, int]:
+        """Since the begin of the run, over all lives."""
+        base, past = self.base, self.past
+        if not past and not base:
+            return dict(self.latest)
+        names = {**past, **self.latest}
+        return {name: past.get(name, 0) + self.latest.get(name, 0) - base.get(name, 0) for name in names}
+
+
+class Recorder:
+    """The recording of one run, and who fills it."""
+
+    def __init__(self, plan: Plan, bed: Bed, *, trace: bool = False, details: bool = False) -> None:
+        """`trace`: the bed keeps digests of all that every node does.
+
+        `details`: every look asks for all that programs tell, as conditions need it; else only the last one does.
+        """
+        topology = plan.topology
+        self.recording = Recording(
+            name=plan.name,
+            backend=bed.backend,
+            seed=plan.seed,
+            topology=topology,
+            second_ns=plan.second_ns,
+            begin_ns=plan.begin_ns,
+            end_ns=plan.begin_ns,
+            goodput=Goodput(int(topology.nic.get("bin_ns", BIN_NS_DEFAULT)), topology.planes),
+        )
+        self._bed = bed
+        self._trace = trace
+        self._nics = list(topology.nic_names())
+        self._books = {name: _Books() for name in topology.node_names()}
+        self._payroll = Payroll(plan.programs, topology)
+        self._every_detail = details or bool(plan.triggers)
+        self._digests: dict[tuple[str, int], str] = {}
+        self._wrong_order = 0
+
+    @property
+    def working(self) -> bool:
+        """Whether some rank still has something to do, as of the last look."""
+        return self._payroll.working
+
+    def hire(self, program: Program) -> None:
+        """A program that the plan does not know was given to the bed."""
+        self._payroll.hire(program)
+
+    def injected(self, injected: Injected) -> None:
+        """A fault was handed to the bed."""
+        self.recording.faults.append(injected)
+
+    async def begin(self) -> None:
+        """At the begin of the run: what was counted before it does not count."""
+        await self._ask(self._within_reach(self._books))
+        for books in self._books.values():
+            books.base = dict(books.latest)
+        self._enter_look()
+
+    async def look(self) -> Look:
+        """The fabric as it stands."""
+        await self._ask(self._within_reach(self._books))
+        return self._enter_look()
+
+    async def last_words(self, nodes: Sequence[str]) -> None:
+        """Ask nodes that are about to die or to go deaf, so that what they know is not lost with them."""
+        await self._ask(self._within_reach(nodes), whole=True)
+
+    async def finish(self) -> None:
+        """The last look, with everything that is not asked for while a run goes on."""
+        await self._ask(self._within_reach(self._books), whole=True)
+        self._enter_look()
+        self.recording.fidelity = await self._bed.fidelity()
+
+    def close(self, ended: str, lost: str = "") -> None:
+        """Say how the run ended; nothing is asked."""
+        recording = self.recording
+        recording.ended, recording.lost = ended, lost
+        recording.end_ns = max(self._bed.now_ns, recording.begin_ns)
+        recording.programs = self._payroll.results()
+        recording.events.sort(key=lambda event: (event["at_ns"], event["node"]))
+        if self._digests:
+            text = json.dumps([[node, life, digest] for (node, life), digest in sorted(self._digests.items())])
+            recording.trace_digest = blake2b(text.encode(), digest_size=_DIGEST_BYTES).hexdigest()
+
+    # Asking.
+
+    def _within_reach(self, nodes: Sequence[str] | Mapping[str, Any]) -> list[str]:
+        faults, now_ns = self._bed.faults(), self._bed.now_ns
+        absent = dead(faults, now_ns) | deaf(faults, now_ns)
+        return [node for node in nodes if node not in absent]
+
+    async def _ask(self, nodes: Sequence[str], whole: bool = False) -> None:
+        """Counters of all, and of NICs what else they know; `whole`: also what is long."""
+        for node, answer in (await self._bed.counters(nodes)).items():
+            nic = node in self._payroll.nics
+            self._books[node].enter(answer, flat_nic(answer["core"]) if nic else flat_switch(answer["core"]))
+        asked = [node for node in self._nics if node in set(nodes)]
+        # All at once, but entered one after the other: the order must not depend on who is fast.
+        details = await asyncio.gather(*(self._details(name, whole) for name in asked))
+        for name, (bins, events, programs) in zip(asked, details, strict=True):
+            self.recording.goodput.enter(name, bins)
+            self._enter_events(name, events)
+            if whole or self._every_detail:
+                self._payroll.enter_records(name, programs)
+            else:
+                self._payroll.enter_progress(name, programs)
+        if whole and self._trace:
+            for node in nodes:
+                self._digests[node, self._books[node].life] = (await self._bed.ask(node, "trace"))["digest"]
+
+    async def _details(self, nic: str, whole: bool) -> tuple[Any, list[dict[str, Any]], Any]:
+        recording, ask = self.recording, self._bed.ask
+        bin_ns = recording.goodput.bin_ns
+        since_ns = max(recording.goodput.resume_ns(nic), recording.begin_ns - recording.begin_ns % bin_ns)
+        bins = await ask(nic, "bins", {"since": since_ns})
+        events: list[dict[str, Any]] = []
+        books = self._books[nic]
+        while True:
+            answer = await ask(nic, "events", {"since": books.event})
+            events += answer["events"]
+            recording.events_forgotten += answer["forgotten"]
+            books.event = answer["last"]
+            if not answer["more"]:
+                break
+        programs: Any = {}
+        if self._payroll.employs(nic):
+            programs = await ask(nic, "programs" if whole or self._every_detail else "progress")
+        return bins, events, programs
+
+    def _enter_events(self, nic: str, events: list[dict[str, Any]]) -> None:
+        kept = self.recording.events
+        for event in events:
+            if event["at_ns"] < self.recording.begin_ns:
+                continue
+            if len(kept) >= EVENTS_MAX:
+                self.recording.events_forgotten += 1
+                continue
+            kept.append({"node": nic, **{key: value for key, value in event.items() if key != "n"}})
+
+    # Entering.
+
+    def _enter_look(self) -> Look:
+        at_ns = self._bed.now_ns
+        gone = dead(self._bed.faults(), at_ns)
+        self._payroll.lose(gone)
+        planes = self.recording.topology.planes
+        nics = {}
+        for name in self._nics:
+            books = self._books[name]
+            totals = books.total()
+            port_packets = [totals.pop(f"port.{plane}", 0) for plane in range(planes)]
+            if name in gone:
+                no_evs = [dict.fromkeys(EV_STATES, 0) for _ in range(planes)]
+                nics[name] = NicLook(totals, no_evs, port_packets, [False] * planes, alive=False)
+            else:
+                nics[name] = NicLook(totals, plane_states(books.core, planes), port_packets, ports_of(books.core))
+        switches: dict[str, int] = {}
+        for name, books in self._books.items():
+            if name not in nics:
+                switches = _sum(switches, books.total())
+        look = Look(at_ns, nics, switches, self._payroll.flows(), self._payroll.steps())
+        recording = self.recording
+        # The last look may fall on an instant at which it was looked already.
+        if recording.looks and recording.looks[-1].at_ns == at_ns:
+            recording.looks.pop()
+        recording.looks.append(look)
+        recording.end_ns = at_ns
+        recording.reorder = self._reorder()
+        if self._every_detail:
+            recording.programs = self._payroll.results()
+        return look
+
+    def _reorder(self) -> dict[int, int]:
+        found: dict[int, int] = {}
+        for nic in self._nics:
+            for name, count in self._books[nic].total().items():
+                if name.startswith("ahead.") and count:
+                    place = int(name.removeprefix("ahead."))
+                    found[place] = found.get(place, 0) + count
+        return dict(sorted(found.items()))
+
+
+def _sum(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+    found = dict(one)
+    for name, count in other.items():
+        found[name] = found.get(name, 0) + count
+    return found

@@ -1,0 +1,229 @@
+"""The bed of real daemons: a fabric that was launched or that runs already, with its time in the hands of a run.
+
+Owns the waiting: for fabric time to come to the limit, for commands to be carried out, and what to say when a daemon
+died meanwhile. Time itself is the fabric's (`orchestrator.timekeeper`), faults and deaths are its (`mishaps`).
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from mrcfabric.control import NoAnswerError
+from mrcfabric.errors import RefusedError
+from mrcfabric.topology import Topology
+from mrcfabric.units import Instant
+from nicd.programs.program import Program
+from orchestrator import sums
+from orchestrator.api.readings import ClockReading, Death
+from orchestrator.faults.fault import Fault
+from orchestrator.launcher import ProcessFailedError
+from orchestrator.runs.bed import BedLostError
+
+POLL_S = 0.002
+POLL_S_MAX = 0.02
+POLL_SHARE = 0.1
+"""How often the fabric is asked whether it has come to the limit: by the time that it has taken so far."""
+DEATHS_S = 0.25
+"""How often meanwhile whether somebody has died."""
+ANSWER_WALL_S = 30.0
+"""A daemon that has not answered by then is lost."""
+LOAD_WALL_S = 120.0
+"""So long a NIC may take to make its memory and QPs."""
+LOST_WALL_S = 5.0
+"""How long a daemon's silence waits for the news of its death."""
+
+
+SILENCE = (RefusedError, NoAnswerError, ProcessFailedError)
+
+
+class RunningFabric(Protocol):
+    """What this bed asks of a fabric: one launched here, or one that runs and is spoken to through its agent."""
+
+    @property
+    def topology(self) -> Topology: ...
+
+    async def call(
+        self, node: str, op: str, args: Mapping[str, Any] | None = None, timeout_s: float = ANSWER_WALL_S
+    ) -> Any: ...
+
+    async def inject(self, fault: Fault) -> Any: ...
+
+    async def heal(self, fault_id: str, at_ns: Instant | None = None) -> Any: ...
+
+    async def limit(self, at_ns: Instant | None, owner: str = "") -> Instant | None: ...
+
+    async def counters(self, nodes: Sequence[str]) -> dict[str, dict[str, Any]]: ...
+
+    async def clock(self) -> ClockReading: ...
+
+    async def deaths(self) -> Sequence[Death]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What a fabric had seen before the run."""
+
+    faults: tuple[Fault, ...] = ()
+    """Those that are not over."""
+    deaths: int = 0
+    """How many nobody had asked for."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Program -> how it is called in the fabric, where its name is perhaps taken."""
+
+
+NO_PAST = Past()
+
+
+class UdpBed:
+    """Daemons on real UDP."""
+
+    backend = "udp"
+
+    def __init__(
+        self,
+        fabric: RunningFabric,
+        now_ns: Instant,
+        owner: str = "",
+        past: Past = NO_PAST,
+        broken: "asyncio.Future[str] | None" = None,
+    ) -> None:
+        """`now_ns`: the limit at which the fabric stands; `owner` has time in its hands and answers for faults.
+
+        `broken`: done, with the reason, when the fabric as a whole has come to an end.
+        """
+        self.topology = fabric.topology
+        self.now_ns = now_ns
+        self.idle = False
+        self._fabric = fabric
+        self._owner = owner
+        self._past = past
+        self._broken = broken
+        self._own_names = {new: name for name, new in past.names.items()}
+        self._faults: dict[str, Fault] = {fault.id: fault for fault in past.faults}
+        self._records: dict[tuple[str, int], dict[str, Any]] = {}
+        """Node and incarnation -> its latest answer to `counters`, for the fidelity of all lives."""
+
+    async def run_until(self, at_ns: Instant) -> None:
+        if at_ns <= self.now_ns:
+            return
+        try:
+            await self._fabric.limit(at_ns, self._owner)
+            await self._until_reached(at_ns)
+        except SILENCE as error:
+            raise BedLostError(str(error)) from None
+
+    async def _until_reached(self, at_ns: Instant) -> None:
+        clock = asyncio.get_running_loop().time
+        begun_s = checked_s = clock()
+        while True:
+            reading = await self._fabric.clock()
+            # While time goes on, work may pass from one node to the next behind the reader's back.
+            self.idle = reading.idle and (reading.standing or reading.state == "sleep")
+            if reading.now_ns >= at_ns or self.idle:
+                break
+            if clock() - checked_s > DEATHS_S:
+                await self._check_deaths()
+                checked_s = clock()
+            await asyncio.sleep(min(max(POLL_S, (clock() - begun_s) * POLL_SHARE), POLL_S_MAX))
+        await self._check_deaths()
+        # A fabric in which nothing is pending need not move to be there.
+        self.now_ns = at_ns
+
+    async def load(self, programs: Sequence[Program]) -> None:
+        """As `Bed.load`; every program has an instant of its own."""
+        if not programs:
+            return
+        # One instant for each, so that it does not matter in which order a daemon is told.
+        told = [
+            asyncio.ensure_future(self._give(self.topology.node_name(index), program, self.now_ns + 1 + place))
+            for place, program in enumerate(programs)
+            for index in program.ranks
+        ]
+        at_ns = self.now_ns + len(programs)
+        try:
+            # Time moves only when every daemon has its commands.
+            await self._heard({self.topology.node_name(index) for program in programs for index in program.ranks})
+            await self._fabric.limit(at_ns, self._owner)
+            await asyncio.gather(*told)
+            await self._until_reached(at_ns)
+        finally:
+            for one in told:
+                one.cancel()
+            await asyncio.gather(*told, return_exceptions=True)
+
+    async def _give(self, nic: str, program: Program, at_ns: Instant) -> None:
+        program = replace(program, name=self._past.names.get(program.name, program.name))
+        body = {"op": "run_program", "args": {"program": program.settings()}, "at_ns": at_ns}
+        try:
+            await self._fabric.call(nic, "command", body, LOAD_WALL_S)
+        except RefusedError as error:
+            raise RefusedError(f"{nic}: {error}") from None
+
+    async def _heard(self, nodes: set[str]) -> None:
+        """A daemon answers in the order of asking: one that says how it is has heard all that was told before."""
+        await asyncio.sleep(0)
+        await asyncio.gather(*(self.ask(node, "status") for node in sorted(nodes)))
+
+    async def inject(self, fault: Fault) -> None:
+        try:
+            await self._fabric.inject(replace(fault, owner=self._owner))
+        except SILENCE:
+            await self._check_deaths()
+            raise
+        self._faults[fault.id] = fault
+
+    async def counters(self, nodes: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """As `Bed.counters`; they are kept for the fidelity of the run."""
+        try:
+            found = await self._fabric.counters(nodes)
+        except SILENCE as error:
+            raise BedLostError(f"{error}") from None
+        for node, answer in found.items():
+            self._records[node, answer["process"]["incarnation"]] = answer
+        for node in nodes:
+            if node not in found:
+                await self._until_told(node)
+                raise BedLostError(f"{node} is down")
+        return found
+
+    async def ask(self, node: str, op: str, args: Mapping[str, Any] | None = None) -> Any:
+        """As `Bed.ask`; of programs only those of this run, under their own names."""
+        try:
+            answer = await self._fabric.call(node, op, args, ANSWER_WALL_S)
+        except SILENCE as error:
+            await self._until_told(node)
+            raise BedLostError(f"{node} does not answer to {op}: {error}") from None
+        if not self._own_names:
+            return answer
+        if op == "progress":
+            return {name: answer[new] for new, name in self._own_names.items() if new in answer}
+        if op == "programs":
+            names = self._own_names
+            return [{**entry, "name": names[entry["name"]]} for entry in answer if entry["name"] in names]
+        return answer
+
+    async def fidelity(self) -> dict[str, Any]:
+        return sums.fidelity(self._records.values(), (await self._fabric.clock()).pace)
+
+    def faults(self) -> Sequence[Fault]:
+        return [fault for fault in self._faults.values() if fault.end_ns > self.now_ns]
+
+    async def _check_deaths(self) -> None:
+        if self._broken is not None and self._broken.done():
+            raise BedLostError(self._broken.result())
+        deaths = (await self._fabric.deaths())[self._past.deaths :]
+        if deaths:
+            raise BedLostError("\n".join(map(obituary, deaths)))
+
+    async def _until_told(self, node: str) -> None:
+        """Whoever is silent has perhaps died, and the news of it says more."""
+        deadline = asyncio.get_running_loop().time() + LOST_WALL_S
+        while asyncio.get_running_loop().time() < deadline:
+            await self._check_deaths()
+            await asyncio.sleep(POLL_S)
+
+
+def obituary(death: Death) -> str:
+    """Who died, how, and the last that it wrote."""
+    return "\n  ".join([f"{death.node} at {death.at_ns} ns: {death.how}", *death.log])

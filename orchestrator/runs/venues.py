@@ -1,0 +1,58 @@
+"""Where a run takes place: in virtual time, or on daemons that are launched for it.
+
+Owns making a bed whose time stands still before the run begins, and clearing it away. A venue is an asynchronous
+context that gives the plan and the bed. A fabric that runs already is `orchestrator.runs.attached`'s.
+"""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import TypeAlias
+
+from mrcfabric.errors import ConfigError
+from orchestrator.fabric import Fabric
+from orchestrator.faults.kinds import KINDS, Target
+from orchestrator.layout import Pack
+from orchestrator.runs.absence import DEADLY
+from orchestrator.runs.bed import Bed
+from orchestrator.runs.sim_bed import SimBed
+from orchestrator.runs.udp_bed import UdpBed
+from orchestrator.scenario.plan import Plan
+
+Venue: TypeAlias = Callable[[], AbstractAsyncContextManager[tuple[Plan, Bed]]]
+
+
+def simulated(plan: Plan, *, trace: bool = False) -> Venue:
+    """The simulator. `trace` keeps digests of all that every node does."""
+
+    @asynccontextmanager
+    async def venue() -> AsyncIterator[tuple[Plan, Bed]]:
+        yield plan, SimBed(plan.topology, trace=trace)
+
+    return venue
+
+
+def launched(plan: Plan, run_dir: Path, *, pack: Pack = "none", trace: bool = False) -> Venue:
+    """Daemons of its own, which end with the run, however that ends.
+
+    Raises ConfigError when a switch is to die that shares its process. Entering it raises ConfigError or
+    ProcessFailedError as `Fabric.launch` does.
+    """
+    if pack != "none":
+        _check_deaths(plan, pack)
+
+    @asynccontextmanager
+    async def venue() -> AsyncIterator[tuple[Plan, Bed]]:
+        async with Fabric.launch(plan.topology, run_dir, pack=pack, trace=trace, limit_ns=0) as fabric:
+            yield plan, UdpBed(fabric, 0, broken=fabric.broken)
+
+    return venue
+
+
+def _check_deaths(plan: Plan, pack: Pack) -> None:
+    """A death takes a process, and with it whoever else is in there."""
+    faults = [*plan.faults, *(fault for trigger in plan.triggers for fault in trigger.faults)]
+    for fault in faults:
+        deadly = fault.kind in DEADLY and KINDS[fault.kind].target is Target.SWITCH
+        if deadly:
+            raise ConfigError(f"--pack {pack}", f"{fault.id} lets a switch die, and others share its process", "none")

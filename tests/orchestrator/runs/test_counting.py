@@ -1,0 +1,44 @@
+"""Counters laid flat: labels behind a dot, ports summed, gauges left out."""
+
+from mrcfabric.topology import Topology
+from nicd.compose import nic_config
+from nicd.core.nic import Nic
+from orchestrator.runs.counting import EV_STATES, flat_nic, flat_switch, plane_states, ports_of
+from switchd.compose import switch_config
+from switchd.core.switch import Switch
+
+TOPOLOGY = Topology(name="flat", planes=2, t0_per_plane=2, t1_per_plane=2, nics_per_t0=1, evs_per_qp=16)
+
+
+def test_a_nic_is_laid_flat() -> None:
+    core = Nic(nic_config(TOPOLOGY, "h000"), 0).counters()
+    core["retransmits"]["gap"] = 3
+    core["ev_transitions"] = {"assumed_bad:timeout": 2, "assumed_bad:gap": 1, "good:probe": 1}
+    core["drops"]["no_carrier"] = 1
+    for port in core["ports"].values():
+        port["packets"] = 7
+        port["drops"]["loss"] = 4
+    counts = flat_nic(core)
+    assert counts["retransmits.gap"] == 3
+    assert (counts["ev_in.assumed_bad"], counts["ev_in.good"]) == (3, 1)
+    assert (counts["drops.no_carrier"], counts["drops.loss"]) == (1, 8)
+    assert (counts["port.0"], counts["port.1"]) == (7, 7)
+    assert "rtt_last_ns" not in counts
+    assert all(type(count) is int for count in counts.values())
+
+
+def test_gauges_of_a_nic_are_told_by_plane() -> None:
+    core = Nic(nic_config(TOPOLOGY, "h000"), 0).counters()
+    assert plane_states(core, 2) == [dict.fromkeys(EV_STATES, 0)] * 2
+    assert ports_of(core) == [True, True]
+    core["ports"]["1"]["carrier"] = 0
+    assert ports_of(core) == [True, False]
+
+
+def test_a_switch_is_laid_flat() -> None:
+    core = Switch(switch_config(TOPOLOGY, "p0-t0-0"), 0).counters()
+    core["drops"]["hop_limit"] = 2
+    counts = flat_switch(core)
+    assert counts["drops.hop_limit"] == 2
+    assert {"packets", "marks", "trimmed"} <= counts.keys()
+    assert all(type(count) is int for count in counts.values())

@@ -1,0 +1,34 @@
+"""Where runs take place: the plan and a bed whose time stands still at the begin."""
+
+from pathlib import Path
+
+import pytest
+
+from mrcfabric.errors import ConfigError
+from orchestrator.run_folder import is_held
+from orchestrator.runs.venues import launched, simulated
+from tests.support.runs import after_bytes, offsets, plan, reboot
+
+
+async def test_in_virtual_time() -> None:
+    what = plan()
+    async with simulated(what)() as (same, bed):
+        assert same is what
+        assert (bed.backend, bed.now_ns, bed.topology) == ("sim", 0, what.topology)
+
+
+@pytest.mark.integration
+async def test_on_daemons_that_end_with_it(tmp_path: Path) -> None:
+    what = plan()
+    async with launched(what, tmp_path / "run")() as (same, bed):
+        assert same is what
+        assert (bed.backend, bed.now_ns, bed.topology) == ("udp", 0, what.topology)
+        assert is_held(tmp_path / "run")
+    assert not is_held(tmp_path / "run")
+
+
+def test_a_switch_that_shares_its_process_cannot_die(tmp_path: Path) -> None:
+    for what in (plan(faults=(reboot(8, 30),)), plan(triggers=(after_bytes(1, offsets(reboot(8, 30))),))):
+        with pytest.raises(ConfigError, match="reboot-p0-t1-1 lets a switch die"):
+            launched(what, tmp_path, pack="plane")
+    launched(plan(), tmp_path, pack="plane")

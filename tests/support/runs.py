@@ -1,0 +1,82 @@
+"""Plans small enough to be carried out in a second, and ways to carry them out."""
+
+from pathlib import Path
+from typing import Any
+
+from mrcfabric.topology import Topology
+from nicd.programs.program import Program
+from orchestrator.faults.fault import Fault, Window
+from orchestrator.findings.recording import Recording
+from orchestrator.runs.audience import Audiences
+from orchestrator.runs.conduct import Conduct
+from orchestrator.runs.course import Course
+from orchestrator.runs.recorder import Recorder
+from orchestrator.runs.sim_bed import SimBed
+from orchestrator.runs.venues import launched
+from orchestrator.runs.venues import simulated as in_simulator
+from orchestrator.scenario.plan import Plan, Trigger
+
+TOPOLOGY = Topology(name="runs", planes=2, t0_per_plane=2, t1_per_plane=2, nics_per_t0=1, evs_per_qp=16,
+                    reserve_evs_per_qp=8)  # fmt: skip
+RTT_NS = TOPOLOGY.base_rtt_ns()
+BEGIN_NS = 10 * RTT_NS
+END_NS = BEGIN_NS + 400 * RTT_NS
+
+
+def pair(name: str = "pair", number: int = 0, **figures: Any) -> Program:
+    """h000 sends to h001: 2 MiB, or what the figures say."""
+    return Program(name, "p2p", number, (0, 1), BEGIN_NS, "seed", {"message_bytes": 1 << 17, "messages": 16, **figures})
+
+
+def reboot(begin_rtts: int, lasting_rtts: int, node: str = "p0-t1-1") -> Fault:
+    """A switch that goes away and comes back."""
+    start_ns = BEGIN_NS + begin_rtts * RTT_NS
+    return Fault(f"reboot-{node}", "switch_reboot", (node,), (Window(start_ns, start_ns + lasting_rtts * RTT_NS, {}),))
+
+
+def after_bytes(received: int, fault: Fault) -> Trigger:
+    """The fault, its windows counted from the look at which so many bytes have arrived."""
+
+    def holds(recording: Recording) -> bool:
+        return sum(recording.looks[-1].flows.values()) >= received
+
+    return Trigger(f"when-{fault.id}", f"{received} bytes", holds, (fault,))
+
+
+def offsets(fault: Fault) -> Fault:
+    """The same with its windows counted from their first."""
+    start_ns = fault.start_ns
+    windows = tuple(Window(one.start_ns - start_ns, one.end_ns - start_ns, one.figures) for one in fault.windows)
+    return Fault(fault.id, fault.kind, fault.targets, windows)
+
+
+def plan(**changed: Any) -> Plan:
+    """One pair of NICs with something to do, nothing broken."""
+    fields: dict[str, Any] = {
+        "name": "small",
+        "description": "",
+        "topology": TOPOLOGY,
+        "seed": "seed",
+        "second_ns": 100_000,
+        "begin_ns": BEGIN_NS,
+        "length_ns": END_NS - BEGIN_NS,
+        "settle_ns": 20 * RTT_NS,
+        "look_ns": 5 * RTT_NS,
+        "programs": (pair(),),
+        "faults": (),
+        "triggers": (),
+        "expectations": (),
+    }
+    return Plan(**(fields | changed))
+
+
+async def simulated(what: Plan, *, trace: bool = False) -> Recording:
+    """The recording of a plan in virtual time."""
+    bed = SimBed(what.topology, trace=trace)
+    return await Course(what, bed, Recorder(what, bed, trace=trace), Audiences()).run()
+
+
+async def conducted(what: Plan, backend: str, run_dir: Path) -> Recording:
+    """The recording of a plan on either bed, with a digest of all that happened."""
+    venue = in_simulator(what, trace=True) if backend == "sim" else launched(what, run_dir, trace=True)
+    return await Conduct(venue, Audiences(), trace=True).carry_out()
