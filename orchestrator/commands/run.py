@@ -1,0 +1,137 @@
+"""`mrcfabric run FILE`: a scenario carried out, judged and reported.
+
+Owns arguments, where the report goes and the exit codes. What a file means is `orchestrator.scenario`'s, how it is
+carried out `orchestrator.runs`'s, what is made of it `orchestrator.findings`'s and `orchestrator.page`'s.
+"""
+
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from orchestrator.flags import PackOption
+
+if TYPE_CHECKING:
+    from orchestrator.findings.recording import Recording
+    from orchestrator.runs.audience import Audience
+    from orchestrator.runs.conduct import Conduct
+
+EXIT_NOT_RUN = 4
+"""It could not run."""
+EXIT_SIGNAL = 128
+"""Plus the signal's number, as a shell reports it."""
+FABRIC_FOLDER = "fabric"
+"""Of the daemons, inside the folder of the report."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("run")(run)
+
+
+def run(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Scenario in YAML.")],
+    backend: Annotated[str, typer.Option("--backend", help="udp: real daemons; sim: virtual time.")] = "udp",
+    seed: Annotated[str | None, typer.Option("--seed", help="Instead of the file's.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Override what the file says, as fabric.planes=8."),
+    ] = None,
+    report: Annotated[Path | None, typer.Option("--report", metavar="DIR", help="Folder of the report.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="A stream of events, one JSON object a line.")] = False,
+    junit: Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML as well.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the resolved timetable and do nothing.")] = False,
+    pack: PackOption = "none",
+    trace: Annotated[bool, typer.Option("--trace", help="Keep a digest of all that every node does.")] = False,
+    run_dir: Annotated[Path | None, typer.Option("--run-dir", help="Folder of the fabric's sockets and logs.")] = None,
+    plain: Annotated[bool, typer.Option("--plain", help="Lines instead of a live display.")] = False,
+) -> None:
+    """Run a scenario: a fabric, its work, a timetable of faults, and what must hold.
+
+    Exit codes: 0 all held, 1 some did not, 2 bad input, 3 not a faithful run, 4 it could not run, 130 or 143 a signal.
+    """
+    from mrcfabric.errors import ConfigError
+    from orchestrator.layout import pack_of
+    from orchestrator.run_folder import default_path
+    from orchestrator.runs.conduct import Conduct
+    from orchestrator.runs.venues import launched, simulated
+    from orchestrator.scenario.render import render_timetable
+    from orchestrator.scenario.resolve import load
+
+    if backend not in ("udp", "sim"):
+        raise ConfigError(f"--backend {backend}", "is not known", "udp or sim")
+    plan = load(str(file), settings or [], seed=seed)
+    if dry_run:
+        typer.echo(render_timetable(plan))
+        return
+    if backend == "sim":
+        venue = simulated(plan, trace=trace)
+    else:
+        fabric = run_dir or (report or default_path(plan.name)) / FABRIC_FOLDER
+        venue = launched(plan, fabric, pack=pack_of(pack), trace=trace)
+    audience = _audience(as_json, plain)
+    conduct = Conduct(venue, audience, trace=trace)
+    try:
+        data, folder = _carried_out(conduct, audience, report, junit)
+    finally:
+        audience.closed()
+    if not as_json:
+        typer.echo(f"report: {folder}")
+    raise typer.Exit(EXIT_SIGNAL + conduct.signal if conduct.signal else data["exit_code"])
+
+
+def _audience(as_json: bool, plain: bool) -> "Audience":
+    import sys
+
+    from rich.console import Console
+
+    from orchestrator.runs.lines import Lines
+    from orchestrator.runs.screen import Screen
+    from orchestrator.runs.stream import Stream
+
+    if as_json:
+        return Stream(sys.stdout)
+    console = Console()
+    return Lines(sys.stdout) if plain or not console.is_terminal else Screen(console)
+
+
+def _carried_out(
+    conduct: "Conduct", audience: "Audience", folder: Path | None, junit: Path | None
+) -> tuple[dict[str, Any], Path]:
+    """The run, its report written and shown; the report, and where it is."""
+    from orchestrator.findings import files, report
+    from orchestrator.findings.judge import verdict
+    from orchestrator.page.run_page import render
+    from orchestrator.run_folder import default_path
+
+    recording = _on_a_loop(conduct, conduct.carry_out())
+    plan = conduct.plan
+    assert plan is not None, "who has a recording has carried out a plan"
+    data = report.build(plan, recording, verdict(plan.expectations, recording))
+    folder = folder or default_path(plan.name)
+    files.write(data, folder, render(data, recording))
+    if junit is not None:
+        files.write_junit(data, junit)
+    audience.ended(data)
+    return data, folder
+
+
+def _on_a_loop(conduct: "Conduct", work: "Coroutine[Any, Any, Recording]") -> "Recording":
+    """Run on uvloop. What keeps a run from taking place is one line and its own exit code."""
+    import asyncio
+
+    import uvloop
+
+    from mrcfabric.control import NoAnswerError
+    from mrcfabric.errors import RefusedError
+    from orchestrator.launcher import ProcessFailedError
+
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            return runner.run(work)
+    except asyncio.CancelledError:
+        raise SystemExit(EXIT_SIGNAL + (conduct.signal or 0)) from None
+    except (ProcessFailedError, NoAnswerError, RefusedError) as error:
+        typer.echo(f"mrcfabric: {error}", err=True)
+        raise SystemExit(EXIT_NOT_RUN) from None

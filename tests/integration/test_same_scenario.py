@@ -1,0 +1,68 @@
+"""One scenario with a fault of almost every kind, chaos and a condition: the same trace on both beds.
+
+Everything that a scenario can ask for meets here: the language, the programs, the faults on daemons and in virtual
+time, the time that stands still between looks. Every byte that any node sends and every event is in the digest.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.scenario.resolve import load
+from tests.support.runs import conducted
+
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
+
+SCENARIO = """
+name: everything
+fabric: {planes: 2, t0_per_plane: 2, t1_per_plane: 3, nics_per_t0: 1, evs_per_qp: 24, reserve_evs_per_qp: 8}
+seed: paper
+length: 900rtt
+workload:
+  - {name: ring, kind: ring_all_reduce, ranks: all, steps: 40, bucket_bytes: 256KiB}
+method:
+  - {name: down, at: 10rtt, for: 10rtt, fault: link_down, selector: {tier: t0-t1}, mode: one, direction: up}
+  - {name: flap, at: 15rtt, for: 20rtt, fault: flap, period: 5rtt, duty: 0.5, selector: {tier: t0-t1}, mode: one}
+  - {name: loss, at: 20rtt, for: 20rtt, fault: loss, toxicity: 2%, burst_packets: 3, selector: {tier: t0-t1}, mode: one}
+  - {name: gray, at: 25rtt, for: 20rtt, fault: gray, toxicity: 5%, selector: {tier: t0-t1}, mode: one}
+  - {name: corrupt, at: 30rtt, for: 20rtt, fault: corruption, toxicity: 1%, selector: {tier: t0-t1}, mode: one}
+  - {name: twice, at: 35rtt, for: 20rtt, fault: duplication, toxicity: 1%, selector: {tier: nic-t0}, mode: one}
+  - {name: mix, at: 40rtt, for: 20rtt, fault: reordering, toxicity: 5%, delay: 3us, selector: {tier: t0-t1}, mode: one}
+  - {name: late, at: 45rtt, for: 20rtt, fault: delay, delay: 1us, jitter: 2us, selector: {tier: t0-t1}, mode: one}
+  - {name: narrow, at: 50rtt, for: 20rtt, fault: rate_limit, rate: 25G, selector: {tier: t0-t1}, mode: one}
+  - {name: reboot, at: 60rtt, for: 20rtt, fault: switch_reboot, selector: {tier: t1}, mode: one}
+  - {name: freeze, at: 65rtt, for: 20rtt, fault: switch_freeze, selector: {tier: t1}, mode: one}
+  - {name: port, at: 70rtt, for: 20rtt, fault: nic_port_down, selector: {nic_ports: "h001:1"}}
+  - {name: ecn, at: 80rtt, for: 20rtt, fault: ecn_misconfigured, off: true, selector: {tier: t0}}
+  - {name: trim, at: 90rtt, for: 20rtt, fault: trimming_off, selector: {tier: t0}}
+  - {name: deaf, at: 100rtt, for: 20rtt, fault: control_cut, selector: {nodes: [h001, p0-t1-0]}}
+  - {name: t0, at: 110rtt, for: 10rtt, fault: t0_down, selector: {nodes: [p1-t0-0]}}
+  - {name: plane, at: 120rtt, for: 10rtt, fault: plane_down, selector: {plane: 0}}
+  - {name: lens, when: {measure: steps, of: ring, at_least: 5}, for: 10rtt, fault: optic, selector: {of: p0-t1-1}}
+  - name: storm
+    at: 130rtt
+    for: 60rtt
+    chaos:
+      every: 10rtt
+      at_once_max: 2
+      faults:
+        - {fault: link_down, for: 8rtt, selector: {tier: t0-t1}, mode: one}
+        - {fault: switch_reboot, for: 12rtt, selector: {tier: t1}, mode: one}
+expect:
+  - {measure: completed, at_least: 1}
+"""
+
+
+@pytest.mark.timeout(240)
+async def test_everything_at_once_is_the_same_on_both_beds(tmp_path: Path) -> None:
+    file = tmp_path / "everything.yaml"
+    file.write_text(SCENARIO)
+    expected = await conducted(load(str(file)), "sim", tmp_path)
+    seen = await conducted(load(str(file)), "udp", tmp_path / "run")
+    assert (seen.ended, seen.lost) == ("complete", "")
+    assert (seen.fidelity["late_share"], seen.fidelity["late_commands"], seen.fidelity["host_drops"]) == (0, 0, 0)
+    assert len(seen.faults) > 18
+    assert seen.looks == expected.looks
+    assert seen.events == expected.events
+    assert seen.trace_digest == expected.trace_digest != ""
+    assert all(program.done for program in seen.programs)
