@@ -57,7 +57,7 @@ class Fabric(Verbs):
         trace: bool,
         limit_ns: Instant = NEVER,
     ) -> None:
-        self.topology = topology
+        super().__init__(topology)
         self.folder = folder
         self.journal = Journal()
         self.epoch = time.time_ns()
@@ -130,14 +130,17 @@ class Fabric(Verbs):
             await fabric.close()
 
     @staticmethod
-    def attach(name: str | None = None, run_dir: Path | None = None) -> AbstractAsyncContextManager["AttachedFabric"]:
+    def attach(
+        name: str | None = None, run_dir: Path | None = None, owner: str | None = None
+    ) -> AbstractAsyncContextManager["AttachedFabric"]:
         """The same verbs for a fabric that runs already: by name, by folder, or the only one below `out/`.
 
-        Its daemons stay when the block ends. Raises ConfigError when no such fabric runs.
+        Its daemons stay when the block ends; what was broken in it as `owner` (None: a name of its own) is healed.
+        Raises ConfigError when no such fabric runs.
         """
         from orchestrator.api.attached import AttachedFabric
 
-        return AttachedFabric.open(name, run_dir)
+        return AttachedFabric.open(name, run_dir, owner)
 
     async def _start(self) -> None:
         self._launcher.attach()
@@ -240,18 +243,6 @@ class Fabric(Verbs):
         render = nicd.metrics.render if self.topology.parse_node(node).tier == "nic" else switchd.metrics.render
         return render(self.topology.name, node, await self.call(node, "counters")).decode()
 
-    async def totals(self) -> dict[str, int]:
-        """What all counters add up to (`sums.totals`)."""
-        return self.sum_up(await self.counters())
-
-    def sum_up(self, counters: Mapping[str, dict[str, Any]]) -> dict[str, int]:
-        """The same for counters that have been fetched."""
-        nics = set(self.topology.nic_names())
-        return sums.totals(
-            (answer for node, answer in counters.items() if node in nics),
-            (answer for node, answer in counters.items() if node not in nics),
-        )
-
     async def fidelity(self) -> dict[str, Any]:
         """How faithful the emulation has been so far (`sums.fidelity`)."""
         return sums.fidelity((await self.counters()).values(), self.time.record())
@@ -340,6 +331,10 @@ class Fabric(Verbs):
     def active_faults(self) -> list[Fault]:
         """Those of them that bite now."""
         return self.mishaps.active()
+
+    async def live_faults(self) -> list[Fault]:
+        """`faults`, as scripts ask for it."""
+        return self.faults()
 
     # Processes of the user's.
 

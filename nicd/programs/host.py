@@ -104,8 +104,11 @@ class Host:
         ]
 
     def progress(self) -> dict[str, dict[str, Any]]:
-        """Program -> how far its rank here has come; see `RankRecord.progress`."""
-        return {name: guest.rank.record.progress() for name, guest in self._guests.items()}
+        """Program -> its number, and how far its rank here has come; see `RankRecord.progress`."""
+        return {
+            name: {"number": guest.program.number, **guest.rank.record.progress()}
+            for name, guest in self._guests.items()
+        }
 
     # -- beginnings
 

@@ -5,7 +5,9 @@ Owns the questions and the way of their answers; what they do happens in the age
 `fault_desk`). A mistake is raised as the same kind of error that the fabric itself raises.
 """
 
+import itertools
 import json
+import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from http import HTTPStatus
@@ -24,29 +26,39 @@ from orchestrator import sums
 from orchestrator.agent_client import find
 from orchestrator.api.readings import ClockReading, Death
 from orchestrator.api.verbs import Verbs
+from orchestrator.faults.fault import Fault
+from orchestrator.lease import lease
 from orchestrator.roster import CALL_WALL_S
 
 MARGIN_WALL_S = 5.0
 """Longer than the agent waits for a daemon, before the agent itself is taken for silent."""
 ANSWER_WALL_S = 60.0
+_NUMBERS = itertools.count(1)
 
 
 class AttachedFabric(Verbs):
     """A running fabric. Make it with `Fabric.attach`; the connection is closed at the end of the block."""
 
-    def __init__(self, folder: Path, state: Mapping[str, Any], session: aiohttp.ClientSession) -> None:
+    def __init__(self, folder: Path, state: Mapping[str, Any], session: aiohttp.ClientSession, owner: str = "") -> None:
+        super().__init__(Topology.from_dict(state["topology"]), owner)
         self.folder = folder
-        self.topology = Topology.from_dict(state["topology"])
         self._session = session
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, name: str | None = None, run_dir: Path | None = None) -> AsyncIterator[Self]:
-        """Find the fabric by name, by folder, or as the only one below `out/`. Raises ConfigError."""
+    async def open(
+        cls, name: str | None = None, run_dir: Path | None = None, owner: str | None = None
+    ) -> AsyncIterator[Self]:
+        """Find the fabric by name, by folder, or as the only one below `out/`, and hold a lease on it as `owner`.
+
+        Raises ConfigError when there is none, RefusedError when it leases to nobody of that name.
+        """
         client = find(name, run_dir)
-        connector = aiohttp.UnixConnector(str(client.state["agent_socket"]), limit=0)
-        async with aiohttp.ClientSession(connector=connector) as session:
-            yield cls(client.folder, client.state, session)
+        owner = f"script-{os.getpid()}-{next(_NUMBERS)}" if owner is None else owner
+        door = str(client.state["agent_socket"])
+        connector = aiohttp.UnixConnector(door, limit=0)
+        async with aiohttp.ClientSession(connector=connector) as session, lease(door, owner):
+            yield cls(client.folder, client.state, session, owner)
 
     async def post(self, path: str, wall_s: float = ANSWER_WALL_S, **body: Any) -> Any:
         """The answer of the agent's door `path`; None values are left out.
@@ -117,6 +129,22 @@ class AttachedFabric(Verbs):
     async def load(self, program: Program, at_ns: Instant | None = None) -> None:
         """As `Fabric.load`."""
         await self.post("/load", program=program.settings(), at_ns=at_ns)
+
+    # Breaking.
+
+    async def inject(self, fault: Fault) -> None:
+        """As `Fabric.inject`. A fault of another owner than this object is healed when its time to live is over."""
+        await self.post("/faults/inject", fault=fault.record())
+
+    async def heal(self, fault_id: str, at_ns: Instant | None = None) -> Fault | None:
+        """As `Fabric.heal`."""
+        left = (await self.post("/faults/heal", ids=[fault_id], at_ns=at_ns))[fault_id]
+        return None if left is None else Fault.of(left)
+
+    async def live_faults(self) -> list[Fault]:
+        """As `Fabric.live_faults`."""
+        rows = await self.post("/faults/list")
+        return [Fault.of({key: row[key] for key in row if key not in ("active", "ttl_s")}) for row in rows]
 
 
 def _refusal(status: int, text: str) -> Exception:

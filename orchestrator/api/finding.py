@@ -35,17 +35,18 @@ class Finding:
         Names in the order of the topology; the same calls in the same order draw the same. Raises ConfigError when
         nothing is meant.
         """
-        return self._find("control_cut", names, narrowed)
+        return self.targets("control_cut", *names, **narrowed)
 
     def find_links(self, *names: str, **narrowed: Unpack[Narrowing]) -> list[str]:
         """Links by names or globs, either end first, tier (nic-t0, t0-t1), plane, end (`of`), direction, or drawn."""
-        return self._find("link_down", names, narrowed)
+        return self.targets("link_down", *names, **narrowed)
 
     def find_ports(self, *names: str, **narrowed: Unpack[Narrowing]) -> list[str]:
         """Ports of NICs, as `h003:5`, by names or globs, plane, NIC or T0 (`of`), or drawn."""
-        return self._find("nic_port_down", names, narrowed)
+        return self.targets("nic_port_down", *names, **narrowed)
 
-    def _find(self, kind: str, names: Sequence[str], narrowed: Narrowing) -> list[str]:
+    def targets(self, kind: str, *names: str, **narrowed: Unpack[Narrowing]) -> list[str]:
+        """What a fault of this kind would hit: `orchestrator.faults.kinds` says what each kind is about."""
         selector = selectors.of_words(kind, names, **narrowed)
         self._draws += selector.mode != "all"
         rng = Rng(self.topology.seed, "script", self._draws)

@@ -4,19 +4,45 @@ Owns the verbs that are made of a fabric's own ways of asking and telling, which
 `orchestrator.api.attached.AttachedFabric` have each in their way.
 """
 
+import asyncio
+import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
-from mrcfabric.units import Instant
+from mrcfabric.control import NoAnswerError
+from mrcfabric.errors import RefusedError
+from mrcfabric.topology import Topology
+from mrcfabric.units import NEVER, Instant
 from nicd.programs.program import Program
-from orchestrator.api.finding import Finding
+from orchestrator import sums
+from orchestrator.api.finding import Finding, Narrowing
 from orchestrator.api.readings import ClockReading, Death
+from orchestrator.faults.fault import Fault, Figure, Window
 from orchestrator.roster import CALL_WALL_S
+
+if TYPE_CHECKING:
+    from orchestrator.api.watch import Bounds, Watch
+    from orchestrator.api.work import Work
+    from orchestrator.findings.judge import Finding as Observed
+
+WAIT_WALL_S: Final = 60.0
+POLL_S: Final = 0.01
 
 
 class Verbs(Finding, ABC):
     """A fabric as scripts see it."""
+
+    def __init__(self, topology: Topology, owner: str = "") -> None:
+        """`owner`: to whom the faults belong that are injected by `add_fault`."""
+        self.topology = topology
+        self.owner = owner
+        self.works: list[Work] = []
+        """Every program that was started by `start`, the latest last."""
+        self._ids = itertools.count(1)
+        self._held_ns: Instant | None = None
+        """Where this object holds fabric time."""
 
     # What a fabric can do by itself.
 
@@ -51,5 +77,163 @@ class Verbs(Finding, ABC):
         """Give every NIC of a program its part."""
 
     @abstractmethod
+    async def inject(self, fault: Fault) -> None:
+        """Have a fault happen; all its windows lie in the future. Returns when the daemons have been told.
+
+        Raises ConfigError for a fault that this fabric cannot have, RefusedError for one that comes too late.
+        """
+
+    @abstractmethod
+    async def heal(self, fault_id: str, at_ns: Instant | None = None) -> Fault | None:
+        """End a fault at an instant, by default as soon as possible; returns what is left of it."""
+
+    @abstractmethod
+    async def live_faults(self) -> list[Fault]:
+        """Every fault that is not over, whoever injected it."""
+
+    @abstractmethod
     async def deaths(self) -> list[Death]:
         """Daemons that ended though nobody had asked for it."""
+
+    async def totals(self) -> dict[str, int]:
+        """What all counters add up to (`orchestrator.sums.totals`)."""
+        return self.sum_up(await self.counters())
+
+    def sum_up(self, counters: Mapping[str, dict[str, Any]]) -> dict[str, int]:
+        """The same for counters that have been fetched."""
+        nics = set(self.topology.nic_names())
+        return sums.totals(
+            (answer for node, answer in counters.items() if node in nics),
+            (answer for node, answer in counters.items() if node not in nics),
+        )
+
+    # Breaking.
+
+    async def add_fault(
+        self,
+        kind: str,
+        *names: str,
+        at_ns: Instant | None = None,
+        for_ns: int | None = None,
+        figures: Mapping[str, Figure] | None = None,
+        title: str = "",
+        **narrowed: Unpack[Narrowing],
+    ) -> Fault:
+        """Break what is meant by names, globs and the narrowing words of `find_links`; returns the fault.
+
+        `kind` and `figures` are those of docs/FAULTS.md; `at_ns` None: as soon as possible; `for_ns` None: until it is
+        healed. Raises ConfigError, RefusedError.
+        """
+        targets = tuple(self.targets(kind, *names, **narrowed))
+        start_ns = await self._next_ns() if at_ns is None else at_ns
+        end_ns = NEVER if for_ns is None else start_ns + for_ns
+        window = Window(start_ns, end_ns, dict(figures or {}))
+        number = f"{self.owner or 'script'}-{next(self._ids)}"
+        fault = Fault(number, kind, targets, (window,), self.owner, title)
+        await self.inject(fault)
+        return fault
+
+    @asynccontextmanager
+    async def fault(
+        self, kind: str, *names: str, figures: Mapping[str, Figure] | None = None, **narrowed: Unpack[Narrowing]
+    ) -> AsyncIterator[Fault]:
+        """The same for the length of a block: broken when it begins, healed when it ends."""
+        fault = await self.add_fault(kind, *names, figures=figures, **narrowed)
+        if self._held_ns is None:
+            await self.reached(fault.start_ns)
+        try:
+            yield fault
+        finally:
+            await self._end(fault)
+
+    async def _end(self, fault: Fault) -> None:
+        try:
+            left = await self.heal(fault.id, None if self._held_ns is None else self._held_ns + 1)
+        except RefusedError:
+            if any(one.id == fault.id for one in await self.live_faults()):
+                raise
+            return  # somebody healed it meanwhile
+        if left is not None and self._held_ns is None:
+            await self.reached(left.end_ns)
+
+    async def _next_ns(self) -> Instant:
+        """The earliest instant that is not late."""
+        clock = await self.clock()
+        return clock.soon_ns if self._held_ns is None else self._held_ns + 1
+
+    async def heal_all(self) -> list[str]:
+        """End every fault that this object injected; returns their ids."""
+        mine = [fault.id for fault in await self.live_faults() if fault.owner == self.owner]
+        for one in mine:
+            await self.heal(one, None if self._held_ns is None else self._held_ns + 1)
+        return mine
+
+    # Time.
+
+    @asynccontextmanager
+    async def held(self) -> AsyncIterator[Instant]:
+        """Fabric time stands still in the block, at the instant that it is given: what is broken or healed in it takes
+        effect right there. Raises RefusedError when time is in somebody else's hands.
+        """
+        self._held_ns = await self.limit((await self.clock()).front_ns, self.owner)
+        assert self._held_ns is not None
+        try:
+            yield self._held_ns
+        finally:
+            self._held_ns = None
+            await self.limit(None, self.owner)
+
+    # Waiting.
+
+    async def reached(self, at_ns: Instant, within_s: float = WAIT_WALL_S) -> ClockReading:
+        """Wait until fabric time is there, or nothing is pending that could bring it there.
+
+        Raises NoAnswerError after `within_s` of wall time.
+        """
+        try:
+            async with asyncio.timeout(within_s):
+                while True:
+                    clock = await self.clock()
+                    if clock.now_ns >= at_ns or (clock.idle and clock.state == "sleep"):
+                        return clock
+                    await asyncio.sleep(POLL_S)
+        except TimeoutError:
+            raise NoAnswerError(f"fabric time has not come to {at_ns} ns within {within_s:g} s") from None
+
+    async def watch(self) -> "Watch":
+        """Begin to record what happens from now on, for measures and conditions."""
+        from orchestrator.api.watch import Watch
+
+        watch = Watch(self, await self.clock())
+        await watch.begin()
+        return watch
+
+    async def until(self, measure: str, *, within_s: float = WAIT_WALL_S, **bounds: Unpack["Bounds"]) -> "Observed":
+        """Wait until a measure of what happens from now on lies within bounds: `watch` and `Watch.until` in one."""
+        return await (await self.watch()).until(measure, within_s=within_s, **bounds)
+
+    # Work.
+
+    async def start(
+        self,
+        kind: str,
+        *,
+        ranks: str | int | Iterable[str] = "all",
+        name: str | None = None,
+        seed: str | None = None,
+        figures: Mapping[str, Any] | None = None,
+    ) -> "Work":
+        """Have NICs run a program: `kind` and `figures` are those of docs/SCENARIOS.md.
+
+        `ranks`: the NICs in the order of the ranks: `all`, the first so many, or names and globs. Returns when every
+        NIC has taken its part; it begins soon after. Raises ConfigError, RefusedError.
+        """
+        from orchestrator.api import work
+
+        nics = work.chosen(self.topology, ranks, self.find_nodes)
+        if (await self.clock()).limit_ns is not None:
+            raise RefusedError("fabric time is held: NICs make their memory and QPs while it goes on")
+        program = await work.make(self, kind, name, nics, figures or {}, seed)
+        await self.load(program)
+        self.works.append(work.Work(self, program))
+        return self.works[-1]

@@ -31,6 +31,7 @@ def test_a_rank_that_is_done_gives_its_memory_back_and_keeps_its_qps() -> None:
     for index in range(4):
         host = hosted.host(index)
         assert host.progress()["work"]["state"] == "done"
+        assert host.progress()["work"]["number"] == WORK.number
         assert len(host._board.memory) == 0
     assert hosted.fabric.counters("h000")["qps"]["rts"] == 2
 

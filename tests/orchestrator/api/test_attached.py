@@ -1,6 +1,7 @@
 """A fabric that runs elsewhere answers as one's own does, refusals and mistakes included."""
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator.api.attached import AttachedFabric
 from orchestrator.fabric import Fabric
-from tests.orchestrator.running import DEADLINE_S, SMALL, T0
+from tests.orchestrator.running import DEADLINE_S, ROOT, SMALL, T0
 from tests.support.wait import eventually
 
 pytestmark = pytest.mark.integration
@@ -78,3 +79,36 @@ async def test_an_unasked_death_comes_with_its_last_words(served: Fabric, attach
     [death] = await attached.deaths()
     assert (death.node, death.how) == ("h001", "SIGKILL")
     assert any("ready" in line for line in death.log)
+
+
+BREAKS_AND_HOLDS = """
+import asyncio, sys
+from pathlib import Path
+from orchestrator.fabric import Fabric
+
+async def main():
+    async with Fabric.attach(run_dir=Path(sys.argv[1]), owner="doomed") as fabric:
+        async with fabric.held():
+            await fabric.add_fault("link_down", "h000~p0-t0-0")
+            print("ready", flush=True)
+            await asyncio.sleep(600)
+
+asyncio.run(main())
+"""
+
+
+async def test_a_script_that_is_killed_leaves_no_fault_and_no_limit(served: Fabric, attached: AttachedFabric) -> None:
+    script = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", BREAKS_AND_HOLDS, str(served.folder.path), cwd=ROOT, stdout=asyncio.subprocess.PIPE
+    )
+    assert script.stdout is not None
+    assert await script.stdout.readline() == b"ready\n"
+    [fault] = await attached.live_faults()
+    assert (fault.owner, served.limit_owner) == ("doomed", "doomed")
+    with pytest.raises(RefusedError, match="doomed has a lease already"):
+        async with Fabric.attach(run_dir=served.folder.path, owner="doomed"):
+            pass
+    script.kill()
+    await script.wait()
+    await eventually(lambda: served.limit_owner is None and not served.faults(), DEADLINE_S)
+    assert (await attached.clock()).limit_ns is None

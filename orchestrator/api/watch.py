@@ -1,0 +1,141 @@
+"""A recording of a fabric that goes on: looked at again and again, and asked for measures while nothing is over yet.
+
+Owns the looking at a fabric whose time is in nobody's hands. What is kept of a look is `orchestrator.runs.recorder`'s,
+what can be measured `orchestrator.findings.measures`'s; a run whose time stands still between looks is
+`orchestrator.runs.course`'s.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, Final, Protocol, TypedDict, Unpack
+
+from mrcfabric.control import NoAnswerError
+from mrcfabric.units import NEVER, NS_PER_S, Instant
+from orchestrator.api.readings import ClockReading
+from orchestrator.api.work import Work
+from orchestrator.faults.fault import Fault
+from orchestrator.findings import judge, measures
+from orchestrator.findings.expectation import Expectation
+from orchestrator.findings.judge import Finding
+from orchestrator.findings.measure import Reduce, Relative
+from orchestrator.findings.recording import Injected, Look, Recording
+from orchestrator.runs.recorder import Recorder
+from orchestrator.runs.udp_bed import RunningFabric, UdpBed
+from orchestrator.scenario.plan import Plan
+
+LOOKS_MAX: Final = 4096
+"""When there are more, every second one is forgotten."""
+POLL_S: Final = 0.05
+WAIT_WALL_S: Final = 60.0
+
+
+class Bounds(TypedDict, total=False):
+    """What a condition says beside its measure: as `orchestrator.findings.expectation.Expectation`."""
+
+    of: str | Sequence[str]
+    at_least: float
+    at_most: float
+    relative_to: Relative
+    reduce: Reduce
+    over_ns: int
+    """Only of the newest part of the recording; default: all since the watch began."""
+
+
+class WatchedFabric(RunningFabric, Protocol):
+    """What a watch needs beside what a run needs."""
+
+    works: list[Work]
+
+    async def live_faults(self) -> Sequence[Fault]: ...
+
+
+class _LiveBed(UdpBed):
+    """A bed whose time goes on by itself, and whose faults anybody may inject."""
+
+    def __init__(self, fabric: WatchedFabric, now_ns: Instant) -> None:
+        super().__init__(fabric, now_ns)
+        self.live: Sequence[Fault] = ()
+
+    def faults(self) -> Sequence[Fault]:
+        return self.live
+
+
+class Watch:
+    """What happens in a fabric from now on, work that is started later included. Make it with `Verbs.watch`."""
+
+    def __init__(self, fabric: WatchedFabric, clock: ClockReading) -> None:
+        self._fabric = fabric
+        self._bed = _LiveBed(fabric, clock.now_ns)
+        plan = Plan(
+            name="watch", description="", topology=fabric.topology, seed=fabric.topology.seed,
+            second_ns=NS_PER_S, begin_ns=clock.now_ns, length_ns=NEVER, settle_ns=0, look_ns=0,
+            programs=(), faults=(), triggers=(), expectations=(),
+        )  # fmt: skip
+        self._recorder = Recorder(plan, self._bed, details=True)
+        self._known: set[str] = set()
+        self._hired = 0
+
+    @property
+    def recording(self) -> Recording:
+        """Everything since the watch began."""
+        return self._recorder.recording
+
+    async def begin(self) -> None:
+        """What was counted before does not count."""
+        await self._refresh()
+        await self._recorder.begin()
+
+    async def look(self) -> Look:
+        """The fabric as it stands now."""
+        await self._refresh()
+        look = await self._recorder.look()
+        looks = self.recording.looks
+        if len(looks) > LOOKS_MAX:
+            del looks[1:-1:2]
+        return look
+
+    async def _refresh(self) -> None:
+        self._bed.live = await self._fabric.live_faults()
+        self._bed.now_ns = (await self._fabric.clock()).now_ns
+        for work in self._fabric.works[self._hired :]:
+            self._recorder.hire(work.program)
+            self._hired += 1
+        for fault in self._bed.live:
+            if fault.id not in self._known:
+                self._known.add(fault.id)
+                self._recorder.injected(Injected(fault))
+
+    def finding(self, measure: str, **bounds: Unpack[Bounds]) -> Finding:
+        """What a measure says of the recording so far, and whether the bounds hold. Raises ConfigError."""
+        asked = _expectation(measure, bounds)
+        programs = [program.name for program in self.recording.programs]
+        measures.check(
+            asked, measure, self.recording.topology, programs, [one.fault.id for one in self.recording.faults]
+        )
+        return judge.judge(asked, self.recording, last_ns=bounds.get("over_ns"))
+
+    def figure(self, measure: str, **bounds: Unpack[Bounds]) -> float | None:
+        """The figure alone, of several the least; None when nothing could be observed. Raises ConfigError."""
+        bounds["at_least"] = float("-inf")
+        return self.finding(measure, **bounds).observed
+
+    async def until(self, measure: str, *, within_s: float = WAIT_WALL_S, **bounds: Unpack[Bounds]) -> Finding:
+        """Look until the bounds hold. Raises NoAnswerError after `within_s` of wall time, with what was observed."""
+        found: Finding | None = None
+        try:
+            async with asyncio.timeout(within_s):
+                while True:
+                    await self.look()
+                    found = self.finding(measure, **bounds)
+                    if found.held:
+                        return found
+                    await asyncio.sleep(POLL_S)
+        except TimeoutError:
+            told = "nothing was seen" if found is None else judge.text(found)
+            raise NoAnswerError(f"not within {within_s:g} s: {told}") from None
+
+
+def _expectation(measure: str, bounds: Bounds) -> Expectation:
+    of = bounds.get("of", ())
+    words: dict[str, Any] = {key: value for key, value in bounds.items() if key not in ("of", "over_ns")}
+    return Expectation(measure, measure, (of,) if isinstance(of, str) else tuple(of), **words)

@@ -1,0 +1,129 @@
+"""Work that a script gives to a fabric: a program on some of its NICs, and what came of it.
+
+Owns the making of a program's record for a fabric that runs, and the waiting. What programs there are is
+`nicd.programs.catalogue`'s, what ranks tell of themselves is put together by `orchestrator.runs.payroll`.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from mrcfabric.control import NoAnswerError
+from mrcfabric.errors import ConfigError, RefusedError
+from mrcfabric.topology import Topology
+from mrcfabric.units import Instant
+from nicd.programs import catalogue
+from nicd.programs.program import PROGRAMS_MAX, Program
+from orchestrator.api.readings import ClockReading
+from orchestrator.findings.recording import ProgramResult
+from orchestrator.runs.payroll import Payroll
+
+POLL_S: Final = 0.05
+WAIT_WALL_S: Final = 600.0
+LEADS: Final = 2
+"""A program begins so many times later than a command sent now: every NIC makes its memory and QPs before."""
+
+
+class WorkedFabric(Protocol):
+    """What work needs of a fabric."""
+
+    topology: Topology
+
+    async def call(self, node: str, op: str) -> Any: ...
+
+    async def clock(self) -> ClockReading: ...
+
+    async def load(self, program: Program, at_ns: Instant | None = None) -> None: ...
+
+    async def counters(self, nodes: Sequence[str] | None = None) -> Mapping[str, Any]: ...
+
+
+class Work:
+    """One program that was started. Made by `Verbs.start`."""
+
+    def __init__(self, fabric: WorkedFabric, program: Program) -> None:
+        self.program = program
+        self.nics = [fabric.topology.node_name(index) for index in program.ranks]
+        """Of the ranks, in their order."""
+        self._fabric = fabric
+        self._payroll = Payroll([program], fabric.topology)
+
+    async def result(self) -> ProgramResult:
+        """What has come of it so far, rank by rank; a rank whose NIC died is `lost`."""
+        for nic, told in zip(self.nics, await asyncio.gather(*map(self._ask, self.nics)), strict=True):
+            if told is None:
+                self._payroll.lose([nic])
+            else:
+                self._payroll.enter_records(nic, told)
+        return self._payroll.results()[0]
+
+    async def finished(self, within_s: float = WAIT_WALL_S) -> ProgramResult:
+        """Its result when every rank is done.
+
+        Raises RefusedError when a rank failed or is lost, NoAnswerError after `within_s` of wall time.
+        """
+        try:
+            async with asyncio.timeout(within_s):
+                while self._payroll.working:
+                    result = await self.result()
+                    bad = [rank for rank in result.ranks if rank.state in ("failed", "lost")]
+                    if bad:
+                        raise RefusedError(f"{self.program.name}: {bad[0].nic} {bad[0].state}: {bad[0].reason}")
+                    await asyncio.sleep(POLL_S if self._payroll.working else 0)
+        except TimeoutError:
+            raise NoAnswerError(f"{self.program.name} is not done within {within_s:g} s") from None
+        return self._payroll.results()[0]
+
+    async def _ask(self, nic: str) -> Any:
+        """What a NIC says of all its ranks; None when it does not live, or lives anew and knows nothing of this one."""
+        try:
+            told = await self._fabric.call(nic, "programs")
+        except RefusedError:
+            return None
+        return told if any(entry["name"] == self.program.name for entry in told) else None
+
+
+async def make(
+    fabric: WorkedFabric,
+    kind: str,
+    name: str | None,
+    nics: Sequence[str],
+    figures: Mapping[str, Any],
+    seed: str | None,
+) -> Program:
+    """The record of a program that can begin soon, with a number (and by default a name) that no NIC knows yet.
+
+    Raises ConfigError for what makes no sense, RefusedError when the fabric has had as many programs as it can.
+    """
+    known = await asyncio.gather(*(fabric.call(nic, "progress") for nic in nics))
+    taken = {entry["number"] for told in known for entry in told.values()}
+    number = next((one for one in range(PROGRAMS_MAX) if one not in taken), None)
+    if number is None:
+        raise RefusedError(f"these NICs have run {PROGRAMS_MAX} programs, as many as they can remember")
+    clock = await fabric.clock()
+    program = Program(
+        name=name or f"{kind}-{number}",
+        kind=kind,
+        number=number,
+        ranks=tuple(map(fabric.topology.nic_index, nics)),
+        begin_ns=clock.soon_ns + (LEADS - 1) * (clock.soon_ns - clock.front_ns),
+        seed=fabric.topology.seed if seed is None else seed,
+        figures=dict(figures),
+    )
+    catalogue.check(program)
+    return program
+
+
+def chosen(topology: Topology, wanted: str | int | Iterable[str], find: Any) -> list[str]:
+    """NICs in the order of the ranks: `all`, the first so many, or names and globs. Raises ConfigError."""
+    if wanted == "all":
+        return list(topology.nic_names())
+    if isinstance(wanted, int):
+        if not 1 <= wanted <= topology.nics:
+            raise ConfigError("ranks", f"{wanted} will not do", f"1 to {topology.nics}")
+        return list(topology.nic_names())[:wanted]
+    names = [wanted] if isinstance(wanted, str) else list(wanted)
+    found: list[str] = []
+    for name in names:
+        found += [nic for nic in find(name, tier="nic") if nic not in found]
+    return found

@@ -1,0 +1,47 @@
+"""Measures and conditions of a fabric whose time goes on."""
+
+import pytest
+
+from mrcfabric.control import NoAnswerError
+from mrcfabric.errors import ConfigError
+from orchestrator.api import watch as watching
+from orchestrator.fabric import Fabric
+from tests.orchestrator.running import DEADLINE_S
+
+pytestmark = pytest.mark.integration
+
+
+async def test_a_watch_waits_for_conditions_and_knows_the_figures(fabric: Fabric) -> None:
+    watch = await fabric.watch()
+    work = await fabric.start("training", figures={"steps": 8, "buckets": 1, "bucket_bytes": 1 << 16})
+    found = await watch.until("steps", of="training-0", at_least=2, within_s=DEADLINE_S)
+    assert found.observed is not None
+    assert found.observed >= 2
+    await work.finished(DEADLINE_S)
+    await watch.look()
+    assert watch.figure("steps", of="training-0") == 8
+    assert (watch.figure("step_time", of="training-0", reduce="p50") or 0) > 20_000
+    assert watch.finding("bytes_wrong", at_most=0).held
+    assert not watch.finding("goodput", at_least=2.0, relative_to="line").held
+    assert watch.recording.looks[-1].nics["h000"].counts["qp_errors"] == 0
+
+
+async def test_what_does_not_come_true_says_what_was_seen(fabric: Fabric) -> None:
+    with pytest.raises(NoAnswerError, match=r"not within 0\.1 s: qp_errors: nothing observed, at least 1 expected"):
+        await fabric.until("qp_errors", at_least=1, within_s=0.1)
+    with pytest.raises(ConfigError, match="nearest is goodput"):
+        await fabric.until("godput", at_least=1)
+    with pytest.raises(ConfigError, match="has no bound"):
+        await fabric.until("goodput")
+
+
+async def test_faults_are_in_the_recording_and_looks_are_bounded(
+    fabric: Fabric, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "LOOKS_MAX", 4)
+    watch = await fabric.watch()
+    async with fabric.fault("link_down", "p0-t0-0~p0-t1-1", title="cut") as fault:
+        for _ in range(8):
+            await watch.look()
+    assert [one.fault.id for one in watch.recording.faults] == [fault.id]
+    assert len(watch.recording.looks) <= 5

@@ -1,0 +1,68 @@
+"""Work given to a running fabric: who has which rank, what came of it, and who is lost."""
+
+from typing import Any
+
+import pytest
+
+from mrcfabric.control import NoAnswerError
+from mrcfabric.errors import ConfigError, RefusedError
+from orchestrator.api.finding import Finding
+from orchestrator.api.work import chosen
+from orchestrator.fabric import Fabric
+from tests.orchestrator.running import DEADLINE_S
+from tests.support.fabrics import SMALL as FOUR
+
+MESSAGES: dict[str, Any] = {"message_bytes": 1 << 16, "messages": 4}
+
+
+def test_ranks_are_all_the_first_or_in_the_order_of_their_names() -> None:
+    class Described(Finding):
+        topology = FOUR
+
+    find = Described().find_nodes
+    assert chosen(FOUR, "all", find) == ["h000", "h001", "h002", "h003"]
+    assert chosen(FOUR, 2, find) == ["h000", "h001"]
+    assert chosen(FOUR, ["h003", "h00[0-3]"], find) == ["h003", "h000", "h001", "h002"]
+    assert chosen(FOUR, "h002", find) == ["h002"]
+    for wrong in (0, 5, "h009", ["p0-t0-0"]):
+        with pytest.raises(ConfigError):
+            chosen(FOUR, wrong, find)
+
+
+@pytest.mark.integration
+async def test_every_byte_of_a_program_is_accounted_for(fabric: Fabric) -> None:
+    first = await fabric.start("p2p", figures=MESSAGES)
+    second = await fabric.start("p2p", ranks=["h001", "h000"], name="back", figures=MESSAGES)
+    assert (first.program.number, first.program.name, second.program.number) == (0, "p2p-0", 1)
+    for work in (first, second):
+        result = await work.finished(DEADLINE_S)
+        assert result.done
+        assert [rank.nic for rank in result.ranks] == work.nics
+        assert result.ranks[1].bytes_verified == 4 << 16
+        assert result.ranks[1].bytes_wrong == 0
+    assert fabric.works == [first, second]
+
+
+@pytest.mark.integration
+async def test_what_makes_no_sense_is_refused_before_a_nic_hears_of_it(fabric: Fabric) -> None:
+    with pytest.raises(ConfigError, match="melt"):
+        await fabric.start("melt")
+    with pytest.raises(ConfigError, match="is no figure"):
+        await fabric.start("p2p", figures={"heat": 3})
+    async with fabric.held():
+        with pytest.raises(RefusedError, match="is held"):
+            await fabric.start("p2p")
+    assert await fabric.call("h000", "progress") == {}
+
+
+@pytest.mark.integration
+async def test_a_rank_whose_nic_died_is_lost(fabric: Fabric) -> None:
+    work = await fabric.start("p2p", figures={"message_bytes": 1 << 16, "for_ns": 1 << 40})
+    with pytest.raises(NoAnswerError, match="p2p-0 is not done within"):
+        await work.finished(0.05)
+    child = fabric.roster.members["h001"].child
+    assert child is not None
+    await fabric.roster.end(child)
+    await child.ended
+    with pytest.raises(RefusedError, match="h001 lost"):
+        await work.finished(DEADLINE_S)
