@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("mrcfabric", "nicd", "switchd", "orchestrator")
+PACKAGES = ("mrcfabric", "nicd", "switchd", "orchestrator", "chaosmrc")
 """What is shipped; every module of these has a twin under tests/."""
 PYTHON_FOLDERS = (*PACKAGES, "bench", "fuzz", "studies", "swarm", "tests", "examples", "deploy")
 TEXT_FOLDERS = (*PYTHON_FOLDERS, "docs", ".ci")

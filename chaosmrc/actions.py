@@ -1,0 +1,114 @@
+"""Actions: break the fabric, heal it, give it work, wait.
+
+Every function is what the Chaos Toolkit calls an action: plain arguments, plain answers, an exception for what went
+wrong. Lengths are microseconds of fabric time, waits are seconds of wall time. The words of selectors and the figures
+of faults are those of docs/FAULTS.md, the kinds and figures of workloads those of docs/SCENARIOS.md.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from chaosmrc.session import session_of
+from orchestrator.faults.fault import Fault
+
+__all__ = [
+    "await_measure",
+    "await_workload",
+    "heal_fault",
+    "heal_faults",
+    "inject_fault",
+    "start_workload",
+]
+
+NS_PER_US = 1000
+
+
+def inject_fault(
+    kind: str,
+    names: Sequence[str] = (),
+    selector: Mapping[str, Any] | None = None,
+    figures: Mapping[str, Any] | None = None,
+    lasting_us: float | None = None,
+    title: str = "",
+    configuration: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Break what is meant, as soon as possible and for `lasting_us`, or until it is healed; returns the fault's record.
+
+    `names`: names and globs of what the kind is about; `selector`: tier, plane, of, mode, value, direction.
+    """
+    session = session_of(configuration)
+    narrowed: Any = selector or {}
+    given: Any = {"figures": figures, "for_ns": ns_of(lasting_us), "title": title}
+
+    async def inject() -> Fault:
+        # Time stands still meanwhile: the fault begins at the instant at which it was asked for.
+        async with session.fabric.held():
+            return await session.fabric.add_fault(kind, *names, **given, **narrowed)
+
+    return session.do(inject()).record()
+
+
+def heal_fault(fault_id: str, configuration: Mapping[str, Any] | None = None) -> list[str]:
+    """End a fault: by its id, or all that were given this title. Returns the ids."""
+    session = session_of(configuration)
+    live = session.do(session.fabric.live_faults())
+    found = [one.id for one in live if fault_id in (one.id, one.title)] or [fault_id]
+    for one in found:
+        session.do(session.fabric.heal(one))
+    return found
+
+
+def heal_faults(configuration: Mapping[str, Any] | None = None) -> list[str]:
+    """End every fault of this experiment; returns their ids. Fit for `rollbacks`."""
+    session = session_of(configuration)
+    return session.do(session.fabric.heal_all())
+
+
+def start_workload(
+    kind: str,
+    name: str,
+    ranks: str | int | Sequence[str] = "all",
+    figures: Mapping[str, Any] | None = None,
+    configuration: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Have NICs run a workload, which goes on by itself; returns its record.
+
+    `ranks`: `all`, the first so many, or names and globs.
+    """
+    session = session_of(configuration)
+    work = session.start(lambda: session.fabric.start(kind, name=name, ranks=ranks, figures=figures))
+    return work.program.settings()
+
+
+def await_workload(name: str, within_s: float = 60.0, configuration: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Wait until a workload of this experiment is done; fails when a rank failed or `within_s` have passed."""
+    session = session_of(configuration)
+    result = session.do(session.works[name].finished(within_s))
+    return {
+        "ranks": len(result.ranks),
+        "bytes_received": sum(rank.bytes_received for rank in result.ranks),
+        "bytes_verified": sum(rank.bytes_verified for rank in result.ranks),
+        "bytes_wrong": sum(rank.bytes_wrong for rank in result.ranks),
+    }
+
+
+def await_measure(
+    measure: str,
+    at_least: float | None = None,
+    at_most: float | None = None,
+    of: Sequence[str] = (),
+    over_us: float | None = None,
+    within_s: float = 60.0,
+    configuration: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Wait until a measure lies within bounds; fails when `within_s` have passed. Returns what was observed."""
+    session = session_of(configuration)
+    watch = session.watch()
+    given = {"of": tuple(of), "at_least": at_least, "at_most": at_most, "over_ns": ns_of(over_us)}
+    bounds: Any = {key: value for key, value in given.items() if value is not None}
+    return session.do(watch.until(measure, within_s=within_s, **bounds)).record()
+
+
+def ns_of(length_us: float | None) -> int | None:
+    """Microseconds of fabric time as nanoseconds."""
+    return None if length_us is None else round(length_us * NS_PER_US)

@@ -1,0 +1,81 @@
+"""Probes: what a fabric does, as plain figures for the tolerances of an experiment.
+
+Every function is what the Chaos Toolkit calls a probe. Measures are those of docs/SCENARIOS.md.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from chaosmrc.actions import ns_of
+from chaosmrc.session import session_of
+
+__all__ = [
+    "all_nodes_up",
+    "bytes_wrong",
+    "emulation_valid",
+    "faults",
+    "measure",
+    "nodes_down",
+    "total",
+    "workload_state",
+]
+
+
+def measure(
+    measure: str,
+    of: Sequence[str] = (),
+    over_us: float | None = None,
+    relative_to: str | None = None,
+    reduce: str | None = None,
+    configuration: Mapping[str, Any] | None = None,
+) -> float | None:
+    """The figure of a measure, over the last `over_us` of fabric time or since the experiment began to watch."""
+    session = session_of(configuration)
+    watch = session.watch()
+    session.do(watch.look())
+    given = {"of": tuple(of), "relative_to": relative_to, "reduce": reduce, "over_ns": ns_of(over_us)}
+    bounds: Any = {key: value for key, value in given.items() if value is not None}
+    return watch.figure(measure, **bounds)
+
+
+def total(counter: str, configuration: Mapping[str, Any] | None = None) -> int:
+    """A total over the whole fabric since it was launched, as `retransmits`, `drops`, `trims`, `qp_errors`."""
+    session = session_of(configuration)
+    return session.do(session.fabric.totals())[counter]
+
+
+def faults(configuration: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+    """The faults that are not over, whoever injected them."""
+    session = session_of(configuration)
+    return [fault.record() for fault in session.do(session.fabric.live_faults())]
+
+
+def nodes_down(configuration: Mapping[str, Any] | None = None) -> list[str]:
+    """Nodes whose daemon does not run."""
+    session = session_of(configuration)
+    alive = session.do(session.fabric.counters())
+    return [node for node in session.fabric.topology.node_names() if node not in alive]
+
+
+def all_nodes_up(configuration: Mapping[str, Any] | None = None) -> bool:
+    """Whether the daemon of every node runs."""
+    return not nodes_down(configuration)
+
+
+def workload_state(name: str, configuration: Mapping[str, Any] | None = None) -> str:
+    """Of a workload of this experiment: `running`, `done`, `failed` when a rank did, `lost` when a rank's NIC died."""
+    session = session_of(configuration)
+    states = {rank.state for rank in session.do(session.works[name].result()).ranks}
+    return next(state for state in ("failed", "lost", "running", "done") if state in states)
+
+
+def bytes_wrong(name: str, configuration: Mapping[str, Any] | None = None) -> int:
+    """Bytes of a workload of this experiment that were not what they had to be."""
+    session = session_of(configuration)
+    return sum(rank.bytes_wrong for rank in session.do(session.works[name].result()).ranks)
+
+
+def emulation_valid(configuration: Mapping[str, Any] | None = None) -> bool:
+    """Whether the emulation kept up, so that what was measured may be believed."""
+    session = session_of(configuration)
+    return bool(session.do(session.fabric.fidelity())["valid"])

@@ -1,0 +1,94 @@
+"""The fabric of an experiment, attached for as long as the experiment lasts, for callers without an event loop.
+
+Owns one event loop in a thread of its own per fabric, the attached fabric in it, and what was begun by earlier steps of
+the experiment: workloads by name and the watch over the fabric. When the process ends, however it ends, so does the
+lease, and with it every fault of the experiment.
+"""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from orchestrator.api.attached import AttachedFabric
+from orchestrator.api.watch import Watch
+from orchestrator.api.work import Work
+from orchestrator.fabric import Fabric
+
+T = TypeVar("T")
+
+NAME_KEY: Final = "mrcfabric_name"
+FOLDER_KEY: Final = "mrcfabric_run_dir"
+
+_OPEN: dict[tuple[str | None, str | None], "Session"] = {}
+
+
+class Session:
+    """One attached fabric. Make it with `session_of`; all methods block."""
+
+    def __init__(self, name: str | None, run_dir: str | None) -> None:
+        """Raises ConfigError when no such fabric runs, or when it is not clear which is meant."""
+        self.works: dict[str, Work] = {}
+        """By name: what was started and may be asked for."""
+        self._watch: Watch | None = None
+        self._stack = AsyncExitStack()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="chaosmrc", daemon=True)
+        self._thread.start()
+        attached = Fabric.attach(name, None if run_dir is None else Path(run_dir))
+        try:
+            self.fabric: AttachedFabric = self.do(self._stack.enter_async_context(attached))
+        except BaseException:
+            self._end()
+            raise
+
+    def do(self, verb: Awaitable[T]) -> T:
+        """Have a verb carried out and return what it returns; raises what it raises."""
+
+        async def carried_out() -> T:
+            return await verb
+
+        return asyncio.run_coroutine_threadsafe(carried_out(), self._loop).result()
+
+    def watch(self) -> Watch:
+        """The watch over the fabric, begun when it was first asked for, at the latest before the first workload."""
+        if self._watch is None:
+            self._watch = self.do(self.fabric.watch())
+        return self._watch
+
+    def start(self, begin: Callable[[], Awaitable[Work]]) -> Work:
+        """Start a workload, under watch, and remember it."""
+        self.watch()
+        work = self.do(begin())
+        self.works[work.program.name] = work
+        return work
+
+    def close(self) -> None:
+        """Let go of the fabric: its faults that are this experiment's are healed."""
+        try:
+            self.do(self._stack.aclose())
+        finally:
+            self._end()
+
+    def _end(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+def session_of(configuration: Mapping[str, Any] | None) -> Session:
+    """The session of the fabric that an experiment's configuration names, opened when first asked for."""
+    given = configuration or {}
+    key = (given.get(NAME_KEY), given.get(FOLDER_KEY))
+    if key not in _OPEN:
+        _OPEN[key] = Session(*key)
+    return _OPEN[key]
+
+
+def close_all() -> None:
+    """End every session of this process."""
+    while _OPEN:
+        _, session = _OPEN.popitem()
+        session.close()

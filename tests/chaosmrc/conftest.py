@@ -1,0 +1,18 @@
+"""Fixtures: a fabric whose agent answers, and the configuration that names it to actions and probes."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from chaosmrc.session import FOLDER_KEY, close_all
+from orchestrator.fabric import Fabric
+from tests.chaosmrc.asking import beside
+from tests.orchestrator.conftest import fabric, served
+
+__all__ = ["fabric", "served"]
+
+
+@pytest.fixture
+async def configuration(served: Fabric) -> AsyncIterator[dict[str, str]]:
+    yield {FOLDER_KEY: str(served.folder.path)}
+    await beside(close_all)

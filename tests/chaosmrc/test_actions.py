@@ -1,0 +1,46 @@
+"""Actions on a fabric that runs: broken, healed, worked, waited for."""
+
+from typing import Any
+
+import pytest
+
+from chaosmrc import actions
+from mrcfabric.errors import ConfigError
+from orchestrator.fabric import Fabric
+from tests.chaosmrc.asking import beside
+from tests.orchestrator.running import DEADLINE_S
+from tests.support.wait import eventually
+
+pytestmark = pytest.mark.integration
+
+
+async def test_faults_come_and_go(served: Fabric, configuration: dict[str, Any]) -> None:
+    loss = await beside(
+        actions.inject_fault, "loss", selector={"tier": "t0-t1", "mode": "one"}, figures={"share_ppm": 5_000},
+        title="a bad cable", configuration=configuration,
+    )  # fmt: skip
+    short = await beside(
+        actions.inject_fault, "link_down", ["h000~p0-t0-0"], lasting_us=50, configuration=configuration
+    )
+    assert len(loss["targets"]) == 1
+    [window] = short["windows"]
+    assert window[1] - window[0] == 50_000
+    assert await beside(actions.heal_fault, "a bad cable", configuration) == [loss["id"]]
+    assert set(await beside(actions.heal_faults, configuration)) <= {loss["id"], short["id"]}
+    await eventually(lambda: not served.faults(), DEADLINE_S)
+    with pytest.raises(ConfigError, match="nearest is link_down"):
+        await beside(actions.inject_fault, "link_dawn", configuration=configuration)
+
+
+async def test_work_is_started_and_waited_for(served: Fabric, configuration: dict[str, Any]) -> None:
+    figures = {"steps": 3, "bucket_bytes": 1 << 16}
+    record = await beside(
+        actions.start_workload, "ring_all_reduce", "sums", figures=figures, configuration=configuration
+    )
+    assert (record["name"], record["kind"], record["ranks"]) == ("sums", "ring_all_reduce", [0, 1])
+    seen = await beside(actions.await_measure, "completed", at_least=1, of=["sums"], configuration=configuration)
+    assert seen["observed"] == 1
+    done = await beside(actions.await_workload, "sums", DEADLINE_S, configuration)
+    assert done["ranks"] == 2
+    assert done["bytes_verified"] > 0
+    assert done["bytes_wrong"] == 0
