@@ -23,6 +23,7 @@ def test_everything_a_plan_holds_is_told() -> None:
         "qp_errors: at most 0",
     ):
         assert words in text
+    assert not text.endswith("\n")
     assert all(line == line.rstrip() for line in text.splitlines())
 
 
