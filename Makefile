@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: setup demo test test-fast lint bench fuzz compliance tables swarm clean
+.PHONY: setup demo test test-fast lint bench fuzz compliance tables paper swarm clean
 setup: $(STAMP)
 $(STAMP): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("mrcfabric needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; try make PYTHON=python3.11") if sys.version_info < (3, 11) else None'
@@ -52,6 +52,10 @@ compliance: setup
 # Golden tables and comparisons in virtual time: rewrites studies/tables and docs/COMPARISON.md; with CHECK=1 it compares.
 tables: setup
 	$(BIN)/python -m studies $(if $(CHECK),--check,--write)
+
+# docs/PAPER.md: the paper's experiments, run in virtual time.
+paper: setup
+	$(BIN)/python docs/generate_paper.py > docs/PAPER.md.new && mv docs/PAPER.md.new docs/PAPER.md
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build out *.egg-info
