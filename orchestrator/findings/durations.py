@@ -5,14 +5,15 @@ goodput, avoidance from the events of the NICs. What is in base RTTs is divided 
 """
 
 from collections.abc import Callable, Iterator
-from statistics import median_low
 
 from mrcfabric.units import Instant
 from orchestrator.findings.measure import Figure, Question, matching
 from orchestrator.findings.rates import goodput
 from orchestrator.findings.recording import Injected, RankResult, Recording, Step
-from orchestrator.findings.spans import Interval, baseline, first_fault_ns, over_ns, recorded_ns, work
+from orchestrator.findings.spans import Interval, baseline, over_ns, recorded_ns, work
 
+AVERAGED_RTTS = 2
+"""Goodput is averaged over so long, or over a step of the work, when its recovery is looked for."""
 LOSS_CAUSES = ("gap", "timeout")
 """Retransmissions for these causes are of packets of which nothing arrived."""
 
@@ -71,7 +72,7 @@ def recovery_rtts(question: Question) -> list[Figure]:
     """
     recording = question.recording
     bins = recording.goodput
-    averaged = question.averaged_ns or max(recording.rtt_ns, pause_ns(recording))
+    averaged = question.averaged_ns or max(AVERAGED_RTTS * recording.rtt_ns, step_ns(recording))
     window_ns = -(-averaged // bins.bin_ns) * bins.bin_ns
     end = work(recording).end_ns
     before = goodput(Question(recording, question.of, (baseline(recording),)))
@@ -91,18 +92,17 @@ def recovery_rtts(question: Question) -> list[Figure]:
     return found
 
 
-def pause_ns(recording: Recording) -> Instant:
-    """How long a step of the work usually is, if its goodput pauses while it computes; 0 when it never does.
+def step_ns(recording: Recording) -> Instant:
+    """How long an undisturbed step of the work is: the shortest of the program with the longest; 0 without steps.
 
-    Of the steps before the first fault, the median of the program that takes longest.
+    Goodput goes up and down with every step, so that only whole ones can be compared. One step alone is no rhythm.
     """
-    until = first_fault_ns(recording)
-    found = [0]
-    for program in recording.programs:
-        steps = [step for rank in program.ranks for step in rank.steps if step.end_ns <= until]
-        if any(step.computed_ns > step.begin_ns for step in steps):
-            found.append(int(median_low(step.end_ns - step.begin_ns for step in steps)))
-    return max(found)
+    shortest = (
+        min(step.end_ns - step.begin_ns for rank in program.ranks for step in rank.steps)
+        for program in recording.programs
+        if any(len(rank.steps) > 1 for rank in program.ranks)
+    )
+    return max(shortest, default=0)
 
 
 def avoidance_rtts(question: Question) -> list[Figure]:

@@ -99,7 +99,7 @@ MEASURES: Mapping[str, Measure] = {
     "recovery_rtts": Measure(
         Unit.RTT,
         "From a fault (`after` one: from its end) until goodput is 95 % of what it was before the first fault, and "
-        "stays so; averaged over `bin`, else over a base RTT, or a step of work that pauses to compute.",
+        "stays so; averaged over `bin`, else over a step of the work, but at least two base RTTs.",
         durations.recovery_rtts,
         _NIC,
     ),
