@@ -42,6 +42,7 @@ def run(
     as_json: Annotated[bool, typer.Option("--json", help="A stream of events, one JSON object a line.")] = False,
     junit: Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML as well.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the resolved timetable and do nothing.")] = False,
+    on: Annotated[str | None, typer.Option("--on", metavar="NAME", help="Use the running fabric of this name.")] = None,
     pack: PackOption = "none",
     trace: Annotated[bool, typer.Option("--trace", help="Keep a digest of all that every node does.")] = False,
     run_dir: Annotated[Path | None, typer.Option("--run-dir", help="Folder of the fabric's sockets and logs.")] = None,
@@ -54,6 +55,7 @@ def run(
     from mrcfabric.errors import ConfigError
     from orchestrator.layout import pack_of
     from orchestrator.run_folder import default_path
+    from orchestrator.runs.attached import attached
     from orchestrator.runs.conduct import Conduct
     from orchestrator.runs.venues import launched, simulated
     from orchestrator.scenario.render import render_timetable
@@ -61,11 +63,16 @@ def run(
 
     if backend not in ("udp", "sim"):
         raise ConfigError(f"--backend {backend}", "is not known", "udp or sim")
-    plan = load(str(file), settings or [], seed=seed)
-    if dry_run:
-        typer.echo(render_timetable(plan))
-        return
-    if backend == "sim":
+    if on is not None and (backend == "sim" or trace):
+        raise ConfigError(f"--on {on}", "takes a fabric as it is", "leave out --backend sim and --trace")
+    if on is None or dry_run:
+        plan = load(str(file), settings or [], seed=seed)
+        if dry_run:
+            typer.echo(render_timetable(plan))
+            return
+    if on is not None:
+        venue = attached(on, str(file), settings or [], seed=seed)
+    elif backend == "sim":
         venue = simulated(plan, trace=trace)
     else:
         fabric = run_dir or (report or default_path(plan.name)) / FABRIC_FOLDER

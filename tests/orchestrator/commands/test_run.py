@@ -81,6 +81,7 @@ def test_what_does_not_hold_is_exit_code_one(scenario: Path) -> None:
         (["small.yaml", "--set", "lenght=3rtt"], "nearest is"),
         (["small.yaml", "--backend", "ns3"], "udp or sim"),
         (["small.yml"], "small.yml"),
+        (["small.yaml", "--on", "lab", "--backend", "sim"], "takes a fabric as it is"),
         (["small.yaml", "--pack", "plane"], "away lets a switch die"),
     ],
 )

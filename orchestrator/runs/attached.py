@@ -1,0 +1,69 @@
+"""A run on a fabric that runs already: its time taken in hand under a lease, its past left out of the report.
+
+Owns what is different there: the plan is made for the fabric that is found, beginning at an instant that is still to
+come; programs get numbers and names that its NICs do not know yet; what was broken before stays broken. When the owner
+goes, however it goes, the agent heals what it broke and lets time go on (`orchestrator.fault_desk`).
+"""
+
+import os
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from mrcfabric.errors import RefusedError
+from orchestrator.fabric import Fabric
+from orchestrator.runs.bed import Bed, BedLostError
+from orchestrator.runs.udp_bed import Past, UdpBed
+from orchestrator.runs.venues import Venue
+from orchestrator.scenario.plan import Plan
+from orchestrator.scenario.resolve import BEGIN_RTTS, load
+
+
+def attached(name: str, file: str, overrides: Sequence[str], *, seed: str | None = None) -> Venue:
+    """The running fabric of this name, and the plan of a scenario file for it.
+
+    Entering it raises ConfigError when there is none, or when it is not the one the file means; RefusedError when its
+    time is in other hands.
+    """
+
+    @asynccontextmanager
+    async def venue() -> AsyncIterator[tuple[Plan, Bed]]:
+        """Attach, take time in hand, and make the plan for what is found."""
+        async with Fabric.attach(name, owner=f"run-{os.getpid()}") as fabric:
+            now_ns = await fabric.limit((await fabric.clock()).soon_ns, fabric.owner)
+            assert now_ns is not None, "a limit was asked for"
+            known = await _known_programs(fabric)
+            plan = load(
+                file,
+                overrides,
+                seed=seed,
+                topology=fabric.topology,
+                begin_ns=now_ns + BEGIN_RTTS * fabric.topology.base_rtt_ns(),
+                programs_before=max(known.values(), default=-1) + 1,
+            )
+            names = {program.name: _new_name(program.name, known) for program in plan.programs}
+            past = Past(tuple(await fabric.live_faults()), len(await fabric.deaths()), names)
+            bed = UdpBed(fabric, 0, fabric.owner, past)
+            try:
+                await bed.run_until(now_ns)
+            except BedLostError as error:
+                raise RefusedError(str(error)) from None
+            yield plan, bed
+
+    return venue
+
+
+async def _known_programs(fabric: Any) -> dict[str, int]:
+    """Name -> number of every program that any NIC knows."""
+    found: dict[str, int] = {}
+    for nic in await fabric.counters(list(fabric.topology.nic_names())):
+        for name, entry in (await fabric.call(nic, "progress")).items():
+            found[name] = entry["number"]
+    return found
+
+
+def _new_name(name: str, known: dict[str, int]) -> str:
+    number = 1
+    while (new := name if number == 1 else f"{name}~{number}") in known:
+        number += 1
+    return new
