@@ -141,6 +141,9 @@ class FaultDesk:
             raise ConfigError("ttl_s", f"{ttl_s!r} will not do", f"seconds of wall time, at most {TTL_WALL_S_MAX:g}")
         if fault.owner and fault.owner not in self._leases:
             raise RefusedError(f"{fault.owner} holds no lease: what it breaks would stay broken when it dies")
+        # The time to live of a fault that is over must not end a later one of the same name.
+        for one in self._expiries.keys() - {live.id for live in self._fabric.faults()}:
+            self._forget(one)
         await self._fabric.inject(fault)
         if not fault.owner:
             self._expiries[fault.id] = asyncio.get_running_loop().call_later(ttl_s, self._expire, fault.id)

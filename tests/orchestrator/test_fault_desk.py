@@ -46,6 +46,14 @@ async def test_a_fault_lives_as_long_as_it_is_told_to(served: Fabric) -> None:
         await add(served, kind="loss", selector={}, ttl_s=0)
 
 
+async def test_the_time_to_live_of_a_fault_that_is_over_ends_no_later_one_of_the_same_name(served: Fabric) -> None:
+    await add(served, kind="link_down", selector={"links": LINK}, id="mine", for_ns=1_000, ttl_s=0.5)
+    await eventually(lambda: served.faults() == [], DEADLINE_S)
+    await add(served, kind="loss", selector={"links": LINK}, id="other", ttl_s=0.6)
+    await add(served, kind="link_down", selector={"links": LINK}, id="mine")
+    await eventually(lambda: [one.id for one in served.faults()] == ["mine"], DEADLINE_S)
+
+
 async def test_only_who_holds_a_lease_may_own(served: Fabric) -> None:
     client, path = client_of(served), str(served.folder.agent_socket)
     with pytest.raises(RefusedError, match="run holds no lease"):
