@@ -10,7 +10,7 @@ from mrcfabric.units import Instant
 from orchestrator.findings.measure import Figure, Question, matching
 from orchestrator.findings.rates import goodput
 from orchestrator.findings.recording import Injected, RankResult, Recording, Step
-from orchestrator.findings.spans import Interval, baseline, over_ns, recorded_ns, work
+from orchestrator.findings.spans import Interval, baseline, recorded_ns, work
 
 AVERAGED_RTTS = 2
 """Goodput is averaged over so long, or over a step of the work, when its recovery is looked for."""
@@ -79,7 +79,7 @@ def recovery_rtts(question: Question) -> list[Figure]:
     wanted = {figure.of: figure.value for figure in before if figure.value is not None}
     found = []
     for one in question.faults:
-        start = over_ns(one) if question.from_end else one.fault.start_ns
+        start = one.over_ns if question.from_end else one.fault.start_ns
         others = [other.fault.start_ns for other in recording.faults if other is not one]
         until = min([end, *(at_ns for at_ns in others if at_ns > start)])
         if until - start < window_ns:
@@ -119,7 +119,7 @@ def _until_event(question: Question, meant: Callable[[dict[str, object]], bool],
     recording = question.recording
     found = []
     for one in question.faults:
-        start, end = one.fault.start_ns, min(over_ns(one), recorded_ns(recording))
+        start, end = one.fault.start_ns, min(one.over_ns, recorded_ns(recording))
         if start >= end:  # it has not begun, or was healed before
             continue
         at = [

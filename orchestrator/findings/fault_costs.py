@@ -13,7 +13,7 @@ from orchestrator.findings.measure import Figure, Question
 from orchestrator.findings.measures import MEASURES
 from orchestrator.findings.rates import goodput
 from orchestrator.findings.recording import Injected, Recording
-from orchestrator.findings.spans import Interval, over_ns, recorded_ns, work
+from orchestrator.findings.spans import Interval, recorded_ns, work
 
 AROUND_RTTS = 12
 """Goodput before and after a fault is taken over so long at most."""
@@ -22,13 +22,13 @@ AROUND_RTTS = 12
 def fault_row(one: Injected, recording: Recording) -> dict[str, Any]:
     """One row of the table of faults. Shares of line; None where there was no such time, or nothing to be seen."""
     start = one.fault.start_ns
-    over = min(over_ns(one), recorded_ns(recording))
+    over = min(one.over_ns, recorded_ns(recording))
     around = AROUND_RTTS * recording.rtt_ns
     return {
         **one.fault.record(),
         "why": one.why,
         "healed_ns": one.healed_ns,
-        "over_ns": None if over_ns(one) == NEVER else over_ns(one),
+        "over_ns": None if one.over_ns == NEVER else one.over_ns,
         "goodput_before": _share(recording, start - around, start),
         "goodput_during": _share(recording, start, over),
         "goodput_after": _share(recording, over, over + around),

@@ -100,6 +100,17 @@ class Injected:
     why: str = ""
     """What triggered it; "" for the timetable."""
 
+    @property
+    def over_ns(self) -> Instant:
+        """When it was over, by itself or healed; NEVER for one that lasts as long as the run."""
+        end_ns = self.fault.end_ns
+        return end_ns if self.healed_ns is None else min(end_ns, self.healed_ns)
+
+    @property
+    def healed_early(self) -> bool:
+        """Whether it was healed before it would have ended by itself."""
+        return self.over_ns < self.fault.end_ns
+
 
 @dataclass(slots=True)
 class Recording:

@@ -58,11 +58,6 @@ def _is_one_of(fault_id: str, name: str) -> bool:
     return fault_id.startswith(f"{name}-") and fault_id[len(name) + 1 :].replace("-", "").isdigit()
 
 
-def over_ns(injected: Injected) -> Instant:
-    """When a fault was over, by itself or healed; NEVER for one that lasted as long as the run."""
-    return min(injected.fault.end_ns, NEVER if injected.healed_ns is None else injected.healed_ns)
-
-
 def first_fault_ns(recording: Recording) -> Instant:
     """When the first fault began; NEVER in a run without."""
     return min((one.fault.start_ns for one in recording.faults), default=NEVER)
@@ -96,7 +91,7 @@ def _run(span: Span, recording: Recording) -> list[Interval]:
 def _fault(span: Span, recording: Recording) -> list[Interval]:
     """From the first to the last instant of each, the pauses of a flap included; what overlaps is one."""
     merged: list[Interval] = []
-    for start, end in sorted((one.fault.start_ns, over_ns(one)) for one in named(recording, span.fault)):
+    for start, end in sorted((one.fault.start_ns, one.over_ns) for one in named(recording, span.fault)):
         if merged and start <= merged[-1].end_ns:
             merged[-1] = Interval(merged[-1].start_ns, max(end, merged[-1].end_ns))
         else:
@@ -105,7 +100,7 @@ def _fault(span: Span, recording: Recording) -> list[Interval]:
 
 
 def _after(span: Span, recording: Recording) -> list[Interval]:
-    ends = [over_ns(one) for one in named(recording, span.fault)]
+    ends = [one.over_ns for one in named(recording, span.fault)]
     return [Interval(max(ends), NEVER)] if ends else []
 
 

@@ -119,7 +119,7 @@ def fault_bands(faults: Sequence[Injected], end_ns: Instant) -> list[Band]:
     """Faults as they took place, numbered from 1; what was healed before it began has no windows."""
     found = []
     for number, one in enumerate(faults, start=1):
-        over = end_ns if one.healed_ns is None else min(end_ns, one.healed_ns)
+        over = min(end_ns, one.over_ns)
         windows = [
             (window.start_ns, min(window.end_ns, over)) for window in one.fault.windows if window.start_ns < over
         ]

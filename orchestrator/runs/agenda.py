@@ -10,7 +10,6 @@ from typing import Literal, TypeAlias
 from mrcfabric.units import NEVER, Instant
 from orchestrator.findings.recording import Injected
 from orchestrator.page.words import fault_title, shortened
-from orchestrator.runs.glance import over_ns
 from orchestrator.scenario.plan import Plan
 
 State: TypeAlias = Literal["over", "in force", "to come", "waiting"]
@@ -63,12 +62,11 @@ def window(entries: Sequence[Entry], most: int) -> tuple[int, Sequence[Entry], i
 
 
 def _entry(one: Injected, begin_ns: Instant, at_ns: Instant, rtt_ns: int) -> Entry:
-    fault, end_ns = one.fault, over_ns(one)
+    fault, end_ns = one.fault, one.over_ns
     lasts = "until healed" if end_ns == NEVER else f"{(end_ns - fault.start_ns) / rtt_ns:,.0f} RTT"
     state: State
     if at_ns >= end_ns:
-        healed = one.healed_ns is not None and one.healed_ns < fault.end_ns
-        state, status = "over", "healed" if healed else "over"
+        state, status = "over", "healed" if one.healed_early else "over"
     elif at_ns >= fault.start_ns:
         state, status = "in force", "IN FORCE" if fault.at(at_ns) is not None else "IN FORCE, resting"
     else:

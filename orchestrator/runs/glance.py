@@ -1,6 +1,6 @@
 """A run at its newest look: the few figures shown while it goes on, and what has changed since the look before.
 
-Pure. Owns which figures these are and when a fault counts as begun and as over; how they look is `screen`'s, `lines`'s
+Pure. Owns which figures these are and what counts as news; how they look is `screen`'s, `lines`'s
 and `stream`'s. What a run is judged by is `orchestrator.findings`'s, with every look and not the newest alone.
 """
 
@@ -52,15 +52,9 @@ class StepChange:
     finished: int
 
 
-def over_ns(injected: Injected) -> Instant:
-    """When a fault is over, by itself or because it was healed; NEVER while nobody knows."""
-    end_ns = injected.fault.end_ns
-    return end_ns if injected.healed_ns is None else min(end_ns, injected.healed_ns)
-
-
 def in_force(injected: Injected, at_ns: Instant) -> bool:
     """Whether a fault has begun and is not over."""
-    return injected.fault.start_ns <= at_ns < over_ns(injected)
+    return injected.fault.start_ns <= at_ns < injected.over_ns
 
 
 def rates_gbps(goodput: Goodput, start_ns: Instant, end_ns: Instant) -> tuple[float, ...]:
@@ -122,14 +116,13 @@ class Follower:
         self._seen = len(recording.faults)
         going = []
         for injected, told in self._going:
-            begin_ns, end_ns = injected.fault.start_ns, over_ns(injected)
+            begin_ns, end_ns = injected.fault.start_ns, injected.over_ns
             # What was healed before it began has never been.
             if not told and begin_ns <= at_ns and begin_ns < end_ns:
                 found.append(FaultChange(begin_ns, "begins", injected))
                 told = True
             if end_ns <= at_ns and end_ns != NEVER:
-                healed = injected.healed_ns is not None and injected.healed_ns < injected.fault.end_ns
-                found.append(FaultChange(end_ns, "healed" if healed else "ends", injected))
+                found.append(FaultChange(end_ns, "healed" if injected.healed_early else "ends", injected))
             else:
                 going.append((injected, told))
         self._going = going

@@ -16,7 +16,7 @@ from rich.text import Text
 from mrcfabric.units import NS_PER_US, Instant
 from orchestrator.findings.recording import Injected, Recording
 from orchestrator.runs.agenda import agenda, window
-from orchestrator.runs.glance import Glance, glance, over_ns
+from orchestrator.runs.glance import Glance, glance
 from orchestrator.runs.summary import summary_lines
 from orchestrator.scenario.plan import Plan, Trigger
 
@@ -103,7 +103,7 @@ class Screen:
         cell_ns = plan.length_ns / PROGRESS_CELLS
         faults = [*self._injected, *(Injected(fault) for fault in plan.faults)]
         healed = {one.fault.id: one for one in reversed(faults)}
-        spans = [(one.fault.start_ns, over_ns(one)) for one in healed.values()]
+        spans = [(one.fault.start_ns, one.over_ns) for one in healed.values()]
         text = Text()
         for cell in range(PROGRESS_CELLS):
             start = plan.begin_ns + cell * cell_ns

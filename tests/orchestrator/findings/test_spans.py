@@ -13,7 +13,6 @@ from orchestrator.findings.spans import (
     first_fault_ns,
     intervals,
     named,
-    over_ns,
     recorded_ns,
     whole,
     work,
@@ -66,8 +65,6 @@ def test_faults_that_overlap_are_one_stretch() -> None:
 
 def test_a_fault_that_was_healed_is_over_then_and_one_that_was_not_lasts() -> None:
     fault = Fault("x", "loss", ("a~b",), (Window(30_000, NEVER, {}),))
-    assert over_ns(Injected(fault, healed_ns=50_000)) == 50_000
-    assert over_ns(Injected(fault)) == NEVER
     recording = sample_recording(faults=[Injected(fault)])
     assert intervals(Span("after", "x"), recording, work(recording)) == []
     assert intervals(Span("fault", "x"), recording, work(recording)) == [(30_000, WORK_END)]

@@ -2,7 +2,7 @@
 
 from orchestrator.findings.recording import Injected, Recording
 from orchestrator.goodput import Goodput
-from orchestrator.runs.glance import FaultChange, Follower, StepChange, glance, in_force, over_ns, rates_gbps
+from orchestrator.runs.glance import FaultChange, Follower, StepChange, glance, in_force, rates_gbps
 from tests.support.plans import FLAP
 from tests.support.recordings import FLAP as FLAP_NS
 from tests.support.recordings import LOOK, sample_look, sample_recording
@@ -39,10 +39,7 @@ def test_where_no_whole_bin_fits_the_newest_one_stands_for_all() -> None:
     assert rates_gbps(goodput, 0, 10_000) == (75.0,)
 
 
-def test_a_fault_is_over_when_it_ends_or_is_healed() -> None:
-    assert over_ns(Injected(FLAP)) == 70_000
-    assert over_ns(Injected(FLAP, healed_ns=55_000)) == 55_000
-    assert over_ns(Injected(FLAP, healed_ns=80_000)) == 70_000
+def test_a_fault_is_in_force_from_its_begin_to_its_end_pauses_included() -> None:
     assert [in_force(Injected(FLAP), at_ns) for at_ns in (39_999, 40_000, 55_000, 70_000)] == [False, True, True, False]
 
 
