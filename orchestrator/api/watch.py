@@ -6,7 +6,7 @@ what can be measured `orchestrator.findings.measures`'s; a run whose time stands
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol, TypedDict, Unpack
 
 from mrcfabric.control import NoAnswerError
@@ -72,7 +72,8 @@ class Watch:
             programs=(), faults=(), triggers=(), expectations=(),
         )  # fmt: skip
         self._recorder = Recorder(plan, self._bed, details=True)
-        self._known: set[str] = set()
+        self._going: dict[str, Injected] = {}
+        """Faults that are not over, by id."""
         self._hired = 0
 
     @property
@@ -96,14 +97,28 @@ class Watch:
 
     async def _refresh(self) -> None:
         self._bed.live = await self._fabric.live_faults()
-        self._bed.now_ns = (await self._fabric.clock()).now_ns
+        clock = await self._fabric.clock()
+        self._bed.now_ns = clock.now_ns
         for work in self._fabric.works[self._hired :]:
             self._recorder.hire(work.program)
             self._hired += 1
-        for fault in self._bed.live:
-            if fault.id not in self._known:
-                self._known.add(fault.id)
-                self._recorder.injected(Injected(fault))
+        self._enter_faults({fault.id: fault for fault in self._bed.live}, clock.front_ns)
+
+    def _enter_faults(self, live: Mapping[str, Fault], front_ns: Instant) -> None:
+        """`live`: those that were not over before the fabric came to `front_ns`."""
+        for one in list(self._going.values()):
+            left = live.get(one.fault.id)
+            if left is not None and left.start_ns != one.fault.start_ns:
+                left = None  # another one, called the same
+            end_ns = front_ns if left is None else left.end_ns
+            if end_ns < one.fault.end_ns:
+                one.healed_ns = end_ns
+            if left is None:
+                del self._going[one.fault.id]
+        for fault in live.values():
+            if fault.id not in self._going:
+                self._going[fault.id] = Injected(fault)
+                self._recorder.injected(self._going[fault.id])
 
     def finding(self, measure: str, **bounds: Unpack[Bounds]) -> Finding:
         """What a measure says of the recording so far, and whether the bounds hold. Raises ConfigError."""

@@ -6,6 +6,7 @@ from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import ConfigError
 from orchestrator.api import watch as watching
 from orchestrator.fabric import Fabric
+from orchestrator.faults.fault import once
 from tests.orchestrator.running import DEADLINE_S
 
 pytestmark = pytest.mark.integration
@@ -33,6 +34,24 @@ async def test_what_does_not_come_true_says_what_was_seen(fabric: Fabric) -> Non
         await fabric.until("godput", at_least=1)
     with pytest.raises(ConfigError, match="has no bound"):
         await fabric.until("goodput")
+
+
+async def test_a_fault_that_somebody_heals_is_over_then(fabric: Fabric) -> None:
+    watch = await fabric.watch()
+    for number in (1, 2):
+        start_ns = fabric.soon_ns()
+        await fabric.inject(once("link_down", "p0-t0-0~p0-t1-1", at_ns=start_ns, fault_id="cut"))
+        await watch.look()
+        await fabric.reached(start_ns)
+        left = await fabric.heal("cut")
+        assert left is not None
+        await fabric.reached(left.end_ns)
+        await watch.look()
+        seen = watch.recording.faults
+        assert len(seen) == number
+        assert seen[-1].healed_early
+        assert seen[-1].over_ns <= (await fabric.clock()).front_ns
+    assert watch.figure("avoidance_rtts") == 0.0
 
 
 async def test_faults_are_in_the_recording_and_looks_are_bounded(
