@@ -20,6 +20,10 @@ class EvState(IntEnum):
     DENIED = 3
 
 
+EV_STATES: Final = tuple(state.name.lower() for state in EvState)
+"""As counters, events and reports spell them."""
+
+
 class EvTrigger(IntEnum):
     """What can happen to an EV."""
 

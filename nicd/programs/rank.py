@@ -20,8 +20,7 @@ from nicd.programs.strands import Signal, Strand, Strands
 T = TypeVar("T")
 
 NOTE_BITS: Final = 8
-CHANNEL_MAX: Final = (1 << 32 - NOTE_BITS) - 1
-"""An immediate has 32 bits: the channel, and a note that the sender adds."""
+"""An immediate has 32 bits: the channel, and in the lowest of them a note that the sender adds."""
 UNAWAITED_MAX: Final = 1 << 14
 """Messages that have come and are not awaited yet; no program has so many, and with more the rank fails."""
 

@@ -21,7 +21,6 @@ PeerOption: TypeAlias = Annotated[str | None, typer.Option("--peer", metavar="NI
 
 PROBE_POLL_S = 0.1
 PROBE_WALL_S = 60.0
-EV_STATES = ("good", "skip", "assumed_bad", "denied")
 
 ev_app = typer.Typer(no_args_is_help=True, help="Look at the EVs of a NIC's QPs; bar one, or lift the bar.")
 
@@ -42,6 +41,7 @@ def list_evs(
 ) -> None:
     """Show every EV of a NIC's QPs with its plane, path and state."""
     from mrcfabric.errors import ConfigError
+    from nicd.core.ev_state import EV_STATES
 
     if state is not None and state.lower() not in EV_STATES:
         raise ConfigError(f"--state {state}", "no such state", "one of " + ", ".join(EV_STATES))

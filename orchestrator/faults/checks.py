@@ -24,7 +24,7 @@ WINDOWS_MAX: Final = 4096
 PULSES_MAX: Final = 1 << 16
 """Windows times targets of one fault: each is told to a daemon."""
 
-DEADLY: Final = ("switch_crash", "switch_reboot", "t0_down", "nic_crash", "host_loss")
+DEADLY: Final = frozenset({"switch_crash", "switch_reboot", "t0_down", "nic_crash", "host_loss"})
 """Kinds during whose windows the targets do not run."""
 
 _BOUNDS: Final[Mapping[str, tuple[int, int]]] = {

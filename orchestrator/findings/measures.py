@@ -11,15 +11,14 @@ from typing import get_args
 from mrcfabric.egress import DROP_REASONS as PORT_DROP_REASONS
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
-from nicd.core.ev_state import EvState
+from nicd.core.ev_state import EV_STATES
 from nicd.core.stats import DROP_REASONS, RETRANSMIT_CAUSES
 from orchestrator.findings import counts, durations, outcomes, rates
 from orchestrator.findings.expectation import Expectation
 from orchestrator.findings.measure import Measure, Of, Reduce, Unit, matching
 from switchd.core.stats import DROP_REASONS as SWITCH_DROP_REASONS
 
-_STATES = tuple(state.name.lower() for state in EvState)
-_ENTERED = tuple(state.name.lower() for state in EvState if state is not EvState.SKIP)
+_ENTERED = tuple(state for state in EV_STATES if state != "skip")
 _FIDELITY = (
     "dilation_nominal", "dilation_effective", "fabric_ns", "run_wall_s", "frames", "late_share", "late_max_ns",
     "late_commands", "host_drops", "bad_frames", "valid",
@@ -159,7 +158,7 @@ MEASURES: Mapping[str, Measure] = {
         "EVs of all QPs in a state, at the end of the span or of every bin; `5:assumed_bad` of a plane.",
         counts.standing(counts.ev_states),
         (Of.NIC, Of.PLANE, Of.LABEL),
-        _STATES,
+        EV_STATES,
         of_needed=True,
         reduce="sum",
         binned=True,

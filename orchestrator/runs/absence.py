@@ -8,10 +8,9 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from mrcfabric.units import NEVER, Instant
+from orchestrator.faults.checks import DEADLY
 from orchestrator.faults.fault import Fault
 
-DEADLY: Final = frozenset({"switch_crash", "switch_reboot", "t0_down", "nic_crash", "host_loss"})
-"""Kinds whose targets die."""
 DEAFENING: Final = frozenset({"control_cut"})
 """Kinds whose targets live and cannot be asked."""
 

@@ -7,7 +7,6 @@ Gauges, which say how things stand and not what happened, are read by their own 
 from collections.abc import Mapping
 from typing import Any, Final
 
-EV_STATES: Final = ("good", "skip", "assumed_bad", "denied")
 _GAUGES: Final = ("rtt_last_ns", "rtt_min_ns", "rtt_max_ns", "probe_rtt_last_ns")
 _LABELLED: Final = ("retransmits", "trims", "drops", "cwnd_cuts", "ahead")
 _SWITCH: Final = ("packets", "marks", "trimmed", "trim_sent", "trim_dropped", "received")

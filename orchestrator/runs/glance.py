@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from mrcfabric.units import NEVER, NS_PER_S, Instant
+from nicd.core.ev_state import EV_STATES
 from orchestrator.findings.recording import Injected, NicLook, Recording
 from orchestrator.goodput import Goodput
 
-EV_STATES = ("good", "skip", "assumed_bad", "denied")
 _GBPS = 1e9
 Phase: TypeAlias = Literal["begins", "ends", "healed"]
 

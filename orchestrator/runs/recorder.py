@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Final
 
+from nicd.core.ev_state import EV_STATES
 from nicd.programs.program import Program
 from orchestrator.findings.recording import Injected, Look, NicLook, Recording
 from orchestrator.goodput import Goodput
 from orchestrator.observer import BIN_NS_DEFAULT
 from orchestrator.runs.absence import dead, deaf
 from orchestrator.runs.bed import Bed
-from orchestrator.runs.counting import EV_STATES, flat_nic, flat_switch, plane_states, ports_of
+from orchestrator.runs.counting import flat_nic, flat_switch, plane_states, ports_of
 from orchestrator.runs.payroll import Payroll
 from orchestrator.scenario.plan import Plan
 

@@ -17,6 +17,7 @@ from mrcfabric.units import Instant
 from nicd.daemon import NicDaemon
 from nicd.programs.hosted_nic import HostedNic
 from nicd.programs.program import Program
+from orchestrator import sums
 from orchestrator.faults.fault import Fault
 from orchestrator.simulated import SimulatedFabric
 
@@ -86,19 +87,8 @@ class SimBed:
 
     async def fidelity(self) -> dict[str, Any]:
         """No frame is ever late or lost where nobody hurries."""
-        return {
-            "dilation_nominal": None,
-            "dilation_effective": None,
-            "fabric_ns": self.now_ns,
-            "run_wall_s": None,
-            "frames": self.fabric.simulator.frames,
-            "late_share": 0.0,
-            "late_max_ns": 0,
-            "late_commands": 0,
-            "host_drops": 0,
-            "bad_frames": 0,
-            "valid": True,
-        }
+        time = {"dilation_nominal": None, "dilation_effective": None, "fabric_ns": self.now_ns, "run_wall_s": None}
+        return sums.fidelity((), time) | {"frames": self.fabric.simulator.frames}
 
     def faults(self) -> Sequence[Fault]:
         return self.fabric.faults()

@@ -11,9 +11,9 @@ from typing import TypeAlias
 
 from mrcfabric.errors import ConfigError
 from orchestrator.fabric import Fabric
+from orchestrator.faults.checks import DEADLY
 from orchestrator.faults.kinds import KINDS, Target
 from orchestrator.layout import Pack
-from orchestrator.runs.absence import DEADLY
 from orchestrator.runs.bed import Bed
 from orchestrator.runs.sim_bed import SimBed
 from orchestrator.runs.udp_bed import UdpBed
