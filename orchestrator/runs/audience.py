@@ -1,15 +1,13 @@
 """Who is told how a run goes: the one interface of the live screen, the lines without a terminal and the event stream.
 
-Owns the order in which things are told and the telling of several at once. What is shown is
-`orchestrator.runs.screen`'s, `orchestrator.runs.lines`'s and `orchestrator.runs.stream`'s; when something is told is
-the run's own.
+Owns the order in which things are told. What is shown is `orchestrator.runs.screen`'s, `orchestrator.runs.lines`'s and
+`orchestrator.runs.stream`'s; when something is told is the run's own.
 
     began; then looked, injected and triggered in the order of fabric time; then ended; closed last, however it ended
 
 An audience only listens: nothing that it does changes the course of a run.
 """
 
-from collections.abc import Sequence
 from typing import Any, Protocol
 
 from mrcfabric.units import Instant
@@ -43,34 +41,3 @@ class Audience(Protocol):
     def closed(self) -> None:
         """Nothing more comes; called once, also after an error."""
         ...
-
-
-class Audiences:
-    """Several listeners as one, told in their order."""
-
-    def __init__(self, listeners: Sequence[Audience] = ()) -> None:
-        self._listeners = tuple(listeners)
-
-    def began(self, plan: Plan, backend: str) -> None:
-        for listener in self._listeners:
-            listener.began(plan, backend)
-
-    def looked(self, recording: Recording) -> None:
-        for listener in self._listeners:
-            listener.looked(recording)
-
-    def injected(self, injected: Injected) -> None:
-        for listener in self._listeners:
-            listener.injected(injected)
-
-    def triggered(self, trigger: Trigger, at_ns: Instant) -> None:
-        for listener in self._listeners:
-            listener.triggered(trigger, at_ns)
-
-    def ended(self, report: dict[str, Any]) -> None:
-        for listener in self._listeners:
-            listener.ended(report)
-
-    def closed(self) -> None:
-        for listener in self._listeners:
-            listener.closed()

@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from mrcfabric.topology import Topology
+from mrcfabric.units import Instant
 from nicd.programs.program import Program
 from orchestrator.faults.fault import Fault, Window
-from orchestrator.findings.recording import Recording
-from orchestrator.runs.audience import Audiences
+from orchestrator.findings.recording import Injected, Recording
 from orchestrator.runs.conduct import Conduct
 from orchestrator.runs.course import Course
 from orchestrator.runs.recorder import Recorder
@@ -70,13 +70,38 @@ def plan(**changed: Any) -> Plan:
     return Plan(**(fields | changed))
 
 
+class Ears:
+    """An audience that shows nothing and writes down what it hears, with the instant."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[str, Instant]] = []
+
+    def began(self, plan: Plan, backend: str) -> None:
+        self.heard.append((f"began {plan.name} on {backend}", 0))
+
+    def looked(self, recording: Recording) -> None:
+        self.heard.append(("looked", recording.looks[-1].at_ns))
+
+    def injected(self, injected: Injected) -> None:
+        self.heard.append((f"injected {injected.fault.id}", injected.fault.start_ns))
+
+    def triggered(self, trigger: Trigger, at_ns: Instant) -> None:
+        self.heard.append((f"triggered {trigger.name}", at_ns))
+
+    def ended(self, report: dict[str, Any]) -> None:
+        self.heard.append((f"ended {report['verdict']}", report["end_ns"]))
+
+    def closed(self) -> None:
+        self.heard.append(("closed", 0))
+
+
 async def simulated(what: Plan, *, trace: bool = False) -> Recording:
     """The recording of a plan in virtual time."""
     bed = SimBed(what.topology, trace=trace)
-    return await Course(what, bed, Recorder(what, bed, trace=trace), Audiences()).run()
+    return await Course(what, bed, Recorder(what, bed, trace=trace), Ears()).run()
 
 
 async def conducted(what: Plan, backend: str, run_dir: Path) -> Recording:
     """The recording of a plan on either bed, with a digest of all that happened."""
     venue = in_simulator(what, trace=True) if backend == "sim" else launched(what, run_dir, trace=True)
-    return await Conduct(venue, Audiences(), trace=True).carry_out()
+    return await Conduct(venue, Ears(), trace=True).carry_out()

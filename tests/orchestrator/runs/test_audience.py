@@ -1,58 +1,22 @@
-"""Several listeners hear the same, in their order."""
+"""Whoever listens to a run hears of everything, in the order in which it happens."""
 
-from typing import Any
-
-from mrcfabric.units import Instant
-from orchestrator.findings.recording import Injected, Recording
-from orchestrator.goodput import Goodput
-from orchestrator.runs.audience import Audience, Audiences
-from orchestrator.scenario.plan import Plan, Trigger
-from tests.support.plans import FLAP, sample_plan
+from orchestrator.faults.fault import Fault, Window
+from orchestrator.runs.audience import Audience
+from orchestrator.runs.conduct import Conduct
+from orchestrator.runs.venues import simulated
+from tests.support.runs import BEGIN_NS, RTT_NS, Ears, after_bytes, pair, plan, reboot
 
 
-class Ears:
-    """Writes down what it hears, in a list that it shares with others."""
-
-    def __init__(self, name: str, heard: list[tuple[str, str]]) -> None:
-        self.name = name
-        self.heard = heard
-
-    def began(self, plan: Plan, backend: str) -> None:
-        self.heard.append((self.name, f"began {plan.name} on {backend}"))
-
-    def looked(self, recording: Recording) -> None:
-        self.heard.append((self.name, f"looked at {recording.name}"))
-
-    def injected(self, injected: Injected) -> None:
-        self.heard.append((self.name, f"injected {injected.fault.id}"))
-
-    def triggered(self, trigger: Trigger, at_ns: Instant) -> None:
-        self.heard.append((self.name, f"triggered {trigger.name} at {at_ns}"))
-
-    def ended(self, report: dict[str, Any]) -> None:
-        self.heard.append((self.name, f"ended {report['verdict']}"))
-
-    def closed(self) -> None:
-        self.heard.append((self.name, "closed"))
-
-
-def test_everybody_hears_everything_in_order() -> None:
-    heard: list[tuple[str, str]] = []
-    plan = sample_plan()
-    recording = Recording("sample", "sim", "paper", plan.topology, 100_000, 0, 0, Goodput(5_000, 2))
-    everybody: Audience = Audiences([Ears("a", heard), Ears("b", heard)])
-    everybody.began(plan, "sim")
-    everybody.looked(recording)
-    everybody.injected(Injected(FLAP))
-    everybody.triggered(plan.triggers[0], 5)
-    everybody.ended({"verdict": "pass"})
-    everybody.closed()
-    said = [
-        "began sample on sim",
-        "looked at sample",
-        "injected flaps",
-        "triggered kill at 5",
-        "ended pass",
-        "closed",
-    ]
-    assert heard == [(name, line) for line in said for name in ("a", "b")]
+async def test_an_audience_hears_of_the_begin_and_then_of_all_in_the_order_of_fabric_time() -> None:
+    ears = Ears()
+    everybody: Audience = ears
+    cut = Fault("cut", "link_down", ("p0-t0-0~p0-t1-0",), (Window(0, 10 * RTT_NS, {}),))
+    what = plan(faults=(reboot(8, 30),), triggers=(after_bytes(1 << 20, cut),), programs=(pair(messages=64),))
+    recording = await Conduct(simulated(what), everybody).carry_out()
+    assert ears.heard[:2] == [(f"began {what.name} on sim", 0), ("looked", BEGIN_NS)]
+    told = [line.partition(" ")[0] for line, _ in ears.heard]
+    assert told.count("looked") == len(recording.looks)
+    assert [line for line in told if line != "looked"] == ["began", "injected", "triggered", "injected"]
+    # A fault of the timetable is told of when it is handed to the fabric, up to a look before it begins.
+    instants = [at_ns for line, at_ns in ears.heard if not line.startswith("injected reboot")]
+    assert instants == sorted(instants)

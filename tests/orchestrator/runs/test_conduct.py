@@ -12,16 +12,15 @@ import pytest
 from mrcfabric.units import NEVER
 from orchestrator.faults.fault import Fault, Window
 from orchestrator.findings.recording import Recording
-from orchestrator.runs.audience import Audiences
 from orchestrator.runs.bed import Bed
 from orchestrator.runs.conduct import Conduct
 from orchestrator.runs.sim_bed import SimBed
 from orchestrator.runs.venues import simulated
 from orchestrator.scenario.plan import Plan
-from tests.support.runs import BEGIN_NS, RTT_NS, after_bytes, conducted, pair, plan, reboot
+from tests.support.runs import BEGIN_NS, RTT_NS, Ears, after_bytes, conducted, pair, plan, reboot
 
 
-class Poking(Audiences):
+class Poking(Ears):
     """Sends a signal to this process at the third look, and `more` at every one after it."""
 
     def __init__(self, number: int, more: int | None = None) -> None:
@@ -56,7 +55,7 @@ async def test_a_signal_before_the_run_ends_everything() -> None:
         finally:
             left.set()
 
-    conduct = Conduct(slow, Audiences())
+    conduct = Conduct(slow, Ears())
     running = asyncio.ensure_future(conduct.carry_out())
     await entered.wait()
     os.kill(os.getpid(), signal.SIGTERM)
