@@ -20,7 +20,7 @@ from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.metrics import PREFIX, text
 from mrcfabric.units import NS_PER_S
-from orchestrator import sums
+from orchestrator import bodies, sums
 from orchestrator.fabric import Fabric
 from orchestrator.fault_desk import FaultDesk
 from orchestrator.launcher import ProcessFailedError
@@ -195,14 +195,9 @@ class Agent:
 
     async def _call(self, request: web.Request) -> web.Response:
         body = await _body(request)
-        args, timeout_s = body.get("args", {}), body.get("timeout_s", CALL_WALL_S)
-        if not isinstance(args, dict):
-            raise ConfigError("args", "is no table")
-        if not isinstance(timeout_s, int | float) or not 0 < timeout_s <= CALL_WALL_S_MAX:
-            raise ConfigError(
-                "timeout_s", f"{timeout_s!r} will not do", f"wanted: seconds, at most {CALL_WALL_S_MAX:g}"
-            )
-        return web.json_response(await self.fabric.call(_text(body, "node"), _text(body, "op"), args, timeout_s))
+        node, op, args = bodies.text(body, "node"), bodies.text(body, "op"), bodies.table(body, "args", {})
+        timeout_s = bodies.seconds(body, "timeout_s", CALL_WALL_S, CALL_WALL_S_MAX)
+        return web.json_response(await self.fabric.call(node, op, args, timeout_s))
 
     async def _journal(self, request: web.Request) -> web.Response:
         after = request.query.get("after", "0")
@@ -247,10 +242,3 @@ async def _body(request: web.Request) -> dict[str, Any]:
     if not isinstance(body, dict):
         raise ConfigError("request", "is no JSON table")
     return body
-
-
-def _text(body: dict[str, Any], key: str) -> str:
-    value = body.get(key)
-    if not isinstance(value, str):
-        raise ConfigError(key, "is missing" if value is None else f"{value!r} is no text")
-    return value

@@ -64,15 +64,23 @@ class AgentClient:
             raise RefusedError(f"the agent of {self.state.get('name')} cannot be reached: {why}") from error
         finally:
             connection.close()
-        try:
-            answer = json.loads(content)
-        except ValueError:
-            raise RefusedError(f"the agent answered {response.status}: {content[:200]!r}") from None
-        if response.status == http.client.BAD_REQUEST:
-            raise ConfigError(answer["where"], answer["what"], answer["hint"])
         if response.status != http.client.OK:
-            raise RefusedError(answer["error"])
-        return answer
+            raise refusal(response.status, content)
+        try:
+            return json.loads(content)
+        except ValueError:
+            raise refusal(response.status, content) from None
+
+
+def refusal(status: int, content: bytes) -> ConfigError | RefusedError:
+    """What an answer of the agent's is that is no success, with the agent's words if it has any."""
+    try:
+        answer = json.loads(content)
+        if status == http.client.BAD_REQUEST:
+            return ConfigError(answer["where"], answer["what"], answer["hint"])
+        return RefusedError(answer["error"])
+    except (ValueError, KeyError, TypeError):
+        return RefusedError(f"the agent answered {status}: {content[:200]!r}")
 
 
 def find(name: str | None, run_dir: Path | None, wall_s: float = ANSWER_WALL_S) -> AgentClient:

@@ -18,6 +18,7 @@ from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.rng import Rng
 from mrcfabric.units import NEVER
+from orchestrator import bodies
 from orchestrator.fabric import Fabric
 from orchestrator.faults.checks import figures_of
 from orchestrator.faults.fault import Fault, Window
@@ -52,24 +53,19 @@ class FaultDesk:
         fabric, kind = self._fabric, body.get("kind")
         if not isinstance(kind, str) or kind not in KINDS:
             raise ConfigError("kind", f"{kind!r} is no kind of fault", nearest_kind(str(kind)))
-        fault_id = body.get("id") or self._next_id()
-        seed = body.get("seed", "")
-        if not isinstance(fault_id, str) or not isinstance(seed, str):
-            raise ConfigError("id, seed", "wanted: texts")
-        selector = Selector.of_table(_table(body, "selector"))
+        fault_id = bodies.text(body, "id", "") or self._next_id()
+        seed, owner = bodies.text(body, "seed", ""), bodies.text(body, "owner", "")
+        selector = Selector.of_table(bodies.table(body, "selector", {}))
         targets = select(fabric.topology, kind, selector, Rng(fabric.topology.seed, "fault", seed or fault_id))
-        figures = figures_of(fabric.topology, kind, _table(body, "figures"))
-        at_ns, for_ns = _whole(body, "at_ns"), _whole(body, "for_ns")
+        figures = figures_of(fabric.topology, kind, bodies.table(body, "figures", {}))
+        at_ns, for_ns = bodies.whole(body, "at_ns", 1), bodies.whole(body, "for_ns", 1)
         start_ns = fabric.soon_ns() if at_ns is None else at_ns
         end_ns = NEVER if for_ns is None else start_ns + for_ns
-        owner = body.get("owner", "")
-        if not isinstance(owner, str):
-            raise ConfigError("owner", f"{owner!r} is no text")
         return await self._inject(Fault(fault_id, kind, targets, (Window(start_ns, end_ns, figures),), owner), body)
 
     async def inject(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """`fault`: a whole record (`Fault.record`), and `ttl_s`. The record as it was taken."""
-        return await self._inject(Fault.of(_table(body, "fault")), body)
+        return await self._inject(Fault.of(bodies.table(body, "fault")), body)
 
     async def heal(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """`ids`, or `all`: true; `at_ns` (none: soon). What is left of each: a record, or nothing.
@@ -77,10 +73,10 @@ class FaultDesk:
         With `all` a fault that ends meanwhile is no mistake.
         """
         fabric, everything = self._fabric, body.get("all") is True
-        ids = [fault.id for fault in fabric.faults()] if everything else body.get("ids")
-        if not isinstance(ids, list) or not all(isinstance(one, str) for one in ids):
-            raise ConfigError("ids", f"{ids!r} is no list of ids", "mrcfabric fault list shows them")
-        at_ns = _whole(body, "at_ns")
+        ids = [fault.id for fault in fabric.faults()] if everything else bodies.texts(body, "ids")
+        if ids is None:
+            raise ConfigError("ids", "is missing", "mrcfabric fault list shows them")
+        at_ns = bodies.whole(body, "at_ns", 1)
         left: dict[str, Any] = {}
         for one in ids:
             with contextlib.suppress(*([RefusedError] if everything else [])):
@@ -136,9 +132,7 @@ class FaultDesk:
     # What follows from them.
 
     async def _inject(self, fault: Fault, body: Mapping[str, Any]) -> dict[str, Any]:
-        ttl_s = body.get("ttl_s", TTL_WALL_S)
-        if not isinstance(ttl_s, int | float) or isinstance(ttl_s, bool) or not 0 < ttl_s <= TTL_WALL_S_MAX:
-            raise ConfigError("ttl_s", f"{ttl_s!r} will not do", f"seconds of wall time, at most {TTL_WALL_S_MAX:g}")
+        ttl_s = bodies.seconds(body, "ttl_s", TTL_WALL_S, TTL_WALL_S_MAX)
         if fault.owner and fault.owner not in self._leases:
             raise RefusedError(f"{fault.owner} holds no lease: what it breaks would stay broken when it dies")
         # The time to live of a fault that is over must not end a later one of the same name.
@@ -193,17 +187,3 @@ async def _owner_of(request: web.Request) -> str:
     if not isinstance(owner, str) or not 0 < len(owner) <= OWNER_CHARS_MAX:
         raise ConfigError("owner", f"{owner!r} will not do", f"1 to {OWNER_CHARS_MAX} characters")
     return owner
-
-
-def _table(body: Mapping[str, Any], key: str) -> dict[str, Any]:
-    value = body.get(key, {})
-    if not isinstance(value, dict):
-        raise ConfigError(key, f"{value!r} is no table")
-    return value
-
-
-def _whole(body: Mapping[str, Any], key: str) -> int | None:
-    value = body.get(key)
-    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or not 0 < value < NEVER):
-        raise ConfigError(key, f"{value!r} will not do", "whole nanoseconds")
-    return value

@@ -8,8 +8,10 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from http import HTTPStatus
 
-from mrcfabric.errors import ConfigError, RefusedError
+from mrcfabric.errors import RefusedError
+from orchestrator.agent_client import refusal
 
 LINE_BYTES_MAX = 4096
 ANSWER_WALL_S = 10.0
@@ -19,7 +21,8 @@ ANSWER_WALL_S = 10.0
 async def lease(agent_socket: str, owner: str) -> AsyncIterator[asyncio.Future[None]]:
     """Hold a lease in `owner`'s name. The future is done when the agent has ended it, which it does only when it ends.
 
-    Raises RefusedError when the agent cannot be reached, or somebody has a lease in that name.
+    Raises RefusedError when the agent cannot be reached, or somebody has a lease in that name; ConfigError for a name
+    that will not do.
     """
     try:
         reader, writer = await asyncio.open_unix_connection(agent_socket)
@@ -50,15 +53,9 @@ async def _accepted(reader: asyncio.StreamReader) -> None:
     while line := (await reader.readline()).strip().lower():
         if line.startswith(b"content-length:"):
             length = min(int(line.partition(b":")[2]), LINE_BYTES_MAX)
-    if len(status) > 1 and status[1] == b"200":
-        return
-    try:
-        answer = json.loads(await reader.readexactly(length))
-    except ValueError:
-        answer = {"error": f"the agent answered {b' '.join(status)!r}"}
-    if "where" in answer:
-        raise ConfigError(answer["where"], answer["what"], answer["hint"])
-    raise RefusedError(answer["error"])
+    code = int(status[1]) if len(status) > 1 and status[1].isdigit() else 0
+    if code != HTTPStatus.OK:
+        raise refusal(code, await reader.readexactly(length))
 
 
 async def _until_ended(reader: asyncio.StreamReader) -> None:

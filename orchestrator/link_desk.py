@@ -1,6 +1,6 @@
 """The agent's door to the map of links: check, watch, stop, and the metrics of what was found.
 
-Owns the requests and their answers; `orchestrator.agent` serves them and lends its reading of bodies. What is found is
+Owns the requests and their answers; `orchestrator.agent` serves them. What is found is
 `orchestrator.link_testing`'s.
 """
 
@@ -11,6 +11,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.metrics import PREFIX
+from orchestrator import bodies
 from orchestrator.link_testing import LinkTesting
 from orchestrator.link_verdicts import LinkMap
 from orchestrator.link_watch import FIND_LOSS
@@ -46,10 +47,10 @@ class LinkDesk:
             if not isinstance(loss, float):
                 raise ConfigError("loss", f"{loss!r} is no share", "between 0 and 1, as 0.01")
             self._checked = await self._links.check(
-                rounds=_whole(body, "rounds"), period_ns=_whole(body, "period_ns"), loss=loss
+                rounds=bodies.whole(body, "rounds", 1), period_ns=bodies.whole(body, "period_ns", 1), loss=loss
             )
         elif action == "watch":
-            await self._links.watch(_whole(body, "period_ns"), deny=body.get("deny") is True)
+            await self._links.watch(bodies.whole(body, "period_ns", 1), deny=body.get("deny") is True)
         elif action == "stop":
             self._checked = await self._links.stop() or self._checked
         elif action != "map":
@@ -103,10 +104,3 @@ def _of_watch(fabric: str, mapping: LinkMapping) -> Iterator[Metric]:
 def _gauge(place: int, *labels: str) -> GaugeMetricFamily:
     name, _, _, meaning = LINK_METRICS[place]
     return GaugeMetricFamily(PREFIX + name, meaning, labels=["fabric", *labels])
-
-
-def _whole(body: Mapping[str, Any], key: str) -> int | None:
-    value = body.get(key)
-    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
-        raise ConfigError(key, f"{value!r} is no whole number from 1")
-    return value

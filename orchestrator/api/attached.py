@@ -18,12 +18,12 @@ from urllib.parse import quote
 import aiohttp
 
 from mrcfabric.control import NoAnswerError
-from mrcfabric.errors import ConfigError, RefusedError
+from mrcfabric.errors import RefusedError
 from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
 from nicd.programs.program import Program
 from orchestrator import sums
-from orchestrator.agent_client import find
+from orchestrator.agent_client import find, refusal
 from orchestrator.api.readings import ClockReading, Death
 from orchestrator.api.verbs import Verbs
 from orchestrator.faults.fault import Fault
@@ -72,15 +72,16 @@ class AttachedFabric(Verbs):
         limit = aiohttp.ClientTimeout(total=wall_s)
         try:
             async with self._session.request(method, f"http://agent{path}", json=body, timeout=limit) as response:
-                text, status = await response.text(), response.status
+                content, status = await response.read(), response.status
         except TimeoutError:
             raise NoAnswerError(f"the agent of {self.topology.name} has not answered within {wall_s:g} s") from None
         except (aiohttp.ClientError, OSError) as error:
             why = str(error) or "no answer"
             raise RefusedError(f"the agent of {self.topology.name} cannot be reached: {why}") from error
         if status != HTTPStatus.OK:
-            raise _refusal(status, text)
-        return text
+            refused = refusal(status, content)
+            raise NoAnswerError(str(refused)) if status == HTTPStatus.GATEWAY_TIMEOUT else refused
+        return content.decode()
 
     # Asking.
 
@@ -145,15 +146,3 @@ class AttachedFabric(Verbs):
         """As `Fabric.live_faults`."""
         rows = await self.post("/faults/list")
         return [Fault.of({key: row[key] for key in row if key not in ("active", "ttl_s")}) for row in rows]
-
-
-def _refusal(status: int, text: str) -> Exception:
-    """What the fabric would have raised."""
-    try:
-        answer = json.loads(text)
-        if status == HTTPStatus.BAD_REQUEST:
-            return ConfigError(answer["where"], answer["what"], answer["hint"])
-        error = str(answer["error"])
-    except (ValueError, KeyError, TypeError):
-        return RefusedError(f"the agent answered {status}: {text[:200]!r}")
-    return NoAnswerError(error) if status == HTTPStatus.GATEWAY_TIMEOUT else RefusedError(error)

@@ -99,7 +99,7 @@ async def test_the_status_names_a_daemon_that_does_not_answer(served: Fabric, mo
         ("/faults/add", {"kind": "link_down", "selector": {"links": "h000~p0-t0-1"}}, "no such link"),
         ("/faults/add", {"kind": "melt"}, "is no kind of fault"),
         ("/faults/inject", {"fault": {"id": "f"}}, "fault.kind"),
-        ("/faults/heal", {"ids": "f1"}, "is no list of ids"),
+        ("/faults/heal", {"ids": "f1"}, "is no list of texts"),
         ("/lease", {"owner": ""}, "1 to 80 characters"),
         ("/call", {"node": 7, "op": "status"}, "is no text"),
         ("/call", {"node": "h000", "op": "status", "args": [1]}, "args"),

@@ -3,6 +3,7 @@
 import http.server
 import json
 import os
+import re
 import socket
 import socketserver
 import threading
@@ -21,6 +22,8 @@ ANSWERS: dict[str, tuple[int, bytes]] = {
     "/refusal": (409, b'{"error": "h000 is down"}'),
     "/silence": (504, b'{"error": "no answer"}'),
     "/nonsense": (200, b"<html>"),
+    "/broken": (500, b"Internal Server Error"),
+    "/odd": (409, b"[1]"),
 }
 
 
@@ -54,6 +57,13 @@ def client(tmp_path: Path) -> Iterator[AgentClient]:
         thread.join()
 
 
+@pytest.mark.parametrize("path", ["/nonsense", "/broken", "/odd"])
+def test_an_answer_that_is_none_is_shown_as_it_is(client: AgentClient, path: str) -> None:
+    status, content = ANSWERS[path]
+    with pytest.raises(RefusedError, match=re.escape(f"the agent answered {status}: {content!r}")):
+        client.get(path)
+
+
 def test_answers_mistakes_and_refusals(client: AgentClient) -> None:
     assert client.get("/good") == {"n": 1}
     with pytest.raises(ConfigError, match=r"h9: no such node \(h009\)"):
@@ -62,8 +72,6 @@ def test_answers_mistakes_and_refusals(client: AgentClient) -> None:
         client.get("/refusal")
     with pytest.raises(RefusedError, match="no answer"):
         client.get("/silence")
-    with pytest.raises(RefusedError, match="the agent answered 200: b'<html>'"):
-        client.get("/nonsense")
 
 
 def test_what_is_not_given_is_not_sent(client: AgentClient) -> None:

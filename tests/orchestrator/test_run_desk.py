@@ -15,12 +15,12 @@ UNHEARD = cast("Fabric", None)
 @pytest.mark.parametrize(
     ("door", "body", "complaint"),
     [
-        ("limit", {"at_ns": "soon"}, "is no instant"),
-        ("limit", {"at_ns": True}, "is no instant"),
+        ("limit", {"at_ns": "soon"}, "is no whole number from 0"),
+        ("limit", {"at_ns": True}, "is no whole number from 0"),
         ("limit", {"at_ns": 5, "owner": 7}, "is no text"),
-        ("load", {}, "program: is no table"),
+        ("load", {}, "program: is missing"),
         ("load", {"program": {"name": "x"}}, "program.kind"),
-        ("counters", {"nodes": [1]}, "is no list of names"),
+        ("counters", {"nodes": [1]}, "is no list of texts"),
     ],
 )
 async def test_mistakes_are_named(door: str, body: dict[str, Any], complaint: str) -> None:

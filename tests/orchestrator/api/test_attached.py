@@ -60,11 +60,11 @@ async def test_mistakes_and_refusals_are_the_fabric_s(served: Fabric, attached: 
         await attached.metrics("h0/9")
     with pytest.raises(RefusedError, match="unknown op"):
         await attached.call("h000", "melt")
-    with pytest.raises(ConfigError, match="is no instant"):
+    with pytest.raises(ConfigError, match="is no whole number from 0"):
         await attached.post("/limit", at_ns=-1)
-    with pytest.raises(ConfigError, match="program: is no table"):
+    with pytest.raises(ConfigError, match="program: 3 is no table"):
         await attached.post("/load", program=3)
-    with pytest.raises(ConfigError, match="nodes: is no list"):
+    with pytest.raises(ConfigError, match="nodes: 'h000' is no list of texts"):
         await attached.post("/counters", nodes="h000")
     with pytest.raises(ConfigError, match="no fabric runs there"):
         async with Fabric.attach(run_dir=tmp_path / "nowhere"):
