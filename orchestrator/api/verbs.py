@@ -17,7 +17,7 @@ from mrcfabric.topology import Topology
 from mrcfabric.units import NEVER, Instant
 from nicd.programs.program import Program
 from orchestrator import sums
-from orchestrator.api.finding import Finding, Narrowing
+from orchestrator.api.finder import Finder, Narrowing
 from orchestrator.api.readings import ClockReading, Death
 from orchestrator.faults.fault import Fault, Figure, Window
 from orchestrator.roster import CALL_WALL_S
@@ -25,13 +25,13 @@ from orchestrator.roster import CALL_WALL_S
 if TYPE_CHECKING:
     from orchestrator.api.watch import Bounds, Watch
     from orchestrator.api.work import Work
-    from orchestrator.findings.judge import Finding as Observed
+    from orchestrator.findings.judge import Finding
 
 WAIT_WALL_S: Final = 60.0
 POLL_S: Final = 0.01
 
 
-class Verbs(Finding, ABC):
+class Verbs(Finder, ABC):
     """A fabric as scripts see it."""
 
     def __init__(self, topology: Topology, owner: str = "") -> None:
@@ -208,7 +208,7 @@ class Verbs(Finding, ABC):
         await watch.begin()
         return watch
 
-    async def until(self, measure: str, *, within_s: float = WAIT_WALL_S, **bounds: Unpack["Bounds"]) -> "Observed":
+    async def until(self, measure: str, *, within_s: float = WAIT_WALL_S, **bounds: Unpack["Bounds"]) -> "Finding":
         """Wait until a measure of what happens from now on lies within bounds: `watch` and `Watch.until` in one."""
         return await (await self.watch()).until(measure, within_s=within_s, **bounds)
 

@@ -6,7 +6,7 @@ import pytest
 
 from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import ConfigError, RefusedError
-from orchestrator.api.finding import Finding
+from orchestrator.api.finder import Finder
 from orchestrator.api.work import chosen
 from orchestrator.fabric import Fabric
 from tests.orchestrator.running import DEADLINE_S
@@ -16,7 +16,7 @@ MESSAGES: dict[str, Any] = {"message_bytes": 1 << 16, "messages": 4}
 
 
 def test_ranks_are_all_the_first_or_in_the_order_of_their_names() -> None:
-    class Described(Finding):
+    class Described(Finder):
         topology = FOUR
 
     find = Described().find_nodes

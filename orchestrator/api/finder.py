@@ -23,8 +23,8 @@ class Narrowing(TypedDict, total=False):
     direction: Direction
 
 
-class Finding:
-    """A fabric that knows its topology."""
+class Finder:
+    """Who knows a topology finds parts in it."""
 
     topology: Topology
     _draws = 0

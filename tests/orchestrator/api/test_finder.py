@@ -3,11 +3,11 @@
 import pytest
 
 from mrcfabric.errors import ConfigError
-from orchestrator.api.finding import Finding
+from orchestrator.api.finder import Finder
 from tests.orchestrator.running import SMALL
 
 
-class Described(Finding):
+class Described(Finder):
     """A fabric of which nothing runs."""
 
     def __init__(self) -> None:
