@@ -7,7 +7,9 @@ A bin that a NIC does not mention held nothing. The rate of a window is taken ov
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from mrcfabric.topology import Topology
 from mrcfabric.units import NS_PER_S, Instant
+from nicd.compose import nic_settings
 
 RECOVERED_SHARE = 0.95
 """Goodput is back when it reaches this share of what it is expected to be."""
@@ -25,6 +27,11 @@ class Goodput:
     by_nic: dict[str, dict[Instant, int]] = field(default_factory=dict)
     _fetched: dict[str, dict[Instant, list[int]]] = field(default_factory=dict)
     """The newest bin per NIC, which may still grow: replaced when it comes again."""
+
+    @classmethod
+    def of(cls, topology: Topology) -> "Goodput":
+        """With nothing in it yet, in bins as wide as those of the fabric's NICs."""
+        return cls(nic_settings(topology).bin_ns, topology.planes)
 
     def enter(self, nic: str, bins: Iterable[tuple[Instant, Sequence[int]]]) -> None:
         """Take bins of a NIC in time order; the newest one may come again, with more in it."""
@@ -50,16 +57,27 @@ class Goodput:
 
     def rate_bps(self, start_ns: Instant, end_ns: Instant, nic: str | None = None) -> float:
         """Mean goodput of the whole bins within a window: of the fabric, or into one NIC. 0.0 for an empty window."""
-        first, last = -(-start_ns // self.bin_ns), end_ns // self.bin_ns
-        if last <= first:
+        bins = self.whole_bins(start_ns, end_ns)
+        if not bins:
             return 0.0
-        total = 0
-        for number in range(first, last):
-            if nic is None:
-                total += sum(self.by_plane.get(number * self.bin_ns, ()))
-            else:
-                total += self.by_nic.get(nic, {}).get(number * self.bin_ns, 0)
-        return total * 8 * NS_PER_S / ((last - first) * self.bin_ns)
+        if nic is None:
+            total = sum(sum(self.by_plane.get(start, ())) for start in bins)
+        else:
+            mine = self.by_nic.get(nic, {})
+            total = sum(mine.get(start, 0) for start in bins)
+        return total * 8 * NS_PER_S / (len(bins) * self.bin_ns)
+
+    def whole_bins(self, start_ns: Instant, end_ns: Instant) -> range:
+        """Starts of the bins that lie within a window."""
+        return range(-(-start_ns // self.bin_ns) * self.bin_ns, end_ns // self.bin_ns * self.bin_ns, self.bin_ns)
+
+    def by_planes(self, bins: Iterable[Instant]) -> list[int]:
+        """Bytes placed in these bins, plane by plane."""
+        sums = [0] * self.planes
+        for start in bins:
+            for plane, size in enumerate(self.by_plane.get(start, ())):
+                sums[plane] += size
+        return sums
 
     def recovery_ns(
         self,
@@ -96,9 +114,7 @@ class Goodput:
         first = start_ns // self.bin_ns
         rows: list[list[float]] = []
         for group in range(-(-count // merge)):
-            sums = [0] * self.planes
-            for number in range(first + group * merge, first + (group + 1) * merge):
-                for plane, size in enumerate(self.by_plane.get(number * self.bin_ns, ())):
-                    sums[plane] += size
-            rows.append([round(size * 8 / width, 2) for size in sums])
+            begin = (first + group * merge) * self.bin_ns
+            placed = self.by_planes(range(begin, begin + width, self.bin_ns))
+            rows.append([round(size * 8 / width, 2) for size in placed])
         return width, rows

@@ -21,7 +21,6 @@ WHOLE_EVERY = 10
 """Every so many turns all nodes are asked."""
 MISSED_MAX = 3
 """Looks in a row that may fail."""
-BIN_NS_DEFAULT = 5_000
 
 
 class FabricLostError(Exception):
@@ -34,8 +33,7 @@ class Observer:
     def __init__(self, fabric: Fabric) -> None:
         self.fabric = fabric
         self.books = Books()
-        bin_ns = int(fabric.topology.nic.get("bin_ns", BIN_NS_DEFAULT))
-        self.goodput = Goodput(bin_ns, fabric.topology.planes)
+        self.goodput = Goodput.of(fabric.topology)
         self.clocks: list[tuple[float, Instant]] = []
         """(wall seconds since the start, fabric time), ascending."""
         self.began = time.monotonic()

@@ -43,15 +43,12 @@ def goodput(question: Question) -> list[Figure]:
 
 def _placed(recording: Recording, name: str, window: Interval) -> Figure | None:
     """Of the fabric (""), a NIC or a plane; None when the window holds no whole bin."""
-    bins = recording.goodput
-    first, last = -(-window.start_ns // bins.bin_ns), window.end_ns // bins.bin_ns
-    if last <= first:
+    bins, topology = recording.goodput, recording.topology
+    starts = bins.whole_bins(*window)
+    if not starts:
         return None
-    topology = recording.topology
-    starts = range(first * bins.bin_ns, last * bins.bin_ns, bins.bin_ns)
     if name.isdigit():
-        plane = int(name)
-        size = sum(row[plane] for start in starts if (row := bins.by_plane.get(start)) is not None)
+        size = bins.by_planes(starts)[int(name)]
         line = len(receivers(recording)) * topology.rate_bps
     elif name:
         mine = bins.by_nic.get(name, {})
@@ -60,7 +57,7 @@ def _placed(recording: Recording, name: str, window: Interval) -> Figure | None:
     else:
         size = sum(sum(bins.by_plane.get(start, ())) for start in starts)
         line = len(receivers(recording)) * nic_line_bps(recording)
-    width = (last - first) * bins.bin_ns
+    width = len(starts) * bins.bin_ns
     return Figure(size * 8 * NS_PER_S / width, name, starts[0], starts[0] + width, line)
 
 
@@ -129,24 +126,15 @@ def jain(rates: Sequence[float]) -> float | None:
 
 def plane_balance(question: Question) -> list[Figure]:
     """The least used plane as a share of the mean, 1 when all are even: of bytes placed, or of one NIC's packets."""
+    placed = question.recording.goodput
     found = []
     for window in question.windows:
         for name in matching(question.of, question.recording.topology.nic_names()):
-            loads = _port_loads(question, name, window) if name else _plane_loads(question.recording, window)
+            loads = _port_loads(question, name, window) if name else placed.by_planes(placed.whole_bins(*window))
             if sum(loads):
                 balance = min(loads) * len(loads) / sum(loads)
                 found.append(Figure(balance, name, window.start_ns, window.end_ns))
     return found
-
-
-def _plane_loads(recording: Recording, window: Interval) -> list[int]:
-    bins = recording.goodput
-    first, last = -(-window.start_ns // bins.bin_ns), window.end_ns // bins.bin_ns
-    loads = [0] * bins.planes
-    for number in range(first, last):
-        for plane, size in enumerate(bins.by_plane.get(number * bins.bin_ns, ())):
-            loads[plane] += size
-    return loads
 
 
 def _port_loads(question: Question, nic: str, window: Interval) -> list[int]:

@@ -59,11 +59,10 @@ def in_force(injected: Injected, at_ns: Instant) -> bool:
 
 def rates_gbps(goodput: Goodput, start_ns: Instant, end_ns: Instant) -> tuple[float, ...]:
     """Goodput per plane over the whole bins between two instants; over the newest whole one where none fits."""
-    last = end_ns // goodput.bin_ns
-    first = min(-(-start_ns // goodput.bin_ns), last - 1)
-    rows = [goodput.by_plane.get(number * goodput.bin_ns) for number in range(first, last)]
-    scale = 8 * NS_PER_S / _GBPS / (len(rows) * goodput.bin_ns)
-    return tuple(sum(row[plane] for row in rows if row) * scale for plane in range(goodput.planes))
+    newest_ns = (end_ns // goodput.bin_ns - 1) * goodput.bin_ns
+    bins = goodput.whole_bins(min(start_ns, newest_ns), end_ns)
+    scale = 8 * NS_PER_S / _GBPS / (len(bins) * goodput.bin_ns)
+    return tuple(size * scale for size in goodput.by_planes(bins))
 
 
 def glance(recording: Recording) -> Glance:

@@ -16,7 +16,6 @@ from nicd.core.ev_state import EV_STATES
 from nicd.programs.program import Program
 from orchestrator.findings.recording import Injected, Look, NicLook, Recording
 from orchestrator.goodput import Goodput
-from orchestrator.observer import BIN_NS_DEFAULT
 from orchestrator.runs.absence import dead, deaf
 from orchestrator.runs.bed import Bed
 from orchestrator.runs.counting import flat_nic, flat_switch, plane_states, ports_of
@@ -81,7 +80,7 @@ class Recorder:
             second_ns=plan.second_ns,
             begin_ns=plan.begin_ns,
             end_ns=plan.begin_ns,
-            goodput=Goodput(int(topology.nic.get("bin_ns", BIN_NS_DEFAULT)), topology.planes),
+            goodput=Goodput.of(topology),
         )
         self._bed = bed
         self._trace = trace

@@ -1,8 +1,11 @@
 """Goodput in bins of fabric time, and what is read from it."""
 
+from dataclasses import replace
+
 import pytest
 
 from orchestrator.goodput import Goodput
+from tests.support.fabrics import SMALL
 
 BIN = 5_000
 FULL = BIN * 100  # bytes per bin at 800 Gb/s
@@ -22,6 +25,19 @@ def test_bins_of_several_nics_are_added_up_by_plane() -> None:
     assert goodput.by_plane == {0: [1, 2], BIN: [13, 24]}
     assert goodput.by_nic == {"h000": {0: 3, BIN: 7}, "h001": {BIN: 30}}
     assert goodput.last_ns == BIN
+
+
+def test_bins_are_as_wide_as_those_of_the_nics() -> None:
+    assert Goodput.of(SMALL) == Goodput(5_000, SMALL.planes)
+    assert Goodput.of(replace(SMALL, nic={"bin_ns": 7_000})).bin_ns == 7_000
+
+
+def test_what_was_placed_is_told_of_whole_bins_plane_by_plane() -> None:
+    goodput = Goodput(BIN, 2)
+    goodput.enter("h000", [(0, [1, 2]), (BIN, [3, 4]), (3 * BIN, [5, 6])])
+    assert list(goodput.whole_bins(1, 4 * BIN - 1)) == [BIN, 2 * BIN]
+    assert not goodput.whole_bins(1, 2 * BIN - 1)
+    assert goodput.by_planes(goodput.whole_bins(0, 4 * BIN)) == [9, 12]
 
 
 def test_the_newest_bin_may_come_again_with_more_in_it() -> None:
