@@ -30,6 +30,8 @@ TTL_WALL_S = 600.0
 """A fault that nobody owns is healed after so much wall time, unless it was given another time to live."""
 TTL_WALL_S_MAX = 24 * 3600.0
 OWNER_CHARS_MAX = 80
+STANDING_WALL_S = 1.0
+"""So long time stands still at most after its owner has gone, for the owner's faults to be healed."""
 LEASES_MAX = 16
 
 _TROUBLES = (ConfigError, RefusedError, NoAnswerError, ProcessFailedError)
@@ -154,9 +156,12 @@ class FaultDesk:
 
     async def _release(self, owner: str) -> None:
         fabric = self._fabric
+        healing = self._background(self._heal_all([fault.id for fault in fabric.faults() if fault.owner == owner]))
         if fabric.limit_owner == owner:
+            # What is told while time stands still is in time. A daemon that does not hear must not hold it for long.
+            await asyncio.wait([healing], timeout=STANDING_WALL_S)
             await fabric.limit(None, owner)
-        await self._heal_all([fault.id for fault in fabric.faults() if fault.owner == owner])
+        await healing
 
     async def _heal_all(self, ids: list[str]) -> None:
         """What cannot be healed stands in the journal."""

@@ -60,9 +60,12 @@ class Mishaps:
         """When that process has been ordered to die."""
         self._cuts: dict[str, list[tuple[Instant, Instant]]] = defaultdict(list)
         """When it has been told to hear nobody."""
+        self._died: dict[str, Instant] = defaultdict(lambda: -1)
+        """When it last died; the life it is in, or is to have, is the first of the table's after that."""
         self._births: dict[str, asyncio.Task[None]] = {}
         self._superseded: set[str] = set()
         self._talking: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._turning: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._deaths = itertools.count(1)
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -105,10 +108,11 @@ class Mishaps:
 
     async def _concern(self, node: str) -> None:
         """Bring a node's process in line with the table: its life, its end, what it has been told."""
-        if not self._runs(node):
-            self._begin_next(node)
-        elif self._is_obsolete(node):
-            await self._supersede(node)
+        async with self._turning[node]:  # whoever comes while a process is being replaced finds it replaced
+            if not self._runs(node):
+                self._begin_next(node)
+            elif self._wanted(node) is not self._living[node]:
+                await self._supersede(node)
         await self._tell(node)
 
     # What daemons are told.
@@ -184,14 +188,14 @@ class Mishaps:
         """There is a process for the node, or one is being started."""
         return self._roster.members[node].alive or node in self._births
 
-    def _is_obsolete(self, node: str) -> bool:
-        """Its process waits for a life that is not to be."""
-        life, front_ns = self._living[node], self._time.page.fabric_front()
-        return life.start_ns > front_ns and self.table.next_life(node, front_ns) is not life
+    def _wanted(self, node: str) -> Life | None:
+        """The life that it is in, or is to have next. Never asked of the clock: time may go on past its start while the
+        process for it is still being made."""
+        return self.table.next_life(node, self._died[node])
 
     async def _supersede(self, node: str) -> None:
-        """End a process that has not begun to live, and start the one that is wanted instead, if any."""
-        life = self.table.next_life(node, self._time.page.fabric_front())
+        """End a process that waits for a life that is not to be, and start the one that is wanted instead, if any."""
+        life = self._wanted(node)
         if life is not None:
             self._hold(node, 0, life.start_ns)  # before anything else: meanwhile time goes on
         if node in self._births:
@@ -209,9 +213,8 @@ class Mishaps:
         `died_ns`: where its neighbours still wait for it; 0 when they do not.
         """
         slot = self._roster.layout.slot(node)
-        former = self._living[node]
-        life = self.table.next_life(node, min(former.start_ns, self._time.page.fabric_front()))
-        if life is None or life is former:
+        life = self._wanted(node)
+        if life is None or life is self._living[node]:
             self._time.bury(slot)
             return
         self._hold(node, died_ns, life.start_ns)
@@ -236,6 +239,7 @@ class Mishaps:
         died_ns = self._time.page.horizon(slot) if self._time.is_alive(slot) else self._time.now_ns()
         how = child.how_it_ended()
         planned = self._living[node].end_ns == died_ns
+        self._died[node] = died_ns
         self._journal.note("died", died_ns, node=node, how=how, planned=planned)
         if planned:
             self._begin_next(node, died_ns)
@@ -272,16 +276,26 @@ class Mishaps:
                 raise start_failure(child)
             await self._roster.call(node, "status")
         except (*_TROUBLES, TimeoutError) as error:
-            self._time.bury(slot)
-            why = str(error) or f"not ready after {READY_WALL_S:g} s"
-            self._journal.note("lost", life.start_ns, node=node, why=why)
-            self._births.pop(node, None)
-            self._lament(node, life.start_ns, f"{node} did not return: {why}", why)
-            raise
+            if not self._has_lived_out(node, life):
+                self._time.bury(slot)
+                why = str(error) or f"not ready after {READY_WALL_S:g} s"
+                self._journal.note("lost", life.start_ns, node=node, why=why)
+                self._births.pop(node, None)
+                self._died[node] = life.start_ns
+                self._lament(node, life.start_ns, f"{node} did not return: {why}", why)
+                raise
         self._births.pop(node, None)
-        self._journal.note("returned", life.start_ns, node=node, incarnation=self._roster.members[node].incarnation)
+        member = self._roster.members[node]
+        self._journal.note("returned", life.start_ns, node=node, incarnation=member.incarnation)
+        if member.child is not None and not member.child.alive:
+            self._bury(node, member.child)  # nobody took notice of its end before it was known to be born
         self.on_change()
         await self._tell(node)
+
+    def _has_lived_out(self, node: str, life: Life) -> bool:
+        """Whether a process has come and gone as it was to: a life may be over before anybody has had an answer."""
+        slot = self._roster.layout.slot(node)
+        return self._time.is_alive(slot) and self._time.page.horizon(slot) == life.end_ns
 
     # Stalls.
 

@@ -122,6 +122,9 @@ class Timekeeper:
         Returns the instant that binds: where the furthest node already is, when that is later.
         """
         self._moved = (time.monotonic(), self.now_ns())
+        if at_ns is None:
+            # It stood still, or went step by step; what it was seen to do then says nothing about now.
+            self._pace_mark, self._pace_ns_per_s = self._moved, self._pace_ns_per_s_max
         self.page.set_limit(NEVER if at_ns is None else max(at_ns, self.page.fabric_front()))
         self.ring()
         return self.page.limit

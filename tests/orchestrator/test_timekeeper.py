@@ -90,6 +90,14 @@ def test_the_lead_follows_the_pace(keeper: Timekeeper) -> None:
     assert keeper.lead_ns() == LEAD_HOPS_MIN * HOP_NS
 
 
+def test_the_lead_of_a_fabric_that_is_let_go_is_that_of_its_pace_before(keeper: Timekeeper) -> None:
+    keeper.limit(5000)
+    keeper.page.wake()
+    assert keeper.lead_ns() == LEAD_HOPS_MIN * HOP_NS
+    keeper.limit(None)
+    assert keeper.lead_ns() == IDLE_HOPS_PER_S * HOP_NS * LEAD_WALL_S
+
+
 def test_commands_are_stamped_ahead_of_the_furthest_node(keeper: Timekeeper) -> None:
     for slot, horizon in enumerate((4000, 5000)):
         keeper.page.mark_alive(slot, os.getpid(), 0)
