@@ -7,12 +7,12 @@ what can be measured `orchestrator.findings.measures`'s; a run whose time stands
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Protocol, TypedDict, Unpack
+from typing import Any, Final, TypedDict, Unpack
 
 from mrcfabric.control import NoAnswerError
 from mrcfabric.units import NEVER, NS_PER_S, Instant
 from orchestrator.api.readings import ClockReading
-from orchestrator.api.work import Work
+from orchestrator.api.verbs import Verbs
 from orchestrator.faults.fault import Fault
 from orchestrator.findings import judge, measures
 from orchestrator.findings.expectation import Expectation
@@ -20,7 +20,7 @@ from orchestrator.findings.judge import Finding
 from orchestrator.findings.measure import Reduce, Relative
 from orchestrator.findings.recording import Injected, Look, Recording
 from orchestrator.runs.recorder import Recorder
-from orchestrator.runs.udp_bed import RunningFabric, UdpBed
+from orchestrator.runs.udp_bed import UdpBed
 from orchestrator.scenario.plan import Plan
 
 LOOKS_MAX: Final = 4096
@@ -41,18 +41,10 @@ class Bounds(TypedDict, total=False):
     """Only of the newest part of the recording; default: all since the watch began."""
 
 
-class WatchedFabric(RunningFabric, Protocol):
-    """What a watch needs beside what a run needs."""
-
-    works: list[Work]
-
-    async def live_faults(self) -> Sequence[Fault]: ...
-
-
 class _LiveBed(UdpBed):
     """A bed whose time goes on by itself, and whose faults anybody may inject."""
 
-    def __init__(self, fabric: WatchedFabric, now_ns: Instant) -> None:
+    def __init__(self, fabric: Verbs, now_ns: Instant) -> None:
         super().__init__(fabric, now_ns)
         self.live: Sequence[Fault] = ()
 
@@ -63,7 +55,7 @@ class _LiveBed(UdpBed):
 class Watch:
     """What happens in a fabric from now on, work that is started later included. Make it with `Verbs.watch`."""
 
-    def __init__(self, fabric: WatchedFabric, clock: ClockReading) -> None:
+    def __init__(self, fabric: Verbs, clock: ClockReading) -> None:
         self._fabric = fabric
         self._bed = _LiveBed(fabric, clock.now_ns)
         plan = Plan(

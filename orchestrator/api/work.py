@@ -6,15 +6,14 @@ Owns the making of a program's record for a fabric that runs, and the waiting. W
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.topology import Topology
-from mrcfabric.units import Instant
 from nicd.programs import catalogue
 from nicd.programs.program import PROGRAMS_MAX, Program
-from orchestrator.api.readings import ClockReading
+from orchestrator.api.verbs import Verbs
 from orchestrator.findings.recording import ProgramResult
 from orchestrator.runs.payroll import Payroll
 
@@ -24,24 +23,10 @@ LEADS: Final = 2
 """A program begins so many times later than a command sent now: every NIC makes its memory and QPs before."""
 
 
-class WorkedFabric(Protocol):
-    """What work needs of a fabric."""
-
-    topology: Topology
-
-    async def call(self, node: str, op: str) -> Any: ...
-
-    async def clock(self) -> ClockReading: ...
-
-    async def load(self, program: Program, at_ns: Instant | None = None) -> None: ...
-
-    async def counters(self, nodes: Sequence[str] | None = None) -> Mapping[str, Any]: ...
-
-
 class Work:
     """One program that was started. Made by `Verbs.start`."""
 
-    def __init__(self, fabric: WorkedFabric, program: Program) -> None:
+    def __init__(self, fabric: Verbs, program: Program) -> None:
         self.program = program
         self.nics = [fabric.topology.node_name(index) for index in program.ranks]
         """Of the ranks, in their order."""
@@ -84,7 +69,7 @@ class Work:
 
 
 async def make(
-    fabric: WorkedFabric,
+    fabric: Verbs,
     kind: str,
     name: str | None,
     nics: Sequence[str],

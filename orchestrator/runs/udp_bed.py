@@ -7,15 +7,15 @@ died meanwhile. Time itself is the fabric's (`orchestrator.timekeeper`), faults 
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import RefusedError
-from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
 from nicd.programs.program import Program
 from orchestrator import sums
-from orchestrator.api.readings import ClockReading, Death
+from orchestrator.api.readings import Death
+from orchestrator.api.verbs import Verbs
 from orchestrator.faults.fault import Fault
 from orchestrator.launcher import ProcessFailedError
 from orchestrator.runs.bed import BedLostError
@@ -35,29 +35,6 @@ LOST_WALL_S = 5.0
 
 
 SILENCE = (RefusedError, NoAnswerError, ProcessFailedError)
-
-
-class RunningFabric(Protocol):
-    """What this bed asks of a fabric: one launched here, or one that runs and is spoken to through its agent."""
-
-    @property
-    def topology(self) -> Topology: ...
-
-    async def call(
-        self, node: str, op: str, args: Mapping[str, Any] | None = None, timeout_s: float = ANSWER_WALL_S
-    ) -> Any: ...
-
-    async def inject(self, fault: Fault) -> Any: ...
-
-    async def heal(self, fault_id: str, at_ns: Instant | None = None) -> Any: ...
-
-    async def limit(self, at_ns: Instant | None, owner: str = "") -> Instant | None: ...
-
-    async def counters(self, nodes: Sequence[str]) -> dict[str, dict[str, Any]]: ...
-
-    async def clock(self) -> ClockReading: ...
-
-    async def deaths(self) -> Sequence[Death]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +59,7 @@ class UdpBed:
 
     def __init__(
         self,
-        fabric: RunningFabric,
+        fabric: Verbs,
         now_ns: Instant,
         owner: str = "",
         past: Past = NO_PAST,
