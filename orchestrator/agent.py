@@ -57,8 +57,8 @@ class Agent:
         self.fabric = fabric
         self.stop = asyncio.Event()
         self._links = LinkDesk(fabric.topology.name, fabric.links)
-        self._runs = RunDesk(fabric)
         self._faults = FaultDesk(fabric)
+        self._runs = RunDesk(fabric, self._faults)
 
     async def serve(self, on_ready: Callable[[], None]) -> str | None:
         """Open both sites, call `on_ready`, wait; returns why the fabric broke, or None when it was stopped.

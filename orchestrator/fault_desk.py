@@ -126,6 +126,11 @@ class FaultDesk:
             await asyncio.shield(self._background(self._release(owner)))
         return response
 
+    def require_lease(self, owner: str, what: str) -> None:
+        """RefusedError unless this owner holds a lease; `what` would go on when it dies."""
+        if owner not in self._leases:
+            raise RefusedError(f"{owner or 'who gives no name'} holds no lease: {what} when it dies")
+
     def close(self) -> None:
         """Forget all times to live."""
         for one in list(self._expiries):
@@ -135,8 +140,8 @@ class FaultDesk:
 
     async def _inject(self, fault: Fault, body: Mapping[str, Any]) -> dict[str, Any]:
         ttl_s = bodies.seconds(body, "ttl_s", TTL_WALL_S, TTL_WALL_S_MAX)
-        if fault.owner and fault.owner not in self._leases:
-            raise RefusedError(f"{fault.owner} holds no lease: what it breaks would stay broken when it dies")
+        if fault.owner:
+            self.require_lease(fault.owner, "what it breaks would stay broken")
         # The time to live of a fault that is over must not end a later one of the same name.
         for one in self._expiries.keys() - {live.id for live in self._fabric.faults()}:
             self._forget(one)

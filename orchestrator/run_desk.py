@@ -10,21 +10,26 @@ from typing import Any
 from nicd.programs.program import Program
 from orchestrator import bodies
 from orchestrator.fabric import Fabric
+from orchestrator.fault_desk import FaultDesk
 
 
 class RunDesk:
     """Requests about time and programs of one fabric. All raise ConfigError and RefusedError."""
 
-    def __init__(self, fabric: Fabric) -> None:
+    def __init__(self, fabric: Fabric, faults: FaultDesk) -> None:
+        """`faults` knows who holds a lease."""
         self._fabric = fabric
+        self._faults = faults
 
     async def clock(self, _body: Mapping[str, Any]) -> dict[str, Any]:
         """`orchestrator.api.readings.ClockReading`, as data."""
         return (await self._fabric.clock())._asdict()
 
     async def limit(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """`at_ns` (none: time goes on for good), `owner`."""
+        """`at_ns` (none: time goes on for good), `owner`, who needs a lease to let time stand still."""
         at_ns, owner = bodies.whole(body, "at_ns"), bodies.text(body, "owner", "")
+        if at_ns is not None:
+            self._faults.require_lease(owner, "fabric time would stand still")
         return {"at_ns": await self._fabric.limit(at_ns, owner)}
 
     async def load(self, body: Mapping[str, Any]) -> dict[str, Any]:

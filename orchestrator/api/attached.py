@@ -123,8 +123,8 @@ class AttachedFabric(Verbs):
         return ClockReading(**await self.post("/clock"))
 
     async def limit(self, at_ns: Instant | None, owner: str = "") -> Instant | None:
-        """As `Fabric.limit`."""
-        bound_ns: Instant | None = (await self.post("/limit", at_ns=at_ns, owner=owner))["at_ns"]
+        """As `Fabric.limit`. Whoever lets time stand still holds a lease: this object's `owner`, the default, does."""
+        bound_ns: Instant | None = (await self.post("/limit", at_ns=at_ns, owner=owner or self.owner))["at_ns"]
         return bound_ns
 
     async def load(self, program: Program, at_ns: Instant | None = None) -> None:

@@ -70,7 +70,10 @@ class Verbs(Finder, ABC):
 
     @abstractmethod
     async def limit(self, at_ns: Instant | None, owner: str = "") -> Instant | None:
-        """Let everything up to and including `at_ns` happen and then stand still; None: let time go on for good."""
+        """Let everything up to and including `at_ns` happen and then stand still; None: let time go on for good.
+
+        `owner` has time in hand as long as there is a limit; "" is whoever this object speaks for.
+        """
 
     @abstractmethod
     async def load(self, program: Program, at_ns: Instant | None = None) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from mrcfabric.errors import ConfigError
 from orchestrator.fabric import Fabric
+from orchestrator.fault_desk import FaultDesk
 from orchestrator.run_desk import RunDesk
 
 UNHEARD = cast("Fabric", None)
@@ -25,4 +26,4 @@ UNHEARD = cast("Fabric", None)
 )
 async def test_mistakes_are_named(door: str, body: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint):
-        await getattr(RunDesk(UNHEARD), door)(body)
+        await getattr(RunDesk(UNHEARD, FaultDesk(UNHEARD)), door)(body)

@@ -38,9 +38,12 @@ async def test_time_is_in_one_hand_at_a_time(served: Fabric, attached: AttachedF
     here = await attached.clock()
     assert (here.limit_ns, here.idle, here.state) == (None, True, "sleep")
     stop_ns = here.soon_ns + 100_000
-    assert await attached.limit(stop_ns, "one") == stop_ns
-    with pytest.raises(RefusedError, match="in the hands of one"):
+    assert await attached.limit(stop_ns) == stop_ns
+    with pytest.raises(RefusedError, match="two holds no lease: fabric time would stand still when it dies"):
         await attached.limit(stop_ns + 1, "two")
+    async with Fabric.attach(run_dir=served.folder.path, owner="two") as other:
+        with pytest.raises(RefusedError, match=f"in the hands of {attached.owner}"):
+            await other.limit(stop_ns + 1)
     late = asyncio.create_task(
         served.command("h000", "register_memory", {"va": 0, "length": 4096}, stop_ns + 5, DEADLINE_S)
     )
@@ -48,7 +51,7 @@ async def test_time_is_in_one_hand_at_a_time(served: Fabric, attached: AttachedF
     standing = await attached.clock()
     assert (standing.now_ns, standing.limit_ns, standing.standing, standing.idle) == (stop_ns, stop_ns, True, False)
     assert not late.done()
-    assert await attached.limit(None, "one") is None
+    assert await attached.limit(None) is None
     await late
     assert (await attached.clock()).limit_ns is None
 
