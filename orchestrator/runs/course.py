@@ -107,8 +107,11 @@ class Course:
 
     async def _go(self) -> str:
         plan, bed = self.plan, self._bed
-        await self._reach(plan.begin_ns)
+        # What happens at the very instant of the begin is the run's: it is looked right before.
+        await self._inject_until(plan.begin_ns)
+        await self._reach(plan.begin_ns - 1)
         await self._recorder.begin()
+        await self._reach(plan.begin_ns)
         self._audience.looked(self.recording)
         quiet_ns: Instant | None = None
         while True:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Final
 
+from mrcfabric.units import Instant
 from nicd.core.ev_state import EV_STATES
 from nicd.programs.program import Program
 from orchestrator.findings.recording import Injected, Look, NicLook, Recording
@@ -105,11 +106,11 @@ class Recorder:
         self.recording.faults.append(injected)
 
     async def begin(self) -> None:
-        """At the begin of the run: what was counted before it does not count."""
+        """Right before the begin of the run: what has been counted by now does not count."""
         await self._ask(self._within_reach(self._books))
         for books in self._books.values():
             books.base = dict(books.latest)
-        self._enter_look()
+        self._enter_look(self.recording.begin_ns)
 
     async def look(self) -> Look:
         """The fabric as it stands."""
@@ -194,8 +195,8 @@ class Recorder:
 
     # Entering.
 
-    def _enter_look(self) -> Look:
-        at_ns = self._bed.now_ns
+    def _enter_look(self, at_ns: Instant | None = None) -> Look:
+        at_ns = self._bed.now_ns if at_ns is None else at_ns
         gone = dead(self._bed.faults(), at_ns)
         self._payroll.lose(gone)
         planes = self.recording.topology.planes

@@ -61,6 +61,16 @@ async def test_a_run_ends_when_its_work_is_done_and_nothing_is_pending() -> None
     assert recording.wall is None
 
 
+async def test_what_is_sent_at_the_very_instant_of_the_begin_is_counted() -> None:
+    what = plan()
+    bed = SimBed(what.topology)
+    recording = await Course(what, bed, Recorder(what, bed), Listener()).run()
+    assert recording.looks[0].at_ns == BEGIN_NS
+    assert not any(nic.counts["data_packets"] for nic in recording.looks[0].nics.values())
+    for name, nic in recording.looks[-1].nics.items():
+        assert nic.counts["data_packets"] == bed.fabric.counters(name)["data_packets"]
+
+
 async def test_it_waits_for_the_timetable_and_then_settles() -> None:
     recording = await simulated(plan(faults=(cut(200, 20),)))
     assert recording.ended == "complete"
