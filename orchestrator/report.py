@@ -1,14 +1,13 @@
-"""The report of a run: report.json, and report.html beside it.
+"""The report of the demonstration or of a measurement: report.json, and report.html beside it.
 
-Owns the keys of the JSON, which other programs read; the page is `orchestrator.page.demo_page`'s.
+Owns the keys of the JSON, which other programs read; the page is `orchestrator.page.demo_page`'s, the files are
+`orchestrator.findings.files`'s. A scenario has a report of its own kind (`orchestrator.findings.report`).
 """
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mrcfabric.errors import RefusedError
 from mrcfabric.topology import Topology
 from orchestrator.goodput import Goodput
 from orchestrator.verdict import Verdict
@@ -16,8 +15,6 @@ from orchestrator.verdict import Verdict
 FORMAT = 1
 """Grows when a key changes its meaning or goes away."""
 TIMELINE_BINS_MAX = 1200
-JSON_NAME = "report.json"
-PAGE_NAME = "report.html"
 
 
 def build(
@@ -58,20 +55,9 @@ def write(data: dict[str, Any], folder: Path) -> Path:
 
     Raises RefusedError when they cannot be written.
     """
-    try:
-        return _write(data, folder)
-    except OSError as error:
-        raise RefusedError(f"the report cannot be written to {folder}: {error.strerror or error}") from error
-
-
-def _write(data: dict[str, Any], folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / JSON_NAME
-    path.write_text(json.dumps(data, indent=1) + "\n")
-    if "timeline" not in data:
-        return path
+    from orchestrator.findings import files
     from orchestrator.page.demo_page import render
 
-    page = folder / PAGE_NAME
-    page.write_text(render(data))
-    return page
+    page = render(data) if "timeline" in data else ""
+    files.write(data, folder, page)
+    return folder / (files.PAGE_NAME if page else files.JSON_NAME)

@@ -16,8 +16,9 @@ from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator.findings import shape
 from orchestrator.findings.junit import junit
 from orchestrator.findings.report import FORMAT, KIND, Report
-from orchestrator.report import JSON_NAME, PAGE_NAME
 
+JSON_NAME = "report.json"
+PAGE_NAME = "report.html"
 SCENARIO_NAME = "scenario.yaml"
 """The scenario with its overrides, beside its report: what `mrcfabric run` takes to do it again."""
 REPORT_BYTES_MAX = 256 << 20
@@ -27,7 +28,7 @@ REPORT_BYTES_MAX = 256 << 20
 def write(report: Mapping[str, Any], folder: Path, page: str = "") -> None:
     """Write `report.json`, `scenario.yaml` and, if there is one, the page. Raises RefusedError when it cannot be."""
     texts = {JSON_NAME: json.dumps(report, indent=1) + "\n"}
-    if report["scenario"]:
+    if report.get("scenario"):
         texts[SCENARIO_NAME] = yaml.safe_dump(report["scenario"], sort_keys=False, allow_unicode=True)
     if page:
         texts[PAGE_NAME] = page

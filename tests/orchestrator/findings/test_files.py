@@ -9,7 +9,7 @@ import yaml
 
 from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator.findings import files
-from orchestrator.report import PAGE_NAME
+from orchestrator.findings.files import PAGE_NAME
 from tests.support.recordings import sample_run_report
 
 
