@@ -24,7 +24,10 @@ def compare(
     everything: Annotated[bool, typer.Option("--all", help="Show figures that are the same, too.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show two runs side by side. Exit code 0 when every expectation came out alike in both, else 1."""
+    """Show two runs side by side.
+
+    Exit codes: 0 every expectation came out alike in both, 1 one did not, 2 a report cannot be read.
+    """
     import json
 
     from orchestrator.findings import compare as comparing

@@ -9,8 +9,6 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.flags import SetOption
-
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
@@ -19,7 +17,12 @@ def register(app: typer.Typer) -> None:
 
 def validate(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Topologies and scenarios in YAML.")],
-    settings: SetOption = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="In topologies as rate_bps=25G, in scenarios as fabric.planes=8."
+        ),
+    ] = None,
 ) -> None:
     """Check files: of each the line and the mistake, or one line that says what it describes."""
     from mrcfabric.errors import ConfigError
