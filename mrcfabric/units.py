@@ -15,6 +15,9 @@ NS_PER_US = 1_000
 NS_PER_MS = 1_000_000
 NS_PER_S = 1_000_000_000
 
+GBPS = 1e9
+"""Bits per second in a gigabit per second."""
+
 KIB = 1 << 10
 MIB = 1 << 20
 GIB = 1 << 30

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from mrcfabric.units import Instant
+from mrcfabric.units import GBPS, Instant
 from orchestrator.accounting import difference
 from orchestrator.goodput import Goodput
 from orchestrator.timetable import Episode
@@ -15,7 +15,6 @@ from orchestrator.timetable import Episode
 Baseline: TypeAlias = tuple[Instant, Instant]
 """From when to when nothing was broken and the load was steady."""
 
-GBPS = 1e9
 MS_PER_S = 1e3
 AVERAGE_RTTS = 2
 """Goodput is averaged over this long when its recovery is looked for."""

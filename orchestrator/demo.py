@@ -14,9 +14,9 @@ from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.naming import nic_name
 from mrcfabric.topology import Topology
-from mrcfabric.units import MIB, Instant
+from mrcfabric.units import GBPS, MIB, Instant
 from orchestrator import report
-from orchestrator.costs import GBPS, QUIET_RTTS, Happened, cost_of, line_bps, port_share, pulses_ns
+from orchestrator.costs import QUIET_RTTS, Happened, cost_of, line_bps, port_share, pulses_ns
 from orchestrator.fabric import Fabric
 from orchestrator.faults.fault import Fault, Window
 from orchestrator.hiring import processes_of, ring_order, ring_peers

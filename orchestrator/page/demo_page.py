@@ -7,6 +7,7 @@ import json
 from html import escape
 from typing import Any
 
+from mrcfabric.units import GBPS, GIB
 from orchestrator.page import timeline
 from orchestrator.page.axis import TimeAxis
 from orchestrator.page.frame import details, note, page, pairs, pictured, section, shown, table, tiles, two_lines
@@ -28,13 +29,11 @@ _CAPTION = (
     "Payload newly placed in memory, all NICs and then plane by plane, over fabric time. "
     "Shaded: a fault in force. Dashed: line rate, headers included."
 )
-_GIB = 2**30
-_GBPS = 1e9
 
 
 def _tiles(data: dict[str, Any]) -> str:
     fidelity, totals = data["fidelity"], data["totals"]
-    figures = [(f"{totals['bytes_verified'] / _GIB:.2f} GiB", "checked, every byte")]
+    figures = [(f"{totals['bytes_verified'] / GIB:.2f} GiB", "checked, every byte")]
     if "steps" in data:
         steps = data["steps"]
         figures.insert(0, (f"{steps['finished']} / {steps['begun']}", "training steps finished"))
@@ -79,7 +78,7 @@ def goodput_chart(data: dict[str, Any]) -> timeline.Chart:
         Band(number, fault["name"], tuple((down, up) for down, up in fault["pulses_ns"]))
         for number, fault in enumerate(data["faults"], start=1)
     ]
-    plane_line = settings["t0_per_plane"] * settings["nics_per_t0"] * settings["rate_bps"] / _GBPS
+    plane_line = settings["t0_per_plane"] * settings["nics_per_t0"] * settings["rate_bps"] / GBPS
     return timeline.goodput(rows, axis, line["bin_ns"], faults, plane_line)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from mrcfabric.units import NS_PER_US
+from mrcfabric.units import GBPS, NS_PER_US
 from orchestrator.findings.recording import Look, ProgramResult, Recording
 from orchestrator.page import timeline
 from orchestrator.page.axis import AXIS_HEIGHT, LEFT, RIGHT, WIDTH, TimeAxis
@@ -20,7 +20,6 @@ STATES = (("skip", "SKIP", "skip"), ("assumed_bad", "ASSUMED_BAD", "bad"), ("den
 """States of EVs that are drawn, with their names and classes. All others are GOOD."""
 COLOURS = 6
 DOTS_MAX = 1500
-_GBPS = 1e9
 _LOW = 120
 """Height of charts that are read for their shape."""
 
@@ -57,7 +56,7 @@ class Canvas:
 def goodput_chart(canvas: Canvas, misses: Sequence[Miss] = ()) -> Chart:
     """Payload placed, all planes and each; a line where an expectation was missed most."""
     topology = canvas.recording.topology
-    line = topology.nics * topology.rate_bps / _GBPS
+    line = topology.nics * topology.rate_bps / GBPS
     chart = timeline.goodput(canvas.gbps, canvas.axis, canvas.step_ns, canvas.faults, line)
     marks = "".join(
         f'<line class="miss" x1="{canvas.axis.x(miss.start_ns):.1f}" x2="{canvas.axis.x(miss.start_ns):.1f}" '

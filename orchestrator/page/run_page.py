@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from mrcfabric.units import MIB, NS_PER_US
+from mrcfabric.units import GBPS, MIB, NS_PER_US
 from orchestrator.findings.recording import Recording
 from orchestrator.page import words
 from orchestrator.page.frame import (
@@ -253,7 +253,7 @@ def _work(report: Mapping[str, Any]) -> str:
                 shown(program["bytes_received"]),
                 shown(program["bytes_verified"]),
                 shown(program["bytes_wrong"]),
-                shown(program["goodput_bps"] / 1e9, 1),
+                shown(program["goodput_bps"] / GBPS, 1),
                 *(shown(latency[name] / NS_PER_US, 1) if latency else "-" for name in ("p50", "p99", "max")),
             ]
         )

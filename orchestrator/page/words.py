@@ -7,11 +7,10 @@ figures mean is `orchestrator.findings.measures`'s.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mrcfabric.units import NS_PER_US
+from mrcfabric.units import GBPS, NS_PER_US
 from orchestrator.faults.fault import Fault
 
 TARGETS_SHOWN = 3
-_GBPS = 1e9
 
 
 def figure(value: float | None, unit: str) -> str:
@@ -21,7 +20,7 @@ def figure(value: float | None, unit: str) -> str:
     if unit.startswith("share"):
         return f"{value:.1%}"
     if unit == "bit/s":
-        return f"{value / _GBPS:,.1f} Gb/s"
+        return f"{value / GBPS:,.1f} Gb/s"
     if unit == "ns":
         return f"{value / NS_PER_US:,.1f} us"
     if unit == "base RTTs":

@@ -7,12 +7,11 @@ and `stream`'s. What a run is judged by is `orchestrator.findings`'s, with every
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from mrcfabric.units import NEVER, NS_PER_S, Instant
+from mrcfabric.units import GBPS, NEVER, NS_PER_S, Instant
 from nicd.core.ev_state import EV_STATES
 from orchestrator.findings.recording import Injected, NicLook, Recording
 from orchestrator.goodput import Goodput
 
-_GBPS = 1e9
 Phase: TypeAlias = Literal["begins", "ends", "healed"]
 
 
@@ -61,7 +60,7 @@ def rates_gbps(goodput: Goodput, start_ns: Instant, end_ns: Instant) -> tuple[fl
     """Goodput per plane over the whole bins between two instants; over the newest whole one where none fits."""
     newest_ns = (end_ns // goodput.bin_ns - 1) * goodput.bin_ns
     bins = goodput.whole_bins(min(start_ns, newest_ns), end_ns)
-    scale = 8 * NS_PER_S / _GBPS / (len(bins) * goodput.bin_ns)
+    scale = 8 * NS_PER_S / GBPS / (len(bins) * goodput.bin_ns)
     return tuple(size * scale for size in goodput.by_planes(bins))
 
 

@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from mrcfabric.units import NS_PER_US, Instant
+from mrcfabric.units import GBPS, NS_PER_US, Instant
 from orchestrator.findings.recording import Injected, Recording
 from orchestrator.runs.agenda import agenda, window
 from orchestrator.runs.glance import Glance, glance
@@ -27,7 +27,6 @@ ENTRIES_MAX = 12
 """Of the timetable, shown at a time."""
 STATE_STYLES = {"good": "green", "skip": "yellow", "assumed_bad": "red", "denied": "magenta"}
 _ENTRY_STYLES = {"over": "dim", "in force": "bold red", "to come": "yellow", "waiting": "cyan"}
-_GBPS = 1e9
 
 
 def bar(share: float, cells: int) -> Text:
@@ -127,7 +126,7 @@ class Screen:
 
 
 def _figures(plan: Plan, seen: Glance) -> Text:
-    line = plan.topology.nics * plan.topology.rate_bps / _GBPS
+    line = plan.topology.nics * plan.topology.rate_bps / GBPS
     text = Text()
     for plane, gbps in enumerate(seen.planes_gbps):
         text.append(f"plane {plane:<2}").append_text(bar(gbps / line, BAR_CELLS)).append(f" {gbps:7,.0f} Gb/s\n")

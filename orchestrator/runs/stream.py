@@ -8,14 +8,13 @@ import json
 import os
 from typing import Any, TextIO
 
-from mrcfabric.units import NEVER, Instant
+from mrcfabric.units import GBPS, NEVER, Instant
 from orchestrator.findings.recording import Injected, Recording
 from orchestrator.runs.glance import FaultChange, Follower, glance
 from orchestrator.scenario.plan import Plan, Trigger
 
 FORMAT = 1
 """Grows when a key changes its meaning or goes away."""
-_GBPS = 1e9
 
 
 class Stream:
@@ -44,7 +43,7 @@ class Stream:
             rtt_ns=topology.base_rtt_ns(),
             planes=topology.planes,
             nics=topology.nics,
-            line_gbps=topology.nics * topology.planes * topology.rate_bps / _GBPS,
+            line_gbps=topology.nics * topology.planes * topology.rate_bps / GBPS,
             programs=[{"name": one.name, "kind": one.kind, "ranks": len(one.ranks)} for one in plan.programs],
             faults=[fault.record() for fault in plan.faults],
             triggers=[{"name": trigger.name, "condition": trigger.text} for trigger in plan.triggers],
