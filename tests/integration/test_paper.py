@@ -53,3 +53,15 @@ def test_a_scenario_holds_on_both_beds_with_one_trace(name: str, tmp_path: Path)
         [MRCFABRIC, "compare", tmp_path / "sim", tmp_path / "udp"], capture_output=True, check=False
     )
     assert compared.returncode == 0, compared.stdout
+
+
+@pytest.mark.parametrize("name", ["eight-links-flap", "t1-down-and-reboot"])
+def test_one_path_is_not_taken_for_many(name: str, tmp_path: Path) -> None:
+    """A share of a baseline alone would not tell: with one path there is little to lose."""
+    done = subprocess.run(
+        [MRCFABRIC, "run", EXAMPLES / f"{name}.yaml", "--backend", "sim", "--plain", "--report", tmp_path,
+         "--set", "fabric.nic.path_policy=single"],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "FAIL  all paths are used" in done.stdout
