@@ -6,6 +6,7 @@ does is its own module's business. Start-up time counts: command modules import 
 """
 
 import importlib
+import os
 import pkgutil
 import sys
 from typing import Annotated
@@ -61,8 +62,20 @@ def _refusals() -> tuple[type[Exception], ...]:
     return RefusedError, NoAnswerError, ProcessFailedError
 
 
+def _open_standard_files() -> None:
+    """Whoever starts us with one of them closed (`>&-`) gets nothing there, and no socket of ours in its place."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            if nowhere != number:
+                os.dup2(nowhere, number)
+                os.close(nowhere)
+            setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115 - for the life of the process
+
+
 def main() -> int:
     """Run the command line; returns the exit code for `sys.exit`."""
+    _open_standard_files()
     try:
         build_app()()
     except ConfigError as error:

@@ -77,6 +77,10 @@ def run(
     else:
         fabric = run_dir or (report or default_path(plan.name)) / FABRIC_FOLDER
         venue = launched(plan, fabric, pack=pack_of(pack), trace=trace)
+    if report is not None:
+        from orchestrator.findings.files import prepare
+
+        prepare(report)
     audience = _audience(as_json, plain)
     conduct = Conduct(venue, audience, trace=trace)
     try:
@@ -107,6 +111,7 @@ def _carried_out(
     conduct: "Conduct", audience: "Audience", folder: Path | None, junit: Path | None
 ) -> tuple[dict[str, Any], Path]:
     """The run, its report written and shown; the report, and where it is."""
+    from mrcfabric.errors import RefusedError
     from orchestrator.findings import files, report
     from orchestrator.findings.judge import verdict
     from orchestrator.page.run_page import render
@@ -117,10 +122,14 @@ def _carried_out(
     assert plan is not None, "who has a recording has carried out a plan"
     data = report.build(plan, recording, verdict(plan.expectations, recording))
     folder = folder or default_path(plan.name)
-    files.write(data, folder, render(data, recording))
-    if junit is not None:
-        files.write_junit(data, junit)
     audience.ended(data)
+    try:
+        files.write(data, folder, render(data, recording))
+        if junit is not None:
+            files.write_junit(data, junit)
+    except RefusedError as error:
+        typer.echo(f"mrcfabric: {error}", err=True)
+        raise SystemExit(EXIT_NOT_RUN) from None
     return data, folder
 
 

@@ -35,16 +35,37 @@ def write(report: Mapping[str, Any], folder: Path, page: str = "") -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in texts.items():
-            (folder / name).write_text(text, encoding="utf-8")
+            _replace(folder / name, text)
     except OSError as error:
         raise RefusedError(f"the report cannot be written to {folder}: {error.strerror or error}") from error
+
+
+def prepare(folder: Path) -> None:
+    """Make sure, before anything is started, that a report can be written. Raises ConfigError when it cannot."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _replace(folder / JSON_NAME, None)
+    except OSError as error:
+        what = f"no report can be written there: {error.strerror or error}"
+        raise ConfigError(f"folder {folder}", what, "name another with --report") from error
+
+
+def _replace(path: Path, text: str | None) -> None:
+    """In one step: who is killed meanwhile leaves the former file, and never half a file. None: see that it could."""
+    draft = path.with_name(path.name + ".new")
+    try:
+        draft.write_text(text or "", encoding="utf-8")
+        if text is not None:
+            draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def write_junit(report: Mapping[str, Any], path: Path) -> None:
     """Write the XML of a report. Raises RefusedError when it cannot be."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(junit(report), encoding="utf-8")
+        _replace(path, junit(report))
     except OSError as error:
         raise RefusedError(f"the JUnit file cannot be written to {path}: {error.strerror or error}") from error
 

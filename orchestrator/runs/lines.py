@@ -12,6 +12,7 @@ from mrcfabric.units import Instant
 from orchestrator.findings.recording import Injected, Recording
 from orchestrator.page.words import fault_title, shortened
 from orchestrator.runs.glance import FaultChange, Follower, Glance, glance
+from orchestrator.runs.outlet import Outlet
 from orchestrator.runs.summary import summary_lines
 from orchestrator.scenario.plan import Plan, Trigger
 
@@ -38,7 +39,7 @@ class Lines:
     """An audience that writes text."""
 
     def __init__(self, out: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
-        self._out = out
+        self._outlet = Outlet(out)
         self._clock = clock
         self._told_s = float("-inf")
         self._plan: Plan | None = None
@@ -80,8 +81,7 @@ class Lines:
             self._say(line)
 
     def closed(self) -> None:
-        self._out.flush()
+        """Every line has been written."""
 
     def _say(self, line: str) -> None:
-        self._out.write(line + "\n")
-        self._out.flush()
+        self._outlet.say(line)

@@ -5,12 +5,12 @@ clock, path or process id in them, the lines of a run in virtual time are the sa
 """
 
 import json
-import os
 from typing import Any, TextIO
 
 from mrcfabric.units import GBPS, NEVER, Instant
 from orchestrator.findings.recording import Injected, Recording
 from orchestrator.runs.glance import FaultChange, Follower, glance
+from orchestrator.runs.outlet import Outlet
 from orchestrator.scenario.plan import Plan, Trigger
 
 FORMAT = 1
@@ -21,7 +21,7 @@ class Stream:
     """An audience that writes lines."""
 
     def __init__(self, out: TextIO) -> None:
-        self._out: TextIO | None = out
+        self._outlet = Outlet(out)
         self._follower = Follower()
         self._at_ns: Instant = 0
         self._ended = False
@@ -119,14 +119,5 @@ class Stream:
         )
 
     def _tell(self, event: str, at_ns: Instant | None = None, **fields: Any) -> None:
-        if self._out is None:
-            return
         line = {"event": event, "at_ns": self._at_ns if at_ns is None else at_ns, **fields}
-        try:
-            self._out.write(json.dumps(line, separators=(",", ":")) + "\n")
-            self._out.flush()
-        except BrokenPipeError:
-            # Whoever read has seen enough; the run goes on, and the interpreter must not stumble over it at its end.
-            with open(os.devnull, "w") as nowhere:
-                os.dup2(nowhere.fileno(), self._out.fileno())
-            self._out = None
+        self._outlet.say(json.dumps(line, separators=(",", ":")))

@@ -92,6 +92,21 @@ def test_bad_input_is_a_mistake_and_nothing_is_started(scenario: Path, arguments
     assert not (scenario.parent / "out").exists()
 
 
+def test_where_no_report_can_be_written_nothing_is_started(scenario: Path) -> None:
+    (scenario.parent / "taken").write_text("")
+    done = invoke(scenario.parent, "small.yaml", "--backend", "sim", "--report", "taken")
+    assert isinstance(done.exception, ConfigError)
+    assert "no report can be written there" in str(done.exception)
+
+
+@pytest.mark.integration
+def test_closed_outputs_do_not_matter(scenario: Path) -> None:
+    command = f"{MRCFABRIC} run small.yaml --backend sim --report out/closed"
+    for closed in (">&-", "<&- >&- 2>&-", ">/dev/full", "--json >/dev/full"):
+        assert subprocess.run(["sh", "-c", f"exec {command} {closed}"], cwd=scenario.parent, timeout=60).returncode == 0
+    assert (scenario.parent / "out" / "closed" / "report.json").exists()
+
+
 def test_a_dry_run_prints_the_timetable_and_does_nothing(scenario: Path) -> None:
     out = invoke(scenario.parent, "small.yaml", "--dry-run", "--seed", "two").stdout
     assert "seed two" in out
