@@ -15,7 +15,7 @@ UP_LINK = "p0-t0-0~p0-t1-1"
 
 
 async def test_a_watch_denies_while_it_lasts(fabric: Fabric) -> None:
-    await fabric.link(UP_LINK, up=True, loss_ppm=400_000)
+    await fabric.add_fault("loss", UP_LINK, figures={"share_ppm": 400_000})
     mapping = await fabric.links.watch(PERIOD_NS, deny=True)
     with pytest.raises(RefusedError, match="a watch over the links is on"):
         await fabric.links.check()

@@ -19,7 +19,7 @@ QUICK = ["--once", "--rounds", "40", "--period", "20us"]
 @pytest.mark.integration
 def test_a_check_says_good_or_bad_by_its_exit_code(detached: Path) -> None:
     assert ask(detached, "mapper", *QUICK).splitlines()[-2:] == ["NIC-T0: 4 links, 4 good", "T0-T1: 8 links, 8 good"]
-    ask(detached, "fault", "link", LINK, "down")
+    ask(detached, "fault", "add", "link_down", LINK)
     done = run(detached, "mapper", *QUICK)
     assert done.returncode == 1
     assert f"{LINK}  down" in done.stdout
@@ -37,7 +37,7 @@ def test_a_check_says_good_or_bad_by_its_exit_code(detached: Path) -> None:
 
 @pytest.mark.integration
 def test_a_watch_prints_changes_until_it_is_interrupted(detached: Path) -> None:
-    ask(detached, "fault", "link", LINK, "down")
+    ask(detached, "fault", "add", "link_down", LINK)
     watch = subprocess.Popen(
         [MRCFABRIC, "mapper", "--deny", "--period", "20us"], cwd=detached, stdout=subprocess.PIPE, text=True
     )

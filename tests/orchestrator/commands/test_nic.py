@@ -12,7 +12,8 @@ from orchestrator.cli import build_app
 from orchestrator.commands.nic import render_all, render_one
 from orchestrator.fabric import Fabric
 from tests.nicd.core import fabric as virtual
-from tests.orchestrator.running import ask, connect
+from tests.orchestrator.running import DEADLINE_S, ask, connect
+from tests.support.wait import eventually
 
 
 def test_reports_of_a_core_can_be_read() -> None:
@@ -58,7 +59,8 @@ async def test_the_state_of_a_running_nic(served: Fabric) -> None:
     assert "h001: 1 QPs to 1 NICs" in await command("h001")
     reports = json.loads(await command("--json"))
     assert reports["h000"]["total"]["now"] > 0
-    await served.kill("h001")
+    await served.add_fault("nic_crash", "h001")
+    await eventually(lambda: not served.alive("h001"), DEADLINE_S)
     assert (await command()).splitlines()[-1] == "h001 is down (SIGKILL)"
     reports = json.loads(await command("--json"))
     assert reports["h000"]["total"]["now"] > 0
