@@ -141,8 +141,9 @@ async def check_links(
         for nic, table in before.items()
         if table is not None
     ]
-    await mapping.send(orders)
     try:
+        # Whoever ends the check may do so while the NICs are being told.
+        await mapping.send(orders)
         async with asyncio.timeout(wall_s):
             found = mapping.watch.take(fabric.now_ns(), await _all_home(mapping))
             # Asking takes longer than the window of a short check: what was found in it must not be judged again.
