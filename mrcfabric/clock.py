@@ -59,6 +59,9 @@ class SlotState(IntEnum):
     """Gone; its horizon binds nobody."""
 
 
+_THERE = (SlotState.BOOTING, SlotState.ALIVE)
+
+
 class ClockPage:
     """The shared page of one host. Create it in the agent, attach it everywhere else."""
 
@@ -233,11 +236,14 @@ class ClockPage:
         self.words[slot + _S_HORIZON] = NEVER
 
     def fabric_now(self) -> Instant:
-        """The instant that every living node has reached; 0 when none lives."""
+        """The instant that every node has reached which lives or is being started; 0 when there is none.
+
+        One that is being started holds time where it is held: who stands beside it may be dead, and not wait for it.
+        """
         words = self.words
         slots = range(_HEADER_WORDS, _HEADER_WORDS + self.nodes * _SLOT_WORDS, _SLOT_WORDS)
-        alive = [words[slot + _S_HORIZON] for slot in slots if words[slot + _S_STATE] == SlotState.ALIVE]
-        return min(alive, default=0)
+        there = [words[slot + _S_HORIZON] for slot in slots if words[slot + _S_STATE] in _THERE]
+        return min(there, default=0)
 
     def fabric_front(self) -> Instant:
         """The latest instant that any living node has reached: commands stamped after it are never late.

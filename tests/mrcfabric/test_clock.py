@@ -41,6 +41,14 @@ def test_fabric_now_is_the_slowest_of_the_living(page: ClockPage) -> None:
     assert page.fabric_now() == 500
 
 
+def test_a_node_that_is_being_started_holds_fabric_now(page: ClockPage) -> None:
+    for node, horizon in enumerate((500, 300, 900)):
+        page.mark_alive(node, pid=1, incarnation=0)
+        page.words[page.horizon_word(node)] = horizon
+    page.mark_booting(1, 400)
+    assert (page.fabric_now(), page.fabric_front()) == (400, 900)
+
+
 def test_words_of_different_edges_never_overlap(page: ClockPage) -> None:
     words = [
         position(node, port)
