@@ -33,7 +33,7 @@ from nicd.compose import nic_config
 from nicd.core import commands as asked
 from nicd.core import commands_paths as paths_asked
 from nicd.core.events import STATUS_OK, Completion
-from nicd.programs.commands import RunProgram
+from nicd.programs.commands import RunProgram, StopProgram
 from nicd.programs.hosted_nic import HostedNic
 from nicd.verbs_server import VerbsServer
 
@@ -85,6 +85,7 @@ class NicDaemon(Daemon):
             paths_asked.ReplaceEv,
             paths_asked.ProbeEvs,
             RunProgram,
+            StopProgram,
         ]
     )
 

@@ -59,6 +59,7 @@ class Agent:
         self._links = LinkDesk(fabric.topology.name, fabric.links)
         self._faults = FaultDesk(fabric)
         self._runs = RunDesk(fabric, self._faults)
+        self._faults.on_release = self._runs.stop_work_of
 
     async def serve(self, on_ready: Callable[[], None]) -> str | None:
         """Open both sites, call `on_ready`, wait; returns why the fabric broke, or None when it was stopped.
@@ -117,6 +118,7 @@ class Agent:
             web.post("/links", _desk(self._links.answer)),
             web.post("/clock", _desk(self._runs.clock)),
             web.post("/limit", _desk(self._runs.limit)),
+            web.post("/claim", _desk(self._runs.claim)),
             web.post("/load", _desk(self._runs.load)),
             web.post("/counters", _desk(self._runs.counters)),
             web.post("/deaths", _desk(self._runs.deaths)),

@@ -306,6 +306,20 @@ class Fabric(Verbs):
         else:
             await self.schedule([Stamped(at_ns, nic, "run_program", args) for nic in nics])
 
+    async def stop_work(self, program: Program) -> dict[str, str]:
+        """Have the NICs of a program that live end and forget it, at one instant; NIC -> why one has not.
+
+        Name and number can be used again then. Fabric time must be going on.
+        """
+        nics = [self.topology.node_name(number) for number in program.ranks if number < self.topology.nics]
+        asked, at_ns = [nic for nic in nics if self.alive(nic)], self.soon_ns()
+        stops = (self.command(nic, "stop_program", {"name": program.name}, at_ns) for nic in asked)
+        answers = await asyncio.gather(*stops, return_exceptions=True)
+        for error in answers:
+            if isinstance(error, BaseException) and not isinstance(error, (RefusedError, NoAnswerError)):
+                raise error
+        return {nic: str(error) for nic, error in zip(asked, answers, strict=True) if isinstance(error, Exception)}
+
     # Breaking.
 
     async def inject(self, fault: Fault) -> None:

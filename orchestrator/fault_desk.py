@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import itertools
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from aiohttp import web
@@ -46,6 +46,8 @@ class FaultDesk:
         self._expiries: dict[str, asyncio.TimerHandle] = {}
         self._leases: set[str] = set()
         self._healing: set[asyncio.Task[None]] = set()
+        self.on_release: Callable[[str], Awaitable[None]] | None = None
+        """Called with an owner whose lease has ended, when its faults are healed and its limit is lifted."""
 
     # Requests.
 
@@ -105,7 +107,8 @@ class FaultDesk:
     async def lease(self, request: web.Request) -> web.StreamResponse:
         """Held open by an owner: the request's body is one line of JSON, `{"owner": ...}`, and does not end.
 
-        The answer is one line too. When the connection ends, the owner's faults are healed and its limit is lifted.
+        The answer is one line too. When the connection ends, the owner's faults are healed, its limit is lifted, and
+        `on_release` does the rest.
         """
         owner = await _owner_of(request)
         if owner in self._leases:
@@ -167,6 +170,8 @@ class FaultDesk:
             await asyncio.wait([healing], timeout=STANDING_WALL_S)
             await fabric.limit(None, owner)
         await healing
+        if self.on_release is not None:
+            await self.on_release(owner)
 
     async def _heal_all(self, ids: list[str]) -> None:
         """What cannot be healed stands in the journal."""

@@ -1,13 +1,14 @@
 """The agent's doors for whoever carries out a run: fabric time, programs, counters of all nodes, and deaths.
 
-Owns the requests and their answers; `orchestrator.agent` serves them, `orchestrator.api.attached` asks. What they do is
-`orchestrator.fabric`'s.
+Owns the requests and their answers, and whose program is whose: one that has an owner ends with the owner's lease.
+`orchestrator.agent` serves them, `orchestrator.api.attached` asks. What they do is `orchestrator.fabric`'s.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-from nicd.programs.program import Program
+from mrcfabric.errors import ConfigError, RefusedError
+from nicd.programs.program import PROGRAMS_MAX, Program
 from orchestrator import bodies
 from orchestrator.fabric import Fabric
 from orchestrator.fault_desk import FaultDesk
@@ -20,6 +21,8 @@ class RunDesk:
         """`faults` knows who holds a lease."""
         self._fabric = fabric
         self._faults = faults
+        self._owned: dict[str, tuple[str, Program]] = {}
+        """Name -> whose it is, and the program."""
 
     async def clock(self, _body: Mapping[str, Any]) -> dict[str, Any]:
         """`orchestrator.api.readings.ClockReading`, as data."""
@@ -32,11 +35,39 @@ class RunDesk:
             self._faults.require_lease(owner, "fabric time would stand still")
         return {"at_ns": await self._fabric.limit(at_ns, owner)}
 
-    async def load(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """`program`, and `at_ns` at which the NICs take it (none: at once)."""
-        program, at_ns = Program.of(bodies.table(body, "program")), bodies.whole(body, "at_ns")
-        await self._fabric.load(program, at_ns)
+    async def claim(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """`program`, which `owner` is about to give to its NICs: it is stopped when the owner's lease ends."""
+        self._claim(Program.of(bodies.table(body, "program")), bodies.text(body, "owner", ""))
         return {}
+
+    async def load(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """`program`, and `at_ns` at which the NICs take it (none: at once); with an `owner` it is claimed."""
+        program, at_ns = Program.of(bodies.table(body, "program")), bodies.whole(body, "at_ns")
+        owner = bodies.text(body, "owner", "")
+        if owner:
+            self._claim(program, owner)
+        try:
+            await self._fabric.load(program, at_ns)
+        except ConfigError:
+            if owner:
+                self._owned.pop(program.name, None)  # nobody was told; after a refusal some may have taken it
+            raise
+        return {}
+
+    def _claim(self, program: Program, owner: str) -> None:
+        self._faults.require_lease(owner, "its programs would go on")
+        if program.name in self._owned:
+            raise RefusedError(f"program {program.name} is {self._owned[program.name][0]}'s")
+        if len(self._owned) >= PROGRAMS_MAX:
+            raise RefusedError(f"{PROGRAMS_MAX} programs have owners")
+        self._owned[program.name] = owner, program
+
+    async def stop_work_of(self, owner: str) -> None:
+        """An owner has gone: nothing of its programs stays. What cannot be stopped stands in the journal."""
+        for program in [program for whose, program in self._owned.values() if whose == owner]:
+            del self._owned[program.name]
+            for nic, why in (await self._fabric.stop_work(program)).items():
+                self._fabric.journal.note("unstopped", self._fabric.now_ns(), nic=nic, program=program.name, why=why)
 
     async def counters(self, body: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         """`nodes`: a list of names; none: all that live."""

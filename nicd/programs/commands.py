@@ -11,3 +11,14 @@ class RunProgram:
     token: int
     program: dict[str, Any]
     """As `nicd.programs.program.Program.settings` gives it."""
+
+
+@dataclass(slots=True)
+class StopProgram:
+    """End the rank of a program here and forget it, with its QPs and memory: name and number can be used again.
+
+    Result: `name`.
+    """
+
+    token: int
+    name: str

@@ -18,7 +18,7 @@ from nicd.core.execute import Executor
 from nicd.core.memory import Region
 from nicd.core.timers import Timer
 from nicd.programs.catalogue import part_of
-from nicd.programs.commands import RunProgram
+from nicd.programs.commands import RunProgram, StopProgram
 from nicd.programs.kind import Part, Run
 from nicd.programs.program import PROGRAMS_MAX, Program
 from nicd.programs.rank import Rank
@@ -64,6 +64,7 @@ class Host:
         self._timer = Timer(board.timers, self._go_on)
         board.host = self
         executor.teach(RunProgram, self.run_program)
+        executor.teach(StopProgram, self.stop_program)
 
     # -- what the core tells
 
@@ -97,7 +98,7 @@ class Host:
     # -- what may be asked
 
     def records(self) -> list[dict[str, Any]]:
-        """Every rank that was ever here: `name`, `kind`, `rank`, and what `RankRecord.record` tells."""
+        """Every rank that is not forgotten: `name`, `kind`, `rank`, and what `RankRecord.record` tells."""
         return [
             {"name": name, "kind": guest.program.kind, "rank": guest.rank.number, **guest.rank.record.record()}
             for name, guest in self._guests.items()
@@ -183,6 +184,24 @@ class Host:
         guest.rank.record.state = "done"
         guest.rank.record.end_ns = guest.rank.now
 
+    # -- ends
+
+    def stop_program(self, now: Instant, command: StopProgram) -> Result:
+        """Nothing is left of a program here. RefusedError for one that is not known; peers may still send to it."""
+        guest = self._guests.get(command.name)
+        if guest is None:
+            raise RefusedError(f"no program {command.name}")
+        # The rank first: it must not hear of the work that goes with its QPs.
+        guest.rank.end(now, "failed", "stopped")
+        for qpn in guest.qps:
+            del self._by_qpn[qpn]
+            if qpn in self._executor.qps:
+                self._executor.carry_out(now, DestroyQp(_NO_TOKEN, qpn))
+        # The memory last: what QPs still send from is not given back.
+        self._free(now, guest)
+        del self._guests[command.name]
+        return {"name": command.name}
+
     # -- going on
 
     def _go_on(self, now: Instant) -> None:
@@ -203,7 +222,11 @@ class Host:
 
     def _release(self, now: Instant, guest: Guest) -> None:
         """A rank that is done needs its memory no more; its QPs stay, so that peers find somebody who acknowledges."""
-        if guest.rank.record.state == "done" and guest.region is not None:
+        if guest.rank.record.state == "done":
+            self._free(now, guest)
+
+    def _free(self, now: Instant, guest: Guest) -> None:
+        if guest.region is not None:
             self._executor.carry_out(now, DeregisterMemory(_NO_TOKEN, guest.region.region_id))
             guest.region = None
             guest.rank.memory = memoryview(b"")

@@ -128,8 +128,12 @@ class AttachedFabric(Verbs):
         return bound_ns
 
     async def load(self, program: Program, at_ns: Instant | None = None) -> None:
-        """As `Fabric.load`."""
-        await self.post("/load", program=program.settings(), at_ns=at_ns)
+        """As `Fabric.load`. The program is stopped and forgotten when this object's lease ends."""
+        await self.post("/load", program=program.settings(), at_ns=at_ns, owner=self.owner or None)
+
+    async def claim(self, program: Program) -> None:
+        """Have a program stopped as well that is about to be given to its NICs by `command`."""
+        await self.post("/claim", program=program.settings(), owner=self.owner)
 
     # Breaking.
 

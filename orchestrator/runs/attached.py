@@ -2,12 +2,14 @@
 
 Owns what is different there: the plan is made for the fabric that is found, beginning at an instant that is still to
 come; programs get numbers and names that its NICs do not know yet; what was broken before stays broken. When the owner
-goes, however it goes, the agent heals what it broke and lets time go on (`orchestrator.fault_desk`).
+goes, however it goes, the agent heals what it broke, lets time go on (`orchestrator.fault_desk`) and stops its programs
+(`orchestrator.run_desk`).
 """
 
 import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 from mrcfabric.errors import RefusedError
@@ -42,6 +44,8 @@ def attached(name: str, file: str, overrides: Sequence[str], *, seed: str | None
                 programs_before=max(known.values(), default=-1) + 1,
             )
             names = {program.name: _new_name(program.name, known) for program in plan.programs}
+            for program in plan.programs:
+                await fabric.claim(replace(program, name=names[program.name]))
             past = Past(tuple(await fabric.live_faults()), len(await fabric.deaths()), names)
             bed = UdpBed(fabric, 0, fabric.owner, past)
             try:

@@ -4,7 +4,8 @@ from typing import Any, cast
 
 import pytest
 
-from mrcfabric.errors import ConfigError
+from mrcfabric.errors import ConfigError, RefusedError
+from nicd.programs.program import Program
 from orchestrator.fabric import Fabric
 from orchestrator.fault_desk import FaultDesk
 from orchestrator.run_desk import RunDesk
@@ -21,9 +22,18 @@ UNHEARD = cast("Fabric", None)
         ("limit", {"at_ns": 5, "owner": 7}, "is no text"),
         ("load", {}, "program: is missing"),
         ("load", {"program": {"name": "x"}}, "program.kind"),
+        ("claim", {"owner": "run"}, "program: is missing"),
         ("counters", {"nodes": [1]}, "is no list of texts"),
     ],
 )
 async def test_mistakes_are_named(door: str, body: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint):
         await getattr(RunDesk(UNHEARD, FaultDesk(UNHEARD)), door)(body)
+
+
+async def test_only_who_holds_a_lease_may_claim() -> None:
+    program = Program("x", "p2p", 0, (0, 1), 1, "seed").settings()
+    desk = RunDesk(UNHEARD, FaultDesk(UNHEARD))
+    for door in (desk.claim, desk.load):
+        with pytest.raises(RefusedError, match="run holds no lease: its programs would go on"):
+            await door({"program": program, "owner": "run"})

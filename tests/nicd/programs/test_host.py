@@ -1,6 +1,6 @@
 """The host of a NIC: QPs from the record alone, exact instants, and what is refused."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -148,3 +148,46 @@ def test_who_waits_for_a_dead_nic_waits_and_who_sends_to_it_fails_in_the_end() -
     states = [record["state"] for record in hosted.records() if record["rank"] != 2]
     assert states == ["running", "failed", "running"]
     assert hosted.records()[1]["reason"] == "QP to h002: retry_counter_exceeded"
+
+
+def stopped(pieces: Iterable[int]) -> Hosted:
+    """A program that is stopped under way, at one NIC later than at the others, and loaded once more."""
+    hosted = Hosted(program("ring_all_reduce", 4, {"steps": 20, "bucket_bytes": 80_000}), keep=0)
+    for index in range(4):
+        nic, at_ns = f"h00{index}", 20_000 + (index == 2) * 1_000
+        hosted.fabric.command(nic, "stop_program", {"name": "work"}, at_ns)
+        hosted.fabric.command(nic, "run_program", {"program": replace(WORK, begin_ns=100_000).settings()}, 90_000)
+    for until in pieces:
+        hosted.fabric.run(until)
+    return hosted
+
+
+def test_nothing_is_left_of_a_program_that_is_stopped_and_late_packets_are_drops() -> None:
+    hosted = stopped([80_000])
+    assert not hosted.refused
+    for index in range(4):
+        host = hosted.host(index)
+        assert (host.records(), host.progress(), host._by_qpn) == ([], {}, {})
+        assert (len(host._board.memory), len(host._executor.qps)) == (0, 0)
+    assert sum(hosted.fabric.counters(f"h00{index}")["drops"]["unknown_qp"] for index in range(4)) > 0
+
+
+def test_name_and_number_of_a_program_that_is_stopped_can_be_used_again_however_time_is_cut() -> None:
+    runs = [stopped(pieces) for pieces in ([600_000], [*range(1, 600_000, 777), 600_000])]
+    assert not runs[0].refused
+    records = runs[0].records()
+    assert [record["state"] for record in records] == ["done"] * 4
+    assert total(records, "bytes_verified") == 4 * 2 * 20_000
+    assert records == runs[1].records()
+    digests = [[run.fabric.traces(node)[0].digest() for node in run.fabric.topology.node_names()] for run in runs]
+    assert digests[0] == digests[1]
+
+
+def test_a_program_that_is_done_is_forgotten_too_and_one_that_is_not_known_is_refused() -> None:
+    hosted = Hosted(WORK)
+    hosted.fabric.command("h000", "stop_program", {"name": "work"}, 400_000)
+    hosted.fabric.command("h001", "stop_program", {"name": "other"}, 400_000)
+    hosted.fabric.run(400_100)
+    assert hosted.host(0).records() == []
+    assert len(hosted.host(0)._executor.qps) == 0
+    assert hosted.refused == {"h001": "no program other"}

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator.agent_client import AgentClient
 from tests.orchestrator.running import MRCFABRIC, ask, run
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
@@ -39,6 +40,12 @@ def scenario(detached: Path) -> Path:
 def faults(folder: Path) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = json.loads(ask(folder, "fault", "list", "--json"))
     return found
+
+
+def told(folder: Path, nic: str, op: str) -> Any:
+    """What a daemon answers."""
+    state = json.loads((folder / "out" / "small" / "state.json").read_text())
+    return AgentClient(folder / "out" / "small", state).call(nic, op)
 
 
 def none_left(folder: Path) -> None:
@@ -76,6 +83,9 @@ def test_a_killed_visit_leaves_no_fault_and_time_goes_on(scenario: Path) -> None
             os.kill(running.pid, signal.SIGKILL)
             running.wait()
         none_left(scenario)
+        deadline = time.monotonic() + DEADLINE_S
+        while any(told(scenario, nic, op) for nic in ("h000", "h001") for op in ("progress", "programs", "qp_table")):
+            assert time.monotonic() < deadline
         clock = json.loads(ask(scenario, "status", "--json"))
         assert clock["name"] == "small"
     finally:
