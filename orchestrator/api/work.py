@@ -78,13 +78,13 @@ async def make(
 ) -> Program:
     """The record of a program that can begin soon, with a number (and by default a name) that no NIC knows yet.
 
-    Raises ConfigError for what makes no sense, RefusedError when the fabric has had as many programs as it can.
+    Raises ConfigError for what makes no sense, RefusedError when the fabric has as many programs as it can.
     """
     known = await asyncio.gather(*(fabric.call(nic, "progress") for nic in nics))
     taken = {entry["number"] for told in known for entry in told.values()}
     number = next((one for one in range(PROGRAMS_MAX) if one not in taken), None)
     if number is None:
-        raise RefusedError(f"these NICs have run {PROGRAMS_MAX} programs, as many as they can remember")
+        raise RefusedError(f"these NICs have {PROGRAMS_MAX} programs, as many as there is room for")
     clock = await fabric.clock()
     program = Program(
         name=name or f"{kind}-{number}",

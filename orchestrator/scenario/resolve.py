@@ -156,7 +156,7 @@ def _programs(site: Site, root: Spot, file: ScenarioFile, before: int) -> tuple[
     ]
     _unlike(spot, [entry.name for entry in entries], "workload")
     if before + len(entries) > PROGRAMS_MAX:
-        raise spot.wrong(f"{before + len(entries)} workloads", f"a fabric takes {PROGRAMS_MAX} in its life")
+        raise spot.wrong(f"{before + len(entries)} workloads", f"a fabric has room for {PROGRAMS_MAX}")
     return tuple(program_of(site, spot / number, entry, before + number) for number, entry in enumerate(entries))
 
 

@@ -119,7 +119,7 @@ def test_what_no_entry_can_know(lines: list[str], what: str) -> None:
 
 
 def test_too_many_workloads() -> None:
-    with pytest.raises(ConfigError, match="a fabric takes 64 in its life"):
+    with pytest.raises(ConfigError, match="a fabric has room for 64"):
         plan_of(SMALL, programs_before=64)
 
 
