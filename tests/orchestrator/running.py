@@ -1,13 +1,15 @@
 """Fabrics that really run, for tests: a small one as an object or behind the command line, and ways to look at it."""
 
 import asyncio
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
-from orchestrator import run_folder
+from orchestrator import ports, run_folder
 from orchestrator.fabric import Fabric
 from orchestrator.faults.fault import once
 from tests.support.wait import eventually
@@ -29,6 +31,19 @@ def is_gone(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except (FileNotFoundError, ProcessLookupError):
         return True
+
+
+def given_back(count: int, base: int, pids: list[int]) -> bool:
+    """Whether a block of ports is free again, or has been taken by a process that is none of `pids`.
+
+    Tests run side by side, and the next one may have been faster.
+    """
+    try:
+        ports.allocate(count, base).close()
+    except ConfigError as refused:
+        taken = re.search(r"are reserved by pid (\d+)", str(refused))
+        return taken is not None and int(taken[1]) not in pids
+    return True
 
 
 # As an object.

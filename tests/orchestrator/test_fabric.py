@@ -10,7 +10,6 @@ import pytest
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
-from orchestrator import ports
 from orchestrator.fabric import Fabric
 from orchestrator.launcher import ProcessFailedError
 from tests.orchestrator.running import (
@@ -18,6 +17,7 @@ from tests.orchestrator.running import (
     ROOT,
     SMALL,
     T0,
+    given_back,
     is_gone,
     pids_of,
 )
@@ -38,7 +38,7 @@ async def test_a_fabric_answers_and_leaves_nothing_behind(tmp_path: Path) -> Non
             await fabric.call("p1-t1-9", "status")
         pids, block = pids_of(fabric), range(state["port_base"], state["port_base"] + state["ports"])
     assert all(is_gone(pid) for pid in pids)
-    ports.allocate(len(block), block.start).close()
+    assert given_back(len(block), block.start, pids)
     left = {path.name for path in (tmp_path / "small").iterdir()}
     assert left == {"lock", "logs"}
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import ports
 from tests.orchestrator.running import (
     DEADLINE_S,
     SMALL_FLAGS,
     ask,
+    given_back,
     is_gone,
     processes_of,
     run,
@@ -29,7 +29,7 @@ def test_up_tells_where_things_are_and_down_leaves_nothing(tmp_path: Path) -> No
     assert f"metrics  {state['http']}/metrics/h000" in said
     assert ask(tmp_path, "down") == "stopped out/small\n"
     assert all(is_gone(pid) for pid in pids)
-    ports.allocate(state["ports"], state["port_base"]).close()
+    assert given_back(state["ports"], state["port_base"], pids)
     assert {path.name for path in (tmp_path / "out" / "small").iterdir()} == {"lock", "logs"}
     assert {path.name for path in tmp_path.iterdir()} == {"out"}
     assert ask(tmp_path, "down") == "no fabric runs in out/small\n"
