@@ -1,0 +1,1 @@
+"""The Grafana boards, made by code beside the metrics that they show."""

@@ -1,0 +1,157 @@
+"""What a fabric looks like at one moment: the records that `mrcfabric top`, the live map and its clients are drawn from.
+
+Records only, and their spelling as data. `lookout` makes them of two answers of the daemons, one look apart; nothing
+here is asked of a daemon. Rates are of fabric time; a look in which fabric time stood still has rates of 0.
+"""
+
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, Literal, TypeAlias
+
+from mrcfabric.units import Instant
+
+NodeState: TypeAlias = Literal["up", "frozen", "down", "silent"]
+"""`frozen`: a switch made to stand still; `down`: its process has ended; `silent`: it has not answered in time."""
+LinkState: TypeAlias = Literal["up", "impaired", "down"]
+"""`down`: no packet passes in at least one direction (a cut, or an end that is down); `impaired`: some fault is in force
+that lets packets pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class DirectionView:
+    """One direction of a link since the look before."""
+
+    utilisation: float
+    """Share of the link's rate that was sent, framing included, 0 to 1."""
+    queue_bytes: int
+    """Waiting at the sending port, both classes, at the moment of the look."""
+    marks: int
+    trims: int
+    drops: int
+    """Of packets that were offered to this direction: refused, or lost on the way."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkView:
+    """A cable. `up` is the direction away from the NICs: from the end that its name begins with."""
+
+    state: LinkState
+    up: DirectionView
+    down: DirectionView
+    faults: tuple[str, ...]
+    """Ids of the faults in force on it or on one of its ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchView:
+    """A switch."""
+
+    state: NodeState
+    drops: int
+    """Packets dropped for whatever reason since the look before."""
+    faults: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NicView:
+    """A NIC."""
+
+    state: NodeState
+    goodput_bps: float
+    """New payload placed in its memory."""
+    ports_up: tuple[bool, ...]
+    """Carrier, plane by plane."""
+    evs: tuple[dict[str, int], ...]
+    """EVs of all its QPs by state (good, skip, assumed_bad, denied), plane by plane."""
+    qps: int
+    qp_errors: int
+    """Since the NIC began."""
+    retransmits: int
+    """Packets since the look before."""
+    faults: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlaneView:
+    """All of one plane."""
+
+    goodput_bps: float
+    """Payload that NICs placed from packets of this plane."""
+    evs: dict[str, int]
+    ports_down: int
+    """NIC ports without carrier."""
+
+
+@dataclass(frozen=True, slots=True)
+class FaultView:
+    """A fault that is not over."""
+
+    id: str
+    kind: str
+    title: str
+    targets: tuple[str, ...]
+    owner: str
+    start_ns: Instant
+    end_ns: Instant | None
+    """None: when somebody heals it."""
+    in_force: bool
+    """It has begun; also while a flap has its link up."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramView:
+    """A program of the hosts."""
+
+    name: str
+    kind: str
+    ranks: int
+    running: int
+    failed: int
+    steps: int
+    """Finished by every rank."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The fabric at one look."""
+
+    number: int
+    """From 1."""
+    at_ns: Instant
+    span_ns: int
+    """Fabric time since the look before."""
+    wall_s: float
+    """Unix time of the look."""
+    dilation: float
+    """Wall over fabric time since the look before; 0 when fabric time stood still."""
+    running: bool
+    """False while the fabric sleeps because nothing is pending, or stands at a limit."""
+    valid: bool
+    """The emulation has been faithful so far."""
+    reasons: tuple[str, ...]
+    """Why it has not."""
+    planes: tuple[PlaneView, ...]
+    nics: dict[str, NicView]
+    switches: dict[str, SwitchView]
+    links: dict[str, LinkView]
+    faults: tuple[FaultView, ...]
+    programs: tuple[ProgramView, ...]
+
+    @property
+    def goodput_bps(self) -> float:
+        """Of the whole fabric."""
+        return sum(plane.goodput_bps for plane in self.planes)
+
+    def record(self) -> dict[str, Any]:
+        """As data for JSON: tables by field name; see docs/schema/snapshot.json."""
+        found: dict[str, Any] = _plain(self)
+        return found
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    return round(value, 4) if isinstance(value, float) else value
