@@ -1,4 +1,4 @@
-"""What a fabric looks like at one moment: the records that `mrcfabric top`, the live map and its clients are drawn from.
+"""What a fabric looks like at one moment: the records that `mrcfabric top`, the live map and others are drawn from.
 
 Records only, and their spelling as data. `lookout` makes them of two answers of the daemons, one look apart; nothing
 here is asked of a daemon. Rates are of fabric time; a look in which fabric time stood still has rates of 0.
@@ -12,8 +12,8 @@ from mrcfabric.units import Instant
 NodeState: TypeAlias = Literal["up", "frozen", "down", "silent"]
 """`frozen`: a switch made to stand still; `down`: its process has ended; `silent`: it has not answered in time."""
 LinkState: TypeAlias = Literal["up", "impaired", "down"]
-"""`down`: no packet passes in at least one direction (a cut, or an end that is down); `impaired`: some fault is in force
-that lets packets pass."""
+"""`down`: no packet passes in at least one direction (a cut, or an end that is down); `impaired`: a fault that lets
+packets pass."""
 
 
 @dataclass(frozen=True, slots=True)
