@@ -1,0 +1,206 @@
+"""What the live map's server and its page say to each other: every path, every message, every key.
+
+The server is `orchestrator.web`'s, the page is in `static/`. Everything is JSON in UTF-8. Names of keys are those of
+the records they come from; instants are fabric time in nanoseconds (`_ns`), `wall_s` is Unix time.
+
+Who may ask
+    The server listens on loopback and answers a request only when its `Host` is a loopback name with the server's
+    port and its `Origin`, where there is one, is the server's own. Reading needs nothing else. Whatever changes
+    something (POST, DELETE) needs the header `X-Mrcfabric-Token`: the token that stands in the fragment of the address
+    that the command printed (`http://127.0.0.1:8787/#token=...`; the page keeps it for its tab).
+    A refusal is `{"error": text}` with 400 (a mistake in what was asked), 401 (the token), 403 (host or origin), 404,
+    409 (the fabric, or what goes on, does not allow it) or 504 (no answer in time); the text is fit to be shown.
+
+GET /api/fabric                 what does not change (`fabric`)
+    {"name", "version", "planes", "t0_per_plane", "t1_per_plane", "nics_per_t0", "rate_bps", "link_delay_ns",
+     "base_rtt_ns", "evs_per_qp", "reserve_evs_per_qp", "owner", "look_hz",
+     "nodes": [{"name", "role": "nic"|"t0"|"t1", "plane": number|null, "index", "t0": number|null}],
+     "links": [{"name", "plane", "tier": "nic-t0"|"t0-t1", "a", "b", "rate_bps"}],
+     "ev_letters": {"G": "good", "S": "skip", "B": "assumed_bad", "D": "denied"}}
+    `index`: within role and plane; `t0`: of a NIC, the number of its T0 in every plane. `a` is the lower end, and
+    `links` come in the order of the topology: NIC to T0 by NIC and plane, then T0 to T1 by plane. `owner` is the owner
+    of the faults that pages make, `look_hz` how often a snapshot is pushed. `version` changes when the fabric is
+    another one than before: a page that comes back to another version loads itself anew.
+
+GET /api/history                the last minutes, for who comes late (`orchestrator.web.history`)
+    {"rows": [{"number", "at_ns", "span_ns", "wall_s", "dilation", "running", "valid", "goodput_bps": [per plane],
+               "evs": [{state: count} per plane], "ports_down": [per plane]}],
+     "faults": [{...FaultView, "gone_ns": number|null}]}
+    `rows`: thinned snapshots, oldest first; `faults`: those that have been seen, oldest first, the ones that are over
+    with the instant by which they were gone.
+
+GET /api/kinds                  [{"kind", "target": "link"|"switch"|"nic"|"nic-port"|"plane"|"node", "meaning",
+                                  "figures": [{"name", "default", "required", "meaning"}]}]
+GET /api/qps/NIC                [{"qpn", "peer": name|null, "peer_qpn", "state"}]
+GET /api/scenarios              [{"id", "name", "description", "fits": bool, "why"}]; `why` it does not fit this fabric
+GET /api/runs                   the run that goes on, or the last one, or null: see `run` below
+GET /api/runs/report            the report of the last run, a page of its own (404 before there is one)
+
+POST /api/faults                {"kind", "targets": [names], "figures": {name: value}?, "for_ns": number?}
+    -> {"fault": {"id", "kind", "title", "targets", "owner", "windows": [[start_ns, end_ns|null, figures]]}}
+    Names as `mrcfabric fault add` takes them: `p0-t0-0~p0-t1-1`, `p0-t0-0>p0-t1-1`, `p1-t1-0`, `h003`, `h003:5`, `5`.
+DELETE /api/faults/ID           heal one -> {"healed": [ids]}
+DELETE /api/faults?target=NAME  heal all that have this target, or for a link one of its directions
+    -> {"healed": [ids]}
+POST /api/runs                  {"scenario": id, "seed": text?} -> {"run": {...}}; 409 while one goes on
+DELETE /api/runs                ends it at its next look, with a report; again: at once -> {"run": {...}}
+
+GET /api/stream                 a WebSocket. From the server, each one JSON object with a `type`:
+
+    {"type": "snapshot", "snapshot": {...}}
+        `orchestrator.lookout.snapshot.Snapshot` (docs/schema/snapshot.json), the whole of it. At once when the page
+        has come, then as often as `look_hz`; while nothing changes but the number, every second. Who is slow gets the
+        newest, not every one: `number` may jump.
+    {"type": "events", "events": [...], "lost": number}
+        New lines of the merged event log (docs/schema/event_log.json), oldest first. The first message has the latest
+        ones so far. `lost`: so many before these are no longer kept.
+    {"type": "evs", "nic", "qpn", "error": text, "states": text, "evs": [numbers], "planes": [numbers],
+     "paths": [numbers]}
+        A QP that is watched, with each look. One letter of `states` per EV, `ev_letters` in the fabric: upper case for
+        EVs in use, lower case for the reserve. `evs`, `planes` and `paths` in the same order, by plane. When there is
+        none to tell of, `error` says why and the rest is empty; else `error` is "".
+    {"type": "run", "run": {...}|null, "lines": [...], "lost": number}
+        `run`: {"number", "scenario", "name", "phase": "starting"|"running"|"ending"|"ended", "exit_code": number|null,
+        "verdict": text|null, "error": text, "report": path|null}. `lines`: what `mrcfabric run --json` has said since
+        the message before (docs/schema/events.json); the first message has what is kept of the last run.
+    {"type": "error", "error": text}
+        The fabric could not be looked at; the server goes on trying, and the next snapshot says that it is back.
+
+    From the page:
+
+    {"watch": [{"nic", "qpn"}, ...]}
+        From now on `evs` of these QPs, at most WATCHED_MAX; an empty list ends it. What is not understood is answered
+        with an `error` message.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from mrcfabric.topology import Topology
+from nicd.core.ev_state import EV_STATES
+from orchestrator.faults.kinds import KINDS
+from orchestrator.lookout.snapshot import Snapshot
+
+TOKEN_HEADER: Final = "X-Mrcfabric-Token"
+WATCHED_MAX: Final = 8
+"""QPs whose EVs one page may watch at once."""
+EV_LETTERS: Final[Mapping[str, str]] = {"good": "G", "skip": "S", "assumed_bad": "B", "denied": "D"}
+assert set(EV_LETTERS) == set(EV_STATES)
+
+
+def snapshot(seen: Snapshot) -> str:
+    """`snapshot`, as it is sent."""
+    return _text({"type": "snapshot", "snapshot": seen})
+
+
+def events(lines: Sequence[Mapping[str, Any]], lost: int) -> str:
+    """`events`, as it is sent."""
+    return _text({"type": "events", "events": lines, "lost": lost})
+
+
+def evs(nic: str, qpn: int, rows: Sequence[Mapping[str, Any]], why: str = "") -> str:
+    """`evs`, as it is sent, from the rows of a NIC's `ev_table`; `why` there are none."""
+    ordered = sorted(rows, key=lambda row: (row["plane"], not row["active"], row["path"], row["ev"]))
+    letters = [_letter(row["state"], row["active"]) for row in ordered]
+    columns = {f"{key}s": [row[key] for row in ordered] for key in ("ev", "plane", "path")}
+    return _text({"type": "evs", "nic": nic, "qpn": qpn, "error": why, "states": "".join(letters), **columns})
+
+
+def _letter(state: str, active: bool) -> str:
+    letter = EV_LETTERS[state.lower()]
+    return letter if active else letter.lower()
+
+
+def run(state: Mapping[str, Any] | None, lines: Sequence[Mapping[str, Any]], lost: int) -> str:
+    """`run`, as it is sent."""
+    return _text({"type": "run", "run": state, "lines": lines, "lost": lost})
+
+
+def error(text: str) -> str:
+    """`error`, as it is sent."""
+    return _text({"type": "error", "error": text})
+
+
+def watched(text: str) -> list[tuple[str, int]]:
+    """The QPs that a page asks to watch. Raises ValueError with words for the page."""
+    try:
+        asked = msgspec.json.decode(text, type=_Asked).watch
+    except msgspec.MsgspecError as wrong:
+        raise ValueError(f"not understood: {wrong}") from None
+    if len(asked) > WATCHED_MAX:
+        raise ValueError(f"{len(asked)} QPs are more than the {WATCHED_MAX} that can be watched at once")
+    return [(one.nic, one.qpn) for one in asked]
+
+
+class _Watch(msgspec.Struct):
+    nic: str
+    qpn: int
+
+
+class _Asked(msgspec.Struct, forbid_unknown_fields=True):
+    watch: list[_Watch]
+
+
+def fabric(topology: Topology, *, version: str, owner: str, look_hz: float) -> dict[str, Any]:
+    """What does not change of a fabric."""
+    sizes = (
+        "name", "planes", "t0_per_plane", "t1_per_plane", "nics_per_t0", "rate_bps", "link_delay_ns", "evs_per_qp",
+        "reserve_evs_per_qp",
+    )  # fmt: skip
+    return {
+        "version": version,
+        **{key: getattr(topology, key) for key in sizes},
+        "base_rtt_ns": topology.base_rtt_ns(),
+        "owner": owner,
+        "look_hz": look_hz,
+        "nodes": list(_nodes(topology)),
+        "links": list(_links(topology)),
+        "ev_letters": {letter: state for state, letter in EV_LETTERS.items()},
+    }
+
+
+def _nodes(topology: Topology) -> Iterable[dict[str, Any]]:
+    for name in topology.node_names():
+        node = topology.parse_node(name)
+        is_nic = node.tier == "nic"
+        yield {
+            "name": name,
+            "role": node.tier,
+            "plane": None if is_nic else node.plane,
+            "index": node.number,
+            "t0": node.number // topology.nics_per_t0 if is_nic else None,
+        }
+
+
+def _links(topology: Topology) -> Iterable[dict[str, Any]]:
+    for link in topology.links():
+        yield {
+            "name": link.name,
+            "plane": link.plane,
+            "tier": "nic-t0" if topology.parse_node(link.a).tier == "nic" else "t0-t1",
+            "a": link.a,
+            "b": link.b,
+            "rate_bps": topology.link_rates_bps.get(link.name, topology.rate_bps),
+        }
+
+
+def kinds() -> list[dict[str, Any]]:
+    """Every kind of fault, as the catalogue has it."""
+    return [
+        {
+            "kind": name,
+            "target": kind.target.value,
+            "meaning": kind.meaning,
+            "figures": [
+                {"name": figure, "default": row.default, "required": row.required, "meaning": row.meaning}
+                for figure, row in kind.figures.items()
+            ],
+        }
+        for name, kind in KINDS.items()
+    ]
+
+
+def _text(message: Mapping[str, Any]) -> str:
+    return msgspec.json.encode(message).decode()
