@@ -13,6 +13,7 @@ counters. nicd and switchd add what is theirs by subclassing `Daemon`; processes
     script {commands}            many commands of the core at once, each [at_ns, op, args]; answers when they are taken
     crash {at_ns, never}         advance to that instant, then die by SIGKILL; as soon as possible without it; or not
                                  at all, after all
+    tap, tapped, untap {...}     copies of the packets that it sends (`mrcfabric.taps`)
     cut_control {windows}        hear nobody and answer nobody in these windows of fabric time (`mrcfabric.control_cut`)
     stop {}                      end the process in good order
 """
@@ -39,8 +40,10 @@ from mrcfabric.metrics_server import serve_metrics
 from mrcfabric.node import Node
 from mrcfabric.runner import Runner
 from mrcfabric.sim.trace import Trace
+from mrcfabric.taps import Taps
 from mrcfabric.units import NEVER, Instant
 from mrcfabric.wire.link import link_tag
+from mrcfabric.wire_settings import code_points, wire_options
 
 EVENTS_KEPT = 16_384
 EVENTS_PER_ANSWER_MAX = 4096
@@ -82,9 +85,14 @@ class Daemon:
             "crash": self._crash,
             "stop": self._stop_op,
         }
+        topology = config.topology
+        self._taps = Taps(
+            code_points(topology), wire_options(topology), lambda taps: setattr(self.drive, "taps", taps),
+            lambda: self.drive.now_ns,
+        )  # fmt: skip
         self._cuts = ControlCuts()
         self._control = ControlServer(
-            config.control, config.realm, {**ops, **self.own_ops()}, incarnation=config.incarnation,
+            config.control, config.realm, {**ops, **self._taps.ops, **self.own_ops()}, incarnation=config.incarnation,
             cut_off=lambda: bool(self._cuts.cuts) and self._cuts.cut_off(self.drive.now_ns),
             uncut=OPS_OF_THE_EMULATION,
         )  # fmt: skip
@@ -157,6 +165,7 @@ class Daemon:
 
     def close(self) -> None:
         """Give the control address back."""
+        self._taps.close()
         self._control.close()
 
     def log(self, what: str, **fields: Any) -> None:

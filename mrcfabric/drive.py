@@ -26,6 +26,7 @@ from mrcfabric.clock import LIMIT_WORD, ClockPage
 from mrcfabric.link_port import Fidelity, LinkEnd, LinkPort
 from mrcfabric.node import Input, Node, Rank
 from mrcfabric.sim.trace import Trace
+from mrcfabric.tap import Tap
 from mrcfabric.udp import Endpoint
 from mrcfabric.units import NEVER, NS_PER_S, Instant
 
@@ -80,6 +81,8 @@ class Drive:
         self.fidelity = Fidelity()
         self.on_events: Callable[[list[Any]], None] = lambda _events: None
         """Called after a tick with the events of the core, when there are any."""
+        self.taps: tuple[Tap, ...] | None = None
+        """Who gets to see what the core sends, before it is sent."""
         self.step_ns = min((end.delay_ns for end in links), default=NS_PER_S)
         """The shortest step worth taking while neighbours bind."""
         self._turns = turns
@@ -209,6 +212,9 @@ class Drive:
         events = core.drain_events()
         if self.trace is not None:
             self.trace.add(transmits, events)
+        if self.taps is not None:
+            for tap in self.taps:
+                tap.take(transmits)
         by_number = self._by_number
         for transmit in transmits:
             by_number[transmit[0]].outgoing.append(transmit)

@@ -7,7 +7,10 @@ import pytest
 from mrcfabric.clock import ClockPage
 from mrcfabric.drive import Drive
 from mrcfabric.link_port import LinkEnd
+from mrcfabric.packet_filter import PacketFilter
+from mrcfabric.tap import Tap
 from mrcfabric.units import NEVER, Instant
+from mrcfabric.wire.dscp import Dscp
 from tests.support.nodes import Source
 from tests.support.ports import free_udp_ports
 
@@ -108,6 +111,16 @@ def test_sent_frames_are_published_with_the_horizon(turns: ByHand, drive: Drive)
     tick(drive)
     assert turns.page.words[turns.page.sent_word(ME, 0)] == 3
     assert turns.page.words[turns.page.pending_word(ME)] == 0
+
+
+def test_taps_see_what_is_sent_as_it_is_sent(turns: ByHand, drive: Drive) -> None:
+    tap = Tap(PacketFilter(), 16, 8, Dscp())
+    drive.taps = (tap,)
+    turns.neighbour_is_at(4_000)
+    tick(drive)
+    records = tap.after(0, 9)["records"]
+    assert [(record[0], record[2], record[3]) for record in records] == [(1, 0, 200), (2, 0, 200), (3, 0, 200)]
+    assert [record[1] for record in records] == sorted(record[1] for record in records)
 
 
 def test_a_frame_on_its_way_through_the_kernel_holds_the_node(turns: ByHand, drive: Drive) -> None:

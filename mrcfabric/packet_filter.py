@@ -1,0 +1,197 @@
+"""Which packets somebody wants to see: a filter on bytes at fixed places, for taps and whoever else looks at packets.
+
+Owns what can be asked for and the function that answers for one packet, whatever its bytes are: nothing here raises
+for what a peer has sent. Where the packets come from is `tap`'s and the drivers'.
+
+Fields that are empty ask for nothing; of a field with several values one is enough; all fields must hold. A packet
+with a segment routing header is read behind it.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
+from struct import Struct
+from typing import Any, Final, TypeAlias
+
+from mrcfabric.errors import ConfigError
+from mrcfabric.naming import PLANES_MAX, nic_address, usid_fields
+from mrcfabric.units import Buffer
+from mrcfabric.wire import srh
+from mrcfabric.wire.dscp import Dscp, dscp_of
+from mrcfabric.wire.entropy import EV_MAX, ev_from_wire
+from mrcfabric.wire.layout import (
+    ACKNOWLEDGE,
+    BTH_OFFSET,
+    BTH_SIZE,
+    DATA_OPCODES,
+    ENDPOINT_QP,
+    ENDPOINT_REQUEST,
+    ENDPOINT_RESPONSE,
+    FLAG_RTX,
+    INNER_DESTINATION,
+    INNER_SOURCE,
+    IPV6_SIZE,
+    NACK,
+    PROBE,
+    QPN_MAX,
+    SACK,
+    UDP_OFFSET,
+)
+from mrcfabric.wire.options import DEFAULT_OPTIONS, WireOptions
+from mrcfabric.wire.usid import ACTIVE_IN_PACKET
+
+KINDS: Final = ("data", "ack", "sack", "nack", "probe", "endpoint", "trimmed", "rtx")
+"""`data`: whole data packets, sent for the first time or again; `trimmed`: what is left of one; `rtx`: those of both
+that were sent again; `ack`: transport acknowledgements; `endpoint`: whatever goes to QP 2, a NIC's probes to itself
+included."""
+VALUES_MAX: Final = 1024
+"""Values of one field."""
+PORT_MAX: Final = 0xFFFF
+NIC_MAX: Final = 1 << 24
+"""Numbers of NICs are below this."""
+
+Matches: TypeAlias = Callable[[Buffer], bool]
+
+_KIND_OF_OPCODE: Final = {
+    **dict.fromkeys(DATA_OPCODES, "data"),
+    ACKNOWLEDGE: "ack",
+    SACK: "sack",
+    NACK: "nack",
+    PROBE: "probe",
+    ENDPOINT_REQUEST: "endpoint",
+    ENDPOINT_RESPONSE: "endpoint",
+}
+_FLOW = Struct(">I")
+_SOURCE_PORT = Struct(">H")
+# BTH: opcode, byte of flags and padding, P_Key, DestQP word, PSN word.
+_BTH = Struct(">BxHII")
+assert _BTH.size == BTH_SIZE
+
+
+@dataclass(frozen=True, slots=True)
+class PacketFilter:
+    """What a packet must be. The default lets everything pass. Raises ConfigError that names `filter.FIELD`."""
+
+    ports: tuple[int, ...] = ()
+    """Ports of the node through which it leaves."""
+    qps: tuple[tuple[int, int], ...] = ()
+    """(number of the NIC it goes to, QPN there). Both directions of a QP are two of these: its own NIC and number for
+    what it receives, its peer's for what it sends."""
+    peers: tuple[int, ...] = ()
+    """Numbers of NICs: it comes from one of them or goes to one."""
+    evs: tuple[int, ...] = ()
+    """Entropy values it carries."""
+    planes: tuple[int, ...] = ()
+    """Planes of the uSID that it is on its way to."""
+    kinds: tuple[str, ...] = ()
+    """See `KINDS`."""
+
+    def __post_init__(self) -> None:
+        for name, most in _WHOLE.items():
+            _check_list(name, getattr(self, name), most)
+        _check_length("qps", self.qps)
+        for pair in self.qps:
+            if not isinstance(pair, tuple) or len(pair) != 2:
+                raise ConfigError("filter.qps", f"{pair!r} is no pair", "wanted: [NIC, QPN]")
+            _check_whole("qps", pair[0], NIC_MAX)
+            _check_whole("qps", pair[1], QPN_MAX)
+        _check_length("kinds", self.kinds)
+        for kind in self.kinds:
+            if kind not in KINDS:
+                raise ConfigError("filter.kinds", f"{kind!r} is no kind of packet", "known: " + ", ".join(KINDS))
+
+    @property
+    def open(self) -> bool:
+        """Whether every packet passes that leaves through one of `ports`: its bytes need no look."""
+        return not (self.qps or self.peers or self.evs or self.planes or self.kinds)
+
+    def settings(self) -> dict[str, Any]:
+        """The fields that ask for something, as plain data: the inverse of `from_settings`."""
+        return {name: value for name, value in asdict(self).items() if value}
+
+    @classmethod
+    def from_settings(cls, raw: object) -> "PacketFilter":
+        """From a table of lists; None is the open filter. Raises ConfigError, also for an unknown field."""
+        if raw is None:
+            return cls()
+        if not isinstance(raw, Mapping):
+            raise ConfigError("filter", f"{raw!r} is no table of fields")
+        known = [field.name for field in fields(cls)]
+        values: dict[str, Any] = {}
+        for name, value in raw.items():
+            if name not in known:
+                raise ConfigError(f"filter.{name}", "no such field", "known: " + ", ".join(known))
+            if not isinstance(value, list | tuple):
+                raise ConfigError(f"filter.{name}", f"{value!r} is no list")
+            values[name] = tuple(tuple(one) if isinstance(one, list) else one for one in value)
+        return cls(**values)
+
+    def matcher(self, dscp: Dscp, options: WireOptions = DEFAULT_OPTIONS) -> Matches:
+        """The function that says of a packet's bytes whether all but `ports` hold. It never raises for them."""
+        if self.open:
+            return lambda _packet: True
+        qps = frozenset((nic_address(nic), qpn) for nic, qpn in self.qps)
+        peers = frozenset(nic_address(nic) for nic in self.peers)
+        evs, planes, kinds = frozenset(self.evs), frozenset(self.planes), frozenset(self.kinds)
+        trimmed, order = dscp.trimmed_table(), options.ev_order
+
+        def matches(packet: Buffer) -> bool:
+            """Cheapest question first; a packet too short for a field does not have it."""
+            length = len(packet)
+            if length < IPV6_SIZE:
+                return False
+            if planes and usid_fields(int.from_bytes(packet[ACTIVE_IN_PACKET], "big"))[1] not in planes:
+                return False
+            skip = srh.SRH_SIZE if srh.follows(packet) else 0
+            if length < skip + BTH_OFFSET + BTH_SIZE:
+                return planes_alone
+            destination = bytes(packet[skip + INNER_DESTINATION.start : skip + INNER_DESTINATION.stop])
+            opcode, _, qp, psn = _BTH.unpack_from(packet, skip + BTH_OFFSET)
+            if qps and (destination, qp & QPN_MAX) not in qps:
+                return False
+            if peers and destination not in peers:
+                source = bytes(packet[skip + INNER_SOURCE.start : skip + INNER_SOURCE.stop])
+                if source not in peers:
+                    return False
+            if evs:
+                (flow,) = _FLOW.unpack_from(packet, skip + IPV6_SIZE)
+                (source_port,) = _SOURCE_PORT.unpack_from(packet, skip + UDP_OFFSET)
+                if ev_from_wire(flow, source_port, order) not in evs:
+                    return False
+            return not kinds or not kinds.isdisjoint(_kinds(opcode, qp, psn, trimmed[dscp_of(packet)]))
+
+        planes_alone = not (qps or peers or evs or kinds)
+        return matches
+
+
+def _kinds(opcode: int, qp: int, psn: int, trimmed: int) -> tuple[str, ...]:
+    """What a packet is: of `KINDS`, nothing for an opcode that is nobody's."""
+    if qp & QPN_MAX == ENDPOINT_QP:
+        return ("endpoint",)
+    kind = _KIND_OF_OPCODE.get(opcode, "")
+    if kind != "data":
+        return (kind,)
+    if trimmed:
+        kind = "trimmed"
+    return (kind, "rtx") if psn >> 24 & FLAG_RTX else (kind,)
+
+
+_WHOLE: Final = {"ports": PORT_MAX, "peers": NIC_MAX, "evs": EV_MAX, "planes": PLANES_MAX - 1}
+
+
+def _check_list(name: str, values: object, most: int) -> None:
+    _check_length(name, values)
+    assert isinstance(values, tuple)
+    for value in values:
+        _check_whole(name, value, most)
+
+
+def _check_length(name: str, values: object) -> None:
+    if not isinstance(values, tuple):
+        raise ConfigError(f"filter.{name}", f"{values!r} is no list")
+    if len(values) > VALUES_MAX:
+        raise ConfigError(f"filter.{name}", f"{len(values)} values are too many", f"{VALUES_MAX} at most")
+
+
+def _check_whole(name: str, value: object, most: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
+        raise ConfigError(f"filter.{name}", f"{value!r} will not do", f"wanted: a whole number, 0 to {most}")

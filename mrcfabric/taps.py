@@ -1,0 +1,137 @@
+"""The taps of one daemon: the ops that set, read and end them, and their end when nobody reads.
+
+Owns names and bounds of taps in a daemon. What a tap keeps is `tap`'s; that a drive shows it what its node sends,
+`drive`'s. The ops, with their args:
+
+    tap {id, filter, snap_bytes, records_max}   from now on keep copies of what passes the filter; answers {now_ns}
+    tapped {id, since, limit}                   what was kept after number `since`, a page at a time (`Tap.after`), and
+                                                {now_ns}: how far the node has come
+    untap {id}                                  no more; answers {lost}
+
+A tap that nobody asks for `UNREAD_S` ends by itself: who set it has died.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from mrcfabric.control_server import Op
+from mrcfabric.errors import RefusedError
+from mrcfabric.packet_filter import PacketFilter
+from mrcfabric.tap import RECORDS_MAX, SNAP_BYTES_MAX, Tap
+from mrcfabric.units import Instant
+from mrcfabric.wire.dscp import Dscp
+from mrcfabric.wire.options import WireOptions
+
+TAPS_MAX: Final = 8
+"""Taps of one daemon."""
+UNREAD_S: Final = 30.0
+"""Wall time after which a tap ends that nobody reads."""
+SNAP_BYTES: Final = 512
+RECORDS: Final = 4096
+RECORDS_PER_ANSWER: Final = 1024
+"""What holds where an op does not say."""
+ID_CHARACTERS_MAX: Final = 64
+_TAP_ARGS: Final = ("id", "filter", "snap_bytes", "records_max")
+
+
+class Taps:
+    """All taps of a daemon. `active` is told the taps in force, None for none, whenever that changes."""
+
+    def __init__(
+        self,
+        dscp: Dscp,
+        options: WireOptions,
+        active: Callable[[tuple[Tap, ...] | None], None],
+        now_ns: Callable[[], Instant],
+        unread_s: float = UNREAD_S,
+    ) -> None:
+        self._dscp = dscp
+        self._options = options
+        self._active = active
+        self._now_ns = now_ns
+        self._unread_s = unread_s
+        self._taps: dict[str, Tap] = {}
+        self._read_s: dict[str, float] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def ops(self) -> dict[str, Op]:
+        """By name, for the control channel."""
+        return {"tap": self._tap, "tapped": self._tapped, "untap": self._untap}
+
+    def close(self) -> None:
+        """Forget everything; nothing waits any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    async def _tap(self, args: dict[str, Any]) -> dict[str, Any]:
+        name = args.get("id")
+        if not isinstance(name, str) or not 0 < len(name) <= ID_CHARACTERS_MAX:
+            raise RefusedError(f"id: {name!r} will not do (wanted: a text of up to {ID_CHARACTERS_MAX} characters)")
+        if name in self._taps:
+            raise RefusedError(f"there is a tap {name!r} already")
+        if len(self._taps) >= TAPS_MAX:
+            raise RefusedError(f"this node has {TAPS_MAX} taps already, as many as it can have")
+        if unknown := args.keys() - _TAP_ARGS:
+            raise RefusedError(f"tap has no argument {min(unknown)!r}; it has " + ", ".join(_TAP_ARGS))
+        wanted = PacketFilter.from_settings(args.get("filter"))
+        snap = _bounded(args, "snap_bytes", SNAP_BYTES, SNAP_BYTES_MAX)
+        records = _bounded(args, "records_max", RECORDS, RECORDS_MAX)
+        self._taps[name] = Tap(wanted, snap, records, self._dscp, self._options)
+        self._read_s[name] = time.monotonic()
+        self._tell()
+        self._watch()
+        return {"now_ns": self._now_ns()}
+
+    async def _tapped(self, args: dict[str, Any]) -> dict[str, Any]:
+        name = args.get("id")
+        tap = self._find(name)
+        since = args.get("since", 0)
+        if not isinstance(since, int) or isinstance(since, bool) or since < 0:
+            raise RefusedError(f"since: {since!r} will not do (wanted: a whole number from 0)")
+        self._read_s[str(name)] = time.monotonic()
+        found = tap.after(since, _bounded(args, "limit", RECORDS_PER_ANSWER, RECORDS_MAX))
+        return {"now_ns": self._now_ns(), **found}
+
+    async def _untap(self, args: dict[str, Any]) -> dict[str, Any]:
+        tap = self._find(args.get("id"))
+        self._end(str(args["id"]))
+        return {"lost": tap.lost}
+
+    def _find(self, name: object) -> Tap:
+        tap = self._taps.get(name) if isinstance(name, str) else None
+        if tap is None:
+            raise RefusedError(f"there is no tap {name!r}; one that is not read for {self._unread_s:g} s ends")
+        return tap
+
+    def _end(self, name: str) -> None:
+        del self._taps[name], self._read_s[name]
+        self._tell()
+
+    def _tell(self) -> None:
+        self._active(tuple(self._taps.values()) or None)
+
+    def _watch(self) -> None:
+        """Look again when the tap that was read longest ago has been unread for too long."""
+        if self._timer is None and self._read_s:
+            wait_s = min(self._read_s.values()) + self._unread_s - time.monotonic()
+            self._timer = asyncio.get_running_loop().call_later(max(0.0, wait_s), self._end_unread)
+
+    def _end_unread(self) -> None:
+        self._timer = None
+        latest_s = time.monotonic() - self._unread_s
+        for name in [name for name, read_s in self._read_s.items() if read_s <= latest_s]:
+            self._end(name)
+        self._watch()
+
+
+def _bounded(args: dict[str, Any], name: str, usual: int, most: int) -> int:
+    value = args.get(name)
+    if value is None:
+        return usual
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= most:
+        raise RefusedError(f"{name}: {value!r} will not do (wanted: a whole number, 1 to {most})")
+    return value

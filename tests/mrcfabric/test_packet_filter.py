@@ -1,0 +1,153 @@
+"""What a filter lets pass: every field alone, all together, and bytes that are no packet."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mrcfabric.errors import ConfigError
+from mrcfabric.naming import nic_address, usid_of
+from mrcfabric.packet_filter import KINDS, VALUES_MAX, PacketFilter
+from mrcfabric.wire import srh
+from mrcfabric.wire.dscp import Dscp, set_dscp
+from mrcfabric.wire.entropy import EvOrder
+from mrcfabric.wire.layout import ENDPOINT_QP, OP_EV_PROBE, WRITE_MIDDLE, WRITE_ONLY
+from mrcfabric.wire.options import WireOptions
+from mrcfabric.wire.templates import ControlTemplate, DataTemplate
+from mrcfabric.wire.trim import trim
+from mrcfabric.wire.usid import build
+from tests.support.packets import one_of_each
+
+DSCP = Dscp()
+EV = 0x0001_8002
+PLANE = 3
+CONTAINER = build(0xFCBB_BB00, (usid_of(1, PLANE, 5), usid_of(3, PLANE, 1)))
+FROM, TO, QPN, OWN_QPN = 4, 9, 0x77, 0x55
+
+
+def data(rtx: bool = False, qpn: int = QPN, options: WireOptions | None = None) -> bytearray:
+    template = DataTemplate(nic_address(FROM), nic_address(TO), qpn, dscp=DSCP, options=options or WireOptions())
+    return template.build(WRITE_MIDDLE, 5, 6, 7, 0x1000, 0xABCD, 1 << 20, EV, CONTAINER, b"payload!" * 32, rtx=rtx)
+
+
+def control(kind: str) -> bytearray:
+    """From `TO` back to `FROM`."""
+    template = ControlTemplate(nic_address(TO), nic_address(FROM), OWN_QPN, QPN, dscp=DSCP)
+    way = (EV, CONTAINER)
+    made = {
+        "sack": lambda: template.sack(*way, EV, 0, 0, 5, 1, 0, 0, 0, 0),
+        "nack": lambda: template.nack(*way, 1, EV, 5, 0),
+        "ack": lambda: template.acknowledge(*way, 5, 0x1F, 1),
+        "probe": lambda: template.probe(*way, 1, 0),
+        "endpoint": lambda: template.endpoint_request(*way, 1, OP_EV_PROBE, 0, 0),
+    }
+    return made[kind]()
+
+
+def passes(packet: bytes | bytearray | memoryview, **fields: Any) -> bool:
+    return PacketFilter(**fields).matcher(DSCP)(packet)
+
+
+def test_the_open_filter_asks_nothing() -> None:
+    assert PacketFilter().open
+    assert PacketFilter(ports=(3,)).open
+    assert not PacketFilter(evs=(0,)).open
+    assert passes(b"anything")
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"qps": ((TO, QPN),)}, True),
+        ({"qps": ((FROM, QPN),)}, False),
+        ({"qps": ((TO, QPN + 1), (TO, QPN))}, True),
+        ({"peers": (FROM,)}, True),
+        ({"peers": (TO,)}, True),
+        ({"peers": (1, 2)}, False),
+        ({"evs": (EV,)}, True),
+        ({"evs": (EV + 1,)}, False),
+        ({"planes": (PLANE,)}, True),
+        ({"planes": (0, 1)}, False),
+        ({"kinds": ("data",)}, True),
+        ({"kinds": ("rtx", "sack")}, False),
+        ({"planes": (PLANE,), "evs": (EV,), "qps": ((TO, QPN),), "kinds": ("data",), "peers": (FROM,)}, True),
+        ({"planes": (PLANE,), "evs": (EV,), "qps": ((TO, QPN),), "kinds": ("ack",), "peers": (FROM,)}, False),
+    ],
+)
+def test_every_field(fields: dict[str, Any], expected: bool) -> None:
+    assert passes(data(), **fields) is expected
+    assert passes(memoryview(data()), **fields) is expected
+    assert passes(srh.insert(data(), srh.outer_with(CONTAINER, CONTAINER)), **fields) is expected
+
+
+@pytest.mark.parametrize("kind", ["sack", "nack", "ack", "probe", "endpoint"])
+def test_the_kinds_of_control(kind: str) -> None:
+    packet = control(kind)
+    assert [name for name in KINDS if passes(packet, kinds=(name,))] == [kind]
+
+
+def test_the_kinds_of_data() -> None:
+    cut = trim(data(rtx=True), 128, DSCP.trimmed)
+    assert [name for name in KINDS if passes(data(), kinds=(name,))] == ["data"]
+    assert [name for name in KINDS if passes(data(rtx=True), kinds=(name,))] == ["data", "rtx"]
+    assert [name for name in KINDS if passes(cut, kinds=(name,))] == ["trimmed", "rtx"]
+    last_hop = data()
+    set_dscp(last_hop, DSCP.trimmed_lasthop)
+    assert passes(last_hop, kinds=("trimmed",))
+
+
+def test_a_probe_to_oneself_is_an_endpoints() -> None:
+    template = DataTemplate(nic_address(FROM), nic_address(FROM), ENDPOINT_QP, dscp=DSCP)
+    probe = template.build(WRITE_ONLY, 1, 0, 0, 0, 0, 0, EV, CONTAINER, b"")
+    assert [name for name in KINDS if passes(probe, kinds=(name,))] == ["endpoint"]
+
+
+def test_the_other_order_of_the_entropy_value() -> None:
+    options = WireOptions(ev_order=EvOrder.PORT_HIGH)
+    assert PacketFilter(evs=(EV,)).matcher(DSCP, options)(data(options=options))
+
+
+EVERYTHING = PacketFilter(
+    qps=((TO, QPN),), peers=(FROM,), evs=(EV,), planes=tuple(range(8)), kinds=KINDS
+).matcher(DSCP)  # fmt: skip
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_have_an_answer(noise: bytes) -> None:
+    assert EVERYTHING(noise) is False
+
+
+@given(st.sampled_from(sorted(one_of_each().values(), key=bytes)), st.integers(0, 200))
+def test_any_part_of_a_packet_has_an_answer(packet: bytearray, end: int) -> None:
+    EVERYTHING(packet[:end])
+    PacketFilter(planes=(0,)).matcher(DSCP)(packet[:end])
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        ({"color": []}, r"filter\.color: no such field"),
+        ({"evs": 5}, r"filter\.evs: 5 is no list"),
+        ({"evs": [-1]}, r"filter\.evs: -1 will not do"),
+        ({"evs": [True]}, "True will not do"),
+        ({"evs": [0] * (VALUES_MAX + 1)}, "too many"),
+        ({"qps": [[1, 2, 3]]}, "is no pair"),
+        ({"qps": [5]}, "5 is no pair"),
+        ({"qps": [[1, 1 << 24]]}, r"filter\.qps: 16777216 will not do"),
+        ({"planes": [8]}, "0 to 7"),
+        ({"kinds": ["cheese"]}, "'cheese' is no kind of packet"),
+        ("all", "no table of fields"),
+    ],
+)
+def test_what_cannot_be_asked(raw: object, text: str) -> None:
+    with pytest.raises(ConfigError, match=text):
+        PacketFilter.from_settings(raw)
+
+
+def test_there_and_back_as_data() -> None:
+    wanted = PacketFilter(ports=(1,), qps=((1, 3), (2, 4)), kinds=("data", "rtx"))
+    assert wanted.settings() == {"ports": (1,), "qps": ((1, 3), (2, 4)), "kinds": ("data", "rtx")}
+    assert PacketFilter.from_settings(wanted.settings()) == wanted
+    assert PacketFilter.from_settings({"qps": [[1, 3]]}).qps == ((1, 3),)
+    assert PacketFilter.from_settings(None) == PacketFilter()
