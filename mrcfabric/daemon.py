@@ -6,6 +6,7 @@ counters. nicd and switchd add what is theirs by subclassing `Daemon`; processes
 
     status {}                    who it is, how far it has come
     counters {}                  everything it counts
+    glance {}                    a few of these, for whoever looks often (`mrcfabric.glance`)
     command {op, args, at_ns}    a command of the core, at a fabric time or as soon as possible; answers when done
     commands {}                  names of the core's commands
     events {since, limit}        events after number `since`
@@ -24,7 +25,7 @@ import itertools
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mrcfabric.clock import ClockPage
@@ -35,6 +36,7 @@ from mrcfabric.daemon_config import DaemonConfig
 from mrcfabric.drive import Drive
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.event_ring import EventRing
+from mrcfabric.glance import Glance, Head
 from mrcfabric.link_port import LinkEnd
 from mrcfabric.metrics_server import serve_metrics
 from mrcfabric.node import Node
@@ -76,6 +78,7 @@ class Daemon:
         ops: dict[str, Op] = {
             "status": self._status,
             "counters": self._counters,
+            "glance": self._glance,
             "command": self._command,
             "script": self._script,
             "commands": self._commands,
@@ -106,6 +109,10 @@ class Daemon:
     def own_counters(self) -> dict[str, Any]:
         """Counters beside the core's."""
         return {}
+
+    def own_glance(self) -> tuple[list[Any], Sequence[Any]]:
+        """Ports and rest of a glance."""
+        raise NotImplementedError
 
     @staticmethod
     def noteworthy(event: Any) -> bool:
@@ -240,6 +247,14 @@ class Daemon:
 
     async def _counters(self, _args: dict[str, Any]) -> dict[str, Any]:
         return self.counters()
+
+    async def _glance(self, _args: dict[str, Any]) -> Glance:
+        count = self.drive.fidelity
+        head = Head(
+            self.drive.now_ns, self.config.incarnation, self._ring.last, count.frames_in, count.late_frames,
+            count.host_drops,
+        )  # fmt: skip
+        return [head, *self.own_glance()]
 
     async def _command(self, args: dict[str, Any]) -> dict[str, Any]:
         op, body = args.get("op"), args.get("args", {})

@@ -26,6 +26,7 @@ from mrcfabric.daemon import Daemon, instant_of
 from mrcfabric.daemon_config import DaemonConfig
 from mrcfabric.daemon_process import run_tables
 from mrcfabric.errors import ConfigError, RefusedError
+from mrcfabric.glance import NicRest
 from mrcfabric.link_port import LinkEnd
 from mrcfabric.runner import Runner
 from nicd import metrics
@@ -118,6 +119,9 @@ class NicDaemon(Daemon):
 
     def own_counters(self) -> dict[str, Any]:
         return {} if self._verbs is None else {"verbs": self._verbs.counters()}
+
+    def own_glance(self) -> tuple[list[Any], NicRest]:
+        return self.nic.glance(self.nic.host.glance())
 
     @staticmethod
     def noteworthy(event: Any) -> bool:

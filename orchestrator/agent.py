@@ -121,6 +121,7 @@ class Agent:
             web.post("/claim", _desk(self._runs.claim)),
             web.post("/load", _desk(self._runs.load)),
             web.post("/counters", _desk(self._runs.counters)),
+            web.post("/glances", _desk(self._runs.glances)),
             web.post("/deaths", _desk(self._runs.deaths)),
             web.get("/journal", _guarded(self._journal)),
             web.post("/down", _guarded(self._down)),

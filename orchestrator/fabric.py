@@ -35,6 +35,7 @@ from orchestrator.journal import Journal
 from orchestrator.launcher import Child, Launcher, ProcessFailedError
 from orchestrator.layout import PRELOADED, Layout, Pack, check_size
 from orchestrator.link_testing import LinkTesting
+from orchestrator.lookout.glances import Gatherer, Glances
 from orchestrator.mishaps import Mishaps
 from orchestrator.roster import CALL_WALL_S, Roster
 from orchestrator.run_folder import RunFolder, default_path
@@ -90,6 +91,7 @@ class Fabric(Verbs):
             )
             self.time = self._timekeeper
             self.roster = Roster(self.layout, folder, self._launcher, self.time, self.epoch, trace)
+            self.gatherer = Gatherer(self.roster, self.time)
             self.mishaps = Mishaps(topology, self.roster, self.time, self.journal)
             self._state_file = StateFile(folder, self.roster, self.epoch, self._launcher.pid, self.journal)
         except BaseException:
@@ -161,6 +163,7 @@ class Fabric(Verbs):
             task.cancel()
         self.links.close()
         try:
+            await self.gatherer.close()
             await self.mishaps.close()
             for worker in self._workers:
                 await self._launcher.signal(worker, signal.SIGKILL)
@@ -237,6 +240,10 @@ class Fabric(Verbs):
             else:
                 found[node] = answer
         return found
+
+    async def glances(self, nodes: Sequence[str] | None = None) -> Glances:
+        """What these daemons (None: all) say at a glance; asked as often as one likes (`orchestrator.lookout`)."""
+        return await self.gatherer.look(nodes)
 
     async def metrics(self, node: str) -> str:
         """What a node counts, as Prometheus text (docs/METRICS.md). Raises as `call`."""

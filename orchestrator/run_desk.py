@@ -74,6 +74,10 @@ class RunDesk:
         nodes = bodies.texts(body, "nodes")
         return await self._fabric.counters(nodes)
 
+    async def glances(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """`nodes` as for `counters`; `orchestrator.lookout.glances.Glances`, as data."""
+        return (await self._fabric.glances(bodies.texts(body, "nodes"))).record()
+
     async def deaths(self, _body: Mapping[str, Any]) -> list[dict[str, Any]]:
         """`orchestrator.api.readings.Death`, as data."""
         return [death._asdict() for death in await self._fabric.deaths()]

@@ -69,5 +69,15 @@ def fidelity(nodes: Iterable[Counters], time: Mapping[str, Any]) -> dict[str, An
         "late_commands": late_commands,
         "host_drops": drops,
         "bad_frames": bad,
-        "valid": drops == 0 and late_share <= LATE_SHARE_MAX,
+        "valid": not doubts(frames, late, drops),
     }
+
+
+def doubts(frames: int, late: int, host_drops: int) -> list[str]:
+    """Why figures may not be believed, in words: nothing when they may. Frames taken, late ones, and those lost."""
+    found = []
+    if host_drops:
+        found.append(f"{host_drops:,} frames that were sent were lost by the host")
+    if late > frames * LATE_SHARE_MAX:
+        found.append(f"{late:,} of {frames:,} frames came late")
+    return found

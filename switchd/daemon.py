@@ -15,6 +15,7 @@ from mrcfabric.daemon import Daemon, instant_of
 from mrcfabric.daemon_config import DaemonConfig
 from mrcfabric.daemon_process import run_tables
 from mrcfabric.errors import RefusedError
+from mrcfabric.glance import SwitchRest
 from switchd import metrics
 from switchd.compose import switch_config
 from switchd.core.commands import ClearImpairments, SetEcn, SetForwarding, SetImpairment, SetTrim
@@ -49,6 +50,9 @@ class SwitchDaemon(Daemon):
 
     def own_ops(self) -> Mapping[str, Op]:
         return {"impairments": self._impairments, "ports": self._ports, "usids": self._usids}
+
+    def own_glance(self) -> tuple[list[Any], SwitchRest]:
+        return self.switch.glance()
 
     def metrics(self, counters: dict[str, Any]) -> bytes:
         return metrics.render(self.config.realm.fabric, self.config.node, counters)

@@ -6,8 +6,10 @@ Commands are carried out in `execute`, QPs are wired in `qp`, what all parts sha
 MRC 1.0 7.5 (what a receiver dispatches on), RFC 6040 (the outer header's mark counts).
 """
 
+from collections.abc import Sequence
 from typing import Any, Final
 
+from mrcfabric.glance import NicRest, port_glance
 from mrcfabric.node import Input, Rank, Transmit
 from mrcfabric.units import NEVER, Buffer, Instant
 from mrcfabric.wire import srh
@@ -141,15 +143,13 @@ class Nic:
 
     def counters(self) -> dict[str, Any]:
         """Nested dictionaries of ints: NicStats, then gauges of EVs, QPs, ports and windows."""
-        states = {str(plane): {state.name.lower(): 0 for state in EvState} for plane in range(self._board.ports.count)}
+        states = {
+            str(plane): {state.name.lower(): row[state] for state in EvState}
+            for plane, row in enumerate(self._ev_counts())
+        }
         qps = {state.name.lower(): 0 for state in QpState}
         for qp in self._qps.values():
             qps[qp.state.name.lower()] += 1
-            if qp.link is None or qp.state == QpState.ERROR:
-                continue
-            for plane, row in enumerate(qp.link.profile.counts()):
-                for state in EvState:
-                    states[str(plane)][state.name.lower()] += row[state]
         carrier = self._board.ports.carrier
         ports = {
             str(port): {**egress.counters(), "carrier": carrier >> port & 1}
@@ -170,6 +170,27 @@ class Nic:
             "contexts": contexts,
             "state_bytes": state_bytes(self._board, self._qps),
         }
+
+    def glance(self, programs: Sequence[Sequence[Any]]) -> tuple[list[Any], NicRest]:
+        """The parts of a glance (`mrcfabric.glance`): ports, and the rest with what is told of programs."""
+        board = self._board
+        stats = board.stats
+        rest = NicRest(
+            board.bins.totals(), sum(stats.retransmits.values()), stats.qp_errors, len(self._qps), board.ports.carrier,
+            self._ev_counts(), programs,
+        )  # fmt: skip
+        return [port_glance(egress) for egress in board.ports.egress], rest
+
+    def _ev_counts(self) -> list[list[int]]:
+        """Number of EVs of all connected QPs by plane and state."""
+        counts = [[0] * len(EvState) for _ in range(self._board.ports.count)]
+        for qp in self._qps.values():
+            if qp.link is None or qp.state == QpState.ERROR:
+                continue
+            for plane, row in enumerate(qp.link.profile.counts()):
+                for state in EvState:
+                    counts[plane][state] += row[state]
+        return counts
 
     # -- queries
 

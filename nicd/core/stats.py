@@ -156,7 +156,7 @@ class NicStats:
 class GoodputBins:
     """Bytes newly placed per plane and bin of fabric time, the newest `bins_max` bins that have any."""
 
-    __slots__ = ("_bins", "_current", "_end_ns", "_planes", "_start_ns", "_width_ns")
+    __slots__ = ("_bins", "_closed", "_current", "_end_ns", "_planes", "_start_ns", "_width_ns")
 
     def __init__(self, planes: int, width_ns: int, bins_max: int) -> None:
         self._planes = planes
@@ -165,15 +165,22 @@ class GoodputBins:
         self._start_ns = 0
         self._end_ns = 0
         self._current = [0] * planes
+        self._closed = [0] * planes
+        """Of all bins before the current one, those that were forgotten included."""
 
     def add(self, now: Instant, plane: int, size: int) -> None:
         """`size` bytes were placed at `now`; calls do not go back in time."""
         if now >= self._end_ns:
             self._start_ns = now - now % self._width_ns
             self._end_ns = self._start_ns + self._width_ns
+            self._closed = self.totals()
             self._current = [0] * self._planes
             self._bins.append((self._start_ns, self._current))
         self._current[plane] += size
+
+    def totals(self) -> list[int]:
+        """Bytes placed since the start, by plane."""
+        return [closed + current for closed, current in zip(self._closed, self._current, strict=True)]
 
     def since(self, at_ns: Instant) -> list[tuple[Instant, list[int]]]:
         """(start, bytes per plane) of every bin that starts at or after `at_ns`; bins without bytes are left out."""

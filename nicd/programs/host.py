@@ -111,6 +111,14 @@ class Host:
             for name, guest in self._guests.items()
         }
 
+    def glance(self) -> list[tuple[str, str, int, str, int]]:
+        """A `mrcfabric.glance.ProgramGlance` of every rank that is not forgotten, as plain tuples."""
+        found = []
+        for name, guest in self._guests.items():
+            program, record = guest.program, guest.rank.record
+            found.append((name, program.kind, len(program.ranks), record.state, len(record.steps)))
+        return found
+
     # -- beginnings
 
     def run_program(self, now: Instant, command: RunProgram) -> Result:

@@ -28,6 +28,7 @@ from orchestrator.api.readings import ClockReading, Death
 from orchestrator.api.verbs import Verbs
 from orchestrator.faults.fault import Fault
 from orchestrator.lease import lease
+from orchestrator.lookout.glances import Glances
 from orchestrator.roster import CALL_WALL_S
 
 MARGIN_WALL_S = 5.0
@@ -103,6 +104,10 @@ class AttachedFabric(Verbs):
         """As `Fabric.counters`."""
         found: dict[str, dict[str, Any]] = await self.post("/counters", nodes=None if nodes is None else list(nodes))
         return found
+
+    async def glances(self, nodes: Sequence[str] | None = None) -> Glances:
+        """As `Fabric.glances`."""
+        return Glances.of(await self.post("/glances", nodes=None if nodes is None else list(nodes)))
 
     async def metrics(self, node: str) -> str:
         """As `Fabric.metrics`."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from orchestrator.api.watch import Bounds, Watch
     from orchestrator.api.work import Work
     from orchestrator.findings.judge import Finding
+    from orchestrator.lookout.glances import Glances
 
 WAIT_WALL_S: Final = 60.0
 POLL_S: Final = 0.01
@@ -55,6 +56,10 @@ class Verbs(Finder, ABC):
     @abstractmethod
     async def counters(self, nodes: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
         """What these nodes count (None: all), those that are down left out: plain numbers in tables."""
+
+    @abstractmethod
+    async def glances(self, nodes: Sequence[str] | None = None) -> "Glances":
+        """What these daemons (None: all) say at a glance; asked as often as one likes (`orchestrator.lookout`)."""
 
     @abstractmethod
     async def metrics(self, node: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any, assert_never
 
 from mrcfabric.egress import Egress
 from mrcfabric.errors import ConfigError, RefusedError
+from mrcfabric.glance import SwitchRest, port_glance
 from mrcfabric.impairment import HEALTHY, Impairment
 from mrcfabric.node import Input, Rank, Transmit
 from mrcfabric.rng import Rng
@@ -114,6 +115,11 @@ class Switch:
         usids = usid_counters(self.doors)
         found = switch_counters(self.received, self.drops, self.egress, self.config.towards, usids)
         return {"forwarding": int(self.forwarding), **found}
+
+    def glance(self) -> tuple[list[Any], SwitchRest]:
+        """The parts of a glance (`mrcfabric.glance`): ports, and the rest."""
+        rest = SwitchRest(int(self.forwarding), sum(self.drops.values()))
+        return [port_glance(egress) for egress in self.egress], rest
 
     @property
     def forwarding(self) -> bool:

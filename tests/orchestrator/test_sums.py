@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.sums import fidelity, totals
+from orchestrator.sums import doubts, fidelity, totals
 
 TIME = {"fabric_ns": 5000, "run_wall_s": 0.5, "dilation_nominal": 0.0, "dilation_effective": 1e5}
 
@@ -75,6 +75,13 @@ def test_the_latest_frame_of_all_nodes_counts() -> None:
     found = fidelity([node(late_frames=1, late_ns_max=70), node(late_frames=1, late_ns_max=900)], TIME)
     assert found["late_max_ns"] == 900
     assert found["dilation_effective"] == 1e5
+
+
+def test_doubts_are_in_words() -> None:
+    assert doubts(1000, 1, 0) == []
+    assert doubts(1000, 2, 3) == [
+        "3 frames that were sent were lost by the host", "2 of 1,000 frames came late"
+    ]  # fmt: skip
 
 
 def test_a_fabric_without_frames_is_valid() -> None:

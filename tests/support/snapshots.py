@@ -108,7 +108,7 @@ def _snapshot(
     """`load`: per cent of a link's rate that links carry, about."""
     qps = (QPS if load else 0) if qps is None else qps
     switches = {name: _switch(topology, name, number, faults) for name in topology.switch_names()}
-    dead = {name for name, switch in switches.items() if switch.state in ("down", "frozen")}
+    dead = {name for name, switch in switches.items() if switch.state == "down"}
     links = {link.name: _link(topology, link, number, load, faults, dead) for link in topology.links()}
     nics = {name: _nic(topology, name, number, load, qps, faults, links) for name in topology.nic_names()}
     return Snapshot(

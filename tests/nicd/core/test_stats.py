@@ -37,7 +37,7 @@ def test_bins_hold_every_byte_at_its_time(arrivals: list[tuple[int, int, int]]) 
         bins.add(now, plane, size)
         total[plane] += size
     found = bins.since(0)
-    assert [sum(planes[plane] for _, planes in found) for plane in range(3)] == total
+    assert [sum(planes[plane] for _, planes in found) for plane in range(3)] == total == bins.totals()
     assert all(start % 10 == 0 for start, _ in found)
     assert [start for start, _ in found] == sorted({start for start, _ in found})
     assert bins.since(now + 1) == []
@@ -48,3 +48,4 @@ def test_old_bins_are_forgotten() -> None:
     for now in (5, 15, 25):
         bins.add(now, 0, 1)
     assert bins.since(0) == [(10, [1]), (20, [1])]
+    assert bins.totals() == [3]

@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 
+from mrcfabric.egress_config import OVERHEAD_BYTES
+from mrcfabric.glance import ProgramGlance
+from nicd.core.ev_state import EV_STATES
 from nicd.core.nic import Nic
+from nicd.programs.hosted_nic import HostedNic
 from nicd.programs.program import Program
 from tests.support.hosted import LONG_NS, Hosted, program, total
 
@@ -34,6 +38,24 @@ def test_a_rank_that_is_done_gives_its_memory_back_and_keeps_its_qps() -> None:
         assert host.progress()["work"]["number"] == WORK.number
         assert len(host._board.memory) == 0
     assert hosted.fabric.counters("h000")["qps"]["rts"] == 2
+
+
+def test_a_glance_says_what_the_counters_say() -> None:
+    hosted = Hosted(WORK)
+    hosted.fabric.run(60_000)
+    nic = hosted.fabric.simulator.node("h001")
+    assert isinstance(nic, HostedNic)
+    counters = nic.counters()
+    ports, rest = nic.glance(nic.host.glance())
+    assert sum(rest.placed) == counters["bytes_placed"] > 0
+    assert (rest.retransmits, rest.qp_errors, rest.qps) == (0, 0, 2)
+    assert rest.carrier == (1 << len(ports)) - 1
+    assert [dict(zip(EV_STATES, row, strict=True)) for row in rest.evs] == list(counters["ev_states"].values())
+    for port, told in zip(ports, counters["ports"].values(), strict=True):
+        assert port[0] == told["bytes"] + OVERHEAD_BYTES * told["packets"] > 0
+        assert port[1:4] == (told["data_bytes"] + told["control_bytes"], told["marks"], told["trimmed"])
+    (rank,) = rest.programs
+    assert ProgramGlance(*rank) == ("work", WORK.kind, 4, "running", hosted.host(1).progress()["work"]["steps"])
 
 
 def test_the_result_does_not_depend_on_how_time_is_cut() -> None:

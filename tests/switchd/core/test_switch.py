@@ -15,7 +15,7 @@ from mrcfabric.rng import Rng
 from mrcfabric.sim.trace import Trace
 from mrcfabric.topology import Topology
 from mrcfabric.wire.usid import CONTAINER_IN_PACKET, build
-from switchd.core.commands import SetEcn, SetImpairment, SetTrim
+from switchd.core.commands import SetEcn, SetForwarding, SetImpairment, SetTrim
 from switchd.core.settings import SwitchConfig
 from switchd.core.switch import Switch
 from tests.support.mutate import mutated
@@ -316,3 +316,16 @@ def balanced(counters: dict) -> None:
         assert sum(entry["packets"] for entry in found) == there
         there_bytes = port["bytes"] + port["data_bytes"] + port["control_bytes"] + port["refused_bytes"]
         assert sum(entry["bytes"] for entry in found) == there_bytes
+
+
+# A glance.
+
+
+def test_a_glance_tells_of_ports_and_of_what_never_reached_one() -> None:
+    node = switch()
+    node.advance([frame(packet(OWN, NEXT)), frame(packet(STRANGER, NEXT), sequence=2)], 5_000)
+    ports, rest = node.glance()
+    assert ports == [(0, 0, 0, 0, 0), (200, 0, 0, 0, 0), (0, 0, 0, 0, 0)]
+    assert rest == (1, 1)
+    node.advance([command(SetForwarding(1, False), at_ns=6_000)], 7_000)
+    assert node.glance()[1] == (0, 1)

@@ -1,0 +1,108 @@
+"""What a daemon tells whoever looks at the whole fabric several times a second: short lists of whole numbers.
+
+Owns the positions, for the daemon that fills a list and for whoever reads it (`orchestrator.lookout`). A list carries
+no names, and counters in it grow from the daemon's start on, so that a look that got lost costs nothing but its time.
+What is counted is the cores' own; all else is asked for by the ops `counters`, `ports` and `ev_table`.
+
+    [head, ports, rest]     a `Head`, one `PortGlance` per port in their order, a `NicRest` or a `SwitchRest`
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from mrcfabric.egress import Egress
+from mrcfabric.units import Instant
+
+Glance: TypeAlias = list[Any]
+"""[head, ports, rest], as it travels."""
+
+
+class Head(NamedTuple):
+    """What every daemon says first."""
+
+    now_ns: Instant
+    """The fabric time that it has reached."""
+    incarnation: int
+    """From 0; with another one all counters have begun anew."""
+    event: int
+    """Number of its newest event; 0 before the first. The op `events` brings those after another number."""
+    frames: int
+    """Frames taken from its links."""
+    late_frames: int
+    """Of them, those whose instant had passed."""
+    host_drops: int
+    """Frames that were sent to it and that the kernel lost."""
+
+
+class PortGlance(NamedTuple):
+    """The sending direction of one port."""
+
+    wire_bytes: int
+    """Of departures, framing included."""
+    queue_bytes: int
+    """Waiting now, both classes."""
+    marks: int
+    trims: int
+    """Packets cut because the queue was full, those dropped all the same included."""
+    drops: int
+    """Packets refused, or lost on the way by a fault of the link."""
+
+
+class NicRest(NamedTuple):
+    """What a NIC says beside."""
+
+    placed: Sequence[int]
+    """Bytes of new payload, by the plane they came on."""
+    retransmits: int
+    """Packets, all causes."""
+    qp_errors: int
+    qps: int
+    carrier: int
+    """Bit p: the port of plane p has carrier."""
+    evs: Sequence[Sequence[int]]
+    """EVs of all connected QPs: plane by plane one number per state, in the order of `EvState`."""
+    programs: Sequence[Sequence[Any]]
+    """A `ProgramGlance` per program that was ever here and is not forgotten."""
+
+
+class ProgramGlance(NamedTuple):
+    """One rank of a program."""
+
+    name: str
+    kind: str
+    ranks: int
+    state: str
+    """running, done or failed."""
+    steps: int
+    """Finished by this rank."""
+
+
+class SwitchRest(NamedTuple):
+    """What a switch says beside."""
+
+    forwarding: int
+    """0 while it stands still."""
+    drops: int
+    """Packets that never reached a queue."""
+
+
+def port_glance(egress: Egress) -> tuple[int, int, int, int, int]:
+    """The `PortGlance` of a port, as a plain tuple."""
+    packets = egress.data_packets + egress.control_packets
+    return (
+        egress.data_sent_bytes + egress.control_sent_bytes + packets * egress.config.overhead_bytes,
+        egress.data_bytes + egress.control_bytes,
+        egress.marks,
+        egress.trimmed,
+        sum(egress.drops.values()),
+    )
+
+
+def head_of(glance: Glance) -> Head:
+    """The head of a list that a daemon sent."""
+    return Head(*glance[0])
+
+
+def ports_of(glance: Glance) -> list[PortGlance]:
+    """Its ports."""
+    return [PortGlance(*port) for port in glance[1]]
