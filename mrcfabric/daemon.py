@@ -15,6 +15,7 @@ counters. nicd and switchd add what is theirs by subclassing `Daemon`; processes
     crash {at_ns, never}         advance to that instant, then die by SIGKILL; as soon as possible without it; or not
                                  at all, after all
     tap, tapped, untap {...}     copies of the packets that it sends (`mrcfabric.taps`)
+    witness, witnessed, dismiss  what happens here to packets that are followed (`mrcfabric.witness_stand`)
     cut_control {windows}        hear nobody and answer nobody in these windows of fabric time (`mrcfabric.control_cut`)
     stop {}                      end the process in good order
 """
@@ -46,6 +47,8 @@ from mrcfabric.taps import Taps
 from mrcfabric.units import NEVER, Instant
 from mrcfabric.wire.link import link_tag
 from mrcfabric.wire_settings import code_points, wire_options
+from mrcfabric.witness import Witness
+from mrcfabric.witness_stand import WitnessStand
 
 EVENTS_KEPT = 16_384
 EVENTS_PER_ANSWER_MAX = 4096
@@ -88,14 +91,13 @@ class Daemon:
             "crash": self._crash,
             "stop": self._stop_op,
         }
-        topology = config.topology
-        self._taps = Taps(
-            code_points(topology), wire_options(topology), lambda taps: setattr(self.drive, "taps", taps),
-            lambda: self.drive.now_ns,
-        )  # fmt: skip
+        wire = code_points(config.topology), wire_options(config.topology)
+        self._taps = Taps(*wire, lambda taps: setattr(self.drive, "taps", taps), lambda: self.drive.now_ns)
+        self._stand = WitnessStand(*wire, self.set_witness, lambda: self.drive.now_ns)
         self._cuts = ControlCuts()
         self._control = ControlServer(
-            config.control, config.realm, {**ops, **self._taps.ops, **self.own_ops()}, incarnation=config.incarnation,
+            config.control, config.realm, {**ops, **self._taps.ops, **self._stand.ops, **self.own_ops()},
+            incarnation=config.incarnation,
             cut_off=lambda: bool(self._cuts.cuts) and self._cuts.cut_off(self.drive.now_ns),
             uncut=OPS_OF_THE_EMULATION,
         )  # fmt: skip
@@ -124,6 +126,10 @@ class Daemon:
 
     def metrics(self, counters: dict[str, Any]) -> bytes:
         """The counters as Prometheus text."""
+        raise NotImplementedError
+
+    def set_witness(self, witness: Witness | None) -> None:
+        """From now on this witness stands in the core, or none."""
         raise NotImplementedError
 
     # Life.
@@ -173,6 +179,7 @@ class Daemon:
     def close(self) -> None:
         """Give the control address back."""
         self._taps.close()
+        self._stand.close()
         self._control.close()
 
     def log(self, what: str, **fields: Any) -> None:

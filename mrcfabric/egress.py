@@ -30,6 +30,7 @@ from mrcfabric.rng import PPM, Rng
 from mrcfabric.units import NEVER, NS_PER_S, Buffer, Instant
 from mrcfabric.wire.dscp import CE, NOT_ECT, dscp_of, ecn_of, mark_ce
 from mrcfabric.wire.trim import trim
+from mrcfabric.witness import Witness
 
 DATA: Final = 0
 CONTROL: Final = 1
@@ -52,7 +53,7 @@ class Egress:
         "_lead_max", "_lead_pay", "_link", "_numerator", "_overhead", "_red_rng", "busy_until", "config",
         "control_bytes", "control_bytes_peak", "control_held", "control_packets", "control_sent_bytes", "data_bytes",
         "data_bytes_peak", "data_packets", "data_sent_bytes", "drops", "marks", "next_release_ns", "port",
-        "refused_bytes", "trim", "trim_dropped", "trim_dscp", "trim_sent", "trimmed",
+        "refused_bytes", "trim", "trim_dropped", "trim_dscp", "trim_sent", "trimmed", "witness",
     )  # fmt: skip
 
     def __init__(self, config: EgressConfig, port: int, rng: Rng) -> None:
@@ -110,6 +111,8 @@ class Egress:
         self.data_bytes_peak = 0
         self.control_bytes_peak = 0
         self.drops: dict[str, int] = dict.fromkeys(DROP_REASONS, 0)
+        self.witness: Witness | None = None
+        """Who writes down what happens here to packets that are followed: see `witnessed_egress`."""
 
     @property
     def next_start_ns(self) -> Instant:
@@ -329,13 +332,17 @@ class Egress:
             link.release(start, out)
             data_packets = self.data_packets
             self.run(start, departed)
-            reason = link.carry(departed.pop(), self.data_packets != data_packets, out)
+            reason = self._carry(link, departed.pop(), self.data_packets != data_packets, out)
             if reason is not None:
                 self.drops[reason] += 1
         self.next_release_ns = link.release(until, out)
         if not link.whole:
             self._link = link
         return self.next_departure_ns
+
+    def _carry(self, link: ImpairedLink, sent: Transmit, data: bool, out: list[Transmit]) -> str | None:
+        """`ImpairedLink.carry`."""
+        return link.carry(sent, data, out)
 
     def _set_rate(self, rate_bps: int) -> None:
         """Serialization is ceil((size + overhead) * 8e9 / rate), in lowest terms to stay with small integers."""

@@ -8,11 +8,9 @@ Owns names and bounds of taps in a daemon. What a tap keeps is `tap`'s; that a d
                                                 {now_ns}: how far the node has come
     untap {id}                                  no more; answers {lost}
 
-A tap that nobody asks for `UNREAD_S` ends by itself: who set it has died.
+A tap that nobody asks for `UNREAD_S` ends by itself.
 """
 
-import asyncio
-import time
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -21,13 +19,12 @@ from mrcfabric.errors import RefusedError
 from mrcfabric.packet_filter import PacketFilter
 from mrcfabric.tap import RECORDS_MAX, SNAP_BYTES_MAX, Tap
 from mrcfabric.units import Instant
+from mrcfabric.unread import UNREAD_S, Unread
 from mrcfabric.wire.dscp import Dscp
 from mrcfabric.wire.options import WireOptions
 
 TAPS_MAX: Final = 8
 """Taps of one daemon."""
-UNREAD_S: Final = 30.0
-"""Wall time after which a tap ends that nobody reads."""
 SNAP_BYTES: Final = 512
 RECORDS: Final = 4096
 RECORDS_PER_ANSWER: Final = 1024
@@ -51,10 +48,8 @@ class Taps:
         self._options = options
         self._active = active
         self._now_ns = now_ns
-        self._unread_s = unread_s
+        self._unread = Unread(self._end, unread_s)
         self._taps: dict[str, Tap] = {}
-        self._read_s: dict[str, float] = {}
-        self._timer: asyncio.TimerHandle | None = None
 
     @property
     def ops(self) -> dict[str, Op]:
@@ -62,10 +57,8 @@ class Taps:
         return {"tap": self._tap, "tapped": self._tapped, "untap": self._untap}
 
     def close(self) -> None:
-        """Forget everything; nothing waits any more."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        """Nothing waits any more."""
+        self._unread.close()
 
     async def _tap(self, args: dict[str, Any]) -> dict[str, Any]:
         name = args.get("id")
@@ -81,9 +74,8 @@ class Taps:
         snap = _bounded(args, "snap_bytes", SNAP_BYTES, SNAP_BYTES_MAX)
         records = _bounded(args, "records_max", RECORDS, RECORDS_MAX)
         self._taps[name] = Tap(wanted, snap, records, self._dscp, self._options)
-        self._read_s[name] = time.monotonic()
         self._tell()
-        self._watch()
+        self._unread.read(name)
         return {"now_ns": self._now_ns()}
 
     async def _tapped(self, args: dict[str, Any]) -> dict[str, Any]:
@@ -92,40 +84,28 @@ class Taps:
         since = args.get("since", 0)
         if not isinstance(since, int) or isinstance(since, bool) or since < 0:
             raise RefusedError(f"since: {since!r} will not do (wanted: a whole number from 0)")
-        self._read_s[str(name)] = time.monotonic()
+        self._unread.read(str(name))
         found = tap.after(since, _bounded(args, "limit", RECORDS_PER_ANSWER, RECORDS_MAX))
         return {"now_ns": self._now_ns(), **found}
 
     async def _untap(self, args: dict[str, Any]) -> dict[str, Any]:
         tap = self._find(args.get("id"))
+        self._unread.forget(str(args["id"]))
         self._end(str(args["id"]))
         return {"lost": tap.lost}
 
     def _find(self, name: object) -> Tap:
         tap = self._taps.get(name) if isinstance(name, str) else None
         if tap is None:
-            raise RefusedError(f"there is no tap {name!r}; one that is not read for {self._unread_s:g} s ends")
+            raise RefusedError(f"there is no tap {name!r}; one that is not read for {self._unread.unread_s:g} s ends")
         return tap
 
     def _end(self, name: str) -> None:
-        del self._taps[name], self._read_s[name]
+        del self._taps[name]
         self._tell()
 
     def _tell(self) -> None:
         self._active(tuple(self._taps.values()) or None)
-
-    def _watch(self) -> None:
-        """Look again when the tap that was read longest ago has been unread for too long."""
-        if self._timer is None and self._read_s:
-            wait_s = min(self._read_s.values()) + self._unread_s - time.monotonic()
-            self._timer = asyncio.get_running_loop().call_later(max(0.0, wait_s), self._end_unread)
-
-    def _end_unread(self) -> None:
-        self._timer = None
-        latest_s = time.monotonic() - self._unread_s
-        for name in [name for name, read_s in self._read_s.items() if read_s <= latest_s]:
-            self._end(name)
-        self._watch()
 
 
 def _bounded(args: dict[str, Any], name: str, usual: int, most: int) -> int:

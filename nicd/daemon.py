@@ -29,6 +29,7 @@ from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.glance import NicRest
 from mrcfabric.link_port import LinkEnd
 from mrcfabric.runner import Runner
+from mrcfabric.witness import Witness
 from nicd import metrics
 from nicd.compose import nic_config
 from nicd.core import commands as asked
@@ -146,6 +147,9 @@ class NicDaemon(Daemon):
         super().close()
         if self._verbs is not None:
             self._verbs.close()
+
+    def set_witness(self, witness: Witness | None) -> None:
+        self.nic.set_witness(witness)
 
     def metrics(self, counters: dict[str, Any]) -> bytes:
         return metrics.render(self.config.realm.fabric, self.config.node, counters)

@@ -8,12 +8,15 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
+from mrcfabric.choice import Choice
 from mrcfabric.errors import RefusedError
 from mrcfabric.node import Node
 from mrcfabric.sim.simulator import Simulator
 from mrcfabric.sim.trace import Trace
 from mrcfabric.topology import Topology
 from mrcfabric.units import NEVER, Instant
+from mrcfabric.wire_settings import code_points, wire_options
+from mrcfabric.witness import STATEMENTS_MAX, Witness
 from nicd.compose import nic_config
 from nicd.daemon import NicDaemon
 from nicd.programs.hosted_nic import HostedNic
@@ -42,14 +45,20 @@ class SimulatedFabric:
         """The present life of nodes that faults have concerned, and how much of its script it has been told."""
         self._told: dict[str, int] = {}
         self._tokens = 0
+        self._choice: Choice | None = None
+        self._witnesses: dict[str, list[Witness]] = {}
         nodes = {name: self._core(name, 0) for name in topology.node_names()}
         links = {(name, end.port): (end.peer, end.peer_port) for name in nodes for end in topology.ports(name)}
         self.simulator = Simulator(nodes, links, window_ns=topology.link_delay_ns, keep=keep, on_events=on_events)
 
     def _core(self, name: str, start_ns: Instant) -> Node:
+        core: HostedNic | Switch
         if self.topology.parse_node(name).tier == "nic":
-            return HostedNic(nic_config(self.topology, name), start_ns)
-        return Switch(switch_config(self.topology, name), start_ns)
+            core = HostedNic(nic_config(self.topology, name), start_ns)
+        else:
+            core = Switch(switch_config(self.topology, name), start_ns)
+        self._attend(name, core)
+        return core
 
     @property
     def now_ns(self) -> Instant:
@@ -86,6 +95,34 @@ class SimulatedFabric:
         table = NicDaemon.commands if nic else SwitchDaemon.commands
         self._tokens += 1
         return table.build(op, args, self._tokens)
+
+    # Following packets.
+
+    def follow(self, choice: Choice | None) -> None:
+        """From now on every node writes down what happens to the packets of a choice; None: no more, and what was
+        written is forgotten."""
+        self._choice = choice
+        self._witnesses.clear()
+        for name in self.topology.node_names():
+            if self.simulator.alive(name):
+                self._attend(name, self.simulator.node(name))
+
+    def statements(self, node: str) -> list[dict[str, Any]]:
+        """What a node, in all its lives, has written down and nobody has asked for: see `mrcfabric.witness`."""
+        found: list[dict[str, Any]] = []
+        for witness in self._witnesses.get(node, ()):
+            answer = witness.after(0, STATEMENTS_MAX)
+            witness.after(answer["last"], 1)
+            found += answer["statements"]
+        return found
+
+    def _attend(self, name: str, core: Node) -> None:
+        assert isinstance(core, HostedNic | Switch)
+        witness = None
+        if self._choice is not None:
+            witness = Witness(self._choice, code_points(self.topology), wire_options(self.topology))
+            self._witnesses.setdefault(name, []).append(witness)
+        core.set_witness(witness)
 
     # Breaking.
 

@@ -16,6 +16,7 @@ from mrcfabric.daemon_config import DaemonConfig
 from mrcfabric.daemon_process import run_tables
 from mrcfabric.errors import RefusedError
 from mrcfabric.glance import SwitchRest
+from mrcfabric.witness import Witness
 from switchd import metrics
 from switchd.compose import switch_config
 from switchd.core.commands import ClearImpairments, SetEcn, SetForwarding, SetImpairment, SetTrim
@@ -53,6 +54,9 @@ class SwitchDaemon(Daemon):
 
     def own_glance(self) -> tuple[list[Any], SwitchRest]:
         return self.switch.glance()
+
+    def set_witness(self, witness: Witness | None) -> None:
+        self.switch.set_witness(witness)
 
     def metrics(self, counters: dict[str, Any]) -> bytes:
         return metrics.render(self.config.realm.fabric, self.config.node, counters)

@@ -40,10 +40,13 @@ from mrcfabric.wire.layout import (
     WRITE_ONLY,
     WRITE_ONLY_IMM,
 )
+from mrcfabric.witness import Witness
+from mrcfabric.witnessed_egress import attend
 from nicd.core.board import Board
 from nicd.core.ev_state import EvState
 from nicd.core.execute import Executor
 from nicd.core.footprint import within
+from nicd.core.nic_witness import NicWitness
 from nicd.core.onchip import NO_CONTEXTS, Antechamber, Receive
 from nicd.core.qp import Link
 from nicd.core.qp_state import QpState
@@ -69,12 +72,14 @@ class Nic:
         self._peek = peeker(config.dscp, config.address, config.options)
         self._lasthop = config.dscp.trimmed_lasthop
         self._arrive: Receive = self._receive
+        self._antechamber: Antechamber | None = None
         if self._board.contexts is not None:
             self._board.contexts.known = self._qps
-            self._arrive = Antechamber(
+            self._antechamber = Antechamber(
                 self._board.contexts, self._peek, self._receive, config.settings.sram_waiting_max,
                 self._board.stats.drops,
-            ).receive  # fmt: skip
+            )  # fmt: skip
+            self._arrive = self._antechamber.receive
 
     @property
     def name(self) -> str:
@@ -191,6 +196,16 @@ class Nic:
                 for state in EvState:
                     counts[plane][state] += row[state]
         return counts
+
+    def set_witness(self, witness: Witness | None) -> None:
+        """From now on this witness writes down what happens to packets that are followed; None: nobody."""
+        for egress in self._board.ports.egress:
+            attend(egress, witness)
+        receive = self._receive if witness is None else NicWitness(witness, self._board.stats, self._receive).receive
+        if self._antechamber is None:
+            self._arrive = receive
+        else:
+            self._antechamber.onward = receive
 
     # -- queries
 

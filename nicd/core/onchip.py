@@ -137,7 +137,7 @@ class ContextStore:
 class Antechamber:
     """Where received packets wait for the context of their QP."""
 
-    __slots__ = ("_drops", "_peek", "_receive", "_room", "_store", "_waiting", "held")
+    __slots__ = ("_drops", "_peek", "_room", "_store", "_waiting", "held", "onward")
 
     def __init__(
         self, store: ContextStore, peek: Peek, receive: Receive, waiting_max: int, drops: dict[str, int]
@@ -145,7 +145,8 @@ class Antechamber:
         """`receive` takes a packet whose context is there, or that needs none; `drops` counts those without room."""
         self._store = store
         self._peek = peek
-        self._receive = receive
+        self.onward = receive
+        """Who takes a packet whose turn it is."""
         self._room = waiting_max
         self._drops = drops
         self._waiting: dict[int, list[tuple[int, Buffer]]] = {}
@@ -157,7 +158,7 @@ class Antechamber:
         """A packet from a port."""
         reason, _, _, _, qpn, *_ = self._peek(packet)
         if reason is not None or qpn not in self._store.known or self._store.touch(qpn):
-            self._receive(now, port, packet)
+            self.onward(now, port, packet)
         elif self.held >= self._room:
             self._drops["context_queue"] += 1
         else:
@@ -169,7 +170,7 @@ class Antechamber:
         packets = self._waiting.pop(qpn, ())
         self.held -= len(packets)
         for port, packet in packets:
-            self._receive(now, port, packet)
+            self.onward(now, port, packet)
 
 
 class SpillingScheduler(Scheduler):

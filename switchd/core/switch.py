@@ -20,6 +20,8 @@ from mrcfabric.rng import Rng
 from mrcfabric.units import NEVER, Buffer, Instant
 from mrcfabric.wire.layout import HOP_LIMIT_OFFSET, IPV6_SIZE
 from mrcfabric.wire.usid import END
+from mrcfabric.witness import Witness
+from mrcfabric.witnessed_egress import attend
 from switchd.core.commands import ClearImpairments, Command, SetEcn, SetForwarding, SetImpairment, SetTrim
 from switchd.core.endpoint import settle
 from switchd.core.events import CommandDone
@@ -64,6 +66,7 @@ class Switch:
         self._busy: dict[Door, None] = {}  # ports with packets waiting, by order of becoming so
         self._timeout: Instant = NEVER
         self._events: list[CommandDone] = []
+        self._witness: Witness | None = None
 
     def advance(self, inputs: list[Input], until: Instant) -> list[Transmit]:
         """Forward what arrived and commit departures up to and including `until`."""
@@ -85,7 +88,7 @@ class Switch:
                 control = class_of[head >> CLASS_SHIFT]
                 egress, next_usid = known[key]
                 if hop_limit <= 1:
-                    self.drops["hop_limit"] += 1
+                    self._lose(at_ns, packet, "hop_limit")
                     continue
                 packet[HOP_LIMIT_OFFSET] = hop_limit - 1
                 # RFC 9800 4.1.1
@@ -130,6 +133,12 @@ class Switch:
         """Ports with faults in force."""
         return {egress.port: egress.impairment for egress in self.egress if egress.impairment != HEALTHY}
 
+    def set_witness(self, witness: Witness | None) -> None:
+        """From now on this witness writes down what happens to packets that are followed; None: nobody."""
+        self._witness = witness
+        for egress in self.egress:
+            attend(egress, witness)
+
     @property
     def busy(self) -> tuple[Door, ...]:
         """Doors behind which packets wait: what a call looks at."""
@@ -152,25 +161,31 @@ class Switch:
 
     def _take_apart(self, at_ns: Instant, packet: Buffer, out: list[Transmit]) -> None:
         """The same forwarding step, field by field: names what is wrong, and knows what is unusual."""
-        if not self.forwarding:
-            self.drops["frozen"] += 1
-            return
         # A malformed packet may come from anybody who can reach the port, so nothing here may raise.
+        if not self.forwarding:
+            self._lose(at_ns, packet, "frozen")
+            return
         if len(packet) < IPV6_SIZE:
-            self.drops["short"] += 1
+            self._lose(at_ns, packet, "short")
             return
         control = self._classes.get((packet[0] << 8 | packet[1]) >> CLASS_SHIFT)
         if control is None:
-            self.drops["not_ipv6"] += 1
+            self._lose(at_ns, packet, "not_ipv6")
             return
         own = bytearray(packet)
         found = settle(own, self.config)
         if isinstance(found, str):
-            self.drops[found] += 1
+            self._lose(at_ns, packet, found)
             return
         door = self.doors[found]
         door.offer(at_ns, own, control, out)
         self._busy[door] = None
+
+    def _lose(self, at_ns: Instant, packet: Buffer, reason: str) -> None:
+        """A packet that reaches no port."""
+        self.drops[reason] += 1
+        if self._witness is not None:
+            self._witness.dropped(at_ns, packet, reason)
 
     def _carry_out(self, at_ns: Instant, command: Command, out: list[Transmit]) -> None:
         error = None

@@ -2,6 +2,7 @@
 
 import pytest
 
+from mrcfabric.choice import Choice
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.topology import Topology
 from nicd.core.events import PortChange
@@ -92,3 +93,22 @@ def test_nonsense_is_refused() -> None:
         fabric.command("h000", "post_wrote", {})
     with pytest.raises(ConfigError):
         fabric.inject(once("link_down", "p0-t0-0~p0-t1-7", at_ns=5_000))
+
+
+def test_who_follows_packets_changes_nothing() -> None:
+    plain, followed = loaded(keep=0), loaded(keep=0)
+    followed.follow(Choice())
+    for fabric in (plain, followed):
+        fabric.inject(once("switch_crash", "p0-t1-0", at_ns=5_000, until_ns=100_000))
+        fabric.inject(once("loss", "p1-t0-0~p1-t1-1", at_ns=4_000, until_ns=200_000, share_ppm=200_000))
+        fabric.inject(once("delay", "p1-t0-0~p1-t1-0", at_ns=4_000, until_ns=200_000, delay_ns=500, jitter_ns=900))
+        fabric.run(500_000)
+    for node in SMALL.node_names():
+        assert [trace.digest() for trace in plain.traces(node)] == [trace.digest() for trace in followed.traces(node)]
+    assert plain.statements("h000") == []
+    assert {one["step"] for one in followed.statements("p1-t0-0")} == {"offer", "depart", "carry"}
+    assert followed.statements("p0-t1-0"), "also in the second life"
+    assert followed.statements("p0-t1-0") == [], "read once"
+    followed.follow(None)
+    followed.run(501_000)
+    assert followed.statements("h000") == []
