@@ -20,7 +20,7 @@ from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.metrics import PREFIX, text
 from mrcfabric.units import NS_PER_S
-from orchestrator import bodies, sums
+from orchestrator import answers, bodies, sums
 from orchestrator.fabric import Fabric
 from orchestrator.fault_desk import FaultDesk
 from orchestrator.launcher import ProcessFailedError
@@ -200,7 +200,7 @@ class Agent:
         body = await _body(request)
         node, op, args = bodies.text(body, "node"), bodies.text(body, "op"), bodies.table(body, "args", {})
         timeout_s = bodies.seconds(body, "timeout_s", CALL_WALL_S, CALL_WALL_S_MAX)
-        return web.json_response(await self.fabric.call(node, op, args, timeout_s))
+        return web.json_response(await self.fabric.call(node, op, args, timeout_s), dumps=answers.dumps)
 
     async def _journal(self, request: web.Request) -> web.Response:
         after = request.query.get("after", "0")

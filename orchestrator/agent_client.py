@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mrcfabric.errors import ConfigError, RefusedError
-from orchestrator import run_folder
+from orchestrator import answers, run_folder
 
 ANSWER_WALL_S = 600.0
 OUT = Path("out")
@@ -67,7 +67,7 @@ class AgentClient:
         if response.status != http.client.OK:
             raise refusal(response.status, content)
         try:
-            return json.loads(content)
+            return answers.loads(content)
         except ValueError:
             raise refusal(response.status, content) from None
 

@@ -6,7 +6,6 @@ Owns the questions and the way of their answers; what they do happens in the age
 """
 
 import itertools
-import json
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -22,7 +21,7 @@ from mrcfabric.errors import RefusedError
 from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
 from nicd.programs.program import Program
-from orchestrator import sums
+from orchestrator import answers, sums
 from orchestrator.agent_client import find, refusal
 from orchestrator.api.readings import ClockReading, Death
 from orchestrator.api.verbs import Verbs
@@ -67,7 +66,7 @@ class AttachedFabric(Verbs):
         Raises ConfigError (a mistake), RefusedError (a refusal, or the agent is gone), NoAnswerError (too slow).
         """
         given = {key: value for key, value in body.items() if value is not None}
-        return json.loads(await self._ask("POST", path, wall_s, given))
+        return answers.loads(await self._ask("POST", path, wall_s, given))
 
     async def _ask(self, method: str, path: str, wall_s: float, body: Mapping[str, Any] | None) -> str:
         limit = aiohttp.ClientTimeout(total=wall_s)
