@@ -1,0 +1,154 @@
+// The links of the picture, on a canvas below the parts: thousands of lines cost little, and only planes that changed
+// are drawn again. Colours and widths come from the style, by the classes of `scales.js`.
+
+import { laneLines } from "./layout.js";
+import { utilisationClass } from "./scales.js";
+
+const DOWN = 7;
+const IMPAIRED = 8; // and so much more for each class of utilisation
+const MARKS_MOST = 48; // crosses in one plane; where there are more, dashes alone are read more easily
+
+/** Draws the links of one scene. */
+export class Cables {
+  constructor(canvas) {
+    this._canvas = canvas;
+    this._context = canvas.getContext("2d");
+    this._pens = null;
+  }
+
+  /** Take a scene; everything is drawn at the next `draw`. */
+  show(scene) {
+    const ratio = window.devicePixelRatio || 1;
+    this._canvas.width = Math.round(scene.width * ratio);
+    this._canvas.height = Math.round(scene.height * ratio);
+    this._context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    this._planes = [];
+    this._attended = null;
+    if (scene.thick !== this._thick) this._pens = null;
+    this._thick = scene.thick;
+    for (const part of scene.parts.values()) {
+      if (part.kind === "plane") this._planes[part.plane] = { panel: part.panel, lines: [], stale: true };
+      if (part.kind !== "link") continue;
+      this._planes[part.plane].lines.push({ part, ...laneLines(part, scene.lanes), upPen: -1, downPen: -1 });
+    }
+  }
+
+  /** The theme has changed: read the colours again and draw everything. */
+  restyle() {
+    this._pens = null;
+    for (const plane of this._planes ?? []) plane.stale = true;
+  }
+
+  /** Let the links of a node or port stand out from the others of its plane; null: of none. */
+  attend(id) {
+    if (id === this._attended) return;
+    for (const plane of this._planes ?? []) {
+      const has = one => plane.lines.some(({ part }) => part.a === one || part.b === one);
+      plane.stale ||= has(id) || has(this._attended);
+    }
+    this._attended = id;
+  }
+
+  /** Draw the planes in which a link looks different now. Returns how many those were. */
+  draw(snapshot) {
+    let drawn = 0;
+    this._pens ??= pens(this._canvas, this._thick);
+    for (const plane of this._planes) {
+      if (!this._update(plane, snapshot)) continue;
+      this._drawPlane(plane);
+      drawn += 1;
+    }
+    return drawn;
+  }
+
+  _update(plane, snapshot) {
+    let changed = plane.stale;
+    for (const line of plane.lines) {
+      const link = snapshot?.links[line.part.id];
+      const [up, down] = [penOf(link, link?.up), penOf(link, link?.down)];
+      if (up === line.upPen && down === line.downPen) continue;
+      [line.upPen, line.downPen] = [up, down];
+      changed = true;
+    }
+    plane.stale = false;
+    return changed;
+  }
+
+  _drawPlane(plane) {
+    const { x, y, w, h } = plane.panel;
+    this._context.clearRect(x - 1, y - 1, w + 2, h + 2);
+    const own = plane.lines.filter(({ part }) => part.a === this._attended || part.b === this._attended);
+    this._context.globalAlpha = own.length ? 0.22 : 1;
+    this._lines(plane.lines);
+    this._context.globalAlpha = 1;
+    this._lines(own);
+    this._crosses(plane.lines);
+    this._context.setLineDash([]);
+  }
+
+  _lines(lines) {
+    const paths = this._pens.map(() => null);
+    for (const line of lines) {
+      trace((paths[line.upPen] ??= new Path2D()), line.up);
+      trace((paths[line.downPen] ??= new Path2D()), line.down);
+    }
+    for (const [place, path] of paths.entries()) if (path) this._stroke(path, this._pens[place]);
+  }
+
+  _stroke(path, pen) {
+    this._context.strokeStyle = pen.colour;
+    this._context.lineWidth = pen.width;
+    this._context.setLineDash(pen.dash);
+    this._context.stroke(path);
+  }
+
+  _crosses(lines) {
+    const marked = lines.filter(line => line.upPen === DOWN || line.upPen >= IMPAIRED);
+    if (marked.length > MARKS_MOST) return;
+    const [cross, diamond] = [new Path2D(), new Path2D()];
+    for (const { part, upPen } of marked) {
+      const [x, y, r] = [part.x, part.y, 4];
+      if (upPen === DOWN) {
+        trace(cross, [x - r, y - r, x + r, y + r]);
+        trace(cross, [x - r, y + r, x + r, y - r]);
+      } else {
+        diamond.moveTo(x, y - r - 1);
+        diamond.lineTo(x + r + 1, y);
+        diamond.lineTo(x, y + r + 1);
+        diamond.lineTo(x - r - 1, y);
+        diamond.closePath();
+      }
+    }
+    this._stroke(cross, { ...this._pens[DOWN], width: 2.5, dash: [] });
+    this._context.fillStyle = this._pens[IMPAIRED].mark;
+    this._context.fill(diamond);
+  }
+}
+
+/** Which pen a direction is drawn with. */
+function penOf(link, direction) {
+  if (!link) return 0;
+  if (link.state === "down") return DOWN;
+  const found = utilisationClass(direction.utilisation);
+  return link.state === "impaired" ? IMPAIRED + found : found;
+}
+
+function trace(path, [x1, y1, x2, y2]) {
+  path.moveTo(x1, y1);
+  path.lineTo(x2, y2);
+}
+
+function pens(canvas, thick) {
+  const style = getComputedStyle(canvas);
+  const colour = name => style.getPropertyValue(`--${name}`).trim();
+  const widths = [0.8, 1, 1.2, 1.5, 1.8, 2.2, 2.6];
+  const plain = widths.map((width, place) => ({ colour: colour(`u${place}`), width: width * thick, dash: [] }));
+  const down = { colour: colour("bad"), width: Math.max(0.7, 1.2 * thick), dash: [4, 4] };
+  const impaired = plain.map(pen => ({
+    ...pen,
+    width: Math.max(1.2 * thick, pen.width),
+    dash: [2, 3],
+    mark: colour("skip"),
+  }));
+  return [...plain, down, ...impaired];
+}

@@ -1,0 +1,88 @@
+// What colours, dashes and letters mean: the line below the map, and the help.
+
+import { html, svg } from "./elements.js";
+import { UTILISATION_WORDS } from "./scales.js";
+
+const PATHS = {
+  down: "M1 6H9M13 6H21M8 3L14 9M8 9L14 3",
+  impaired: "M1 6H3M5 6H7M15 6H17M19 6H21",
+};
+
+function picture(...children) {
+  return svg("svg", { viewBox: "0 0 22 12" }, ...children);
+}
+
+function key(shape, words) {
+  return html("span", {}, shape, words);
+}
+
+function line(place) {
+  return svg("path", { d: "M1 6H21", class: `u${place}`, "stroke-width": [0.8, 1.2, 1.5, 1.8, 2.2, 2.6, 3][place] });
+}
+
+function cell(state, shape) {
+  return svg("path", { class: `cell ev-${state}`, d: shape, transform: "translate(6 1)" });
+}
+
+/** Fill the legend. */
+export function legend(root) {
+  root.replaceChildren(
+    ...[0, 2, 4, 6].map(place => key(picture(line(place)), UTILISATION_WORDS[place])),
+    key(picture(svg("path", { d: PATHS.down, class: "dead", "stroke-width": 1.8 })), "link down"),
+    key(
+      picture(
+        svg("path", { d: PATHS.impaired, class: "u3", "stroke-width": 1.8 }),
+        svg("path", { class: "ev-skip", d: "M11 2L15 6L11 10L7 6z" }),
+      ),
+      "impaired",
+    ),
+    key(picture(cell("good", "M0 0h10v10h-10z")), "EV good"),
+    key(picture(cell("skip", "M0 5h10v5h-10z")), "skip"),
+    key(picture(cell("assumed_bad", "M1 1L9 9M1 9L9 1")), "assumed bad"),
+    key(picture(cell("denied", "M0 5H10")), "denied"),
+    key("", "○ T1  □ T0  × down  F frozen  ? silent  ● drops"),
+  );
+}
+
+const KEYS = [
+  ["← → ↑ ↓", "walk along the rows and the cables; on a link, left and right go to the others of the same node"],
+  ["Page Up, Page Down", "the same part of the plane before or after"],
+  ["Enter, Space", "choose the part: its figures, and what can be done to it"],
+  ["f", "fail the part with the kind that the panel shows for such parts"],
+  ["h", "heal whatever is broken about the part"],
+  ["Esc", "choose nothing"],
+  ["m", "to the map"],
+  ["e, b, r", "events, faults (what is broken), run a scenario"],
+  ["t", "light or dark"],
+  ["?", "this help"],
+];
+
+/** Fill the help. */
+export function help(dialog) {
+  const row = ([keys, what]) =>
+    html(
+      "tr",
+      {},
+      html("td", {}, ...keys.split(", ").flatMap((one, place) => [place ? " " : "", html("kbd", {}, one)])),
+      html("td", {}, what),
+    );
+  dialog.replaceChildren(
+    html("h2", { id: "help-title" }, "Help"),
+    html("table", {}, html("tbody", {}, ...KEYS.map(row))),
+    html("h3", {}, "The picture"),
+    html(
+      "p",
+      {},
+      "Each plane stands by itself: T1s above, T0s below them, the NICs' ports at the bottom; the tiles below are the " +
+        "NICs with all their planes. A link is two lines, one for each direction; the more of its rate is used, the " +
+        "thicker and darker (in the dark: the brighter) the line.",
+    ),
+    html(
+      "p",
+      {},
+      "The bar in a plane's head, and the columns of a NIC's tile, plane by plane, show EVs by state. " +
+        "All times are fabric time.",
+    ),
+    html("form", { method: "dialog" }, html("button", {}, "Close")),
+  );
+}

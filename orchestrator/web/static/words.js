@@ -1,0 +1,112 @@
+// What is said of the parts of a fabric, for people who read and for those who listen. Pure.
+
+import { bytes, count, many, percent, rate } from "./scales.js";
+import { evSums } from "./story.js";
+
+export const NODE_WORDS = { up: "up", frozen: "frozen", down: "down", silent: "does not answer" };
+/** The letter beside the shape of a node that is not up. */
+export const NODE_LETTERS = { up: "", frozen: "F", down: "×", silent: "?" };
+export const EV_STATES = ["good", "skip", "assumed_bad", "denied"];
+export const EV_WORDS = { good: "good", skip: "skip", assumed_bad: "assumed bad", denied: "denied" };
+
+/** How a part is called in a sentence. */
+export function called(part) {
+  if (part.kind === "plane") return part.id;
+  if (part.kind === "port") return `NIC port ${part.id}`;
+  if (part.kind === "nic") return `NIC ${part.id}`;
+  if (part.kind === "switch") return `${part.tier.toUpperCase()} ${part.id}`;
+  return `link ${part.id}`;
+}
+
+/** The state of a part as one word of NodeState or LinkState; `up` while nothing is known. */
+export function stateOf(part, snapshot) {
+  if (snapshot === null) return "up";
+  if (part.kind === "link") return snapshot.links[part.id]?.state ?? "up";
+  if (part.kind === "switch") return snapshot.switches[part.id]?.state ?? "up";
+  if (part.kind === "nic") return snapshot.nics[part.id]?.state ?? "up";
+  if (part.kind === "port") return portState(part, snapshot);
+  return snapshot.planes[part.plane]?.ports_down ? "impaired" : "up";
+}
+
+function portState(part, snapshot) {
+  const nic = snapshot.nics[part.nic];
+  if (nic === undefined) return "up";
+  return nic.state === "up" && nic.ports_up[part.plane] === false ? "down" : nic.state;
+}
+
+/** One line of what a part is doing. */
+export function doing(part, snapshot) {
+  if (snapshot === null) return "";
+  const says = { link: ofLink, switch: ofSwitch, nic: ofNic, port: ofPort, plane: ofPlane };
+  return says[part.kind](part, snapshot);
+}
+
+function ofLink(part, snapshot) {
+  const link = snapshot.links[part.id];
+  if (link === undefined) return "not looked at";
+  return `${link.state}, up ${percent(link.up.utilisation)}, down ${percent(link.down.utilisation)}`;
+}
+
+function ofSwitch(part, snapshot) {
+  const one = snapshot.switches[part.id];
+  if (one === undefined) return "not looked at";
+  return NODE_WORDS[one.state] + (one.drops ? `, ${many(one.drops, "drop")}` : "");
+}
+
+function ofNic(part, snapshot) {
+  const nic = snapshot.nics[part.id];
+  if (nic === undefined) return "not looked at";
+  const dark = nic.ports_up.filter(up => !up).length;
+  const bad = evSums(nic.evs).assumed_bad;
+  return [
+    NODE_WORDS[nic.state],
+    rate(nic.goodput_bps),
+    dark ? `${many(dark, "port")} down` : null,
+    bad ? `${many(bad, "EV")} assumed bad` : null,
+  ]
+    .filter(Boolean)
+    .join(", ");
+}
+
+function ofPort(part, snapshot) {
+  return { up: "carrier", down: "no carrier" }[portState(part, snapshot)] ?? NODE_WORDS[portState(part, snapshot)];
+}
+
+function ofPlane(part, snapshot) {
+  const plane = snapshot.planes[part.plane];
+  if (plane === undefined) return "not looked at";
+  const bad = evSums([plane.evs]).assumed_bad;
+  return [
+    rate(plane.goodput_bps),
+    plane.ports_down ? `${many(plane.ports_down, "NIC port")} down` : null,
+    bad ? `${many(bad, "EV")} assumed bad` : null,
+  ]
+    .filter(Boolean)
+    .join(", ");
+}
+
+/** The figures of one direction of a link, as [what, figure]. */
+export function directionFigures(direction) {
+  return [
+    ["utilisation", percent(direction.utilisation)],
+    ["queue", bytes(direction.queue_bytes)],
+    ["marks", count(direction.marks)],
+    ["trims", count(direction.trims)],
+    ["drops", count(direction.drops)],
+  ];
+}
+
+/** A line of the event log in words beside its instant: {node, what, why, section}. */
+export function event(line) {
+  return { node: line.node ?? "", what: happened(line), why: line.cause ?? "", section: line.section ?? "" };
+}
+
+function happened(line) {
+  if (line.kind === "ev_transition") {
+    return (
+      `QP ${line.qpn} EV 0x${line.ev.toString(16)} plane ${line.plane} path ${line.path} ` +
+      `${EV_WORDS[line.source]} → ${EV_WORDS[line.target]}`
+    );
+  }
+  return line.text ?? line.kind.replaceAll("_", " ");
+}

@@ -1,0 +1,1 @@
+"""The live map's page in a real browser."""
