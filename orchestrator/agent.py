@@ -25,6 +25,7 @@ from orchestrator.fabric import Fabric
 from orchestrator.fault_desk import FaultDesk
 from orchestrator.launcher import ProcessFailedError
 from orchestrator.link_desk import LinkDesk
+from orchestrator.monitoring import discovery
 from orchestrator.roster import CALL_WALL_S
 from orchestrator.run_desk import RunDesk
 
@@ -56,6 +57,8 @@ class Agent:
     def __init__(self, fabric: Fabric) -> None:
         self.fabric = fabric
         self.stop = asyncio.Event()
+        self.prometheus_url: str | None = None
+        """Where a Prometheus beside the fabric answers, if there is one."""
         self._links = LinkDesk(fabric.topology.name, fabric.links)
         self._faults = FaultDesk(fabric)
         self._runs = RunDesk(fabric, self._faults)
@@ -130,13 +133,8 @@ class Agent:
     # Reading.
 
     def targets(self) -> list[dict[str, Any]]:
-        """Prometheus targets, for file_sd and http_sd alike: one per node, and the agent."""
-        layout = self.fabric.layout
-        own = [f"{layout.host}:{layout.http_port}"]
-        return [
-            {"targets": own, "labels": {"__metrics_path__": f"/metrics/{node}", "instance": node}}
-            for node in layout.ports
-        ] + [{"targets": own, "labels": {"__metrics_path__": "/metrics", "instance": "agent"}}]
+        """Prometheus targets, for file_sd and http_sd alike (`orchestrator.monitoring.discovery`)."""
+        return discovery.targets(self.fabric.layout, os.uname().nodename)
 
     async def _node_metrics(self, request: web.Request) -> web.Response:
         return web.Response(text=await self.fabric.metrics(request.match_info["node"]), headers=_TEXT)
@@ -174,6 +172,7 @@ class Agent:
                 "pid": os.getpid(),
                 "folder": str(fabric.folder.path),
                 "http": f"http://{fabric.layout.host}:{fabric.layout.http_port}",
+                "prometheus": self.prometheus_url,
                 "ports": [fabric.layout.port_base, fabric.layout.port_base + fabric.layout.port_count - 1],
                 "pack": fabric.layout.pack,
                 "processes": len(fabric.layout.processes),

@@ -373,6 +373,11 @@ class Fabric(Verbs):
         self._workers.append(worker)
         return worker
 
+    async def end_worker(self, worker: Child, number: int, wall_s: float) -> None:
+        """Signal a worker and wait until it has ended, at most so long; what is left of it ends with the fabric."""
+        await self._launcher.signal(worker, number)
+        await asyncio.wait([worker.ended], timeout=wall_s)
+
     # For others to find it.
 
     def state(self) -> dict[str, Any]:

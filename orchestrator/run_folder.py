@@ -27,6 +27,7 @@ _TARGETS = "targets.json"
 _AGENT_SOCKET = "agent.sock"
 _LOGS = "logs"
 _VERBS = "verbs"
+_PROMETHEUS = "prometheus"
 _SWEPT = (_STATE, _SECRET, _TARGETS, _AGENT_SOCKET)
 
 
@@ -100,6 +101,11 @@ class RunFolder:
         """Where applications reach a NIC."""
         return self.path / _VERBS / f"{nic}.sock"
 
+    @property
+    def prometheus(self) -> Path:
+        """The folder of a Prometheus beside the fabric: its configuration and its data, kept as the logs are."""
+        return self.path / _PROMETHEUS
+
     def write_state(self, state: dict[str, Any]) -> None:
         """Replace state.json in one step, readable by the owner alone. Raises ConfigError when the disk is full."""
         _write_private(self.path / _STATE, json.dumps(state, indent=1, sort_keys=True) + "\n")
@@ -109,7 +115,7 @@ class RunFolder:
         _write_private(self.path / _TARGETS, json.dumps(targets, indent=1) + "\n", mode=0o644)
 
     def release(self) -> None:
-        """Remove everything but the logs and let the next fabric in."""
+        """Remove everything but the logs and the series of a Prometheus, and let the next fabric in."""
         _sweep(self.path, logs=False)
         os.close(self._lock_fd)
 
@@ -172,6 +178,7 @@ def _sweep(path: Path, *, logs: bool) -> None:
         (path / name).unlink(missing_ok=True)
     shutil.rmtree(path / _VERBS, ignore_errors=True)
     if logs:
+        shutil.rmtree(path / _PROMETHEUS, ignore_errors=True)
         for log in (path / _LOGS).glob("*.log"):
             log.unlink(missing_ok=True)
 

@@ -23,6 +23,8 @@ def render_status(answer: dict[str, Any]) -> str:
         f"  fidelity  {valid}: {fidelity['frames']:,} frames, {losses}",
         f"  totals    {', '.join(counted) or 'nothing has been sent'}",
     ]
+    if answer["prometheus"]:
+        lines.append(f"  series    Prometheus at {answer['prometheus']}")
     if answer["stalled"]:
         lines.append(f"  STALLED   fabric time waits for {answer['stalled']}")
     lines += [f"  SILENT    {node} does not answer" for node in answer["silent"]]

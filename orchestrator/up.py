@@ -11,9 +11,10 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import uvloop
 from setproctitle import setproctitle
@@ -25,6 +26,10 @@ from orchestrator.fabric import Fabric
 from orchestrator.journal import describe
 from orchestrator.launcher import ProcessFailedError
 from orchestrator.layout import Pack
+from orchestrator.monitoring.rule import Pace
+
+if TYPE_CHECKING:
+    from orchestrator.agent import Agent
 
 EXIT_BROKEN = 1
 _REPORT_BYTES_MAX = 64 * 1024
@@ -40,13 +45,15 @@ class UpOptions:
     pack: Pack = "none"
     port_base: int | None = None
     trace: bool = False
+    pace: Pace | None = None
+    """Of a Prometheus beside the fabric; None: there is to be none."""
     started_mono_s: float = 0.0
     """When the command began, for the time it took."""
 
 
 def run_foreground(options: UpOptions, say: Callable[[str], None]) -> int:
     """Run until told to stop; returns the exit code. Raises ConfigError or ProcessFailedError when it cannot start."""
-    return _run(options, lambda fabric: say(summary(fabric, options, "Ctrl-C, or ")), say)
+    return _run(options, lambda agent: say(summary(agent, options, "Ctrl-C, or ")), say)
 
 
 def run_detached(options: UpOptions, say: Callable[[str], None]) -> int:
@@ -90,12 +97,12 @@ def _leave_behind(options: UpOptions, report: int) -> NoReturn:
             os.close(report)
             told = True
 
-    def ready(fabric: Fabric) -> None:
-        log = os.open(fabric.folder.log("agent"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    def ready(agent: "Agent") -> None:
+        log = os.open(agent.fabric.folder.log("agent"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         for target in (1, 2):
             os.dup2(log, target)
         os.close(log)
-        tell({"ready": summary(fabric, options, "")})
+        tell({"ready": summary(agent, options, "")})
 
     def log_line(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
@@ -113,13 +120,13 @@ def _leave_behind(options: UpOptions, report: int) -> NoReturn:
         os._exit(code)
 
 
-def _run(options: UpOptions, ready: Callable[[Fabric], None], say: Callable[[str], None]) -> int:
+def _run(options: UpOptions, ready: "Callable[[Agent], None]", say: Callable[[str], None]) -> int:
     setproctitle(f"mrcfabric {options.topology.name} agent")
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_serve(options, ready, say))
 
 
-async def _serve(options: UpOptions, ready: Callable[[Fabric], None], say: Callable[[str], None]) -> int:
+async def _serve(options: UpOptions, ready: "Callable[[Agent], None]", say: Callable[[str], None]) -> int:
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()
     assert task is not None
@@ -140,7 +147,8 @@ async def _serve(options: UpOptions, ready: Callable[[Fabric], None], say: Calla
             for number in _SIGNALS:
                 loop.add_signal_handler(number, agent.stop.set)
             fabric.journal.on_note = lambda note: say(describe(note))
-            broken = await agent.serve(lambda: ready(fabric))
+            async with _prometheus(fabric, options) as agent.prometheus_url:
+                broken = await agent.serve(lambda: ready(agent))
             if broken is not None:
                 raise ProcessFailedError(broken)
             say("stopping")
@@ -149,8 +157,18 @@ async def _serve(options: UpOptions, ready: Callable[[Fabric], None], say: Calla
     return 0
 
 
-def summary(fabric: Fabric, options: UpOptions, stop: str) -> str:
+def _prometheus(fabric: Fabric, options: UpOptions) -> AbstractAsyncContextManager[str | None]:
+    """A Prometheus beside the fabric, if one was asked for; its URL."""
+    if options.pace is None:
+        return nullcontext()
+    from orchestrator.monitoring.prometheus_server import prometheus_beside
+
+    return prometheus_beside(fabric, options.pace)
+
+
+def summary(agent: "Agent", options: UpOptions, stop: str) -> str:
     """What runs where, how to look at it, and how to stop it: `stop` comes before the command for that."""
+    fabric = agent.fabric
     topology, layout, folder = fabric.topology, fabric.layout, _short(fabric.folder.path)
     last = layout.port_base + layout.port_count - 1
     processes = len(layout.processes)
@@ -159,12 +177,14 @@ def summary(fabric: Fabric, options: UpOptions, stop: str) -> str:
     size = (
         f"{topology.planes} planes of {topology.t0_per_plane} T0 and {topology.t1_per_plane} T1, {topology.nics} NICs"
     )
+    series = [] if agent.prometheus_url is None else [f"  series   Prometheus at {agent.prometheus_url}"]
     return "\n".join(
         [
             f"fabric {topology.name}: {size}; {topology.nodes} daemons in {processes} processes, ready in {took:.1f} s",
             f"  folder   {folder}   (logs, state.json, Prometheus targets.json)",
             f"  ports    {layout.port_base}..{last} on {layout.host}",
             f"  metrics  http://{layout.host}:{layout.http_port}/metrics/{nic}   (/sd lists all)",
+            *series,
             f"  look     mrcfabric status | logs {nic} | ev list {nic} | events",
             f"  break    mrcfabric fault add link_down {link} | fault add switch_crash {switch} | fault clear --all",
             f"  stop     {stop}mrcfabric down",

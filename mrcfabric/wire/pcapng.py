@@ -1,8 +1,8 @@
 """Captured packets out of a pcapng file: the few block types that hold them, and nothing more.
 
-Owns the file format and what stands between a link layer and an IPv6 header. Opening the file is the caller's. A file
-that is none, or is broken, is the operator's mistake: `ConfigError` with the offset. Timestamps and options are
-skipped.
+Owns the reading of the file format and what stands between a link layer and an IPv6 header. Opening the file is the
+caller's, writing one `mrcfabric.wire.pcapng_writer`'s. A file that is none, or is broken, is the operator's mistake:
+`ConfigError` with the offset. Timestamps and options are skipped.
 
 Source: draft-ietf-opsawg-pcapng 4 (blocks); the link-layer types of tcpdump.org.
 """
@@ -18,6 +18,8 @@ from mrcfabric.errors import ConfigError
 SECTION_HEADER = 0x0A0D0D0A
 INTERFACE = 1
 SIMPLE_PACKET = 3
+NAME_RESOLUTION = 4
+INTERFACE_STATISTICS = 5
 ENHANCED_PACKET = 6
 BYTE_ORDER_MAGIC = 0x1A2B3C4D
 

@@ -31,6 +31,7 @@ from orchestrator.flags import (
     overrides,
 )
 
+SCRAPE_S = 2.0
 ASK_WALL_S = 3.0
 DOWN_WALL_S = 10.0
 TERM_WALL_S = 3.0
@@ -57,6 +58,12 @@ def up(
     ] = None,
     port_base: Annotated[int | None, typer.Option("--port-base", help="First port; default: the first free.")] = None,
     trace: Annotated[bool, typer.Option("--trace", help="Keep a digest of all that every node does.")] = False,
+    with_prometheus: Annotated[
+        bool, typer.Option("--with-prometheus", help="Start the Prometheus that is installed here beside it.")
+    ] = False,
+    scrape_interval: Annotated[
+        float | None, typer.Option("--scrape-interval", help="Wall seconds between its scrapes; default: 2.")
+    ] = None,
     planes: PlanesOption = None,
     t0: T0Option = None,
     t1: T1Option = None,
@@ -73,6 +80,14 @@ def up(
     from orchestrator import plan, run_folder
     from orchestrator.layout import pack_of
 
+    if scrape_interval is not None and not with_prometheus:
+        raise ConfigError("--scrape-interval", "nothing scrapes", "add --with-prometheus")
+    pace = None
+    if with_prometheus:
+        from orchestrator.monitoring import prometheus_server, rule
+
+        pace = rule.Pace.of("--scrape-interval", SCRAPE_S if scrape_interval is None else scrape_interval)
+        prometheus_server.find_program()
     flags = overrides(
         settings, planes=planes, t0=t0, t1=t1, nics_per_t0=nics_per_t0, rate=rate, link_delay=link_delay, evs=evs
     )
@@ -87,7 +102,7 @@ def up(
 
     topology = source.topology
     folder = run_dir or run_folder.default_path(topology.name)
-    options = agent.UpOptions(topology, folder, packing, port_base, trace, started)
+    options = agent.UpOptions(topology, folder, packing, port_base, trace, pace, started)
     raise typer.Exit((agent.run_detached if detach else agent.run_foreground)(options, typer.echo))
 
 

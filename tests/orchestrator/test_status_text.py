@@ -10,6 +10,7 @@ STATUS: dict[str, Any] = {
     "pid": 4711,
     "folder": "/somewhere/out/demo",
     "http": "http://127.0.0.1:10360",
+    "prometheus": None,
     "ports": [10048, 10360],
     "processes": 56,
     "nodes": 56,

@@ -1,0 +1,41 @@
+"""Where Prometheus finds a fabric: one target per node and the agent, in the form that http_sd and file_sd share.
+
+Owns the labels of targets. The agent serves the list at `/sd` and writes it to `targets.json` of the run folder; the
+configuration that reads them is `orchestrator.monitoring.configuration`'s.
+"""
+
+from typing import Any
+
+from orchestrator.layout import Layout
+
+AGENT = "agent"
+"""The agent's own target, by role and by node."""
+
+
+def targets(layout: Layout, host: str) -> list[dict[str, Any]]:
+    """Every target of one fabric: nodes in slot order, then the agent.
+
+    All are the agent's one HTTP port and differ in path. Labels of each: `fabric`, `plane` (empty for a NIC, which
+    stands in all, and for the agent), `role` (nic, t0, t1 or agent), `node`, `host` (the machine, as `host` names it)
+    and `instance`, which is the node.
+    """
+    fabric = layout.topology.name
+    own = [f"{layout.host}:{layout.http_port}"]
+
+    def target(path: str, node: str, role: str, plane: str) -> dict[str, Any]:
+        labels = {
+            "__metrics_path__": path,
+            "fabric": fabric,
+            "plane": plane,
+            "role": role,
+            "node": node,
+            "host": host,
+            "instance": node,
+        }
+        return {"targets": own, "labels": labels}
+
+    found = []
+    for node in layout.ports:
+        name = layout.topology.parse_node(node)
+        found.append(target(f"/metrics/{node}", node, name.tier, "" if name.tier == "nic" else str(name.plane)))
+    return [*found, target("/metrics", AGENT, AGENT, "")]

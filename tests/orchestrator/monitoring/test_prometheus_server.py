@@ -1,0 +1,174 @@
+"""A real Prometheus beside a real fabric: a fault makes series move and alerts fire, healing resolves them."""
+
+import asyncio
+import os
+import signal
+import subprocess
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from mrcfabric.errors import ConfigError
+from orchestrator import run_folder
+from orchestrator.fabric import Fabric
+from orchestrator.launcher import ProcessFailedError
+from orchestrator.monitoring import prometheus_server
+from orchestrator.monitoring.prometheus_server import prometheus_beside
+from orchestrator.monitoring.rule import Pace
+from tests.orchestrator.running import (
+    DEADLINE_S,
+    SMALL,
+    SMALL_FLAGS,
+    ask,
+    broken,
+    fails,
+    healed,
+    is_gone,
+    processes_of,
+)
+from tests.support.packages import program
+from tests.support.wait import eventually, eventually_blocking
+
+pytestmark = pytest.mark.integration
+
+PACE = Pace(1000)
+CABLE, PORT = "p0-t0-0~p0-t1-0", "h000:1"
+
+
+class Asked:
+    """What a Prometheus answers."""
+
+    def __init__(self, url: str, session: aiohttp.ClientSession) -> None:
+        self._url = url
+        self._session = session
+
+    async def values(self, expression: str) -> list[float]:
+        """The samples of an expression, now."""
+        async with self._session.get(f"{self._url}/api/v1/query", params={"query": expression}) as answer:
+            body: dict[str, Any] = await answer.json()
+        assert body["status"] == "success", body
+        return [float(sample["value"][1]) for sample in body["data"]["result"]]
+
+    async def until(self, expression: str, wanted: bool = True) -> None:
+        """Wait until it has samples, or has none."""
+        async with asyncio.timeout(DEADLINE_S):
+            while bool(await self.values(expression)) is not wanted:  # noqa: ASYNC110 - it can only be asked
+                await asyncio.sleep(0.1)
+
+    async def fires(self, alert: str, wanted: bool = True) -> None:
+        """Wait until an alert is up, or down."""
+        await self.until(f'ALERTS{{alertname="{alert}",alertstate="firing"}}', wanted)
+
+
+@pytest.fixture
+async def asked(served: Fabric) -> AsyncIterator[Asked]:
+    program("prometheus")
+    async with prometheus_beside(served, PACE) as url, aiohttp.ClientSession() as session:
+        yield Asked(url, session)
+
+
+async def test_a_fault_fires_alerts_and_healing_resolves_them(served: Fabric, asked: Asked) -> None:
+    await served.start("p2p", figures={"message_bytes": 1 << 16, "for_ns": 1 << 40})
+    await asked.until(f"count(up == 1) == {SMALL.nodes + 1}")
+    await asked.until('fabric:mrc_goodput:bits_per_second{fabric="small"} > 0')
+    assert await asked.values("plane:mrc_evs_retired:ratio") == [0, 0]
+    assert not await asked.values('ALERTS{alertstate="firing"}')
+    faults = [await broken(served, "link_down", CABLE), await broken(served, "nic_port_down", PORT)]
+    await asked.fires("MrcEvsRetired")
+    await asked.fires("MrcNicPortDown")
+    assert await asked.values('mrc_nic_port_up{node="h000",plane="1",role="nic"}') == [0]
+    for fault in faults:
+        await healed(served, fault)
+    await asked.fires("MrcNicPortDown", wanted=False)
+    await asked.fires("MrcEvsRetired", wanted=False)
+    assert await asked.values('fabric:mrc_goodput:bits_per_second{fabric="small"} > 0')
+
+
+def test_it_ends_with_the_fabric_and_its_series_stay(tmp_path: Path) -> None:
+    program("prometheus")
+    flags = [*SMALL_FLAGS, "--detach", "--with-prometheus", "--scrape-interval", "1"]
+    started = ask(tmp_path, "up", *flags)
+    url = next(line.split()[-1] for line in started.splitlines() if "Prometheus at" in line)
+    assert f"  series    Prometheus at {url}" in ask(tmp_path, "status")
+    folder = tmp_path / "out" / "small"
+    found = subprocess.run(
+        [program("promtool"), "check", "config", folder / "prometheus" / "prometheus.yml"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert found.returncode == 0, found.stdout + found.stderr
+    pid = pid_of_the_server(folder)
+    ask(tmp_path, "down")
+    assert is_gone(pid)
+    assert (folder / "prometheus" / "data").is_dir()
+
+    ask(tmp_path, "up", *flags)
+    pids = [*processes_of(tmp_path), pid_of_the_server(folder)]
+    os.kill(pids[0], signal.SIGKILL)
+    eventually_blocking(lambda: all(is_gone(pid) for pid in pids), DEADLINE_S)
+    assert not run_folder.is_held(folder)
+
+
+def pid_of_the_server(folder: Path) -> int:
+    """The Prometheus whose data lie in a run folder."""
+    wanted = f"--storage.tsdb.path={folder / 'prometheus' / 'data'}"
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                if wanted in (entry / "cmdline").read_text().split("\0"):
+                    return int(entry.name)
+            except OSError:
+                continue
+    raise AssertionError(f"no process with {wanted}")
+
+
+async def test_its_end_is_noted_and_the_fabric_goes_on(served: Fabric) -> None:
+    program("prometheus")
+    async with prometheus_beside(served, PACE):
+        pid = pid_of_the_server(served.folder.path)
+        os.kill(pid, signal.SIGKILL)
+        await eventually(
+            lambda: any(note["kind"] == "prometheus_ended" for note in served.journal.after(0)), DEADLINE_S
+        )
+    assert all(served.alive(node) for node in SMALL.node_names())
+
+
+async def test_one_that_does_not_start_is_told_with_its_last_words(
+    served: Fabric, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program("prometheus")
+    monkeypatch.setattr(prometheus_server, "TARGET_FILES", ("*/targets.json",))
+    with pytest.raises(ProcessFailedError, match=r"Prometheus did not start: exit code \d+: .*not valid for file disc"):
+        async with prometheus_beside(served, PACE):
+            pass
+
+
+def test_a_machine_without_it_is_told_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ConfigError, match="no program `prometheus` is installed"):
+        prometheus_server.find_program()
+    assert "--with-prometheus: no program" in fails(tmp_path, "up", *SMALL_FLAGS, "--with-prometheus")
+    assert not (tmp_path / "out").exists()
+    assert "nothing scrapes" in fails(tmp_path, "up", *SMALL_FLAGS, "--scrape-interval", "3")
+
+
+def test_prometheus_finds_the_fabric_by_http_and_by_file(detached: Path) -> None:
+    """Both ways of discovery, by the discovery code of Prometheus itself."""
+    promtool = program("promtool")
+    state = run_folder.read_state(detached / "out" / "small")
+    assert state is not None
+    config = detached / "prometheus.yml"
+    for way in (
+        f"http_sd_configs: [{{url: '{state['http']}/sd'}}]",
+        f"file_sd_configs: [{{files: ['{detached}/out/small/targets.json']}}]",
+    ):
+        config.write_text(f"scrape_configs: [{{job_name: fabric, honor_labels: true, {way}}}]\n")
+        done = subprocess.run(
+            [promtool, "check", "service-discovery", "--timeout=1s", config, "fabric"],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count('"__metrics_path__": "/metrics/') >= SMALL.nodes, done.stdout
+        assert '"role": "agent"' in done.stdout
