@@ -1,41 +1,31 @@
 """Writes METRICS.md from the definitions: `python docs/generate_metrics.py > docs/METRICS.md`."""
 
-from mrcfabric.metrics import COMMON, PREFIX, markdown
-from nicd import metrics as nic
-from orchestrator.agent import OWN_METRICS
-from orchestrator.link_desk import LINK_METRICS
-from switchd import metrics as switch
+from mrcfabric.metrics import markdown
+from orchestrator.agent_metrics import SECTIONS
 
 HEAD = """# Metrics
 
-Generated from the definitions in `mrcfabric/metrics.py`, `nicd/metrics.py`, `switchd/metrics.py`,
-`orchestrator/agent.py` and `orchestrator/link_desk.py`. The agent serves `/metrics/NODE` for every node, its own gauges
-at `/metrics`, and the list of them all at `/sd` (http_sd) and in `targets.json` of the run folder (file_sd).
+Generated from the definitions in `mrcfabric/metrics.py`, `nicd/metrics.py`, `nicd/metrics_host.py`,
+`switchd/metrics.py` and `orchestrator/agent_metrics.py`. The agent serves `/metrics/NODE` for every node, its own
+metrics at `/metrics`, and the list of them all at `/sd` (http_sd) and in `targets.json` of the run folder (file_sd).
 
-Every series has the labels `fabric`, `plane` and `node`. `plane` is empty where a NIC speaks for all its planes; the
-tables name it among the labels where a NIC has one series per plane. Times are seconds of fabric time unless they say
-CPU. There is never a label for a single EV, PSN or QP: ask the control channel for those.
+Every series of a node has the labels `fabric`, `plane` and `node`. `plane` is empty where a NIC speaks for all its
+planes; the tables name it among the labels where a NIC has one series per plane. The agent's series have `fabric` and
+the labels named. Times are seconds of fabric time unless they say CPU or wall. There is never a label for a single EV,
+PSN or QP: `mrcfabric ev list` and the control channel tell of those.
 
-Goodput in bits per second of fabric time is the rate of `mrc_nic_placed_bytes_total`, times eight, over the rate of
-`mrc_fabric_time_seconds_total`; the effective dilation is one over the rate of the latter.
-"""
+Wall time is not fabric time: a rate per second of fabric time is the rate of the series over the rate of
+`mrc_fabric_time_seconds_total`, which is 0 while a fabric sleeps. Goodput in bits per second is the rate of
+`mrc_nic_placed_bytes_total`, times eight, over that; the effective dilation is one over it.
 
-AGENT = """## The agent
-
-The label `fabric`, and those named.
-
-| Metric | Kind | Labels | Meaning |
-|---|---|---|---|
+A histogram NAME has the series `NAME_bucket` (with the label `le`), `NAME_sum` and `NAME_count`. Buckets of durations
+end at powers of two of one nanosecond; the shortest and the longest of a NIC's round trips are `2^10` and `2^24` ns.
 """
 
 
 def document() -> str:
     """The whole reference."""
-    sections = {"Every daemon": COMMON, "NICs": nic.DEFINITIONS, "Switches": switch.DEFINITIONS}
-    own = [*((name, "gauge", "", meaning) for name, meaning in OWN_METRICS), *LINK_METRICS]
-    return f"{HEAD}\n{markdown(sections)}\n{AGENT}" + "".join(
-        f"| `{PREFIX}{name}` | {kind} | {labels} | {meaning} |\n" for name, kind, labels, meaning in own
-    )
+    return f"{HEAD}\n{markdown(SECTIONS)}"
 
 
 if __name__ == "__main__":

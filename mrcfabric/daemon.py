@@ -5,7 +5,7 @@ counters. nicd and switchd add what is theirs by subclassing `Daemon`; processes
 `mrcfabric.daemon_process`'s. The ops, with their args:
 
     status {}                    who it is, how far it has come
-    counters {}                  everything it counts
+    counters {parts}             everything it counts, or only these parts: core, fidelity, control, process, ...
     glance {}                    a few of these, for whoever looks often (`mrcfabric.glance`)
     command {op, args, at_ns}    a command of the core, at a fabric time or as soon as possible; answers when done
     commands {}                  names of the core's commands
@@ -26,7 +26,7 @@ import itertools
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from mrcfabric.clock import ClockPage
@@ -108,8 +108,8 @@ class Daemon:
         """Ops beside those of every daemon."""
         return {}
 
-    def own_counters(self) -> dict[str, Any]:
-        """Counters beside the core's."""
+    def own_counters(self) -> dict[str, Callable[[], Any]]:
+        """Parts of the counters beside those of every daemon, by name."""
         return {}
 
     def own_glance(self) -> tuple[list[Any], Sequence[Any]]:
@@ -217,18 +217,22 @@ class Daemon:
         self._ring.add(notes)
         self.deliver(events)
 
-    def counters(self) -> dict[str, Any]:
-        """Everything the daemon counts: `core`, `fidelity`, `control`, `process`, and its own."""
-        return {
-            "core": self.core.counters(),
-            "fidelity": self.drive.fidelity_record(),
-            "control": self._control.counters(),
-            "process": {
-                "now_ns": self.drive.now_ns,
-                "cpu_ns": time.process_time_ns(),
-                "incarnation": self.config.incarnation,
-            },
+    def counters(self, parts: Collection[str] | None = None) -> dict[str, Any]:
+        """Everything the daemon counts: `core`, `fidelity`, `control`, `process`, and its own; or only these parts."""
+        tables: dict[str, Callable[[], Any]] = {
+            "core": self.core.counters,
+            "fidelity": self.drive.fidelity_record,
+            "control": self._control.counters,
+            "process": self._process,
             **self.own_counters(),
+        }
+        return {name: table() for name, table in tables.items() if parts is None or name in parts}
+
+    def _process(self) -> dict[str, int]:
+        return {
+            "now_ns": self.drive.now_ns,
+            "cpu_ns": time.process_time_ns(),
+            "incarnation": self.config.incarnation,
         }
 
     def _render(self) -> bytes:
@@ -252,8 +256,11 @@ class Daemon:
             "cpu_ns": time.process_time_ns(),
         }
 
-    async def _counters(self, _args: dict[str, Any]) -> dict[str, Any]:
-        return self.counters()
+    async def _counters(self, args: dict[str, Any]) -> dict[str, Any]:
+        parts = args.get("parts")
+        if parts is not None and not (isinstance(parts, list | tuple) and all(isinstance(one, str) for one in parts)):
+            raise RefusedError("parts: wanted a list of names")
+        return self.counters(parts)
 
     async def _glance(self, _args: dict[str, Any]) -> Glance:
         count = self.drive.fidelity

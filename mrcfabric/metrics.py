@@ -1,28 +1,42 @@
 """Counters as Prometheus metrics: what a definition is, those that every daemon has, rendering, documentation.
 
-Owns how a dictionary of counters (the op `counters`) becomes metric families; `nicd.metrics` and `switchd.metrics`
-define what is theirs. The agent renders what it has fetched, a daemon started by hand what it has itself. Names have
-the prefix `mrc_` and base units; every series has the labels fabric, plane and node, `plane` empty where a NIC means
-all of its planes, and never a label for a single EV, PSN or QP.
+Owns how a dictionary of counters (the op `counters`) becomes metric families; `nicd.metrics`, `switchd.metrics` and
+`orchestrator.agent_metrics` define what is theirs. The agent renders what it has fetched, a daemon started by hand what
+it has itself. Names have the prefix `mrc_` and base units; every series of a node has the labels fabric, plane and
+node, `plane` empty where a NIC means all of its planes, and never a label for a single EV, PSN or QP.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector, CollectorRegistry
+from prometheus_client.utils import floatToGoString
 
 from mrcfabric.naming import parse_name
 
 PREFIX = "mrc_"
 NODE_LABELS = ("fabric", "plane", "node")
-_NS = 1e-9
+NS = 1e-9
+BYTES_PER_BIT = 0.125
+
+
+class Spread(NamedTuple):
+    """A histogram at one moment."""
+
+    counts: Sequence[int]
+    """How many were up to each bound and above the one before; of those above the last one nothing."""
+    number: int
+    """How many there were at all."""
+    total: float
+    """Their sum, in the metric's unit."""
+
 
 Counters: TypeAlias = Mapping[str, Any]
-Sample: TypeAlias = tuple[str | None, tuple[str, ...], float]
-"""(plane, or None for the node's own; values of the definition's labels; value)."""
+Sample: TypeAlias = tuple[str | None, tuple[str, ...], Any]
+"""(plane, or None for the node's own; values of the definition's labels; a number, of a histogram a Spread)."""
 Reader: TypeAlias = Callable[[Counters], Iterable[Sample]]
 
 
@@ -31,18 +45,31 @@ class Definition:
     """One metric: its name without prefix and `_total`, and how it is read out of the counters."""
 
     name: str
-    kind: Literal["counter", "gauge"]
+    kind: Literal["counter", "gauge", "histogram"]
+    unit: str
+    """What is counted or measured, in the plural; `ratio`, and `0 or 1`, are units of gauges."""
     help: str
+    """What the figure says."""
+    question: str
+    """What somebody wants to know who looks at it."""
     read: Reader
     labels: tuple[str, ...] = ()
     """Beside those of every series."""
     per_plane: bool = False
     """A NIC has one series per plane."""
+    bounds: tuple[float, ...] = ()
+    """Of a histogram, in the metric's unit, ascending; the last bucket is everything."""
 
     @property
     def exposed_name(self) -> str:
-        """As Prometheus sees it."""
+        """As Prometheus sees it; a histogram's without what its series add to it."""
         return f"{PREFIX}{self.name}" + ("_total" if self.kind == "counter" else "")
+
+    @property
+    def series(self) -> tuple[str, ...]:
+        """Names of its series, as expressions use them."""
+        endings = ("_bucket", "_sum", "_count") if self.kind == "histogram" else ("",)
+        return tuple(self.exposed_name + ending for ending in endings)
 
 
 def value(*path: str, scale: float = 1) -> Reader:
@@ -82,37 +109,41 @@ def _at(counters: Counters, path: Sequence[str]) -> Any:
 
 
 COMMON = (
-    Definition("fabric_time_seconds", "counter", "Fabric time the node has reached; its rate is 1 / dilation.",
-               value("process", "now_ns", scale=_NS)),
-    Definition("incarnation", "gauge", "How often the node has been started again in this run.",
-               value("process", "incarnation")),
-    Definition("cpu_seconds", "counter", "CPU time of the node's process, shared by nodes packed into it.",
-               value("process", "cpu_ns", scale=_NS)),
-    Definition("frames", "counter", "Frames on the node's links, by direction (in, out).",
+    Definition("fabric_time_seconds", "counter", "seconds", "Fabric time the node has reached.",
+               "How fast does fabric time go, and by what must a wall rate be divided?",
+               value("process", "now_ns", scale=NS)),
+    Definition("incarnation", "gauge", "lives", "How often the node has been started again in this run.",
+               "Has this node died and come back?", value("process", "incarnation")),
+    Definition("cpu_seconds", "counter", "seconds", "CPU time of the node's process, shared by nodes packed into it.",
+               "Which daemons does the emulation spend its CPU on?", value("process", "cpu_ns", scale=NS)),
+    Definition("frames", "counter", "frames", "Frames on the node's links, by direction (in, out).",
+               "How much does the emulation carry?",
                each(**{"in": ("fidelity", "frames_in"), "out": ("fidelity", "frames_out")}), ("direction",)),
-    Definition("trains", "counter", "System calls that carried them, by direction.",
+    Definition("trains", "counter", "system calls", "System calls that carried them, by direction.",
+               "Do frames travel in long trains, or does each one cost a system call?",
                each(**{"in": ("fidelity", "trains_in"), "out": ("fidelity", "trains_out")}), ("direction",)),
-    Definition("ticks", "counter", "Steps in fabric time.", value("fidelity", "ticks")),
-    Definition("late_frames", "counter", "Frames handled after their arrival time had passed.",
-               value("fidelity", "late_frames")),
-    Definition("late_seconds_max", "gauge", "Greatest lateness of a frame, in fabric time.",
-               value("fidelity", "late_ns_max", scale=_NS)),
-    Definition("late_commands", "counter", "Commands carried out after their fabric time.",
-               value("fidelity", "late_commands")),
-    Definition("host_drops", "counter", "Frames lost by the host, not by the fabric; any makes a run invalid.",
-               value("fidelity", "host_drops")),
-    Definition("bad_frames", "counter", "Datagrams on data sockets that are no frames of this fabric.",
-               value("fidelity", "bad_frames")),
-    Definition("refused_sends", "counter", "Sends that met a closed socket at the peer.",
-               value("fidelity", "refused")),
-    Definition("unsent_trains", "counter", "Trains that the kernel would not take.",
-               value("fidelity", "unsent_trains")),
-    Definition("receive_buffer_bytes", "gauge", "Receive buffer granted to each data socket.",
-               value("fidelity", "receive_buffer_bytes")),
-    Definition("control_requests", "counter", "Requests carried out on the control channel.",
-               value("control", "requests")),
-    Definition("control_drops", "counter", "Datagrams dropped on the control channel, by reason.",
-               by_key("control", "drops"), ("reason",)),
+    Definition("ticks", "counter", "steps", "Steps in fabric time.", "How finely is this node's time cut?",
+               value("fidelity", "ticks")),
+    Definition("late_frames", "counter", "frames", "Frames handled after their arrival time had passed.",
+               "Has the emulation bent any arrival times?", value("fidelity", "late_frames")),
+    Definition("late_seconds_max", "gauge", "seconds", "Greatest lateness of a frame, in fabric time.",
+               "By how much at the worst?", value("fidelity", "late_ns_max", scale=NS)),
+    Definition("late_commands", "counter", "commands", "Commands carried out after their fabric time.",
+               "Did faults and other commands take effect when they should have?", value("fidelity", "late_commands")),
+    Definition("host_drops", "counter", "frames", "Frames that the host lost, not the fabric; any makes a run invalid.",
+               "Did the machine lose packets that the fabric did not lose?", value("fidelity", "host_drops")),
+    Definition("bad_frames", "counter", "datagrams", "Datagrams on data sockets that are no frames of this fabric.",
+               "Does somebody else send to our sockets?", value("fidelity", "bad_frames")),
+    Definition("refused_sends", "counter", "sends", "Sends that met a closed socket at the peer.",
+               "Is a peer's process gone?", value("fidelity", "refused")),
+    Definition("unsent_trains", "counter", "system calls", "Trains that the kernel would not take.",
+               "Is the kernel short of buffers?", value("fidelity", "unsent_trains")),
+    Definition("receive_buffer_bytes", "gauge", "bytes", "Receive buffer granted to each data socket.",
+               "Did the kernel grant what was asked for?", value("fidelity", "receive_buffer_bytes")),
+    Definition("control_requests", "counter", "requests", "Requests carried out on the control channel.",
+               "How often is this daemon asked?", value("control", "requests")),
+    Definition("control_drops", "counter", "datagrams", "Datagrams dropped on the control channel, by reason.",
+               "Does somebody without the key, or with an old one, knock?", by_key("control", "drops"), ("reason",)),
 )  # fmt: skip
 """What every daemon has: its pace, and what the emulation did to the fabric."""
 
@@ -123,17 +154,47 @@ def families(definitions: Iterable[Definition], fabric: str, node: str, counters
     own_plane = "" if parsed is None or parsed.tier == "nic" else str(parsed.plane)
     found: list[Metric] = []
     for definition in definitions:
-        family = _family(definition)
+        family = _family(definition, NODE_LABELS)
         for plane, labels, number in definition.read(counters):
-            values = [fabric, own_plane if plane is None else plane, node, *labels]
-            family.add_metric(values, number)
+            _add(family, definition, [fabric, own_plane if plane is None else plane, node, *labels], number)
         found.append(family)
     return found
 
 
-def _family(definition: Definition) -> Any:
-    kinds = {"counter": CounterMetricFamily, "gauge": GaugeMetricFamily}
-    return kinds[definition.kind](PREFIX + definition.name, definition.help, labels=[*NODE_LABELS, *definition.labels])
+def families_of_host(definitions: Iterable[Definition], fabric: str, reading: Counters) -> list[Metric]:
+    """Metric families that are no node's: of the labels of every series they have the fabric alone."""
+    found: list[Metric] = []
+    for definition in definitions:
+        family = _family(definition, NODE_LABELS[:1])
+        for _, labels, number in definition.read(reading):
+            _add(family, definition, [fabric, *labels], number)
+        found.append(family)
+    return found
+
+
+_KINDS = {"counter": CounterMetricFamily, "gauge": GaugeMetricFamily, "histogram": HistogramMetricFamily}
+
+
+def _family(definition: Definition, labels: Sequence[str]) -> Any:
+    return _KINDS[definition.kind](PREFIX + definition.name, definition.help, labels=[*labels, *definition.labels])
+
+
+def _add(family: Any, definition: Definition, labels: list[str], number: Any) -> None:
+    if not isinstance(number, Spread):
+        family.add_metric(labels, number)
+        return
+    buckets = []
+    so_far = 0
+    for bound, count in zip(definition.bounds, number.counts, strict=True):
+        so_far += count
+        buckets.append((_shown(bound), so_far))
+    buckets.append(("+Inf", number.number))
+    family.add_metric(labels, buckets, number.total)
+
+
+def _shown(bound: float) -> str:
+    shown: str = floatToGoString(bound)  # type: ignore[no-untyped-call]
+    return shown
 
 
 class _Fixed(Collector):
@@ -147,9 +208,9 @@ class _Fixed(Collector):
 
 
 def text(found: Sequence[Metric]) -> bytes:
-    """Families in the exposition format."""
+    """Families in the exposition format; those without a series are left out."""
     registry = CollectorRegistry()
-    registry.register(_Fixed(found))
+    registry.register(_Fixed([family for family in found if family.samples]))
     return generate_latest(registry)
 
 
@@ -157,9 +218,11 @@ def markdown(sections: Mapping[str, Iterable[Definition]]) -> str:
     """The reference of all metrics: one table per section."""
     lines = []
     for title, definitions in sections.items():
-        lines += [f"## {title}", "", "| Metric | Kind | Labels | Meaning |", "|---|---|---|---|"]
-        for definition in definitions:
-            labels = ", ".join((*(["plane"] if definition.per_plane else []), *definition.labels))
-            lines.append(f"| `{definition.exposed_name}` | {definition.kind} | {labels} | {definition.help} |")
+        lines += [f"## {title}", "", "| Metric | Kind | Unit | Labels | Meaning | The question it answers |"]
+        lines.append("|---|---|---|---|---|---|")
+        for one in definitions:
+            labels = ", ".join((*(["plane"] if one.per_plane else []), *one.labels))
+            cells = (f"`{one.exposed_name}`", one.kind, one.unit, labels, one.help, one.question)
+            lines.append(f"| {' | '.join(cells)} |")
         lines.append("")
     return "\n".join(lines)

@@ -17,7 +17,7 @@ progress {}                  of the same, what is cheap to ask often: state, num
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mrcfabric.command_table import CommandTable
@@ -118,8 +118,9 @@ class NicDaemon(Daemon):
             "progress": self._progress,
         }
 
-    def own_counters(self) -> dict[str, Any]:
-        return {} if self._verbs is None else {"verbs": self._verbs.counters()}
+    def own_counters(self) -> dict[str, Callable[[], Any]]:
+        programs: dict[str, Callable[[], Any]] = {"programs": self.nic.host.counters}
+        return programs if self._verbs is None else {**programs, "verbs": self._verbs.counters}
 
     def own_glance(self) -> tuple[list[Any], NicRest]:
         return self.nic.glance(self.nic.host.glance())

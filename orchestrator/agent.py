@@ -13,14 +13,11 @@ from contextlib import AsyncExitStack
 from typing import Any, TypeAlias
 
 from aiohttp import web
-from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import ConfigError, RefusedError
-from mrcfabric.metrics import PREFIX, text
-from mrcfabric.units import NS_PER_S
-from orchestrator import answers, bodies, sums
+from orchestrator import agent_metrics, answers, bodies, sums
 from orchestrator.fabric import Fabric
 from orchestrator.fault_desk import FaultDesk
 from orchestrator.launcher import ProcessFailedError
@@ -40,17 +37,6 @@ _Answer: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _TEXT = {"Content-Type": CONTENT_TYPE_LATEST}
 
 
-OWN_METRICS = (
-    ("agent_fabric_time_seconds", "Fabric time that every living node has reached."),
-    ("agent_awake_seconds", "Wall time in which fabric time went on."),
-    ("agent_dilation_effective", "Wall time over fabric time so far."),
-    ("agent_daemons", "Daemons of the fabric."),
-    ("agent_daemons_alive", "Daemons that run."),
-    ("agent_faults_active", "Faults in force."),
-)
-"""Gauges of the fabric as a whole, at `/metrics`: name without prefix, meaning."""
-
-
 class Agent:
     """Serves one fabric until `stop` is set. `await serve()`."""
 
@@ -59,7 +45,7 @@ class Agent:
         self.stop = asyncio.Event()
         self.prometheus_url: str | None = None
         """Where a Prometheus beside the fabric answers, if there is one."""
-        self._links = LinkDesk(fabric.topology.name, fabric.links)
+        self._links = LinkDesk(fabric.links)
         self._faults = FaultDesk(fabric)
         self._runs = RunDesk(fabric, self._faults)
         self._faults.on_release = self._runs.stop_work_of
@@ -140,23 +126,8 @@ class Agent:
         return web.Response(text=await self.fabric.metrics(request.match_info["node"]), headers=_TEXT)
 
     async def _own_metrics(self, _request: web.Request) -> web.Response:
-        fabric, time = self.fabric, self.fabric.time.record()
-        alive = sum(member.alive for member in fabric.roster.members.values())
-        figures = (
-            time["fabric_ns"] / NS_PER_S,
-            time["run_wall_s"],
-            time["dilation_effective"] or 0.0,
-            fabric.topology.nodes,
-            alive,
-            len(fabric.active_faults()),
-        )
-        families: list[Metric] = []
-        for (name, meaning), figure in zip(OWN_METRICS, figures, strict=True):
-            family = GaugeMetricFamily(PREFIX + name, meaning, labels=["fabric"])
-            family.add_metric([fabric.topology.name], figure)
-            families.append(family)
-        families += self._links.metrics()
-        return web.Response(body=text(families), headers=_TEXT)
+        reading = await agent_metrics.reading_of(self.fabric, self._links.reading())
+        return web.Response(body=agent_metrics.render(self.fabric.topology.name, reading), headers=_TEXT)
 
     async def _discovery(self, _request: web.Request) -> web.Response:
         return web.json_response(self.targets())

@@ -219,15 +219,21 @@ class Fabric(Verbs):
         await self.mishaps.schedule(commands)
 
     async def counters(
-        self, nodes: Sequence[str] | None = None, *, timeout_s: float = CALL_WALL_S, silent: list[str] | None = None
+        self,
+        nodes: Sequence[str] | None = None,
+        *,
+        timeout_s: float = CALL_WALL_S,
+        silent: list[str] | None = None,
+        parts: Sequence[str] | None = None,
     ) -> dict[str, dict[str, Any]]:
-        """The counters of these nodes (None: all), those that are down left out.
+        """The counters of these nodes (None: all), those that are down left out; of them only some `parts`.
 
         A daemon that does not answer in time is added to `silent`; without that list NoAnswerError is raised.
         """
         asked = [node for node in (self.roster.members if nodes is None else nodes) if self.roster.member(node).alive]
+        args = {} if parts is None else {"parts": list(parts)}
         answers = await asyncio.gather(
-            *(self.call(node, "counters", timeout_s=timeout_s) for node in asked), return_exceptions=True
+            *(self.call(node, "counters", args, timeout_s) for node in asked), return_exceptions=True
         )
         found = {}
         for node, answer in zip(asked, answers, strict=True):
@@ -252,7 +258,7 @@ class Fabric(Verbs):
 
     async def fidelity(self) -> dict[str, Any]:
         """How faithful the emulation has been so far (`sums.fidelity`)."""
-        return sums.fidelity((await self.counters()).values(), self.time.record())
+        return sums.fidelity((await self.counters(parts=("fidelity",))).values(), self.time.record())
 
     def now_ns(self) -> Instant:
         """The fabric time that every living node has reached."""

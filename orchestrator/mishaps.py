@@ -9,7 +9,7 @@ A death that nobody has asked for becomes a fault of its own: it is listed, and 
 
 import asyncio
 import itertools
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any
 
@@ -67,6 +67,8 @@ class Mishaps:
         self._talking: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._turning: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._deaths = itertools.count(1)
+        self.injected: Counter[str] = Counter()
+        """Faults by kind, deaths that nobody asked for left out."""
         self._tasks: set[asyncio.Task[Any]] = set()
 
     # Faults.
@@ -77,6 +79,7 @@ class Mishaps:
             for node in fault.targets:
                 self._roster.require_own_process(self._roster.member(node))
         nodes = self.table.add(fault, self._time.page.fabric_front())
+        self.injected[fault.kind] += 1
         until_ns = None if fault.end_ns == NEVER else fault.end_ns
         self._journal.note(
             "fault", fault.start_ns, id=fault.id, fault=fault.kind, of=" ".join(fault.targets[:8]), until_ns=until_ns

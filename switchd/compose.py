@@ -73,6 +73,7 @@ def switch_config(topology: Topology, name: str) -> SwitchConfig:
         dscp=dscp,
         hop_limit_per_shift=settings.hop_limit_per_shift,
         towards=tuple(end.towards for end in ends),
+        peers=tuple(end.peer for end in ends),
         adjacency={adjacency_usid(end.port): end.port for end in ends} if settings.adjacency else {},
     )
 

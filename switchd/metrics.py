@@ -1,60 +1,97 @@
-"""The metrics of a switch: what a switch core counts, summed over its ports by what they lead to.
+"""The metrics of a switch: what a switch core counts, whole and port by port.
 
-Owns the definitions; rendering is `mrcfabric.metrics`'.
+Owns the definitions; rendering is `mrcfabric.metrics`'. A port is named by its number, the node at the other end
+(`peer`) and that node's kind (`towards`). Counters are of what the port sends: the other direction of a link is the
+peer's. Nothing is told per uSID: those are asked for on the control channel.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from prometheus_client.core import Metric
 
-from mrcfabric.metrics import COMMON, Counters, Definition, Reader, Sample, by_key, families, text, value
+from mrcfabric.metrics import (
+    BYTES_PER_BIT,
+    COMMON,
+    Counters,
+    Definition,
+    Reader,
+    Sample,
+    by_key,
+    families,
+    text,
+    value,
+)
 
 
-def _over_ports(name: str, fold: Callable[[Iterable[int]], int] = sum) -> Reader:
-    """A counter of the ports, folded over those that lead to the same kind of node."""
+def _per_port(name: str, scale: float = 1) -> Reader:
+    """A number of each port."""
 
     def read(counters: Counters) -> Iterator[Sample]:
-        numbers: dict[str, list[int]] = {}
-        for port in counters["core"]["ports"].values():
-            numbers.setdefault(port["towards"], []).append(port[name])
-        for towards, found in sorted(numbers.items()):
-            yield None, (towards,), fold(found)
+        for number, port in counters["core"]["ports"].items():
+            yield None, (str(number), port["peer"], port["towards"]), port[name] * scale
 
     return read
 
 
-_TOWARDS = ("towards",)
+def _port_drops(counters: Counters) -> Iterator[Sample]:
+    for number, port in counters["core"]["ports"].items():
+        for reason, count in port["drops"].items():
+            if count:
+                yield None, (str(number), port["peer"], port["towards"], reason), count
+
+
+_PORT = ("port", "peer", "towards")
 
 DEFINITIONS = (
-    Definition("switch_received_packets", "counter", "Packets that reached the switch.", value("core", "received")),
-    Definition("switch_sent_packets", "counter", "Packets whose transmission began, by what the port leads to.",
-               _over_ports("packets"), _TOWARDS),
-    Definition("switch_sent_bytes", "counter", "Their bytes, without framing.", _over_ports("bytes"), _TOWARDS),
-    Definition("switch_ecn_marks", "counter", "Packets marked CE.", _over_ports("marks"), _TOWARDS),
-    Definition("switch_trimmed_packets", "counter", "Packets cut short because the data queue was full.",
-               _over_ports("trimmed"), _TOWARDS),
-    Definition("switch_trim_sent_packets", "counter", "Trimmed packets that found room in the control queue.",
-               _over_ports("trim_sent"), _TOWARDS),
-    Definition("switch_trim_dropped_packets", "counter", "Trimmed packets that did not.",
-               _over_ports("trim_dropped"), _TOWARDS),
-    Definition("switch_control_packets", "counter", "Of the packets sent, those of the control class.",
-               _over_ports("control_packets"), _TOWARDS),
-    Definition("switch_control_held", "counter", "Data sent first because control had used up its share of the link.",
-               _over_ports("control_held"), _TOWARDS),
-    Definition("switch_drops", "counter", "Packets dropped, by reason.", by_key("core", "drops"), ("reason",)),
-    Definition("switch_touched_packets", "counter", "Packets that faults of links harmed, copied or held back.",
+    Definition("switch_received_packets", "counter", "packets", "Packets that reached the switch.",
+               "How much passes through this switch?", value("core", "received")),
+    Definition("switch_drops", "counter", "packets", "Packets dropped, by reason.",
+               "What does this switch lose, and why?", by_key("core", "drops"), ("reason",)),
+    Definition("switch_touched_packets", "counter", "packets",
+               "Packets that faults of links harmed, copied or held back.", "What do faults do that lose nothing?",
                by_key("core", "touched"), ("what",)),
-    Definition("switch_forwarding", "gauge", "0 while the switch is made to stand still, else 1.",
-               value("core", "forwarding")),
-    Definition("switch_data_queue_bytes", "gauge", "Waiting in the data queues, summed over ports.",
-               _over_ports("data_bytes"), _TOWARDS),
-    Definition("switch_control_queue_bytes", "gauge", "Waiting in the control queues, summed over ports.",
-               _over_ports("control_bytes"), _TOWARDS),
-    Definition("switch_data_queue_bytes_max", "gauge", "Deepest data queue of a port since the start.",
-               _over_ports("data_bytes_peak", max), _TOWARDS),
-    Definition("switch_control_queue_bytes_max", "gauge", "Deepest control queue of a port since the start.",
-               _over_ports("control_bytes_peak", max), _TOWARDS),
+    Definition("switch_forwarding", "gauge", "0 or 1", "0 while the switch is made to stand still, else 1.",
+               "Is this switch frozen?", value("core", "forwarding")),
+    Definition("switch_port_sent_packets", "counter", "packets",
+               "Packets whose transmission began, also those that a fault of the link then lost.",
+               "Where does traffic go?", _per_port("packets"), _PORT),
+    Definition("switch_port_sent_bytes", "counter", "bytes", "Their bytes, without framing.",
+               "How much of its rate does the link use, and do links of a kind share evenly?", _per_port("bytes"),
+               _PORT),
+    Definition("switch_port_ecn_marks", "counter", "packets", "Packets marked CE.", "Which queue builds up?",
+               _per_port("marks"), _PORT),
+    Definition("switch_port_trimmed_packets", "counter", "packets",
+               "Packets cut short because the data queue was full.", "Which queue overflows?", _per_port("trimmed"),
+               _PORT),
+    Definition("switch_port_trim_sent_packets", "counter", "packets",
+               "Trimmed packets that found room in the control queue.", "Do receivers hear of what was cut?",
+               _per_port("trim_sent"), _PORT),
+    Definition("switch_port_trim_dropped_packets", "counter", "packets", "Trimmed packets that did not.",
+               "Is even the news of the overflow lost?", _per_port("trim_dropped"), _PORT),
+    Definition("switch_port_control_packets", "counter", "packets", "Of the packets sent, those of the control class.",
+               "How much of a link do acknowledgements and trimmed packets take?", _per_port("control_packets"), _PORT),
+    Definition("switch_port_control_held", "counter", "times",
+               "Data sent first because control had used up its share of the link.",
+               "Does control press data aside?", _per_port("control_held"), _PORT),
+    Definition("switch_port_drops", "counter", "packets",
+               "Packets lost at the port or behind it on the link, by reason; only reasons that have occurred.",
+               "Which link loses packets, and is it the queue or the cable?", _port_drops, (*_PORT, "reason")),
+    Definition("switch_port_data_queue_bytes", "gauge", "bytes", "Waiting in the data queue.",
+               "Where does data wait now?", _per_port("data_bytes"), _PORT),
+    Definition("switch_port_control_queue_bytes", "gauge", "bytes", "Waiting in the control queue.",
+               "Where do acknowledgements wait now?", _per_port("control_bytes"), _PORT),
+    Definition("switch_port_data_queue_bytes_max", "gauge", "bytes", "Deepest data queue since the start.",
+               "How much memory would a port need?", _per_port("data_bytes_peak"), _PORT),
+    Definition("switch_port_control_queue_bytes_max", "gauge", "bytes", "Deepest control queue since the start.",
+               "And how much for control?", _per_port("control_bytes_peak"), _PORT),
+    Definition("switch_port_up", "gauge", "0 or 1",
+               "0 while its direction of the link lets nothing pass, because the cable is cut. An MRC switch does not "
+               "notice, and goes on sending; nor does it when the node behind the port dies (mrc_agent_node_up).",
+               "Which links are down?", _per_port("up"), _PORT),
+    Definition("switch_port_rate_bytes_per_second", "gauge", "bytes per second",
+               "What the port is built for, in fabric time, framing included; no fault changes it here.",
+               "Of what is the traffic a share?", _per_port("rate_bps", BYTES_PER_BIT), _PORT),
 )  # fmt: skip
 
 

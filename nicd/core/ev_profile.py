@@ -213,7 +213,7 @@ class EvProfile:
         self, now: Instant, index: int, source: EvState, target: EvState, trigger: EvTrigger, section: str
     ) -> None:
         cause = trigger.name.lower()
-        key = f"{target.name.lower()}:{cause}"
+        key = f"{target.name.lower()}:{cause}:{self.plane[index]}"
         transitions = self._stats.ev_transitions
         transitions[key] = transitions.get(key, 0) + 1
         self._events(

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection
 from typing import Any, Final
 
 from mrcfabric.errors import RefusedError
+from mrcfabric.rng import PPM
 from mrcfabric.units import Instant
 from mrcfabric.wire.layout import PSN_MASK, QPN_MAX, QPN_MIN
 from nicd.core.board import Board
@@ -120,6 +121,23 @@ class Executor:
             "cwnd_bytes_min": min((window.cwnd_bytes for window in windows), default=0),
             "inflight_bytes": sum(window.inflight_bytes for window in windows),
         }
+
+    def mpr(self) -> dict[str, int]:
+        """PSNs that all QPs together may have out and have out now, and the greatest share of one of them, in ppm."""
+        granted = used = most = 0
+        for qp in self.qps.values():
+            if qp.link is not None and qp.state != QpState.ERROR:
+                requestor = qp.link.requestor
+                out = requestor.psn_next - requestor.cack - 1
+                granted += requestor.mpr
+                used += out
+                most = max(most, out * PPM // requestor.mpr)
+        return {"granted_packets": granted, "used_packets": used, "used_ppm_max": most}
+
+    def peer_ports_down(self) -> list[int]:
+        """Per plane: ports of peers that they have said are down."""
+        planes = range(self._board.ports.count)
+        return [sum(not peer.up >> plane & 1 for peer in self._peers.values()) for plane in planes]
 
     def find(self, qpn: int) -> Qp:
         """The QP with this number. RefusedError when there is none."""

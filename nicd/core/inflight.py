@@ -328,7 +328,7 @@ class InflightTable:
         rtt_ns = round_trip_ns(now, stamp, elapsed_ns) if self._stamped else elapsed_ns
         if rtt_ns is None:
             return None
-        self._stats.rtt(rtt_ns)
+        self._stats.took(rtt_ns)
         # A shorter packet takes less time on every link: only full ones tell the base RTT.
         if rtt_ns < self.window.base_rtt_ns and size == self._mtu:
             self.window.on_base_rtt(now, rtt_ns)

@@ -157,7 +157,7 @@ class Nic:
             qps[qp.state.name.lower()] += 1
         carrier = self._board.ports.carrier
         ports = {
-            str(port): {**egress.counters(), "carrier": carrier >> port & 1}
+            str(port): {**egress.counters(), "carrier": carrier >> port & 1, "rate_bps": egress.config.rate_bps}
             for port, egress in enumerate(self._board.ports.egress)
         }
         windows = self._executor.windows()
@@ -172,6 +172,8 @@ class Nic:
             "ports": ports,
             "self_probes": probes,
             "windows": windows,
+            "mpr": self._executor.mpr(),
+            "peer_ports_down": self._executor.peer_ports_down(),
             "contexts": contexts,
             "state_bytes": state_bytes(self._board, self._qps),
         }

@@ -31,11 +31,11 @@ class Nscc:
     """The window towards one destination."""
 
     __slots__ = (
-        "_adjusted_ns", "_average", "_avg_samples", "_cuts", "_decreased_ns", "_delay_ns", "_delivered", "_eta_ns",
-        "_fast", "_fast_bytes", "_floor", "_gamma_ppt", "_ignore_bytes", "_inc", "_limits", "_md_ppt", "_penalised",
-        "_qa", "_qa_bytes", "_qa_end_ns", "_qa_measured", "_qa_period_ns", "_qa_trigger", "_reference_ns", "_saved",
-        "_setup", "_since_bytes", "base_rtt_ns", "cwnd_bytes", "cwnd_bytes_max", "inflight_bytes", "penalties",
-        "quick_adapts", "restores",
+        "_adjusted_ns", "_average", "_avg_samples", "_cuts", "_decreased_ns", "_delay_ns", "_delays", "_delivered",
+        "_eta_ns", "_fast", "_fast_bytes", "_floor", "_gamma_ppt", "_ignore_bytes", "_inc", "_limits",
+        "_md_ppt", "_penalised", "_qa", "_qa_bytes", "_qa_end_ns", "_qa_measured", "_qa_period_ns", "_qa_trigger",
+        "_reference_ns", "_saved", "_setup", "_since_bytes", "base_rtt_ns", "cwnd_bytes", "cwnd_bytes_max",
+        "inflight_bytes", "penalties", "quick_adapts", "restores",
     )  # fmt: skip
 
     def __init__(self, setup: WindowSetup) -> None:
@@ -48,6 +48,7 @@ class Nscc:
         self._avg_samples = knobs.delay_avg_samples
         self._qa = not knobs.disable_qa
         self._cuts = setup.stats.cwnd_cuts
+        self._delays = setup.stats.queue_delay
         self._measure(knobs.base_rtt_ns)
         self.base_rtt_ns = knobs.base_rtt_ns if knobs.base_rtt_measured else 0
         # MRC 1.0 4: begins with the largest window.
@@ -98,6 +99,7 @@ class Nscc:
             delay = self._average >> _FINE
         else:
             self._delay_ns = delay = max(0, rtt_ns - self._reference_ns)
+            self._delays.add(delay)
             # MRC 1.0 4: late without a mark is the receiver's doing, and counts as a quarter of a base RTT.
             sample = self._reference_ns >> 2 if delay > target and not marked else delay
             self._average += ((sample << _FINE) - self._average) // self._avg_samples

@@ -315,7 +315,7 @@ class Peer:
             return
         ev = self._ev_probes.pop(request, None)
         if ev is not None:
-            self._board.stats.probe_rtt(since_ns(now, stamp))
+            self._board.stats.probe_rtt.add(since_ns(now, stamp))
         if ev is not None and not self._is_denied(self.destination.plane(ev), self.destination.path(ev)):
             self._take(ev)
 

@@ -252,7 +252,7 @@ class Link:
             # Of the SACKs that answer one probe the first speaks for its EV.
             if not answered:
                 return True
-            self._board.stats.probe_rtt(since_ns(now, stamp))
+            self._board.stats.probe_rtt.add(since_ns(now, stamp))
         profile = self.profile
         index = profile.index_of.get(entropy)
         if index is None:

@@ -122,6 +122,11 @@ class Requestor:
         """Everything up to here has been acknowledged."""
         return self._inflight.cack
 
+    @property
+    def mpr(self) -> int:
+        """PSNs that the peer lets be out at once."""
+        return self._mpr
+
     def set_timers(self, rto_ns: int, linear: int, exponential: int) -> None:
         """The QP becomes RTS with these timers; see `limits.retry_timers`."""
         self._inflight.set_timers(rto_ns, linear)

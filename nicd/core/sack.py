@@ -9,7 +9,7 @@ from typing import Final
 
 from mrcfabric.units import Instant
 from mrcfabric.wire.layout import PSN_MASK
-from nicd.core.stats import AHEAD_BITS
+from nicd.core.stats import Distances
 
 HALF_PSN: Final = (PSN_MASK + 1) >> 1
 BITMAP_BITS: Final = 64
@@ -25,8 +25,8 @@ class ReceiveWindow:
 
     __slots__ = ("_ahead", "_bits", "_mpr", "_span_peak", "expected", "ooo_count")
 
-    def __init__(self, psn_first: int, mpr_psns: int, ahead: list[int] | None = None) -> None:
-        """`ahead`: counts packets out of order; see `NicStats.ahead`."""
+    def __init__(self, psn_first: int, mpr_psns: int, ahead: Distances | None = None) -> None:
+        """`ahead`: counts packets out of order."""
         self.expected = psn_first
         """The lowest PSN that has not arrived: cack + 1."""
         self.ooo_count = 0
@@ -35,7 +35,7 @@ class ReceiveWindow:
         """Bit i: expected + i has arrived. Bit 0 is never set."""
         self._mpr = mpr_psns
         self._span_peak = 0
-        self._ahead = [0] * AHEAD_BITS if ahead is None else ahead
+        self._ahead = Distances() if ahead is None else ahead
 
     @property
     def span(self) -> int:
@@ -69,7 +69,7 @@ class ReceiveWindow:
         if ahead:
             self._bits |= 1 << ahead
             self.ooo_count += 1
-            self._ahead[ahead.bit_length() - 1] += 1
+            self._ahead.add(ahead)
             if ahead >= self._span_peak:
                 self._span_peak = ahead + 1
             return

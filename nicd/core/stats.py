@@ -5,6 +5,7 @@ addition on the packet path.
 """
 
 from collections import deque
+from typing import Final
 
 from mrcfabric.units import Instant
 from mrcfabric.wire.fastpath import PEEK_REASONS
@@ -43,6 +44,51 @@ CWND_CUTS = ("delay", "trim", "loss", "quick_adapt", "penalty")
 
 AHEAD_BITS = 24
 """A PSN has so many bits, and so has the distance of one from another."""
+BUCKET_BITS: Final = range(10, 25)
+"""Durations are told apart by powers of two, from about a microsecond to 17 ms."""
+_DURATION_BITS: Final = 65
+"""No duration in fabric time has more."""
+
+
+class Durations:
+    """How many lengths of time there were, by the powers of two of 1 ns, and their sum."""
+
+    __slots__ = ("counts", "sum_ns")
+
+    def __init__(self) -> None:
+        self.counts = [0] * _DURATION_BITS
+        """Entry i: those of up to 2**i ns and more than half of that."""
+        self.sum_ns = 0
+
+    def add(self, length_ns: int) -> None:
+        """One more."""
+        self.counts[(length_ns - 1).bit_length()] += 1
+        self.sum_ns += length_ns
+
+    @property
+    def count(self) -> int:
+        """How many there were."""
+        return sum(self.counts)
+
+    def up_to(self, bits: range) -> list[int]:
+        """How many there were of up to 2**bits[0] ns, then of up to each next one and more than the one before."""
+        return [sum(self.counts[: bits[0] + 1]), *self.counts[bits[0] + 1 : bits[-1] + 1]]
+
+
+class Distances:
+    """How many packets came out of order, by how many PSNs they were ahead of the next expected one."""
+
+    __slots__ = ("counts", "total")
+
+    def __init__(self) -> None:
+        self.counts = [0] * AHEAD_BITS
+        """Entry i: those that were 2**i or more PSNs ahead, and fewer than twice that."""
+        self.total = 0
+
+    def add(self, ahead: int) -> None:
+        """One more."""
+        self.counts[ahead.bit_length() - 1] += 1
+        self.total += ahead
 
 
 class NicStats:
@@ -53,9 +99,9 @@ class NicStats:
         "data_received", "drops", "duplicates", "ecn_echoed", "ecn_marks", "ev_replacements", "ev_skips",
         "ev_transitions", "events_lost", "messages_completed", "nacks_received", "nacks_sent", "packets_lost",
         "payload_bytes", "penalties_sent", "port_updates_received", "port_updates_sent", "probe_replies",
-        "probe_rtt_count", "probe_rtt_last_ns", "probe_rtt_sum_ns", "probes_answered", "probes_sent", "qp_errors",
-        "retransmits", "reverse_probes", "rtt_count", "rtt_last_ns", "rtt_max_ns", "rtt_min_ns", "rtt_sum_ns",
-        "sacks_received", "sacks_sent", "spurious", "tail_probes", "timeouts", "trims",
+        "probe_rtt", "probes_answered", "probes_sent", "qp_errors", "queue_delay", "retransmits", "reverse_probes",
+        "rtt", "rtt_max_ns", "rtt_min_ns", "sacks_received", "sacks_sent", "spurious", "tail_probes", "timeouts",
+        "trims",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -67,9 +113,7 @@ class NicStats:
         """Untrimmed data packets of known QPs, duplicates included."""
         self.bytes_placed = 0
         """New payload written to memory."""
-        self.ahead = [0] * AHEAD_BITS
-        """Packets that came out of order: entry i, those that were 2**i or more PSNs (and fewer than twice that) ahead
-        of the next expected one."""
+        self.ahead = Distances()
         self.duplicates = 0
         self.retransmits = dict.fromkeys(RETRANSMIT_CAUSES, 0)
         self.cwnd_cuts = dict.fromkeys(CWND_CUTS, 0)
@@ -90,7 +134,7 @@ class NicStats:
         self.ev_skips = 0
         """Entries into SKIP."""
         self.ev_transitions: dict[str, int] = {}
-        """Entries into and departures from ASSUMED_BAD and DENIED, by "target:cause"."""
+        """Entries into and departures from ASSUMED_BAD and DENIED, by "target:cause:plane"."""
         self.ev_replacements = 0
         self.sacks_sent = 0
         self.sacks_received = 0
@@ -103,10 +147,8 @@ class NicStats:
         self.probes_sent = 0
         self.probes_answered = 0
         self.probe_replies = 0
-        self.probe_rtt_count = 0
-        """Answers to probes, reliability and endpoint ones."""
-        self.probe_rtt_sum_ns = 0
-        self.probe_rtt_last_ns = 0
+        self.probe_rtt = Durations()
+        """Of answers to probes, reliability and endpoint ones: short packets in the data class."""
         self.tail_probes = 0
         """Probes that ask what has arrived of what went silent."""
         self.timeouts = 0
@@ -118,36 +160,38 @@ class NicStats:
         self.messages_completed = 0
         """At the responder."""
         self.qp_errors = 0
-        self.rtt_count = 0
-        self.rtt_sum_ns = 0
+        self.rtt = Durations()
+        """Valid samples of the round trip."""
         self.rtt_min_ns = 0
         self.rtt_max_ns = 0
-        self.rtt_last_ns = 0
+        self.queue_delay = Durations()
+        """The same less the base RTT, as congestion control measures it."""
         self.events_lost = 0
 
-    def probe_rtt(self, sample_ns: int) -> None:
-        """The round trip of a probe, a short packet in the data class."""
-        self.probe_rtt_count += 1
-        self.probe_rtt_sum_ns += sample_ns
-        self.probe_rtt_last_ns = sample_ns
-
-    def rtt(self, sample_ns: int) -> None:
+    def took(self, sample_ns: int) -> None:
         """One valid sample of the round trip."""
-        self.rtt_count += 1
-        self.rtt_sum_ns += sample_ns
-        self.rtt_last_ns = sample_ns
+        self.rtt.add(sample_ns)
         if sample_ns > self.rtt_max_ns:
             self.rtt_max_ns = sample_ns
         if sample_ns < self.rtt_min_ns or self.rtt_min_ns == 0:
             self.rtt_min_ns = sample_ns
 
-    def record(self) -> dict[str, int | dict[str, int]]:
-        """All counters; dictionaries are copies, lists become dictionaries without the zeros."""
-        values: dict[str, int | dict[str, int]] = {}
+    def record(self) -> dict[str, int | dict[str, int] | list[int]]:
+        """All counters; dictionaries are copies.
+
+        Of durations NAME there are NAME_count, NAME_sum_ns, and NAME_counts by BUCKET_BITS, which leave out what is
+        longer; of distances NAME, by exponent and without the zeros, and NAME_sum.
+        """
+        values: dict[str, int | dict[str, int] | list[int]] = {}
         for name in self.__slots__:
             value = getattr(self, name)
-            if isinstance(value, list):
-                values[name] = {str(place): number for place, number in enumerate(value) if number}
+            if isinstance(value, Durations):
+                values[f"{name}_count"] = value.count
+                values[f"{name}_sum_ns"] = value.sum_ns
+                values[f"{name}_counts"] = value.up_to(BUCKET_BITS)
+            elif isinstance(value, Distances):
+                values[name] = {str(place): number for place, number in enumerate(value.counts) if number}
+                values[f"{name}_sum"] = value.total
             else:
                 values[name] = dict(value) if isinstance(value, dict) else value
         return values

@@ -119,6 +119,13 @@ class Host:
             found.append((name, program.kind, len(program.ranks), record.state, len(record.steps)))
         return found
 
+    def counters(self) -> list[dict[str, Any]]:
+        """The figures of every rank that is not forgotten: `name`, `kind`, and what `RankRecord.counters` tells."""
+        return [
+            {"name": name, "kind": guest.program.kind, **guest.rank.record.counters()}
+            for name, guest in self._guests.items()
+        ]
+
     # -- beginnings
 
     def run_program(self, now: Instant, command: RunProgram) -> Result:

@@ -117,6 +117,7 @@ class Rank:
     def step(self, begin_ns: Instant, computed_ns: Instant) -> None:
         """A step that began then ends now."""
         self.record.steps.append((begin_ns, computed_ns, self.now))
+        self.record.step_times.add(self.now - begin_ns)
 
     # For the host.
 

@@ -6,9 +6,13 @@ Owns the figures and their bounds; who adds to them is `rank`'s. The names are t
 from typing import Any, Final
 
 from mrcfabric.units import Instant
+from nicd.core.stats import Durations
 
 LATENCIES_MAX: Final = 2048
 """Kept per rank; when there are so many, every second one is forgotten, and from then on every second one kept."""
+
+STEP_BUCKET_BITS: Final = range(12, 31)
+"""Lengths of steps are told apart by powers of two of 1 ns, from 4 microseconds to a second of fabric time."""
 
 
 class Latencies:
@@ -67,7 +71,7 @@ class RankRecord:
 
     __slots__ = (
         "begin_ns", "bytes_received", "bytes_sent", "bytes_verified", "bytes_wrong", "end_ns", "flows", "latencies",
-        "messages_received", "messages_sent", "reason", "state", "steps",
+        "messages_received", "messages_sent", "reason", "state", "step_times", "steps",
     )  # fmt: skip
 
     def __init__(self, begin_ns: Instant) -> None:
@@ -78,6 +82,7 @@ class RankRecord:
         self.end_ns: Instant | None = None
         self.steps: list[tuple[Instant, Instant, Instant]] = []
         """Begin, end of the computation, end."""
+        self.step_times = Durations()
         self.messages_sent = 0
         """Acknowledged."""
         self.bytes_sent = 0
@@ -98,6 +103,18 @@ class RankRecord:
             "steps": [list(step) for step in self.steps],
             "latencies_ns": self.latencies.ascending(),
             "flows": {nic: flow.record() for nic, flow in self.flows.items()},
+        }
+
+    def counters(self) -> dict[str, Any]:
+        """What costs the same however long the program has run; of steps their number and lengths."""
+        return {
+            "state": self.state,
+            "steps": len(self.steps),
+            "step_sum_ns": self.step_times.sum_ns,
+            "step_counts": self.step_times.up_to(STEP_BUCKET_BITS),
+            "bytes_sent": self.bytes_sent,
+            "bytes_verified": self.bytes_verified,
+            "bytes_wrong": self.bytes_wrong,
         }
 
     def progress(self) -> dict[str, Any]:

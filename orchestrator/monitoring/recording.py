@@ -29,11 +29,11 @@ def _quantile(name: str, share: float, by: str, histogram: str, meaning: str) ->
 
 
 def _utilisation(family: str, labels: str, set_labels: tuple[tuple[str, str], ...], meaning: str) -> Record:
-    """Of the ports of a family: bits on the wire, framing included, over the port's rate."""
+    """Of the ports of a family: bytes on the wire, framing included, over the port's rate."""
     sent_bytes, sent_packets = (f"rate({family}_sent_{what}_total[W])" for what in ("bytes", "packets"))
-    bits = f"8 * sum by ({labels}) ({sent_bytes} + {OVERHEAD_BYTES} * {sent_packets})"
-    rate = f"sum by ({labels}) ({family}_rate_bits_per_second)"
-    return Record("link:mrc_utilisation:ratio", f"{bits} {_PER_TIME} / {rate}", _SHARE, meaning, set_labels)
+    sent = f"sum by ({labels}) ({sent_bytes} + {OVERHEAD_BYTES} * {sent_packets})"
+    rate = f"sum by ({labels}) ({family}_rate_bytes_per_second)"
+    return Record("link:mrc_utilisation:ratio", f"{sent} {_PER_TIME} / {rate}", _SHARE, meaning, set_labels)
 
 
 _PACE: Final = (

@@ -7,7 +7,7 @@ Gauges, which say how things stand and not what happened, are read by their own 
 from collections.abc import Mapping
 from typing import Any, Final
 
-_GAUGES: Final = ("rtt_last_ns", "rtt_min_ns", "rtt_max_ns", "probe_rtt_last_ns")
+_GAUGES: Final = ("rtt_min_ns", "rtt_max_ns")
 _LABELLED: Final = ("retransmits", "trims", "drops", "cwnd_cuts", "ahead")
 _SWITCH: Final = ("packets", "marks", "trimmed", "trim_sent", "trim_dropped", "received")
 

@@ -140,6 +140,8 @@ class SwitchConfig:
     """See `SwitchSettings`."""
     towards: tuple[Towards, ...] = ()
     """What each port leads to, for metrics; empty when nobody asks."""
+    peers: tuple[str, ...] = ()
+    """The name of that node, likewise."""
     adjacency: Mapping[int, int] = field(default_factory=dict)
     """uSIDs that only this switch knows -> egress port; copied, and read-only from then on."""
 
@@ -157,8 +159,9 @@ class SwitchConfig:
             self._check_table(f"{where}: {name}", getattr(self, name))
         if twice := self.fib.keys() & self.adjacency.keys():
             raise ConfigError(f"{where}: adjacency", f"{min(twice):#x} is in the table too")
-        if self.towards and len(self.towards) != len(self.ports):
-            raise ConfigError(f"{where}: towards", f"{len(self.towards)} entries for {len(self.ports)} ports")
+        for name, ends in (("towards", self.towards), ("peers", self.peers)):
+            if ends and len(ends) != len(self.ports):
+                raise ConfigError(f"{where}: {name}", f"{len(ends)} entries for {len(self.ports)} ports")
 
     def _check_table(self, where: str, table: Mapping[int, int]) -> None:
         for usid, port in table.items():

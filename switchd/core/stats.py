@@ -12,6 +12,7 @@ from typing import Any, Final
 from mrcfabric.egress import DROP_REASONS as PORT_DROP_REASONS
 from mrcfabric.egress import Egress
 from mrcfabric.impairment import TOUCHES
+from switchd.core.settings import SwitchConfig
 
 DROP_REASONS: Final = (
     "short",
@@ -49,18 +50,24 @@ def switch_counters(
     received: int,
     drops: dict[str, int],
     egress: tuple[Egress, ...],
-    towards: tuple[str, ...],
+    config: SwitchConfig,
     usids: dict[int, dict[str, int]],
 ) -> dict[str, Any]:
     """`received`; `drops` {reason: count} of the whole switch, ports included; `ports` {number: counters}; `usids`
     {uSID: packets and bytes} by entry of the table; the sums over all ports of their counters and gauges, `touched`
     {what: count} among them, and the greatest of their peaks.
 
-    A port's entry has `towards` (nic, t0 or t1) where the switch was told.
+    A port's entry has `towards` (nic, t0 or t1) and `peer` (a name) where the switch was told, `rate_bps` as it was
+    built, and `up`, 0 while its direction of the link lets nothing pass.
     """
-    ports: dict[int, dict[str, Any]] = {port.port: dict(port.counters()) for port in egress}
-    for number, kind in enumerate(towards):
+    ports: dict[int, dict[str, Any]] = {
+        port.port: {**port.counters(), "rate_bps": port.config.rate_bps, "up": int(port.impairment.up)}
+        for port in egress
+    }
+    for number, kind in enumerate(config.towards):
         ports[number]["towards"] = kind
+    for number, peer in enumerate(config.peers):
+        ports[number]["peer"] = peer
     total = dict(drops)
     for reason in PORT_DROP_REASONS:
         total[reason] = sum(port.drops[reason] for port in egress)

@@ -116,7 +116,7 @@ class Switch:
     def counters(self) -> dict[str, Any]:
         """`forwarding`, 0 while the switch stands still; the rest see `stats.switch_counters`."""
         usids = usid_counters(self.doors)
-        found = switch_counters(self.received, self.drops, self.egress, self.config.towards, usids)
+        found = switch_counters(self.received, self.drops, self.egress, self.config, usids)
         return {"forwarding": int(self.forwarding), **found}
 
     def glance(self) -> tuple[list[Any], SwitchRest]:

@@ -4,12 +4,10 @@ import re
 import runpy
 from itertools import chain
 
-from mrcfabric.metrics import COMMON
-from nicd import metrics as nic
-from switchd import metrics as switch
+from orchestrator.agent_metrics import SECTIONS, series_names
 from tests.checks.source import ROOT
 
-DEFINITIONS = list(chain(COMMON, nic.DEFINITIONS, switch.DEFINITIONS))
+DEFINITIONS = list(chain.from_iterable(SECTIONS.values()))
 
 
 def test_the_document_is_fresh() -> None:
@@ -23,11 +21,22 @@ def test_names() -> None:
     for definition in DEFINITIONS:
         assert re.fullmatch(r"[a-z][a-z0-9_]*", definition.name)
         # promtool's rules: no unit or kind in the wrong place, base units only.
-        assert not definition.name.endswith(("_total", "_count", "_bucket", "_info")), definition.name
+        assert not definition.name.endswith(("_total", "_count", "_bucket", "_sum")), definition.name
         assert not re.search(r"_(ns|us|ms|kib|mb|bits)(_|$)", definition.name), definition.name
         assert definition.help.endswith(".")
+        assert definition.question.endswith("?")
+        assert definition.unit
+        assert "|" not in definition.help + definition.question
+        assert (definition.kind == "histogram") == bool(definition.bounds)
+    assert len(series_names()) == sum(len(definition.series) for definition in DEFINITIONS)
+
+
+def test_units_stand_in_names() -> None:
+    for definition in DEFINITIONS:
+        for unit in ("seconds", "bytes"):
+            assert (unit in definition.unit.split()) == (unit in definition.name.split("_")), definition.name
 
 
 def test_no_series_per_ev_or_qp() -> None:
     labels = {label for definition in DEFINITIONS for label in definition.labels}
-    assert not labels & {"ev", "qp", "qpn", "psn", "port"}
+    assert not labels & {"ev", "qp", "qpn", "psn"}

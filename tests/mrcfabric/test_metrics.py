@@ -2,15 +2,19 @@
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from mrcfabric.metrics import Definition, by_key, each, families, markdown, text, value
+from mrcfabric.metrics import Definition, Spread, by_key, each, families, families_of_host, markdown, text, value
 
 DEFINITIONS = (
-    Definition("sent_packets", "counter", "Packets sent.", value("core", "sent")),
-    Definition("lag_seconds", "gauge", "How far behind.", value("core", "lag_ns", scale=1e-9)),
-    Definition("drops", "counter", "Drops, by reason.", by_key("core", "drops"), ("reason",)),
-    Definition("frames", "counter", "By direction.", each(a=("core", "sent"), b=("core", "lag_ns")), ("way",)),
-    Definition("up", "gauge", "Per plane.", lambda _counters: [("3", (), 1)], per_plane=True),
+    Definition("sent_packets", "counter", "packets", "Packets sent.", "How many?", value("core", "sent")),
+    Definition("lag_seconds", "gauge", "seconds", "How far behind.", "Late?", value("core", "lag_ns", scale=1e-9)),
+    Definition("drops", "counter", "packets", "Drops, by reason.", "Why?", by_key("core", "drops"), ("reason",)),
+    Definition("frames", "counter", "frames", "Both.", "?", each(a=("core", "sent"), b=("core", "lag_ns")), ("way",)),
+    Definition("up", "gauge", "0 or 1", "Per plane.", "Up?", lambda _counters: [("3", (), 1)], per_plane=True),
 )
+WAITS = Definition(
+    "wait_seconds", "histogram", "seconds", "Waits.", "How long?",
+    lambda _counters: [(None, ("x",), Spread((1, 2), 7, 9.5))], ("what",), bounds=(0.5, 1.0),
+)  # fmt: skip
 COUNTERS = {"core": {"sent": 7, "lag_ns": 1500, "drops": {"loss": 2, "link_down": 0}}}
 
 
@@ -37,8 +41,29 @@ def test_a_nic_is_in_every_plane() -> None:
     assert family.samples[0].labels == {"fabric": "demo", "plane": "", "node": "h000"}
 
 
+def test_a_histogram_adds_up_to_each_bound() -> None:
+    lines = text(families([WAITS], "demo", "p2-t0-1", COUNTERS)).decode().splitlines()
+    labels = 'fabric="demo",node="p2-t0-1",plane="2",what="x"'
+    for bound, number in (("0.5", 1.0), ("1.0", 3.0), ("+Inf", 7.0)):
+        name = f'mrc_wait_seconds_bucket{{fabric="demo",le="{bound}",node="p2-t0-1",plane="2",what="x"}}'
+        assert f"{name} {number}" in lines
+    assert f"mrc_wait_seconds_sum{{{labels}}} 9.5" in lines
+    assert f"mrc_wait_seconds_count{{{labels}}} 7.0" in lines
+    assert WAITS.series == ("mrc_wait_seconds_bucket", "mrc_wait_seconds_sum", "mrc_wait_seconds_count")
+
+
+def test_what_is_no_nodes_has_the_fabric_alone() -> None:
+    (family, *_) = families_of_host(DEFINITIONS, "demo", COUNTERS)
+    assert family.samples[0].labels == {"fabric": "demo"}
+
+
+def test_a_family_without_a_series_is_not_shown() -> None:
+    nothing = Definition("nothing", "gauge", "things", "Nothing.", "Is there anything?", lambda _counters: [])
+    assert text(families([nothing], "demo", "h000", COUNTERS)) == b""
+
+
 def test_the_reference_has_a_row_per_metric() -> None:
     document = markdown({"All": DEFINITIONS})
-    assert "| `mrc_drops_total` | counter | reason | Drops, by reason. |" in document
-    assert "| `mrc_up` | gauge | plane | Per plane. |" in document
+    assert "| `mrc_drops_total` | counter | packets | reason | Drops, by reason. | Why? |" in document
+    assert "| `mrc_up` | gauge | 0 or 1 | plane | Per plane. | Up? |" in document
     assert document.count("\n| `mrc_") == len(DEFINITIONS)

@@ -22,9 +22,9 @@ def test_a_fresh_nic() -> None:
 
 def test_transitions_have_state_and_cause() -> None:
     core = Nic(nic_config(Topology.demo(), "h000")).counters()
-    core["ev_transitions"] = {"assumed_bad:timeout": 3}
+    core["ev_transitions"] = {"assumed_bad:timeout:5": 3}
     samples = samples_of(render("demo", "h000", PROCESS | {"core": core}))
-    name = 'mrc_nic_ev_transitions_total{cause="timeout",fabric="demo",node="h000",plane="",state="assumed_bad"}'
+    name = 'mrc_nic_ev_transitions_total{cause="timeout",fabric="demo",node="h000",plane="5",state="assumed_bad"}'
     assert samples[name] == 3
 
 
@@ -38,5 +38,5 @@ def test_no_counter_of_the_core_is_left_out() -> None:
             return super().__getitem__(key)
 
     for definition in DEFINITIONS:
-        list(definition.read({**PROCESS, "core": Spy(core), "verbs": {"clients": 0}}))
+        list(definition.read({**PROCESS, "core": Spy(core), "verbs": {"clients": 0}, "programs": []}))
     assert core.keys() - read == set()

@@ -1,13 +1,12 @@
-"""Requests about the links: answers, refusals, metrics."""
+"""Requests about the links: answers, refusals, figures for metrics."""
 
 from typing import Any, cast
 
 import pytest
 
 from mrcfabric.errors import ConfigError
-from mrcfabric.metrics import PREFIX, text
 from mrcfabric.topology import Topology
-from orchestrator.link_desk import LINK_METRICS, LinkDesk
+from orchestrator.link_desk import LinkDesk
 from orchestrator.link_testing import LinkTesting
 from orchestrator.link_verdicts import LinkMap
 from orchestrator.link_watch import WatchSettings
@@ -58,7 +57,7 @@ class ProbedDaemons:
 def desk() -> tuple[LinkDesk, ProbedDaemons]:
     daemons = ProbedDaemons()
     daemons.probed.losses[LINK] = 1.0
-    return LinkDesk(SHAPE.name, cast("LinkTesting", daemons)), daemons
+    return LinkDesk(cast("LinkTesting", daemons)), daemons
 
 
 def bad(answer: dict[str, Any]) -> list[str]:
@@ -68,7 +67,7 @@ def bad(answer: dict[str, Any]) -> list[str]:
 async def test_there_is_no_map_before_the_first() -> None:
     one, _ = desk()
     assert await one.answer({}) == {"watching": False, "checking": False, "map": None}
-    assert list(one.metrics()) == []
+    assert one.reading() == {}
 
 
 async def test_a_check_is_remembered() -> None:
@@ -88,14 +87,14 @@ async def test_a_watch_its_plan_and_its_end() -> None:
     assert bad(answer) == [LINK]
 
 
-async def test_metrics_per_plane_kind_and_verdict() -> None:
+async def test_figures_by_plane_kind_and_verdict() -> None:
     one, _ = desk()
+    assert one.reading() == {}
     await one.answer({"action": "watch", "period_ns": 1_000, "deny": True})
-    shown = text(list(one.metrics())).decode()
-    assert f'{PREFIX}agent_links{{fabric="desk",kind="t0-t1",plane="0",verdict="down"}} 1.0' in shown
-    assert f'{PREFIX}agent_link_rules{{fabric="desk",outcome="avoided"}} 1.0' in shown
-    for name, *_ in LINK_METRICS:
-        assert f"\n{PREFIX}{name}{{" in shown
+    reading = one.reading()
+    assert reading["links"]["0", "t0-t1", "down"] == 1
+    assert reading["rules"] == {("avoided",): 1, ("kept",): 0}
+    assert reading.keys() == {"links", "dead", "looks", "accusations", "rules"}
 
 
 @pytest.mark.parametrize(

@@ -189,7 +189,7 @@ def test_a_round_trip_counts_when_packet_and_sack_agree_on_retransmission(tries:
     sent.tries = tries
     requestor.on_sack(20_000, PSN_SEND, 0, 1, 0, False, stamp=10_000 // 128, rtx=bool(rtx))
     stats = bench.board.stats
-    assert (stats.rtt_count, stats.rtt_last_ns) == (counts, counts * (20_000 - 10_000 // 128 * 128))
+    assert (stats.rtt.count, stats.rtt.sum_ns) == (counts, counts * (20_000 - 10_000 // 128 * 128))
 
 
 @pytest.mark.spec("MRC 1.0", "7.5")
@@ -199,4 +199,4 @@ def test_without_stamps_the_sender_reckons_with_its_own_times() -> None:
     (packet,) = bench.pump(500)
     assert packet[3] & FLAG_TS == 0
     bench.link.requestor.on_sack(20_000, PSN_SEND, 0, 1, 0, False)
-    assert bench.board.stats.rtt_last_ns == 20_000 - 500
+    assert bench.board.stats.rtt.sum_ns == 20_000 - 500

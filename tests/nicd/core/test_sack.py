@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nicd.core.sack import BITMAP_BITS, DUPLICATE, NEW, OUTSIDE, ReceiveWindow, Waiting
-from nicd.core.stats import AHEAD_BITS
+from nicd.core.stats import Distances
 
 MASK = 0xFFFFFF
 MPR = 256
@@ -87,10 +87,10 @@ def test_a_bitmap_at_the_cumulative_point_takes_no_notice_of_it() -> None:
 
 
 def test_packets_ahead_of_their_turn_are_counted_by_how_far() -> None:
-    ahead = [0] * AHEAD_BITS
+    ahead = Distances()
     window = ReceiveWindow(1000, MPR, ahead)
     for psn in (1001, 1002, 1003, 1000, 1008, 1004):
         window.receive(psn)
     # By 1, by 2, by 3, in order, by 4, in order.
-    assert ahead[:4] == [1, 2, 1, 0]
-    assert sum(ahead) == 4
+    assert ahead.counts[:4] == [1, 2, 1, 0]
+    assert (sum(ahead.counts), ahead.total) == (4, 1 + 2 + 3 + 4)

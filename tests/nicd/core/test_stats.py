@@ -1,30 +1,45 @@
 """Counters and goodput bins."""
 
+from itertools import accumulate
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nicd.core.stats import DROP_REASONS, RETRANSMIT_CAUSES, GoodputBins, NicStats
+from nicd.core.stats import BUCKET_BITS, DROP_REASONS, RETRANSMIT_CAUSES, Durations, GoodputBins, NicStats
 
 
 def test_all_counters_start_at_zero_and_are_copied_out() -> None:
     stats = NicStats()
     record = stats.record()
-    assert set(record) == set(NicStats.__slots__)
+    spread = {"rtt", "probe_rtt", "queue_delay"}
+    parts = {f"{name}_{part}" for name in spread for part in ("count", "sum_ns", "counts")}
+    assert set(record) == set(NicStats.__slots__) - spread | parts | {"ahead_sum"}
     assert record["drops"] == dict.fromkeys(DROP_REASONS, 0)
     assert record["retransmits"] == dict.fromkeys(RETRANSMIT_CAUSES, 0)
     stats.drops["icrc"] += 1
     assert record["drops"] == dict.fromkeys(DROP_REASONS, 0)
     assert record["ahead"] == {}
-    stats.ahead[3] += 2
-    assert stats.record()["ahead"] == {"3": 2}
+    for ahead in (8, 15):
+        stats.ahead.add(ahead)
+    assert (stats.record()["ahead"], stats.record()["ahead_sum"]) == ({"3": 2}, 23)
 
 
 def test_round_trips() -> None:
     stats = NicStats()
     for sample in (30, 10, 20):
-        stats.rtt(sample)
-    assert (stats.rtt_count, stats.rtt_sum_ns) == (3, 60)
-    assert (stats.rtt_min_ns, stats.rtt_max_ns, stats.rtt_last_ns) == (10, 30, 20)
+        stats.took(sample)
+    assert (stats.rtt.count, stats.rtt.sum_ns) == (3, 60)
+    assert (stats.rtt_min_ns, stats.rtt_max_ns) == (10, 30)
+
+
+@given(st.lists(st.integers(0, 1 << 40), max_size=40))
+def test_durations_are_told_apart_by_powers_of_two(lengths: list[int]) -> None:
+    durations = Durations()
+    for length in lengths:
+        durations.add(length)
+    so_far = list(accumulate(durations.up_to(BUCKET_BITS)))
+    assert so_far == [sum(length <= 1 << bits for length in lengths) for bits in BUCKET_BITS]
+    assert (durations.count, durations.sum_ns) == (len(lengths), sum(lengths))
 
 
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 2), st.integers(1, 9)), max_size=50))
