@@ -5,6 +5,7 @@ Owns the questions and the way of their answers; what they do happens in the age
 `fault_desk`). A mistake is raised as the same kind of error that the fabric itself raises.
 """
 
+import asyncio
 import itertools
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -39,9 +40,20 @@ _NUMBERS = itertools.count(1)
 class AttachedFabric(Verbs):
     """A running fabric. Make it with `Fabric.attach`; the connection is closed at the end of the block."""
 
-    def __init__(self, folder: Path, state: Mapping[str, Any], session: aiohttp.ClientSession, owner: str = "") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        state: Mapping[str, Any],
+        session: aiohttp.ClientSession,
+        owner: str,
+        ended: asyncio.Future[None],
+    ) -> None:
         super().__init__(Topology.from_dict(state["topology"]), owner)
         self.folder = folder
+        self.epoch: int = state["epoch"]
+        """Tells this launch from every other."""
+        self.ended = ended
+        """Done when the fabric has ended."""
         self._session = session
 
     @classmethod
@@ -57,8 +69,8 @@ class AttachedFabric(Verbs):
         owner = f"script-{os.getpid()}-{next(_NUMBERS)}" if owner is None else owner
         door = str(client.state["agent_socket"])
         connector = aiohttp.UnixConnector(door, limit=0)
-        async with aiohttp.ClientSession(connector=connector) as session, lease(door, owner):
-            yield cls(client.folder, client.state, session, owner)
+        async with aiohttp.ClientSession(connector=connector) as session, lease(door, owner) as ended:
+            yield cls(client.folder, client.state, session, owner, ended)
 
     async def post(self, path: str, wall_s: float = ANSWER_WALL_S, **body: Any) -> Any:
         """The answer of the agent's door `path`; None values are left out.
