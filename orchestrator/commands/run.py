@@ -42,7 +42,12 @@ def run(
     as_json: Annotated[bool, typer.Option("--json", help="A stream of events, one JSON object a line.")] = False,
     junit: Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML as well.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the resolved timetable and do nothing.")] = False,
-    on: Annotated[str | None, typer.Option("--on", metavar="NAME", help="Use the running fabric of this name.")] = None,
+    on: Annotated[
+        str | None,
+        typer.Option(
+            "--on", metavar="NAME", help="Use the running fabric of this name, or in this folder (with a / in it)."
+        ),
+    ] = None,
     pack: PackOption = "none",
     trace: Annotated[bool, typer.Option("--trace", help="Keep a digest of all that every node does.")] = False,
     run_dir: Annotated[Path | None, typer.Option("--run-dir", help="Folder of the fabric's sockets and logs.")] = None,

@@ -10,6 +10,7 @@ import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from mrcfabric.errors import RefusedError
@@ -22,7 +23,7 @@ from orchestrator.scenario.resolve import BEGIN_RTTS, load
 
 
 def attached(name: str, file: str, overrides: Sequence[str], *, seed: str | None = None) -> Venue:
-    """The running fabric of this name, and the plan of a scenario file for it.
+    """The running fabric of this name, or in this folder (with a `/` in it), and the plan of a scenario file for it.
 
     Entering it raises ConfigError when there is none, or when it is not the one the file means; RefusedError when its
     time is in other hands.
@@ -31,7 +32,8 @@ def attached(name: str, file: str, overrides: Sequence[str], *, seed: str | None
     @asynccontextmanager
     async def venue() -> AsyncIterator[tuple[Plan, Bed]]:
         """Attach, take time in hand, and make the plan for what is found."""
-        async with Fabric.attach(name, owner=f"run-{os.getpid()}") as fabric:
+        there = {"run_dir": Path(name)} if os.sep in name else {"name": name}
+        async with Fabric.attach(**there, owner=f"run-{os.getpid()}") as fabric:
             now_ns = await fabric.limit((await fabric.clock()).soon_ns, fabric.owner)
             assert now_ns is not None, "a limit was asked for"
             known = await _known_programs(fabric)
