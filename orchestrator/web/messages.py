@@ -31,7 +31,7 @@ GET /api/history                the last minutes, for who comes late (`orchestra
 
 GET /api/kinds                  [{"kind", "target": "link"|"switch"|"nic"|"nic-port"|"plane"|"node", "meaning",
                                   "figures": [{"name", "default", "required", "meaning"}]}]
-GET /api/qps/NIC                [{"qpn", "peer": name|null, "peer_qpn", "state"}]
+GET /api/qps/NIC                [{"qpn", "peer": name|null, "peer_qpn": number|null, "state"}]
 GET /api/scenarios              [{"id", "name", "description", "fits": bool, "why"}]; `why` it does not fit this fabric
 GET /api/runs                   the run that goes on, or the last one, or null: see `run` below
 GET /api/runs/report            the report of the last run, a page of its own (404 before there is one)
@@ -184,6 +184,19 @@ def _links(topology: Topology) -> Iterable[dict[str, Any]]:
             "b": link.b,
             "rate_bps": topology.link_rates_bps.get(link.name, topology.rate_bps),
         }
+
+
+def qps(topology: Topology, rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The QPs of a NIC, from the rows of its `qp_table`."""
+    return [
+        {
+            "qpn": row["qpn"],
+            "peer": None if "peer_index" not in row else topology.node_name(row["peer_index"]),
+            "peer_qpn": row.get("peer_qpn"),
+            "state": row["state"],
+        }
+        for row in rows
+    ]
 
 
 def kinds() -> list[dict[str, Any]]:

@@ -1,0 +1,65 @@
+"""The last minutes of a fabric in few figures, so that a page that is opened late has its lines and its timeline.
+
+Owns what is kept of a snapshot and for how long: every look for about a minute, then one every `COARSE_WALL_S`. Both
+have their bound, so a fabric that is looked at for weeks takes no more memory than one of a quarter of an hour.
+"""
+
+from collections import deque
+from typing import Any, Final
+
+import msgspec
+
+from orchestrator.lookout.snapshot import FaultView, Snapshot
+
+FINE_ROWS: Final = 256
+COARSE_ROWS: Final = 450
+COARSE_WALL_S: Final = 2.0
+FAULTS_MAX: Final = 256
+_KEPT: Final = ("number", "at_ns", "span_ns", "wall_s", "dilation", "running", "valid")
+
+
+class History:
+    """`enter` every snapshot; `record` is the answer to who comes late."""
+
+    def __init__(self) -> None:
+        self._fine: deque[dict[str, Any]] = deque(maxlen=FINE_ROWS)
+        self._coarse: deque[dict[str, Any]] = deque(maxlen=COARSE_ROWS)
+        self._faults: dict[tuple[str, int], dict[str, Any]] = {}
+        """By id and start: an id may be used again."""
+
+    def enter(self, seen: Snapshot) -> None:
+        """A look; calls do not go back in time."""
+        if len(self._fine) == FINE_ROWS:
+            oldest = self._fine[0]
+            if not self._coarse or oldest["wall_s"] - self._coarse[-1]["wall_s"] >= COARSE_WALL_S:
+                self._coarse.append(oldest)
+        self._fine.append(_row(seen))
+        self._enter_faults(seen)
+
+    def record(self) -> dict[str, Any]:
+        """`rows` and `faults`, as `messages` says."""
+        return {"rows": [*self._coarse, *self._fine], "faults": list(self._faults.values())}
+
+    def _enter_faults(self, seen: Snapshot) -> None:
+        now = {(fault.id, fault.start_ns): fault for fault in seen.faults}
+        for key, fault in now.items():
+            self._faults[key] = {**_plain(fault), "gone_ns": None}
+        for key, entry in self._faults.items():
+            if key not in now and entry["gone_ns"] is None:
+                entry["gone_ns"] = min(seen.at_ns, entry["end_ns"] or seen.at_ns)
+        for key in [key for key in self._faults if key not in now][: max(0, len(self._faults) - FAULTS_MAX)]:
+            del self._faults[key]
+
+
+def _row(seen: Snapshot) -> dict[str, Any]:
+    return {
+        **{key: getattr(seen, key) for key in _KEPT},
+        "goodput_bps": [plane.goodput_bps for plane in seen.planes],
+        "evs": [dict(plane.evs) for plane in seen.planes],
+        "ports_down": [plane.ports_down for plane in seen.planes],
+    }
+
+
+def _plain(fault: FaultView) -> dict[str, Any]:
+    found: dict[str, Any] = msgspec.to_builtins(fault)
+    return found

@@ -1,0 +1,103 @@
+"""Looks at one fabric for the pages that are open, and puts what it sees on the board.
+
+Owns the pace: `look_hz` while somebody watches, `IDLE_WALL_S` from one look to the next while nobody does, and never
+more than half of the time spent in looking, so that a big fabric on a small machine is looked at less often and not
+slowed down. What a look costs the daemons is `orchestrator.lookout`'s.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any, Final, Protocol
+
+from mrcfabric.control import NoAnswerError
+from mrcfabric.errors import ConfigError, RefusedError
+from orchestrator.lookout.snapshot import Snapshot
+from orchestrator.web import messages
+from orchestrator.web.board import Board, Watched
+
+LOOK_HZ: Final = 5.0
+LOOK_HZ_MIN: Final = 0.2
+LOOK_HZ_MAX: Final = 20.0
+IDLE_WALL_S: Final = 1.0
+
+_TROUBLES = (ConfigError, RefusedError, NoAnswerError)
+
+
+class Lookout(Protocol):
+    """Who can say how the fabric stands: `orchestrator.lookout.lookout.Lookout`."""
+
+    async def look(self) -> Snapshot: ...
+
+
+class Asked(Protocol):
+    """Of a fabric (`orchestrator.api.verbs.Verbs`), what is needed here."""
+
+    async def call(self, node: str, op: str, args: dict[str, Any] | None = None) -> Any: ...
+
+
+class Looking:
+    """`await go_on()` for as long as the fabric is to be looked at."""
+
+    def __init__(
+        self,
+        fabric: Asked,
+        lookout: Lookout,
+        board: Board,
+        watched: Callable[[], Iterable[Watched] | None],
+        look_hz: float = LOOK_HZ,
+    ) -> None:
+        """`watched`: the QPs that somebody watches now; None when nobody watches anything at all."""
+        self._fabric = fabric
+        self._lookout = lookout
+        self._board = board
+        self._watched = watched
+        self._period_s = 1 / look_hz
+        self._called = asyncio.Event()
+        self._known: frozenset[Watched] = frozenset()
+
+    def hurry(self) -> None:
+        """Somebody has come, or watches something else: look now."""
+        self._called.set()
+
+    async def go_on(self) -> None:
+        """Look again and again; what goes wrong stands on the board."""
+        loop = asyncio.get_running_loop()
+        while True:
+            began_s = loop.time()
+            self._called.clear()
+            await self._look()
+            took_s = loop.time() - began_s
+            if self._watched() is None:
+                await self._pause(IDLE_WALL_S)
+            else:
+                await asyncio.sleep(max(took_s, self._period_s - took_s))
+
+    async def _pause(self, wall_s: float) -> None:
+        try:
+            async with asyncio.timeout(wall_s):
+                await self._called.wait()
+        except TimeoutError:
+            pass
+
+    async def _look(self) -> None:
+        board, before = self._board, self._board.seen
+        try:
+            seen = await self._lookout.look()
+        except _TROUBLES as error:
+            board.enter_trouble(str(error))
+            return
+        board.enter_snapshot(seen)
+        watched = frozenset(self._watched() or ())
+        # Of a fabric that sleeps, EVs stay as they are.
+        if watched != self._known or seen.running or before is None or before.at_ns != seen.at_ns:
+            board.keep_evs_of(watched)
+            await asyncio.gather(*(self._strip(one) for one in watched))
+            self._known = watched
+
+    async def _strip(self, watched: Watched) -> None:
+        nic, qpn = watched
+        try:
+            rows, why = await self._fabric.call(nic, "ev_table", {"qpn": qpn}), ""
+        except _TROUBLES as error:
+            rows, why = [], str(error)
+        self._board.enter_evs(watched, messages.evs(nic, qpn, rows, why))

@@ -1,0 +1,201 @@
+"""The live map's server: the files of the page, and the paths that `messages` lists, over one fabric.
+
+Owns the routes and the life of what stands behind them: the board, the looking, the viewers, the run. It knows a fabric
+by its `Verbs`, whether that lives in this process (`mrcfabric up --web`) or elsewhere (`mrcfabric web`, see `station`).
+Who may ask is `door`'s.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final, cast
+
+import msgspec
+from aiohttp import web
+from aiohttp.typedefs import Middleware
+
+from mrcfabric.errors import ConfigError, RefusedError
+from orchestrator.api.verbs import Verbs
+from orchestrator.lookout.lookout import Lookout
+from orchestrator.web import breaking, messages
+from orchestrator.web.board import Board, Watched
+from orchestrator.web.door import Door
+from orchestrator.web.looking import LOOK_HZ, Looking
+from orchestrator.web.run_child import RunChild
+from orchestrator.web.shelf import Shelf
+from orchestrator.web.viewer import Viewer
+
+STATIC: Final = Path(__file__).parent / "static"
+VIEWERS_MAX: Final = 32
+BODY_BYTES_MAX: Final = 64 * 1024
+SHUTDOWN_WALL_S: Final = 1.0
+# The report of a run is one file with its style and its script inside; it may do nothing but show itself.
+_REPORT_POLICY: Final = (
+    "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+)
+
+
+class _RunAsked(msgspec.Struct, forbid_unknown_fields=True):
+    scenario: str
+    seed: str | None = None
+
+
+class Scene:
+    """One fabric as it is shown: what is known of it, and who goes on looking at it."""
+
+    def __init__(self, fabric: Verbs, folder: Path, version: str, shelves: Sequence[Path], look_hz: float) -> None:
+        self.fabric = fabric
+        self.viewers: set[Viewer] = set()
+        self.board = Board(self._wake)
+        self.runs = RunChild(folder, self.board)
+        self.shelf = Shelf(fabric.topology, shelves)
+        self.looking = Looking(fabric, Lookout(fabric), self.board, self._watched, look_hz)
+        self.told = messages.fabric(fabric.topology, version=version, owner=fabric.owner, look_hz=look_hz)
+
+    async def close(self) -> None:
+        """Send every page away to begin anew, and end the run."""
+        for viewer in self.viewers:
+            viewer.close()
+        await self.runs.close()
+
+    def _wake(self) -> None:
+        for viewer in self.viewers:
+            viewer.wake()
+
+    def _watched(self) -> Iterable[Watched] | None:
+        return {one for viewer in self.viewers for one in viewer.watches} if self.viewers else None
+
+
+class Server:
+    """The app. Between two fabrics there is no scene, and whoever asks for one is told why."""
+
+    def __init__(self, door: Door, static: Path = STATIC) -> None:
+        self.scene: Scene | None = None
+        self.absence = "the fabric is not there yet"
+        """Why there is no scene, when there is none."""
+        self.app = web.Application(middlewares=[cast("Middleware", door.guard)], client_max_size=BODY_BYTES_MAX)
+        self.app.add_routes(self._routes())
+        self.app.router.add_static("/static", static)
+        self._static = static
+
+    @asynccontextmanager
+    async def showing(
+        self, fabric: Verbs, folder: Path, version: str, *, shelves: Sequence[Path] = (), look_hz: float = LOOK_HZ
+    ) -> AsyncIterator[Scene]:
+        """Show a fabric in the block. `version` is another one for every fabric, also of the same name."""
+        scene = self.scene = Scene(fabric, folder, version, shelves, look_hz)
+        looking = asyncio.ensure_future(scene.looking.go_on())
+        try:
+            yield scene
+        finally:
+            self.scene = None
+            looking.cancel()
+            await asyncio.gather(looking, scene.close(), return_exceptions=True)
+
+    @asynccontextmanager
+    async def listening(self, site: Any) -> AsyncIterator[None]:
+        """Answer in the block. `site` makes the aiohttp site of a runner."""
+        runner = web.AppRunner(self.app, access_log=None, shutdown_timeout=SHUTDOWN_WALL_S)
+        await runner.setup()
+        try:
+            await site(runner).start()
+            yield
+        finally:
+            await runner.cleanup()
+
+    def _routes(self) -> list[web.RouteDef]:
+        return [
+            web.get("/", self._page),
+            web.get("/api/fabric", self._fabric),
+            web.get("/api/history", self._history),
+            web.get("/api/kinds", self._kinds),
+            web.get("/api/qps/{nic}", self._qps),
+            web.get("/api/stream", self._stream),
+            web.post("/api/faults", self._break),
+            web.delete("/api/faults", self._heal_at),
+            web.delete("/api/faults/{id}", self._heal),
+            web.get("/api/scenarios", self._scenarios),
+            web.get("/api/runs", self._run),
+            web.get("/api/runs/report", self._report),
+            web.post("/api/runs", self._start),
+            web.delete("/api/runs", self._end),
+        ]
+
+    def _shown(self) -> Scene:
+        if self.scene is None:
+            raise RefusedError(self.absence)
+        return self.scene
+
+    # Reading.
+
+    async def _page(self, _request: web.Request) -> web.StreamResponse:
+        return web.FileResponse(self._static / "index.html")
+
+    async def _fabric(self, _request: web.Request) -> web.Response:
+        return web.json_response(self._shown().told)
+
+    async def _history(self, _request: web.Request) -> web.Response:
+        return web.json_response(self._shown().board.history.record())
+
+    async def _kinds(self, _request: web.Request) -> web.Response:
+        return web.json_response(messages.kinds())
+
+    async def _qps(self, request: web.Request) -> web.Response:
+        fabric, nic = self._shown().fabric, request.match_info["nic"]
+        fabric.topology.nic_index(nic)
+        rows = await fabric.call(nic, "qp_table")
+        return web.json_response(messages.qps(fabric.topology, rows))
+
+    async def _stream(self, request: web.Request) -> web.StreamResponse:
+        scene = self._shown()
+        if len(scene.viewers) >= VIEWERS_MAX:
+            raise RefusedError(f"{VIEWERS_MAX} pages are open already")
+        viewer = Viewer(scene.board, scene.looking.hurry)
+        scene.viewers.add(viewer)
+        scene.looking.hurry()
+        try:
+            return await viewer.serve(request)
+        finally:
+            scene.viewers.discard(viewer)
+
+    # Breaking.
+
+    async def _break(self, request: web.Request) -> web.Response:
+        return web.json_response({"fault": await breaking.add(self._shown().fabric, await request.read())})
+
+    async def _heal(self, request: web.Request) -> web.Response:
+        return web.json_response({"healed": await breaking.heal(self._shown().fabric, request.match_info["id"])})
+
+    async def _heal_at(self, request: web.Request) -> web.Response:
+        target = request.query.get("target", "")
+        if not target:
+            raise ConfigError("target", "is missing", "DELETE /api/faults?target=p0-t0-0~p0-t1-1")
+        return web.json_response({"healed": await breaking.heal_at(self._shown().fabric, target)})
+
+    # Scenarios.
+
+    async def _scenarios(self, _request: web.Request) -> web.Response:
+        # Reading them takes a while the first time; looks go on meanwhile.
+        return web.json_response(await asyncio.to_thread(self._shown().shelf.entries))
+
+    async def _run(self, _request: web.Request) -> web.Response:
+        return web.json_response(self._shown().board.run)
+
+    async def _start(self, request: web.Request) -> web.Response:
+        scene = self._shown()
+        try:
+            asked = msgspec.json.decode(await request.read(), type=_RunAsked)
+        except msgspec.MsgspecError as error:
+            raise ConfigError("run", f"not understood: {error}") from None
+        path, name = await asyncio.to_thread(scene.shelf.find, asked.scenario)
+        return web.json_response({"run": scene.runs.start(path, asked.scenario, name, asked.seed)})
+
+    async def _end(self, _request: web.Request) -> web.Response:
+        return web.json_response({"run": self._shown().runs.end()})
+
+    async def _report(self, _request: web.Request) -> web.StreamResponse:
+        path = self._shown().runs.report
+        if path is None:
+            raise web.HTTPNotFound(reason="no scenario has been reported on yet")
+        return web.FileResponse(path, headers={"Content-Security-Policy": _REPORT_POLICY})

@@ -1,0 +1,102 @@
+"""Where the live map's server stands: in the process of a fabric's agent, or in one of its own.
+
+Owns the port, the address that is printed, and what happens when a fabric goes: in the agent's process the map goes
+with it; one of its own says so to its pages and waits for the fabric to come back. What is served is `server`'s.
+"""
+
+import asyncio
+import os
+import socket
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from aiohttp import web
+
+from mrcfabric.control import NoAnswerError
+from mrcfabric.errors import ConfigError, RefusedError
+from orchestrator.api.attached import AttachedFabric
+from orchestrator.fabric import Fabric
+from orchestrator.web.door import Door
+from orchestrator.web.looking import LOOK_HZ
+from orchestrator.web.server import Server
+
+HOST: Final = "127.0.0.1"
+PORT_BASE: Final = 8787
+PORTS: Final = 64
+"""Without a port of the operator's, the first free one of so many."""
+OWNER: Final = "web"
+RETURN_POLL_S: Final = 0.5
+
+
+@asynccontextmanager
+async def here(fabric: Fabric, port: int | None = None, look_hz: float = LOOK_HZ) -> AsyncIterator[str]:
+    """Serve a fabric that lives in this process; its address, token included. Raises ConfigError for a port."""
+    fabric.owner = OWNER
+    bound = _bound(port)
+    door = Door(bound.getsockname()[1])
+    server = Server(door)
+    async with (
+        server.listening(lambda runner: web.SockSite(runner, bound)),
+        server.showing(fabric, fabric.folder.path, str(fabric.epoch), look_hz=look_hz),
+    ):
+        yield address(door, bound)
+
+
+async def beside(
+    folder: Path,
+    say: Callable[[str], None],
+    *,
+    port: int | None = None,
+    look_hz: float = LOOK_HZ,
+    shelves: Sequence[Path] = (),
+) -> None:
+    """Serve the fabric that runs in `folder`, and whichever runs there after it, until cancelled.
+
+    `say` is told the address. Raises ConfigError when none runs there now or the port cannot be had, RefusedError when
+    it cannot be reached.
+    """
+    bound = _bound(port)
+    door = Door(bound.getsockname()[1])
+    server = Server(door)
+    told = False
+    async with server.listening(lambda runner: web.SockSite(runner, bound)):
+        while True:
+            try:
+                async with (
+                    AttachedFabric.open(run_dir=folder, owner=f"{OWNER}-{os.getpid()}") as fabric,
+                    server.showing(fabric, folder, str(fabric.epoch), shelves=shelves, look_hz=look_hz),
+                ):
+                    if not told:
+                        say(f"live map of {fabric.topology.name}: {address(door, bound)}")
+                        told = True
+                    await asyncio.wait([fabric.ended])
+                    server.absence = f"fabric {fabric.topology.name} has ended; this page shows it when it is back"
+            except (ConfigError, RefusedError, NoAnswerError):
+                if not told:
+                    raise
+            await asyncio.sleep(RETURN_POLL_S)
+
+
+def address(door: Door, bound: socket.socket) -> str:
+    """What to open in a browser: the fragment does not leave it."""
+    return f"http://{HOST}:{bound.getsockname()[1]}/#token={door.token}"
+
+
+def _bound(port: int | None) -> socket.socket:
+    """A listening socket's make: at the port, or the first free one. Raises ConfigError."""
+    for candidate in range(PORT_BASE, PORT_BASE + PORTS) if port is None else [port]:
+        made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            made.bind((HOST, candidate))
+            # Not until it listens is it known that nobody else does.
+            made.listen()
+        except OSError as error:
+            made.close()
+            why: Any = error.strerror or str(error)
+        else:
+            return made
+    where = f"port {port}" if port is not None else f"ports {PORT_BASE}..{PORT_BASE + PORTS - 1}"
+    raise ConfigError(where, str(why), "name another with --port")

@@ -1,0 +1,123 @@
+"""One page that is open: a WebSocket over which it is told the newest, at the pace at which it takes it.
+
+Owns what a viewer has been told so far. A viewer who takes nothing holds one message and what its socket buffers; when
+it takes again, it is told how things stand then. What there is to tell is on the `board`.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from aiohttp import WSMsgType, web
+
+from orchestrator.web import messages
+from orchestrator.web.board import Board, Watched
+
+EVENTS_AT_FIRST: Final = 500
+QUESTION_BYTES_MAX: Final = 16 * 1024
+CLOSE_WALL_S: Final = 0.5
+"""For a page to agree that it is over."""
+PING_WALL_S: Final = 20.0
+"""A page that is gone without a word is noticed after so long."""
+
+
+class Viewer:
+    """Make it for a request, `await serve(request)`; `wake` it when there is news."""
+
+    def __init__(self, board: Board, on_watch: Callable[[], None]) -> None:
+        """`on_watch`: called when it has begun to watch other QPs."""
+        self.on_watch = on_watch
+        self.watches: list[Watched] = []
+        self.closing = False
+        """Its page is to come back and begin anew."""
+        self._board = board
+        self._news = asyncio.Event()
+        self._news.set()  # how things stand is news to who has just come
+        self._place = 0
+        """Of the snapshot, or the trouble, that it was told last."""
+        self._evs_told: dict[Watched, int] = {}
+        """And of the EVs of each QP that it watches."""
+        self._events_told = max(0, board.events.end - EVENTS_AT_FIRST)
+        self._events_sent = False
+        self._lines_told = 0
+        self._run_place: int | None = None
+        self._run_number: int | None = None
+        self._complaint = ""
+
+    def wake(self) -> None:
+        """Something is new."""
+        self._news.set()
+
+    def close(self) -> None:
+        """End it as soon as what is under way has gone."""
+        self.closing = True
+        self._news.set()
+
+    async def serve(self, request: web.Request) -> web.WebSocketResponse:
+        """Until either side ends it."""
+        socket = web.WebSocketResponse(
+            timeout=CLOSE_WALL_S, heartbeat=PING_WALL_S, max_msg_size=QUESTION_BYTES_MAX, compress=False
+        )
+        await socket.prepare(request)
+        telling = asyncio.ensure_future(self._tell(socket))
+        try:
+            async for message in socket:
+                if message.type is not WSMsgType.TEXT:
+                    break
+                self._hear(message.data)
+        finally:
+            telling.cancel()
+            await asyncio.gather(telling, return_exceptions=True)
+        return socket
+
+    def _hear(self, text: str) -> None:
+        try:
+            self.watches = messages.watched(text)
+            self._evs_told.clear()
+            self.on_watch()
+        except ValueError as wrong:
+            self._complaint = str(wrong)
+            self.wake()
+
+    async def _tell(self, socket: web.WebSocketResponse) -> None:
+        try:
+            while not self.closing:
+                await self._news.wait()
+                self._news.clear()
+                for text in self._due():
+                    await socket.send_str(text)
+            await socket.close(code=1012, message=b"begin anew")
+        except (ConnectionError, OSError):
+            pass  # the page has gone; its reader ends too
+
+    def _due(self) -> Iterator[str]:
+        """What it does not know yet, each the newest at the moment it is asked for."""
+        board = self._board
+        if self._complaint:
+            complaint, self._complaint = self._complaint, ""
+            yield messages.error(complaint)
+        if not self._events_sent or self._events_told < board.events.end:
+            lines, lost = board.events.since(self._events_told)
+            self._events_told, self._events_sent = board.events.end, True
+            yield messages.events(lines, lost)
+        yield from self._run_due()
+        current = board.trouble or board.snapshot
+        if current is not None and current.place > self._place:
+            self._place = current.place
+            yield current.text
+        for watched in self.watches:
+            newest = board.evs.get(watched)
+            if newest is not None and newest.place > self._evs_told.get(watched, 0):
+                self._evs_told[watched] = newest.place
+                yield newest.text
+
+    def _run_due(self) -> Iterator[str]:
+        board = self._board
+        if board.run_place == self._run_place:
+            return
+        number = None if board.run is None else board.run["number"]
+        if number != self._run_number:
+            self._run_number, self._lines_told = number, 0
+        lines, lost = board.run_lines.since(self._lines_told)
+        self._run_place, self._lines_told = board.run_place, board.run_lines.end
+        yield messages.run(board.run, lines, lost)

@@ -1,0 +1,97 @@
+"""How often a fabric is looked at, and what is asked beside."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from mrcfabric.errors import RefusedError
+from orchestrator.lookout.snapshot import Snapshot
+from orchestrator.web.board import Board, Watched
+from orchestrator.web.looking import Looking
+from tests.support import snapshots
+from tests.support.wait import eventually
+
+DEADLINE_S = 10.0
+
+
+class Stage:
+    """A fabric of a few canned looks."""
+
+    def __init__(self, seen: Snapshot) -> None:
+        self.seen = seen
+        self.looks = 0
+        self.asked: list[tuple[str, str, int]] = []
+        self.trouble: Exception | None = None
+
+    async def look(self) -> Snapshot:
+        self.looks += 1
+        if self.trouble is not None:
+            raise self.trouble
+        self.seen = replace(self.seen, number=self.seen.number + 1)
+        return self.seen
+
+    async def call(self, node: str, op: str, args: dict[str, Any] | None = None) -> Any:
+        assert args is not None
+        self.asked.append((node, op, args["qpn"]))
+        if args["qpn"] == 404:
+            raise RefusedError("h000 has no QP 404")
+        return [{"ev": 1, "plane": 0, "path": 0, "state": "GOOD", "active": True}]
+
+
+async def while_looking(
+    stage: Stage, watched: Callable[[], list[Watched] | None], until: Callable[[Board], object], hz: float = 100.0
+) -> Board:
+    board = Board(lambda: None)
+    looking = Looking(stage, stage, board, watched, hz)
+    task = asyncio.ensure_future(looking.go_on())
+    await eventually(lambda: until(board), DEADLINE_S)
+    task.cancel()
+    return board
+
+
+async def test_the_evs_of_what_is_watched_are_asked_with_each_look() -> None:
+    stage = Stage(snapshots.busy(snapshots.SMALL))
+    board = await while_looking(stage, lambda: [("h000", 5)], lambda _board: stage.looks > 3)
+    assert set(stage.asked) == {("h000", "ev_table", 5)}
+    assert len(stage.asked) >= 3
+    assert json.loads(board.evs["h000", 5].text)["states"] == "G"
+
+
+async def test_a_fabric_that_sleeps_is_asked_for_evs_once() -> None:
+    stage = Stage(snapshots.quiet(snapshots.SMALL))
+    await while_looking(stage, lambda: [("h000", 5)], lambda _board: stage.looks > 5)
+    assert stage.asked == [("h000", "ev_table", 5)]
+
+
+async def test_a_qp_that_is_not_there_has_its_reason() -> None:
+    stage = Stage(snapshots.busy(snapshots.SMALL))
+    board = await while_looking(stage, lambda: [("h000", 404)], lambda board: board.evs)
+    assert json.loads(board.evs["h000", 404].text)["error"] == "h000 has no QP 404"
+
+
+async def test_trouble_stands_on_the_board_until_it_is_over() -> None:
+    stage = Stage(snapshots.busy(snapshots.SMALL))
+    stage.trouble = RefusedError("the agent cannot be reached")
+
+    def seen_again(board: Board) -> bool:
+        if board.trouble is not None and stage.looks > 2:
+            stage.trouble = None
+        return board.snapshot is not None
+
+    board = await while_looking(stage, list, seen_again)
+    assert board.trouble is None
+
+
+async def test_while_nobody_watches_one_look_is_enough_until_somebody_comes() -> None:
+    stage, board = Stage(snapshots.busy(snapshots.SMALL)), Board(lambda: None)
+    looking = Looking(stage, stage, board, lambda: None, 100.0)
+    task = asyncio.ensure_future(looking.go_on())
+    await eventually(lambda: stage.looks == 1, DEADLINE_S)
+    for _ in range(50):
+        await asyncio.sleep(0)
+    assert stage.looks == 1
+    looking.hurry()
+    await eventually(lambda: stage.looks == 2, DEADLINE_S)
+    task.cancel()

@@ -1,0 +1,129 @@
+"""The live map's server over a fabric that runs."""
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from orchestrator.fabric import Fabric
+from orchestrator.web import messages
+from orchestrator.web.door import Door
+from orchestrator.web.server import Server
+from tests.orchestrator.running import DEADLINE_S, MESSAGE_BYTES, T1, connect
+from tests.orchestrator.web.test_viewer import told
+
+pytestmark = pytest.mark.integration
+LINK = f"p0-t0-0~{T1}"
+
+
+class Browser:
+    """Asks a server, as a page does."""
+
+    def __init__(self, session: aiohttp.ClientSession, url: str, token: str) -> None:
+        self.session = session
+        self.url = url
+        self.token = token
+
+    async def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        headers = {messages.TOKEN_HEADER: self.token}
+        async with self.session.request(method, self.url + path, json=body, headers=headers) as answer:
+            text = await answer.text()
+            return answer.status, json.loads(text) if answer.content_type == "application/json" else text
+
+    async def get(self, path: str) -> Any:
+        status, answer = await self.ask("GET", path)
+        assert status == 200, answer
+        return answer
+
+
+@asynccontextmanager
+async def serving(static: Path) -> AsyncIterator[tuple[Server, Browser]]:
+    (static / "index.html").write_text("<!doctype html><title>a page</title>")
+    bound = socket.create_server(("127.0.0.1", 0))
+    port = bound.getsockname()[1]
+    door = Door(port)
+    server = Server(door, static)
+    async with (
+        server.listening(lambda runner: web.SockSite(runner, bound)),
+        aiohttp.ClientSession() as session,
+    ):
+        yield server, Browser(session, f"http://127.0.0.1:{port}", door.token)
+
+
+async def until(stream: aiohttp.ClientWebSocketResponse, holds: Any) -> dict[str, Any]:
+    """The first snapshot of which something holds."""
+    async with asyncio.timeout(DEADLINE_S):
+        while True:
+            seen: dict[str, Any] = (await told(stream, "snapshot"))["snapshot"]
+            if holds(seen):
+                return seen
+
+
+async def test_between_two_fabrics_the_page_is_there_and_says_why_there_is_nothing(tmp_path: Path) -> None:
+    async with serving(tmp_path) as (server, browser):
+        server.absence = "fabric small has ended"
+        assert "a page" in await browser.get("/")
+        assert [kind["kind"] for kind in await browser.get("/api/kinds")]
+        for method, path in (("GET", "/api/fabric"), ("GET", "/api/stream"), ("POST", "/api/faults")):
+            assert await browser.ask(method, path) == (409, {"error": "fabric small has ended"})
+        assert (await browser.ask("GET", "/static/../messages.py"))[0] == 404
+        assert (await browser.ask("GET", "/api/nothing"))[0] == 404
+        assert (await browser.ask("PUT", "/api/faults"))[0] == 405
+
+
+async def test_a_link_is_cut_and_healed_and_every_page_sees_it(fabric: Fabric, tmp_path: Path) -> None:
+    async with serving(tmp_path) as (server, browser):
+        async with server.showing(fabric, fabric.folder.path, "one", look_hz=20) as scene:
+            topology = await browser.get("/api/fabric")
+            assert (topology["name"], topology["version"], len(topology["nodes"])) == ("small", "one", 10)
+            write = await connect(fabric)
+            assert await browser.get("/api/qps/h000") == [
+                {"qpn": 5, "peer": "h001", "peer_qpn": 5, "state": "rts"},
+            ]
+            assert (await browser.ask("GET", "/api/qps/p0-t0-0"))[0] == 400
+            async with (
+                browser.session.ws_connect(f"{browser.url}/api/stream") as stream,
+                browser.session.ws_connect(f"{browser.url}/api/stream") as other,
+            ):
+                await stream.send_json({"watch": [{"nic": "h000", "qpn": 5}]})
+                evs = await told(stream, "evs")
+                assert len(evs["states"]) == len(evs["evs"]) == 20
+                await until(stream, lambda seen: seen["links"][LINK]["state"] == "up")
+                status, made = await browser.ask("POST", "/api/faults", {"kind": "link_down", "targets": [LINK]})
+                assert status == 200
+                # A fabric that sleeps shows it, too.
+                for page in (stream, other):
+                    seen = await until(page, lambda seen: seen["links"][LINK]["state"] == "down")
+                    assert seen["links"][LINK]["faults"] == [made["fault"]["id"]]
+                posted = asyncio.ensure_future(fabric.command("h000", "post_write", {**write, "wr_id": 1}))
+                async with asyncio.timeout(DEADLINE_S):
+                    while "B" not in evs["states"].upper():
+                        evs = await told(stream, "evs")
+                await posted
+                assert await browser.ask("DELETE", f"/api/faults?target={LINK}") == (
+                    200,
+                    {"healed": [made["fault"]["id"]]},
+                )
+                async with asyncio.timeout(DEADLINE_S):
+                    while "B" in evs["states"].upper():
+                        evs = await told(stream, "evs")
+                await until(other, lambda seen: not seen["faults"])
+            history = await browser.get("/api/history")
+            assert [fault["id"] for fault in history["faults"]] == [made["fault"]["id"]]
+            assert sum(sum(row["goodput_bps"]) * row["span_ns"] for row in history["rows"]) > 7 * MESSAGE_BYTES
+            assert await browser.ask("DELETE", "/api/faults/nobody") == (
+                409,
+                {"error": "there is no fault nobody, or it is over"},
+            )
+            async with browser.session.ws_connect(f"{browser.url}/api/stream") as stream:
+                await scene.close()
+                while not stream.closed:
+                    await stream.receive()
+        assert (await browser.ask("GET", "/api/fabric"))[0] == 409
