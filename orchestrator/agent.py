@@ -22,6 +22,7 @@ from orchestrator.fabric import Fabric
 from orchestrator.fault_desk import FaultDesk
 from orchestrator.launcher import ProcessFailedError
 from orchestrator.link_desk import LinkDesk
+from orchestrator.lookout.event_collector import EventCollector
 from orchestrator.monitoring import discovery
 from orchestrator.roster import CALL_WALL_S
 from orchestrator.run_desk import RunDesk
@@ -49,6 +50,7 @@ class Agent:
         self._faults = FaultDesk(fabric)
         self._runs = RunDesk(fabric, self._faults)
         self._faults.on_release = self._runs.stop_work_of
+        self._events = EventCollector(fabric)
 
     async def serve(self, on_ready: Callable[[], None]) -> str | None:
         """Open both sites, call `on_ready`, wait; returns why the fabric broke, or None when it was stopped.
@@ -59,9 +61,14 @@ class Agent:
             stack.callback(self._faults.close)
             await self._open(stack)
             self.fabric.folder.write_targets(self.targets())
+            collecting = asyncio.create_task(self._events.serve())
+            stack.callback(collecting.cancel)
             on_ready()
-            self.fabric.broken.add_done_callback(lambda _broken: self.stop.set())
+            for end in (self.fabric.broken, collecting):
+                end.add_done_callback(lambda _end: self.stop.set())
             await self.stop.wait()
+            if collecting.done():
+                collecting.result()  # our mistake
         return self.fabric.broken.result() if self.fabric.broken.done() else None
 
     async def _open(self, stack: AsyncExitStack) -> None:
@@ -112,7 +119,7 @@ class Agent:
             web.post("/counters", _desk(self._runs.counters)),
             web.post("/glances", _desk(self._runs.glances)),
             web.post("/deaths", _desk(self._runs.deaths)),
-            web.get("/journal", _guarded(self._journal)),
+            web.post("/log", _desk(self._events.answer)),
             web.post("/down", _guarded(self._down)),
         ]
 
@@ -171,10 +178,6 @@ class Agent:
         node, op, args = bodies.text(body, "node"), bodies.text(body, "op"), bodies.table(body, "args", {})
         timeout_s = bodies.seconds(body, "timeout_s", CALL_WALL_S, CALL_WALL_S_MAX)
         return web.json_response(await self.fabric.call(node, op, args, timeout_s), dumps=answers.dumps)
-
-    async def _journal(self, request: web.Request) -> web.Response:
-        after = request.query.get("after", "0")
-        return web.json_response(self.fabric.journal.after(int(after) if after.isdecimal() else 0))
 
     async def _down(self, _request: web.Request) -> web.Response:
         self.stop.set()

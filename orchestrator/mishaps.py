@@ -94,7 +94,8 @@ class Mishaps:
             for node in fault.targets:
                 self._roster.require_own_process(self._roster.member(node))
         nodes = self.table.heal(fault_id, instant, self._time.page.fabric_front())
-        self._journal.note("healed", instant, id=fault_id)
+        assert fault is not None, "what is not there is refused"
+        self._journal.note("healed", instant, id=fault_id, fault=fault.kind)
         await self._bring_about(nodes)
         return self.table.get(fault_id)
 

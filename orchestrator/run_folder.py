@@ -28,6 +28,7 @@ _AGENT_SOCKET = "agent.sock"
 _LOGS = "logs"
 _VERBS = "verbs"
 _PROMETHEUS = "prometheus"
+_EVENTS = "events.jsonl"
 _SWEPT = (_STATE, _SECRET, _TARGETS, _AGENT_SOCKET)
 
 
@@ -97,6 +98,11 @@ class RunFolder:
         """The log file of a process (a node's name, or a plane's when the daemons are packed)."""
         return self.path / _LOGS / f"{process}.log"
 
+    @property
+    def events(self) -> Path:
+        """The event log; the part before it is in `events.1.jsonl`."""
+        return self.path / _EVENTS
+
     def verbs_socket(self, nic: str) -> Path:
         """Where applications reach a NIC."""
         return self.path / _VERBS / f"{nic}.sock"
@@ -115,7 +121,7 @@ class RunFolder:
         _write_private(self.path / _TARGETS, json.dumps(targets, indent=1) + "\n", mode=0o644)
 
     def release(self) -> None:
-        """Remove everything but the logs and the series of a Prometheus, and let the next fabric in."""
+        """Remove everything but the logs, the events and the series of a Prometheus, and let the next fabric in."""
         _sweep(self.path, logs=False)
         os.close(self._lock_fd)
 
@@ -179,7 +185,7 @@ def _sweep(path: Path, *, logs: bool) -> None:
     shutil.rmtree(path / _VERBS, ignore_errors=True)
     if logs:
         shutil.rmtree(path / _PROMETHEUS, ignore_errors=True)
-        for log in (path / _LOGS).glob("*.log"):
+        for log in (*(path / _LOGS).glob("*.log"), *path.glob("events*.jsonl")):
             log.unlink(missing_ok=True)
 
 

@@ -101,6 +101,11 @@ class Timekeeper:
         since = self._run_since
         return self._run_wall_s + (time.monotonic() - since if since is not None else 0.0)
 
+    @property
+    def rest_s(self) -> float | None:
+        """Tells this sleep of the fabric from every other: the wall time it had been awake; None while it is awake."""
+        return self.run_wall_s() if self.page.asleep else None
+
     def stalled(self) -> tuple[int, float] | None:
         """(slot that holds a running fabric, wall seconds so far), or None while time goes on or a node boots."""
         stood_s = time.monotonic() - self._moved[0]

@@ -1,19 +1,18 @@
-"""`mrcfabric events`: what happened where in a running fabric.
+"""`mrcfabric events`: what happened where in a running fabric, all nodes in the order of fabric time.
 
-Owns arguments and what is printed; the facts are the daemons' and the agent's.
+Owns arguments and what is printed; the lines are `orchestrator.lookout.event_log`'s.
 """
 
 import json
-import time
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 import typer
 
-from orchestrator.agent_client import AgentClient
 from orchestrator.flags import JsonOption, NameOption, RunDirOption
 
-FOLLOW_POLL_S = 0.3
-EVENTS_PER_CALL = 1000
+WAIT_WALL_S = 20.0
+"""How long the agent holds a question back that it has no answer to."""
 
 
 def register(app: typer.Typer) -> None:
@@ -22,44 +21,60 @@ def register(app: typer.Typer) -> None:
 
 
 def events(
-    node: Annotated[
-        str | None, typer.Argument(metavar="[NODE]", help="A node; without one the agent's journal.")
+    nodes: Annotated[list[str] | None, typer.Argument(metavar="[NODE]...", help="Only of these; none: of all.")] = None,
+    kinds: Annotated[
+        list[str] | None, typer.Option("--kind", metavar="KIND", help="Only of this kind; may be given again.")
     ] = None,
-    since: Annotated[int, typer.Option("--since", help="Only after this number.")] = 0,
-    lines: Annotated[int, typer.Option("--lines", "-n", help="How many of the latest.")] = 100,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until Ctrl-C.")] = False,
+    since: Annotated[int | None, typer.Option("--since", metavar="NUMBER", help="All after this number.")] = None,
+    lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="Without --since: how many of the latest.")] = 100,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the fabric ends.")] = False,
     name: NameOption = None,
     run_dir: RunDirOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what happened: deaths and faults, or the events inside a node."""
+    """Show what happened: EVs, retransmissions, ports, QPs, faults and deaths, each with its cause and section."""
+    from mrcfabric.errors import RefusedError
     from orchestrator.agent_client import find
+    from orchestrator.run_folder import read_state
 
+    _check(kinds or ())
     client = find(name, run_dir)
-    found, number = _events_after(client, node, since)
-    _print(found[-lines:] if lines else [], as_json)
+    wanted = {"nodes": nodes or None, "kinds": kinds or None}
+    if since is None:
+        found = client.post("/log", newest=lines, **wanted)
+        _print(found["events"], as_json)
+    else:
+        found = {"last": since, "more": True}
+        while found["more"]:
+            found = client.post("/log", after=found["last"], **wanted)
+            _print(found["events"], as_json)
     while follow:
-        time.sleep(FOLLOW_POLL_S)
-        found, number = _events_after(client, node, number)
-        _print(found, as_json)
+        try:
+            found = client.post("/log", after=found["last"], wait_s=WAIT_WALL_S, **wanted)
+        except RefusedError:
+            if read_state(client.folder) is None:
+                return  # the fabric has ended
+            raise
+        _print(found["events"], as_json)
 
 
-def _events_after(client: AgentClient, node: str | None, number: int) -> tuple[list[dict[str, Any]], int]:
-    """Events after a number, and the number to go on from."""
-    if node is None:
-        notes = client.get(f"/journal?after={number}")
-        return notes, notes[-1]["n"] if notes else number
-    found: list[dict[str, Any]] = []
-    while True:
-        answer = client.call(node, "events", {"since": number, "limit": EVENTS_PER_CALL})
-        found += answer["events"]
-        number = answer["last"]
-        if not answer["more"]:
-            return found, number
+def _check(kinds: Iterable[str]) -> None:
+    """ConfigError for a kind that there is not."""
+    import difflib
+
+    from mrcfabric.errors import ConfigError
+    from mrcfabric.naming import shown
+    from orchestrator.lookout.event_lines import KINDS
+
+    for kind in kinds:
+        if kind not in KINDS:
+            near = difflib.get_close_matches(kind, KINDS, n=1, cutoff=0.5)
+            hint = f"nearest is {near[0]}" if near else "there are " + ", ".join(KINDS)
+            raise ConfigError("--kind", f"{shown(kind)} is no kind of event", hint)
 
 
-def _print(found: list[dict[str, Any]], as_json: bool) -> None:
-    from orchestrator.journal import describe
+def _print(found: Iterable[dict[str, Any]], as_json: bool) -> None:
+    from orchestrator.lookout.event_lines import text
 
-    for one in found:
-        typer.echo(json.dumps(one) if as_json else describe(one))
+    for line in found:
+        typer.echo(json.dumps(line) if as_json else text(line))

@@ -56,7 +56,7 @@ class _Kept(NamedTuple):
     answered_s: float
     """Monotonic."""
     rest_s: float | None
-    """Wall time that the fabric had been awake when it was asked asleep; None: it was awake."""
+    """The sleep of the fabric in which it was asked (`Timekeeper.rest_s`)."""
 
 
 class Gatherer:
@@ -98,10 +98,10 @@ class Gatherer:
             self._slow.update(asked[task] for task in late if asked[task] in self._asking)
 
     async def _ask(self, name: str) -> None:
-        rest_s, incarnation = self._rest_s(), self._roster.members[name].incarnation
+        rest_s, incarnation = self._time.rest_s, self._roster.members[name].incarnation
         try:
             glance = await self._roster.call(name, "glance", timeout_s=ANSWER_WALL_S)
-            if rest_s != self._rest_s():
+            if rest_s != self._time.rest_s:
                 rest_s = None
             self._kept[name] = _Kept(glance, incarnation, time.monotonic(), rest_s)
         except (NoAnswerError, RefusedError):
@@ -115,9 +115,5 @@ class Gatherer:
         kept = self._kept.get(name)
         if kept is None or kept.incarnation != self._roster.members[name].incarnation:
             return None
-        at_rest = kept.rest_s is not None and kept.rest_s == self._rest_s()
+        at_rest = kept.rest_s is not None and kept.rest_s == self._time.rest_s
         return kept.glance if at_rest or kept.answered_s >= since_s else None
-
-    def _rest_s(self) -> float | None:
-        """Tells this sleep of the fabric from every other; None while it is awake."""
-        return self._time.run_wall_s() if self._time.page.asleep else None

@@ -33,7 +33,8 @@ def test_faults_by_kind_and_selector(detached: Path) -> None:
     assert "port healed at" in ask(detached, "fault", "clear", "port", "f3")
     ask(detached, "fault", "clear", "--all")
     eventually_blocking(lambda: ask(detached, "fault", "list") == "no faults\n", DEADLINE_S)
-    assert f"died  node={dead}" in ask(detached, "events")
+    died = json.loads(ask(detached, "events", "--kind", "died", "--json").splitlines()[-1])
+    assert (died["node"], died["planned"]) == (dead, True)
     assert json.loads(ask(detached, "events", "h000", "--json").splitlines()[0])["kind"] == "port_change"
 
 
