@@ -6,6 +6,7 @@ import { utilisationClass } from "./scales.js";
 
 const DOWN = 7;
 const IMPAIRED = 8; // and so much more for each class of utilisation
+const LINES_A_FRAME = 400;
 const MARKS_MOST = 48; // crosses in one plane; where there are more, dashes alone are read more easily
 
 /** Draws the links of one scene. */
@@ -49,29 +50,34 @@ export class Cables {
     this._attended = id;
   }
 
-  /** Draw the planes in which a link looks different now. Returns how many those were. */
+  /** Draw the planes in which a link looks different now, over as many frames as it takes to keep each of them short. */
   draw(snapshot) {
-    let drawn = 0;
+    for (const plane of this._planes) this._update(plane, snapshot);
+    if (!this._drawing) this._drawSome();
+  }
+
+  _drawSome() {
     this._pens ??= pens(this._canvas, this._thick);
-    for (const plane of this._planes) {
-      if (!this._update(plane, snapshot)) continue;
+    let lines = 0;
+    const stale = this._planes.filter(plane => plane.stale);
+    while (stale.length && lines < LINES_A_FRAME) {
+      const plane = stale.shift();
+      plane.stale = false;
       this._drawPlane(plane);
-      drawn += 1;
+      lines += plane.lines.length;
     }
-    return drawn;
+    this._drawing = stale.length > 0;
+    if (this._drawing) requestAnimationFrame(() => this._drawSome());
   }
 
   _update(plane, snapshot) {
-    let changed = plane.stale;
     for (const line of plane.lines) {
       const link = snapshot?.links[line.part.id];
       const [up, down] = [penOf(link, link?.up), penOf(link, link?.down)];
       if (up === line.upPen && down === line.downPen) continue;
       [line.upPen, line.downPen] = [up, down];
-      changed = true;
+      plane.stale = true;
     }
-    plane.stale = false;
-    return changed;
   }
 
   _drawPlane(plane) {
