@@ -130,13 +130,13 @@ def test_parts_tell_their_state_by_word_and_letter(page: Page, canned: CannedMap
 
 
 def test_strips_show_the_evs_of_a_qp(page: Page, canned: CannedMap) -> None:
-    eventually_blocking(lambda: ("watch", "", [{"nic": "h000", "qpn": 1}]) in canned.asked, 10)
+    eventually_blocking(lambda: ("watch", "", [{"nic": "h000", "qpn": 4}]) in canned.asked, 10)
     rows = page.locator(".ev-row")
-    canned.tell(messages.evs("h000", 1, ev_rows(snapshots.DEMO)))
+    canned.tell(messages.evs("h000", 4, ev_rows(snapshots.DEMO)))
     expect(rows).to_have_count(8)
     assert page.locator(".ev-row .cell").count() == 160
     expect(rows.nth(7)).to_have_attribute("data-assumed_bad", "0")
-    canned.tell(messages.evs("h000", 1, ev_rows(snapshots.DEMO, [7])))
+    canned.tell(messages.evs("h000", 4, ev_rows(snapshots.DEMO, [7])))
     expect(rows.nth(7)).to_have_attribute("data-assumed_bad", "20")
     expect(rows.nth(7)).to_have_attribute("aria-label", "plane 7: 0 good, 0 skip, 20 assumed bad, 0 denied")
     page.locator("#strip-qp").select_option("3")

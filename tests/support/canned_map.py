@@ -204,7 +204,7 @@ def _messages(topology: Topology, condition: str, number: int) -> list[str]:
     name = ("busy", "broken")[number // 40 % 2] if condition == "film" else condition
     seen: Snapshot = getattr(snapshots, name)(topology, number)
     planes = {"broken": [topology.planes - 1], "all_broken": list(range(topology.planes))}.get(name, [])
-    evs = messages.evs("h000", 1, ev_rows(topology, planes) if condition != "quiet" else [], "")
+    evs = messages.evs("h000", snapshots.QPS, ev_rows(topology, planes) if condition != "quiet" else [], "")
     log = EVENTS if condition != "quiet" else []
     return [messages.snapshot(seen), evs, messages.events(log, 0)]
 

@@ -50,7 +50,7 @@ export class Cables {
     this._attended = id;
   }
 
-  /** Draw the planes in which a link looks different now, over as many frames as it takes to keep each of them short. */
+  /** Draw the planes in which a link looks different now, over as many frames as keep each of them short. */
   draw(snapshot) {
     for (const plane of this._planes) this._update(plane, snapshot);
     if (!this._drawing) this._drawSome();

@@ -34,7 +34,8 @@ export function mark(element, name, value) {
 
 /**
  * The children of `parent` made to be one per item, in order: `make(item)` builds one that is missing,
- * `fill(child, item)` brings one up to date. A child stays the same element as long as its key does, with the focus it may have.
+ * `fill(child, item)` brings one up to date. A child stays the same element as long as its key does, with
+ * the focus it may have.
  */
 export function keyed(parent, items, keyOf, make, fill) {
   const known = new Map([...parent.children].map(child => [child.dataset.key, child]));

@@ -128,7 +128,7 @@ export class Story {
 }
 
 /**
- * The fabric as the page draws it, of what `/api/fabric` says: {name, planes, line_bps, nics: [{id}], switches:
+ * The fabric as the page draws it, of what `/api/fabric` says: {name, planes, line_bps, nics: [{id, t0}], switches:
  * [{id, plane, tier, index}], links: [{id, plane, a, b, rate_bps}]}, `a` the lower end.
  */
 export function fabricOf(told) {
@@ -136,7 +136,7 @@ export function fabricOf(told) {
   return {
     ...told,
     line_bps: told.planes * told.rate_bps,
-    nics: named("nic").map(node => ({ id: node.name })),
+    nics: named("nic").map(node => ({ id: node.name, t0: node.t0 })),
     switches: [...named("t0"), ...named("t1")].map(node => ({
       id: node.name,
       plane: node.plane,

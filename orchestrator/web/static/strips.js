@@ -38,6 +38,13 @@ export function rowsOf(message, letters) {
   return [...rows.values()].sort((one, other) => one.plane - other.plane);
 }
 
+/** Of a NIC's QPs the one that has the most to tell: at work, and to a NIC below another T0. Pure. */
+export function tellingOf(qps, nic, nics) {
+  const t0Of = id => nics.find(one => one.id === id)?.t0;
+  const works = qps.filter(qp => qp.state.toLowerCase() === "rts");
+  return works.find(qp => qp.peer !== null && t0Of(qp.peer) !== t0Of(nic)) ?? works[0] ?? qps[0];
+}
+
 /** The strips below the map. `chosen(nic, qpn)` is told whose EVs are wanted, `qpsOf(nic)` answers with a NIC's QPs. */
 export class Strips {
   constructor(root, chosen, qpsOf) {
@@ -55,6 +62,7 @@ export class Strips {
 
   show(fabric) {
     this._letters = fabric.ev_letters;
+    this._nics = fabric.nics;
     this._nic.replaceChildren(...fabric.nics.map(nic => html("option", { value: nic.id }, nic.id)));
     this._known = "";
   }
@@ -97,7 +105,7 @@ export class Strips {
       ),
     );
     if (found.some(qp => String(qp.qpn) === before)) this._qp.value = before;
-    else this._qp.value = found.find(qp => qp.state.toLowerCase() === "rts")?.qpn ?? found[0]?.qpn ?? "";
+    else this._qp.value = tellingOf(found, nic, this._nics)?.qpn ?? "";
     this._watch();
   }
 

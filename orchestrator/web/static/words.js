@@ -1,6 +1,6 @@
 // What is said of the parts of a fabric, for people who read and for those who listen. Pure.
 
-import { bytes, count, many, percent, rate } from "./scales.js";
+import { bytes, count, many, percent, rate, shortened } from "./scales.js";
 import { evSums } from "./story.js";
 
 export const NODE_WORDS = { up: "up", frozen: "frozen", down: "down", silent: "does not answer" };
@@ -98,15 +98,30 @@ export function directionFigures(direction) {
 
 /** A line of the event log in words beside its instant: {node, what, why, section}. */
 export function event(line) {
-  return { node: line.node ?? "", what: happened(line), why: line.cause ?? "", section: line.section ?? "" };
+  const what = (HAPPENED[line.kind] ?? others)(line);
+  return { node: line.node ?? "", what, why: spaced(line.cause ?? ""), section: line.section ?? "" };
 }
 
-function happened(line) {
-  if (line.kind === "ev_transition") {
-    return (
-      `QP ${line.qpn} EV 0x${line.ev.toString(16)} plane ${line.plane} path ${line.path} ` +
-      `${EV_WORDS[line.source]} → ${EV_WORDS[line.target]}`
-    );
-  }
-  return line.text ?? line.kind.replaceAll("_", " ");
+const spaced = word => String(word).replaceAll("_", " ");
+
+const HAPPENED = {
+  ev_transition: line =>
+    `QP ${line.qpn} EV 0x${line.ev.toString(16)} plane ${line.plane} path ${line.path} ` +
+    `${EV_WORDS[line.source]} → ${EV_WORDS[line.target]}`,
+  qp_change: line => `QP ${line.qpn} ${line.source} → ${line.target}`,
+  port_change: line => `port of plane ${line.port} ${line.up ? "has" : "lost"} carrier`,
+  peer_port_change: line =>
+    `heard that the port of plane ${line.port} of NIC ${line.peer_index} is ${line.up ? "up" : "down"}`,
+  retransmit: line => `QP ${line.qpn} sent ${many(line.count, "packet")} again`,
+};
+
+const COMMON = ["n", "at_ns", "wall_s", "node", "kind", "cause", "section"];
+
+/** A kind with no sentence of its own: its name and whatever it says. */
+function others(line) {
+  const says = Object.entries(line).filter(([key, value]) => !COMMON.includes(key) && value !== null && value !== "");
+  return [spaced(line.kind), ...says.map(([key, value]) => `${spaced(key)} ${told(value)}`)].join(", ");
 }
+
+const told = value =>
+  Array.isArray(value) ? shortened(value) : typeof value === "object" ? JSON.stringify(value) : value;

@@ -3,7 +3,7 @@ import { isAbout } from "/static/lists.js";
 import { faultOf, faultSays, kindsFor, targetOf } from "/static/panel.js";
 import { told } from "/static/runs.js";
 import { Ring } from "/static/story.js";
-import { rowsOf } from "/static/strips.js";
+import { rowsOf, tellingOf } from "/static/strips.js";
 import { called, doing, event, stateOf } from "/static/words.js";
 import { equal, test } from "./suite.js";
 
@@ -109,6 +109,21 @@ test("the strips of a QP are grouped by plane, reserve apart", () => {
   equal(rows[1].sums, { good: 0, skip: 1, assumed_bad: 1, denied: 0 });
 });
 
+test("the QP that is shown first crosses the fabric", () => {
+  const nics = ["h000", "h001", "h002"].map((id, place) => ({ id, t0: place >> 1 }));
+  const qps = [
+    ["h001", "rts"],
+    ["h002", "error"],
+    ["h002", "RTS"],
+    [null, "reset"],
+  ];
+  const found = qps.map(([peer, state], qpn) => ({ qpn, peer, state }));
+  equal(tellingOf(found, "h000", nics).qpn, 2);
+  equal(tellingOf(found.slice(0, 2), "h000", nics).qpn, 0);
+  equal(tellingOf(found.slice(3), "h000", nics).qpn, 3);
+  equal(tellingOf([], "h000", nics), undefined);
+});
+
 test("bars of faults take the fewest lanes, and the last one takes the rest", () => {
   const bars = [
     [0, 10],
@@ -148,6 +163,10 @@ test("lines of a run and of the log are put into words", () => {
     section: "7",
   };
   equal(event(line).what, "QP 1 EV 0xff plane 0 path 2 good → assumed bad");
+  equal(event({ kind: "port_change", port: 3, up: false, cause: "carrier" }).what, "port of plane 3 lost carrier");
+  equal(event({ kind: "retransmit", qpn: 1, count: 1, cause: "sack_gap" }).why, "sack gap");
+  const fault = { n: 1, kind: "fault", id: "f1", targets: ["a", "b", "c", "d"], end_ns: null };
+  equal(event(fault).what, "fault, id f1, targets a b c and 1 more");
   equal(
     [isAbout(line, { kind: "nic", id: "h000" }), isAbout(line, { kind: "plane", plane: 1 }), isAbout(line, null)],
     [true, false, false],
