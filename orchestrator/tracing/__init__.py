@@ -1,0 +1,1 @@
+"""Where did packet N go: statements of many nodes made into one story per packet."""

@@ -1,0 +1,173 @@
+"""Packets of a running fabric followed: witnesses called in every node, asked again and again, and sent home.
+
+Owns the asking and its bounds; what the answers come to is `stories`'. A node that is down has no witness and is called
+again when it returns; packets that were sent before every node had one are left out, as half their way is unknown.
+"""
+
+import asyncio
+import itertools
+import os
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any, Final
+
+from mrcfabric.choice import Choice
+from mrcfabric.control import NoAnswerError
+from mrcfabric.errors import ConfigError, RefusedError
+from mrcfabric.units import Instant
+from mrcfabric.wire.layout import PSN_MASK
+from orchestrator.api.verbs import Verbs
+from orchestrator.tracing.journey import Journey
+from orchestrator.tracing.stories import Stories
+
+LOOK_S: Final = 0.25
+CALL_S: Final = 5.0
+JOURNEYS_MAX: Final = 10_000
+"""Packets that one trace follows at most."""
+NEXT_PSNS: Final = 1 << 16
+"""How far ahead of what has been sent `next` looks."""
+_NUMBERS = itertools.count(1)
+
+
+class Follower:
+    """One trace. `await follow()` once."""
+
+    def __init__(self, fabric: Verbs, choice: Choice, count: int, wall_s: float) -> None:
+        """At most `count` packets, for at most `wall_s` of wall time."""
+        self.ready = False
+        """Every node that runs follows packets: what is sent from now on is told."""
+        self.lost = 0
+        """Statements that nodes had to forget; packets may lack parts of their way then."""
+        self._fabric = fabric
+        self._choice = choice
+        self._count = min(count, JOURNEYS_MAX)
+        self._wall_s = wall_s
+        self._name = f"trace-{os.getpid()}-{next(_NUMBERS)}"
+        self._stories = Stories(fabric.topology)
+        self._read: dict[str, int] = {}
+        """Nodes with a witness, and the number of the last statement that was heard."""
+        self._lost: dict[str, int] = {}
+        self._since_ns: Instant = 0
+        self._qpns: dict[tuple[int, int, int], int] = {}
+
+    async def follow(self, tell: Callable[[Journey], None] = lambda _journey: None) -> list[Journey]:
+        """The packets followed, oldest first; `tell` hears of each when nothing more is to come of it.
+
+        Raises RefusedError when somebody else follows packets.
+        """
+        told: set[tuple[str, str, int, int, Instant]] = set()
+        deadline_s = time.monotonic() + self._wall_s
+        journeys: list[Journey] = []
+        try:
+            await self._call(self._fabric.topology.node_names())
+            self._since_ns = max(self._stories.now_ns.values(), default=0)
+            self.ready = True
+            while True:
+                await self._look()
+                journeys = await self._journeys()
+                for journey in journeys:
+                    mark = (journey.source, journey.destination, journey.destination_qpn, journey.psn, journey.began_ns)
+                    if journey.complete and mark not in told:
+                        told.add(mark)
+                        tell(journey)
+                if len(told) >= self._count or time.monotonic() > deadline_s:
+                    return journeys
+                await asyncio.sleep(LOOK_S)
+        finally:
+            await self._dismiss()
+
+    async def _journeys(self) -> list[Journey]:
+        found = self._stories.journeys(self._since_ns, self._qpns)[: self._count]
+        new = {one.source for one in found if one.source_qpn is None}
+        if new:
+            self._qpns |= await qpns(self._fabric, new)
+            found = self._stories.journeys(self._since_ns, self._qpns)[: self._count]
+        return found
+
+    async def _call(self, nodes: Iterable[str]) -> None:
+        asked = {"id": self._name, "choice": self._choice.settings()}
+        for node, answer in await self._every(nodes, "witness", lambda _node: asked):
+            if isinstance(answer, RefusedError) and "followed already" in str(answer):
+                raise RefusedError(f"{node}: {answer}")
+            if isinstance(answer, dict):
+                self._read[node] = self._lost[node] = 0
+                self._stories.add(node, [], answer["now_ns"])
+
+    async def _look(self) -> None:
+        more = list(self._fabric.topology.node_names())
+        while more:
+            gone = []
+            answers = await self._every(more, "witnessed", lambda node: {"id": self._name, "since": self._read[node]})
+            more = []
+            for node, answer in answers:
+                if not isinstance(answer, dict):
+                    gone.append(node)
+                    continue
+                self._stories.add(node, answer["statements"], answer["now_ns"])
+                self._read[node] = answer["last"]
+                self._lost[node] = answer["lost"]
+                more += [node] if answer["more"] else []
+            for node in gone:
+                self._read.pop(node, None)
+        self.lost = sum(self._lost.values())
+        await self._call([node for node in self._fabric.topology.node_names() if node not in self._read])
+
+    async def _dismiss(self) -> None:
+        await self._every(list(self._read), "dismiss", lambda _node: {"id": self._name})
+
+    async def _every(
+        self, nodes: Iterable[str], op: str, args: Callable[[str], dict[str, Any]]
+    ) -> list[tuple[str, dict[str, Any] | Exception | None]]:
+        """What nodes answer; a refusal or a silence is an answer too."""
+        known = [node for node in nodes if op == "witness" or node in self._read]
+
+        async def ask(node: str) -> dict[str, Any] | Exception | None:
+            try:
+                answer: dict[str, Any] | None = await self._fabric.call(node, op, args(node), CALL_S)
+                return answer
+            except (RefusedError, NoAnswerError) as error:
+                return error
+
+        return list(zip(known, await asyncio.gather(*(ask(node) for node in known)), strict=True))
+
+
+async def qpns(fabric: Verbs, nics: Iterable[str]) -> dict[tuple[int, int, int], int]:
+    """The sender's QPN of every connected QP of these NICs, by (its NIC, the receiver's NIC, the receiver's QPN)."""
+    found = {}
+    for nic in nics:
+        with suppress(RefusedError, NoAnswerError):
+            for row in await fabric.call(nic, "qp_table", {}, CALL_S):
+                if "peer_index" in row:
+                    found[fabric.topology.nic_index(nic), row["peer_index"], row["peer_qpn"]] = row["qpn"]
+    return found
+
+
+async def choice_of(fabric: Verbs, nic: str, qpn: int, psns: str | None, every: int) -> Choice:
+    """The choice of one QP's packets; `psns` as in `chosen_psns`. Raises ConfigError."""
+    index = fabric.topology.nic_index(nic)
+    rows = {row["qpn"]: row for row in await fabric.call(nic, "qp_table", {}, CALL_S)}
+    if qpn not in rows or "peer_index" not in rows[qpn]:
+        known = ", ".join(str(number) for number, row in rows.items() if "peer_index" in row)
+        raise ConfigError("--qp", f"{nic} has no connected QP {qpn}", f"it has {known}" if known else "it has none")
+    row = rows[qpn]
+    first, count = chosen_psns(psns, row["psn_next"])
+    return Choice(index, qpn, row["peer_index"], row["peer_qpn"], first, count, every)
+
+
+def chosen_psns(text: str | None, psn_next: int) -> tuple[int, int]:
+    """(first PSN, how many) of `next`, `N` or `N-M`, or of all from now on for None. Raises ConfigError."""
+    if text is None or text == "next":
+        return psn_next & PSN_MASK, NEXT_PSNS
+    try:
+        first, _, last = text.partition("-")
+        bounds = int(first, 0), int(last or first, 0)
+    except ValueError:
+        bounds = -1, -1
+    count = ((bounds[1] - bounds[0]) & PSN_MASK) + 1
+    # Ranges go round at the end of 24 bits; more than half the circle is a range typed backwards.
+    if not 0 <= min(bounds) <= max(bounds) <= PSN_MASK or count > PSN_MASK >> 1:
+        raise ConfigError("--psn", f"{text!r} is no PSN", f"wanted: next, a number up to {PSN_MASK}, or FIRST-LAST")
+    if (bounds[1] - psn_next) & PSN_MASK > PSN_MASK >> 1:
+        raise ConfigError("--psn", f"PSN {bounds[1]} has been sent already", f"the next one is {psn_next & PSN_MASK}")
+    return bounds[0], count

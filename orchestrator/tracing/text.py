@@ -1,0 +1,93 @@
+"""Journeys as text for a terminal: a line for what came of a packet, a row per hop."""
+
+from collections.abc import Iterator
+
+from mrcfabric.units import NS_PER_US, Instant
+from orchestrator.tracing.journey import Hop, Journey, Way
+
+_HEAD = f"    {'here us':>14}  {'node':<10} {'in':>3} {'out':>3}  {'ahead: data':>11} {'control':>8}  {'leaves us':>14}"
+
+
+def render(journey: Journey) -> str:
+    """One packet's story, several lines."""
+    return "\n".join(_lines(journey))
+
+
+def headline(journey: Journey) -> str:
+    """Who sent what to whom, and what came of it."""
+    qpn = "" if journey.source_qpn is None else f" QP {journey.source_qpn}"
+    who = f"{journey.source}{qpn} > {journey.destination} QP {journey.destination_qpn}, PSN {journey.psn}"
+    began = journey.began_ns
+    if journey.placed_ns is None:
+        came = _ending(journey.attempts[-1].way)
+    else:
+        came = f"placed after {_us(journey.placed_ns - began)} us"
+    told = "" if journey.total_ns is None else f", acknowledged after {_us(journey.total_ns)} us"
+    sent = len(journey.attempts)
+    return f"{who}: {came}{told}" + (f", sent {sent} times" if sent > 1 else "")
+
+
+def _lines(journey: Journey) -> Iterator[str]:
+    yield headline(journey)
+    for attempt in journey.attempts:
+        way = attempt.way
+        again = "" if not way.rtx else f" again ({way.cause or 'cause not seen'})"
+        yield f"  sent{again} at {_us(way.sent_ns)} us: EV 0x{way.ev:08x}, plane {way.plane}, {way.size} bytes"
+        yield from _way(way)
+        if attempt.copies:
+            yield f"    and {attempt.copies} more of it: a fault had doubled it"
+        for answer in attempt.answers:
+            what = _said(answer)
+            yield f"  answered at {_us(answer.sent_ns)} us: {what}, EV 0x{answer.ev:08x}, plane {answer.plane}"
+            yield from _way(answer)
+
+
+def _way(way: Way) -> Iterator[str]:
+    yield _HEAD
+    for hop in way.hops:
+        yield _row(hop)
+    yield f"    {_ending(way)}"
+
+
+def _row(hop: Hop) -> str:
+    ports = f"{_or_dash(hop.ingress):>3} {_or_dash(hop.port):>3}"
+    ahead = f"{hop.data_bytes:>11} {hop.control_bytes:>8}"
+    leaves = "-" if hop.start_ns is None else _us(hop.start_ns)
+    notes = [hop.verdict] if hop.verdict != "queued" else []
+    notes += ["marked"] if hop.marked else []
+    notes += hop.touched
+    row = f"    {_us(hop.at_ns):>14}  {hop.node:<10} {ports}  {ahead}  {leaves:>14}"
+    return f"{row}  {', '.join(notes)}".rstrip()
+
+
+def _ending(way: Way) -> str:
+    at = "" if way.end_ns is None else f" at {_us(way.end_ns)} us"
+    if way.outcome == "taken":
+        return f"{'arrived' if way.what == 'taken' else way.what} at {way.where}{at}"
+    if way.outcome == "unseen":
+        return f"never seen at {way.where}"
+    if way.outcome == "waiting":
+        return f"still waiting at {way.where}"
+    if way.outcome == "under way":
+        return f"on its way to {way.where}"
+    place = "on" if way.outcome == "lost" else "at"
+    return f"{way.outcome} {place} {way.where}{at}: {way.what}"
+
+
+def _said(answer: Way) -> str:
+    """An acknowledgement in words."""
+    says = answer.says
+    if answer.kind == "nack":
+        return f"NACK {says['reason']} for PSN {says['wanted']}"
+    if answer.kind == "ack":
+        return f"transport ACK up to PSN {says['cack']}, {says['msn']} messages"
+    caused = "a probe" if says["caused"] is None else f"PSN {says['caused']}"
+    return f"SACK up to PSN {says['cack']}, caused by {caused}"
+
+
+def _us(at_ns: Instant) -> str:
+    return f"{at_ns / NS_PER_US:.3f}"
+
+
+def _or_dash(number: int | None) -> str:
+    return "-" if number is None else str(number)
