@@ -8,11 +8,12 @@ import promql_parser
 import pytest
 import yaml
 
+from orchestrator.agent_metrics import series_names
 from orchestrator.boards.board import Board
 from orchestrator.boards.catalogue import BOARDS, FOLDER
 from orchestrator.monitoring.configuration import SHIPPED_PACE
 from tests.checks.source import ROOT
-from tests.support.boards import annotated, expanded, expressions, mistakes, variables
+from tests.support.boards import BUILT_IN, annotated, expanded, expressions, metrics, mistakes, variables
 
 DEPLOY = ROOT / "deploy"
 each_board = pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.uid)
@@ -27,6 +28,12 @@ def test_grafana_takes_it(board: Board) -> None:
 def test_every_expression_parses(board: Board) -> None:
     for expression in (*expressions(board), *annotated(board)):
         promql_parser.parse(expanded(expression, __rate_interval="20s"))
+
+
+@each_board
+def test_every_metric_is_there(board: Board) -> None:
+    for expression in (*expressions(board), *annotated(board)):
+        assert metrics(expression) <= series_names() | BUILT_IN, expression
 
 
 @each_board

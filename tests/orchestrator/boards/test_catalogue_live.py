@@ -1,0 +1,86 @@
+"""Every expression of every board has an answer: a real Prometheus scrapes a real fabric with work and faults."""
+
+import asyncio
+import math
+import re
+import socket
+import time
+from collections.abc import Collection
+from typing import Any
+
+import aiohttp
+import pytest
+
+from orchestrator.boards.catalogue import BOARDS
+from orchestrator.fabric import Fabric
+from orchestrator.monitoring.prometheus_server import prometheus_beside
+from orchestrator.monitoring.rule import Pace
+from tests.orchestrator.running import broken
+from tests.support.boards import annotated, expanded, expressions
+from tests.support.packages import program
+
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
+
+PACE = Pace(1000)
+ANSWERED_WALL_S = 45.0
+LOOK_BACK_S = 60
+POLL_S = 0.5
+"""Half a scrape."""
+PERIOD_NS = 50_000
+CHOSEN = {"__rate_interval": "4s", "fabric": "small", "plane": ".+", "node": ".+"}
+"""What Grafana would put in for one fabric, and `All` planes and nodes."""
+FAULTS: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("rate_limit", "h001~p0-t0-1", {"rate_bps": 40_000_000_000}),
+    ("corruption", "h000~p1-t0-0", {"share_ppm": 20_000}),
+    ("loss", "h000~p0-t0-0", {"share_ppm": 20_000}),
+    ("loss", "p1-t0-0~p1-t1-0", {"share_ppm": 50_000}),
+    ("switch_freeze", "p1-t1-1", {}),
+    ("link_down", "p0-t0-0~p0-t1-0", {}),
+)
+"""Queues, losses and silence, then an end to carriers and nodes."""
+LAST = (("switch_crash", "p1-t1-0"), ("nic_port_down", "h000:1"))
+FIRST_SEEN = ("mrc_nic_drops_total > 0", "mrc_switch_drops_total > 0", 'mrc_nic_evs{state="assumed_bad"} > 0')
+"""What the others have to show before carriers and nodes go."""
+
+
+def asked_for() -> set[str]:
+    """Every expression of every board, and the series behind its variables."""
+    found = {one for board in BOARDS for one in (*expressions(board), *annotated(board))}
+    for board in BOARDS:
+        queries = (one["query"]["query"] for one in board.json()["templating"]["list"] if one["type"] == "query")
+        found |= {match[1] for query in queries if (match := re.fullmatch(r"label_values\((.+), [a-z]+\)", query))}
+    return found
+
+
+async def answered(session: aiohttp.ClientSession, url: str, expression: str) -> bool:
+    """Whether it has had a finite value at any moment lately."""
+    now = time.time()
+    query = {"query": expanded(expression, **CHOSEN), "start": now - LOOK_BACK_S, "end": now, "step": 1}
+    async with session.get(f"{url}/api/v1/query_range", params=query) as answer:
+        body = await answer.json()
+    assert body["status"] == "success", (expression, body)
+    return any(math.isfinite(float(value)) for series in body["data"]["result"] for _, value in series["values"])
+
+
+async def test_no_expression_stays_without_an_answer(served: Fabric) -> None:
+    program("prometheus")
+    async with prometheus_beside(served, PACE) as url, aiohttp.ClientSession() as session:
+
+        async def until_answered(wanted: Collection[str]) -> None:
+            left, end = set(wanted), time.monotonic() + ANSWERED_WALL_S
+            while left and time.monotonic() < end:
+                left = {one for one in left if not await answered(session, url, one)}
+                await asyncio.sleep(POLL_S)
+            assert not sorted(left)
+
+        await served.start("training", figures={"steps": 10_000, "bucket_bytes": 1 << 14, "compute_ns": 1000})
+        await served.start("p2p", figures={"message_bytes": 1 << 18, "for_ns": 1 << 40})
+        await served.links.watch(PERIOD_NS)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+            stranger.sendto(b"who are you?", served.layout.control_address("h000"))
+        for kind, target, figures in FAULTS:
+            await broken(served, kind, target, **figures)
+        await until_answered(FIRST_SEEN)
+        for kind, target in LAST:
+            await broken(served, kind, target)
+        await until_answered(asked_for())
