@@ -47,10 +47,10 @@ _PATHS: Final = (
           "it. 3. `mrcfabric fault clear` heals what was injected."),
     Alert("MrcSwitchPortDown", "max by (fabric, plane, node, port, peer, towards) (mrc_switch_port_up) == 0", "soon",
           "warning", f"port {{{{ $labels.port }}}} of {_NODE} towards {{{{ $labels.peer }}}} is down",
-          "Nothing passes from this port to its peer; the switch goes on sending packets into it, as its routes are "
-          "fixed, until NICs avoid the paths through it.",
-          "1. `mrcfabric fault list`. 2. Is the peer alive (MrcDaemonGone)? 3. Watch MrcEvsRetired of the plane: "
-          "the NICs should retire the EVs through this port and no others."),
+          "The cable is cut in this direction. The switch does not notice and goes on sending into it, as its routes "
+          "are fixed, until NICs avoid the paths through it.",
+          "1. `mrcfabric fault list`. 2. Watch MrcEvsRetired of the plane: the NICs should retire the EVs through this "
+          "port and no others. 3. `mrcfabric fault clear` heals what was injected."),
 )  # fmt: skip
 
 _TRANSPORT: Final = (

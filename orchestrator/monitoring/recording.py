@@ -1,8 +1,9 @@
 """The recorded series: what the counters mean, in fabric time, for people, boards and alerts.
 
 Owns names and expressions. A rate that Prometheus takes is per wall second; where figures of the fabric are meant it is
-divided by the rate of fabric time, and a fabric whose time stands still has no such figure. Levels are fabric, plane,
-node, link (one direction, at the port that sends) and program.
+divided by the rate of fabric time, and a fabric whose time stands still has no such figure. Both rates are of one node,
+whose series are scraped at the same instants: a ratio is exact though the rates themselves are not. Levels are fabric,
+plane, node, link (one direction, at the port that sends) and program.
 """
 
 from typing import Final
@@ -11,7 +12,8 @@ from mrcfabric.egress_config import OVERHEAD_BYTES
 from orchestrator.monitoring.rule import Record
 
 _TIME = "fabric:mrc_fabric_time:rate"
-_PER_TIME = f"/ on (fabric) group_left () ({_TIME} > 0)"
+_NODE_TIME = "node:mrc_fabric_time:rate"
+_PER_TIME = f"/ on (fabric, node) group_left () ({_NODE_TIME} > 0)"
 _BPS, _SHARE, _S = "bit/s", "share", "s"
 
 
@@ -37,7 +39,9 @@ def _utilisation(family: str, labels: str, set_labels: tuple[tuple[str, str], ..
 
 
 _PACE: Final = (
-    Record(_TIME, "avg by (fabric) (rate(mrc_fabric_time_seconds_total[W]))", "s/s",
+    Record(_NODE_TIME, "sum by (fabric, node) (rate(mrc_fabric_time_seconds_total[W]))", "s/s",
+           "Fabric seconds per wall second at a node, over the scrapes of its other series."),
+    Record(_TIME, f"avg by (fabric) ({_NODE_TIME})", "s/s",
            "Fabric seconds per wall second; 0 while the fabric sleeps or stands."),
     Record("fabric:mrc_dilation:ratio", f"1 / ({_TIME} > 0)", "s/s",
            "Wall seconds per fabric second: the effective dilation of now."),
@@ -55,7 +59,7 @@ _TRAFFIC: Final = (
     Record("fabric:mrc_goodput:bits_per_second", "sum by (fabric) (node:mrc_goodput:bits_per_second)", _BPS,
            "The same of the whole fabric."),
     Record("plane:mrc_sent:bits_per_second",
-           f"8 * sum by (fabric, plane) (rate(mrc_nic_port_sent_bytes_total[W])) {_PER_TIME}", _BPS,
+           f"8 * sum by (fabric, plane) (rate(mrc_nic_port_sent_bytes_total[W]) {_PER_TIME})", _BPS,
            "What NICs send into a plane, per second of fabric time."),
     Record("plane:mrc_balance:ratio",
            "plane:mrc_sent:bits_per_second / on (fabric) group_left () "
@@ -94,7 +98,7 @@ _TRANSPORT: Final = (
 
 _WORK: Final = (
     Record("program:mrc_steps:per_second",
-           f"sum by (fabric, program, kind) (rate(mrc_nic_program_steps_total[W])) {_PER_TIME}", "steps/s",
+           f"sum by (fabric, program, kind) (rate(mrc_nic_program_steps_total[W]) {_PER_TIME})", "steps/s",
            "Steps that the ranks of a program finish together, per second of fabric time."),
     Record("program:mrc_step_seconds:mean",
            "sum by (fabric, program, kind) (rate(mrc_nic_program_step_seconds_sum[W])) / "

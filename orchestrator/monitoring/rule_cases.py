@@ -62,8 +62,13 @@ def changing(before: float, after: float) -> str:
     return f"{before:g}x{CHANGE - 1} {after:g}x{STEPS - CHANGE}"
 
 
-_TIME = {'mrc_fabric_time_seconds_total{fabric="lab",node="h000"}': growing(0.625)}
-_STOOD = {'mrc_fabric_time_seconds_total{fabric="lab",node="h000"}': flat(7)}
+def _time(value: str) -> dict[str, str]:
+    return {f'mrc_fabric_time_seconds_total{{fabric="lab",node="{node}"}}': value for node in _NODES}
+
+
+_NODES = ("h000", "h001", "p0-t0-0")
+_TIME = _time(growing(0.625))
+_STOOD = _time(flat(7))
 
 
 def _evs(good: int, assumed_bad: int, denied: int = 0) -> dict[str, str]:
@@ -248,6 +253,7 @@ _PORT = '{fabric="lab",node="p0-t0-0",peer="p0-t1-1",plane="0",port="3",towards=
 
 RECORD_CASES: Final = (
     RecordCase("a busy fabric", _busy_fabric(), {
+        **{f'node:mrc_fabric_time:rate{{fabric="lab",node="{node}"}}': 0.125 for node in _NODES},
         'fabric:mrc_fabric_time:rate{fabric="lab"}': 0.125,
         'fabric:mrc_dilation:ratio{fabric="lab"}': 8,
         'fabric:mrc_late_frames:ratio{fabric="lab"}': 0.125,
@@ -287,5 +293,8 @@ RECORD_CASES: Final = (
         **_of("mrc_nic_rtt_seconds_bucket", flat(64), node="h000", le="+Inf"),
         **_of("mrc_nic_data_packets_total", flat(20), node="h000"),
         **_of("mrc_nic_retransmits_total", flat(5), node="h000", cause="gap"),
-    }, {'fabric:mrc_fabric_time:rate{fabric="lab"}': 0}),
+    }, {
+        **{f'node:mrc_fabric_time:rate{{fabric="lab",node="{node}"}}': 0 for node in _NODES},
+        'fabric:mrc_fabric_time:rate{fabric="lab"}': 0,
+    }),
 )  # fmt: skip

@@ -5,6 +5,7 @@ import re
 import promql_parser
 import pytest
 
+from orchestrator.agent_metrics import series_names
 from orchestrator.monitoring.alerts import ALERTS
 from orchestrator.monitoring.recording import RECORDS
 from orchestrator.monitoring.rule import Alert, Pace
@@ -34,3 +35,6 @@ def test_conditions_parse_and_name_what_is_recorded(alert: Alert) -> None:
     text = alert.rule(Pace(5000))["expr"]
     assert promql_parser.parse(text) is not None
     assert set(re.findall(r"[a-z]+:[a-z_]+:[a-z_0-9]+", text)) <= RECORDED
+    assert set(re.findall(r"(?<![:\w])mrc_\w+(?!:)", text)) <= series_names()
+    assert set(re.findall(r"`(mrc_\w+)`", alert.meaning + alert.runbook)) <= series_names()
+    assert set(re.findall(r"`(\w+:\w+:\w+)`", alert.meaning + alert.runbook)) <= RECORDED

@@ -5,6 +5,7 @@ import re
 import promql_parser
 import pytest
 
+from orchestrator.agent_metrics import series_names
 from orchestrator.monitoring.recording import RECORDS
 from orchestrator.monitoring.rule import Pace, Record
 
@@ -34,3 +35,10 @@ def test_a_record_uses_only_those_before_it() -> None:
         used = set(re.findall(r"[a-z]+:[a-z_]+:[a-z_0-9]+", record.expression))
         assert used <= known, record.name
         known.add(record.name)
+
+
+def test_every_metric_is_defined() -> None:
+    of_prometheus = {"scrape_duration_seconds"}
+    for record in EVERY:
+        used = set(re.findall(r"(?<![:\w])(?:mrc|scrape)_\w+(?!:)", record.expression))
+        assert used - of_prometheus <= series_names(), record.name
