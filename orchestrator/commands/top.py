@@ -1,0 +1,34 @@
+"""`mrcfabric top`: a running fabric at a glance, look by look, in a terminal.
+
+Owns arguments; looking is `orchestrator.lookout`'s.
+"""
+
+from typing import Annotated
+
+import typer
+
+from orchestrator.flags import NameOption, RunDirOption
+
+
+def register(app: typer.Typer) -> None:
+    """Add `top`."""
+    app.command("top")(top)
+
+
+def top(
+    period_s: Annotated[float, typer.Option("--every", min=0.1, max=60, help="Seconds from look to look.")] = 0.5,
+    looks: Annotated[int | None, typer.Option("--count", "-n", min=1, help="How many looks; none: until q.")] = None,
+    name: NameOption = None,
+    run_dir: RunDirOption = None,
+) -> None:
+    """Show planes, EVs, faults, the worst links and NICs of a running fabric. Keys: q quit, s sort, p pause."""
+    import asyncio
+
+    from orchestrator.fabric import Fabric
+    from orchestrator.lookout import top_screen
+
+    async def attached() -> None:
+        async with Fabric.attach(name, run_dir) as fabric:
+            await top_screen.run(fabric, period_s, looks)
+
+    asyncio.run(attached())

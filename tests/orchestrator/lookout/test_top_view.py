@@ -1,0 +1,51 @@
+"""What `mrcfabric top` shows of fabrics of every size and condition, in terminals of every size."""
+
+import pytest
+
+from mrcfabric.topology import Topology
+from orchestrator.lookout.snapshot import Snapshot
+from orchestrator.lookout.top_view import KEYS_TEXT, ORDERS, plain, screen, worst_links
+from tests.support.snapshots import DEMO, LARGE, SMALL, all_broken, broken, busy, quiet
+
+
+def shown(shot: Snapshot, width: int = 80, height: int = 24, paused: bool = False) -> list[str]:
+    return screen("demo", shot, 8e11, width, height, "utilisation", paused).plain.split("\n")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (40, 12), (200, 60)])
+@pytest.mark.parametrize("topology", [SMALL, DEMO, LARGE], ids=lambda one: one.name)
+@pytest.mark.parametrize("make", [quiet, busy, broken, all_broken])
+def test_it_fits(make: object, topology: Topology, size: tuple[int, int]) -> None:
+    width, height = size
+    lines = shown(make(topology), width, height)  # type: ignore[operator]
+    assert len(lines) == height
+    assert max(map(len, lines)) <= width
+    assert lines[-1].startswith(KEYS_TEXT[:20])
+
+
+def test_what_is_wrong_has_a_word() -> None:
+    text = "\n".join(shown(broken(SMALL), 80, 40))
+    for word in ("f1  link_down p0-t0-0~p0-t1-0", "DOWN", "IMPAIRED", "until", "more faults", "of script-1"):
+        assert word in text
+    assert "NOT VALID: 17 frames" in shown(all_broken(SMALL), 100)[0]
+    assert "PAUSED" in shown(busy(SMALL), paused=True)[0]
+    assert "time stands still" in shown(quiet(SMALL))[0]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_links_that_are_not_whole_come_first_and_then_the_worst(order: str) -> None:
+    found = worst_links(broken(DEMO), order, 200)
+    wrong = [bool(one[2]) for one in found]
+    assert wrong == sorted(wrong, reverse=True)
+    key = {"queue": "queue_bytes"}.get(order, order)
+    figures = [getattr(one[1], key) for one in found if not one[2]]
+    assert figures == sorted(figures, reverse=True)
+    assert len(worst_links(broken(DEMO), order, 3)) == 3
+
+
+def test_a_line_for_what_is_no_terminal() -> None:
+    line = plain(broken(SMALL))
+    assert "Gb/s" in line
+    assert "assumed_bad=" in line
+    assert "faults f1,f2" in line
+    assert "\n" not in line
