@@ -261,8 +261,8 @@ function buildSwitch(part) {
   const letter = svg("text", {
     class: "letter",
     "text-anchor": "middle",
-    y: r * 0.66,
-    "font-size": Math.max(7, r * 1.9),
+    y: r * 0.55,
+    "font-size": Math.max(7, r * 1.55),
   });
   const index =
     r >= 7
@@ -299,7 +299,8 @@ function buildPort(part) {
 
 function buildNic(part, fabric) {
   const [x, y, wide, tall] = [part.x - part.w / 2, part.y - part.h / 2, part.w >= 90, part.h >= 24];
-  const figure = wide ? svg("text", { class: "figure", x: x + part.w - 6, y: y + 14, "text-anchor": "end" }) : null;
+  const figure =
+    part.w >= 108 ? svg("text", { class: "figure", x: x + part.w - 6, y: y + 14, "text-anchor": "end" }) : null;
   const letter = svg("text", {
     class: "letter",
     x: x + part.w - 6,
