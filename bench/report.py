@@ -62,6 +62,10 @@ HEADLINES = (
     Headline("launch.pss_mb_per_switch", "memory of a switch daemon after a scrape", "MB", 6, less_is_better=True),
     Headline("launch.seconds_packed", "the same, packed by plane", "s", less_is_better=True),
     Headline("launch.pss_mb_per_nic", "memory of a NIC daemon after a scrape", "MB", less_is_better=True),
+    Headline("scrape.counters_us", "a NIC with 64 QPs x 256 EVs says what it counts", "us", 1000, less_is_better=True),
+    Headline("scrape.glance_us", "the same, in short", "us", 100, less_is_better=True),
+    Headline("scrape.ratio_walk", "all it counts / a walk over its EVs", "", less_is_better=True),
+    Headline("scrape.render_us", "the agent makes a page of it", "us", less_is_better=True),
     Headline("sim.pps", "simulator, one CPU: data packets"),
 )
 

@@ -24,6 +24,7 @@ class Section:
 SECTIONS = {
     "reference": Section("bench.reference", "a bare forwarder and a bare chain, without protocol"),
     "hop": Section("bench.hop", "one switch with its I/O on one CPU", ("reference",)),
+    "scrape": Section("bench.scrape", "what it costs a NIC to say what it counts"),
     "sim": Section("bench.simulated", "the demo's fabric in virtual time"),
     "launch": Section("bench.launch", "from the command to 56 daemons ready, and their memory"),
     "e2e": Section("bench.pair", "one NIC to another over eight planes", ("reference",)),

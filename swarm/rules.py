@@ -7,6 +7,7 @@ know, every table is inside its bound, decks and states say the same.
 """
 
 from collections.abc import Callable
+from operator import add
 from typing import Any, TypeAlias
 
 from mrcfabric.node import Input, Transmit
@@ -139,6 +140,19 @@ class Sending:
             if deep and qp.state == QpState.RTS:
                 self._counted_right(at_ns, link)
                 self._decks(at_ns, link)
+        if deep:
+            self._tallied(at_ns)
+
+    def _tallied(self, at_ns: Instant) -> None:
+        """EVs by plane and state, as metrics tell them, are what is counted one by one."""
+        counted = [[0] * len(EvState) for _ in anatomy.board(self._nic).ev_tally]
+        for qp, link in anatomy.links(self._nic):
+            if qp.state != QpState.ERROR:
+                for row, counts in zip(counted, link.profile.counts(), strict=True):
+                    row[:] = map(add, row, counts)
+        if counted != anatomy.board(self._nic).ev_tally:
+            what = f"EVs by plane and state {anatomy.board(self._nic).ev_tally}, {counted} counted"
+            raise InvariantError("counters", self._nic.name, at_ns, what)
 
     def _transition(self, event: EvTransition) -> None:
         if event.source == "assumed_bad" and event.target in ("good", "skip") and event.cause not in COMES_BACK:

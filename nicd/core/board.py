@@ -12,6 +12,7 @@ from mrcfabric.wire.layout import EXTENSION_OFFSET, ICRC_SIZE, METH_SIZE, RETH_S
 from nicd.core.deny_list import DenyList
 from nicd.core.ev_events import EvEvents
 from nicd.core.ev_profiles import ProfileTable
+from nicd.core.ev_state import EvState
 from nicd.core.events import Completion, NicEvent
 from nicd.core.footprint import resident_max
 from nicd.core.memory import MemoryTable
@@ -43,8 +44,8 @@ class Board:
     """One per NIC."""
 
     __slots__ = (
-        "bdp_bytes", "bins", "config", "contexts", "denied", "ev_events", "events", "host", "memory", "ooo_held",
-        "penalty", "ports", "profiles", "scheduler", "settings", "stats", "timers",
+        "bdp_bytes", "bins", "config", "contexts", "denied", "ev_events", "ev_tally", "events", "host", "memory",
+        "ooo_held", "penalty", "ports", "profiles", "scheduler", "settings", "stats", "timers",
     )  # fmt: skip
 
     def __init__(self, config: NicConfig) -> None:
@@ -74,6 +75,8 @@ class Board:
         self.denied = DenyList(settings.deny_entries_max)
         self.profiles = ProfileTable(config)
         self.ev_events = EvEvents(settings.ev_events_max)
+        self.ev_tally = [[0] * len(EvState) for _ in config.ports]
+        """EVs of all connected QPs that are not in error, by plane and state."""
         self.bdp_bytes = sum(port.rate_bps for port in config.ports) * settings.base_rtt_ns // 8_000_000_000
         """Of the NIC: what all its ports have under way during one base RTT."""
         self.ooo_held = 0

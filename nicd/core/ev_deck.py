@@ -18,13 +18,15 @@ _GOOD = EvState.GOOD
 class PlaneDeck:
     """The active EVs of one plane, scanned in a pseudo-random order that is drawn anew for every turn."""
 
-    __slots__ = ("_left", "_position", "_rng", "_states", "_stride", "_strides", "cards")
+    __slots__ = ("_left", "_position", "_rng", "_states", "_stride", "_strides", "cards", "tally")
     _forgives: ClassVar[bool] = True
 
-    def __init__(self, cards: list[int], states: list[int], rng: Rng) -> None:
+    def __init__(self, cards: list[int], states: list[int], rng: Rng, tally: list[int] | None = None) -> None:
+        """`tally`: numbers of EVs by state, kept up when one is forgiven."""
         self.cards = cards
         """Indices of EVs in the profile; all of them GOOD or SKIP."""
         self._states = states
+        self.tally = [0] * len(EvState) if tally is None else tally
         self._rng = rng
         self._left = 0
         self._position = 0
@@ -57,7 +59,7 @@ class PlaneDeck:
                     return card
             elif forgiven < 0:
                 forgiven = card
-                states[card] = _GOOD
+                self._forgive(card)
         return forgiven
 
     def pick_among(self, fit: Callable[[int], bool], failed: int) -> int:
@@ -73,7 +75,7 @@ class PlaneDeck:
                 if forgiven < 0 and card != failed:
                     forgiven = card
                     if self._forgives:
-                        states[card] = _GOOD
+                        self._forgive(card)
             elif card not in (forgiven, failed):
                 if fit(card):
                     return card
@@ -81,8 +83,14 @@ class PlaneDeck:
                     other = card
         if other < 0:
             other = failed if forgiven < 0 else forgiven
-            states[other] = _GOOD
+            self._forgive(other)
         return other
+
+    def _forgive(self, card: int) -> None:
+        """It is GOOD from now on, if it was not."""
+        self.tally[self._states[card]] -= 1
+        self.tally[_GOOD] += 1
+        self._states[card] = _GOOD
 
     def _next(self) -> int:
         """The next card of the scan, whatever its state."""
@@ -122,5 +130,5 @@ class TimedDeck(PlaneDeck):
                 return card
             if first < 0:
                 first = card
-        self._states[first] = _GOOD
+        self._forgive(first)
         return first

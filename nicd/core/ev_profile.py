@@ -38,7 +38,7 @@ class EvProfile:
 
     __slots__ = (
         "_barred", "_events", "_min_active", "_on_bad", "_plane_order", "_plane_scan", "_policy", "_qpn", "_rng",
-        "_since_ns", "_stats", "_target", "active", "bad_on", "decks", "down_ns", "evs", "filled", "index_of",
+        "_since_ns", "_stats", "_tally", "_target", "active", "bad_on", "decks", "down_ns", "evs", "filled", "index_of",
         "on_skip", "outer", "path", "plane", "states",
     )  # fmt: skip
 
@@ -53,8 +53,12 @@ class EvProfile:
         events: Callable[[EvTransition], None],
         on_bad: Callable[[Instant, int], None],
         deck: type[PlaneDeck] = PlaneDeck,
+        tally: list[list[int]] | None = None,
     ) -> None:
-        """`on_bad` is told each EV that enters ASSUMED_BAD: (now, index); `deck` scans the EVs of one plane."""
+        """`on_bad` is told each EV that enters ASSUMED_BAD: (now, index); `deck` scans the EVs of one plane.
+
+        `tally`: numbers of EVs by plane and state, which go along with these EVs' states until `leave`.
+        """
         active, reserve = policy.keep(evs.active, evs.reserve, rng)
         entries = active + reserve
         self._qpn = qpn
@@ -77,8 +81,12 @@ class EvProfile:
         self._since_ns: dict[int, Instant] = {}
         """When an index was given another EV: losses of packets sent until then are not that one's."""
         self.active = [True] * len(active) + [False] * len(reserve)
+        self._tally = [[0] * len(EvState) for _ in range(planes)] if tally is None else tally
+        for plane in self.plane:
+            self._tally[plane][EvState.GOOD] += 1
         self.decks = [
-            deck([i for i in range(len(active)) if self.plane[i] == plane], self.states, rng) for plane in range(planes)
+            deck([i for i in range(len(active)) if self.plane[i] == plane], self.states, rng, self._tally[plane])
+            for plane in range(planes)
         ]
         self._target = [len(deck.cards) for deck in self.decks]
         """Active EVs that each plane should have."""
@@ -127,7 +135,7 @@ class EvProfile:
             return
         if target == EvState.ASSUMED_BAD and self._at_floor(index):
             return
-        self.states[index] = target
+        self._set_state(index, target)
         if EvState.ASSUMED_BAD in (state, target):
             bad = self.bad_on[self.plane[index]]
             bad[self.path[index]] = bad.get(self.path[index], 0) + (1 if target == EvState.ASSUMED_BAD else -1)
@@ -178,15 +186,25 @@ class EvProfile:
         self.evs[index] = entry.ev
         self.path[index] = entry.path
         self.outer[index] = entry.outer
-        self.states[index] = EvState.GOOD
+        self._set_state(index, EvState.GOOD)
         self._barred[index] = 0
         self._since_ns[index] = now
         if state > EvState.SKIP:
             self._take_in(index)
             self._tell(now, index, state, EvState.GOOD, EvTrigger.ALLOW, "controller")
 
+    def leave(self) -> None:
+        """The QP is over: its EVs count no more. Safe to repeat."""
+        own = self.counts()
+        for row, counts in zip(self._tally, own, strict=True):
+            for state, count in enumerate(counts):
+                row[state] -= count
+        self._tally = own
+        for deck, counts in zip(self.decks, own, strict=True):
+            deck.tally = counts
+
     def counts(self) -> list[list[int]]:
-        """Number of EVs by plane and state, the reserve included."""
+        """Number of EVs by plane and state, the reserve included, counted one by one."""
         table = [[0] * len(EvState) for _ in self.decks]
         for index, state in enumerate(self.states):
             table[self.plane[index]][state] += 1
@@ -204,6 +222,12 @@ class EvProfile:
             }
             for index, ev in enumerate(self.evs)
         ]
+
+    def _set_state(self, index: int, state: EvState) -> None:
+        row = self._tally[self.plane[index]]
+        row[self.states[index]] -= 1
+        row[state] += 1
+        self.states[index] = state
 
     def _at_floor(self, index: int) -> bool:
         """Controller API, ev_min_active: below it the NIC marks nothing bad."""

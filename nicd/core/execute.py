@@ -114,12 +114,12 @@ class Executor:
 
     def windows(self) -> dict[str, int]:
         """The congestion windows towards all peers: their number, sums, and the smallest."""
-        windows = [peer.window for peer in self._peers.values()]
+        sizes = [peer.window.cwnd_bytes for peer in self._peers.values()]
         return {
-            "count": len(windows),
-            "cwnd_bytes": sum(window.cwnd_bytes for window in windows),
-            "cwnd_bytes_min": min((window.cwnd_bytes for window in windows), default=0),
-            "inflight_bytes": sum(window.inflight_bytes for window in windows),
+            "count": len(sizes),
+            "cwnd_bytes": sum(sizes),
+            "cwnd_bytes_min": min(sizes, default=0),
+            "inflight_bytes": sum(peer.window.inflight_bytes for peer in self._peers.values()),
         }
 
     def mpr(self) -> dict[str, int]:
@@ -136,8 +136,9 @@ class Executor:
 
     def peer_ports_down(self) -> list[int]:
         """Per plane: ports of peers that they have said are down."""
-        planes = range(self._board.ports.count)
-        return [sum(not peer.up >> plane & 1 for peer in self._peers.values()) for plane in planes]
+        whole = (1 << self._board.ports.count) - 1
+        down = [peer.up ^ whole for peer in self._peers.values() if peer.up != whole]
+        return [sum(bits >> plane & 1 for bits in down) for plane in range(self._board.ports.count)]
 
     def find(self, qpn: int) -> Qp:
         """The QP with this number. RefusedError when there is none."""

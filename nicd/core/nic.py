@@ -43,13 +43,13 @@ from mrcfabric.wire.layout import (
 from mrcfabric.witness import Witness
 from mrcfabric.witnessed_egress import attend
 from nicd.core.board import Board
-from nicd.core.ev_state import EvState
+from nicd.core.ev_state import EV_STATES
 from nicd.core.execute import Executor
 from nicd.core.footprint import within
 from nicd.core.nic_witness import NicWitness
 from nicd.core.onchip import NO_CONTEXTS, Antechamber, Receive
 from nicd.core.qp import Link
-from nicd.core.qp_state import QpState
+from nicd.core.qp_state import QP_STATES, QpState
 from nicd.core.self_probe import SelfProber
 from nicd.core.settings import NicConfig
 from nicd.core.state_report import peak, reserved, state_bytes, state_report
@@ -148,13 +148,10 @@ class Nic:
 
     def counters(self) -> dict[str, Any]:
         """Nested dictionaries of ints: NicStats, then gauges of EVs, QPs, ports and windows."""
-        states = {
-            str(plane): {state.name.lower(): row[state] for state in EvState}
-            for plane, row in enumerate(self._ev_counts())
-        }
-        qps = {state.name.lower(): 0 for state in QpState}
+        states = {str(plane): dict(zip(EV_STATES, row, strict=True)) for plane, row in enumerate(self._board.ev_tally)}
+        qps = [0] * len(QP_STATES)
         for qp in self._qps.values():
-            qps[qp.state.name.lower()] += 1
+            qps[qp.state] += 1
         carrier = self._board.ports.carrier
         ports = {
             str(port): {**egress.counters(), "carrier": carrier >> port & 1, "rate_bps": egress.config.rate_bps}
@@ -168,7 +165,7 @@ class Nic:
             **self._board.stats.record(),
             "ev_events": {"told": events.told, "lost": events.lost},
             "ev_states": states,
-            "qps": qps,
+            "qps": dict(zip(QP_STATES, qps, strict=True)),
             "ports": ports,
             "self_probes": probes,
             "windows": windows,
@@ -184,20 +181,9 @@ class Nic:
         stats = board.stats
         rest = NicRest(
             board.bins.totals(), sum(stats.retransmits.values()), stats.qp_errors, len(self._qps), board.ports.carrier,
-            self._ev_counts(), programs,
+            [list(row) for row in board.ev_tally], programs,
         )  # fmt: skip
         return [port_glance(egress) for egress in board.ports.egress], rest
-
-    def _ev_counts(self) -> list[list[int]]:
-        """Number of EVs of all connected QPs by plane and state."""
-        counts = [[0] * len(EvState) for _ in range(self._board.ports.count)]
-        for qp in self._qps.values():
-            if qp.link is None or qp.state == QpState.ERROR:
-                continue
-            for plane, row in enumerate(qp.link.profile.counts()):
-                for state in EvState:
-                    counts[plane][state] += row[state]
-        return counts
 
     def set_witness(self, witness: Witness | None) -> None:
         """From now on this witness writes down what happens to packets that are followed; None: nobody."""

@@ -149,7 +149,7 @@ class Link:
             qp.qpn, qp.profile.universe.draw(peer.destination, rng), len(config.ports),
             POLICIES[settings.path_policy], rng, board.stats,
             EvReporter(board.tell, board.ev_events, qp.profile), self._ev_failed,
-            TimedDeck if settings.skip_ns else PlaneDeck,
+            TimedDeck if settings.skip_ns else PlaneDeck, board.ev_tally,
         )  # fmt: skip
         if settings.skip_ns:
             self.profile.on_skip = SkipTimer(self.profile, settings.skip_ns, board.timers).enter
@@ -306,6 +306,7 @@ class Link:
     def stop(self, now: Instant, status: str) -> None:
         """The QP has failed or is destroyed."""
         self._board.scheduler.forget(self)
+        self.profile.leave()
         self.prober.stop()
         self.responder.stop()
         self.requestor.flush(now, status, STATUS_FLUSHED)

@@ -18,6 +18,9 @@ class QpState(IntEnum):
     ERROR = 4
 
 
+QP_STATES: Final = tuple(state.name.lower() for state in QpState)
+"""As counters spell them."""
+
 # MRC 1.0 section 3, controller API.
 NEXT_STATES: Final[dict[QpState, tuple[QpState, ...]]] = {
     QpState.RESET: (QpState.INIT,),

@@ -7,6 +7,8 @@ studies, not for the packet path. MRC 1.0 section 3.
 """
 
 from collections.abc import Collection, Mapping
+from dataclasses import fields
+from functools import cache
 from typing import Any, TypeAlias
 
 from nicd.core.board import Board
@@ -109,15 +111,46 @@ def state_report(board: Board, qps: Mapping[int, Qp], peers: Collection[Peer]) -
 
 
 def state_bytes(board: Board, qps: Mapping[int, Qp]) -> dict[str, int]:
-    """Bytes of all connected QPs on the chip, for metrics: `now` and at each one's `peak`; without what they share."""
-    sums = {"now": 0, "peak": 0}
+    """Bytes of all connected QPs on the chip, for metrics: `now` and at each one's `peak`; without what they share.
+
+    The sums of what `state_report` says of each, without making a report of each.
+    """
+    now, most = (QpCounts(*[0] * len(fields(QpCounts))) for _ in range(2))
+    fixed = 0
     for qp in qps.values():
         link = qp.link
-        if link is not None:
-            ev_bits = _ev_bits(board, qp)
-            sums["now"] += on_chip_bytes(qp_bytes(held(link), ev_bits))
-            sums["peak"] += on_chip_bytes(qp_bytes(peak(link), ev_bits))
-    return sums
+        if link is None:
+            continue
+        fixed += _fixed_bytes(len(link.profile.evs), len(link.profile.decks), _ev_bits(board, qp))
+        requestor, responder, prober = link.requestor, link.responder, link.prober
+        messages, window = responder.messages, responder.window
+        now.bitmap_bits += window.span + 7 & ~7
+        most.bitmap_bits += window.span_peak + 7 & ~7
+        now.inflight += requestor.inflight_packets
+        most.inflight += requestor.inflight_peak
+        now.messages += messages.records
+        most.messages += messages.records_peak
+        now.stash += messages.stashed
+        most.stash += messages.stashed_peak
+        now.probes += prober.asked
+        most.probes += prober.asked_peak
+        now.probation += prober.watched
+        most.probation += prober.watched_peak
+        now.stays += link.profile.states.count(EvState.SKIP) if link.profile.on_skip is not None else 0
+        now.mark_runs += len(responder.marks.runs)
+    most.stays, most.mark_runs = now.stays, now.mark_runs
+    none = _fixed_bytes(0, 0, 0)
+    return {
+        name: fixed - none + on_chip_bytes(qp_bytes(counts, ev_bits=0))
+        for name, counts in (("now", now), ("peak", most))
+    }
+
+
+@cache
+def _fixed_bytes(evs: int, planes: int, ev_bits: int) -> int:
+    """What a QP takes on the chip while it holds nothing; the other pieces are in proportion to what it holds."""
+    nothing = [0] * (len(fields(QpCounts)) - 2)
+    return on_chip_bytes(qp_bytes(QpCounts(evs, planes, *nothing), ev_bits))
 
 
 def _qp_row(board: Board, qp: Qp, link: Link) -> Report:

@@ -33,13 +33,14 @@ def register(app: typer.Typer) -> None:
 @ev_app.command("list")
 def list_evs(
     nic: NicArgument,
+    towards: Annotated[str | None, typer.Argument(metavar="[NIC]", help="Only QPs towards this NIC.")] = None,
     qpn: Annotated[int | None, typer.Option("--qpn", help="One QP only.")] = None,
     state: Annotated[str | None, typer.Option("--state", help="Only EVs in this state, as assumed_bad.")] = None,
     name: NameOption = None,
     run_dir: RunDirOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show every EV of a NIC's QPs with its plane, path and state."""
+    """Show every EV of a NIC's QPs with its plane, path and state; of all QPs, or of those towards one other NIC."""
     from mrcfabric.errors import ConfigError
     from nicd.core.ev_state import EV_STATES
 
@@ -48,11 +49,12 @@ def list_evs(
     client = agent_beside(nic, name, run_dir)
     rows = [
         {"qpn": number, **row}
-        for number in ([qpn] if qpn is not None else _qpns(client, nic))
+        for number in ([qpn] if towards is None and qpn is not None else _qpns(client, nic, towards, qpn))
         for row in client.call(nic, "ev_table", {"qpn": number})
         if state is None or row["state"].lower() == state.lower()
     ]
-    typer.echo(json.dumps(rows, indent=2) if as_json else render_evs(nic, rows, state is not None))
+    way = nic if towards is None else f"{nic} to {towards}"
+    typer.echo(json.dumps(rows, indent=2) if as_json else render_evs(way, rows, state is not None))
 
 
 def agent_beside(nic: str, name: str | None, run_dir: Path | None) -> AgentClient:
@@ -70,8 +72,19 @@ def _index_of(client: AgentClient, nic: str) -> int:
     return Topology.from_dict(client.state["topology"]).nic_index(nic)
 
 
-def _qpns(client: AgentClient, nic: str) -> list[int]:
-    return [row["qpn"] for row in client.call(nic, "qp_table")]
+def _qpns(client: AgentClient, nic: str, towards: str | None, qpn: int | None) -> list[int]:
+    """The NIC's QPs, or those towards another NIC. Raises ConfigError when there are none of the latter."""
+    from mrcfabric.errors import ConfigError
+
+    rows = client.call(nic, "qp_table")
+    if towards is None:
+        return [row["qpn"] for row in rows]
+    peer = _index_of(client, towards)
+    found = [row["qpn"] for row in rows if row.get("peer_index") == peer and qpn in (None, row["qpn"])]
+    if not found:
+        what = f"has no QP towards {towards}" if qpn is None else f"has no QP {qpn} towards {towards}"
+        raise ConfigError(nic, what, f"mrcfabric ev list {nic} shows those it has")
+    return found
 
 
 def render_evs(nic: str, rows: list[dict[str, Any]], filtered: bool = False) -> str:

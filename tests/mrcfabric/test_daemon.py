@@ -36,6 +36,9 @@ async def test_counters(bench: Bench) -> None:
     assert counters["fidelity"]["host_drops"] == 0
     assert counters["control"]["requests"] == 1
     assert counters["process"]["cpu_ns"] > 0
+    assert (await bench.call(NODE, "counters", parts=["fidelity", "none"])).keys() == {"fidelity"}
+    with pytest.raises(RefusedError, match="list of names"):
+        await bench.call(NODE, "counters", parts="core")
 
 
 async def test_commands_are_answered_when_done(bench: Bench) -> None:

@@ -11,6 +11,7 @@ from mrcfabric.wire.templates import ControlTemplate
 from nicd.core.board import Board
 from nicd.core.ev_deck import PlaneDeck
 from nicd.core.ev_profile import EvProfile
+from nicd.core.ev_state import EvState
 from nicd.core.events import RECV_WITH_IMM, Completion, EvTransition
 from nicd.core.inflight import InflightTable
 from nicd.core.memory import MemoryTable
@@ -230,6 +231,17 @@ def counts_sacks_twice(patch: Patch) -> None:
     wrapped(patch, Responder, "_send_sack", make)
 
 
+def miscounts_evs(patch: Patch) -> None:
+    def make(set_state: Any) -> Any:
+        def mistaken(self: Any, index: int, state: EvState) -> None:
+            set_state(self, index, state)
+            self._tally[self.plane[index]][state] += 1
+
+        return mistaken
+
+    wrapped(patch, EvProfile, "_set_state", make)
+
+
 def never_sends_again(patch: Patch) -> None:
     patch.setattr(Recovery, "_on_timer", lambda self, now: None)
     patch.setattr(InflightTable, "gaps", lambda self: [])
@@ -281,6 +293,7 @@ SMALL_QUEUES = {"data": 0.3, "data_last_hop": 0.3}
         (forgets_a_loss, lossy(), "retransmission"),
         (is_impatient, calm(), "health"),
         (counts_sacks_twice, calm(), "counters"),
+        (miscounts_evs, broken_link(), "counters"),
         (never_sends_again, lossy(), "verdict"),
         (never_trusts_again, lossy(), "rest"),
     ],

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from mrcfabric.paths import PathTable
 from mrcfabric.rng import Rng
 from mrcfabric.topology import Topology
+from nicd.core.ev_deck import PlaneDeck, TimedDeck
 from nicd.core.ev_format import EvEntry
 from nicd.core.ev_profile import EvProfile
 from nicd.core.ev_state import EvState, EvTrigger
@@ -25,7 +26,10 @@ DEMO = Topology.demo()
 class Bench:
     """A profile, and what it reported."""
 
-    def __init__(self, peer: int = 4, **knobs: Any) -> None:
+    def __init__(
+        self, peer: int = 4, *, deck: type[PlaneDeck] = PlaneDeck, tally: list[list[int]] | None = None, **knobs: Any
+    ) -> None:
+        self.tally = tally
         self.events: list[EvTransition] = []
         self.bad: list[int] = []
         self.stats = NicStats()
@@ -41,6 +45,8 @@ class Bench:
             self.stats,
             self.events.append,
             lambda now, index: self.bad.append(index),
+            deck,
+            tally,
         )
 
     def entry(self, ev: int) -> EvEntry:
@@ -168,3 +174,37 @@ def test_a_retransmission_takes_another_path() -> None:
             assert profile.path[profile.pick_other(plane, index)] != profile.path[index]
     same = Bench(peer=1).profile
     assert all(same.pick_other(0, index) != index for index in same.decks[0].cards)
+
+
+CHANGES = st.one_of(
+    st.tuples(st.just("feedback"), st.integers(0, 400), st.sampled_from(EvTrigger)),
+    st.tuples(st.just("pick"), st.integers(0, 7), st.just(EvTrigger.SCAN)),
+    st.tuples(st.just("resend"), st.integers(0, 400), st.just(EvTrigger.SCAN)),
+    st.tuples(st.just("replace"), st.integers(0, 400), st.just(EvTrigger.SCAN)),
+    st.tuples(st.just("leave"), st.just(0), st.just(EvTrigger.SCAN)),
+)
+
+
+@given(st.lists(CHANGES, max_size=60), st.sampled_from([PlaneDeck, TimedDeck]))
+def test_the_tally_is_what_is_counted_one_by_one(
+    history: list[tuple[str, int, EvTrigger]], deck: type[PlaneDeck]
+) -> None:
+    other = [[7, 3, 2, 1] for _ in range(8)]
+    bench = Bench(deck=deck, tally=[list(row) for row in other], evs_active=32, evs_reserve=8)
+    profile, left = bench.profile, False
+    for what, number, trigger in history:
+        index = number % len(profile.evs)
+        plane = profile.plane[index]
+        if what == "feedback":
+            profile.feedback(20, index, trigger, 10)
+        elif what == "leave":
+            profile.leave()
+            left = True
+        elif what == "replace":
+            profile.replace(20, index, bench.entry(profile.evs[index]))
+        elif profile.decks[plane].cards:
+            profile.decks[plane].pick() if what == "pick" else profile.pick_other(plane, index)
+        own = [[0] * 4] * 8 if left else profile.counts()
+        assert bench.tally == [
+            [more + one for more, one in zip(*rows, strict=True)] for rows in zip(other, own, strict=True)
+        ]

@@ -79,3 +79,19 @@ def test_a_port_without_carrier_leaves_every_qp() -> None:
     assert bench.board.stats.port_updates_sent == 1
     bench.executor.execute(7, SetCarrier(0, 1, True))
     assert bench.link.planes == 0b11
+
+
+def test_tracking_windows_in_use_and_ports_that_peers_lack() -> None:
+    bench = Bench()
+    granted = bench.link.requestor.mpr
+    assert bench.executor.mpr() == {"granted_packets": granted, "used_packets": 0, "used_ppm_max": 0}
+    bench.post(0, 3 * 4_096)
+    bench.pump(0)
+    out = bench.link.requestor.psn_next - bench.link.requestor.cack - 1
+    assert out > 0
+    assert bench.executor.mpr() == {
+        "granted_packets": granted, "used_packets": out, "used_ppm_max": out * 1_000_000 // granted
+    }  # fmt: skip
+    assert bench.executor.peer_ports_down() == [0, 0]
+    bench.peer.up = 0b01
+    assert bench.executor.peer_ports_down() == [0, 1]

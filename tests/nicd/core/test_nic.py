@@ -1,5 +1,10 @@
 """The NIC core as a whole: whole fabrics in virtual time, and one NIC against hand-made inputs."""
 
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -8,6 +13,7 @@ from mrcfabric.impairment import Impairment
 from mrcfabric.node import Input, Rank
 from mrcfabric.sim.simulator import Simulator
 from mrcfabric.topology import Topology
+from nicd.compose import nic_config
 from nicd.core.commands import ConnectQp, CreateQp, ModifyQp, PostWrite, RegisterMemory, SetCarrier
 from nicd.core.events import RECV_WITH_IMM, CommandDone, Completion, PeerPortChange, PortChange
 from nicd.core.nic import Nic
@@ -361,3 +367,33 @@ class TestBytesFromOutside:
         packet = packet[: data.draw(st.integers(0, len(packet)))]
         core.advance([Input(READY_NS + 1, Rank.FRAME, 0, 1, packet)], READY_NS + 1)
         assert sum(core.counters()["drops"].values()) <= 1
+
+
+def test_counters_and_glances_cost_the_same_however_many_evs_there_are() -> None:
+    """Nobody walks over EVs while a data path waits."""
+    steps = {}
+    for evs in (16, 128):
+        nic = Nic(nic_config(replace(SMALL, evs_per_qp=evs), "h000"))
+        commands = (CreateQp(0, 5), ConnectQp(0, 5, 1, 5, 0, 0))
+        nic.advance([Input(1, Rank.COMMAND, 0, number, command) for number, command in enumerate(commands)], 9)
+        steps[evs] = [lines_of(nic.counters), lines_of(lambda nic=nic: nic.glance([]))]
+    assert steps[16] == steps[128]
+
+
+def lines_of(call: Callable[[], Any]) -> int:
+    """Lines of Python that a call goes through."""
+    count = 0
+
+    def count_line(_frame: Any, event: str, _argument: Any) -> Any:
+        nonlocal count
+        count += event == "line"
+        return count_line
+
+    call()
+    before = sys.gettrace()
+    sys.settrace(count_line)
+    try:
+        call()
+    finally:
+        sys.settrace(before)
+    return count

@@ -24,6 +24,7 @@ async def test_evs_are_listed_barred_and_allowed(served: Fabric) -> None:
     rows = json.loads(await command(served, "ev", "list", "h000", "--qpn", "5", "--json"))
     assert {row["plane"] for row in rows} == {0, 1}
     assert {row["qpn"] for row in rows} == {5}
+    assert json.loads(await command(served, "ev", "list", "h000", "h001", "--json")) == rows
     ev = f"0x{rows[0]['ev']:08x}"
     assert f"deny: h000 QP 5 EV {ev} at" in await command(served, "ev", "deny", "h000", "5", ev)
     denied = json.loads(await command(served, "ev", "list", "h000", "--state", "denied", "--json"))
@@ -64,6 +65,7 @@ async def test_mistakes_and_refusals_are_one_line(served: Fabric) -> None:
     assert "64 bits" in await asyncio.to_thread(fails, folder, "ev", "list", "h000", "--qpn", str(1 << 64), *at)
     assert "QP 5" in await asyncio.to_thread(fails, folder, "ev", "deny", "h000", "5", "0x1", *at, code=1)
     assert "nearest is h001" in await asyncio.to_thread(fails, folder, "ev", "list", "h009", *at)
+    assert "no QP towards h001" in await asyncio.to_thread(fails, folder, "ev", "list", "h000", "h001", *at)
     assert "no such state" in await asyncio.to_thread(fails, folder, "ev", "list", "h000", "--state", "well", *at)
     for words in (("list", T1), ("deny", T1, "5", "0x1")):
         assert "where a NIC is wanted" in await asyncio.to_thread(fails, folder, "ev", *words, *at)
