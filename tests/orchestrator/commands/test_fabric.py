@@ -30,7 +30,7 @@ def test_up_tells_where_things_are_and_down_leaves_nothing(tmp_path: Path) -> No
     assert ask(tmp_path, "down") == "stopped out/small\n"
     assert all(is_gone(pid) for pid in pids)
     assert given_back(state["ports"], state["port_base"], pids)
-    assert {path.name for path in (tmp_path / "out" / "small").iterdir()} == {"lock", "logs"}
+    assert {path.name for path in (tmp_path / "out" / "small").iterdir()} == {"events.jsonl", "lock", "logs"}
     assert {path.name for path in tmp_path.iterdir()} == {"out"}
     assert ask(tmp_path, "down") == "no fabric runs in out/small\n"
     assert "h000 ready" in ask(tmp_path, "logs", "h000")
