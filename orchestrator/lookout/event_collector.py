@@ -65,11 +65,14 @@ class EventCollector:
         glances = await self._fabric.glances(self._nics)
         heads = {nic: head_of(glance) for nic, glance in glances.nodes.items() if glance is not None}
         told = await asyncio.gather(*(self._fetch(nic, head) for nic, head in heads.items()))
+        # A glance is shared for a moment: it may be from before now, and even from before the fabric fell asleep.
+        looked_ns = min((head.now_ns for head in heads.values()), default=NEVER)
         known_ns = min(told, default=NEVER)
         # Asleep before and after: nothing was on its way, and nothing is.
-        whole = resting is not None and resting == self._fabric.time.rest_s and known_ns == NEVER
+        at_rest = resting is not None and resting == self._fabric.time.rest_s and looked_ns >= until_ns
+        whole = at_rest and known_ns == NEVER
         self._told_of = resting if whole else None
-        if self.log.settle(NEVER if whole else min(until_ns, known_ns)):
+        if self.log.settle(NEVER if whole else min(until_ns, looked_ns, known_ns)):
             async with self._news:
                 self._news.notify_all()
 
