@@ -1,0 +1,90 @@
+"""One capture as a pcapng stream: interfaces first, then packets as they are told, at the end what is missing.
+
+Pure: owns which blocks are written and when, and the count of what has been written; where the bytes go is
+`orchestrator.captures.sink`'s, the form of a block `mrcfabric.wire.pcapng_writer`'s.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Literal, TypeAlias
+
+from mrcfabric.topology import Topology
+from mrcfabric.units import Instant
+from mrcfabric.wire import pcapng_writer
+from orchestrator.captures.address_names import AddressNames
+from orchestrator.captures.listening import Heard
+from orchestrator.captures.wall_clock import WallClock, iso
+from orchestrator.captures.wires import Wire
+
+Clock: TypeAlias = Literal["fabric", "wall"]
+
+PACKET_EXTRA_BYTES_MAX: Final = 1024
+"""What a packet brings beside its bytes: its block, its comment, names of its addresses."""
+STATISTICS_BYTES: Final = 76
+"""What an interface brings at the end."""
+
+
+class CaptureFile:
+    """Writes through `write`; the head is written at once."""
+
+    def __init__(
+        self,
+        write: Callable[[bytes], None],
+        topology: Topology,
+        wires: Sequence[Wire],
+        clock: Clock,
+        wall: WallClock,
+        *,
+        application: str,
+        snap_bytes: int,
+    ) -> None:
+        self._write = write
+        self._wires = wires
+        self._clock = clock
+        self._wall = wall
+        self._names = AddressNames(topology)
+        self._seen = [0] * len(wires)
+        self._begin_ns: Instant | None = None
+        self._end_ns: Instant = 0
+        self.packets = 0
+        self.size_bytes = 0
+        comment = f"fabric {topology.name}; time stamps are {clock} time; each stands for the last bit at the far end"
+        self._put(pcapng_writer.section(application, comment))
+        for wire in wires:
+            self._put(
+                pcapng_writer.interface(wire.name, wire.description, snap_bytes=snap_bytes, speed_bps=wire.rate_bps)
+            )
+
+    def _put(self, block: bytes) -> None:
+        self._write(block)
+        self.size_bytes += len(block)
+
+    def has_room_for(self, kept_bytes: int, size_bytes_max: int) -> bool:
+        """Whether a packet of which so much is kept fits, with all that has to follow it."""
+        rest = PACKET_EXTRA_BYTES_MAX + STATISTICS_BYTES * len(self._wires)
+        return self.size_bytes + kept_bytes + rest <= size_bytes_max
+
+    def packet(self, heard: Heard) -> None:
+        """One packet more, not earlier than the one before."""
+        names = self._names.new_in(heard.data)
+        if names:
+            self._put(pcapng_writer.names(names))
+        wall_ns = self._wall.wall_ns(heard.at_ns)
+        if self._clock == "fabric":
+            stamp_ns, comment = heard.at_ns, f"wall {iso(wall_ns)}"
+        else:
+            stamp_ns, comment = wall_ns, f"fabric {heard.at_ns} ns"
+        self._put(pcapng_writer.packet(heard.wire, stamp_ns, heard.data, heard.size, comment))
+        self._begin_ns = stamp_ns if self._begin_ns is None else self._begin_ns
+        self._end_ns = max(self._end_ns, stamp_ns)
+        self._seen[heard.wire] += 1
+        self.packets += 1
+
+    def finish(self, lost: Mapping[str, int]) -> None:
+        """The statistics. `lost`: packets of a node that nobody has read in time; they count with the first of its
+        interfaces, because nobody knows on which they were."""
+        left = dict(lost)
+        for number, wire in enumerate(self._wires):
+            dropped = left.pop(wire.sender, 0)
+            begin_ns = self._end_ns if self._begin_ns is None else self._begin_ns
+            received = self._seen[number] + dropped
+            self._put(pcapng_writer.statistics(number, begin_ns, self._end_ns, received, dropped))

@@ -1,0 +1,107 @@
+"""Where the bytes of a capture go: a file, or a pipe whose reader may be slow, or go away.
+
+Owns the waiting: while a pipe is full nothing is read from the fabric, which then counts what it must forget, and a
+reader that has gone is an end and no error.
+"""
+
+import asyncio
+import os
+import select
+import stat
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from mrcfabric.errors import ConfigError, RefusedError
+
+LAST_WALL_S: Final = 2.0
+"""How long a slow reader has for what is written last."""
+_STDOUT: Final = 1
+_PIECE_BYTES: Final = 1 << 16
+
+
+class Sink:
+    """Takes bytes and writes them when it is flushed. `with Sink(...)` closes it."""
+
+    def __init__(self, target: str) -> None:
+        """`target`: a path, or `-` for standard output. Raises ConfigError when it cannot be written."""
+        self.name = "standard output" if target == "-" else target
+        self._left = bytearray()
+        self.gone = False
+        """The reader has gone: whatever comes is thrown away."""
+        self.failed = False
+        """The system takes no more: a full disk, say."""
+        if target == "-":
+            if sys.stdout.isatty():
+                raise ConfigError(
+                    "-w -", "a terminal shows no packets", "pipe it: mrcfabric capture ... -w - | wireshark -k -i -"
+                )
+            self._descriptor = os.dup(_STDOUT)
+        else:
+            try:
+                self._descriptor = os.open(Path(target), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+            except OSError as error:
+                raise ConfigError(target, error.strerror or str(error)) from None
+        mode = os.fstat(self._descriptor).st_mode
+        self._pipe = stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+        self._blocking = os.get_blocking(self._descriptor)
+        if self._pipe:
+            os.set_blocking(self._descriptor, False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.set_blocking(self._descriptor, self._blocking)
+        os.close(self._descriptor)
+
+    def write(self, data: bytes) -> None:
+        """Take bytes; nothing waits."""
+        if not self.gone:
+            self._left += data
+
+    async def flush(self) -> None:
+        """Write what has been taken, as fast as the reader reads. Raises RefusedError when the disk is full."""
+        if self._pipe and not self.gone and self._has_gone():
+            self._give_up()
+        while self._left:
+            try:
+                done = os.write(self._descriptor, bytes(self._left[:_PIECE_BYTES]))
+            except BlockingIOError:
+                await self._writable()
+            except BrokenPipeError:
+                self._give_up()
+            except OSError as error:
+                self.failed = True
+                raise RefusedError(f"{self.name}: {error.strerror or error}") from None
+            else:
+                del self._left[:done]
+
+    async def flush_last(self) -> None:
+        """The same at the end, when nobody wants to wait long."""
+        try:
+            async with asyncio.timeout(LAST_WALL_S):
+                await self.flush()
+        except TimeoutError:
+            self._give_up()
+
+    def _give_up(self) -> None:
+        self.gone = True
+        self._left.clear()
+
+    def _has_gone(self) -> bool:
+        poll = select.poll()
+        poll.register(self._descriptor, 0)
+        return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
+
+    async def _writable(self) -> None:
+        loop = asyncio.get_running_loop()
+        ready = asyncio.Event()
+        loop.add_writer(self._descriptor, ready.set)
+        try:
+            await ready.wait()
+        finally:
+            loop.remove_writer(self._descriptor)
