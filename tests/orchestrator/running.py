@@ -41,9 +41,15 @@ def given_back(count: int, base: int, pids: list[int]) -> bool:
     try:
         ports.allocate(count, base).close()
     except ConfigError as refused:
-        taken = re.search(r"are reserved by pid (\d+)", str(refused))
-        return taken is not None and int(taken[1]) not in pids
+        taken = taken_by(str(refused))
+        return taken is not None and taken not in pids
     return True
+
+
+def taken_by(refusal: str) -> int | None:
+    """The process that, as a refusal of ports says, has reserved them or is bound to one of them."""
+    named = re.search(r"(?:are reserved|is in use) by pid (\d+)", refusal)
+    return None if named is None else int(named[1])
 
 
 # As an object.
