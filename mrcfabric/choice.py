@@ -77,7 +77,7 @@ _BOUNDS: Final = {
 class Chooser:
     """A choice ready to be asked packet by packet. Addresses are the 16 bytes of inner headers."""
 
-    __slots__ = ("_count", "_data", "_every", "_first", "_words", "choice")
+    __slots__ = ("_count", "_data", "_every", "_first", "_words", "choice", "ends")
 
     def __init__(self, choice: Choice) -> None:
         self.choice = choice
@@ -87,6 +87,8 @@ class Chooser:
         self._data = (source, destination, choice.destination_qpn) if one else None
         # What acknowledgements of that direction have in these places.
         self._words = (destination, source, choice.source_qpn) if one else None
+        self.ends = frozenset((source, destination) if one else ())
+        """To whom a followed packet or an acknowledgement of it goes; empty: to anybody."""
 
     def data(self, source: bytes, destination: bytes, qpn: int, psn: int) -> bool:
         """Whether a data packet is followed."""

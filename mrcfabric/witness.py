@@ -65,6 +65,7 @@ class Witness:
         self.lost = 0
         """Statements that were forgotten before they were told."""
         self._peek = peeker(dscp, options=options)
+        self._ends = self.chooser.ends
         self._statements: deque[dict[str, Any]] = deque()
         self._last = 0
         self._told = 0
@@ -82,6 +83,8 @@ class Witness:
             if stripped is None:
                 return None
             packet = stripped
+        if self._ends and bytes(packet[INNER_DESTINATION]) not in self._ends:
+            return None
         peeked = self._peek(packet)
         if peeked[0] is not None:
             return None
