@@ -46,11 +46,13 @@ class Agent:
         self.stop = asyncio.Event()
         self.prometheus_url: str | None = None
         """Where a Prometheus beside the fabric answers, if there is one."""
+        self.map_url: str | None = None
+        """Of the live map, if there is one. The token is in it: nothing for `/status`, which anybody may read."""
         self._links = LinkDesk(fabric.links)
         self._faults = FaultDesk(fabric)
         self._runs = RunDesk(fabric, self._faults)
         self._faults.on_release = self._runs.stop_work_of
-        self._events = EventCollector(fabric)
+        self.events = EventCollector(fabric)
 
     async def serve(self, on_ready: Callable[[], None]) -> str | None:
         """Open both sites, call `on_ready`, wait; returns why the fabric broke, or None when it was stopped.
@@ -61,7 +63,7 @@ class Agent:
             stack.callback(self._faults.close)
             await self._open(stack)
             self.fabric.folder.write_targets(self.targets())
-            collecting = asyncio.create_task(self._events.serve())
+            collecting = asyncio.create_task(self.events.serve())
             stack.callback(collecting.cancel)
             on_ready()
             for end in (self.fabric.broken, collecting):
@@ -119,7 +121,7 @@ class Agent:
             web.post("/counters", _desk(self._runs.counters)),
             web.post("/glances", _desk(self._runs.glances)),
             web.post("/deaths", _desk(self._runs.deaths)),
-            web.post("/log", _desk(self._events.answer)),
+            web.post("/log", _desk(self.events.answer)),
             web.post("/down", _guarded(self._down)),
         ]
 

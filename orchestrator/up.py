@@ -47,6 +47,8 @@ class UpOptions:
     trace: bool = False
     pace: Pace | None = None
     """Of a Prometheus beside the fabric; None: there is to be none."""
+    web: bool = False
+    """The live map is served."""
     started_mono_s: float = 0.0
     """When the command began, for the time it took."""
 
@@ -147,7 +149,10 @@ async def _serve(options: UpOptions, ready: "Callable[[Agent], None]", say: Call
             for number in _SIGNALS:
                 loop.add_signal_handler(number, agent.stop.set)
             fabric.journal.on_note = lambda note: say(describe(note))
-            async with _prometheus(fabric, options) as agent.prometheus_url:
+            async with (
+                _prometheus(fabric, options) as agent.prometheus_url,
+                _live_map(agent, options) as agent.map_url,
+            ):
                 broken = await agent.serve(lambda: ready(agent))
             if broken is not None:
                 raise ProcessFailedError(broken)
@@ -166,6 +171,15 @@ def _prometheus(fabric: Fabric, options: UpOptions) -> AbstractAsyncContextManag
     return prometheus_beside(fabric, options.pace)
 
 
+def _live_map(agent: "Agent", options: UpOptions) -> AbstractAsyncContextManager[str | None]:
+    """The live map, if one was asked for; its address, token included."""
+    if not options.web:
+        return nullcontext()
+    from orchestrator.web.station import here
+
+    return here(agent.fabric, agent.events.answer)
+
+
 def summary(agent: "Agent", options: UpOptions, stop: str) -> str:
     """What runs where, how to look at it, and how to stop it: `stop` comes before the command for that."""
     fabric = agent.fabric
@@ -177,6 +191,7 @@ def summary(agent: "Agent", options: UpOptions, stop: str) -> str:
     size = (
         f"{topology.planes} planes of {topology.t0_per_plane} T0 and {topology.t1_per_plane} T1, {topology.nics} NICs"
     )
+    live = [] if agent.map_url is None else [f"  live map {agent.map_url}"]
     series = [] if agent.prometheus_url is None else [f"  series   Prometheus at {agent.prometheus_url}"]
     return "\n".join(
         [
@@ -185,7 +200,8 @@ def summary(agent: "Agent", options: UpOptions, stop: str) -> str:
             f"  ports    {layout.port_base}..{last} on {layout.host}",
             f"  metrics  http://{layout.host}:{layout.http_port}/metrics/{nic}   (/sd lists all)",
             *series,
-            f"  look     mrcfabric status | logs {nic} | ev list {nic} | events",
+            *live,
+            f"  look     mrcfabric web | status | logs {nic} | ev list {nic} | events",
             f"  break    mrcfabric fault add link_down {link} | fault add switch_crash {switch} | fault clear --all",
             f"  stop     {stop}mrcfabric down",
         ]

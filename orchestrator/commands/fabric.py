@@ -64,6 +64,7 @@ def up(
     scrape_interval: Annotated[
         float | None, typer.Option("--scrape-interval", help="Wall seconds between its scrapes; default: 2.")
     ] = None,
+    web: Annotated[bool, typer.Option("--web", help="Serve the live map, as `mrcfabric web` does.")] = False,
     planes: PlanesOption = None,
     t0: T0Option = None,
     t1: T1Option = None,
@@ -102,7 +103,7 @@ def up(
 
     topology = source.topology
     folder = run_dir or run_folder.default_path(topology.name)
-    options = agent.UpOptions(topology, folder, packing, port_base, trace, pace, started)
+    options = agent.UpOptions(topology, folder, packing, port_base, trace, pace, web, started)
     raise typer.Exit((agent.run_detached if detach else agent.run_foreground)(options, typer.echo))
 
 

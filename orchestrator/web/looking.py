@@ -67,7 +67,7 @@ class Looking:
             self._called.clear()
             await self._look()
             took_s = loop.time() - began_s
-            if self._watched() is None:
+            if self._watched() is None or self._board.trouble is not None:
                 await self._pause(IDLE_WALL_S)
             else:
                 await asyncio.sleep(max(took_s, self._period_s - took_s))

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 from aiohttp import web
@@ -21,6 +21,7 @@ from orchestrator.lookout.lookout import Lookout
 from orchestrator.web import breaking, messages
 from orchestrator.web.board import Board, Watched
 from orchestrator.web.door import Door
+from orchestrator.web.hearing import Hearing, ReadLog
 from orchestrator.web.looking import LOOK_HZ, Looking
 from orchestrator.web.run_child import RunChild
 from orchestrator.web.shelf import Shelf
@@ -41,17 +42,38 @@ class _RunAsked(msgspec.Struct, forbid_unknown_fields=True):
     seed: str | None = None
 
 
+class Shown(NamedTuple):
+    """A fabric, and what is to be known of it beside its verbs."""
+
+    fabric: Verbs
+    folder: Path
+    """Where it runs."""
+    version: str
+    """Another one for every fabric, also of the same name."""
+    read_log: ReadLog
+
+
 class Scene:
     """One fabric as it is shown: what is known of it, and who goes on looking at it."""
 
-    def __init__(self, fabric: Verbs, folder: Path, version: str, shelves: Sequence[Path], look_hz: float) -> None:
-        self.fabric = fabric
+    def __init__(self, shown: Shown, shelves: Sequence[Path], look_hz: float) -> None:
+        fabric = self.fabric = shown.fabric
         self.viewers: set[Viewer] = set()
         self.board = Board(self._wake)
-        self.runs = RunChild(folder, self.board)
+        self.runs = RunChild(shown.folder, self.board)
         self.shelf = Shelf(fabric.topology, shelves)
         self.looking = Looking(fabric, Lookout(fabric), self.board, self._watched, look_hz)
-        self.told = messages.fabric(fabric.topology, version=version, owner=fabric.owner, look_hz=look_hz)
+        self.hearing = Hearing(shown.read_log, self.board, self._watched)
+        self.told = messages.fabric(fabric.topology, version=shown.version, owner=fabric.owner, look_hz=look_hz)
+
+    def hurry(self) -> None:
+        """Somebody has come, or watches something else."""
+        self.looking.hurry()
+        self.hearing.hurry()
+
+    async def go_on(self) -> None:
+        """Look and listen, until cancelled."""
+        await asyncio.gather(self.looking.go_on(), self.hearing.go_on())
 
     async def close(self) -> None:
         """Send every page away to begin anew, and end the run."""
@@ -81,11 +103,11 @@ class Server:
 
     @asynccontextmanager
     async def showing(
-        self, fabric: Verbs, folder: Path, version: str, *, shelves: Sequence[Path] = (), look_hz: float = LOOK_HZ
+        self, shown: Shown, *, shelves: Sequence[Path] = (), look_hz: float = LOOK_HZ
     ) -> AsyncIterator[Scene]:
-        """Show a fabric in the block. `version` is another one for every fabric, also of the same name."""
-        scene = self.scene = Scene(fabric, folder, version, shelves, look_hz)
-        looking = asyncio.ensure_future(scene.looking.go_on())
+        """Show a fabric in the block."""
+        scene = self.scene = Scene(shown, shelves, look_hz)
+        looking = asyncio.ensure_future(scene.go_on())
         try:
             yield scene
         finally:
@@ -151,9 +173,9 @@ class Server:
         scene = self._shown()
         if len(scene.viewers) >= VIEWERS_MAX:
             raise RefusedError(f"{VIEWERS_MAX} pages are open already")
-        viewer = Viewer(scene.board, scene.looking.hurry)
+        viewer = Viewer(scene.board, scene.hurry)
         scene.viewers.add(viewer)
-        scene.looking.hurry()
+        scene.hurry()
         try:
             return await viewer.serve(request)
         finally:

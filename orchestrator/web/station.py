@@ -7,7 +7,7 @@ with it; one of its own says so to its pages and waits for the fabric to come ba
 import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -19,8 +19,9 @@ from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator.api.attached import AttachedFabric
 from orchestrator.fabric import Fabric
 from orchestrator.web.door import Door
+from orchestrator.web.hearing import ReadLog
 from orchestrator.web.looking import LOOK_HZ
-from orchestrator.web.server import Server
+from orchestrator.web.server import Server, Shown
 
 HOST: Final = "127.0.0.1"
 PORT_BASE: Final = 8787
@@ -31,7 +32,9 @@ RETURN_POLL_S: Final = 0.5
 
 
 @asynccontextmanager
-async def here(fabric: Fabric, port: int | None = None, look_hz: float = LOOK_HZ) -> AsyncIterator[str]:
+async def here(
+    fabric: Fabric, read_log: ReadLog, port: int | None = None, look_hz: float = LOOK_HZ
+) -> AsyncIterator[str]:
     """Serve a fabric that lives in this process; its address, token included. Raises ConfigError for a port."""
     fabric.owner = OWNER
     bound = _bound(port)
@@ -39,7 +42,7 @@ async def here(fabric: Fabric, port: int | None = None, look_hz: float = LOOK_HZ
     server = Server(door)
     async with (
         server.listening(lambda runner: web.SockSite(runner, bound)),
-        server.showing(fabric, fabric.folder.path, str(fabric.epoch), look_hz=look_hz),
+        server.showing(Shown(fabric, fabric.folder.path, str(fabric.epoch), read_log), look_hz=look_hz),
     ):
         yield address(door, bound)
 
@@ -66,7 +69,7 @@ async def beside(
             try:
                 async with (
                     AttachedFabric.open(run_dir=folder, owner=f"{OWNER}-{os.getpid()}") as fabric,
-                    server.showing(fabric, folder, str(fabric.epoch), shelves=shelves, look_hz=look_hz),
+                    server.showing(_shown(fabric, folder), shelves=shelves, look_hz=look_hz),
                 ):
                     if not told:
                         say(f"live map of {fabric.topology.name}: {address(door, bound)}")
@@ -77,6 +80,14 @@ async def beside(
                 if not told:
                     raise
             await asyncio.sleep(RETURN_POLL_S)
+
+
+def _shown(fabric: AttachedFabric, folder: Path) -> Shown:
+    async def read_log(body: Mapping[str, Any]) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = await fabric.post("/log", **body)
+        return found
+
+    return Shown(fabric, folder, str(fabric.epoch), read_log)
 
 
 def address(door: Door, bound: socket.socket) -> str:

@@ -1,9 +1,12 @@
 """A fabric with its agent: second starts, kills, signals, ports in use."""
 
+import json
 import os
+import re
 import signal
 import socket
 import subprocess
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -76,3 +79,21 @@ def test_ports_in_use_are_told_with_their_owner(tmp_path: Path) -> None:
     assert f"port {free.base + 5} is in use by pid {os.getpid()} (" in refused.stderr
     assert refused.stderr.count("\n") == 1
     assert not run_folder.is_held(tmp_path / "out" / "small")
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as caller:
+        return caller.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_the_live_map_is_printed_and_ends_with_the_fabric(tmp_path: Path) -> None:
+    said = ask(tmp_path, "up", *SMALL_FLAGS, "--detach", "--web")
+    found = re.search(r"live map (http://127\.0\.0\.1:(\d+)/)#token=\S{32}", said)
+    assert found is not None, said
+    try:
+        with urllib.request.urlopen(f"{found[1]}api/fabric", timeout=DEADLINE_S) as answer:
+            assert json.load(answer)["name"] == "small"
+        os.kill(processes_of(tmp_path)[0], signal.SIGKILL)
+        eventually_blocking(lambda: not _listens(int(found[2])), DEADLINE_S)
+    finally:
+        run(tmp_path, "down")

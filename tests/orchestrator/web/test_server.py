@@ -13,9 +13,10 @@ import pytest
 from aiohttp import web
 
 from orchestrator.fabric import Fabric
+from orchestrator.lookout.event_collector import EventCollector
 from orchestrator.web import messages
 from orchestrator.web.door import Door
-from orchestrator.web.server import Server
+from orchestrator.web.server import Server, Shown
 from tests.orchestrator.running import DEADLINE_S, MESSAGE_BYTES, T1, connect
 from tests.orchestrator.web.test_viewer import told
 
@@ -80,7 +81,10 @@ async def test_between_two_fabrics_the_page_is_there_and_says_why_there_is_nothi
 
 async def test_a_link_is_cut_and_healed_and_every_page_sees_it(fabric: Fabric, tmp_path: Path) -> None:
     async with serving(tmp_path) as (server, browser):
-        async with server.showing(fabric, fabric.folder.path, "one", look_hz=20) as scene:
+        log = EventCollector(fabric)
+        collecting = asyncio.ensure_future(log.serve())
+        shown = Shown(fabric, fabric.folder.path, "one", log.answer)
+        async with server.showing(shown, look_hz=20) as scene:
             topology = await browser.get("/api/fabric")
             assert (topology["name"], topology["version"], len(topology["nodes"])) == ("small", "one", 10)
             write = await connect(fabric)
@@ -123,7 +127,12 @@ async def test_a_link_is_cut_and_healed_and_every_page_sees_it(fabric: Fabric, t
                 {"error": "there is no fault nobody, or it is over"},
             )
             async with browser.session.ws_connect(f"{browser.url}/api/stream") as stream:
+                lines = (await told(stream, "events"))["events"]
+                assert {"fault", "ev_transition", "healed"} <= {line["kind"] for line in lines}
+                assert all(line["section"] for line in lines if line["kind"] == "ev_transition")
                 await scene.close()
                 while not stream.closed:
                     await stream.receive()
         assert (await browser.ask("GET", "/api/fabric"))[0] == 409
+        collecting.cancel()
+        await asyncio.wait([collecting])

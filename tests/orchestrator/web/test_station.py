@@ -11,6 +11,7 @@ import pytest
 from mrcfabric.errors import ConfigError
 from orchestrator.agent import Agent
 from orchestrator.fabric import Fabric
+from orchestrator.lookout.event_collector import EventCollector
 from orchestrator.web import messages, station
 from tests.orchestrator.running import DEADLINE_S, SMALL, T1
 from tests.support.wait import eventually
@@ -46,7 +47,7 @@ class Watcher:
 
 @pytest.mark.integration
 async def test_in_the_process_of_the_fabric(fabric: Fabric) -> None:
-    async with station.here(fabric) as address, aiohttp.ClientSession() as session:
+    async with station.here(fabric, EventCollector(fabric).answer) as address, aiohttp.ClientSession() as session:
         watcher = Watcher(session, address)
         status, told = await watcher.fabric()
         assert (status, told["name"], told["owner"]) == (200, "small", station.OWNER)
