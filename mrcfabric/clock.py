@@ -180,8 +180,9 @@ class ClockPage:
         """
         self.words[_W_LIMIT] = at_ns
 
-    def all_idle(self) -> bool:
-        """No living node has anything pending and no frame is between two living nodes. Needs the creator's page."""
+    def all_idle(self, until_ns: Instant = 0) -> bool:
+        """No living node has anything pending, no frame is between two living nodes, and all of them have come to
+        `until_ns`. Needs the creator's page."""
         assert self._peers is not None, "only the agent that made the page judges idleness"
         words = self.words
         for node, ports in enumerate(self._peers):
@@ -190,7 +191,7 @@ class ClockPage:
                 return False
             if state != SlotState.ALIVE:
                 continue
-            if words[self.pending_word(node)]:
+            if words[self.pending_word(node)] or words[self.horizon_word(node)] < until_ns:
                 return False
             for port, (peer, peer_port) in enumerate(ports):
                 if words[self.sent_word(peer, peer_port)] != words[self.taken_word(node, port)]:

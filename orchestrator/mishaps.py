@@ -108,7 +108,11 @@ class Mishaps:
         return self.table.active(self._time.page.fabric_front())
 
     async def _bring_about(self, nodes: Sequence[str]) -> None:
-        await asyncio.gather(*(self._concern(node) for node in nodes))
+        try:
+            await asyncio.gather(*(self._concern(node) for node in nodes))
+        finally:
+            # Not before: what a sleeping fabric is told has time until it wakes.
+            self._time.await_instant(self.table.last_edge_ns())
 
     async def _concern(self, node: str) -> None:
         """Bring a node's process in line with the table: its life, its end, what it has been told."""
@@ -262,6 +266,7 @@ class Mishaps:
         for one in nodes:
             if one != node:
                 self._background(self._tell(one), one)
+        self._time.await_instant(self.table.last_edge_ns())
 
     async def _bear(self, node: str, life: Life) -> None:
         """Start the next incarnation; the page holds the fabric until it has bound its sockets."""

@@ -52,6 +52,7 @@ class Timekeeper:
         self.agent_doorbell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self.dilation_nominal = dilation
         self._hop_ns = hop_ns
+        self._awaited_ns: Instant = 0
         self._run_since: float | None = None
         self._run_wall_s = 0.0
         self._reached_ns: Instant = 0
@@ -162,6 +163,19 @@ class Timekeeper:
             self.page.wake()
         self.ring()
 
+    def await_instant(self, at_ns: Instant) -> None:
+        """Let the fabric sleep only when every living node has come to this instant, whatever was awaited before.
+
+        What lies ahead need not be pending with any daemon, nor with all: a second fault on a link tells nobody
+        anything, and whoever has been told of the first may be some hops ahead of the others.
+        """
+        self._awaited_ns = at_ns
+        if not self._idle():
+            self.wake()
+
+    def _idle(self) -> bool:
+        return self.page.all_idle(self._awaited_ns)
+
     def ring(self) -> None:
         """Make every process look at the page."""
         for doorbell in self.doorbells:
@@ -175,19 +189,19 @@ class Timekeeper:
             self.wake()
 
     def _look(self) -> None:
-        idle = self.page.all_idle()
+        idle = self._idle()
         if self.page.asleep:
             if not idle:
                 self.wake()
             return
         self._measure()
         # A frame may move from one node to the next while we read: twice, and once more after it sleeps.
-        if idle and self.page.all_idle():
+        if idle and self._idle():
             self.page.sleep()
             if self._run_since is not None:
                 self._run_wall_s += time.monotonic() - self._run_since
                 self._run_since = None
-            if not self.page.all_idle():
+            if not self._idle():
                 self.wake()
 
     def _measure(self) -> None:

@@ -148,6 +148,11 @@ class FaultTable:
         """Those of them that bite."""
         return [entry.fault for entry in self._entries.values() if entry.window_at(now_ns) is not None]
 
+    def last_edge_ns(self) -> Instant:
+        """The last instant at which a fault is known to begin, to end or to change; 0 when there is none."""
+        edges = (edge for entry in self._entries.values() for edge in entry.fault.windows[-1][:2] if edge != NEVER)
+        return max(edges, default=0)
+
     def get(self, fault_id: str) -> Fault | None:
         """A fault as it stands, until it is over."""
         entry = self._entries.get(fault_id)

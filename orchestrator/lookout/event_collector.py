@@ -72,7 +72,9 @@ class EventCollector:
         at_rest = resting is not None and resting == self._fabric.time.rest_s and looked_ns >= until_ns
         whole = at_rest and known_ns == NEVER
         self._told_of = resting if whole else None
-        if self.log.settle(NEVER if whole else min(until_ns, looked_ns, known_ns)):
+        # Even then a fault may lie ahead that is not told yet, and the fabric wakes for it.
+        rest_ns = max(until_ns, self._fabric.time.page.fabric_front())
+        if self.log.settle(rest_ns if whole else min(until_ns, looked_ns, known_ns)):
             async with self._news:
                 self._news.notify_all()
 

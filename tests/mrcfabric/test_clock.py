@@ -73,6 +73,16 @@ def test_idle_means_nothing_pending_and_nothing_between(page: ClockPage) -> None
     assert page.all_idle()
 
 
+def test_an_instant_that_is_awaited_must_be_reached_by_all_that_live(page: ClockPage) -> None:
+    for node, horizon in enumerate((5000, 4000, 6000)):
+        page.mark_alive(node, pid=1, incarnation=0)
+        page.words[page.horizon_word(node)] = horizon
+    assert page.all_idle(4000)
+    assert not page.all_idle(4001)
+    page.mark_dead(1)
+    assert page.all_idle(5000)
+
+
 def test_a_booting_node_keeps_the_fabric_awake(page: ClockPage) -> None:
     for node in range(3):
         page.mark_alive(node, pid=1, incarnation=0)

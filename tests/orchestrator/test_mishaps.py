@@ -11,6 +11,7 @@ from orchestrator import mishaps, timekeeper
 from orchestrator.fabric import Fabric
 from orchestrator.faults.fault import Fault, Window, once
 from orchestrator.faults.table import Stamped
+from orchestrator.lookout.lookout import Lookout
 from tests.orchestrator.running import (
     DEADLINE_S,
     MESSAGE_BYTES,
@@ -61,6 +62,27 @@ async def test_a_port_goes_down_and_comes_back(fabric: Fabric) -> None:
     await healed(fabric, fault)
     assert await carrier(fabric, "h001", 1) == 1
     assert fabric.faults() == []
+
+
+async def test_what_is_broken_and_healed_in_a_sleeping_fabric_is_so_when_it_sleeps_again(fabric: Fabric) -> None:
+    link = f"p0-t0-0~{T1}"
+    # Nobody need be told of a second cause, and those who are told of the first are ahead of the others.
+    causes = [("link_down", link), ("link_down", link), ("loss", link), ("control_cut", "h000")]
+    lookout, live = Lookout(fabric), []
+    await eventually(lambda: fabric.time.state == "sleep", DEADLINE_S)
+    for number, (kind, target) in enumerate(causes):
+        fault = once(kind, target, at_ns=fabric.soon_ns(), fault_id=f"f{number}")
+        await fabric.inject(fault)
+        live.append(fault.id)
+        await eventually(lambda: fabric.time.state == "sleep", DEADLINE_S)
+        assert fabric.now_ns() >= fault.start_ns
+        shown = (await lookout.look()).faults
+        assert [one.id for one in shown if one.in_force] == live == [one.id for one in fabric.active_faults()]
+    while live:
+        await fabric.heal(live.pop())
+        await eventually(lambda: fabric.time.state == "sleep", DEADLINE_S)
+        shown = (await lookout.look()).faults
+        assert [one.id for one in shown] == live == [one.id for one in fabric.faults()]
 
 
 async def test_a_cut_cable_loses_packets_and_is_routed_round(fabric: Fabric) -> None:

@@ -76,6 +76,27 @@ async def test_a_node_that_is_being_started_keeps_the_fabric_awake(serving: Time
     await eventually(lambda: serving.state == "sleep", DEADLINE_S)
 
 
+async def test_an_instant_that_is_awaited_wakes_the_fabric_until_all_are_there(serving: Timekeeper) -> None:
+    serving.await_instant(5000)
+    assert serving.state == "run"
+    # Nothing is pending with anybody, and one is there.
+    serving.page.words[serving.page.horizon_word(0)] = 5000
+    looks = serving.page.wakes
+    serving.page.sleep()
+    await eventually(lambda: serving.page.wakes > looks, DEADLINE_S)
+    reach(serving, 5000)
+    await eventually(lambda: serving.state == "sleep", DEADLINE_S)
+    serving.await_instant(4000)
+    assert serving.state == "sleep"
+
+
+async def test_what_is_called_off_is_not_awaited(serving: Timekeeper) -> None:
+    serving.await_instant(10**15)
+    assert serving.state == "run"
+    serving.await_instant(0)
+    await eventually(lambda: serving.state == "sleep", DEADLINE_S)
+
+
 def test_time_never_goes_back(keeper: Timekeeper) -> None:
     keeper.page.mark_alive(0, os.getpid(), 0)
     keeper.page.words[keeper.page.horizon_word(0)] = 7000

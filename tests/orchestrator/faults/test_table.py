@@ -209,6 +209,21 @@ def test_a_death_that_nobody_asked_for_is_a_fault_like_any() -> None:
     assert told(table, "h000")[-1] == carrier(100_000 + ABSENCE_NS + HOP_NS, "h000", 1, True)
 
 
+def test_the_last_edge_is_the_last_instant_at_which_something_is_known_to_change() -> None:
+    table = FaultTable(TOPOLOGY)
+    assert table.last_edge_ns() == 0
+    table.add(once("link_down", UPLINK, at_ns=100, fault_id="lasting"), 0)
+    assert table.last_edge_ns() == 100
+    table.add(once("link_down", UPLINK, at_ns=200, until_ns=900, fault_id="bounded"), 0)
+    assert table.last_edge_ns() == 900
+    table.heal("bounded", 300, 0)
+    assert table.last_edge_ns() == 300
+    table.heal("bounded", 150, 0)
+    assert table.last_edge_ns() == 100, "it never was"
+    table.heal("lasting", 400, 300)
+    assert table.last_edge_ns() == 400
+
+
 def test_what_is_over_is_forgotten_and_does_not_count() -> None:
     table = FaultTable(TOPOLOGY)
     for number in range(FAULTS_MAX):
