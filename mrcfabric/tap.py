@@ -1,18 +1,20 @@
-"""A tap: copies of the packets that a node sends, kept for whoever asks until they are read or there are too many.
+"""A tap: copies of the packets that a node sends, kept for whoever asks until they are read.
 
-Owns the ring, its bounds and what is counted. Which packets is `packet_filter`'s; who shows them to the tap, the
-drivers'; ops, names and the end of a tap that nobody reads, `taps`'. A tap stands at the sending end of links: it sees
-a packet as it goes out, so what a queue refuses or a fault loses is not there, and what a fault harmed is there harmed.
-It copies and changes nothing.
+Owns the ring, its bounds, what is counted, and the bytes in which records travel. Which packets is `packet_filter`'s;
+who shows them to the tap, the drivers'; ops, names and the end of a tap that nobody reads, `taps`'. A tap stands at the
+sending end of links: it sees a packet as it goes out, so what a queue refuses or a fault loses is not there, and what a
+fault harmed is there harmed. It copies and changes nothing. When the ring is full the packets that come are counted and
+not copied: a reader that is slower than the node costs it next to nothing, and what was kept is without gaps.
 """
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from struct import Struct
 from typing import Any, Final
 
 from mrcfabric.node import Transmit
 from mrcfabric.packet_filter import Matches, PacketFilter
-from mrcfabric.units import MIB
+from mrcfabric.units import MIB, Buffer
 from mrcfabric.wire.dscp import Dscp
 from mrcfabric.wire.options import DEFAULT_OPTIONS, WireOptions
 
@@ -20,29 +22,27 @@ SNAP_BYTES_MAX: Final = 1 << 16
 RECORDS_MAX: Final = 1 << 16
 """Most records a tap keeps for its reader."""
 TAP_BYTES_MAX: Final = 8 * MIB
-"""Most bytes of packets a tap keeps, whatever the number of records."""
+"""Most bytes a tap keeps, whatever the number of records."""
 ANSWER_BYTES_MAX: Final = 1 * MIB
-"""Bytes of packets in one answer; one packet is always told."""
+"""Bytes of records in one answer; one record is always told."""
+
+_RECORD: Final = Struct("<QHII")
+"""Arrival in ns, port, bytes of the packet, and how many of them follow."""
 
 
 class Tap:
-    """One ring of records `[n, arrival_ns, port, length, packet]`.
-
-    `n` counts from 1; `arrival_ns` is when the last bit is at the peer; `length` is that of the whole packet, of which
-    `packet` holds the first bytes.
-    """
+    """One ring of records: `arrival_ns` (the last bit is at the peer), port, bytes of the packet, its first bytes."""
 
     __slots__ = (
         "_bytes",
         "_last",
+        "_lost",
         "_matches",
         "_ports",
         "_records",
         "_records_max",
         "_snap",
-        "_told",
         "filter",
-        "lost",
     )
 
     def __init__(
@@ -56,16 +56,14 @@ class Tap:
         assert 0 < snap_bytes <= SNAP_BYTES_MAX
         assert 0 < records_max <= RECORDS_MAX
         self.filter = wanted
-        self.lost = 0
-        """Packets that were wanted, and forgotten before they were told."""
         self._ports = frozenset(wanted.ports)
         self._matches: Matches | None = None if wanted.open else wanted.matcher(dscp, options)
         self._snap = snap_bytes
         self._records_max = records_max
-        self._records: deque[tuple[int, int, int, int, bytes]] = deque()
+        self._records: deque[bytes] = deque()
         self._bytes = 0
         self._last = 0
-        self._told = 0
+        self._lost: dict[int, int] = {}
 
     def take(self, transmits: Iterable[Transmit]) -> None:
         """Look at what a node sends, before anybody changes it."""
@@ -73,33 +71,46 @@ class Tap:
         for port, arrival_ns, packet in transmits:
             if (ports and port not in ports) or (matches is not None and not matches(packet)):
                 continue
+            if len(self._records) >= self._records_max or self._bytes >= TAP_BYTES_MAX:
+                self._lost[port] = self._lost.get(port, 0) + 1
+                continue
             self._last += 1
-            copy = bytes(packet[:snap])
-            self._bytes += len(copy)
-            self._records.append((self._last, arrival_ns, port, len(packet), copy))
-            if len(self._records) > self._records_max or self._bytes > TAP_BYTES_MAX:
-                self.lost += self._forget() > self._told
+            copy = packet[:snap]
+            record = _RECORD.pack(arrival_ns, port, len(packet), len(copy)) + copy
+            self._bytes += len(record)
+            self._records.append(record)
+
+    @property
+    def lost(self) -> list[tuple[int, int]]:
+        """By port: wanted packets for which there was no room."""
+        return sorted(self._lost.items())
 
     def after(self, since: int, limit: int) -> dict[str, Any]:
-        """At most `limit` records after number `since`; what is not after it has been read, and is forgotten.
+        """At most `limit` records after number `since`, counted from 1; those up to it have been read, and go.
 
-        `last` is the number to ask with next, `lost` see above, `more` says whether others are waiting.
+        `records`: for `records_in`; `last`: the number to ask with next; `newest`: that of the newest record there is;
+        `lost`: see above.
         """
         records = self._records
-        while records and records[0][0] <= since:
-            self._forget()
-        found: list[list[Any]] = []
+        first = self._last - len(records)
+        while records and first < since:
+            self._bytes -= len(records.popleft())
+            first += 1
+        found: list[bytes] = []
         size = 0
         for record in records:
-            size += len(record[4])
+            size += len(record)
             if len(found) == limit or (found and size > ANSWER_BYTES_MAX):
                 break
-            found.append(list(record))
-        last = found[-1][0] if found else max(since, self._last)
-        self._told = max(self._told, min(last, self._last))
-        return {"records": found, "last": last, "lost": self.lost, "more": len(found) < len(records)}
+            found.append(record)
+        last = first + len(found)
+        return {"records": b"".join(found), "last": last, "newest": self._last, "lost": self.lost}
 
-    def _forget(self) -> int:
-        number, _, _, _, copy = self._records.popleft()
-        self._bytes -= len(copy)
-        return number
+
+def records_in(blob: Buffer) -> Iterator[tuple[int, int, int, bytes]]:
+    """The records of an answer: arrival_ns, port, bytes of the whole packet, those that were kept."""
+    place = 0
+    while place < len(blob):
+        arrival_ns, port, size, kept = _RECORD.unpack_from(blob, place)
+        place += _RECORD.size + kept
+        yield arrival_ns, port, size, bytes(blob[place - kept : place])

@@ -6,7 +6,7 @@ Owns names and bounds of taps in a daemon. What a tap keeps is `tap`'s; that a d
     tap {id, filter, snap_bytes, records_max}   from now on keep copies of what passes the filter; answers {now_ns}
     tapped {id, since, limit}                   what was kept after number `since`, a page at a time (`Tap.after`), and
                                                 {now_ns}: how far the node has come
-    untap {id}                                  no more; answers {lost}
+    untap {id}                                  no more; answers {lost}, [port, packets] each
 
 A tap that nobody asks for `UNREAD_S` ends by itself.
 """
@@ -27,7 +27,6 @@ TAPS_MAX: Final = 8
 """Taps of one daemon."""
 SNAP_BYTES: Final = 512
 RECORDS: Final = 4096
-RECORDS_PER_ANSWER: Final = 1024
 """What holds where an op does not say."""
 ID_CHARACTERS_MAX: Final = 64
 _TAP_ARGS: Final = ("id", "filter", "snap_bytes", "records_max")
@@ -85,7 +84,7 @@ class Taps:
         if not isinstance(since, int) or isinstance(since, bool) or since < 0:
             raise RefusedError(f"since: {since!r} will not do (wanted: a whole number from 0)")
         self._unread.read(str(name))
-        found = tap.after(since, _bounded(args, "limit", RECORDS_PER_ANSWER, RECORDS_MAX))
+        found = tap.after(since, _bounded(args, "limit", RECORDS_MAX, RECORDS_MAX))
         return {"now_ns": self._now_ns(), **found}
 
     async def _untap(self, args: dict[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,10 @@
 Owns the bounds, the rhythm and the good order of the end: whatever ends a capture (a bound, a signal, a reader that
 goes away, the end of the fabric), what has been heard is written and the file is complete. How packets are heard is
 `orchestrator.captures.listening`'s, how they are written `capture_file`'s and `sink`'s.
+
+**Rhythm.** Taps keep a bounded number of packets between two looks, and a look is followed by `REST` times its own
+length without one. So reading takes a third of the time at most, however much there is to read and however slow the
+machine is; what comes faster is forgotten at the node and counted.
 """
 
 import asyncio
@@ -25,6 +29,9 @@ from orchestrator.captures.wall_clock import WallClock
 from orchestrator.captures.wires import Wire
 
 LOOK_WALL_S: Final = 0.1
+"""From a look to the next, at least."""
+REST: Final = 2
+"""A look is followed by so many times its own length without one."""
 ASLEEP_WALL_S: Final = 0.5
 """Between two looks at a fabric in which nothing is pending."""
 SIZE_BYTES: Final = 256 * MIB
@@ -56,7 +63,7 @@ class Outcome:
     packets: int
     size_bytes: int
     lost: int
-    """Wanted packets that the taps had to forget before they were read."""
+    """Wanted packets for which the taps had no room."""
     again: tuple[str, ...]
     """Nodes whose tap was set again after they had been down."""
     why: str
@@ -87,6 +94,8 @@ class _Capture:
         self._listening = Listening(fabric, request.wires, request.wanted, request.snap_bytes)
         self._until_ns: Instant = NEVER
         self._asleep = False
+        self._looked_wall_s = 0.0
+        """What the latest look took."""
         self._why = ""
         self._enough = False
         """A bound has been reached: what was heard beyond it is not wanted."""
@@ -101,7 +110,7 @@ class _Capture:
         finally:
             with suppress(asyncio.CancelledError):
                 await self._listening.end()
-        lost = {wire.sender: self._listening.lost(wire.sender) for wire in self._request.wires}
+        lost = self._listening.lost()
         self._file.finish(lost)
         await self._sink.flush_last()
         again = tuple(self._listening.again)
@@ -115,7 +124,9 @@ class _Capture:
                 await self._wait()
                 # What came before the signal came in time: look once more.
                 stopped = self._stop.is_set()
+                began_s = time.monotonic()
                 self._take(await self._listening.look(), await self._read_clocks())
+                self._looked_wall_s = time.monotonic() - began_s
                 if stopped:
                     self._end("it was stopped")
                 await self._flush()
@@ -126,8 +137,9 @@ class _Capture:
         self._take_rest()
 
     async def _wait(self) -> None:
+        usual_s = ASLEEP_WALL_S if self._asleep else LOOK_WALL_S
         with suppress(TimeoutError):
-            async with asyncio.timeout(ASLEEP_WALL_S if self._asleep else LOOK_WALL_S):
+            async with asyncio.timeout(max(usual_s, REST * self._looked_wall_s)):
                 await self._stop.wait()
 
     async def _read_clocks(self) -> Instant:

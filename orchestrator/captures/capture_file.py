@@ -38,7 +38,6 @@ class CaptureFile:
         snap_bytes: int,
     ) -> None:
         self._write = write
-        self._wires = wires
         self._clock = clock
         self._wall = wall
         self._names = AddressNames(topology)
@@ -60,7 +59,7 @@ class CaptureFile:
 
     def has_room_for(self, kept_bytes: int, size_bytes_max: int) -> bool:
         """Whether a packet of which so much is kept fits, with all that has to follow it."""
-        rest = PACKET_EXTRA_BYTES_MAX + STATISTICS_BYTES * len(self._wires)
+        rest = PACKET_EXTRA_BYTES_MAX + STATISTICS_BYTES * len(self._seen)
         return self.size_bytes + kept_bytes + rest <= size_bytes_max
 
     def packet(self, heard: Heard) -> None:
@@ -79,12 +78,9 @@ class CaptureFile:
         self._seen[heard.wire] += 1
         self.packets += 1
 
-    def finish(self, lost: Mapping[str, int]) -> None:
-        """The statistics. `lost`: packets of a node that nobody has read in time; they count with the first of its
-        interfaces, because nobody knows on which they were."""
-        left = dict(lost)
-        for number, wire in enumerate(self._wires):
-            dropped = left.pop(wire.sender, 0)
-            begin_ns = self._end_ns if self._begin_ns is None else self._begin_ns
-            received = self._seen[number] + dropped
-            self._put(pcapng_writer.statistics(number, begin_ns, self._end_ns, received, dropped))
+    def finish(self, lost: Mapping[int, int]) -> None:
+        """The statistics. `lost`: by number of the interface, packets for which there was no room."""
+        begin_ns = self._end_ns if self._begin_ns is None else self._begin_ns
+        for number, seen in enumerate(self._seen):
+            dropped = lost.get(number, 0)
+            self._put(pcapng_writer.statistics(number, begin_ns, self._end_ns, seen + dropped, dropped))

@@ -10,6 +10,7 @@ arrival; later ones wait for the next look.
 
 import asyncio
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from heapq import heappop, heappush
@@ -18,16 +19,17 @@ from typing import Any, Final, NamedTuple, Protocol
 from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import RefusedError
 from mrcfabric.packet_filter import PacketFilter
+from mrcfabric.tap import records_in
 from mrcfabric.units import NEVER, Instant
 from orchestrator.api.readings import ClockReading
 from orchestrator.captures.wires import Wire, filters_of
 
-RECORDS_MAX: Final = 16_384
-"""Packets that a node keeps between two looks."""
+RECORDS_MAX: Final = 32_768
+"""Packets that all nodes together keep between two looks: what a look has to read at most."""
+RECORDS_LEAST: Final = 64
+"""What a node keeps, however many there are."""
 ANSWER_WALL_S: Final = 2.0
 """A daemon that is silent for so long is asked again at the next look."""
-PAGES_MAX: Final = 64
-"""Answers taken from one node in one look."""
 
 
 class Asked(Protocol):
@@ -61,9 +63,9 @@ class _Post:
         """Port -> number of the direction."""
         self.since = 0
         self.set = False
-        self.lost = 0
-        """Told by the tap that is set now."""
-        self.lost_before = 0
+        self.lost: dict[int, int] = {}
+        """By port, told by the tap that is set now."""
+        self.lost_before: Counter[int] = Counter()
         self.complete_ns: Instant = 0
         """All that arrives up to here has been told; NEVER while the node is down."""
 
@@ -79,15 +81,17 @@ class Listening:
         snap_bytes: int,
         records_max: int = RECORDS_MAX,
     ) -> None:
-        """`wanted`: of the packets on them, `ports` aside; `snap_bytes`: first bytes that are kept of each."""
+        """`wanted`: of the packets on them, `ports` aside; `snap_bytes`: first bytes that are kept of each;
+        `records_max`: that all nodes together keep for a look."""
         self._fabric = fabric
         self._ident = f"capture-{os.getpid()}-{os.urandom(4).hex()}"
-        self._args = {"id": self._ident, "snap_bytes": snap_bytes, "records_max": records_max}
         numbers: dict[str, dict[int, int]] = {}
         for number, wire in enumerate(wires):
             numbers.setdefault(wire.sender, {})[wire.port] = number
         filters = filters_of(wires, wanted)
         self._posts = [_Post(node, filters[node], ports) for node, ports in numbers.items()]
+        share = max(RECORDS_LEAST, records_max // max(1, len(numbers)))
+        self._args = {"id": self._ident, "snap_bytes": snap_bytes, "records_max": share}
         self._waiting: list[tuple[Instant, int, int, int, bytes]] = []
         self._sequence = 0
         self.complete_ns: Instant = 0
@@ -117,18 +121,23 @@ class Listening:
         return True
 
     async def end(self) -> None:
-        """Forget the taps, as far as their nodes live."""
+        """Forget the taps, as far as their nodes live; the last word on what was lost."""
         await asyncio.gather(*(self._end(post) for post in self._posts if post.set))
 
     async def _end(self, post: _Post) -> None:
         # Where it cannot be had, the tap has gone with its node, or ends by itself.
         with suppress(NoAnswerError, RefusedError):
-            await self._fabric.call(post.node, "untap", {"id": self._ident}, ANSWER_WALL_S)
+            answer = await self._fabric.call(post.node, "untap", {"id": self._ident}, ANSWER_WALL_S)
+            post.lost = dict(answer["lost"])
         post.set = False
 
-    def lost(self, node: str) -> int:
-        """Packets of a node that were wanted and were forgotten before they were read."""
-        return sum(post.lost + post.lost_before for post in self._posts if post.node == node)
+    def lost(self) -> dict[int, int]:
+        """By number of the direction: packets that were wanted and for which a tap had no room."""
+        found: Counter[int] = Counter()
+        for post in self._posts:
+            for lost in (post.lost, post.lost_before):
+                found.update({post.wires[port]: count for port, count in lost.items()})
+        return found
 
     # A look.
 
@@ -136,9 +145,10 @@ class Listening:
         """What can be told now, in time order. Raises RefusedError when the fabric has ended."""
         results = await asyncio.gather(*(self._read(post) for post in self._posts))
         for post, records in zip(self._posts, results, strict=True):
-            for _, at_ns, port, size, data in records:
-                self._sequence += 1
-                heappush(self._waiting, (at_ns, self._sequence, post.wires[port], size, data))
+            for blob in records:
+                for at_ns, port, size, data in records_in(blob):
+                    self._sequence += 1
+                    heappush(self._waiting, (at_ns, self._sequence, post.wires[port], size, data))
         if not any(post.set for post in self._posts):
             await self._fabric.clock()  # all nodes down, or the whole fabric: then nobody answers
         self.complete_ns = min((post.complete_ns for post in self._posts), default=NEVER)
@@ -155,21 +165,23 @@ class Listening:
             found.append(Heard(arrival_ns, wire, size, data))
         return found
 
-    async def _read(self, post: _Post) -> list[list[Any]]:
-        """The records of one node since the last look."""
-        records: list[list[Any]] = []
+    async def _read(self, post: _Post) -> list[bytes]:
+        """The records of one node since the last look, up to those that it has at the first answer."""
+        records: list[bytes] = []
+        now_ns: Instant | None = None
+        newest = 0
         try:
             if not post.set:
                 await self._set(post)
                 self.again.append(post.node)
-            for _ in range(PAGES_MAX):
+            while now_ns is None or post.since < newest:
                 asked = {"id": self._ident, "since": post.since}
                 answer = await self._fabric.call(post.node, "tapped", asked, ANSWER_WALL_S)
-                records += answer["records"]
-                post.since, post.lost = answer["last"], answer["lost"]
-                if not answer["more"]:
-                    post.complete_ns = answer["now_ns"]
-                    break
+                records.append(answer["records"])
+                post.since, post.lost = answer["last"], dict(answer["lost"])
+                if now_ns is None:
+                    now_ns, newest = answer["now_ns"], answer["newest"]
+            post.complete_ns = now_ns
         except NoAnswerError:
             pass  # what it has to tell may still come: nothing later is told before
         except RefusedError:
@@ -181,4 +193,5 @@ class Listening:
         args = {**self._args, "filter": post.filter.settings()}
         answer = await self._fabric.call(post.node, "tap", args, ANSWER_WALL_S)
         post.since, post.complete_ns, post.set = 0, answer["now_ns"], True
-        post.lost_before, post.lost = post.lost_before + post.lost, 0
+        post.lost_before.update(post.lost)
+        post.lost = {}

@@ -16,7 +16,7 @@ from mrcfabric.units import NEVER
 from mrcfabric.wire.dscp import Dscp
 from mrcfabric.wire.options import DEFAULT_OPTIONS
 from orchestrator.api.readings import ClockReading
-from orchestrator.captures.listening import Listening
+from orchestrator.captures.listening import RECORDS_LEAST, Listening
 from orchestrator.captures.wires import wires_of
 from tests.vectors import wire as golden
 
@@ -76,7 +76,7 @@ class _Nodes:
 
 
 def listening(nodes: _Nodes, links: Sequence[str] = (UP, DOWN), **wanted: Any) -> Listening:
-    return Listening(nodes, wires_of(TOPOLOGY, links), PacketFilter(**wanted), 64, records_max=4)
+    return Listening(nodes, wires_of(TOPOLOGY, links), PacketFilter(**wanted), 64, records_max=1)
 
 
 async def test_packets_of_all_nodes_come_in_the_order_of_their_arrival() -> None:
@@ -141,14 +141,53 @@ async def test_what_was_forgotten_is_counted_over_all_lives_of_a_tap() -> None:
     ears = listening(nodes)
     await ears.begin()
     for _ in range(2):
-        nodes.nodes[T0].send(T0_PORT, *range(10))
+        nodes.nodes[T0].send(T0_PORT, *range(RECORDS_LEAST + 6))
         nodes.reach(100)
-        assert len(await ears.look()) == 4
+        assert len(await ears.look()) == RECORDS_LEAST
         nodes.nodes[T0].restart()
         await ears.look()
         await ears.look()
-    assert (ears.lost(T0), ears.lost(T1)) == (12, 0)
+    assert ears.lost() == {0: 12}
     nodes.close()
+
+
+async def test_what_has_no_room_counts_with_its_direction() -> None:
+    nodes = _Nodes()
+    ears = listening(nodes, (UP, "p0-t0-0>p0-t1-1"))
+    await ears.begin()
+    for _ in range(2):
+        nodes.nodes[T0].send(T0_PORT, *range(RECORDS_LEAST))
+        nodes.nodes[T0].send(T0_PORT + 1, 1, 2, 3)
+        nodes.reach(200)
+        assert len(await ears.look()) == RECORDS_LEAST
+        await ears.look()
+    nodes.nodes[T0].send(T0_PORT, *range(RECORDS_LEAST + 2))
+    await ears.end()
+    assert ears.lost() == {0: 2, 1: 6}
+    nodes.close()
+
+
+async def test_a_look_ends_with_what_there_was_when_it_began() -> None:
+    nodes = _Nodes()
+    ears = listening(nodes)
+    await ears.begin()
+    node = nodes.nodes[T0]
+    node.send(T0_PORT, 10)
+    node.call = _sending_while_asked(node, node.call)  # type: ignore[method-assign]
+    nodes.reach(100)
+    assert [one.at_ns for one in await ears.look()] == [10]
+    assert ears.complete_ns == 100
+    nodes.close()
+
+
+def _sending_while_asked(node: _Node, call: Any) -> Any:
+    async def busy(op: str, args: Mapping[str, Any]) -> Any:
+        answer = await call(op, args)
+        node.now_ns += 100
+        node.send(T0_PORT, node.now_ns + 50)
+        return answer
+
+    return busy
 
 
 async def test_a_filter_is_carried_to_every_node() -> None:
