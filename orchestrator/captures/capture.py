@@ -130,10 +130,10 @@ class _Capture:
                 if stopped:
                     self._end("it was stopped")
                 await self._flush()
-        except RefusedError as error:
+        except RefusedError:
             if self._sink.failed:
                 raise
-            self._end(str(error))
+            self._end("the fabric has ended")
         self._take_rest()
 
     async def _wait(self) -> None:

@@ -2,16 +2,26 @@
 
 import asyncio
 import itertools
+import time
 from collections import Counter
 from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal
+from functools import partial
 from pathlib import Path
+from struct import unpack_from
 from typing import Any
 
 import pytest
 
+from mrcfabric.egress_config import OVERHEAD_BYTES
 from mrcfabric.errors import ConfigError
 from mrcfabric.packet_filter import PacketFilter
+from mrcfabric.units import serialization_ns
+from mrcfabric.wire import pcapng
+from orchestrator.captures import capture as capturing
 from orchestrator.captures.capture import Outcome, Request, capture
+from orchestrator.captures.listening import RECORDS_LEAST, Listening
 from orchestrator.captures.sink import Sink
 from orchestrator.captures.wires import links_meant, wires_of
 from orchestrator.fabric import Fabric
@@ -92,6 +102,43 @@ async def test_every_packet_is_there_once_for_each_link_that_it_crossed(fabric: 
     }
 
 
+async def test_both_clocks_are_right(fabric: Fabric, tmp_path: Path) -> None:
+    write = await connect(fabric)
+    names = ("frame.interface_name", "frame.time_epoch", "frame.len", "frame.comment", "mrc.psn", "mrc.opcode")
+    found = {}
+    began_s = time.time()
+    for clock in ("fabric", "wall"):
+        one = Capturing(fabric, tmp_path / f"{clock}.pcapng", clock=clock)
+        await one.begun()
+        await write_once(fabric, write, 40 * 4096, len(found) + 1)
+        await one.ended()
+        found[clock] = fields(one.file, names)
+    ended_s = time.time()
+    latest: dict[str, int] = {}
+    crossings: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    for row in found["fabric"]:
+        way, size = row["frame.interface_name"][0], int(row["frame.len"][0])
+        at_ns = round(Decimal(row["frame.time_epoch"][0]) * 10**9)
+        taken_ns = serialization_ns(size + OVERHEAD_BYTES, SMALL.rate_bps)
+        assert at_ns - latest.get(way, 0) >= taken_ns, "no packet starts before the one in front of it has left"
+        latest[way] = at_ns
+        crossings.setdefault((row["mrc.psn"][0], row["mrc.opcode"][0]), []).append((at_ns, taken_ns))
+        assert began_s <= wall_s(row["frame.comment"][0]) <= ended_s
+    for passed in crossings.values():
+        for (before_ns, _), (after_ns, taken_ns) in itertools.pairwise(passed):
+            assert len(passed) > 4 or after_ns - before_ns >= SMALL.link_delay_ns + taken_ns
+    assert sum(len(passed) == 4 for passed in crossings.values()) >= 40
+    stamps = [float(row["frame.time_epoch"][0]) for row in found["wall"]]
+    fabric_ns = [int(row["frame.comment"][0].split()[1]) for row in found["wall"]]
+    assert (stamps, fabric_ns) == (sorted(stamps), sorted(fabric_ns))
+    assert began_s <= stamps[0] <= stamps[-1] <= ended_s
+    assert fabric_ns[0] > max(latest.values())
+
+
+def wall_s(comment: str) -> float:
+    return datetime.fromisoformat(comment.removeprefix("wall ")).timestamp()
+
+
 async def test_a_capture_of_one_qp_and_kind_through_the_door_of_the_agent(served: Fabric, tmp_path: Path) -> None:
     write = await connect(served)
     wanted = PacketFilter(qps=((0, write["qpn"]),), kinds=("sack", "ack"))
@@ -166,6 +213,54 @@ async def test_a_node_that_dies_and_returns_is_listened_to_again(fabric: Fabric,
     outcome = await one.ended()
     assert outcome.again == ("p0-t1-0",)
     assert one.file.stat().st_size > before
+
+
+async def test_what_comes_too_fast_is_missing_and_counted_with_its_interface(
+    fabric: Fabric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(capturing, "Listening", partial(Listening, records_max=1))
+    monkeypatch.setattr(capturing, "LOOK_WALL_S", DEADLINE_S)
+    write = await connect(fabric)
+    one = Capturing(fabric, tmp_path / "x.pcapng")
+    await one.begun()
+    before = await sent_by_ports(fabric)
+    await write_once(fabric, write, MESSAGE_BYTES)
+    outcome = await one.ended()
+    after = await sent_by_ports(fabric)
+    names, counted = interface_statistics(one.file)
+    assert {name: received for name, (received, _) in zip(names, counted, strict=True)} == {
+        name: after[name] - before[name] for name in names
+    }
+    assert sum(dropped for _, dropped in counted) == outcome.lost > 100
+    assert sum(received - dropped for received, dropped in counted) == outcome.packets > RECORDS_LEAST
+    assert {name[:5] for name, (_, dropped) in zip(names, counted, strict=True) if dropped} >= {"h000>", "p0-t0"}
+
+
+async def sent_by_ports(fabric: Fabric) -> dict[str, int]:
+    """Packets that each direction of a link has carried."""
+    counters = await fabric.counters()
+    ports = {
+        (node, int(port)): counted["packets"]
+        for node, found in counters.items()
+        for port, counted in found["core"]["ports"].items()
+    }
+    return {f"{node}>{end.peer}": ports[node, end.port] for node in counters for end in SMALL.ports(node)}
+
+
+def interface_statistics(file: Path) -> tuple[list[str], list[tuple[int, int]]]:
+    """Names of the interfaces, and (received, dropped) of each."""
+    data, place = file.read_bytes(), 0
+    names, counted = [], []
+    while place < len(data):
+        kind, length = unpack_from("<II", data, place)
+        if kind == pcapng.INTERFACE:
+            size = unpack_from("<H", data, place + 18)[0]
+            names.append(data[place + 20 : place + 20 + size].decode())
+        elif kind == pcapng.INTERFACE_STATISTICS:
+            # Four options of eight bytes each: begin, end, received, dropped.
+            counted.append(unpack_from("<24x4xQ4xQ", data, place + 20))
+        place += length
+    return names, counted
 
 
 async def test_the_end_of_the_fabric_ends_the_file_in_good_order(tmp_path: Path) -> None:

@@ -13,8 +13,9 @@ import pytest
 
 from mrcfabric.wire.pcapng import Captured, captured
 from orchestrator.fabric import Fabric
-from tests.orchestrator.running import DEADLINE_S, MRCFABRIC, connect, fails
-from tests.support.wait import eventually
+from tests.orchestrator.running import DEADLINE_S, MRCFABRIC, ask, connect, fails, processes_of
+from tests.support.tshark import tshark
+from tests.support.wait import eventually, eventually_blocking
 
 pytestmark = pytest.mark.integration
 
@@ -96,6 +97,25 @@ def _filled(reader: int) -> bool:
         return bool(os.read(reader, 1))
     except BlockingIOError:
         return False
+
+
+@pytest.mark.parametrize("end", ["down", "killed"])
+def test_the_end_of_the_fabric_is_the_end_of_the_file(detached: Path, end: str) -> None:
+    file = detached / "x.pcapng"
+    command = [MRCFABRIC, "capture", "-w", str(file)]
+    with subprocess.Popen(command, cwd=detached, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith("capturing")
+        eventually_blocking(lambda: file.stat().st_size, DEADLINE_S)
+        if end == "down":
+            ask(detached, "down")
+        else:
+            os.kill(processes_of(detached)[0], signal.SIGKILL)
+        said = process.communicate(timeout=DEADLINE_S)[1]
+    assert process.returncode == 0
+    size = file.stat().st_size
+    assert said == f"0 packets, {size} bytes in {file}: the fabric has ended\n"
+    assert tshark("-r", str(file)) == ""
 
 
 async def test_only_what_was_asked_for(served: Fabric, tmp_path: Path) -> None:
