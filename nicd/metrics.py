@@ -24,6 +24,7 @@ from mrcfabric.metrics import (
     text,
     value,
 )
+from nicd.core.ev_state import TABLE, EvState
 from nicd.core.stats import AHEAD_BITS, BUCKET_BITS
 from nicd.metrics_host import HOST_DEFINITIONS
 
@@ -76,10 +77,22 @@ def _by_plane_and_key(name: str) -> Reader:
     return read
 
 
+_TOLD_TRANSITIONS: Final = tuple(
+    dict.fromkeys(
+        (rule.target.name.lower(), trigger.name.lower())
+        for (source, trigger), rule in TABLE.items()
+        if rule.target is not source and {source, rule.target} & {EvState.ASSUMED_BAD, EvState.DENIED}
+    )
+)
+"""(new state, cause) of every way into or out of a state that does not send."""
+
+
 def _ev_transitions(counters: Counters) -> Iterator[Sample]:
-    for key, number in counters["core"]["ev_transitions"].items():
-        state, cause, plane = key.split(":")
-        yield plane, (state, cause), number
+    """All of them from the start: a series that is born with its first burst has no rate of it."""
+    found = counters["core"]["ev_transitions"]
+    for plane in counters["core"]["ports"]:
+        for state, cause in _TOLD_TRANSITIONS:
+            yield str(plane), (state, cause), found.get(f"{state}:{cause}:{plane}", 0)
 
 
 def _durations(name: str) -> Reader:
@@ -90,6 +103,13 @@ def _durations(name: str) -> Reader:
         yield None, (), Spread(core[f"{name}_counts"], core[f"{name}_count"], core[f"{name}_sum_ns"] * NS)
 
     return read
+
+
+def _replies(counters: Counters) -> Iterator[Sample]:
+    """Every answer gives a round trip, whichever probe it answers."""
+    core = counters["core"]
+    yield None, ("ev",), core["probe_replies"]
+    yield None, ("reverse",), core["probe_rtt_count"] - core["probe_replies"]
 
 
 def _distances(counters: Counters) -> Iterator[Sample]:
@@ -185,12 +205,14 @@ _CONGESTION = (
 
 _PATHS = (
     Definition("nic_probes_sent", "counter", "packets",
-               "Probes sent, by purpose: all of EVs, those of message tails, reverse.",
-               "What is being probed, and why?",
-               each(ev=("core", "probes_sent"), tail=("core", "tail_probes"), reverse=("core", "reverse_probes")),
+               "Probes sent, by purpose: of EVs that data goes by, and of the reverse set that acknowledgements go by.",
+               "What is being probed?", each(ev=("core", "probes_sent"), reverse=("core", "reverse_probes")),
                ("purpose",)),
-    _core("probe_replies", "nic_probe_replies_received", "packets", "Answers to probes.",
-          "How many of the probes are answered?"),
+    _core("tail_probes", "nic_tail_probes", "packets",
+          "Times that a probe of a good EV was due because the end of a message stayed silent.",
+          "Are ends of messages lost?"),
+    Definition("nic_probe_replies_received", "counter", "packets", "Answers to probes, by purpose.",
+               "How many of the probes are answered?", _replies, ("purpose",)),
     _core("probes_answered", "nic_probes_answered", "packets", "Probes of peers that were answered.",
           "Do peers probe this NIC?"),
     Definition("nic_port_updates", "counter", "packets", "Port Status Updates, by direction.",

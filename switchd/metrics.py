@@ -37,8 +37,7 @@ def _per_port(name: str, scale: float = 1) -> Reader:
 def _port_drops(counters: Counters) -> Iterator[Sample]:
     for number, port in counters["core"]["ports"].items():
         for reason, count in port["drops"].items():
-            if count:
-                yield None, (str(number), port["peer"], port["towards"], reason), count
+            yield None, (str(number), port["peer"], port["towards"], reason), count
 
 
 _PORT = ("port", "peer", "towards")
@@ -75,7 +74,7 @@ DEFINITIONS = (
                "Data sent first because control had used up its share of the link.",
                "Does control press data aside?", _per_port("control_held"), _PORT),
     Definition("switch_port_drops", "counter", "packets",
-               "Packets lost at the port or behind it on the link, by reason; only reasons that have occurred.",
+               "Packets lost at the port or behind it on the link, by reason.",
                "Which link loses packets, and is it the queue or the cable?", _port_drops, (*_PORT, "reason")),
     Definition("switch_port_data_queue_bytes", "gauge", "bytes", "Waiting in the data queue.",
                "Where does data wait now?", _per_port("data_bytes"), _PORT),

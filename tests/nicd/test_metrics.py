@@ -1,5 +1,7 @@
 """The metrics of a NIC come out of a real core's counters."""
 
+import re
+
 from mrcfabric.topology import Topology
 from nicd.compose import nic_config
 from nicd.core.nic import Nic
@@ -26,6 +28,33 @@ def test_transitions_have_state_and_cause() -> None:
     samples = samples_of(render("demo", "h000", PROCESS | {"core": core}))
     name = 'mrc_nic_ev_transitions_total{cause="timeout",fabric="demo",node="h000",plane="5",state="assumed_bad"}'
     assert samples[name] == 3
+    assert sum(count for name, count in samples.items() if "ev_transitions" in name) == 3
+
+
+def test_every_way_out_of_use_and_back_is_there_from_the_start() -> None:
+    """A series that is born with its first burst has no rate of it."""
+    core = Nic(nic_config(Topology.demo(), "h000")).counters()
+    samples = samples_of(render("demo", "h000", PROCESS | {"core": core}))
+    found = {
+        (match["state"], match["cause"])
+        for name in samples
+        if (
+            match := re.match(
+                r'mrc_nic_ev_transitions_total{cause="(?P<cause>.*?)",.*plane="7",state="(?P<state>.*?)"', name
+            )
+        )
+    }
+    bad = {("assumed_bad", cause) for cause in ("gap", "timeout", "always_skip")}
+    back = {("good", "probed_clear"), ("skip", "probed_marked")}
+    assert found == {*bad, *back, ("denied", "deny"), ("good", "allow")}
+
+
+def test_answers_to_probes_have_the_purpose_of_the_probe() -> None:
+    core = Nic(nic_config(Topology.demo(), "h000")).counters()
+    core |= {"probe_replies": 5, "probe_rtt_count": 7}
+    samples = samples_of(render("demo", "h000", PROCESS | {"core": core}))
+    name = 'mrc_nic_probe_replies_received_total{{fabric="demo",node="h000",plane="",purpose="{}"}}'
+    assert [samples[name.format(purpose)] for purpose in ("ev", "reverse")] == [5, 2]
 
 
 def test_no_counter_of_the_core_is_left_out() -> None:
