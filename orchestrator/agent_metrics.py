@@ -31,8 +31,9 @@ from orchestrator.faults.kinds import KINDS
 
 TARGETS_CHARS_MAX: Final = 60
 """Of a fault's targets as a label; the rest is in `mrcfabric fault list`."""
-FIDELITY_WALL_S: Final = 2.0
-"""A daemon that has not answered by then says nothing of the emulation's fidelity."""
+FIDELITY_WALL_S: Final = 0.5
+"""A daemon that has not answered by then says nothing of the emulation's fidelity: the agent has to answer a scrape
+within a second, also while one of its daemons is silent."""
 
 
 def _nodes(reading: Counters) -> Iterator[Sample]:
@@ -62,9 +63,9 @@ def _of_map(name: str) -> Reader:
 DEFINITIONS = (
     Definition("agent_build_info", "gauge", "1", "The versions of mrcfabric and of Python, as labels; always 1.",
                "What is running?", _build, ("version", "python")),
-    Definition("agent_fabric_time_seconds", "gauge", "seconds", "Fabric time that every living node has reached.",
+    Definition("agent_fabric_time_seconds", "counter", "seconds", "Fabric time that every living node has reached.",
                "How old is this fabric?", value("time", "fabric_ns", scale=NS)),
-    Definition("agent_awake_seconds", "gauge", "seconds", "Wall time in which fabric time went on.",
+    Definition("agent_awake_seconds", "counter", "seconds", "Wall time in which fabric time went on.",
                "How long has the fabric worked for that?", value("time", "run_wall_s")),
     Definition("agent_time_running", "gauge", "0 or 1",
                "1 while fabric time goes on; 0 while nothing is pending anywhere, or at a limit.",

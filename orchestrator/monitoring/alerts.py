@@ -11,6 +11,8 @@ from orchestrator.monitoring.rule import Alert
 EVS_RETIRED_SHARE = 0.10
 PLANE_LOST_SHARE = 0.90
 PLANE_BALANCE_MIN = 0.5
+BALANCED_LOAD_MIN = 0.01
+"""Goodput, of what the NICs' ports can, below which planes have nothing to share: probes go where EVs are bad."""
 RETRANSMIT_SHARE = 0.05
 DILATION_OVER_ASKED = 2
 """Times the dilation asked for at which a fabric is called overloaded; `auto` asks for none."""
@@ -34,9 +36,12 @@ _PATHS: Final = (
           "Nearly every EV of the plane is in ASSUMED_BAD or DENIED; QPs live on the other planes.",
           "1. `mrcfabric fault list`. 2. MrcNicPortDown and MrcDaemonGone say whether its T0s or the cables of the "
           "NICs are gone. 3. Jobs go on as long as another plane is left; drain them before that one is touched."),
-    Alert("MrcPlaneImbalance", f"plane:mrc_balance:ratio < {PLANE_BALANCE_MIN}", "settled", "warning",
-          f"{_PLANE} carries {_SHARE} of what a plane carries on average",
-          "NICs send much less into this plane than into the others, though every QP has as many EVs in each.",
+    Alert("MrcPlaneImbalance",
+          f"plane:mrc_balance:ratio < {PLANE_BALANCE_MIN} and on (fabric) fabric:mrc_goodput:bits_per_second "
+          f"> on (fabric) {BALANCED_LOAD_MIN} * 8 * sum by (fabric) (mrc_nic_port_rate_bytes_per_second)",
+          "settled", "warning", f"{_PLANE} carries {_SHARE} of what a plane carries on average",
+          "NICs send much less into this plane than into the others, though every QP has as many EVs in each. Only a "
+          "fabric with work is asked.",
           "1. Retired EVs or ports down in the plane explain it: see their alerts. 2. If there are none, compare "
           "`plane:mrc_marked:ratio` of the planes: marks make NICs skip EVs. 3. Look for a slow link: "
           "`plane:mrc_utilisation:max` near 1 while the plane carries little."),
@@ -94,12 +99,12 @@ _EMULATION: Final = (
           "3. `mrcfabric fault clear` starts it anew."),
     Alert("MrcDaemonSilent",
           'max by (fabric, plane, role, node) (up{role=~"nic|t0|t1"}) == 0 '
-          "unless on (fabric, node) mrc_agent_node_up == 0", "settled", "warning",
+          "and on (fabric, node) mrc_agent_node_up == 1", "settled", "warning",
           f"the daemon of {_NODE} runs and does not answer",
           "The process lives, and its agent gets no counters from it in time.",
           "1. Is its control channel cut (`mrcfabric fault list`)? 2. Is the machine overloaded "
           "(MrcEmulationOverloaded)? 3. Is the process stopped? `mrcfabric status` shows SILENT and STALLED nodes."),
-    Alert("MrcAgentGone", 'max by (fabric, host) (up{role="agent"}) == 0', "soon", "critical",
+    Alert("MrcAgentGone", 'max by (fabric, host) (up{role="agent"}) == 0', "settled", "critical",
           f"the agent of {_FABRIC} on {{{{ $labels.host }}}} does not answer",
           "The agent has ended without taking its targets away, or hangs. Its daemons end with it.",
           "1. `mrcfabric status`. 2. `mrcfabric logs agent`. 3. `mrcfabric down` sweeps what is left."),

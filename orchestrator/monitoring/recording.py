@@ -43,8 +43,10 @@ _PACE: Final = (
            "Fabric seconds per wall second at a node, over the scrapes of its other series."),
     Record(_TIME, f"avg by (fabric) ({_NODE_TIME})", "s/s",
            "Fabric seconds per wall second; 0 while the fabric sleeps or stands."),
-    Record("fabric:mrc_dilation:ratio", f"1 / ({_TIME} > 0)", "s/s",
-           "Wall seconds per fabric second: the effective dilation of now."),
+    Record("fabric:mrc_dilation:ratio",
+           "sum by (fabric) (rate(mrc_agent_awake_seconds_total[W])) / "
+           "(sum by (fabric) (rate(mrc_agent_fabric_time_seconds_total[W])) > 0)", "s/s",
+           "Wall seconds per fabric second while the fabric is awake: the effective dilation of now."),
     _share("mrc_late_frames", "fabric", "mrc_late_frames_total", 'mrc_frames_total{direction="in"}',
            "Frames that were handled after their arrival time had passed."),
     Record("fabric:mrc_answer_seconds:max",

@@ -80,9 +80,14 @@ def _evs(good: int, assumed_bad: int, denied: int = 0) -> dict[str, str]:
     return {**found, 'mrc_nic_evs{fabric="lab",plane="0",node="h000",state="good"}': flat(100)}
 
 
-def _sent(*steps: int) -> dict[str, str]:
-    series = 'mrc_nic_port_sent_bytes_total{{fabric="lab",plane="{}",node="h000"}}'
-    return {**_TIME, **{series.format(plane): growing(step) for plane, step in enumerate(steps)}}
+def _sent(*steps: int, placed: int = 3000) -> dict[str, str]:
+    """Bytes into each plane, and those placed, from scrape to scrape; a port could send 1250."""
+    found = {**_TIME, 'mrc_nic_placed_bytes_total{fabric="lab",node="h001"}': growing(placed)}
+    for plane, step in enumerate(steps):
+        labels = f'{{fabric="lab",plane="{plane}",node="h000"}}'
+        found[f"mrc_nic_port_sent_bytes_total{labels}"] = growing(step)
+        found[f"mrc_nic_port_rate_bytes_per_second{labels}"] = flat(2000)
+    return found
 
 
 def _of(name: str, value: str, **labels: str) -> dict[str, str]:
@@ -109,6 +114,7 @@ _PATHS = (
                       "plane 3 of lab carries 40% of what a plane carries on average"),)),
     AlertCase("MrcPlaneImbalance", "a little less than the others", _sent(900, 900, 900, 500)),
     AlertCase("MrcPlaneImbalance", "nobody sends", _sent(0, 0, 0, 0)),
+    AlertCase("MrcPlaneImbalance", "only probes, of a plane that is bad", _sent(0, 0, 0, 60, placed=0)),
     AlertCase("MrcNicPortDown", "a cut cable", _of("mrc_nic_port_up", changing(1, 0), plane="1", node="h000"),
               (Firing({**_PLANE_1, "node": "h000"}, "port of plane 1 of h000 of lab has no carrier"),)),
     AlertCase("MrcNicPortDown", "it is back", _of("mrc_nic_port_up", changing(0, 1), plane="1", node="h000")),
@@ -162,10 +168,12 @@ _T1 = {"plane": "0", "role": "t1", "node": "p0-t1-1"}
 _AGENT = {"role": "agent", "node": "agent", "host": "rack7"}
 
 
-def _pace(nominal: float, answer_s: float) -> dict[str, str]:
-    """Eight wall seconds per fabric second; so much asked for, and so long an answer of the slowest."""
+def _pace(nominal: float, answer_s: float, awake_s: float = 5) -> dict[str, str]:
+    """5/8 fabric seconds a scrape, awake for so long; such a pace asked for, and so long an answer of the slowest."""
     return {
         **_TIME,
+        **_of("mrc_agent_fabric_time_seconds_total", growing(0.625), host="rack7"),
+        **_of("mrc_agent_awake_seconds_total", growing(awake_s), host="rack7"),
         **_of("mrc_agent_dilation_nominal", flat(nominal), host="rack7"),
         **_of("scrape_duration_seconds", flat(answer_s), **_T1),
         **_of("scrape_duration_seconds", flat(0.01), role="nic", node="h000"),
@@ -180,17 +188,20 @@ _EMULATION = (
     AlertCase("MrcDaemonSilent", "it lives and gives no counters",
               {**_of("up", flat(0), **_T1, host="rack7"), **_of("mrc_agent_node_up", flat(1), **_T1)},
               (Firing({**_LAB, **_T1}, "the daemon of p0-t1-1 of lab runs and does not answer"),)),
+    AlertCase("MrcDaemonSilent", "its agent is silent too, which is told elsewhere",
+              {**_of("up", flat(0), **_T1, host="rack7"), **_of("up", flat(0), **_AGENT)}),
     AlertCase("MrcDaemonSilent", "it is gone, which is told elsewhere",
               {**_of("up", flat(0), **_T1, host="rack7"), **_of("mrc_agent_node_up", flat(0), **_T1)}),
     AlertCase("MrcAgentGone", "killed", _of("up", changing(1, 0), **_AGENT),
               (Firing({**_LAB, "host": "rack7"}, "the agent of lab on rack7 does not answer"),)),
-    AlertCase("MrcAgentGone", "one scrape was missed", _of("up", "1x10 0 1x20", **_AGENT), at=11),
+    AlertCase("MrcAgentGone", "it was slow for four scrapes", _of("up", "1x10 0x3 1x20", **_AGENT), at=14),
     AlertCase("MrcEmulationNotFaithful", "the machine lost a frame", _of("mrc_agent_valid", changing(1, 0)),
               (Firing(_LAB, "the figures of lab are not valid"),)),
     AlertCase("MrcEmulationNotFaithful", "it has lost none", _of("mrc_agent_valid", flat(1))),
     AlertCase("MrcEmulationOverloaded", "four times slower than asked for", _pace(2, 0.01), _BUSY),
     AlertCase("MrcEmulationOverloaded", "daemons are slow to answer", _pace(0, 0.8), _BUSY),
     AlertCase("MrcEmulationOverloaded", "as fast as asked for", _pace(8, 0.01)),
+    AlertCase("MrcEmulationOverloaded", "as fast as asked for, and asleep most of the time", _pace(2, 0.01, 1.25)),
     AlertCase("MrcEmulationOverloaded", "as fast as it goes was asked for", _pace(0, 0.01)),
     AlertCase("MrcFabricStalled", "work is pending", {**_STOOD, **_of("mrc_agent_time_running", flat(1))},
               (Firing(_LAB, "fabric time of lab stands still though work is pending"),)),
@@ -202,9 +213,11 @@ ALERT_CASES: Final = (*_PATHS, *_TRANSPORT, *_EMULATION)
 
 
 def _busy_fabric() -> dict[str, str]:
-    """Two planes, of which one carries three times as much; a fabric second takes eight wall seconds."""
+    """Two planes, of which one carries three times as much; a fabric second takes eight wall seconds, four awake."""
     found = dict(_TIME)
     for name, value, labels in (
+        ("mrc_agent_awake_seconds_total", growing(2.5), {}),
+        ("mrc_agent_fabric_time_seconds_total", growing(0.625), {}),
         ("mrc_late_frames_total", growing(1), {"node": "h000"}),
         ("mrc_frames_total", growing(8), {"node": "h000", "direction": "in"}),
         ("mrc_frames_total", growing(99), {"node": "h000", "direction": "out"}),
@@ -255,7 +268,7 @@ RECORD_CASES: Final = (
     RecordCase("a busy fabric", _busy_fabric(), {
         **{f'node:mrc_fabric_time:rate{{fabric="lab",node="{node}"}}': 0.125 for node in _NODES},
         'fabric:mrc_fabric_time:rate{fabric="lab"}': 0.125,
-        'fabric:mrc_dilation:ratio{fabric="lab"}': 8,
+        'fabric:mrc_dilation:ratio{fabric="lab"}': 4,
         'fabric:mrc_late_frames:ratio{fabric="lab"}': 0.125,
         'fabric:mrc_answer_seconds:max{fabric="lab"}': 0.25,
         'node:mrc_goodput:bits_per_second{fabric="lab",node="h000"}': 12800,
