@@ -58,9 +58,9 @@ def plane_utilisation() -> Panel:
     """How much of the NICs' ports each plane uses."""
     return lines(
         "Traffic of NICs by plane",
-        "Do the planes carry even shares? What NICs sent into each, as a share of the rate of their ports in it.",
+        "Do the planes carry even shares? What NICs sent into each, framing included, as a share of their ports' rate.",
         Query(
-            utilisation("mrc_nic_port_sent_bytes_total", "mrc_nic_port_rate_bytes_per_second", "plane", PLANE),
+            utilisation("mrc_nic_port", "plane", PLANE),
             "plane {{plane}}",
         ),
         unit="percentunit",

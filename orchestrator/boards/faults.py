@@ -34,7 +34,7 @@ def _noticed() -> list[Panel]:
         "Probes and answers",
         "Are retired paths being tried, and do they answer? Answers below probes: some still lead nowhere.",
         Query(flow("mrc_nic_probes_sent_total", "", 'purpose="ev"'), "probes"),
-        Query(flow("mrc_nic_probe_replies_received_total", ""), "answers"),
+        Query(flow("mrc_nic_probe_replies_received_total", "", 'purpose="ev"'), "answers"),
         unit="pps",
     )
     told = lines(

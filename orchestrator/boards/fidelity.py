@@ -6,7 +6,7 @@ The only board with rates per second of wall time: it is about the machine, and 
 from orchestrator.boards import common, look, uids
 from orchestrator.boards.board import Board, Row
 from orchestrator.boards.panels import Column, Panel, figure, lines, spans, table
-from orchestrator.boards.query import FABRIC, NODE, PACE, Query, highest, rate, series, share, top, total
+from orchestrator.boards.query import FABRIC, NODE, Query, highest, rate, series, share, top, total
 
 _SHOWN = 12
 
@@ -20,8 +20,8 @@ def _figures() -> list[Panel]:
                meanings=((0, "asleep", look.QUIET), (1, "yes", look.GOOD))),
         figure("Dilation", "How many wall seconds does a fabric second take, over the whole run?",
                series("mrc_agent_dilation_effective"), curve=True, decimals=0),
-        figure("Fabric time", "How old is the fabric?", series("mrc_agent_fabric_time_seconds"), unit="s"),
-        figure("Awake", "How long has it worked for that?", series("mrc_agent_awake_seconds"), unit="s"),
+        figure("Fabric time", "How old is the fabric?", series("mrc_agent_fabric_time_seconds_total"), unit="s"),
+        figure("Awake", "How long has it worked for that?", series("mrc_agent_awake_seconds_total"), unit="s"),
         figure("Daemons", "How many run?", series("mrc_agent_daemons_alive")),
         figure("Dead nodes", "Is any of them gone?", dead, limits=look.NONE_IS_GOOD),
         figure("Version", "What is running?", series("mrc_agent_build_info"), legend="{{version}}, Python {{python}}"),
@@ -30,8 +30,11 @@ def _figures() -> list[Panel]:
 
 def _time() -> list[Panel]:
     return [
-        lines("Dilation now", "How much slower than life is it? Wall seconds per fabric second.",
-              Query(f"1 / {PACE}", "dilation")),
+        lines("Dilation now", "How much slower than life is it? Wall seconds per fabric second, sleep left out; beside "
+              "it the fastest pace that was asked for (0: as fast as the machine goes).",
+              Query(f"{rate('mrc_agent_awake_seconds_total')} / ({rate('mrc_agent_fabric_time_seconds_total')} > 0)",
+                    "dilation"),
+              Query(series("mrc_agent_dilation_nominal"), "asked for")),
         spans("Time", "When did the fabric sleep, and when was it not faithful any more?",
               Query(series("mrc_agent_time_running"), "time goes on"), Query(series("mrc_agent_valid"), "faithful"),
               meanings=((0, "no", look.SKIP), (1, "yes", look.GOOD))),

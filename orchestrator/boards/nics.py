@@ -12,6 +12,7 @@ from orchestrator.boards.query import (
     PLANE,
     Query,
     bits,
+    bottom,
     flow,
     highest,
     level,
@@ -29,6 +30,11 @@ _SHOWN = 12
 def _each(title: str, question: str, expr: str, unit: str = "short") -> Panel:
     """A line per NIC, of those with the greatest values."""
     return lines(title, question, Query(top(_SHOWN, expr), "{{node}}"), unit=unit)
+
+
+def _least(title: str, question: str, expr: str, unit: str = "short") -> Panel:
+    """A line per NIC, of those with the least values but none."""
+    return lines(title, question, Query(bottom(_SHOWN, f"{expr} > 0"), "{{node}}"), unit=unit)
 
 
 def _kinds(title: str, question: str, metric: str, label: str, *, only_some: bool = False) -> Panel:
@@ -59,13 +65,13 @@ def _figures() -> list[Panel]:
 
 
 def _traffic() -> list[Panel]:
-    used = utilisation("mrc_nic_port_sent_bytes_total", "mrc_nic_port_rate_bytes_per_second", "plane", NODE, PLANE)
+    used = utilisation("mrc_nic_port", "plane", NODE, PLANE)
     return [
-        _each("Goodput", "Which NIC gets less than the others?",
-              bits("mrc_nic_placed_bytes_total", "node", NODE), "bps"),
+        _least("Goodput", "Which NIC gets less than the others? The twelve that get least, of those that get anything.",
+               bits("mrc_nic_placed_bytes_total", "node", NODE), "bps"),
         _each("Payload sent", "How much does each NIC send, retransmissions included?",
               bits("mrc_nic_payload_bytes_total", "node", NODE), "bps"),
-        lines("Ports by plane", "Are the planes used evenly? Sent, as a share of the ports' rate.",
+        lines("Ports by plane", "Are the planes used evenly? Sent, framing included, as a share of the ports' rate.",
               Query(used, "plane {{plane}}"), unit="percentunit", overrides=look.plane_overrides()),
         spans("Ports that have been down", "Which NIC lost which plane, and when?",
               Query(f"{highest('mrc_nic_port_up', 'node, plane', NODE, PLANE)} == 0", "{{node}} plane {{plane}}"),
@@ -85,8 +91,8 @@ def _windows() -> list[Panel]:
     return [
         lines("Congestion windows", "How much may be under way, and how much is? Windows of all destinations.",
               whole("mrc_nic_cwnd_bytes", "windows"), whole("mrc_nic_inflight_bytes", "in flight"), unit="bytes"),
-        _each("Smallest window", "Is one destination much worse off than the others?",
-              highest("mrc_nic_cwnd_bytes_min", "node", NODE), "bytes"),
+        _least("Smallest window", "Is one destination much worse off than the others?",
+               highest("mrc_nic_cwnd_bytes_min", "node", NODE), "bytes"),
         _kinds("Windows cut", "What slows senders down?", "mrc_nic_cwnd_cuts_total", "cause"),
         lines("Tracking windows (MPR)", "How much reordering may there be, and how much of that is in use?",
               whole("mrc_nic_mpr_granted_packets", "granted"), whole("mrc_nic_mpr_used_packets", "in use")),
@@ -129,7 +135,10 @@ def _reliability() -> list[Panel]:
                "mrc_nic_trimmed_packets_received_total", "where"),
         _kinds("Dropped by reason", "What do these NICs throw away, and why?", "mrc_nic_drops_total", "reason",
                only_some=True),
-        _kinds("Probes", "What is being probed, and why?", "mrc_nic_probes_sent_total", "purpose"),
+        lines("Probes", "What is being probed, and is it answered? ends: probes because a message's end stayed silent.",
+              Query(flow("mrc_nic_probes_sent_total", "purpose", NODE), "{{purpose}}: sent"),
+              Query(flow("mrc_nic_probe_replies_received_total", "purpose", NODE), "{{purpose}}: answered"),
+              Query(flow("mrc_nic_tail_probes_total", "", NODE), "ends"), unit="pps"),
     ]  # fmt: skip
 
 

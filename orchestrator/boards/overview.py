@@ -6,7 +6,7 @@ The first look of somebody on call: one line of figures, then goodput, planes, E
 from orchestrator.boards import common, look, uids
 from orchestrator.boards.board import Board, Row, link_to
 from orchestrator.boards.panels import Column, Panel, figure, lines, table
-from orchestrator.boards.query import PLANE, Query, bits, flow, level, quantile, series, share, top
+from orchestrator.boards.query import PLANE, Query, bits, bottom, flow, level, quantile, series, share
 
 
 def _figures() -> list[Panel]:
@@ -38,8 +38,9 @@ def _traffic() -> list[Panel]:
     return [
         common.goodput(),
         common.plane_utilisation(),
-        lines("Goodput of NICs", "Which NIC gets less than the others? The twelve that receive most.",
-              Query(top(12, bits("mrc_nic_placed_bytes_total", "node")), "{{node}}"), unit="bps", link=to_nic),
+        lines("Goodput of NICs", "Which NIC gets less than the others? The twelve that get least, if anything.",
+              Query(bottom(12, bits("mrc_nic_placed_bytes_total", "node") + " > 0"), "{{node}}"), unit="bps",
+              link=to_nic),
         lines("Round trips", "Do queues build up? Median and 99th percentile over all NICs, in fabric time.",
               Query(quantile(0.5, "mrc_nic_rtt_seconds", "fabric"), "median"),
               Query(quantile(0.99, "mrc_nic_rtt_seconds", "fabric"), "99 %"),

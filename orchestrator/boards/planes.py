@@ -13,11 +13,8 @@ from orchestrator.boards.query import (
     flow,
     highest,
     level,
-    paced,
-    rate,
     series,
     top,
-    total,
     utilisation,
 )
 
@@ -27,7 +24,7 @@ _SHOWN = 12
 
 
 def _utilisation(by: str) -> str:
-    return utilisation("mrc_switch_port_sent_bytes_total", "mrc_switch_port_rate_bytes_per_second", by, PLANE, NODE)
+    return utilisation("mrc_switch_port", by, PLANE, NODE)
 
 
 def _worst(title: str, question: str, expr: str, unit: str) -> Panel:
@@ -54,7 +51,7 @@ def _links() -> list[Panel]:
     towards = "plane, towards"
     return [
         lines("Utilisation by tier", "Where is the traffic: down to the NICs, up to the T1s, or back down to the T0s? "
-              "Sent, as a share of the rate of the ports that lead there, framing left out.",
+              "Sent, as a share of the rate of the ports that lead there, framing included.",
               Query(_utilisation(towards), "plane {{plane}} to {{towards}}"), unit="percentunit"),
         bars("Fullest links", "Which links are near their rate, now?",
              Query(top(_SHOWN, _utilisation(PORT)), _PORT_LEGEND), unit="percentunit", highest=1,
@@ -103,7 +100,7 @@ def _losses() -> list[Panel]:
 
 def _ports() -> list[Panel]:
     def number(name: str, metric: str, unit: str = "pps") -> Column:
-        return Column(name, expr=paced(total(PORT, rate(metric, PLANE, NODE))), unit=unit)
+        return Column(name, expr=flow(metric, PORT, PLANE, NODE), unit=unit)
 
     return [
         table(

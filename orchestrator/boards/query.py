@@ -1,11 +1,15 @@
 """The expressions of the boards: series of the chosen fabric, rates per second of fabric time, quantiles.
 
 A fabric runs slower than the wall clock and stands still while it sleeps, so a rate per second of the wall clock says
-little about it. What flows is divided by the pace: fabric seconds per wall second, the median over the nodes, which a
-node that dies or returns does not move. Asleep there is no pace, and such a panel shows a gap.
+little about it. What flows is divided by the pace of the node that counts it: its fabric seconds per wall second, over
+the same scrapes, so that the quotient is exact where work begins and ends between two scrapes. Asleep there is no pace,
+and such a panel shows a gap. The recorded series are made alike (`orchestrator.monitoring.recording`); boards do not
+need them.
 """
 
 from dataclasses import dataclass
+
+from mrcfabric.egress_config import OVERHEAD_BYTES
 
 FABRIC = 'fabric="$fabric"'
 PLANE = 'plane=~"$plane"'
@@ -31,13 +35,13 @@ def rate(metric: str, *matchers: str) -> str:
     return f"rate({series(metric, *matchers)}[$__rate_interval])"
 
 
-PACE = f"(quantile by (fabric) (0.5, {rate('mrc_fabric_time_seconds_total')}) > 0)"
-"""Fabric seconds per wall second; no series while the fabric sleeps."""
+PACE = f"(sum by (fabric, node) ({rate('mrc_fabric_time_seconds_total')}) > 0)"
+"""Fabric seconds per wall second of each node; no series while the fabric sleeps."""
 
 
 def paced(expr: str) -> str:
-    """A rate of wall time, with the label `fabric`, as one of fabric time."""
-    return f"{expr} / on (fabric) group_left () {PACE}"
+    """A rate of wall time of series of nodes as one of fabric time."""
+    return f"{expr} / on (fabric, node) group_left () {PACE}"
 
 
 def total(by: str, expr: str) -> str:
@@ -47,7 +51,7 @@ def total(by: str, expr: str) -> str:
 
 def flow(metric: str, by: str, *matchers: str) -> str:
     """What is counted, per second of fabric time, summed by labels."""
-    return paced(total(by, rate(metric, *matchers)))
+    return total(by, paced(rate(metric, *matchers)))
 
 
 def bits(metric: str, by: str, *matchers: str) -> str:
@@ -70,9 +74,11 @@ def share(part: str, whole: str, by: str = "") -> str:
     return f"{part} / on ({_labels(by)}) ({whole} > 0)"
 
 
-def utilisation(sent_bytes: str, line_rate: str, by: str, *matchers: str) -> str:
-    """Share of the rate of ports that was sent, from the metrics for both (bytes, and bytes per second)."""
-    return f"{flow(sent_bytes, by, *matchers)} / on ({_labels(by)}) {level(line_rate, by, *matchers)}"
+def utilisation(ports: str, by: str, *matchers: str) -> str:
+    """Share of the rate of ports that is sent, framing included; `ports`: the family, as `mrc_nic_port`."""
+    sent_bytes, sent_packets = (rate(f"{ports}_sent_{what}_total", *matchers) for what in ("bytes", "packets"))
+    sent = total(by, paced(f"({sent_bytes} + {OVERHEAD_BYTES} * {sent_packets})"))
+    return f"{sent} / on ({_labels(by)}) {level(f'{ports}_rate_bytes_per_second', by, *matchers)}"
 
 
 def quantile(point: float, histogram: str, by: str, *matchers: str) -> str:
@@ -89,6 +95,11 @@ def spread(histogram: str, *matchers: str) -> str:
 def top(count: int, expr: str) -> str:
     """The greatest of them."""
     return f"topk({count}, {expr})"
+
+
+def bottom(count: int, expr: str) -> str:
+    """The least of them."""
+    return f"bottomk({count}, {expr})"
 
 
 def _labels(by: str) -> str:
