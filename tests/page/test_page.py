@@ -111,7 +111,7 @@ def test_the_keyboard_alone_is_enough(page: Page, canned: CannedMap) -> None:
     page.keyboard.press("h")
     expect(page.locator("#said")).to_have_text("healed: f1")
     page.keyboard.press("Escape")
-    expect(page.locator("#panel-title")).to_have_text("Nothing chosen")
+    expect(page.locator("#panel-title")).to_have_text("Nothing chosen: the whole fabric")
     page.keyboard.press("?")
     expect(page.locator("#help")).to_be_visible()
     page.keyboard.press("Escape")
@@ -255,8 +255,8 @@ def test_any_fabric_in_any_condition_is_drawn(browser: Browser, topology: snapsh
         errors: list[str] = []
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(canned.url)
-        expect(page.locator("#link-state")).to_have_text("live")
-        expect(page.locator("#clock")).not_to_have_text("-")
+        expect(page.locator("#link-state")).to_have_text("live", timeout=20_000)
+        expect(page.locator("#clock")).not_to_have_text("-", timeout=20_000)
         painted = page.evaluate(
             """() => {
                 const canvas = document.querySelector("#map canvas");

@@ -2,6 +2,7 @@
 
 import { Chart } from "./chart.js";
 import { mark, write } from "./elements.js";
+import { keepingFocus } from "./focus.js";
 import { help, legend } from "./legend.js";
 import { EventLog, drawFaults, tabs } from "./lists.js";
 import { FabricMap } from "./map.js";
@@ -58,8 +59,8 @@ function choose(id) {
 }
 
 function chosen(part) {
-  panel.choose(part);
-  if (story?.snapshot) panel.draw(story);
+  keepingFocus(() => panel.choose(part));
+  if (story) panel.draw(story);
   if (part?.kind === "nic") strips.follow(part.id);
   if (part?.kind === "port") strips.follow(part.nic);
   if (byId("event-filter").value === "part") log.rewrite();
@@ -74,7 +75,7 @@ const hear = {
   },
   events: ({ events }) => log.add(story, story.tell(events)),
   evs: message => strips.draw(message),
-  run: message => runs.take(message),
+  run: message => keepingFocus(() => runs.take(message)),
   error: ({ error }) => notice(`The fabric does not answer: ${error}`),
 };
 
@@ -123,15 +124,19 @@ function draw() {
   drawing = true;
   requestAnimationFrame(() => {
     drawing = false;
-    drawStatus(story.snapshot);
-    map.draw(story.snapshot);
-    chart.draw(story);
-    strips.update(story.snapshot);
-    panel.draw(story);
-    const faults = [...story.faults.values()].map(fault => `${fault.id} ${fault.over_ns} ${fault.in_force}`).join();
-    if (faults !== drawnFaults) drawFaults(byId("fault-list"), story, acts);
-    drawnFaults = faults;
+    keepingFocus(drawAll);
   });
+}
+
+function drawAll() {
+  drawStatus(story.snapshot);
+  map.draw(story.snapshot);
+  chart.draw(story);
+  strips.update(story.snapshot);
+  panel.draw(story);
+  const faults = [...story.faults.values()].map(fault => `${fault.id} ${fault.over_ns} ${fault.in_force}`).join();
+  if (faults !== drawnFaults) drawFaults(byId("fault-list"), story, acts);
+  drawnFaults = faults;
 }
 
 function drawStatus(seen) {
@@ -144,13 +149,15 @@ function drawStatus(seen) {
   const evs = evSums(seen.planes.map(plane => plane.evs));
   write(byId("bad-evs"), evs.all ? `${count(evs.assumed_bad)} (${percent(evs.assumed_bad / evs.all)})` : "-");
   mark(byId("bad-evs"), "data-state", evs.assumed_bad ? "some" : "none");
+  byId("empty-chart").hidden = story.goodput.some(ring => ring.peak() > 0);
   write(byId("fault-count"), String(seen.faults.length));
   mark(byId("fault-count"), "data-state", seen.faults.length ? "some" : "none");
-  write(
-    byId("programs"),
-    seen.programs.map(one => `${one.name} ${one.steps}${one.failed ? ` ✗${one.failed}` : ""}`).join(", ") || "none",
-  );
+  const programs = seen.programs.map(programSays).join(", ") || "none";
+  write(byId("programs"), programs);
+  mark(byId("programs"), "title", programs);
 }
+
+const programSays = one => `${one.name} step ${one.steps}${one.failed ? ` ✗${one.failed}` : ""}`;
 
 // ---- what the reader does -------------------------------------------------------------------------------------------
 

@@ -3,10 +3,12 @@
 
 import { laneLines } from "./layout.js";
 import { utilisationClass } from "./scales.js";
+import { directionsOf } from "./troubles.js";
 
 const DOWN = 7;
 const IMPAIRED = 8; // and so much more for each class of utilisation
-const LINES_A_FRAME = 400;
+const UNHURT = { up: false, down: false };
+const LINES_A_FRAME = 800;
 const MARKS_MOST = 48; // crosses in one plane; where there are more, dashes alone are read more easily
 
 /** Draws the links of one scene. */
@@ -24,6 +26,7 @@ export class Cables {
     this._canvas.height = Math.round(scene.height * ratio);
     this._context.setTransform(ratio, 0, 0, ratio, 0, 0);
     this._planes = [];
+    this._faint = scene.thick < 0.6 ? 0.35 : 1; // thousands of lines: what is well makes room for what is not
     this._attended = null;
     if (scene.thick !== this._thick) this._pens = null;
     this._thick = scene.thick;
@@ -52,7 +55,8 @@ export class Cables {
 
   /** Draw the planes in which a link looks different now, over as many frames as keep each of them short. */
   draw(snapshot) {
-    for (const plane of this._planes) this._update(plane, snapshot);
+    const hit = snapshot ? directionsOf(snapshot) : null;
+    for (const plane of this._planes) this._update(plane, snapshot, hit);
     if (!this._drawing) this._drawSome();
   }
 
@@ -70,10 +74,11 @@ export class Cables {
     if (this._drawing) requestAnimationFrame(() => this._drawSome());
   }
 
-  _update(plane, snapshot) {
+  _update(plane, snapshot, hit) {
     for (const line of plane.lines) {
       const link = snapshot?.links[line.part.id];
-      const [up, down] = [penOf(link, link?.up), penOf(link, link?.down)];
+      const ways = link && link.state !== "up" ? hit(line.part.id, link) : UNHURT;
+      const [up, down] = [penOf(link, link?.up, ways.up), penOf(link, link?.down, ways.down)];
       if (up === line.upPen && down === line.downPen) continue;
       [line.upPen, line.downPen] = [up, down];
       plane.stale = true;
@@ -84,11 +89,14 @@ export class Cables {
     const { x, y, w, h } = plane.panel;
     this._context.clearRect(x - 1, y - 1, w + 2, h + 2);
     const own = plane.lines.filter(({ part }) => part.a === this._attended || part.b === this._attended);
-    this._context.globalAlpha = own.length ? 0.22 : 1;
-    this._lines(plane.lines);
+    const amiss = plane.lines.filter(isAmiss);
+    this._context.globalAlpha = own.length ? 0.22 : this._faint;
+    this._lines(plane.lines.filter(line => !isAmiss(line)));
+    this._context.globalAlpha = own.length ? 0.5 : 1;
+    this._lines(amiss);
     this._context.globalAlpha = 1;
     this._lines(own);
-    this._crosses(plane.lines);
+    this._crosses(amiss);
     this._context.setLineDash([]);
   }
 
@@ -108,13 +116,12 @@ export class Cables {
     this._context.stroke(path);
   }
 
-  _crosses(lines) {
-    const marked = lines.filter(line => line.upPen === DOWN || line.upPen >= IMPAIRED);
+  _crosses(marked) {
     if (marked.length > MARKS_MOST) return;
     const [cross, diamond] = [new Path2D(), new Path2D()];
-    for (const { part, upPen } of marked) {
+    for (const { part, upPen, downPen } of marked) {
       const [x, y, r] = [part.x, part.y, 4];
-      if (upPen === DOWN) {
+      if (upPen === DOWN || downPen === DOWN) {
         trace(cross, [x - r, y - r, x + r, y + r]);
         trace(cross, [x - r, y + r, x + r, y - r]);
       } else {
@@ -131,12 +138,14 @@ export class Cables {
   }
 }
 
-/** Which pen a direction is drawn with. */
-function penOf(link, direction) {
+const isAmiss = line => Math.max(line.upPen, line.downPen) >= DOWN;
+
+/** Which pen a direction is drawn with; `hit`: it is this one that the fault of its link is about. */
+function penOf(link, direction, hit) {
   if (!link) return 0;
-  if (link.state === "down") return DOWN;
+  if (hit && link.state === "down") return DOWN;
   const found = utilisationClass(direction.utilisation);
-  return link.state === "impaired" ? IMPAIRED + found : found;
+  return hit && link.state === "impaired" ? IMPAIRED + found : found;
 }
 
 function trace(path, [x1, y1, x2, y2]) {
@@ -149,10 +158,10 @@ function pens(canvas, thick) {
   const colour = name => style.getPropertyValue(`--${name}`).trim();
   const widths = [0.8, 1, 1.2, 1.5, 1.8, 2.2, 2.6];
   const plain = widths.map((width, place) => ({ colour: colour(`u${place}`), width: width * thick, dash: [] }));
-  const down = { colour: colour("bad"), width: Math.max(0.7, 1.2 * thick), dash: [4, 4] };
+  const down = { colour: colour("bad"), width: Math.max(1, 1.3 * thick), dash: [4, 3] };
   const impaired = plain.map(pen => ({
     ...pen,
-    width: Math.max(1.2 * thick, pen.width),
+    width: Math.max(1.2, pen.width),
     dash: [2, 3],
     mark: colour("skip"),
   }));

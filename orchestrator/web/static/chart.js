@@ -7,7 +7,7 @@ import { instant, rate, ticks } from "./scales.js";
 const LEFT = 58;
 const RIGHT = 8;
 const TOP = 6;
-const LANE = 12;
+const LANE = 15;
 const LANES_MAX = 8;
 const COLOURS = 8;
 
@@ -47,6 +47,8 @@ export class Chart {
     new ResizeObserver(() => this._story && this.draw(this._story)).observe(canvas);
     canvas.addEventListener("pointermove", event => this._read(event.offsetX));
     canvas.addEventListener("pointerleave", () => this._read(null));
+    canvas.addEventListener("keydown", event => this._key(event));
+    canvas.addEventListener("blur", () => this._read(null));
   }
 
   restyle() {
@@ -63,18 +65,21 @@ export class Chart {
           "data-place": plane % COLOURS,
           "stroke-dasharray": dashOf(plane).join(" "),
         });
-        const focus = only => () => {
-          this._only = only;
-          this.draw(this._story);
-        };
-        return html(
-          "li",
-          { onpointerenter: focus(plane), onpointerleave: focus(null) },
-          svg("svg", { viewBox: "0 0 20 8" }, line),
+        const only = which => () => this._show(which);
+        const button = html(
+          "button",
+          { type: "button", "aria-label": `plane ${plane}`, onfocus: only(plane), onblur: only(null) },
+          svg("svg", { viewBox: "0 0 20 8", "aria-hidden": "true" }, line),
           String(plane),
         );
+        return html("li", { onpointerenter: only(plane), onpointerleave: only(null) }, button);
       }),
     );
+  }
+
+  _show(only) {
+    this._only = only;
+    if (this._story) this.draw(this._story);
   }
 
   /** Draw what is known. */
@@ -85,7 +90,7 @@ export class Chart {
     this._size(width, height);
     const [from, to] = story.window();
     const bars = story.bars();
-    const lanes = lanesOf(bars, Math.max(1, Math.min(LANES_MAX, Math.floor((height * 0.36) / LANE))));
+    const lanes = lanesOf(bars, Math.max(1, Math.min(LANES_MAX, Math.floor((height * 0.4) / LANE))));
     const deep = bars.length ? (Math.max(...lanes) + 1) * LANE + 4 : 0;
     const box = { left: LEFT, right: width - RIGHT, top: TOP, bottom: height - 16 - deep, below: height - 16 };
     const most = peak(story) || story.fabric.rate_bps;
@@ -95,6 +100,7 @@ export class Chart {
     this._axes(box, from, to, most, x, y);
     this._faults(bars, lanes, box, x);
     for (const [plane, ring] of story.goodput.entries()) this._line(plane, story.at, ring, x, y);
+    this._hint = bars.length ? "Below the lines: faults. Point at an instant to read it." : "Point at an instant to read it.";
     this._cursor();
   }
 
@@ -139,7 +145,7 @@ export class Chart {
       context.fillText(rate(value), box.left - 5, at + 4);
     }
     context.textAlign = "center";
-    for (const at of ticks(from, to, Math.max(2, (box.right - box.left) / 120))) {
+    for (const at of ticks(from, to, Math.max(2, (box.right - box.left) / 85))) {
       if (at > from && x(at) < box.right - 24)
         context.fillText(instant(at), Math.max(x(at), box.left + 24), box.below + 13);
     }
@@ -182,8 +188,7 @@ export class Chart {
     context.clip();
     context.fillStyle = this._colours.ink;
     context.textAlign = "left";
-    context.font = "10px system-ui, sans-serif";
-    context.fillText(text, left + 4, top + 8.5);
+    context.fillText(text, left + 4, top + 10.5);
     context.restore();
   }
 
@@ -212,10 +217,20 @@ export class Chart {
     if (this._story) this.draw(this._story);
   }
 
+  _key(event) {
+    if (!this._view) return;
+    const { left, right } = this._view.box;
+    const step = (event.shiftKey ? 1 : 8) * ({ ArrowLeft: -1, ArrowRight: 1 }[event.key] ?? 0);
+    if (event.key === "Home" || event.key === "End") this._read(event.key === "Home" ? left : right);
+    else if (step) this._read(Math.max(left, Math.min(right, (this._pointed ?? right) + step)));
+    else return;
+    event.preventDefault();
+  }
+
   _cursor() {
     const { box, from, to } = this._view;
     if (this._pointed == null || this._pointed < box.left || this._pointed > box.right) {
-      write(this._reading, "");
+      write(this._reading, this._hint);
       return;
     }
     const at = from + ((this._pointed - box.left) / (box.right - box.left)) * (to - from);
@@ -246,9 +261,4 @@ function covered(bars, lanes, place) {
 // Half of the planes are dashed: with eight lines colour alone is not enough.
 const dashOf = plane => (plane % COLOURS >= COLOURS / 2 ? [5, 3] : []);
 
-function peak(story) {
-  let most = 0;
-  for (const ring of story.goodput)
-    for (let place = 0; place < ring.length; place += 1) most = Math.max(most, ring.at(place));
-  return most * 1.08;
-}
+const peak = story => Math.max(...story.goodput.map(ring => ring.peak())) * 1.08;

@@ -4,11 +4,11 @@
 // the middle of its ports. Below the panels stand the NICs, one tile each. What it all looks like is the map's.
 
 const GAP = 10;
-const HEAD = 24;
+const HEAD = 28;
 const SIDE = 12;
 const PANEL_SHAPE = 1.35; // width over height that a panel is read best in
 const TILE_WIDEST = 210;
-const TILE_NARROWEST = 30;
+const TILE_NARROWEST = 38;
 const NODE_LARGEST = 10;
 const NODE_SMALLEST = 0.9;
 
@@ -50,7 +50,7 @@ function middle(x, y, w, h) {
 function pens(links, width) {
   const room = width / Math.max(links, 1); // of a panel for each of its links
   const thick = Math.max(0.3, Math.min(1, room / 3));
-  return { lanes: 0.4 + 1.2 * thick, thick };
+  return { lanes: 0.4 + 1.4 * thick, thick };
 }
 
 /** How many columns of panels leave each of them the most of the shape that is read best. */
@@ -163,7 +163,7 @@ function tileGrid(nics, width, height) {
   const w = Math.min(TILE_WIDEST, Math.max(TILE_NARROWEST, width / Math.max(nics, 1) - 4));
   const columns = Math.max(1, Math.floor((width + 4) / (w + 4)));
   const rows = Math.ceil(nics / columns);
-  const h = w >= 90 ? 44 : rows <= 2 ? 30 : Math.min(26, Math.max(16, (height * 0.28) / rows - 4));
+  const h = w >= 90 ? 44 : rows <= 2 ? 32 : Math.min(28, Math.max(18, (height * 0.28) / rows - 4));
   return { columns: Math.min(columns, nics), rows, w, h, height: rows * (h + 4) - 4 };
 }
 

@@ -16,18 +16,26 @@ function key(shape, words) {
   return html("span", {}, shape, words);
 }
 
+const WIDTHS = [0.8, 1.2, 1.5, 1.8, 2.2, 2.6, 3];
+
 function line(place) {
-  return svg("path", { d: "M1 6H21", class: `u${place}`, "stroke-width": [0.8, 1.2, 1.5, 1.8, 2.2, 2.6, 3][place] });
+  return svg("path", { d: "M1 6H21", class: `u${place}`, "stroke-width": WIDTHS[place] });
 }
 
 function cell(state, shape) {
   return svg("path", { class: `cell ev-${state}`, d: shape, transform: "translate(6 1)" });
 }
 
+function ways() {
+  const arrows = "M8 11V2M5.5 5L8 1.5L10.5 5M14 1V10M11.5 7L14 10.5L16.5 7";
+  return svg("path", { d: arrows, fill: "none", stroke: "currentColor", "stroke-width": 1.3 });
+}
+
 /** Fill the legend. */
 export function legend(root) {
   root.replaceChildren(
     ...[0, 2, 4, 6].map(place => key(picture(line(place)), UTILISATION_WORDS[place])),
+    key(picture(ways()), "left line up, right line down"),
     key(picture(svg("path", { d: PATHS.down, class: "dead", "stroke-width": 1.8 })), "link down"),
     key(
       picture(
@@ -41,6 +49,7 @@ export function legend(root) {
     key(picture(cell("assumed_bad", "M1 1L9 9M1 9L9 1")), "assumed bad"),
     key(picture(cell("denied", "M0 5H10")), "denied"),
     key("", "○ T1  □ T0  × down  F frozen  ? silent  ● drops"),
+    key(picture(svg("rect", { class: "load", x: 1, y: 5, width: 20, height: 3 })), "NIC's goodput"),
   );
 }
 
@@ -50,7 +59,8 @@ const KEYS = [
   ["Enter, Space", "choose the part: its figures, and what can be done to it"],
   ["f", "fail the part with the kind that the panel shows for such parts"],
   ["h", "heal whatever is broken about the part"],
-  ["Esc", "choose nothing"],
+  ["Esc", "choose nothing: the panel shows what is broken in the whole fabric"],
+  ["Tab", "to the next box; the arrow keys walk in it: the EVs of a QP, the chart, the tabs"],
   ["m", "to the map"],
   ["e, b, r", "events, faults (what is broken), run a scenario"],
   ["t", "light or dark"],
@@ -74,14 +84,16 @@ export function help(dialog) {
       "p",
       {},
       "Each plane stands by itself: T1s above, T0s below them, the NICs' ports at the bottom; the tiles below are the " +
-        "NICs with all their planes. A link is two lines, one for each direction; the more of its rate is used, the " +
-        "thicker and darker (in the dark: the brighter) the line.",
+        "NICs with all their planes. A link is two lines, one for each direction: looking up along it, the left one " +
+        "goes up, away from the NICs, the right one down. The more of its rate is used, the thicker and darker (in " +
+        "the dark: the brighter) the line. The links of the part that is chosen stand out from the others.",
     ),
     html(
       "p",
       {},
-      "The bar in a plane's head, and the columns of a NIC's tile, plane by plane, show EVs by state. " +
-        "All times are fabric time.",
+      "The bar in a plane's head, and the columns of a NIC's tile, plane by plane, show EVs by state; ✗ and a number " +
+        "in a plane's head: so many of its parts are not up. The bar below a NIC's columns: its goodput as a share " +
+        "of all its links. All times are fabric time, so are rates and RTTs.",
     ),
     html("form", { method: "dialog" }, html("button", {}, "Close")),
   );

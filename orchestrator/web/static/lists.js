@@ -2,7 +2,7 @@
 
 import { html, keyed, write } from "./elements.js";
 import { count, instant, many } from "./scales.js";
-import { faultLine, faultSays } from "./panel.js";
+import { faultLine, faultSays } from "./lines.js";
 import { event } from "./words.js";
 
 const LINES_MAX = 250;
@@ -25,7 +25,9 @@ export class EventLog {
     this._count = root.querySelector("#event-count");
     this._partOf = partOf;
     this._filter.addEventListener("change", () => this.rewrite());
+    this._none = root.querySelector("#no-events");
     this._follow.addEventListener("change", () => this._catchUp());
+    this._lines.addEventListener("scroll", () => this._scrolled());
   }
 
   /** Take new lines of a story, or all of them with `rewrite`. */
@@ -44,10 +46,11 @@ export class EventLog {
     this._lines.append(...wanted.map(rowOf));
     while (this._lines.children.length > LINES_MAX) this._lines.firstElementChild.remove();
     const { events, eventsDropped } = this._story;
-    write(
-      this._count,
-      `${many(events.length, "line")}${eventsDropped ? `, ${count(eventsDropped)} older ones gone` : ""}`,
-    );
+    const [shown, all] = [this._lines.children.length, events.length];
+    const gone = eventsDropped ? `, ${count(eventsDropped)} older ones gone` : "";
+    write(this._count, (shown < all ? `${count(shown)} of ` : "") + many(all, "line") + gone);
+    this._lines.hidden = shown === 0;
+    this._none.hidden = shown > 0;
     this._catchUp();
   }
 
@@ -59,6 +62,12 @@ export class EventLog {
 
   _catchUp() {
     if (this._follow.checked) this._lines.scrollTop = this._lines.scrollHeight;
+  }
+
+  // Who goes back to read is not to be carried off by the next line; at the end the log follows again.
+  _scrolled() {
+    const { scrollTop, clientHeight, scrollHeight } = this._lines;
+    this._follow.checked = scrollTop + clientHeight >= scrollHeight - 4;
   }
 }
 

@@ -1,8 +1,9 @@
-// The part that is chosen: its figures, the faults on it, and the means to break and heal it.
+// The part that is chosen: its figures, the faults on it, and the means to break and heal it; none: the whole fabric.
 
 import { html, keyed, mark, write } from "./elements.js";
 import { figuresOf } from "./figures.js";
-import { shortened, span } from "./scales.js";
+import { faultLine, faultSays } from "./lines.js";
+import { overviewOf } from "./overview.js";
 import { faultsOn, isNamed } from "./story.js";
 import { called, stateOf } from "./words.js";
 
@@ -79,14 +80,19 @@ export class Panel {
   choose(part) {
     this._part = part;
     this._draw = null;
-    if (part === null) this._build(html("p", { class: "soft" }, HINT));
+    if (part === null) this._buildOverview();
     else this._build(this._makeActions(part), html("ul", { class: "faults" }), html("div", { class: "figures" }));
   }
 
+  _buildOverview() {
+    write(this._title, "Nothing chosen: the whole fabric");
+    this._overview = overviewOf(this._fabric, this._acts, this._choose);
+    this._body.replaceChildren(...this._overview.elements);
+  }
+
   _build(...children) {
-    write(this._title, this._part === null ? "Nothing chosen" : called(this._part));
+    write(this._title, called(this._part));
     this._body.replaceChildren(...children);
-    if (this._part === null) return;
     this._state = html("span", { class: "state" });
     this._title.append(this._state);
     this._figures = figuresOf(this._part, this._fabric, this._choose);
@@ -95,6 +101,7 @@ export class Panel {
 
   /** Bring the panel up to date. */
   draw(story) {
+    if (this._part === null) this._overview?.draw(story);
     if (this._part === null || !story.snapshot) return;
     const state = stateOf(this._part, story.snapshot);
     write(this._state, state);
@@ -201,34 +208,4 @@ export class Panel {
   heal(part) {
     return this._acts.heal(`api/faults?target=${encodeURIComponent(targetOf(part))}`);
   }
-}
-
-const HINT =
-  "Point at a link, a switch, a NIC or one of its ports, or walk there with the arrow keys; a click or Enter " +
-  "shows it here, f fails it and h heals it.";
-
-/** A fault in a line. Pure. */
-export function faultSays(fault) {
-  const when = fault.in_force ? "" : ", not in force";
-  const until = fault.end_ns === null ? "" : `, until ${span(fault.end_ns)}`;
-  return (
-    `${fault.title || fault.kind}: ${shortened(fault.targets)}${when}${until}` +
-    (fault.owner ? ` (${fault.owner})` : "")
-  );
-}
-
-/** A line of a list of faults, with the button that heals it. */
-export function faultLine(fault, acts) {
-  const heal = html(
-    "button",
-    {
-      class: "heal",
-      type: "button",
-      disabled: acts.readonly,
-      "aria-label": `Heal ${fault.kind} ${fault.targets.slice(0, 3).join(" ")}`,
-      onclick: () => acts.heal(`api/faults/${encodeURIComponent(fault.id)}`),
-    },
-    "Heal",
-  );
-  return html("li", { "data-fault": fault.id, "data-kind": fault.kind }, html("span"), heal);
 }

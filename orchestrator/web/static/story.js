@@ -27,6 +27,13 @@ export class Ring {
     return this._values[(this._next - this.length + place + size) % size];
   }
 
+  /** The largest of those in the window; 0 of none. */
+  peak() {
+    let most = 0;
+    for (let place = 0; place < this.length; place += 1) most = Math.max(most, this.at(place));
+    return most;
+  }
+
   last() {
     return this.length ? this.at(this.length - 1) : 0;
   }

@@ -1,12 +1,15 @@
 // The EVs of one QP, cell by cell: a row per plane, the reserve behind those in use. Each state has a shape of its own.
+// What a cell is can be had by pointing at it, and by walking there with the arrow keys.
 
 import { html, keyed, mark, svg, write } from "./elements.js";
+import { keepingFocus } from "./focus.js";
 import { count } from "./scales.js";
 import { EV_STATES, EV_WORDS } from "./words.js";
 
 const CELL = 10;
 const STEP = 12;
-const ROW_CELLS_MAX = 32;
+const COLUMNS = [16, 32];
+const LINES = 10; // of cells, of all planes together, for which there is room
 const RESERVE_GAP = 6;
 const SHAPES = {
   good: "M0 0h10v10h-10z",
@@ -58,6 +61,9 @@ export class Strips {
     this._qp.addEventListener("change", () => this._watch());
     this._rows.addEventListener("pointerover", event => this._point(event.target.closest(".cell")));
     this._rows.addEventListener("pointerleave", () => this._point(null));
+    this._rows.addEventListener("focusin", event => this._focused(event.target));
+    this._rows.addEventListener("focusout", () => this._point(null));
+    this._rows.addEventListener("keydown", event => this._key(event));
   }
 
   show(fabric) {
@@ -113,8 +119,9 @@ export class Strips {
     const wanted = this._qp.value === "" ? null : { nic: this._nic.value, qpn: Number(this._qp.value) };
     if (JSON.stringify(wanted) === JSON.stringify(this._watched) && wanted) return;
     this._watched = wanted;
-    this._rows.replaceChildren();
-    write(this._sums, wanted ? "" : "This NIC has no QP: EVs come with a workload.");
+    keepingFocus(() => this._rows.replaceChildren());
+    this._text = wanted ? "Waiting for the EVs of this QP." : "No QP chosen: this NIC has none; EVs come with a workload.";
+    write(this._sums, this._text);
     this._chosen(wanted);
   }
 
@@ -122,40 +129,94 @@ export class Strips {
   draw(message) {
     if (message.nic !== this._watched?.nic || message.qpn !== this._watched?.qpn) return;
     if (message.error || !message.states) {
-      this._rows.replaceChildren();
+      keepingFocus(() => this._rows.replaceChildren());
       this._text = message.error || "This QP has no EVs: it is not connected.";
       write(this._sums, this._text);
       return;
     }
     const rows = rowsOf(message, this._letters);
-    keyed(this._rows, rows, row => row.plane, makeRow, fillRow);
+    const columns = columnsOf(rows);
+    keyed(
+      this._rows,
+      rows,
+      row => row.plane,
+      makeRow,
+      (element, row) => fillRow(element, row, columns),
+    );
+    this._reachable();
     const sums = EV_STATES.map(state => [state, rows.reduce((sum, row) => sum + row.sums[state], 0)]);
     this._text = sums.map(([state, number]) => `${count(number)} ${EV_WORDS[state]}`).join(", ");
-    if (!this._pointed) write(this._sums, this._text);
+    write(this._sums, this._pointed?.isConnected ? saysOf(this._pointed) : this._text);
+  }
+
+  /** One cell is in the order of tabs: the one that had the focus, else the first. */
+  _reachable() {
+    if (this._reached?.isConnected) return;
+    this._reached = this._rows.querySelector(".cell");
+    if (this._reached) mark(this._reached, "tabindex", "0");
+  }
+
+  _focused(cell) {
+    if (cell !== this._reached) mark(this._reached, "tabindex", "-1");
+    this._reached = cell;
+    mark(cell, "tabindex", "0");
+    this._point(cell);
+  }
+
+  _key(event) {
+    const cells = this._rows.querySelectorAll(".cell");
+    const next = nextCell(this._rows, event.target, event.key) ?? { Home: cells[0], End: cells[cells.length - 1] }[event.key];
+    if (!next) return;
+    event.preventDefault();
+    next.focus();
   }
 
   _point(cell) {
     this._pointed = cell;
-    write(this._sums, cell?.dataset.says ?? this._text ?? "");
+    write(this._sums, cell ? saysOf(cell) : (this._text ?? ""));
   }
 }
 
-function makeRow(row) {
-  return html("div", { class: "ev-row", role: "img" }, html("span", {}, String(row.plane)), svg("svg"), html("output"));
+const saysOf = cell => `plane ${cell.closest(".ev-row").dataset.plane}, ${cell.dataset.says}`;
+
+/** The cell that an arrow key leads to from another, or undefined: along its row, or to the row of the plane beside. */
+function nextCell(rows, from, key) {
+  const row = from.closest(".ev-row");
+  const own = [...row.querySelectorAll(".cell")];
+  const place = own.indexOf(from);
+  if (key === "ArrowLeft" || key === "ArrowRight") return own[place + (key === "ArrowRight" ? 1 : -1)] ?? from;
+  if (key !== "ArrowUp" && key !== "ArrowDown") return undefined;
+  const columns = Number(row.dataset.columns);
+  const step = place + (key === "ArrowDown" ? columns : -columns);
+  if (own[step]) return own[step];
+  const all = [...rows.children];
+  const other = all[all.indexOf(row) + (key === "ArrowDown" ? 1 : -1)]?.querySelectorAll(".cell");
+  if (!other) return from;
+  const column = place % columns;
+  const last = column + Math.floor((other.length - 1 - column) / columns) * columns;
+  return other[key === "ArrowDown" ? column : last] ?? other[other.length - 1];
 }
 
-function fillRow(element, row) {
+function makeRow(row) {
+  const cells = svg("svg", { role: "presentation" });
+  return html("div", { class: "ev-row", role: "row" }, html("span", {}, String(row.plane)), cells, html("output"));
+}
+
+function fillRow(element, row, columns) {
   const cells = element.children[1];
-  const places = placesOf(row.cells);
-  mark(cells, "viewBox", `0 0 ${ROW_CELLS_MAX * STEP + RESERVE_GAP} ${places.height}`);
+  const places = placesOf(row.cells, columns);
+  mark(cells, "viewBox", `0 0 ${places.width} ${places.height}`);
+  mark(element, "data-columns", String(places.columns));
+  mark(cells, "class", `wide-${Math.ceil(places.columns / 8)}`);
   while (cells.children.length > row.cells.length) cells.lastElementChild.remove();
-  while (cells.children.length < row.cells.length) cells.append(svg("path"));
+  while (cells.children.length < row.cells.length) cells.append(svg("path", { role: "gridcell", tabindex: "-1" }));
   for (const [place, cell] of row.cells.entries()) {
     const path = cells.children[place];
     const use = cell.reserve ? "reserve" : "in use";
     const says = `EV 0x${cell.ev.toString(16)}, path ${cell.path}, ${EV_WORDS[cell.state]}, ${use}`;
     if (path.dataset.says === says) continue;
     path.dataset.says = says;
+    mark(path, "aria-label", says);
     mark(path, "class", `cell ev-${cell.state}${cell.reserve ? " reserve" : ""}`);
     mark(path, "d", SHAPES[cell.state]);
     mark(path, "transform", `translate(${places.at[place].join(" ")})`);
@@ -173,11 +234,19 @@ function fillRow(element, row) {
   );
 }
 
-function placesOf(cells) {
-  const columns = Math.min(ROW_CELLS_MAX, cells.length);
+/** How many cells stand side by side, so that the lines of all rows find room. Pure. */
+export function columnsOf(rows) {
+  const most = Math.max(...rows.map(row => row.cells.length));
+  const lines = Math.max(1, Math.floor(LINES / rows.length));
+  return Math.min(COLUMNS[1], Math.max(COLUMNS[0], Math.ceil(most / lines)));
+}
+
+function placesOf(cells, columns) {
+  const oneLine = cells.length <= columns;
   const at = cells.map((cell, place) => {
-    const gap = cell.reserve && cells.length <= ROW_CELLS_MAX ? RESERVE_GAP : 0;
+    const gap = cell.reserve && oneLine ? RESERVE_GAP : 0;
     return [(place % columns) * STEP + gap, Math.floor(place / columns) * STEP];
   });
-  return { at, height: Math.ceil(cells.length / columns) * STEP - STEP + CELL };
+  const height = Math.ceil(cells.length / columns) * STEP - STEP + CELL;
+  return { at, columns, width: columns * STEP + (oneLine ? RESERVE_GAP : 0), height };
 }

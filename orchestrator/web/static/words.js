@@ -2,6 +2,7 @@
 
 import { bytes, count, many, percent, rate, shortened } from "./scales.js";
 import { evSums } from "./story.js";
+import { summed, troublesIn } from "./troubles.js";
 
 export const NODE_WORDS = { up: "up", frozen: "frozen", down: "down", silent: "does not answer" };
 /** The letter beside the shape of a node that is not up. */
@@ -25,7 +26,7 @@ export function stateOf(part, snapshot) {
   if (part.kind === "switch") return snapshot.switches[part.id]?.state ?? "up";
   if (part.kind === "nic") return snapshot.nics[part.id]?.state ?? "up";
   if (part.kind === "port") return portState(part, snapshot);
-  return snapshot.planes[part.plane]?.ports_down ? "impaired" : "up";
+  return troublesIn(snapshot, part.plane).length ? "impaired" : "up";
 }
 
 function portState(part, snapshot) {
@@ -76,9 +77,10 @@ function ofPlane(part, snapshot) {
   const plane = snapshot.planes[part.plane];
   if (plane === undefined) return "not looked at";
   const bad = evSums([plane.evs]).assumed_bad;
+  const troubles = summed(troublesIn(snapshot, part.plane));
   return [
     rate(plane.goodput_bps),
-    plane.ports_down ? `${many(plane.ports_down, "NIC port")} down` : null,
+    troubles ? `not up: ${troubles}` : null,
     bad ? `${many(bad, "EV")} assumed bad` : null,
   ]
     .filter(Boolean)

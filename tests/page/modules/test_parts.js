@@ -1,6 +1,7 @@
 import { lanesOf, pointAt } from "/static/chart.js";
 import { isAbout } from "/static/lists.js";
-import { faultOf, faultSays, kindsFor, targetOf } from "/static/panel.js";
+import { faultSays } from "/static/lines.js";
+import { faultOf, kindsFor, targetOf } from "/static/panel.js";
 import { told } from "/static/runs.js";
 import { Ring } from "/static/story.js";
 import { rowsOf, tellingOf } from "/static/strips.js";
