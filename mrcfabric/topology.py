@@ -173,6 +173,12 @@ class Topology:
             return t0_name(plane, within)
         return t1_name(plane, within - self.t0_per_plane)
 
+    def tier_of(self, number: int) -> Tier:
+        """What kind of node number `number` is, 0 <= number < nodes."""
+        if number < self.nics:
+            return "nic"
+        return "t0" if (number - self.nics) % self.switches_per_plane < self.t0_per_plane else "t1"
+
     def node_index(self, name: str) -> int:
         """The dense number of a node, the inverse of `node_name`. ConfigError when there is no such node."""
         tier, plane, index = self.parse_node(name)

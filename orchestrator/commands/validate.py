@@ -1,7 +1,7 @@
-"""`mrcfabric validate`: whether topology files and scenario files are good.
+"""`mrcfabric validate`: whether topology files, scenario files and inventories are good.
 
-Nothing is started and nothing is written. What a good file is, is told by `orchestrator.plan` and by
-`orchestrator.scenario`; which of the two a file is, its outermost keys say.
+Nothing is started and nothing is written. What a good file is, is told by `orchestrator.plan`, `orchestrator.scenario`
+and `orchestrator.hosts.inventory_file`; which of the three a file is, its outermost keys say.
 """
 
 from pathlib import Path
@@ -16,7 +16,9 @@ def register(app: typer.Typer) -> None:
 
 
 def validate(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Topologies and scenarios in YAML.")],
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="Topologies, scenarios and inventories in YAML.")
+    ],
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -42,11 +44,15 @@ def validate(
 def _described(file: str, settings: list[str]) -> str:
     """What a good file is about. Raises ConfigError for another."""
     from mrcfabric.topology import Topology
+    from orchestrator.hosts.inventory_file import InventoryTable
     from orchestrator.scenario.document import FABRIC_KEY, top_keys
     from orchestrator.scenario.model import ScenarioFile
 
     own = {FABRIC_KEY, *ScenarioFile.__struct_encode_fields__} - set(Topology.__dataclass_fields__)
-    return _scenario(file, settings) if top_keys(file) & own else _topology(file, settings)
+    keys = top_keys(file)
+    if keys & set(InventoryTable.__struct_encode_fields__):
+        return _inventory(file, settings)
+    return _scenario(file, settings) if keys & own else _topology(file, settings)
 
 
 def _topology(file: str, settings: list[str]) -> str:
@@ -64,6 +70,21 @@ def _topology(file: str, settings: list[str]) -> str:
         f"{good.name}, {good.planes} planes of {good.t0_per_plane} T0s and {good.t1_per_plane} T1s, "
         f"{good.nics:,} NICs, {good.nodes:,} nodes"
     )
+
+
+def _inventory(file: str, settings: list[str]) -> str:
+    from mrcfabric.errors import ConfigError
+    from orchestrator.hosts.inventory_file import load
+
+    if settings:
+        raise ConfigError(f"--set {settings[0]}", f"says nothing about the inventory {file}")
+    inventory = load(file)
+    count, rules = len(inventory.hosts), inventory.rules
+    told = sum(host.cores is not None for host in inventory.hosts)
+    cores = sum(host.cores or 0 for host in inventory.hosts)
+    known = f"{cores:,} cores" if told == count else f"{told} of them tell their cores"
+    placed = f"nics {rules.nics}, switches {rules.switches}"
+    return f"inventory, {count} host{'' if count == 1 else 's'}, {known}, IPv{inventory.ip_version}, {placed}"
 
 
 def _scenario(file: str, settings: list[str]) -> str:

@@ -78,7 +78,10 @@ def of_words(kind: str, words: Sequence[str], **others: Any) -> Selector:
 
     `plane=1,2`, `of=h003`, `tier=t1`. Raises ConfigError.
     """
-    target = _target(kind)
+    return _of_words(_target(kind), words, others)
+
+
+def _of_words(target: Target, words: Sequence[str], others: Mapping[str, Any]) -> Selector:
     table: dict[str, Any] = {key: value for key, value in others.items() if value is not None}
     names: list[str] = []
     for word in words:
@@ -97,6 +100,18 @@ def of_words(kind: str, words: Sequence[str], **others: Any) -> Selector:
             found = [int(name) if name.isdecimal() and len(name) < 6 else name for name in names]
         table[key] = [*table.get(key, []), *found]
     return Selector.of_table(table)
+
+
+def nodes_meant(topology: Topology, words: Sequence[str]) -> tuple[str, ...]:
+    """All nodes that words mean, spelled as in `of_words`, in the order of the topology; there may be none.
+
+    Raises ConfigError for a plain name that there is not, and for words that are about something else.
+    """
+    selector = _of_words(Target.NODE, words, {})
+    _refuse_strange("node", Target.NODE, selector)
+    if selector.mode != "all":
+        raise ConfigError("selector.mode", f"{selector.mode} will not do", "every node that the other words mean")
+    return tuple(_nodes(topology, selector))
 
 
 def select(topology: Topology, kind: str, selector: Selector, rng: Rng) -> tuple[str, ...]:

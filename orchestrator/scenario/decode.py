@@ -23,7 +23,7 @@ _WAY = re.compile(r" - at `\$(.*)`$", re.DOTALL)
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
 _UNKNOWN = re.compile(r"^Object contains unknown field `(.*?)`", re.DOTALL)
 _MISSING = re.compile(r"^Object missing required field `(.*?)`")
-_NONE = type(None)
+_ABSENT = (type(None), msgspec.UnsetType)
 
 
 def decode(spot: Spot, data: Any, shape: type[T]) -> T:
@@ -62,9 +62,9 @@ def _complaint(spot: Spot, data: Any, shape: Any, message: str) -> ConfigError:
 
 
 def _choices(shape: Any) -> list[Any]:
-    """The members of a union, annotations kept; None left out."""
+    """The members of a union, annotations kept; what stands for a value left out is none."""
     if get_origin(shape) in (Union, types.UnionType):
-        return [inner for one in get_args(shape) for inner in _choices(one) if one is not _NONE]
+        return [inner for one in get_args(shape) for inner in _choices(one) if one not in _ABSENT]
     if get_origin(shape) is Annotated and get_origin(shape.__origin__) in (Union, types.UnionType):
         return _choices(shape.__origin__)
     return [shape]
@@ -116,6 +116,8 @@ def _word(shape: Any) -> str:
         return "" if get_args(bare) == (0,) else "one of " + ", ".join(map(str, get_args(bare)))
     if get_origin(bare) is list:
         return f"a list of {wanted(get_args(bare)[0])}" + _bounds(metas)
+    if get_origin(bare) is dict:
+        return "a table" + _bounds(metas)
     if isinstance(bare, type) and issubclass(bare, Struct):
         return "a table of " + ", ".join(_keys(bare))
     known = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}

@@ -93,15 +93,18 @@ def read(path: str, overrides: Sequence[str] = ()) -> Document:
     return document
 
 
-def parse(path: str, text: str) -> Document:
-    """A file's text; `path` is for complaints, and for the files that it names. Raises ConfigError."""
+def parse(path: str, text: str, least: str = "a scenario has at least fabric and workload") -> Document:
+    """A file's text; `path` is for complaints, and for the files that it names, `least` for a file without anything.
+
+    Raises ConfigError.
+    """
     document = Document(path)
     loader = None
     try:
         loader = yaml.SafeLoader(text)
         root = loader.get_single_node()
         if root is None:
-            raise ConfigError(path, "is empty", "a scenario has at least fabric and workload")
+            raise ConfigError(path, "is empty", least)
         if not isinstance(root, yaml.MappingNode):
             raise ConfigError(_place(path, root), "is no table", "lines of `key: value`")
         for key, node in _entries(path, root):

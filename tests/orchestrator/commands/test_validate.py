@@ -7,6 +7,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from orchestrator.cli import build_app
+from tests.support.inventories import WHOLE as INVENTORY
 from tests.support.scenarios import WHOLE
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -54,3 +55,19 @@ def test_flags_come_before_the_file(whole: Path) -> None:
     assert "32 NICs" in run(str(whole), "--set", "fabric.nics_per_t0=16").stdout
     assert run(str(whole), "--set", "method.flaps.period=none").exit_code == 2
     assert run(str(EXAMPLES / "topologies/small.yaml"), "--set", "planes=4").stdout.count("4 planes") == 1
+
+
+def test_an_inventory_is_known_by_its_keys(tmp_path: Path) -> None:
+    file = tmp_path / "hosts.yaml"
+    file.write_text(INVENTORY)
+    assert run(str(file)).stdout == (
+        f"{file}: good: inventory, 3 hosts, 1 of them tell their cores, IPv4, nics cores, switches spread\n"
+    )
+    file.write_text("hosts:\n  vm1: {data: fd00::1, cores: 4}\n")
+    assert run(str(file)).stdout.endswith("inventory, 1 host, 4 cores, IPv6, nics spread, switches by_plane\n")
+    done = run(str(file), "--set", "planes=2")
+    assert (done.exit_code, done.stderr) == (2, f"mrcfabric: --set planes=2: says nothing about the inventory {file}\n")
+    file.write_text("hosts:\n  vm1: vm1.example\n")
+    done = run(str(file))
+    assert done.exit_code == 2
+    assert done.stderr.startswith(f"mrcfabric: {file}:2: hosts.vm1: vm1.example is no address")

@@ -7,7 +7,7 @@ import pytest
 from mrcfabric.errors import ConfigError
 from mrcfabric.rng import Rng
 from mrcfabric.topology import Topology
-from orchestrator.faults.selectors import Selector, of_words, select
+from orchestrator.faults.selectors import Selector, nodes_meant, of_words, select
 
 FABRIC = Topology(planes=2, t0_per_plane=2, t1_per_plane=3, nics_per_t0=2, evs_per_qp=16, reserve_evs_per_qp=4)
 
@@ -112,3 +112,14 @@ def test_the_table_of_a_selector_is_its_inverse() -> None:
     selector = Selector(links=("a*",), plane=(1,), mode="fixed", value=2, direction="down")
     assert Selector.of_table(selector.table()) == selector
     assert Selector().table() == {}
+
+
+def test_nodes_of_words_may_be_none_but_are_spelled_right() -> None:
+    fabric = Topology.demo()
+    assert nodes_meant(fabric, ["p1-*", "tier=t1"]) == tuple(f"p1-t1-{index}" for index in range(4))
+    assert nodes_meant(fabric, ["tier=nic"]) == tuple(fabric.nic_names())
+    assert nodes_meant(fabric, ["h00[1-2]", "p0-t0-0"]) == ("h001", "h002", "p0-t0-0")
+    assert nodes_meant(fabric, ["p9-*"]) == ()
+    for words in (["h012"], ["tier=t3"], ["mode=one"], ["direction=up"], ["links=x"]):
+        with pytest.raises(ConfigError):
+            nodes_meant(fabric, words)
