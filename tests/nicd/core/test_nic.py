@@ -1,9 +1,6 @@
 """The NIC core as a whole: whole fabrics in virtual time, and one NIC against hand-made inputs."""
 
-import sys
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -18,6 +15,7 @@ from nicd.core.commands import ConnectQp, CreateQp, ModifyQp, PostWrite, Registe
 from nicd.core.events import RECV_WITH_IMM, CommandDone, Completion, PeerPortChange, PortChange
 from nicd.core.nic import Nic
 from tests.nicd.core.fabric import R_KEY, READY_NS, SOURCE_VA, TARGET_VA, Fabric
+from tests.support.lines import lines_of
 
 SMALL = Topology(
     name="small", planes=2, t0_per_plane=2, t1_per_plane=2, nics_per_t0=2, evs_per_qp=16, reserve_evs_per_qp=8
@@ -378,22 +376,3 @@ def test_counters_and_glances_cost_the_same_however_many_evs_there_are() -> None
         nic.advance([Input(1, Rank.COMMAND, 0, number, command) for number, command in enumerate(commands)], 9)
         steps[evs] = [lines_of(nic.counters), lines_of(lambda nic=nic: nic.glance([]))]
     assert steps[16] == steps[128]
-
-
-def lines_of(call: Callable[[], Any]) -> int:
-    """Lines of Python that a call goes through."""
-    count = 0
-
-    def count_line(_frame: Any, event: str, _argument: Any) -> Any:
-        nonlocal count
-        count += event == "line"
-        return count_line
-
-    call()
-    before = sys.gettrace()
-    sys.settrace(count_line)
-    try:
-        call()
-    finally:
-        sys.settrace(before)
-    return count
