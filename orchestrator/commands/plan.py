@@ -1,10 +1,12 @@
-"""`mrcfabric plan`: a topology on paper.
+"""`mrcfabric plan`: a topology on paper, and who would run where.
 
-Nothing is started and nothing is written. What a plan holds and how it looks is `orchestrator.plan`'s.
+Nothing is started and nothing is written. What a plan holds and how it looks is `orchestrator.plan`'s, and of hosts
+`orchestrator.hosts.placement_view`'s.
 """
 
 import json
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,6 +24,10 @@ from orchestrator.flags import (
     overrides,
 )
 
+if TYPE_CHECKING:
+    from mrcfabric.topology import Topology
+    from orchestrator.hosts.budget import Budget
+
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
@@ -36,6 +42,12 @@ def plan(
     state: Annotated[bool, typer.Option("--state", help="What the state of a NIC takes, in bytes.")] = False,
     qps: Annotated[int | None, typer.Option("--qps", metavar="N", help="With --state: QPs of a NIC.")] = None,
     peers: Annotated[int | None, typer.Option("--peers", metavar="N", help="With --state: NICs they lead to.")] = None,
+    inventory: Annotated[
+        Path | None, typer.Option("--inventory", metavar="FILE", help="Hosts in YAML: show who would run where.")
+    ] = None,
+    nodes_per_process: Annotated[
+        int | None, typer.Option("--nodes-per-process", metavar="N", help="With --inventory: switches that share one.")
+    ] = None,
     planes: PlanesOption = None,
     t0: T0Option = None,
     t1: T1Option = None,
@@ -46,7 +58,7 @@ def plan(
     settings: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show sizes, figures and tables of a topology without starting anything."""
+    """Show sizes, figures and tables of a topology, or who would run where, without starting anything."""
     from mrcfabric.errors import ConfigError
     from mrcfabric.topology_file import read
     from orchestrator import plan as plans
@@ -59,6 +71,10 @@ def plan(
         raise ConfigError("--towards", "says where to, but not from where", "add --nic NIC")
     if not state and (qps or peers):
         raise ConfigError("--qps, --peers", "say how many, but not of what", "add --state")
+    if inventory and (fib or nic or state):
+        raise ConfigError("--inventory", "shows hosts, not tables", "--fib, --nic and --state go without it")
+    if nodes_per_process and not inventory:
+        raise ConfigError("--nodes-per-process", "says how many, but not where", "add --inventory FILE")
     try:
         document = plans.summary(source.topology)
     except ConfigError as error:
@@ -71,4 +87,40 @@ def plan(
         from orchestrator.state_plan import QPS, state_table
 
         document["state"] = state_table(source.topology, QPS if qps is None else qps, peers)
-    typer.echo(json.dumps(document, indent=2) if as_json else plans.render(document))
+    if inventory:
+        _show_hosts(_budget(source.topology, inventory, nodes_per_process), document, as_json)
+    else:
+        typer.echo(json.dumps(document, indent=2) if as_json else plans.render(document))
+
+
+def _budget(topology: "Topology", file: Path, nodes_per_process: int | None) -> "Budget":
+    """What a fabric asks of the hosts of an inventory. Raises ConfigError."""
+    from dataclasses import replace
+
+    from mrcfabric.errors import ConfigError
+    from orchestrator.hosts.budget import budget
+    from orchestrator.hosts.inventory_file import NODES_PER_PROCESS_MAX, load
+    from orchestrator.hosts.placing import place
+
+    there = load(file)
+    if nodes_per_process is not None:
+        if not 1 <= nodes_per_process <= NODES_PER_PROCESS_MAX:
+            raise ConfigError(
+                f"--nodes-per-process {nodes_per_process}", "will not do", f"1 to {NODES_PER_PROCESS_MAX}"
+            )
+        there = replace(there, rules=replace(there.rules, nodes_per_process=nodes_per_process))
+    return budget(place(topology, there))
+
+
+def _show_hosts(found: "Budget", document: dict[str, Any], as_json: bool) -> None:
+    """The placement, beside the summary of the topology as JSON; then each refusal as a line of its own."""
+    from orchestrator.cli import EXIT_CONFIG
+    from orchestrator.hosts import placement_view
+
+    document["placement"] = placement_view.document(found)
+    text = placement_view.render(document["name"], document["placement"])
+    typer.echo(json.dumps(document, indent=2) if as_json else text)
+    for refusal in document["placement"]["refusals"]:
+        typer.echo(f"mrcfabric: {refusal}", err=True)
+    if document["placement"]["refusals"]:
+        raise typer.Exit(EXIT_CONFIG)

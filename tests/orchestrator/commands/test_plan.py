@@ -10,6 +10,7 @@ from mrcfabric.errors import ConfigError
 from orchestrator.cli import build_app
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "topologies"
+INVENTORIES = EXAMPLES.parent / "inventories"
 
 
 def run(*words: str) -> str:
@@ -62,3 +63,36 @@ def test_the_state_of_a_nic_is_planned_on_demand() -> None:
     assert "state" not in json.loads(run("plan", "--json"))
     with pytest.raises(ConfigError, match="add --state"):
         run("plan", "--qps", "12")
+
+
+@pytest.mark.parametrize("path", sorted(INVENTORIES.iterdir()), ids=lambda path: path.stem)
+def test_every_example_of_an_inventory_carries_the_demonstration_well(path: Path) -> None:
+    done = CliRunner().invoke(build_app(), ("plan", "--inventory", str(path)), catch_exceptions=False)
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"fabric demo on {done.stdout.count('fd00:') or 3} hosts of {path}")
+    assert "warning" not in done.stdout
+    plan = json.loads(run("plan", "--inventory", str(path), "--json"))
+    assert sum(host["nics"] + host["t0"] + host["t1"] for host in plan["placement"]["hosts"]) == plan["sizes"]["nodes"]
+
+
+def test_what_does_not_fit_is_told_below_the_plan(tmp_path: Path) -> None:
+    file = tmp_path / "hosts.yaml"
+    file.write_text("hosts:\n  vm1: {data: 10.0.0.1, mtu: 1500}\n  vm2: 10.0.0.2\n")
+    done = CliRunner().invoke(build_app(), ("plan", "--inventory", str(file)), catch_exceptions=False)
+    assert done.exit_code == 2
+    assert done.stdout.startswith("fabric demo on 2 hosts of ")
+    refusal = "mrcfabric: vm1: frames to other hosts take 4,280 bytes, its mtu is 1,500 (mtu_bytes: 1024 fits)\n"
+    assert done.stderr == refusal
+    assert "mtu_bytes" not in run("plan", "--inventory", str(file), "--set", "mtu_bytes=1024").partition("warning")[2]
+
+
+def test_switches_share_processes_as_the_flag_says() -> None:
+    words = ("plan", "--inventory", str(INVENTORIES / "three-vms.yaml"), "--json")
+    packed = json.loads(run(*words, "--nodes-per-process", "6"))["placement"]["hosts"]
+    assert [host["processes"] for host in packed] == [6, 6, 4]
+    with pytest.raises(ConfigError, match="--nodes-per-process 0: will not do"):
+        run(*words, "--nodes-per-process", "0")
+    with pytest.raises(ConfigError, match="add --inventory FILE"):
+        run("plan", "--nodes-per-process", "6")
+    with pytest.raises(ConfigError, match="shows hosts, not tables"):
+        run(*words, "--fib", "p0-t0-0")

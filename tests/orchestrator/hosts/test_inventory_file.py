@@ -7,6 +7,7 @@ import pytest
 from mrcfabric.errors import ConfigError
 from orchestrator.hosts.inventory import Host, Pairing, Ssh
 from orchestrator.hosts.inventory_file import load, parsed
+from tests.checks.source import ROOT
 from tests.support.inventories import WHOLE, complaint
 
 
@@ -110,3 +111,10 @@ def test_a_file_is_read_and_one_that_is_not_there_is_told(tmp_path: Path) -> Non
     assert load(file).path == str(file)
     with pytest.raises(ConfigError, match="cannot be read: No such file"):
         load(tmp_path / "none.yaml")
+
+
+def test_the_inventory_of_the_document_can_be_read() -> None:
+    document = (ROOT / "docs/CLUSTER.md").read_text()
+    shown = parsed("hosts.yaml", document.partition("```yaml\n")[2].partition("```")[0])
+    assert [host.name for host in shown.hosts] == ["vm1", "vm2"]
+    assert shown.rules.pin[0].hosts == ("vm2",)
