@@ -6,8 +6,10 @@ Not for longer: as long as it is there this thread has a running event loop, and
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from tests.support import snapshots
+from tests.support.canned_map import CannedMap
 from tests.support.packages import program
 
 FLAGS = (
@@ -23,3 +25,25 @@ def browser() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=executable, args=list(FLAGS))
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="module")
+def canned() -> Iterator[CannedMap]:
+    with CannedMap(snapshots.DEMO) as canned:
+        yield canned
+
+
+@pytest.fixture
+def page(browser: Browser, canned: CannedMap) -> Iterator[Page]:
+    """A page that shows a fabric at work, all well; nothing may be complained of in its console."""
+    canned.asked.clear()
+    canned.show(snapshots.busy(snapshots.DEMO, 1))
+    page = browser.new_page(viewport={"width": 1280, "height": 800}, color_scheme="light", reduced_motion="reduce")
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
+    page.goto(canned.url)
+    expect(page.locator("#link-state")).to_have_text("live", timeout=20_000)
+    yield page
+    page.close()
+    assert not errors

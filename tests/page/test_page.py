@@ -1,7 +1,6 @@
 """The page as a reader uses it, over a server that tells made-up snapshots; a real fabric's page: `test_live_map`."""
 
 import re
-from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -15,28 +14,6 @@ from tests.support.wait import eventually_blocking
 pytestmark = pytest.mark.integration
 
 LINK = "p0-t0-0~p0-t1-0"
-
-
-@pytest.fixture(scope="module")
-def canned() -> Iterator[CannedMap]:
-    with CannedMap(snapshots.DEMO) as canned:
-        yield canned
-
-
-@pytest.fixture
-def page(browser: Browser, canned: CannedMap) -> Iterator[Page]:
-    """A page that shows a fabric at work, all well."""
-    canned.asked.clear()
-    canned.show(snapshots.busy(snapshots.DEMO, 1))
-    page = browser.new_page(viewport={"width": 1280, "height": 800}, color_scheme="light", reduced_motion="reduce")
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("console", lambda said: errors.append(said.text) if "Content Security" in said.text else None)
-    page.goto(canned.url)
-    expect(page.locator("#link-state")).to_have_text("live")
-    yield page
-    page.close()
-    assert not errors
 
 
 def part(page: Page, name: str) -> str:

@@ -2,7 +2,7 @@
 // which at a few looks a second costs less than keeping elements. Owns only the drawing; `Story` has the figures.
 
 import { html, mark, svg, write } from "./elements.js";
-import { instant, rate, ticks } from "./scales.js";
+import { instant, rate, rates, ticks } from "./scales.js";
 
 const LEFT = 58;
 const RIGHT = 8;
@@ -44,6 +44,8 @@ export class Chart {
     this._reading = reading;
     this._context = canvas.getContext("2d");
     this._only = null;
+    this._pointed = null;
+    this._instant = null;
     new ResizeObserver(() => this._story && this.draw(this._story)).observe(canvas);
     canvas.addEventListener("pointermove", event => this._read(event.offsetX));
     canvas.addEventListener("pointerleave", () => this._read(null));
@@ -214,38 +216,51 @@ export class Chart {
 
   _read(x) {
     this._pointed = x;
+    this._instant = null;
     if (this._story) this.draw(this._story);
   }
 
+  // An instant that is read by keys stays the same one while the lines go on, so that it is read aloud once.
   _key(event) {
     if (!this._view) return;
-    const { left, right } = this._view.box;
-    const step = (event.shiftKey ? 1 : 8) * ({ ArrowLeft: -1, ArrowRight: 1 }[event.key] ?? 0);
-    if (event.key === "Home" || event.key === "End") this._read(event.key === "Home" ? left : right);
-    else if (step) this._read(Math.max(left, Math.min(right, (this._pointed ?? right) + step)));
+    const { from, to } = this._view;
+    const step = ((to - from) / (event.shiftKey ? 400 : 50)) * ({ ArrowLeft: -1, ArrowRight: 1 }[event.key] ?? 0);
+    if (event.key === "Home" || event.key === "End") this._instant = event.key === "Home" ? from : to;
+    else if (step) this._instant = Math.max(from, Math.min(to, (this._instant ?? to) + step));
     else return;
     event.preventDefault();
+    this._pointed = null;
+    this.draw(this._story);
+  }
+
+  /** The instant that is being read, or null. */
+  _readAt() {
+    const { box, from, to } = this._view;
+    if (this._pointed == null) return this._instant;
+    if (this._pointed < box.left || this._pointed > box.right) return null;
+    return from + ((this._pointed - box.left) / (box.right - box.left)) * (to - from);
   }
 
   _cursor() {
-    const { box, from, to } = this._view;
-    if (this._pointed == null || this._pointed < box.left || this._pointed > box.right) {
+    const { box, x } = this._view;
+    const at = this._readAt();
+    if (at === null) {
       write(this._reading, this._hint);
       return;
     }
-    const at = from + ((this._pointed - box.left) / (box.right - box.left)) * (to - from);
+    const across = Math.max(box.left, x(at));
     this._context.strokeStyle = this._colours.ink;
     this._stroke([
-      [this._pointed, box.top],
-      [this._pointed, box.below],
+      [across, box.top],
+      [across, box.below],
     ]);
     const place = pointAt(this._story.at, at);
-    const rates = this._story.goodput.map((ring, plane) => `${plane}: ${rate(place < 0 ? 0 : ring.at(place))}`);
+    const goodput = rates(this._story.goodput.map(ring => (place < 0 ? 0 : ring.at(place))));
     const faults = this._story
       .bars()
       .filter(bar => bar.from <= at && at <= bar.to)
       .map(bar => `${bar.fault.kind} ${bar.fault.targets[0]}`);
-    write(this._reading, [instant(at), ...faults, ...rates].join("   "));
+    write(this._reading, [`${instant(at)}: planes ${goodput}`, ...faults].join(", "));
     mark(this._reading, "title", this._reading.textContent);
   }
 }
@@ -258,7 +273,8 @@ function covered(bars, lanes, place) {
   );
 }
 
-// Half of the planes are dashed: with eight lines colour alone is not enough.
-const dashOf = plane => (plane % COLOURS >= COLOURS / 2 ? [5, 3] : []);
+// Colours that look alike to some readers have different dashes.
+const DASHES = [[], [7, 3], [2, 2], [8, 3, 2, 3]];
+const dashOf = plane => DASHES[plane % DASHES.length];
 
 const peak = story => Math.max(...story.goodput.map(ring => ring.peak())) * 1.08;

@@ -31,6 +31,13 @@ function scaled(value, steps, factor) {
 /** A rate in bits per second. */
 export const rate = bps => (bps === 0 ? "0 Gb/s" : scaled(bps, ["bit/s", "kb/s", "Mb/s", "Gb/s", "Tb/s"], 1000));
 
+/** Several rates in one unit, that of the largest, which is named once behind them. */
+export function rates(all) {
+  const [, unit] = rate(Math.max(0, ...all)).split(" ");
+  const size = { "bit/s": 1, "kb/s": 1e3, "Mb/s": 1e6, "Gb/s": 1e9, "Tb/s": 1e12 }[unit];
+  return `${all.map(bps => threeDigits(bps / size)).join(" ")} ${unit}`;
+}
+
 /** A number of bytes. */
 export const bytes = count => scaled(count, ["B", "KiB", "MiB", "GiB"], 1024);
 

@@ -199,7 +199,7 @@ function nextCell(rows, from, key) {
 
 function makeRow(row) {
   const cells = svg("svg", { role: "presentation" });
-  return html("div", { class: "ev-row", role: "row" }, html("span", {}, String(row.plane)), cells, html("output"));
+  return html("div", { class: "ev-row", role: "row" }, html("span", {}, String(row.plane)), cells, html("span", { class: "sum" }));
 }
 
 function fillRow(element, row, columns) {

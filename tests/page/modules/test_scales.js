@@ -1,4 +1,4 @@
-import { bytes, instant, many, percent, rate, shortened, span, ticks, utilisationClass } from "/static/scales.js";
+import { bytes, instant, many, percent, rate, rates, shortened, span, ticks, utilisationClass } from "/static/scales.js";
 import { equal, holds, test } from "./suite.js";
 
 test("a share of a link's rate has a class", () => {
@@ -14,6 +14,11 @@ test("figures have three digits and a unit", () => {
     "100.0 Gb/s",
     "100 Gb/s",
     "3.98 Tb/s",
+  ]);
+  equal([rates([581e9, 0, 9e9]), rates([0, 0]), rates([1.2e12, 5e11])], [
+    "581 0 9 Gb/s",
+    "0 0 Gb/s",
+    "1.20 0.50 Tb/s",
   ]);
   equal([0, 1023, 1536, 1 << 20].map(bytes), ["0 B", "1023 B", "1.50 KiB", "1 MiB"]);
   equal([5, 1500, 2_000_000, 3e9].map(span), ["5 ns", "1.50 us", "2 ms", "3 s"]);
