@@ -71,6 +71,9 @@ class Agent:
             await self.stop.wait()
             if collecting.done():
                 collecting.result()  # our mistake
+            collecting.cancel()
+            await asyncio.wait([collecting])
+            await self.events.finish()
         return self.fabric.broken.result() if self.fabric.broken.done() else None
 
     async def _open(self, stack: AsyncExitStack) -> None:

@@ -16,7 +16,7 @@ import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import nicd.metrics
 import switchd.metrics
@@ -41,6 +41,9 @@ from orchestrator.roster import CALL_WALL_S, Roster
 from orchestrator.run_folder import RunFolder, default_path
 from orchestrator.state_file import StateFile
 from orchestrator.timekeeper import Timekeeper
+
+ASKED: Final = "somebody asked for it"
+"""Why a fault is healed, unless it has no owner left."""
 
 if TYPE_CHECKING:
     from orchestrator.api.attached import AttachedFabric
@@ -344,12 +347,13 @@ class Fabric(Verbs):
         """
         await self.mishaps.inject(fault)
 
-    async def heal(self, fault_id: str, at_ns: Instant | None = None) -> Fault | None:
+    async def heal(self, fault_id: str, at_ns: Instant | None = None, why: str = ASKED) -> Fault | None:
         """End a fault at an instant, by default soon; returns what is left of it. A dead node is started again.
 
-        Raises RefusedError for a fault that is not there or over, ProcessFailedError when the node does not start.
+        `why`: the cause in the event log. Raises RefusedError for a fault that is not there or over,
+        ProcessFailedError when the node does not start.
         """
-        return await self.mishaps.heal(fault_id, at_ns)
+        return await self.mishaps.heal(fault_id, at_ns, why)
 
     def faults(self) -> list[Fault]:
         """Every fault that was injected and is not over; a death that nobody asked for is among them."""

@@ -155,7 +155,7 @@ class FaultDesk:
 
     def _expire(self, fault_id: str) -> None:
         self._forget(fault_id)
-        self._background(self._heal_all([fault_id]))
+        self._background(self._heal_all([fault_id], "its time to live was over"))
 
     def _forget(self, fault_id: str) -> None:
         expiry = self._expiries.pop(fault_id, None)
@@ -164,7 +164,8 @@ class FaultDesk:
 
     async def _release(self, owner: str) -> None:
         fabric = self._fabric
-        healing = self._background(self._heal_all([fault.id for fault in fabric.faults() if fault.owner == owner]))
+        owned = [fault.id for fault in fabric.faults() if fault.owner == owner]
+        healing = self._background(self._heal_all(owned, f"the lease of {owner} ended"))
         if fabric.limit_owner == owner:
             # What is told while time stands still is in time. A daemon that does not hear must not hold it for long.
             await asyncio.wait([healing], timeout=STANDING_WALL_S)
@@ -173,11 +174,11 @@ class FaultDesk:
         if self.on_release is not None:
             await self.on_release(owner)
 
-    async def _heal_all(self, ids: list[str]) -> None:
+    async def _heal_all(self, ids: list[str], why: str) -> None:
         """What cannot be healed stands in the journal."""
         for one in ids:
             try:
-                await self._fabric.heal(one)
+                await self._fabric.heal(one, why=why)
             except _TROUBLES as error:
                 if any(fault.id == one for fault in self._fabric.faults()):
                     self._fabric.journal.note("unhealed", self._fabric.now_ns(), id=one, why=str(error))

@@ -86,7 +86,7 @@ class Mishaps:
         )
         await self._bring_about(nodes)
 
-    async def heal(self, fault_id: str, at_ns: Instant | None) -> Fault | None:
+    async def heal(self, fault_id: str, at_ns: Instant | None, why: str) -> Fault | None:
         """End a fault at an instant, by default soon; returns what is left of it. Raises RefusedError."""
         instant = self._time.soon_ns() if at_ns is None else at_ns
         fault = self.table.get(fault_id)
@@ -95,7 +95,9 @@ class Mishaps:
                 self._roster.require_own_process(self._roster.member(node))
         nodes = self.table.heal(fault_id, instant, self._time.page.fabric_front())
         assert fault is not None, "what is not there is refused"
-        self._journal.note("healed", instant, id=fault_id, fault=fault.kind)
+        left = self.table.get(fault_id)
+        if left is None or left.end_ns < fault.end_ns:  # else it ends by itself before
+            self._journal.note("healed", instant, id=fault_id, fault=fault.kind, why=why)
         await self._bring_about(nodes)
         return self.table.get(fault_id)
 

@@ -1,23 +1,25 @@
 """Collects what happens in all nodes of a fabric into its event log, and answers for it at the agent's door.
 
 Owns how often NICs are asked, which ones (those whose glance shows something new), and up to where the log is in order.
-Switches are not asked: they tell of nothing. While the fabric sleeps nobody is asked anything. What a NIC has not told
-when it dies is gone with it.
+Switches are not asked: they tell of nothing. While the fabric sleeps nobody is asked twice. What a NIC has not told
+when it dies is gone with it, and a line says since when. A NIC that does not answer holds the order up for
+`SILENCE_WALL_S` at most; what it tells later stands later.
 """
 
 import asyncio
 import contextlib
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import RefusedError
-from mrcfabric.glance import Head, head_of
-from mrcfabric.units import NEVER, Instant
+from mrcfabric.glance import Glance, Head, head_of
+from mrcfabric.units import Instant
 from orchestrator import bodies
 from orchestrator.fabric import Fabric
-from orchestrator.lookout.event_lines import Line, forgotten, of_agent, of_nic
+from orchestrator.lookout.event_lines import end_of, forgotten, of_agent, of_nic, untold
 from orchestrator.lookout.event_log import LIMIT_MAX, EventLog
 
 PERIOD_WALL_S: Final = 1.0
@@ -29,6 +31,26 @@ PAGE_EVENTS: Final = 512
 PAGES_MAX: Final = 4
 """Of one NIC in one turn; the rest waits for the next."""
 WAIT_WALL_S_MAX: Final = 30.0
+SILENCE_WALL_S: Final = 5.0
+"""So long is the log held up for a NIC that does not answer: hung, overloaded, or cut off."""
+
+FINISH_WALL_S: Final = 1.0
+"""So long may the last look take when the fabric ends."""
+
+
+@dataclass(slots=True)
+class _Told:
+    """What a NIC has told."""
+
+    incarnation: int = 0
+    number: int = 0
+    """Of its last event that was fetched."""
+    until_ns: Instant = 0
+    """All that happened in it up to there has been put into the log, or is gone."""
+    complete: bool = False
+    """It had nothing more to tell when it was last asked."""
+    silent_s: float | None = None
+    """Since when it has not answered, monotonic; None: it has."""
 
 
 class EventCollector:
@@ -37,9 +59,7 @@ class EventCollector:
     def __init__(self, fabric: Fabric) -> None:
         self.log = EventLog(fabric.folder.events)
         self._fabric = fabric
-        self._nics = list(fabric.topology.nic_names())
-        self._seen = dict.fromkeys(self._nics, (0, 0))
-        """Incarnation and number of the last event that was fetched."""
+        self._nics = {nic: _Told() for nic in fabric.topology.nic_names()}
         self._told_of: float | None = None
         """The sleep of the fabric of which everything is known."""
         self._note = 0
@@ -57,24 +77,41 @@ class EventCollector:
     async def collect(self) -> None:
         """Take in what is new; of a fabric that still sleeps as when it was asked last that is the agent's own."""
         async with self._turn:
-            if self._take_notes() or self._told_of is None or self._told_of != self._fabric.time.rest_s:
+            if self._take_notes() or not self.is_whole:
                 await self._collect()
+
+    @property
+    def is_whole(self) -> bool:
+        """The fabric sleeps, and all that nodes have to tell is in the log."""
+        return self._told_of is not None and self._told_of == self._fabric.time.rest_s
 
     async def _collect(self) -> None:
         resting, until_ns = self._fabric.time.rest_s, self._fabric.now_ns()
-        glances = await self._fabric.glances(self._nics)
-        heads = {nic: head_of(glance) for nic, glance in glances.nodes.items() if glance is not None}
-        told = await asyncio.gather(*(self._fetch(nic, head) for nic, head in heads.items()))
-        # A glance is shared for a moment: it may be from before now, and even from before the fabric fell asleep.
-        looked_ns = min((head.now_ns for head in heads.values()), default=NEVER)
-        known_ns = min(told, default=NEVER)
-        # Asleep before and after: nothing was on its way, and nothing is.
-        at_rest = resting is not None and resting == self._fabric.time.rest_s and looked_ns >= until_ns
-        whole = at_rest and known_ns == NEVER
-        self._told_of = resting if whole else None
-        # Even then a fault may lie ahead that is not told yet, and the fabric wakes for it.
-        rest_ns = max(until_ns, self._fabric.time.page.fabric_front())
-        if self.log.settle(rest_ns if whole else min(until_ns, looked_ns, known_ns)):
+        glances = await self._fabric.glances(list(self._nics))
+        # Before what NICs tell of a new life: what of the life before is not known.
+        self._take_notes()
+        asked = {nic: told for nic, told in self._nics.items() if nic not in glances.down}
+        await asyncio.gather(*(self._fetch(nic, told, glances.nodes[nic]) for nic, told in asked.items()))
+        # Asleep before and after: nothing was on its way, and nothing is. A glance is shared for a moment: it may be
+        # from before now, and even from before the fabric fell asleep.
+        at_rest = resting is not None and resting == self._fabric.time.rest_s
+        behind = [told for told in asked.values() if not (at_rest and told.complete and told.until_ns >= until_ns)]
+        self._told_of = resting if at_rest and not behind else None
+        # No further than the furthest node even then: a fault may lie ahead for which the fabric is to wake.
+        bound_ns = max(until_ns, self._fabric.time.page.fabric_front()) if at_rest else until_ns
+        waited_s = time.monotonic() - SILENCE_WALL_S
+        waited = (told.until_ns for told in behind if told.silent_s is None or told.silent_s > waited_s)
+        await self._settle(min((bound_ns, *waited)))
+
+    async def finish(self) -> None:
+        """Take in what there is before the fabric ends; nobody is waited for any more."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(FINISH_WALL_S):
+                await self.collect()
+        await self._settle(max(self._fabric.now_ns(), self._fabric.time.page.fabric_front()))
+
+    async def _settle(self, until_ns: Instant) -> None:
+        if self.log.settle(until_ns):
             async with self._news:
                 self._news.notify_all()
 
@@ -103,32 +140,37 @@ class EventCollector:
 
     # What is new.
 
-    async def _fetch(self, nic: str, head: Head) -> Instant:
-        """Put what a NIC has to tell; up to when that is all that there was. NEVER: all of it."""
-        incarnation, number = self._seen[nic]
-        if incarnation != head.incarnation:
-            number = 0
-        lines: list[Line] = []
-        known_ns: Instant = NEVER
+    async def _fetch(self, nic: str, told: _Told, glance: Glance | None) -> None:
+        """Put what a NIC has to tell, and remember up to when that is all that there was."""
+        told.complete = False
         try:
-            for page in range(PAGES_MAX + 1):
-                if number >= head.event:
+            if glance is None:
+                raise NoAnswerError(f"{nic} is silent")
+            head = head_of(glance)
+            if head.incarnation != told.incarnation:
+                told.incarnation, told.number = head.incarnation, 0
+            for _ in range(PAGES_MAX):
+                if told.number >= head.event:
                     break
-                if page == PAGES_MAX:
-                    known_ns = lines[-1]["at_ns"] - 1
-                    break
-                answer = await self._fabric.call(nic, "events", {"since": number, "limit": PAGE_EVENTS})
-                number = answer["last"]
-                wall_s = time.time()
-                if answer["forgotten"]:
-                    at_ns = answer["events"][0]["at_ns"] if answer["events"] else head.now_ns
-                    lines.append(forgotten(nic, at_ns, wall_s, answer["forgotten"]))
-                lines += [of_nic(nic, wall_s, event) for event in answer["events"]]
-        except (NoAnswerError, RefusedError):
-            pass  # it died, or hears nobody: the next turn knows
-        self._seen[nic] = head.incarnation, number
-        self.log.put(lines)
-        return known_ns
+                told.until_ns = max(told.until_ns, await self._fetch_page(nic, told, head))
+            told.silent_s = None
+            if told.number >= head.event:
+                told.complete, told.until_ns = True, max(told.until_ns, head.now_ns)
+        except (NoAnswerError, RefusedError):  # it died, or hears nobody: the next turn knows
+            told.silent_s = told.silent_s or time.monotonic()
+
+    async def _fetch_page(self, nic: str, told: _Told, head: Head) -> Instant:
+        """The next events; up to when they are all, as far as they tell it themselves. Raises NoAnswerError and
+        RefusedError."""
+        answer = await self._fabric.call(nic, "events", {"since": told.number, "limit": PAGE_EVENTS})
+        if self._fabric.roster.member(nic).incarnation != told.incarnation:
+            raise RefusedError(f"{nic} has been started again meanwhile")
+        told.number, events, wall_s = answer["last"], answer["events"], time.time()
+        if answer["forgotten"]:
+            at_ns = events[0]["at_ns"] if events else head.now_ns
+            self.log.put([forgotten(nic, at_ns, wall_s, answer["forgotten"])])
+        self.log.put(of_nic(nic, wall_s, event) for event in events)
+        return events[-1]["at_ns"] - 1 if events else 0
 
     def _take_notes(self) -> int:
         """Put the notes that the agent has made; how many there were."""
@@ -138,7 +180,17 @@ class EventCollector:
             never_was = note["kind"] == "healed" and self.log.withdraw(note["id"], note["at_ns"])
             if not never_was:
                 self.log.put([of_agent(note)])
+            if note["kind"] == "fault" and (end := end_of(note)) is not None:
+                self.log.put([end])
+            if note["kind"] == "died" and (told := self._nics.get(note["node"])) is not None:
+                self._take_death(note, told)
         return len(notes)
+
+    def _take_death(self, note: Mapping[str, Any], told: _Told) -> None:
+        """What a NIC that has died had not told is gone."""
+        if told.until_ns < note["at_ns"]:
+            self.log.put([untold(note["node"], note["at_ns"], note["wall_s"], told.until_ns)])
+            told.until_ns = note["at_ns"]
 
     # How often.
 

@@ -25,11 +25,11 @@ SECTIONS: Final[Mapping[str, str]] = {
 """Of kinds whose events do not say it themselves."""
 KINDS: Final = (
     "ev_transition", *SECTIONS,
-    "ready", "fault", "healed", "unhealed", "died", "returned", "lost", "refused", "stalled", "fenced", "links",
-    "unstopped", "unwritten", "forgotten",
+    "ready", "fault", "ended", "healed", "unhealed", "died", "returned", "lost", "refused", "stalled", "fenced",
+    "links", "unstopped", "unwritten", "forgotten", "untold",
 )  # fmt: skip
 
-_CAUSES: Final = ("cause", "reason", "status", "fault", "how", "why")
+_CAUSES: Final = ("cause", "reason", "status", "why", "fault", "how")
 """Keys that say why something happened; the first that is there does."""
 
 
@@ -51,6 +51,20 @@ def forgotten(node: str, at_ns: int, wall_s: float, count: int) -> Line:
     """So many events of a NIC were gone before anybody asked for them."""
     told = {"at_ns": at_ns, "kind": "forgotten", "cause": "the daemon's list was full", "count": count}
     return _line(node, wall_s, told)
+
+
+def untold(node: str, died_ns: int, wall_s: float, since_ns: int) -> Line:
+    """What happened in a NIC from `since_ns` until it died is not known."""
+    told = {"at_ns": died_ns, "kind": "untold", "cause": "it died before it was asked", "since_ns": since_ns}
+    return _line(node, wall_s, told)
+
+
+def end_of(note: Mapping[str, Any]) -> Line | None:
+    """A line of the end of a fault that the note `fault` is about; None when it does not end by itself."""
+    if note["until_ns"] is None:
+        return None
+    told = {"kind": "ended", "cause": "its time was over", "id": note["id"], "fault": note["fault"]}
+    return _line("", note["wall_s"], {"at_ns": note["until_ns"], **told})
 
 
 def text(line: Mapping[str, Any]) -> str:

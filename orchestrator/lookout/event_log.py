@@ -45,12 +45,14 @@ class EventLog:
             heapq.heappush(self._held, (line["at_ns"], next(self._order), line))
 
     def withdraw(self, fault_id: str, at_ns: Instant) -> bool:
-        """A fault was healed for this instant. True: it had not begun by then, and has never been."""
-        kept = [one for one in self._held if one[0] < at_ns or one[2]["kind"] != "fault" or one[2]["id"] != fault_id]
-        withdrawn = len(kept) < len(self._held)
+        """A fault was healed for this instant: it will not begin or end later. True: it has never been."""
+        kept: list[tuple[Instant, int, Line]] = []
+        gone: list[tuple[Instant, int, Line]] = []
+        for one in self._held:
+            (gone if one[0] >= at_ns and _is_of(one[2], fault_id) else kept).append(one)
         heapq.heapify(kept)
         self._held = kept
-        return withdrawn
+        return any(line["kind"] == "fault" for _, _, line in gone)
 
     def settle(self, until_ns: Instant) -> int:
         """Number the lines up to this instant; nothing earlier is to come. Returns how many there were."""
@@ -104,6 +106,10 @@ class EventLog:
         with file.open("a") as out:
             out.write(text)
         self._file_bytes += len(text)
+
+
+def _is_of(line: Line, fault_id: str) -> bool:
+    return line["kind"] in ("fault", "ended") and line["id"] == fault_id
 
 
 def _wanted(line: Line, nodes: Collection[str] | None, kinds: Collection[str] | None) -> bool:

@@ -2,12 +2,15 @@
 
 import asyncio
 import json
+import signal
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from orchestrator.fabric import Fabric
-from tests.orchestrator.running import ask, broken, connect, run
+from tests.orchestrator.running import DEADLINE_S, MRCFABRIC, ask, broken, connect, run
 
 pytestmark = pytest.mark.integration
 
@@ -15,6 +18,11 @@ pytestmark = pytest.mark.integration
 async def command(fabric: Fabric, *arguments: str) -> str:
     folder = fabric.folder.path
     return await asyncio.to_thread(ask, folder, *arguments, "--run-dir", str(folder))
+
+
+async def following(folder: Path, *arguments: str) -> asyncio.subprocess.Process:
+    asked = [sys.executable, "-m", "orchestrator.cli", "events", "--follow", *arguments, "--run-dir", str(folder)]
+    return await asyncio.create_subprocess_exec(*asked, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE)
 
 
 async def test_events_of_all_nodes_of_some_and_of_a_kind(served: Fabric) -> None:
@@ -38,20 +46,7 @@ async def test_events_of_all_nodes_of_some_and_of_a_kind(served: Fabric) -> None
 
 
 async def test_following_tells_of_what_comes_as_it_comes(served: Fabric) -> None:
-    asked = [
-        sys.executable,
-        "-m",
-        "orchestrator.cli",
-        "events",
-        "-f",
-        "--since",
-        "0",
-        "--kind",
-        "port_change",
-        "--json",
-    ]
-    asked += ["--json", "--run-dir", str(served.folder.path)]
-    child = await asyncio.create_subprocess_exec(*asked, stdout=asyncio.subprocess.PIPE)
+    child = await following(served.folder.path, "--since", "0", "--kind", "port_change", "--json")
     assert child.stdout is not None
     try:
         await broken(served, "nic_port_down", "h001:1")
@@ -61,3 +56,27 @@ async def test_following_tells_of_what_comes_as_it_comes(served: Fabric) -> None
         child.kill()
         await child.wait()
     assert (line["node"], line["kind"], line["up"]) == ("h001", "port_change", False)
+
+
+async def test_following_ends_with_a_signal_and_with_its_reader(served: Fabric) -> None:
+    signalled, unread = [await following(served.folder.path, "-n", "1") for _ in range(2)]
+    for child in (signalled, unread):
+        assert child.stdout is not None
+        assert b"ready" in await child.stdout.readline()
+    signalled.send_signal(signal.SIGINT)
+    unread._transport.get_pipe_transport(1).close()  # type: ignore[attr-defined]
+    async with asyncio.timeout(DEADLINE_S):
+        assert await signalled.communicate() == (b"", b"")
+        assert await unread.communicate() == (b"", b"")
+    assert (signalled.returncode, unread.returncode) == (130, 1)
+
+
+def test_following_ends_with_the_fabric(detached: Path) -> None:
+    asked = [MRCFABRIC, "events", "--follow", "-n", "0", "--json"]
+    with subprocess.Popen(asked, cwd=detached, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        ask(detached, "fault", "add", "nic_port_down", "h001:1")
+        assert child.stdout is not None
+        assert json.loads(child.stdout.readline())["kind"] == "fault"
+        ask(detached, "down")
+        _, wrong = child.communicate(timeout=DEADLINE_S)
+    assert (child.returncode, wrong) == (0, "")

@@ -2,13 +2,17 @@
 
 import asyncio
 import json
+import os
+import signal
+from collections import Counter
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 from mrcfabric.errors import ConfigError
-from orchestrator.fabric import Fabric
+from orchestrator.fabric import ASKED, Fabric
+from orchestrator.lookout import event_collector
 from orchestrator.lookout.event_collector import EventCollector
 from tests.orchestrator.running import DEADLINE_S, broken, connect, healed
 from tests.support.wait import eventually, eventually_true
@@ -26,12 +30,12 @@ async def collector(fabric: Fabric) -> AsyncIterator[EventCollector]:
     assert serving.cancelled()
 
 
-async def whole(fabric: Fabric, collector: EventCollector, kind: str) -> list[dict[str, Any]]:
-    """The log, as soon as the fabric sleeps and there is a line of this kind."""
+async def whole(collector: EventCollector, kind: str) -> list[dict[str, Any]]:
+    """The log, as soon as the fabric sleeps, all is told, and there is a line of this kind."""
 
     async def is_there() -> bool:
         found = await collector.answer({"kinds": [kind]})
-        return fabric.time.state == "sleep" and bool(found["events"])
+        return collector.is_whole and bool(found["events"])
 
     await eventually_true(is_there, DEADLINE_S)
     return list((await collector.answer({}))["events"])
@@ -41,7 +45,7 @@ async def test_all_nodes_and_the_agent_in_one_order(fabric: Fabric, collector: E
     await connect(fabric)
     fault = await broken(fabric, "nic_port_down", "h001:1")
     await healed(fabric, fault)
-    lines = await whole(fabric, collector, "healed")
+    lines = await whole(collector, "healed")
     assert [one["n"] for one in lines] == list(range(1, len(lines) + 1))
     assert [one["at_ns"] for one in lines] == sorted(one["at_ns"] for one in lines)
     assert {one["node"] for one in lines} == {"", "h000", "h001"}
@@ -55,17 +59,81 @@ async def test_all_nodes_and_the_agent_in_one_order(fabric: Fabric, collector: E
 
 async def test_a_fabric_that_sleeps_is_not_asked(fabric: Fabric, collector: EventCollector) -> None:
     await connect(fabric)
-    await whole(fabric, collector, "qp_change")
-    await eventually(lambda: not collector._turn.locked(), DEADLINE_S)
-    await collector.collect()
+    await whole(collector, "qp_change")
     asked = (await fabric.call("h000", "counters"))["control"]["requests"]
     for _ in range(5):
         await collector.collect()
     assert (await fabric.call("h000", "counters"))["control"]["requests"] == asked + 1
 
 
+async def test_a_nic_that_does_not_answer_is_asked_again_though_the_fabric_sleeps(fabric: Fabric) -> None:
+    collector = EventCollector(fabric)
+    await connect(fabric)
+    await eventually(lambda: fabric.time.state == "sleep", DEADLINE_S)
+    child = fabric.roster.member("h001").child
+    assert child is not None
+    os.kill(child.pid, signal.SIGSTOP)
+    try:
+        await collector.collect()
+        assert [one["kind"] for one in collector.log.after(0, 99)["events"]] == ["ready"], "the order waits for it"
+    finally:
+        os.kill(child.pid, signal.SIGCONT)
+
+    async def has_told() -> bool:
+        await collector.collect()
+        return collector.log.last > 1
+
+    await eventually_true(has_told, DEADLINE_S)
+    lines = collector.log.after(0, 99)["events"]
+    assert {one["node"] for one in lines if one["kind"] == "qp_change"} == {"h000", "h001"}
+    assert [one["at_ns"] for one in lines] == sorted(one["at_ns"] for one in lines)
+
+
+async def test_a_nic_that_hears_nobody_does_not_hold_the_log_up_for_long(
+    fabric: Fabric, collector: EventCollector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_collector, "SILENCE_WALL_S", 0.2)
+    cut = await broken(fabric, "control_cut", "h001")
+    await broken(fabric, "nic_port_down", "h001:1")
+
+    def causes() -> list[str]:
+        return [one["cause"] for one in collector.log.after(0, 99, kinds=["fault"])["events"]]
+
+    await eventually(lambda: causes() == ["control_cut", "nic_port_down"], DEADLINE_S)
+    await healed(fabric, cut)
+    lines = await whole(collector, "port_change")
+    assert [(one["node"], one["up"]) for one in lines if one["kind"] == "port_change"] == [("h001", False)]
+
+
+async def test_every_transition_is_told_once_and_what_a_dead_nic_kept_is_said(
+    fabric: Fabric, collector: EventCollector
+) -> None:
+    write = await connect(fabric)
+    link = await broken(fabric, "loss", "h000~p0-t0-0", share_ppm=300_000)
+    for number in range(4):
+        await fabric.command("h000", "post_write", {**write, "wr_id": number})
+    await broken(fabric, "link_down", "p1-t0-0~p1-t1-0", until_ns=fabric.soon_ns() + 1_000_000)
+    await healed(fabric, link)
+    lines = await whole(collector, "ended")
+    for nic in ("h000", "h001"):
+        told = [one for one in lines if one["kind"] == "ev_transition" and one["node"] == nic]
+        assert all(one["cause"] and one["section"] for one in told)
+        kinds = Counter(f"{one['target']}:{one['cause']}:{one['plane']}" for one in told)
+        assert kinds == (await fabric.call(nic, "counters"))["core"]["ev_transitions"]
+    assert [one["at_ns"] for one in lines] == sorted(one["at_ns"] for one in lines)
+    assert any(one["kind"] == "ev_transition" for one in lines)
+    ends = [(one["kind"], one["cause"], one["fault"]) for one in lines if one["kind"] in ("healed", "ended")]
+    assert sorted(ends) == [("ended", "its time was over", "link_down"), ("healed", ASKED, "loss")]
+    known_ns = fabric.now_ns()
+    await broken(fabric, "nic_crash", "h001", until_ns=fabric.soon_ns() + 1_000_000)
+    lines = await whole(collector, "untold")
+    died, untold = ([one for one in lines if one["kind"] == kind] for kind in ("died", "untold"))
+    assert [(one["node"], one["at_ns"]) for one in untold] == [(one["node"], one["at_ns"]) for one in died]
+    assert known_ns <= untold[0]["since_ns"] < untold[0]["at_ns"]
+
+
 async def test_who_waits_is_told_of_what_comes(fabric: Fabric, collector: EventCollector) -> None:
-    await whole(fabric, collector, "ready")
+    await whole(collector, "ready")
     last = collector.log.last
     waiting = asyncio.create_task(collector.answer({"after": last, "wait_s": 30, "kinds": ["port_change"]}))
     await broken(fabric, "nic_port_down", "h001:1")

@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 
 from nicd.core.events import Completion, EvTransition, PeerPortChange, PortChange, QpChange, Retransmit
 from orchestrator.journal import Journal
-from orchestrator.lookout.event_lines import KINDS, forgotten, of_agent, of_nic, text
+from orchestrator.lookout.event_lines import KINDS, end_of, forgotten, of_agent, of_nic, text, untold
 
 SCHEMA = json.loads((Path(__file__).parents[3] / "docs/schema/event_log.json").read_text())
 
@@ -45,6 +45,24 @@ def test_notes_of_the_agent_are_lines() -> None:
     assert (unstopped["node"], unstopped["cause"]) == ("h002", "it is busy")
     for line in (fault, died, unstopped):
         Draft202012Validator(SCHEMA).validate(line)
+
+
+def test_what_is_over_is_a_line_with_its_cause() -> None:
+    journal = Journal()
+    journal.note("fault", 700, id="f1", fault="loss", of="h000~p0-t0-0", until_ns=900)
+    journal.note("fault", 700, id="f2", fault="loss", of="h000~p0-t0-0", until_ns=None)
+    journal.note("healed", 800, id="f2", fault="loss", why="its time to live was over")
+    bounded, lasting, healed = journal.after(0)
+    ended = end_of(bounded)
+    assert ended is not None
+    assert (ended["at_ns"], ended["kind"], ended["cause"]) == (900, "ended", "its time was over")
+    assert end_of(lasting) is None
+    line = of_agent(healed)
+    assert (line["cause"], line["fault"]) == ("its time to live was over", "loss")
+    silence = untold("h001", 800, 2.0, 500)
+    assert (silence["at_ns"], silence["since_ns"], silence["cause"]) == (800, 500, "it died before it was asked")
+    for one in (ended, line, silence):
+        Draft202012Validator(SCHEMA).validate({**one, "n": 1})
 
 
 def test_the_schema_knows_the_kinds() -> None:

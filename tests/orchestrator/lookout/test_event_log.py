@@ -83,6 +83,20 @@ def test_a_fault_that_was_healed_before_it_began_has_never_been() -> None:
     assert log.settle(NEVER) == 2
 
 
+def test_a_fault_that_is_healed_does_not_end_by_itself() -> None:
+    log = EventLog()
+    for name in ("f1", "f2"):
+        log.put([line(100, kind="fault", id=name), line(300, kind="ended", id=name)])
+    assert log.settle(100) == 2
+    assert not log.withdraw("f1", 200), "it had begun"
+    log.put([line(200, kind="healed", id="f1")])
+    log.settle(NEVER)
+    assert [(one["kind"], one["id"]) for one in log.after(2, 10)["events"]] == [("healed", "f1"), ("ended", "f2")]
+    log.put([line(500, kind="fault", id="f3"), line(600, kind="ended", id="f3")])
+    assert log.withdraw("f3", 400)
+    assert log.settle(NEVER) == 0
+
+
 def test_the_file_has_the_lines_and_makes_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_log, "FILE_BYTES_MAX", 250)
     log = EventLog(tmp_path / "events.jsonl")
