@@ -19,6 +19,8 @@ LOOK_HZ: Final = 5.0
 LOOK_HZ_MIN: Final = 0.2
 LOOK_HZ_MAX: Final = 20.0
 IDLE_WALL_S: Final = 1.0
+STRIPS_MAX: Final = 16
+"""QPs whose EVs are asked with one look. Where pages watch more, each has its turn, and NICs have no more to do."""
 
 _TROUBLES = (ConfigError, RefusedError, NoAnswerError)
 
@@ -53,6 +55,8 @@ class Looking:
         self._watched = watched
         self._period_s = 1 / look_hz
         self._called = asyncio.Event()
+        self._stale: dict[Watched, None] = {}
+        """The QPs whose EVs are to be asked, those that have waited longest first."""
         self._known: frozenset[Watched] = frozenset()
 
     def hurry(self) -> None:
@@ -89,10 +93,16 @@ class Looking:
         board.enter_snapshot(seen)
         watched = frozenset(self._watched() or ())
         # Of a fabric that sleeps, EVs stay as they are.
-        if watched != self._known or seen.running or before is None or before.at_ns != seen.at_ns:
+        moved = seen.running or before is None or before.at_ns != seen.at_ns
+        if moved or watched != self._known:
             board.keep_evs_of(watched)
-            await asyncio.gather(*(self._strip(one) for one in watched))
+            kept = [one for one in self._stale if one in watched]
+            self._stale = dict.fromkeys([*kept, *sorted(watched if moved else watched - self._known)])
             self._known = watched
+        now = list(self._stale)[:STRIPS_MAX]
+        for one in now:
+            del self._stale[one]
+        await asyncio.gather(*(self._strip(one) for one in now))
 
     async def _strip(self, watched: Watched) -> None:
         nic, qpn = watched

@@ -43,6 +43,7 @@ DELETE /api/faults/ID           heal one -> {"healed": [ids]}
 DELETE /api/faults?target=NAME  heal all that have this target, or for a link one of its directions
     -> {"healed": [ids]}
 POST /api/runs                  {"scenario": id, "seed": text?} -> {"run": {...}}; 409 while one goes on
+    A seed has 1 to 200 characters, none of them a control character.
 DELETE /api/runs                ends it at its next look, with a report; again: at once -> {"run": {...}}
 
 GET /api/stream                 a WebSocket. From the server, each one JSON object with a `type`:
@@ -56,9 +57,10 @@ GET /api/stream                 a WebSocket. From the server, each one JSON obje
         ones so far. `lost`: so many before these are no longer kept.
     {"type": "evs", "nic", "qpn", "error": text, "states": text, "evs": [numbers], "planes": [numbers],
      "paths": [numbers]}
-        A QP that is watched, with each look. One letter of `states` per EV, `ev_letters` in the fabric: upper case for
-        EVs in use, lower case for the reserve. `evs`, `planes` and `paths` in the same order, by plane. When there is
-        none to tell of, `error` says why and the rest is empty; else `error` is "".
+        A QP that is watched, with each look; where pages watch many, each has its turn. One letter of `states` per EV,
+        `ev_letters` in the fabric: upper case for EVs in use, lower case for the reserve. `evs`, `planes` and `paths`
+        in the same order, by plane. When there is none to tell of, `error` says why and the rest is empty; else
+        `error` is "".
     {"type": "run", "run": {...}|null, "lines": [...], "lost": number}
         `run`: {"number", "scenario", "name", "phase": "starting"|"running"|"ending"|"ended", "exit_code": number|null,
         "verdict": text|null, "error": text, "report": path|null}. `lines`: what `mrcfabric run --json` has said since

@@ -61,7 +61,7 @@ class RunChild:
         self.begin(ident, name)
         folder = self._folder / RUNS / file.stem
         command = ["run", str(file), "--on", str(self._folder), "--json", "--report", str(folder)]
-        command += [] if seed is None else ["--seed", seed]
+        command += [] if seed is None else [f"--seed={seed}"]
         self._following = asyncio.ensure_future(self._follow(command, folder))
         return self._state
 
@@ -131,6 +131,8 @@ class RunChild:
         self._board.enter_run(dict(self._state), [line])
 
     def _ended(self, code: int, words: str, folder: Path) -> None:
+        if code == -signal.SIGINT:
+            words = "ended before it had begun"  # it was still starting, and nobody heard the interrupt
         self._state.update(phase="ended", exit_code=code, error=words)
         if self._state["verdict"] is not None and (folder / PAGE_NAME).exists():
             self._report = folder / PAGE_NAME

@@ -2,14 +2,14 @@
 
 Owns the routes and the life of what stands behind them: the board, the looking, the viewers, the run. It knows a fabric
 by its `Verbs`, whether that lives in this process (`mrcfabric up --web`) or elsewhere (`mrcfabric web`, see `station`).
-Who may ask is `door`'s.
+Who may ask is `door`'s, where connections come in is `listening`'s.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Final, NamedTuple, cast
+from typing import Annotated, Final, NamedTuple, TypeAlias, cast
 
 import msgspec
 from aiohttp import web
@@ -30,16 +30,19 @@ from orchestrator.web.viewer import Viewer
 STATIC: Final = Path(__file__).parent / "static"
 VIEWERS_MAX: Final = 32
 BODY_BYTES_MAX: Final = 64 * 1024
-SHUTDOWN_WALL_S: Final = 1.0
+SEED_CHARS_MAX: Final = 200
 # The report of a run is one file with its style and its script inside; it may do nothing but show itself.
 _REPORT_POLICY: Final = (
     "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 )
 
 
+_Seed: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=SEED_CHARS_MAX, pattern=r"^[^\x00-\x1f\x7f]+$")]
+
+
 class _RunAsked(msgspec.Struct, forbid_unknown_fields=True):
     scenario: str
-    seed: str | None = None
+    seed: _Seed | None = None
 
 
 class Shown(NamedTuple):
@@ -114,17 +117,6 @@ class Server:
             self.scene = None
             looking.cancel()
             await asyncio.gather(looking, scene.close(), return_exceptions=True)
-
-    @asynccontextmanager
-    async def listening(self, site: Any) -> AsyncIterator[None]:
-        """Answer in the block. `site` makes the aiohttp site of a runner."""
-        runner = web.AppRunner(self.app, access_log=None, shutdown_timeout=SHUTDOWN_WALL_S)
-        await runner.setup()
-        try:
-            await site(runner).start()
-            yield
-        finally:
-            await runner.cleanup()
 
     def _routes(self) -> list[web.RouteDef]:
         return [

@@ -12,14 +12,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from aiohttp import web
-
 from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator.api.attached import AttachedFabric
 from orchestrator.fabric import Fabric
 from orchestrator.web.door import Door
 from orchestrator.web.hearing import ReadLog
+from orchestrator.web.listening import listening
 from orchestrator.web.looking import LOOK_HZ
 from orchestrator.web.server import Server, Shown
 
@@ -41,7 +40,7 @@ async def here(
     door = Door(bound.getsockname()[1])
     server = Server(door)
     async with (
-        server.listening(lambda runner: web.SockSite(runner, bound)),
+        listening(server.app, bound),
         server.showing(Shown(fabric, fabric.folder.path, str(fabric.epoch), read_log), look_hz=look_hz),
     ):
         yield address(door, bound)
@@ -64,7 +63,7 @@ async def beside(
     door = Door(bound.getsockname()[1])
     server = Server(door)
     told = False
-    async with server.listening(lambda runner: web.SockSite(runner, bound)):
+    async with listening(server.app, bound):
         while True:
             try:
                 async with (

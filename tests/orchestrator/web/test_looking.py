@@ -9,7 +9,7 @@ from typing import Any
 from mrcfabric.errors import RefusedError
 from orchestrator.lookout.snapshot import Snapshot
 from orchestrator.web.board import Board, Watched
-from orchestrator.web.looking import Looking
+from orchestrator.web.looking import STRIPS_MAX, Looking
 from tests.support import snapshots
 from tests.support.wait import eventually
 
@@ -63,6 +63,19 @@ async def test_a_fabric_that_sleeps_is_asked_for_evs_once() -> None:
     stage = Stage(snapshots.quiet(snapshots.SMALL))
     await while_looking(stage, lambda: [("h000", 5)], lambda _board: stage.looks > 5)
     assert stage.asked == [("h000", "ev_table", 5)]
+
+
+async def test_where_many_qps_are_watched_each_has_its_turn() -> None:
+    for stage in (Stage(snapshots.busy(snapshots.SMALL)), Stage(snapshots.quiet(snapshots.SMALL))):
+        watched = [("h000", qpn) for qpn in range(2 * STRIPS_MAX + 1)]
+
+        def all_told(board: Board, watched: list[Watched] = watched) -> bool:
+            return board.evs.keys() == set(watched)
+
+        await while_looking(stage, lambda watched=watched: watched, all_told)  # type: ignore[misc]
+        assert stage.looks >= 3
+        assert len(stage.asked) <= stage.looks * STRIPS_MAX
+    assert len(stage.asked) == len(watched)  # of a fabric that sleeps each is asked once
 
 
 async def test_a_qp_that_is_not_there_has_its_reason() -> None:

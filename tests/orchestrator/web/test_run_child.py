@@ -34,6 +34,14 @@ def lines_of(board: Board) -> list[dict[str, Any]]:
     return [dict(line) for line in board.run_lines.since(0)[0]]
 
 
+def ends(runs: RunChild) -> bool:
+    try:
+        runs.end()
+    except RefusedError:
+        return False
+    return True
+
+
 async def ended(board: Board) -> dict[str, Any]:
     await eventually(lambda: board.run is not None and board.run["phase"] == "ended", DEADLINE_S)
     assert board.run is not None
@@ -66,6 +74,10 @@ async def test_runs_one_after_the_other(served: Fabric, tmp_path: Path) -> None:
     assert (state["number"], state["exit_code"]) == (2, 128 + signal.SIGINT)
     assert runs.report == served.folder.path / RUNS / "long" / "report.html"
     assert lines_of(board)[0]["name"] == "long"
+
+    runs.start(tmp_path / "long.yaml", "long.yaml", "long", None)
+    await eventually(lambda: ends(runs), DEADLINE_S)  # as soon as there is somebody to interrupt
+    assert "Traceback" not in (await ended(board))["error"]
 
     runs.start(tmp_path / "wrong.yaml", "wrong.yaml", "wrong", None)
     state = await ended(board)

@@ -10,12 +10,12 @@ from typing import Any
 
 import aiohttp
 import pytest
-from aiohttp import web
 
 from orchestrator.fabric import Fabric
 from orchestrator.lookout.event_collector import EventCollector
 from orchestrator.web import messages
 from orchestrator.web.door import Door
+from orchestrator.web.listening import listening
 from orchestrator.web.server import Server, Shown
 from tests.orchestrator.running import DEADLINE_S, MESSAGE_BYTES, T1, connect
 from tests.orchestrator.web.test_viewer import told
@@ -52,7 +52,7 @@ async def serving(static: Path) -> AsyncIterator[tuple[Server, Browser]]:
     door = Door(port)
     server = Server(door, static)
     async with (
-        server.listening(lambda runner: web.SockSite(runner, bound)),
+        listening(server.app, bound),
         aiohttp.ClientSession() as session,
     ):
         yield server, Browser(session, f"http://127.0.0.1:{port}", door.token)
@@ -77,6 +77,14 @@ async def test_between_two_fabrics_the_page_is_there_and_says_why_there_is_nothi
         assert (await browser.ask("GET", "/static/../messages.py"))[0] == 404
         assert (await browser.ask("GET", "/api/nothing"))[0] == 404
         assert (await browser.ask("PUT", "/api/faults"))[0] == 405
+        for path in (
+            "/static/..%2fmessages.py",
+            "/static//etc/passwd",
+            "/static/%00",
+            "/api/qps/..%2f..",
+            "//elsewhere/",
+        ):
+            assert (await browser.ask("GET", path))[0] in (404, 409)
 
 
 async def test_a_link_is_cut_and_healed_and_every_page_sees_it(fabric: Fabric, tmp_path: Path) -> None:
@@ -87,6 +95,11 @@ async def test_a_link_is_cut_and_healed_and_every_page_sees_it(fabric: Fabric, t
         async with server.showing(shown, look_hz=20) as scene:
             topology = await browser.get("/api/fabric")
             assert (topology["name"], topology["version"], len(topology["nodes"])) == ("small", "one", 10)
+            for seed in ("", "\0", "x" * 1000):
+                status, answer = await browser.ask(
+                    "POST", "/api/runs", {"scenario": "cut-an-uplink.yaml", "seed": seed}
+                )
+                assert (status, "`$.seed`" in answer["error"]) == (400, True)
             write = await connect(fabric)
             assert await browser.get("/api/qps/h000") == [
                 {"qpn": 5, "peer": "h001", "peer_qpn": 5, "state": "rts"},
