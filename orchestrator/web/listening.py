@@ -24,11 +24,11 @@ async def listening(app: web.Application, bound: socket.socket) -> AsyncIterator
     """Answer at a bound socket in the block."""
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_WALL_S, logger=_log())
     await runner.setup()
-    handlers = runner.server
-    assert handlers is not None
+    protocols = runner.server
+    assert protocols is not None
 
     def received() -> asyncio.Protocol:
-        return handlers() if len(handlers.connections) < CONNECTIONS_MAX else _Refused()
+        return protocols() if len(protocols.connections) < CONNECTIONS_MAX else _Refused()
 
     try:
         listener = await asyncio.get_running_loop().create_server(received, sock=bound)

@@ -19,7 +19,9 @@ PORT = "h000:1"
 BAD, BAD_OF_PLANE_0, BAD_OF_PLANE_1 = (
     f".ev-row{plane} .cell.ev-assumed_bad" for plane in ("", '[data-plane="0"]', '[data-plane="1"]')
 )
-WAIT_MS = 30_000
+WAIT_MS = 60_000
+CALM = ["--dilation", "4000"]
+"""Slow enough to leave the machine to the browser."""
 SCENARIO = """
 name: a-short-cut
 description: A cable is cut for a while.
@@ -37,7 +39,7 @@ expect:
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Where a fabric runs whose two NICs send to each other without end."""
     with (
-        detached(tmp_path_factory.mktemp("live"), SMALL_FLAGS) as run_dir,
+        detached(tmp_path_factory.mktemp("live"), [*SMALL_FLAGS, *CALM]) as run_dir,
         at_work(run_dir, "all_to_all", {"steps": 10_000, "block_bytes": 1 << 18}),
     ):
         yield run_dir

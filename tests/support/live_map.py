@@ -22,7 +22,7 @@ from tests.orchestrator.running import MRCFABRIC, ask, run
 
 SCREENSHOTS: str = "MRCFABRIC_SCREENSHOTS"
 """Names the folder in which tests keep what pages looked like; without it that is the test's own."""
-READY_S = 30.0
+READY_S = 60.0
 
 
 @contextlib.contextmanager
