@@ -57,6 +57,9 @@ async def _trace(
     qp: str | None, psn: str | None, share: str | None, count: int | None, for_s: float,
     name: str | None, run_dir: "Path | None", as_json: bool,
 ) -> None:  # fmt: skip
+    import asyncio
+    import signal
+
     from mrcfabric.choice import Choice
     from orchestrator.api.attached import AttachedFabric
     from orchestrator.tracing.follower import JOURNEYS_MAX, Follower, choice_of
@@ -71,12 +74,16 @@ async def _trace(
             ranged = psn is not None and psn != "next"
             usual = SHARE_COUNT if share is not None else min(choice.count, JOURNEYS_MAX) if ranged else 1
         follower = Follower(fabric, choice, usual if count is None else count, for_s)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, follower.stop.set)
         journeys = await follower.follow(lambda journey: _tell(journey, as_json))
     for journey in journeys:
         if not journey.complete:
             _tell(journey, as_json)
+    if follower.ended:
+        typer.echo(follower.ended, err=True)
     if not journeys:
-        typer.echo(f"no such packet was sent within {for_s:g} s", err=True)
+        typer.echo("no such packet was sent" + ("" if follower.ended else f" within {for_s:g} s"), err=True)
         raise typer.Exit(1)
     if follower.lost:
         typer.echo(f"{follower.lost} statements were forgotten before they were read: ways may have gaps", err=True)

@@ -22,7 +22,12 @@ from orchestrator.tracing.journey import Journey
 from orchestrator.tracing.stories import Stories
 
 LOOK_S: Final = 0.25
+"""From a look to the next, at least."""
+REST: Final = 2
+"""A look is followed by so many times its own length without one: asking takes a third of the time at most."""
 CALL_S: Final = 5.0
+PAGES_MAX: Final = 16
+"""Answers taken from one node in one look: as much as it keeps."""
 JOURNEYS_MAX: Final = 10_000
 """Packets that one trace follows at most."""
 NEXT_PSNS: Final = 1 << 16
@@ -39,6 +44,10 @@ class Follower:
         """Every node that runs follows packets: what is sent from now on is told."""
         self.lost = 0
         """Statements that nodes had to forget; packets may lack parts of their way then."""
+        self.stop = asyncio.Event()
+        """Set it to end the trace with what is known."""
+        self.ended = ""
+        """What ended it before its bounds did: `it was stopped`, `the fabric has ended`."""
         self._fabric = fabric
         self._choice = choice
         self._count = min(count, JOURNEYS_MAX)
@@ -48,6 +57,8 @@ class Follower:
         self._read: dict[str, int] = {}
         """Nodes with a witness, and the number of the last statement that was heard."""
         self._lost: dict[str, int] = {}
+        self._lost_before = 0
+        """By nodes that went down since."""
         self._since_ns: Instant = 0
         self._qpns: dict[tuple[int, int, int], int] = {}
 
@@ -64,6 +75,8 @@ class Follower:
             self._since_ns = max(self._stories.now_ns.values(), default=0)
             self.ready = True
             while True:
+                began_s = time.monotonic()
+                stopped = self.stop.is_set()
                 await self._look()
                 journeys = await self._journeys()
                 for journey in journeys:
@@ -71,11 +84,18 @@ class Follower:
                     if journey.complete and mark not in told:
                         told.add(mark)
                         tell(journey)
-                if len(told) >= self._count or time.monotonic() > deadline_s:
+                if stopped:
+                    self.ended = "it was stopped"
+                if self.ended or len(told) >= self._count or time.monotonic() > deadline_s:
                     return journeys
-                await asyncio.sleep(LOOK_S)
+                await self._wait(max(LOOK_S, REST * (time.monotonic() - began_s)))
         finally:
             await self._dismiss()
+
+    async def _wait(self, wall_s: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(wall_s):
+                await self.stop.wait()
 
     async def _journeys(self) -> list[Journey]:
         found = self._stories.journeys(self._since_ns, self._qpns)[: self._count]
@@ -92,26 +112,39 @@ class Follower:
                 raise RefusedError(f"{node}: {answer}")
             if isinstance(answer, dict):
                 self._read[node] = self._lost[node] = 0
-                self._stories.add(node, [], answer["now_ns"])
+                self._stories.begin(node, answer["now_ns"])
 
     async def _look(self) -> None:
         more = list(self._fabric.topology.node_names())
-        while more:
-            gone = []
+        gone = []
+        for _ in range(PAGES_MAX):
             answers = await self._every(more, "witnessed", lambda node: {"id": self._name, "since": self._read[node]})
             more = []
             for node, answer in answers:
-                if not isinstance(answer, dict):
+                if isinstance(answer, RefusedError):
                     gone.append(node)
-                    continue
-                self._stories.add(node, answer["statements"], answer["now_ns"])
-                self._read[node] = answer["last"]
-                self._lost[node] = answer["lost"]
-                more += [node] if answer["more"] else []
-            for node in gone:
-                self._read.pop(node, None)
-        self.lost = sum(self._lost.values())
+                elif isinstance(answer, dict):
+                    self._stories.add(node, answer["statements"], answer["now_ns"])
+                    self._read[node] = answer["last"]
+                    self._lost[node] = answer["lost"]
+                    more += [node] if answer["more"] else []
+        self.lost = self._lost_before + sum(self._lost.values())
+        for node in gone:
+            del self._read[node]
+            self._lost_before += self._lost.pop(node)
+            self._stories.down(node)
+        if not self._read:
+            await self._require_fabric()
         await self._call([node for node in self._fabric.topology.node_names() if node not in self._read])
+
+    async def _require_fabric(self) -> None:
+        """Nobody answers: every node is down, or the fabric has ended."""
+        try:
+            await self._fabric.clock()
+        except RefusedError:
+            self.ended = "the fabric has ended"
+        except NoAnswerError:
+            pass
 
     async def _dismiss(self) -> None:
         await self._every(list(self._read), "dismiss", lambda _node: {"id": self._name})

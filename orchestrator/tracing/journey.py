@@ -9,9 +9,8 @@ from typing import Any, Literal, TypeAlias
 
 from mrcfabric.units import Instant
 
-Outcome: TypeAlias = Literal["taken", "dropped", "lost", "waiting", "under way", "unseen"]
-"""Of one way: a NIC has dealt with the packet; a node refused it; a fault of a link lost it; it stands in a queue; it
-is on a link; the next node never saw it, though its time is over (it was down, or bits were turned over on the way)."""
+Outcome: TypeAlias = Literal["taken", "dropped", "lost", "waiting", "under way", "unseen", "untold"]
+"""Of one way; see `Way.outcome`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +56,19 @@ class Way:
     cause: str | None
     """Why it was sent again."""
     says: dict[str, Any]
-    """Of an acknowledgement: cack, caused, base, bitmap, reason, msn: what it has of these."""
+    """What an acknowledgement says, empty for data: cack, caused (null: a probe), base and bitmap of a SACK; wanted and
+    reason of a NACK; cack, syndrome and msn of a transport ACK."""
     sent_ns: Instant
     hops: tuple[Hop, ...]
     outcome: Outcome
+    """A NIC has dealt with the packet (taken); a node refused it (dropped); a fault of a link lost it (lost); it stands
+    in a queue (waiting); it is on a link (under way); the next node never saw it, though its time is over, because it
+    was down or bits were turned over on the way (unseen); that node did not live, or had no room, to tell (untold)."""
     where: str
     """The node where the way ends, or link direction as `p0-t0-1>p0-t1-0` for a packet that was lost on it."""
     what: str
-    """What the NIC did (placed, duplicate, trimmed, taken, or `dropped: ` and why), or why it went no further."""
+    """What the NIC did (placed, duplicate, trimmed, taken, or `dropped: ` and why), or why it went no further, or why
+    nobody tells."""
     end_ns: Instant | None
     """When, None for a packet of which nobody knows."""
 

@@ -2,14 +2,15 @@
 
 Owns the joining alone: what a node says is `mrcfabric.witness`'s. A departure and the next node's arrival belong
 together when cable, instant and print agree; where a fault held the packet back, or bits were lost with a node, the
-next arrival with that print that nothing else explains is taken. A packet's bytes are never needed.
+next arrival with that print that nothing else explains is taken. A packet's bytes are never needed. Where a node has
+not told all that it saw, a way ends `untold` and nothing is made up.
 """
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, TypeAlias
 
 from mrcfabric.topology import PortLink, Topology
-from mrcfabric.units import Instant
+from mrcfabric.units import NEVER, Instant
 from mrcfabric.witness import covers
 from orchestrator.tracing.journey import Attempt, Hop, Journey, Outcome, Way
 
@@ -17,6 +18,8 @@ HOPS_MAX: Final = 8
 """More nodes than any way has."""
 ANSWERS_MAX: Final = 4
 """Acknowledgements of one attempt that are told."""
+WENT_DOWN: Final = "it went down"
+FORGOT: Final = "it had to forget what it saw"
 _SAYS: Final = ("cack", "caused", "base", "bitmap", "wanted", "reason", "msn", "syndrome")
 
 Statement: TypeAlias = dict[str, Any]
@@ -68,17 +71,36 @@ class Stories:
         self._statements: dict[str, list[Statement]] = {}
         self._lives: dict[str, list[int]] = {}
         """Per node: what is added to the numbers of its present life, and the last number in it."""
+        self._blind: dict[str, list[tuple[Instant, Instant, str]]] = {}
+        """Per node: spans of which it has not told all, and why. A span may be open."""
         self._ports: dict[str, list[PortLink]] = {}
         self._books: dict[str, _Book] = {}
+
+    def begin(self, node: str, now_ns: Instant) -> None:
+        """The node begins to tell, for the first time or again."""
+        blind = self._blind.get(node)
+        if blind:
+            blind[-1] = (blind[-1][0], now_ns, blind[-1][2])
+        self.now_ns[node] = now_ns
+
+    def down(self, node: str) -> None:
+        """The node went down: what it has not told yet, it will not tell."""
+        blind = self._blind.setdefault(node, [])
+        if not blind or blind[-1][1] < NEVER:
+            blind.append((self.now_ns.get(node, 0), NEVER, WENT_DOWN))
 
     def add(self, node: str, statements: Iterable[Statement], now_ns: Instant) -> None:
         """Take in what a node has said up to `now_ns`."""
         book = self._statements.setdefault(node, [])
+        lives = self._lives.setdefault(node, [0, 0])
         for statement in statements:
             last = book[-1]["n"] if book else 0
-            lives = self._lives.setdefault(node, [0, 0])
             if statement["n"] <= lives[1]:
-                lives[0] = last  # a node that has begun anew counts from 1 again
+                # A node that has begun anew counts from 1 again.
+                lives[0] = last
+            elif statement["n"] > lives[1] + 1:
+                since_ns = book[-1]["at_ns"] if book else 0
+                self._blind.setdefault(node, []).append((since_ns, statement["at_ns"], FORGOT))
             lives[1] = statement["n"]
             moved = {**statement, "n": statement["n"] + lives[0]}
             if "of" in moved:
@@ -162,7 +184,8 @@ class Stories:
                 end = ("dropped", here, hops[-1].verdict, statement["at_ns"])
                 break
             if depart is None:
-                end = ("waiting", here, "", None)
+                why = self._why_silent(here, statement)
+                end = ("untold", here, why, None) if why else ("waiting", here, "", None)
                 break
             cable = self._cable(here, statement["port"])
             if "lost" in carry:
@@ -171,15 +194,26 @@ class Stories:
             peer = self._books.get(cable.peer)
             arrived = None if peer is None else peer.arrival(offer["packet"]["print"], depart["arrival_ns"])
             if arrived is None:
-                end = ("unseen" if self._is_over(cable.peer, hops[-1]) else "under way", cable.peer, "", None)
+                end = self._unseen(cable.peer, hops[-1])
                 break
             here, ingress, statement = cable.peer, cable.peer_port, arrived
         return _told(offer, hops, *end)
 
-    def _is_over(self, peer: str, hop: Hop) -> bool:
-        """Whether the packet would have been seen by now; one that a fault holds back may still come."""
+    def _why_silent(self, node: str, offer: Statement) -> str:
+        """Why nothing was said of a packet that stood in a queue; empty when it may still stand there."""
+        if offer["n"] <= self._lives[node][0]:
+            return WENT_DOWN
+        return next((why for _, end_ns, why in self._blind.get(node, ()) if end_ns > offer["at_ns"]), "")
+
+    def _unseen(self, peer: str, hop: Hop) -> tuple[Outcome, str, str, Instant | None]:
+        """The end of a way whose packet left and was not seen any more."""
         assert hop.arrival_ns is not None
-        return self.now_ns.get(peer, 0) >= hop.arrival_ns and not {"delayed", "reordered"} & set(hop.touched)
+        for since_ns, end_ns, why in self._blind.get(peer, ()):
+            if since_ns < hop.arrival_ns <= end_ns:
+                return "untold", peer, why, None
+        # One that a fault holds back may still come.
+        over = self.now_ns.get(peer, 0) >= hop.arrival_ns and not {"delayed", "reordered"} & set(hop.touched)
+        return "unseen" if over else "under way", peer, "", None
 
     def _cable(self, node: str, port: int) -> PortLink:
         if node not in self._ports:

@@ -66,6 +66,8 @@ def _ending(way: Way) -> str:
         return f"{'arrived' if way.what == 'taken' else way.what} at {way.where}{at}"
     if way.outcome == "unseen":
         return f"never seen at {way.where}"
+    if way.outcome == "untold":
+        return f"out of sight at {way.where}: {way.what}"
     if way.outcome == "waiting":
         return f"still waiting at {way.where}"
     if way.outcome == "under way":

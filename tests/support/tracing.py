@@ -43,4 +43,6 @@ def told(fabric: SimulatedFabric) -> list[Journey]:
     stories = Stories(fabric.topology)
     for node in fabric.topology.node_names():
         stories.add(node, fabric.statements(node), fabric.now_ns)
+        if not fabric.simulator.alive(node):
+            stories.down(node)
     return stories.journeys()

@@ -2,15 +2,19 @@
 
 import asyncio
 import json
+import signal
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
-from mrcfabric.errors import ConfigError
+from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator.commands.trace import every_of, qp_of
 from orchestrator.fabric import Fabric
-from tests.orchestrator.running import ask, connect, fails
-from tests.support.wait import eventually
+from tests.orchestrator.running import DEADLINE_S, MRCFABRIC, ask, broken, connect, fails
+from tests.support.wait import eventually, eventually_true
 
 
 @pytest.mark.parametrize(("text", "every"), [("0.1%", 1000), ("0.001", 1000), ("100%", 1), ("1", 1), ("25%", 4)])
@@ -66,3 +70,69 @@ async def test_packets_are_followed_and_told(served: Fabric) -> None:
     assert {len(row["attempts"][0]["way"]["hops"]) for row in rows} == {4}
     said = await asyncio.to_thread(fails, folder, "trace", "--qp", "h000:6", "--run-dir", str(folder))
     assert "h000 has no connected QP 6 (it has 5)" in said
+
+
+@asynccontextmanager
+async def begun(fabric: Fabric, *arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    """`mrcfabric trace` beside the test, when every node follows packets."""
+    command = [MRCFABRIC, "trace", *arguments, "--run-dir", str(fabric.folder.path)]
+    process = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    async def followed() -> bool:
+        for node in fabric.topology.node_names():
+            with pytest.raises(RefusedError) as refused:
+                await fabric.call(node, "witness", {"id": "x", "choice": {"every": 0}})
+            if "followed already" not in str(refused.value):
+                return False
+        return True
+
+    try:
+        await eventually_true(followed, DEADLINE_S)
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+async def said(process: asyncio.subprocess.Process) -> tuple[int | None, str, str]:
+    async with asyncio.timeout(DEADLINE_S):
+        out, err = await process.communicate()
+    return process.returncode, out.decode(), err.decode()
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_a_signal_ends_a_trace_with_what_is_known(served: Fabric, number: signal.Signals) -> None:
+    write = await connect(served)
+    where = ("--run-dir", str(served.folder.path))
+    async with begun(served, "--qp", "h000:5", "--for", "600", "--psn", "0-3", "--json") as process:
+        other = await asyncio.to_thread(fails, served.folder.path, "trace", "--share", "1%", *where, code=1)
+        assert "packets are being followed already" in other
+        assert "one trace at a time" in other
+        for plane in range(2):
+            await broken(served, "link_down", f"p{plane}-t0-1>h001")
+        await served.command("h000", "post_write", {**write, "length": 2 * 4096, "wr_id": 1})
+        await eventually_true(lambda: _sent(served), DEADLINE_S)
+        process.send_signal(number)
+        code, out, err = await said(process)
+    assert (code, err) == (0, "it was stopped\n")
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert [(row["psn"], row["placed_ns"], row["acknowledged_ns"]) for row in rows] == [
+        (0, None, None),
+        (1, None, None),
+    ]
+    for row in rows:
+        assert row["attempts"][0]["way"]["outcome"] in ("lost", "waiting", "under way")
+
+
+async def _sent(fabric: Fabric) -> bool:
+    return (await fabric.totals())["data_packets"] >= 2
+
+
+@pytest.mark.integration
+async def test_a_signal_before_anything_was_sent(served: Fabric) -> None:
+    await connect(served)
+    async with begun(served, "--qp", "h000:5", "--for", "600") as process:
+        process.send_signal(signal.SIGINT)
+        assert await said(process) == (1, "", "it was stopped\nno such packet was sent\n")

@@ -21,6 +21,10 @@ INCAST = Topology(name="incast", planes=1, t0_per_plane=1, t1_per_plane=1, nics_
                   reserve_evs_per_qp=8)  # fmt: skip
 
 
+PACKET = {"kind": "data", "source": 0, "destination": 1, "qpn": 5, "psn": 7, "ev": 0, "rtx": False, "ce": False,
+          "size": 100, "print": 3}  # fmt: skip
+
+
 def ways(found: list[Journey]) -> list[Way]:
     return [attempt.way for journey in found for attempt in journey.attempts]
 
@@ -196,6 +200,58 @@ def test_a_dead_switch_never_sees_what_is_sent_to_it() -> None:
     unseen = [way for way in ways(found) if way.outcome == "unseen"]
     assert {way.where for way in unseen} == {"p0-t1-0"}
     assert all(journey.complete for journey in found)
+
+
+def queued_when_it_died(until: int) -> list[Way]:
+    """Ways that end in the queue of a switch which died with it, seen when it is still down, or back."""
+    slow = {"p0-t0-1~p0-t1-0": 1_000_000_000}
+    found = journeys(once("switch_crash", "p0-t1-0", at_ns=20_000, until_ns=300_000), until=until, link_rates_bps=slow)
+    return [way for way in ways(found) if way.hops[-1].node == "p0-t1-0" and way.hops[-1].start_ns is None]
+
+
+@pytest.mark.parametrize("until", [200_000, 3_000_000])
+def test_what_stood_in_a_switch_that_died_is_out_of_sight(until: int) -> None:
+    assert {(way.outcome, way.where, way.what) for way in queued_when_it_died(until)} == {
+        ("untold", "p0-t1-0", "it went down")
+    }
+
+
+def test_what_a_node_had_to_forget_is_not_made_up() -> None:
+    fabric = SimulatedFabric(SMALL)
+    fabric.follow(Choice())
+    for step in writes():
+        fabric.command(step.node, step.op, step.args, step.at_ns)
+    fabric.run(1_500_000)
+    stories = Stories(SMALL)
+    for node in SMALL.node_names():
+        said = fabric.statements(node)
+        if node == "p0-t0-1":
+            half = len(said) // 2
+            del said[half : half + half // 4]
+        stories.add(node, said, fabric.now_ns)
+    ends = Counter((way.outcome, way.where, way.what) for way in ways(stories.journeys()) if way.outcome != "taken")
+    assert set(ends) == {("untold", "p0-t0-1", "it had to forget what it saw")}
+
+
+def test_a_node_that_was_not_listened_to_says_nothing_of_that_time() -> None:
+    stories = Stories(SMALL)
+    offer = {"n": 1, "at_ns": 100, "step": "offer", "port": 0, "verdict": "queued", "packet": PACKET}
+    depart = {"n": 2, "at_ns": 100, "step": "depart", "of": 1, "arrival_ns": 900, "marked": False}
+    stories.add("h000", [offer, depart], 5_000)
+    stories.begin("p0-t0-0", 50)
+    assert ends(stories) == [("under way", "p0-t0-0", "")]
+    stories.down("p0-t0-0")
+    stories.down("p0-t0-0")
+    assert ends(stories) == [("untold", "p0-t0-0", "it went down")]
+    stories.begin("p0-t0-0", 2_000)
+    assert ends(stories) == [("untold", "p0-t0-0", "it went down")]
+    stories.add("h000", [{**offer, "n": 3, "at_ns": 2_000}, {**depart, "n": 4, "of": 3, "arrival_ns": 2_900}], 5_000)
+    stories.add("p0-t0-0", [], 5_000)
+    assert ends(stories)[1:] == [("unseen", "p0-t0-0", "")]
+
+
+def ends(stories: Stories) -> list[tuple[str, str, str]]:
+    return [(way.outcome, way.where, way.what) for way in ways(stories.journeys())]
 
 
 def test_a_switch_that_stands_still_drops_by_that_name() -> None:
