@@ -1,66 +1,15 @@
 -- Wireshark and tshark read MRC packets with this: the uSID container in front, the entropy value, every header behind UDP.
 --
--- Owns the display alone: layouts are those of mrcfabric.wire, and a test compares both, packet by packet. Install: see
--- docs/PACKETS.md. Needs Wireshark 3.4 or later (Lua 5.1 to 5.4). Nothing here raises, whatever the bytes are: each read
+-- Owns the display alone; layouts and names of values are in mrc_headers.lua, which has to lie in the same folder. Install: see
+-- docs/PACKETS.md. Needs Wireshark 3.6 or later (Lua 5.1 to 5.4). Nothing here raises, whatever the bytes are: each read
 -- stays within what was captured.
 --
--- MRC 1.0 7.5 (headers), RFC 9800 3 and 4.1 (uSID containers), RFC 8754 (SRH), IBTA annex A17 (ICRC).
+-- MRC 1.0 7.5 (order of headers, lengths), RFC 8754 (SRH), IBTA annex A17 (what the ICRC covers).
 
 local mrc = Proto("mrc", "Multipath Reliable Connection")
 
--- Layouts: name:bits:kind in the order of the wire. d decimal, x hexadecimal, s signed, b flag, - reserved.
-
-local LAYOUTS = {
-  BTH = "opcode:8:x m:1:b se:1:b pad_count:2:d tver:4:d p_key:16:x variant:8:d qp:24:x a:1:b r:1:b rtx:1:b ts:1:b -:4:- psn:24:d",
-  METH = "rqmsn:16:d msn:16:d",
-  TSETH = "tx_timestamp:16:d tsr:1:b -:11:- ftype:4:d",
-  RETH = "va:64:x r_key:32:x dma_len:32:d",
-  ImmDt = "immediate:32:x",
-  AETH = "syndrome:8:d msn:24:d",
-  SETH = "type:4:d next:5:d m:2:d -:3:- pr:1:b -:1:- ack_psn_offset:16:s entropy:32:x spdcid:16:d dpdcid:16:d -:8:- "
-    .. "cack_psn:24:d cc_type:4:d cc_flags:4:d mpr:8:d sack_offset:16:s sack_bitmap:64:x tx_timestamp:16:d -:1:- "
-    .. "ooo_count:15:d restore_cwnd:1:b rcv_cwnd_pen:7:d rcvd_bytes:24:d",
-  NETH = "type:4:d next:5:d -:7:- nack_reason:8:d vendor:8:d entropy:32:x spdcid:16:d dpdcid:16:d -:8:- nack_psn:24:d "
-    .. "cc_type:4:d cc_flags:4:d -:8:- tx_timestamp:16:d",
-  PETH = "type:4:d next:5:d -:7:- -:8:- vendor:8:d probe_id:16:d -:16:- spdcid:16:d dpdcid:16:d tx_timestamp:16:d "
-    .. "tsr:1:b -:11:- ftype:4:d",
-  ERTH = "type:4:d next:5:d -:5:- op:2:d -:8:- vendor:8:d port_status_mask:32:x -:32:- tx_timestamp:16:d tsr:1:b -:11:- "
-    .. "ftype:4:d",
-  EETH = "type:4:d next:5:d -:3:- op:2:d -:2:- -:208:- tx_timestamp:16:d -:48:-",
-  -- The same with op where the request has it: preference "Endpoint response".
-  EETHlow = "type:4:d next:5:d -:5:- op:2:d -:208:- tx_timestamp:16:d -:48:-",
-}
-
--- MRC 1.0 7.5, opcodes.
-local OPCODES = {
-  [0xC6] = { "WRITE First", "METH", "TSETH", "RETH" },
-  [0xC7] = { "WRITE Middle", "METH", "TSETH", "RETH" },
-  [0xC8] = { "WRITE Last", "METH", "TSETH", "RETH" },
-  [0xC9] = { "WRITE Last with Immediate", "METH", "TSETH", "RETH", "ImmDt" },
-  [0xCA] = { "WRITE Only", "METH", "TSETH", "RETH" },
-  [0xCB] = { "WRITE Only with Immediate", "METH", "TSETH", "RETH", "ImmDt" },
-  [0xD1] = { "Acknowledge", "AETH" },
-  [0xD8] = { "Endpoint Request", "ERTH" },
-  [0xD9] = { "Endpoint Response", "EETH" },
-  [0xDC] = { "Reliability SACK", "SETH" },
-  [0xDD] = { "Reliability NACK", "NETH" },
-  [0xDE] = { "Reliability Probe Request", "PETH" },
-}
-local OPS = { [0] = "Port Status Update", [1] = "EV Probe", [2] = "reserved", [3] = "reserved" }
-local VALUES = {
-  ["SETH.m"] = { [0] = "none", [1] = "SKIP_ONCE", [2] = "ALWAYS_SKIP", [3] = "reserved" },
-  ["NETH.nack_reason"] = {
-    [0x01] = "TRIMMED", [0x02] = "TRIMMED_LASTHOP", [0x06] = "NO_BITMAP", [0x07] = "NO_PKT_BUFFER",
-    [0x0A] = "NO_RESOURCE", [0x0B] = "PSN_OOR_WINDOW", [0x19] = "UNEXP_EVENT",
-  },
-  ["AETH.syndrome"] = { [0x1F] = "acknowledge", [0x61] = "invalid request" },
-  ["ERTH.op"] = OPS,
-  ["EETH.op"] = OPS,
-  ["BTH.opcode"] = {},
-}
-for code, row in pairs(OPCODES) do
-  VALUES["BTH.opcode"][code] = row[1]
-end
+local wire = require("mrc_headers")
+local OPCODES, OPS, VALUES, headers, hexadecimal = wire.OPCODES, wire.OPS, wire.VALUES, wire.headers, wire.hexadecimal
 local ENDPOINT_QP, NACK_UNEXPECTED, TICK_NS = 2, 0x19, 128
 local ICRC_SIZE, IPV6_SIZE, UDP_SIZE, SRH_SIZE = 4, 40, 8, 24
 local MRC_CLASS = 6
@@ -78,48 +27,8 @@ local CODE_POINTS = { 4, 0, 8, 12, 16, 46 }
 for index, role in ipairs(ROLES) do
   prefs["dscp_" .. role] = Pref.uint("DSCP of " .. role, CODE_POINTS[index], "dscp." .. role)
 end
--- Fields: those of the headers from the layouts, then what follows from them.
 
-local BASES = { d = base.DEC, x = base.HEX, s = base.DEC }
-local UNSIGNED = { ftypes.UINT8, ftypes.UINT16, ftypes.UINT24, ftypes.UINT32, nil, nil, nil, ftypes.UINT64 }
-local fields = {}
-
-local function field_of(header, name, bits, kind, first)
-  local lead = first % 8
-  local bytes = math.floor((lead + bits + 7) / 8)
-  local abbreviation = "mrc." .. (header == "BTH" and "" or header:lower() .. ".") .. name
-  local mask
-  if bits % 8 ~= 0 or lead ~= 0 then
-    mask = (2 ^ bits - 1) * 2 ^ (bytes * 8 - lead - bits)
-  end
-  local values = VALUES[header .. "." .. name]
-  if kind == "b" then
-    return ProtoField.new(name, abbreviation, ftypes.BOOLEAN, nil, bytes * 8, mask), bytes
-  elseif kind == "s" then
-    return ProtoField.new(name, abbreviation, ftypes.INT16, values, base.DEC, mask), bytes
-  end
-  return ProtoField.new(name, abbreviation, UNSIGNED[bytes], values, BASES[kind], mask), bytes
-end
-
--- header -> { size = bytes, rows = { { name, first bit, bits, field or nil, bytes } } }
-local headers = {}
-for header, layout in pairs(LAYOUTS) do
-  local rows, bit = {}, 0
-  local title = header:gsub("low$", "")
-  for name, bits, kind in layout:gmatch("(%S-):(%d+):(%S)") do
-    bits = tonumber(bits)
-    local field, bytes
-    if kind ~= "-" then
-      field, bytes = field_of(title, name, bits, kind, bit)
-      local key = title .. "." .. name .. "@" .. bit
-      fields[key] = fields[key] or field
-      field = fields[key]
-    end
-    rows[#rows + 1] = { name = name, bit = bit, bits = bits, field = field, bytes = bytes }
-    bit = bit + bits
-  end
-  headers[header] = { size = bit / 8, rows = rows, title = title }
-end
+-- Fields: those of the headers, and what follows from them.
 
 local made = {
   ev = ProtoField.uint32("mrc.ev", "Entropy value", base.HEX),
@@ -148,10 +57,11 @@ local expert = {
   rtx = ProtoExpert.new("mrc.expert.rtx", "Sent again", expert.group.SEQUENCE, expert.severity.NOTE),
   nack = ProtoExpert.new("mrc.expert.nack", "Wanted again", expert.group.SEQUENCE, expert.severity.WARN),
   fatal = ProtoExpert.new("mrc.expert.fatal", "Ends the QP", expert.group.SEQUENCE, expert.severity.ERROR),
+  port_status = ProtoExpert.new("mrc.expert.port_status", "Ports have changed", expert.group.SEQUENCE, expert.severity.NOTE),
   skip = ProtoExpert.new("mrc.expert.skip", "The EV is to be skipped", expert.group.SEQUENCE, expert.severity.NOTE),
 }
 local declared, experts = {}, {}
-for _, list in ipairs({ fields, made }) do
+for _, list in ipairs({ wire.fields, made }) do
   for _, field in pairs(list) do
     declared[#declared + 1] = field
   end
@@ -167,38 +77,11 @@ local seen = {
   frame = Field.new("frame.len"), ipv6 = Field.new("ipv6"), datagram = Field.new("udp"),
 }
 
--- The n-th value of a field in this packet (from 1, negative from the end), nil when there is none.
+-- The n-th value of a field in this packet, negative from the end; nil when there is none.
 local function value_of(extractor, index)
   local found = { extractor() }
   local info = found[index > 0 and index or #found + 1 + index]
   return info and info.value
-end
-
--- CRC-32 over a string, going on from a state; byte operations by whichever library this Lua has.
-local operations = bit32 or bit or load("return { bxor = function(a, b) return a ~ b end, rshift = function(a, n) return a >> n end }")()
-local crc_table
-local function crc32(state, text)
-  if not crc_table then
-    crc_table = {}
-    for index = 0, 255 do
-      local value = index
-      for _ = 1, 8 do
-        local low = value % 2
-        value = operations.rshift(value, 1)
-        value = low == 1 and operations.bxor(value, 0xEDB88320) % 2 ^ 32 or value
-      end
-      crc_table[index] = value
-    end
-  end
-  for place = 1, #text do
-    local index = operations.bxor(state % 256, text:byte(place)) % 256
-    state = operations.bxor(operations.rshift(state, 8) % 2 ^ 24, crc_table[index]) % 2 ^ 32
-  end
-  return state
-end
-
-local function ones(text, first, last)
-  return text:sub(1, first - 1) .. ("\255"):rep(last - first + 1) .. text:sub(last + 1)
 end
 
 -- IBTA annex A17: from the inner IPv6 header on, what may change in flight as ones. nil when the headers cannot be had.
@@ -212,15 +95,11 @@ local function icrc_of(tvb)
     return nil
   end
   local head = inner.range(0, IPV6_SIZE):raw()
-  head = string.char(0x6F) .. ones(head:sub(2), 1, 3)
-  head = ones(head, 8, 8)
+  head = string.char(0x6F) .. wire.ones(head:sub(2), 1, 3)
+  head = wire.ones(head, 8, 8)
   local body = tvb(0, tvb:captured_len() - ICRC_SIZE):raw()
-  local state = crc32(2 ^ 32 - 1, ("\255"):rep(8) .. head .. ones(datagram.range(0, UDP_SIZE):raw(), 7, 8) .. ones(body, 5, 5))
+  local state = wire.crc32(2 ^ 32 - 1, ("\255"):rep(8) .. head .. wire.ones(datagram.range(0, UDP_SIZE):raw(), 7, 8) .. wire.ones(body, 5, 5))
   return 2 ^ 32 - 1 - state
-end
-
-local function hexadecimal(number, digits)
-  return ("0x%0" .. (digits or 1) .. "x"):format(number)
 end
 
 -- One header as a subtree: every field, and what is odd about it. Returns a table of its values.
@@ -245,14 +124,10 @@ local function show(header, tvb, start, tree)
       end
     end
   end
-  if values.tx_timestamp then
+  if values.tx_timestamp and values.tsr ~= 1 then
     items.tx_timestamp:append_text((" (%d ns, modulo 2^23)"):format(values.tx_timestamp * TICK_NS))
   end
   return values, items, branch, range
-end
-
-local function signed(value)
-  return value >= 0x8000 and value - 0x10000 or value
 end
 
 -- What follows from the fields of a header, and its share of the info column.
@@ -270,13 +145,13 @@ function FOLLOWS.AETH(values, items)
 end
 
 function FOLLOWS.SETH(values, items, branch, range)
-  local base_psn = (values.cack_psn + signed(values.sack_offset)) % 2 ^ 24
+  local base_psn = (values.cack_psn + wire.signed(values.sack_offset)) % 2 ^ 24
   local text = (", cack %d"):format(values.cack_psn)
   if values.pr == 1 then
     branch:add(made.probe_id, range(2, 2), values.ack_psn_offset):set_generated()
     text = text .. (", answers probe %d"):format(values.ack_psn_offset)
   else
-    local acked = (values.cack_psn + signed(values.ack_psn_offset)) % 2 ^ 24
+    local acked = (values.cack_psn + wire.signed(values.ack_psn_offset)) % 2 ^ 24
     branch:add(made.acked_psn, range(2, 2), acked):set_generated()
     text = text .. (", acks %d"):format(acked)
   end
@@ -309,9 +184,14 @@ function FOLLOWS.PETH(values)
   return (", probe %d"):format(values.probe_id)
 end
 
-function FOLLOWS.ERTH(values)
-  local text = ", " .. OPS[values.op]
-  return values.op == 0 and text .. ", ports " .. hexadecimal(values.port_status_mask) or text
+function FOLLOWS.ERTH(values, items, _, range)
+  if values.op ~= 0 then
+    return ", " .. OPS[values.op]
+  end
+  local text = wire.ports_of(range)
+  items.port_status_mask:append_text(" (ports that can be reached: " .. text .. ")")
+  items.port_status_mask:add_proto_expert_info(expert.port_status, "Ports that can be reached: " .. text)
+  return ", Port Status Update, ports " .. text
 end
 
 function FOLLOWS.EETH(values)
@@ -387,8 +267,8 @@ local function show_headers(tvb, root)
   bth = values
   local row = OPCODES[bth.opcode]
   local data = row ~= nil and row[2] == "METH"
+  items.qp:append_text(bth.qp == ENDPOINT_QP and " (endpoint operations)" or (" (%d)"):format(bth.qp))
   if bth.qp == ENDPOINT_QP then
-    items.qp:append_text(" (endpoint operations)")
     branch:add(made.request, tvb(10, 2), bth.psn % 2 ^ 16):set_generated()
   end
   if data and bth.rtx == 1 then

@@ -207,7 +207,7 @@ def _meaning(header: Header, name: str, value: Value, dscp: Dscp, outer: bool) -
         return _container(value) if outer and name == "destination" else ""
     if name == "traffic_class":
         return f"DSCP {value >> 2} {dscp.role(value >> 2)}, {_ECN[value & 3]}"
-    if name == "tx_timestamp":
+    if name == "tx_timestamp" and not getattr(header, "tsr", 0):
         return f"{value * TIMESTAMP_TICK_NS} ns, modulo 2^23"
     for kind in type(header).__mro__:
         meaning = _MEANINGS.get((kind, name))

@@ -1,7 +1,7 @@
 """tshark for tests: a capture goes in, one row of fields per packet comes out."""
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.checks.source import ROOT
@@ -15,10 +15,10 @@ _BETWEEN = "\x1f"
 _WALL_S = 60
 
 
-def tshark(*arguments: str, scripts: Sequence[Path] = DISSECTORS) -> str:
+def tshark(*arguments: str, scripts: Sequence[Path] = DISSECTORS, environment: Mapping[str, str] | None = None) -> str:
     """What tshark prints; it must end well and say nothing of our scripts."""
     command = [str(program("tshark")), *(f"-Xlua_script:{script}" for script in scripts), *arguments]
-    done = subprocess.run(command, capture_output=True, timeout=_WALL_S, check=False)
+    done = subprocess.run(command, capture_output=True, timeout=_WALL_S, check=False, env=environment)
     complaints = done.stderr.decode()
     assert done.returncode == 0, complaints
     assert ".lua" not in complaints, complaints
@@ -26,13 +26,19 @@ def tshark(*arguments: str, scripts: Sequence[Path] = DISSECTORS) -> str:
 
 
 def fields(
-    capture: Path, names: Sequence[str], *arguments: str, scripts: Sequence[Path] = DISSECTORS
+    capture: Path,
+    names: Sequence[str],
+    *arguments: str,
+    scripts: Sequence[Path] = DISSECTORS,
+    environment: Mapping[str, str] | None = None,
 ) -> list[dict[str, list[str]]]:
     """For each packet the values of every field, in order; no packet may have made a script raise."""
     asked = [*names, LUA_ERROR]
     extract = [word for name in asked for word in ("-e", name)]
     separators = ("-E", f"separator={_BETWEEN}", "-E", "occurrence=a", "-E", "aggregator=\x1e")
-    text = tshark("-r", str(capture), "-Tfields", *separators, *extract, *arguments, scripts=scripts)
+    text = tshark(
+        "-r", str(capture), "-Tfields", *separators, *extract, *arguments, scripts=scripts, environment=environment
+    )
     rows = []
     for line in text.removesuffix("\n").split("\n") if text else ():
         cells = [cell.split("\x1e") if cell else [] for cell in line.split(_BETWEEN)]

@@ -1,5 +1,7 @@
 """The dissector says of every packet what `mrcfabric.wire.describe` says, and never stumbles over any bytes."""
 
+import os
+import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ from mrcfabric.wire.layout import BTH_SIZE
 from mrcfabric.wire.options import DEFAULT_OPTIONS, EETH_OP_LOW, WireOptions
 from mrcfabric.wire.packet import BAD_SRH, Packet, emit, extensions
 from mrcfabric.wire.trim import trim
+from tests.checks.source import ROOT
 from tests.support.mutate import mutated
 from tests.support.packets import control_template, data_packet, one_of_each
 from tests.support.tshark import INFO, fields, tshark
@@ -265,6 +268,7 @@ def test_what_people_look_for_is_expert_information(tmp_path: Path) -> None:
         "nack": golden.NACK,
         "skip": golden.SACK,
         "fatal": control_template().acknowledge(golden.EV, golden.CONTAINER, 1, 0x61, 7),
+        "port_status": golden.ENDPOINT_REQUEST,
     }
     file = write(tmp_path / "x.pcapng", [*packets.values(), golden.PROBE])
     rows = fields(file, [f"mrc.expert.{name}" for name in packets])
@@ -282,6 +286,18 @@ def test_a_mark_and_reserved_bits_are_expert_information(tmp_path: Path) -> None
     assert first["mrc.expert.marked"]
     assert second["mrc.reserved"] == ["BTH bit 68"]
     assert not any(third.values())
+
+
+def test_as_plugins_they_need_no_path_and_no_order(tmp_path: Path) -> None:
+    plugins = tmp_path / ".local/lib/wireshark/plugins"
+    plugins.mkdir(parents=True)
+    for script in (ROOT / "deploy/wireshark").glob("*.lua"):
+        shutil.copy(script, plugins)
+    file = write(tmp_path / "x.pcapng", [golden.SACK, golden.WRITE])
+    own = {**os.environ, "HOME": str(tmp_path)}
+    own.pop("XDG_CONFIG_HOME", None)
+    rows = fields(file, ("mrc.psn", "usid.left"), scripts=(), environment=own)
+    assert [(row["mrc.psn"], row["usid.left"]) for row in rows] == [(["256"], ["4"]), (["258"], ["4"])]
 
 
 def test_other_opcodes_are_left_to_rocev2(tmp_path: Path) -> None:
