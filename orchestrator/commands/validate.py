@@ -82,7 +82,7 @@ def _inventory(file: str, settings: list[str]) -> str:
     count, rules = len(inventory.hosts), inventory.rules
     told = sum(host.cores is not None for host in inventory.hosts)
     cores = sum(host.cores or 0 for host in inventory.hosts)
-    known = f"{cores:,} cores" if told == count else f"{told} of them tell their cores"
+    known = f"{cores:,} cores" if told == count else f"{told or 'none'} of them tell their cores"
     placed = f"nics {rules.nics}, switches {rules.switches}"
     return f"inventory, {count} host{'' if count == 1 else 's'}, {known}, IPv{inventory.ip_version}, {placed}"
 

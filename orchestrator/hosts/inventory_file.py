@@ -20,7 +20,7 @@ list or table here holds texts with a pattern, for the reason that `orchestrator
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from ipaddress import IPv6Address, ip_address
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias
@@ -246,26 +246,21 @@ def _labels(spot: Spot, labels: Mapping[str, str | int]) -> dict[str, str]:
     return {key: str(value) for key, value in labels.items()}
 
 
-def _refuse_twins(spot: Spot, hosts: Iterable[Host]) -> None:
+def _refuse_twins(spot: Spot, hosts: Sequence[Host]) -> None:
     """Two hosts at one address would take each other's packets; two families never meet."""
-    seen: dict[tuple[str, str], str] = {}
-    first: Host | None = None
+    owners: dict[str, Host] = {}
+    first = hosts[0]
     for host in hosts:
-        first = first or host
-        for role in ("data", "control"):
-            address = getattr(host, role)
+        for role, mine, its in (("data", host.data, first.data), ("control", host.control, first.control)):
             place = spot / host.name / role
-            if (role, address) in seen:
-                raise place.wrong(f"{address} is the {role} address of {seen[role, address]}", "every host has its own")
-            seen[role, address] = host.name
-            leading = ip_address(getattr(first, role))
-            if ip_address(address).version != leading.version:
-                family = f"IPv{leading.version}, as {leading} of {first.name}"
-                raise place.wrong(
-                    f"{address} cannot be reached from {first.name}", f"all {role} addresses are {family}"
-                )
-            if ip_address(address).is_loopback != leading.is_loopback:
-                raise place.wrong(f"{address} and {leading} of {first.name} cannot reach each other")
+            owner = owners.setdefault(mine, host)
+            if owner is not host:
+                raise place.wrong(f"{mine} is an address of {owner.name}", "every host has its own")
+            if ip_address(mine).version != ip_address(its).version:
+                hint = f"all {role} addresses are IPv{ip_address(its).version}, as {its} of {first.name}"
+                raise place.wrong(f"{mine} cannot be reached from {first.name}", hint)
+            if ip_address(mine).is_loopback != ip_address(its).is_loopback:
+                raise place.wrong(f"{mine} and {its} of {first.name} cannot reach each other")
 
 
 def _rules(spot: Spot, table: RulesTable, hosts: tuple[Host, ...]) -> Rules:

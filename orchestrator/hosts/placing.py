@@ -145,10 +145,11 @@ class _Filling:
         return self if self._fullest() <= WHOLE_COSTS * split._fullest() else split
 
     def _level(self, kinds: list[str], whole: bool) -> None:
-        for kind in kinds:
-            for group in _groups(self.topology, self.leaves, kind, whole):
-                counts = share_out(len(group.units), group.cpu_s, group.leave, list(self.load), self.speed)
-                self._give(group, counts)
+        groups = [group for kind in kinds for group in _groups(self.topology, self.leaves, kind, whole)]
+        # What has no choice is there first, for the others to level.
+        for group in sorted(groups, key=lambda group: len(group.leave) > 1):
+            counts = share_out(len(group.units), group.cpu_s, group.leave, list(self.load), self.speed)
+            self._give(group, counts)
 
     def _pack(self, kind: str) -> None:
         """Host after host, each as far as its ports go; the last one takes what nobody has room for."""

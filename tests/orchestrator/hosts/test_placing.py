@@ -148,6 +148,13 @@ def test_nics_that_are_spread_are_levelled_by_the_switches() -> None:
     assert counts(placement, ("t0", "t1"))[2] == 0
 
 
+def test_pinned_nics_are_levelled_by_switches_too() -> None:
+    pins = (Pairing(("tier=nic",), ("vm1",), "x:1"),)
+    placement = place(DEMO, inventory((4, 4), Rules("cores", "cores", pins)))
+    assert counts(placement, ("nic",)) == [8, 0]
+    assert counts(placement, ("t0", "t1")) == [0, 48]
+
+
 def test_a_host_that_does_not_tell_its_cores_counts_as_the_mean() -> None:
     assert speeds(inventory((8, None, 4))) == [8.0, 6.0, 4.0]
     assert speeds(inventory((None, None))) == [1.0, 1.0]
