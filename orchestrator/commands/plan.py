@@ -120,7 +120,6 @@ def _show_hosts(found: "Budget", document: dict[str, Any], as_json: bool) -> Non
     document["placement"] = placement_view.document(found)
     text = placement_view.render(document["name"], document["placement"])
     typer.echo(json.dumps(document, indent=2) if as_json else text)
-    for refusal in document["placement"]["refusals"]:
-        typer.echo(f"mrcfabric: {refusal}", err=True)
-    if document["placement"]["refusals"]:
+    if refusals := placement_view.refusals(document["placement"]):
+        typer.echo("\n".join(refusals), err=True)
         raise typer.Exit(EXIT_CONFIG)

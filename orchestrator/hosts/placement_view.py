@@ -12,6 +12,10 @@ from orchestrator.hosts.budget import Budget, HostBudget, frame_bytes, payload_w
 from orchestrator.hosts.fit import notes
 from orchestrator.hosts.spans import runs_by_host, shortened, spans
 
+HOSTS_SHOWN: Final = 40
+"""Hosts in the text."""
+NOTES_SHOWN: Final = 20
+"""Warnings in the text, and refusals."""
 SPANS_SHOWN: Final = 12
 """Words for the nodes of one host, in the text."""
 PAIRS_SHOWN: Final = 12
@@ -91,8 +95,8 @@ def _wire(budget: Budget, rate_bps: int) -> int | None:
 
 
 def render(name: str, found: dict[str, Any]) -> str:
-    """The document of fabric `name` as text; refusals are left to who asks."""
-    rules, hosts = found["rules"], found["hosts"]
+    """The document of fabric `name` as text, refusals left out."""
+    rules, hosts = found["rules"], found["hosts"][:HOSTS_SHOWN]
     of = f" of {found['inventory']}" if found["inventory"] else ""
     told = (
         f"nics {rules['nics']}",
@@ -101,14 +105,29 @@ def render(name: str, found: dict[str, Any]) -> str:
         _many(rules["exclusions"], "exclusion"),
         f"at most {_many(rules['nodes_per_process'], 'switch', 'es')} per process",
     )
-    lines = [f"fabric {name} on {_many(len(hosts), 'host')}{of}", "  " + ", ".join(told)]
+    lines = [f"fabric {name} on {_many(len(found['hosts']), 'host')}{of}", "  " + ", ".join(told)]
     lines += ["", *_columns(_host_table(found)), ""]
     width = max(len(host["name"]) for host in hosts)
     lines += [f"  {host['name']:<{width}}  {shortened(host['nodes'], SPANS_SHOWN)}" for host in hosts]
+    lines += _rest(found["hosts"], HOSTS_SHOWN, "  ")
     lines += ["", *_network(found), "", *_frames(found), "", *_pace(found)]
     if found["warnings"]:
-        lines += ["", *(f"warning: {warning}" for warning in found["warnings"])]
+        lines += ["", *_notes("warning", found["warnings"])]
     return "\n".join(lines)
+
+
+def refusals(found: dict[str, Any]) -> list[str]:
+    """What will not fit, each a line."""
+    return _notes("mrcfabric", found["refusals"])
+
+
+def _notes(kind: str, texts: Sequence[str]) -> list[str]:
+    return [f"{kind}: {text}" for text in texts[:NOTES_SHOWN]] + _rest(texts, NOTES_SHOWN, f"{kind}: ")
+
+
+def _rest(rows: Sequence[object], shown: int, before: str) -> list[str]:
+    """That there are more than are shown, if so."""
+    return [f"{before}and {len(rows) - shown:,} more, --json has them"] if len(rows) > shown else []
 
 
 def _host_table(found: dict[str, Any]) -> Table:
@@ -117,7 +136,7 @@ def _host_table(found: dict[str, Any]) -> Table:
     if asked:
         head.insert(8, "cores asked")
     rows = []
-    for host in found["hosts"]:
+    for host in found["hosts"][:HOSTS_SHOWN]:
         cores, pace = host["cores"], host["dilation_at_full_load"]
         row = [str(host[key]) for key in ("name", "data", "nics", "t0", "t1", "processes", "ports")]
         row.append(_figure(host["memory_bytes"], _MEMORY))
@@ -139,8 +158,7 @@ def _network(found: dict[str, Any]) -> list[str]:
         real = "?" if pair["wire_bps"] is None else _figure(pair["wire_bps"], _RATES)
         rate = _figure(pair["rate_bps"], _RATES)
         rows.append([f"{pair['first']} {pair['second']}", f"{pair['links']:,}", rate, real])
-    rest = len(pairs) - PAIRS_SHOWN
-    return [*lines, *_columns(rows), *([f"  and {rest:,} more, --json has them"] if rest > 0 else [])]
+    return [*lines, *_columns(rows), *_rest(pairs, PAIRS_SHOWN, "  ")]
 
 
 def _frames(found: dict[str, Any]) -> list[str]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from mrcfabric.topology import Topology
 from orchestrator.hosts.budget import budget
 from orchestrator.hosts.inventory import Inventory, Rules
-from orchestrator.hosts.placement_view import document, render
+from orchestrator.hosts.placement_view import document, refusals, render
 from orchestrator.hosts.placing import place
 from tests.support.inventories import inventory
 
@@ -78,6 +78,20 @@ def test_warnings_stand_below_and_a_lone_host_has_no_pairs() -> None:
     assert text.endswith("warning: vm2: carries no node (it is not needed for this fabric)")
     assert "links  128 within hosts, 0 between them\n\nframes" in text
     assert "  vm2  nothing\n" in text
+
+
+def test_many_hosts_and_notes_are_cut() -> None:
+    """48 switches on 62 hosts, each of which has too small an mtu."""
+    hosts = [replace(host, mtu=1500) for host in inventory((4,) * 62).hosts]
+    found = document(budget(place(DEMO, Inventory(tuple(hosts), Rules("spread", "spread")))))
+    text = render("demo", found)
+    assert "vm41" not in text
+    assert text.count("  and 22 more, --json has them\n") == 1
+    assert text.endswith("warning: vm62: carries no node (it is not needed for this fabric)")
+    lines = refusals(found)
+    assert len(lines) == 21
+    assert lines[0].startswith("mrcfabric: vm1: frames to other hosts take 4,280 bytes")
+    assert lines[-1] == f"mrcfabric: and {len(found['refusals']) - 20} more, --json has them"
 
 
 def test_many_pairs_are_cut() -> None:
