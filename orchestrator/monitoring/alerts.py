@@ -31,9 +31,12 @@ _PATHS: Final = (
           "that they stand for; goodput suffers when the rest of the plane cannot take it.",
           "1. `mrcfabric fault list`: was it injected? 2. `mrcfabric ev list NIC` for a NIC with retired EVs: the "
           "cause of each, and which links their paths share. 3. `mrcfabric mapper` names the bad links."),
-    Alert("MrcPlaneLost", f"plane:mrc_evs_retired:ratio > {PLANE_LOST_SHARE}", "soon", "critical",
-          f"{_SHARE} of the EVs in {_PLANE} are retired: the plane carries nothing",
-          "Nearly every EV of the plane is in ASSUMED_BAD or DENIED; QPs live on the other planes.",
+    Alert("MrcPlaneLost",
+          f"plane:mrc_evs_retired:ratio > {PLANE_LOST_SHARE} "
+          f"or 1 - avg by (fabric, plane) (mrc_nic_port_up) > {PLANE_LOST_SHARE}", "soon", "critical",
+          f"{_PLANE} carries nothing: {_SHARE} of its EVs, or of the NICs' ports in it, are out of use",
+          "Nearly every EV of the plane is in ASSUMED_BAD or DENIED, or nearly every NIC has lost its port there; QPs "
+          "live on the other planes.",
           "1. `mrcfabric fault list`. 2. MrcNicPortDown and MrcDaemonGone say whether its T0s or the cables of the "
           "NICs are gone. 3. Jobs go on as long as another plane is left; drain them before that one is touched."),
     Alert("MrcPlaneImbalance",
@@ -59,10 +62,12 @@ _PATHS: Final = (
 )  # fmt: skip
 
 _TRANSPORT: Final = (
-    Alert("MrcQpError", "sum by (fabric, node) (increase(mrc_nic_qp_errors_total[W])) > 0", "at once", "critical",
+    Alert("MrcQpError",
+          'sum by (fabric, node) (mrc_nic_qps{state="error"}) > 0 '
+          "or sum by (fabric, node) (increase(mrc_nic_qp_errors_total[W])) > 0", "at once", "critical",
           f"a QP of {_NODE} went into error",
-          "A QP gave up: its retries are spent, or its peer did what the protocol forbids. Its application has been "
-          "told, and will not get further on this QP.",
+          "A QP gave up, and is still there or was until just now: its retries are spent, or its peer did what the "
+          "protocol forbids. Its application has been told, and will not get further on this QP.",
           "1. `mrcfabric events NODE` names the QP and the reason. 2. Is the peer alive (MrcDaemonGone) and "
           "reachable over any plane (MrcPlaneLost)? 3. If the peer is well, this is a defect: keep the run folder."),
     Alert("MrcRetransmitStorm", f"node:mrc_retransmits:ratio > {RETRANSMIT_SHARE}", "soon", "warning",

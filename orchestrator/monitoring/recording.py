@@ -50,8 +50,9 @@ _PACE: Final = (
     _share("mrc_late_frames", "fabric", "mrc_late_frames_total", 'mrc_frames_total{direction="in"}',
            "Frames that were handled after their arrival time had passed."),
     Record("fabric:mrc_answer_seconds:max",
-           'max by (fabric) (scrape_duration_seconds{role=~"nic|t0|t1"})', _S,
-           "Wall time that the slowest daemon took to say what it counts."),
+           'max by (fabric) (avg_over_time(scrape_duration_seconds{role=~"nic|t0|t1"}[W]) '
+           "and on (fabric, node) up == 1)", _S,
+           "Wall time that the slowest daemon takes to say what it counts, of those that do."),
 )  # fmt: skip
 
 _TRAFFIC: Final = (

@@ -101,13 +101,28 @@ _H000 = {"fabric": "lab", "node": "h000"}
 _T0 = {"fabric": "lab", "plane": "0", "node": "p0-t0-0"}
 _CABLE = {**_T0, "port": "3", "peer": "p0-t1-1", "towards": "t1"}
 
+_OUT = "of its EVs, or of the NICs' ports in it, are out of use"
+
+
+def _ports_up(plane: str, *up: int) -> dict[str, str]:
+    """The ports of h000, h001 and so on in a plane."""
+    found: dict[str, str] = {}
+    for nic, value in enumerate(up):
+        found |= _of("mrc_nic_port_up", flat(value), plane=plane, node=f"h{nic:03}")
+    return found
+
+
 _PATHS = (
     AlertCase("MrcEvsRetired", "a fifth of the EVs of a plane", _evs(80, 15, 5),
               (Firing(_PLANE_1, "20% of the EVs in plane 1 of lab are retired"),)),
     AlertCase("MrcEvsRetired", "what one bad link takes is no reason", _evs(92, 8)),
     AlertCase("MrcEvsRetired", "a fabric without QPs", _evs(0, 0)),
     AlertCase("MrcPlaneLost", "all but a few", _evs(4, 96),
-              (Firing(_PLANE_1, "96% of the EVs in plane 1 of lab are retired: the plane carries nothing"),)),
+              (Firing(_PLANE_1, f"plane 1 of lab carries nothing: 96% {_OUT}"),)),
+    AlertCase("MrcPlaneLost", "no NIC has a port there",
+              {**_evs(100, 0), **_ports_up("0", 1, 1), **_ports_up("1", 0, 0)},
+              (Firing(_PLANE_1, f"plane 1 of lab carries nothing: 100% {_OUT}"),)),
+    AlertCase("MrcPlaneLost", "one NIC has none", _ports_up("1", 0, 1)),
     AlertCase("MrcPlaneLost", "half of it is left", _evs(50, 50)),
     AlertCase("MrcPlaneImbalance", "a third of what the others carry", _sent(900, 900, 900, 300),
               (Firing({"fabric": "lab", "plane": "3"},
@@ -148,6 +163,8 @@ def _in_flight(placed: str, time: Mapping[str, str]) -> dict[str, str]:
 _TRANSPORT = (
     AlertCase("MrcQpError", "one gave up", _QP_ERRORS, (Firing(_H000, "a QP of h000 of lab went into error"),),
               at=CHANGE + 1),
+    AlertCase("MrcQpError", "it is still there", {**_QP_ERRORS, **_of("mrc_nic_qps", changing(0, 1), node="h000",
+              state="error")}, (Firing(_H000, "a QP of h000 of lab went into error"),)),
     AlertCase("MrcQpError", "none since then", _QP_ERRORS, at=CHANGE + 8),
     AlertCase("MrcRetransmitStorm", "one packet in ten", _retransmits(60, 40),
               (Firing(_H000, "10% of the data packets of h000 of lab are retransmissions"),)),
@@ -168,7 +185,7 @@ _T1 = {"plane": "0", "role": "t1", "node": "p0-t1-1"}
 _AGENT = {"role": "agent", "node": "agent", "host": "rack7"}
 
 
-def _pace(nominal: float, answer_s: float, awake_s: float = 5) -> dict[str, str]:
+def _pace(nominal: float, answer_s: float, awake_s: float = 5, answers: int = 1) -> dict[str, str]:
     """5/8 fabric seconds a scrape, awake for so long; such a pace asked for, and so long an answer of the slowest."""
     return {
         **_TIME,
@@ -177,6 +194,8 @@ def _pace(nominal: float, answer_s: float, awake_s: float = 5) -> dict[str, str]
         **_of("mrc_agent_dilation_nominal", flat(nominal), host="rack7"),
         **_of("scrape_duration_seconds", flat(answer_s), **_T1),
         **_of("scrape_duration_seconds", flat(0.01), role="nic", node="h000"),
+        **_of("up", flat(answers), **_T1),
+        **_of("up", flat(1), role="nic", node="h000"),
     }
 
 
@@ -200,6 +219,7 @@ _EMULATION = (
     AlertCase("MrcEmulationNotFaithful", "it has lost none", _of("mrc_agent_valid", flat(1))),
     AlertCase("MrcEmulationOverloaded", "four times slower than asked for", _pace(2, 0.01), _BUSY),
     AlertCase("MrcEmulationOverloaded", "daemons are slow to answer", _pace(0, 0.8), _BUSY),
+    AlertCase("MrcEmulationOverloaded", "one daemon does not answer at all", _pace(0, 5, answers=0)),
     AlertCase("MrcEmulationOverloaded", "as fast as asked for", _pace(8, 0.01)),
     AlertCase("MrcEmulationOverloaded", "as fast as asked for, and asleep most of the time", _pace(2, 0.01, 1.25)),
     AlertCase("MrcEmulationOverloaded", "as fast as it goes was asked for", _pace(0, 0.01)),
@@ -223,6 +243,7 @@ def _busy_fabric() -> dict[str, str]:
         ("mrc_frames_total", growing(99), {"node": "h000", "direction": "out"}),
         ("scrape_duration_seconds", flat(0.25), {"role": "nic", "node": "h000"}),
         ("scrape_duration_seconds", flat(0.5), {"role": "agent", "node": "agent"}),
+        ("up", flat(1), {"role": "nic", "node": "h000"}),
         ("mrc_nic_placed_bytes_total", growing(1000), {"node": "h000"}),
         ("mrc_nic_placed_bytes_total", growing(500), {"node": "h001"}),
         ("mrc_nic_port_sent_bytes_total", growing(3000), {"plane": "0", "node": "h000"}),
