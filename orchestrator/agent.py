@@ -10,7 +10,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from aiohttp import web
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
@@ -26,6 +26,9 @@ from orchestrator.lookout.event_collector import EventCollector
 from orchestrator.monitoring import discovery
 from orchestrator.roster import CALL_WALL_S
 from orchestrator.run_desk import RunDesk
+
+if TYPE_CHECKING:
+    from orchestrator.monitoring.prometheus_server import Beside
 
 BODY_BYTES_MAX = 1 << 20
 """A fault of thousands of windows has some hundred KiB."""
@@ -44,8 +47,8 @@ class Agent:
     def __init__(self, fabric: Fabric) -> None:
         self.fabric = fabric
         self.stop = asyncio.Event()
-        self.prometheus_url: str | None = None
-        """Where a Prometheus beside the fabric answers, if there is one."""
+        self.prometheus: Beside | None = None
+        """A Prometheus beside the fabric, if there is one."""
         self.map_url: str | None = None
         """Of the live map, if there is one. The token is in it: nothing for `/status`, which anybody may read."""
         self._links = LinkDesk(fabric.links)
@@ -63,6 +66,8 @@ class Agent:
             stack.callback(self._faults.close)
             await self._open(stack)
             self.fabric.folder.write_targets(self.targets())
+            # Before the doors close: who scrapes us is not to take the end for a failure.
+            stack.callback(self.fabric.folder.remove_targets)
             collecting = asyncio.create_task(self.events.serve())
             stack.callback(collecting.cancel)
             on_ready()
@@ -155,7 +160,7 @@ class Agent:
                 "pid": os.getpid(),
                 "folder": str(fabric.folder.path),
                 "http": f"http://{fabric.layout.host}:{fabric.layout.http_port}",
-                "prometheus": self.prometheus_url,
+                "prometheus": None if self.prometheus is None else self.prometheus.record(),
                 "ports": [fabric.layout.port_base, fabric.layout.port_base + fabric.layout.port_count - 1],
                 "pack": fabric.layout.pack,
                 "processes": len(fabric.layout.processes),

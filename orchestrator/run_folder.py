@@ -60,7 +60,10 @@ class RunFolder:
                 "name a shorter one with --run-dir",
             )
         _make(path)
-        lock_fd = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            lock_fd = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise _unwritable(path, error) from error
         try:
             fcntl.flock(lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -120,6 +123,10 @@ class RunFolder:
         """Replace the Prometheus file_sd list in one step. Raises as `write_state`."""
         _write_private(self.path / _TARGETS, json.dumps(targets, indent=1) + "\n", mode=0o644)
 
+    def remove_targets(self) -> None:
+        """Tell Prometheus that there is nothing here to scrape any more."""
+        (self.path / _TARGETS).unlink(missing_ok=True)
+
     def release(self) -> None:
         """Remove everything but the logs, the events and the series of a Prometheus, and let the next fabric in."""
         _sweep(self.path, logs=False)
@@ -151,6 +158,26 @@ def is_held(path: Path) -> bool:
     finally:
         os.close(fd)
     return False
+
+
+def sweep_dead(path: Path) -> bool:
+    """Remove what a killed agent left in its folder, but for what `release` keeps too; whether there was anything.
+
+    Nothing is touched while an agent holds the folder.
+    """
+    try:
+        fd = os.open(path / _LOCK, os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        left = any((path / name).exists() for name in (*_SWEPT, _VERBS))
+        _sweep(path, logs=False)
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+    return left
 
 
 def holder_pid(path: Path) -> int | None:

@@ -24,7 +24,9 @@ def render_status(answer: dict[str, Any]) -> str:
         f"  totals    {', '.join(counted) or 'nothing has been sent'}",
     ]
     if answer["prometheus"]:
-        lines.append(f"  series    Prometheus at {answer['prometheus']}")
+        url, ended = answer["prometheus"]["url"], answer["prometheus"]["ended"]
+        what = f"at {url}" if ended is None else f"has ended: {ended} (`mrcfabric logs prometheus`)"
+        lines.append(f"  series    Prometheus {what}")
     if answer["stalled"]:
         lines.append(f"  STALLED   fabric time waits for {answer['stalled']}")
     lines += [f"  SILENT    {node} does not answer" for node in answer["silent"]]

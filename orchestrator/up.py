@@ -30,6 +30,7 @@ from orchestrator.monitoring.rule import Pace
 
 if TYPE_CHECKING:
     from orchestrator.agent import Agent
+    from orchestrator.monitoring.prometheus_server import Beside
 
 EXIT_BROKEN = 1
 _REPORT_BYTES_MAX = 64 * 1024
@@ -150,7 +151,7 @@ async def _serve(options: UpOptions, ready: "Callable[[Agent], None]", say: Call
                 loop.add_signal_handler(number, agent.stop.set)
             fabric.journal.on_note = lambda note: say(describe(note))
             async with (
-                _prometheus(fabric, options) as agent.prometheus_url,
+                _prometheus(fabric, options) as agent.prometheus,
                 _live_map(agent, options) as agent.map_url,
             ):
                 broken = await agent.serve(lambda: ready(agent))
@@ -162,8 +163,8 @@ async def _serve(options: UpOptions, ready: "Callable[[Agent], None]", say: Call
     return 0
 
 
-def _prometheus(fabric: Fabric, options: UpOptions) -> AbstractAsyncContextManager[str | None]:
-    """A Prometheus beside the fabric, if one was asked for; its URL."""
+def _prometheus(fabric: Fabric, options: UpOptions) -> "AbstractAsyncContextManager[Beside | None]":
+    """A Prometheus beside the fabric, if one was asked for."""
     if options.pace is None:
         return nullcontext()
     from orchestrator.monitoring.prometheus_server import prometheus_beside
@@ -192,7 +193,7 @@ def summary(agent: "Agent", options: UpOptions, stop: str) -> str:
         f"{topology.planes} planes of {topology.t0_per_plane} T0 and {topology.t1_per_plane} T1, {topology.nics} NICs"
     )
     live = [] if agent.map_url is None else [f"  live map {agent.map_url}"]
-    series = [] if agent.prometheus_url is None else [f"  series   Prometheus at {agent.prometheus_url}"]
+    series = [] if agent.prometheus is None else [f"  series   Prometheus at {agent.prometheus.url}"]
     return "\n".join(
         [
             f"fabric {topology.name}: {size}; {topology.nodes} daemons in {processes} processes, ready in {took:.1f} s",

@@ -124,7 +124,8 @@ def down(name: NameOption = None, run_dir: RunDirOption = None) -> None:
 
     folder = folder_of(name, run_dir)
     if not run_folder.is_held(folder):
-        typer.echo(f"no fabric runs in {folder}")
+        swept = run_folder.sweep_dead(folder)
+        typer.echo(f"swept {folder}, whose agent had ended" if swept else f"no fabric runs in {folder}")
         return
     pid = run_folder.holder_pid(folder)
     try:

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import aiohttp
 
@@ -45,18 +45,28 @@ def find_program() -> str:
     return found
 
 
-@asynccontextmanager
-async def prometheus_beside(fabric: Fabric, pace: Pace) -> AsyncIterator[str]:
-    """A Prometheus that watches the fabric for the length of the block; its URL, when it answers.
+class Beside:
+    """A Prometheus that has answered."""
 
-    Its end before that is noted in the fabric's journal. Raises ConfigError when none is installed, ProcessFailedError
-    when it does not start.
+    def __init__(self, url: str, child: Child) -> None:
+        self.url = url
+        self._child = child
+
+    def record(self) -> dict[str, Any]:
+        """`url`, where it answers, and `ended`: how, or None while it runs."""
+        return {"url": self.url, "ended": None if self._child.alive else self._child.how_it_ended()}
+
+
+@asynccontextmanager
+async def prometheus_beside(fabric: Fabric, pace: Pace) -> AsyncIterator[Beside]:
+    """A Prometheus that watches the fabric for the length of the block, once it answers.
+
+    Its end before that is noted in the fabric's journal. Raises ConfigError when none is installed or its files cannot
+    be written, ProcessFailedError when it does not start.
     """
     program = find_program()
     folder = fabric.folder.prometheus
-    folder.mkdir(exist_ok=True)
-    for name, text in configuration.files(pace, TARGET_FILES).items():
-        (folder / name).write_text(text, encoding="utf-8")
+    _configure(folder, pace)
     block = ports.allocate(1)
     try:
         listen = f"{LOOPBACK}:{block.base}"
@@ -75,12 +85,21 @@ async def prometheus_beside(fabric: Fabric, pace: Pace) -> AsyncIterator[str]:
 
         child.ended.add_done_callback(ended)
         try:
-            yield url
+            yield Beside(url, child)
         finally:
             child.ended.remove_done_callback(ended)
             await fabric.end_worker(child, signal.SIGTERM, END_WALL_S)
     finally:
         block.close()
+
+
+def _configure(folder: Path, pace: Pace) -> None:
+    try:
+        folder.mkdir(exist_ok=True)
+        for name, text in configuration.files(pace, TARGET_FILES).items():
+            (folder / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"folder {folder}", error.strerror or str(error), "name another with --run-dir") from error
 
 
 def _options(folder: Path, listen: str) -> list[str]:

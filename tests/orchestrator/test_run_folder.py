@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mrcfabric.errors import ConfigError
-from orchestrator.run_folder import RunFolder, holder_pid, is_held, read_state
+from orchestrator.run_folder import RunFolder, holder_pid, is_held, read_state, sweep_dead
 
 
 def test_a_claimed_folder_is_private_and_complete(tmp_path: Path) -> None:
@@ -41,6 +41,20 @@ def test_release_leaves_nothing_but_logs(tmp_path: Path) -> None:
         "logs",
         "logs/h000.log",
     ]
+
+
+def test_what_a_killed_agent_left_is_swept_and_nothing_of_a_living_one(tmp_path: Path) -> None:
+    folder = RunFolder.claim(tmp_path / "demo")
+    folder.write_targets([])
+    assert not sweep_dead(folder.path)
+    assert (folder.path / "targets.json").exists()
+    folder.release()
+    for name in ("targets.json", "agent.sock", "events.jsonl"):
+        (folder.path / name).touch()
+    assert sweep_dead(folder.path)
+    assert {path.name for path in folder.path.iterdir()} == {"lock", "logs", "events.jsonl"}
+    assert not sweep_dead(folder.path)
+    assert not sweep_dead(tmp_path / "nothing")
 
 
 def test_a_second_claim_is_refused_with_the_holder(tmp_path: Path) -> None:

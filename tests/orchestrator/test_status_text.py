@@ -44,6 +44,15 @@ def test_a_healthy_idle_fabric() -> None:
     ]
 
 
+def test_a_prometheus_beside_it() -> None:
+    def series(ended: str | None) -> str:
+        answer = STATUS | {"prometheus": {"url": "http://127.0.0.1:9", "ended": ended}}
+        return next(line for line in render_status(answer).splitlines() if "series" in line)
+
+    assert series(None) == "  series    Prometheus at http://127.0.0.1:9"
+    assert series("SIGKILL") == "  series    Prometheus has ended: SIGKILL (`mrcfabric logs prometheus`)"
+
+
 def test_what_is_wrong_is_named() -> None:
     fidelity = STATUS["fidelity"] | {"valid": False, "host_drops": 3, "dilation_effective": 2000.4}
     fault = once("link_down", "h000~p0-t0-0", at_ns=1500, fault_id="f1").record() | {"active": True, "ttl_s": 600.0}

@@ -64,12 +64,12 @@ async def answered(session: aiohttp.ClientSession, url: str, expression: str) ->
 
 async def test_no_expression_stays_without_an_answer(served: Fabric) -> None:
     program("prometheus")
-    async with prometheus_beside(served, PACE) as url, aiohttp.ClientSession() as session:
+    async with prometheus_beside(served, PACE) as beside, aiohttp.ClientSession() as session:
 
         async def until_answered(wanted: Collection[str]) -> None:
             left, end = set(wanted), time.monotonic() + ANSWERED_WALL_S
             while left and time.monotonic() < end:
-                left = {one for one in left if not await answered(session, url, one)}
+                left = {one for one in left if not await answered(session, beside.url, one)}
                 await asyncio.sleep(POLL_S)
             assert not sorted(left)
 

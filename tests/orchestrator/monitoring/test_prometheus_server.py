@@ -34,6 +34,13 @@ from tests.support.wait import eventually, eventually_blocking
 
 pytestmark = pytest.mark.integration
 
+
+@pytest.fixture(autouse=True)
+def installed() -> None:
+    """Without a Prometheus nothing here can be asked."""
+    program("prometheus")
+
+
 PACE = Pace(1000)
 DILATION = 3000.0
 T1, PORT = "p1-t1-1", "h000:0"
@@ -79,9 +86,12 @@ async def fabric(tmp_path: Path) -> AsyncIterator[Fabric]:
 
 @pytest.fixture
 async def asked(served: Fabric) -> AsyncIterator[Asked]:
-    program("prometheus")
-    async with prometheus_beside(served, PACE) as url, aiohttp.ClientSession() as session:
-        yield Asked(url, session)
+    """A Prometheus that ends with the block; its series stay."""
+    async with prometheus_beside(served, PACE) as beside, aiohttp.ClientSession() as session:
+        yield Asked(beside.url, session)
+        pid = pid_of_the_server(served.folder.path)
+    assert is_gone(pid)
+    assert (served.folder.prometheus / "data").is_dir()
 
 
 async def test_faults_fire_alerts_and_healing_resolves_them(served: Fabric, asked: Asked) -> None:
@@ -105,28 +115,39 @@ async def test_faults_fire_alerts_and_healing_resolves_them(served: Fabric, aske
     assert await asked.values('fabric:mrc_goodput:bits_per_second{fabric="small"} > 0')
 
 
-def test_it_ends_with_the_fabric_and_its_series_stay(tmp_path: Path) -> None:
-    program("prometheus")
-    flags = [*SMALL_FLAGS, "--detach", "--with-prometheus", "--scrape-interval", "1"]
-    started = ask(tmp_path, "up", *flags)
+def test_beside_a_fabric_of_the_command_line(tmp_path: Path) -> None:
+    """Found by both ways of discovery, told of, and gone with a killed agent, whose folder `down` then sweeps."""
+    started = ask(tmp_path, "up", *SMALL_FLAGS, "--detach", "--with-prometheus", "--scrape-interval", "1")
     url = next(line.split()[-1] for line in started.splitlines() if "Prometheus at" in line)
     assert f"  series    Prometheus at {url}" in ask(tmp_path, "status")
     folder = tmp_path / "out" / "small"
-    found = subprocess.run(
-        [program("promtool"), "check", "config", folder / "prometheus" / "prometheus.yml"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert found.returncode == 0, found.stdout + found.stderr
-    pid = pid_of_the_server(folder)
-    ask(tmp_path, "down")
-    assert is_gone(pid)
-    assert (folder / "prometheus" / "data").is_dir()
+    promtool("check", "config", folder / "prometheus" / "prometheus.yml")
+    state = run_folder.read_state(folder)
+    assert state is not None
+    config = tmp_path / "elsewhere.yml"
+    for way in (
+        f"http_sd_configs: [{{url: '{state['http']}/sd'}}]",
+        f"file_sd_configs: [{{files: ['{folder}/targets.json']}}]",
+    ):
+        config.write_text(f"scrape_configs: [{{job_name: fabric, honor_labels: true, {way}}}]\n")
+        found = promtool("check", "service-discovery", "--timeout=1s", config, "fabric")
+        assert found.count('"__metrics_path__": "/metrics/') >= SMALL.nodes, found
+        assert '"role": "agent"' in found
 
-    ask(tmp_path, "up", *flags)
     pids = [*processes_of(tmp_path), pid_of_the_server(folder)]
     os.kill(pids[0], signal.SIGKILL)
     eventually_blocking(lambda: all(is_gone(pid) for pid in pids), DEADLINE_S)
     assert not run_folder.is_held(folder)
+    assert ask(tmp_path, "down") == "swept out/small, whose agent had ended\n"
+    assert {path.name for path in folder.iterdir()} == {"events.jsonl", "lock", "logs", "prometheus"}
+
+
+def promtool(*arguments: str | Path) -> str:
+    """What it prints, when it is content."""
+    command = [program("promtool"), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 def pid_of_the_server(folder: Path) -> int:
@@ -142,25 +163,27 @@ def pid_of_the_server(folder: Path) -> int:
     raise AssertionError(f"no process with {wanted}")
 
 
-async def test_its_end_is_noted_and_the_fabric_goes_on(served: Fabric) -> None:
-    program("prometheus")
-    async with prometheus_beside(served, PACE):
-        pid = pid_of_the_server(served.folder.path)
-        os.kill(pid, signal.SIGKILL)
+async def test_one_that_fails_is_told_and_the_fabric_goes_on(served: Fabric, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = served.folder.prometheus
+    folder.touch()
+    with pytest.raises(ConfigError, match="prometheus: File exists"):
+        async with prometheus_beside(served, PACE):
+            pass
+    folder.unlink()
+    with monkeypatch.context() as patch:
+        patch.setattr(prometheus_server, "TARGET_FILES", ("*/targets.json",))
+        refused = r"Prometheus did not start: exit code \d+: .*not valid for file disc"
+        with pytest.raises(ProcessFailedError, match=refused):
+            async with prometheus_beside(served, PACE):
+                pass
+    async with prometheus_beside(served, PACE) as beside:
+        assert beside.record() == {"url": beside.url, "ended": None}
+        os.kill(pid_of_the_server(served.folder.path), signal.SIGKILL)
         await eventually(
             lambda: any(note["kind"] == "prometheus_ended" for note in served.journal.after(0)), DEADLINE_S
         )
+        assert beside.record()["ended"] == "SIGKILL"
     assert all(served.alive(node) for node in SMALL.node_names())
-
-
-async def test_one_that_does_not_start_is_told_with_its_last_words(
-    served: Fabric, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program("prometheus")
-    monkeypatch.setattr(prometheus_server, "TARGET_FILES", ("*/targets.json",))
-    with pytest.raises(ProcessFailedError, match=r"Prometheus did not start: exit code \d+: .*not valid for file disc"):
-        async with prometheus_beside(served, PACE):
-            pass
 
 
 def test_a_machine_without_it_is_told_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,23 +193,3 @@ def test_a_machine_without_it_is_told_in_one_line(tmp_path: Path, monkeypatch: p
     assert "--with-prometheus: no program" in fails(tmp_path, "up", *SMALL_FLAGS, "--with-prometheus")
     assert not (tmp_path / "out").exists()
     assert "nothing scrapes" in fails(tmp_path, "up", *SMALL_FLAGS, "--scrape-interval", "3")
-
-
-def test_prometheus_finds_the_fabric_by_http_and_by_file(detached: Path) -> None:
-    """Both ways of discovery, by the discovery code of Prometheus itself."""
-    promtool = program("promtool")
-    state = run_folder.read_state(detached / "out" / "small")
-    assert state is not None
-    config = detached / "prometheus.yml"
-    for way in (
-        f"http_sd_configs: [{{url: '{state['http']}/sd'}}]",
-        f"file_sd_configs: [{{files: ['{detached}/out/small/targets.json']}}]",
-    ):
-        config.write_text(f"scrape_configs: [{{job_name: fabric, honor_labels: true, {way}}}]\n")
-        done = subprocess.run(
-            [promtool, "check", "service-discovery", "--timeout=1s", config, "fabric"],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        assert done.stdout.count('"__metrics_path__": "/metrics/') >= SMALL.nodes, done.stdout
-        assert '"role": "agent"' in done.stdout
