@@ -1,5 +1,6 @@
 """All boards: Grafana takes them, Prometheus can read them, and whoever opens one finds questions answered."""
 
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import yaml
 from orchestrator.agent_metrics import series_names
 from orchestrator.boards.board import Board
 from orchestrator.boards.catalogue import BOARDS, FOLDER
-from orchestrator.monitoring.configuration import SHIPPED_PACE
+from orchestrator.monitoring.configuration import CONFIGURATION, SHIPPED_PACE, SHIPPED_TARGETS
 from tests.checks.source import ROOT
 from tests.support.boards import BUILT_IN, annotated, expanded, expressions, metrics, mistakes, variables
 
@@ -100,6 +101,34 @@ def test_compose_pins_what_it_runs() -> None:
     assert {name for name in named if not name.startswith(".")} == set(compose["volumes"])
     for service in compose["services"].values():
         assert re.search(r":v?\d+\.\d+\.\d+$", service["image"])
-        assert service["network_mode"] == "host"
     made = (ROOT / "tests/vectors/grafana/README.md").read_text(encoding="utf-8")
-    assert f"@grafana/schema@{compose['services']['grafana']['image'].rpartition(':')[2]}" in made
+    minor = compose["services"]["grafana"]["image"].rpartition(":")[2].rpartition(".")[0]
+    assert f"@grafana/schema@{minor}." in made
+
+
+def test_compose_is_for_this_host_alone_and_changes_nothing_of_ours() -> None:
+    text = (DEPLOY / "compose.yaml").read_text(encoding="utf-8")
+    assert set(re.findall(r"\$\{(\w+):-\w+\}", text)) == {"FABRIC_UID", "GRAFANA_PASSWORD"}
+    assert text.count("$") == 3, "every variable has a default"
+    services = read(DEPLOY / "compose.yaml")["services"]
+    serving = {name: one for name, one in services.items() if one["network_mode"] == "host"}
+    assert set(serving) == {"prometheus", "grafana"}
+    assert {one["network_mode"] for one in services.values()} == {"host", "none"}
+    assert "--web.listen-address=127.0.0.1:9090" in services["prometheus"]["command"]
+    assert services["grafana"]["environment"]["GF_SERVER_HTTP_ADDR"] == "127.0.0.1"
+    for service in serving.values():
+        assert re.match(r"http://127\.0\.0\.1:\d+/", service["healthcheck"]["test"][-1])
+    for service in services.values():
+        for volume in service["volumes"]:
+            outside, _, rest = volume.partition(":")
+            assert not outside.startswith(".") or (rest.endswith(":ro") and (DEPLOY / outside).parent.is_dir())
+
+
+def test_prometheus_in_the_container_finds_its_files() -> None:
+    service = read(DEPLOY / "compose.yaml")["services"]["prometheus"]
+    inside = {outside: path for outside, path, *_ in (volume.split(":") for volume in service["volumes"])}
+    option = next(word for word in service["command"] if word.startswith("--config.file="))
+    assert option == f"--config.file={inside['./prometheus']}/{CONFIGURATION}"
+    found = {os.path.normpath(f"{inside['./prometheus']}/{name}") for name in SHIPPED_TARGETS}
+    assert f"{inside['../out']}/demo/targets.json" in found
+    assert f"--storage.tsdb.path={inside['series']}" in service["command"]
