@@ -137,6 +137,7 @@ def _variable(name: str, label: str, query: str, several: bool = True) -> Json:
 
 
 def _annotations() -> Iterator[Json]:
+    """Grafana makes a region of as many samples in a row as are greater than 0; those that are 0 it leaves out."""
     yield {
         "builtIn": 1,
         "datasource": {"type": "grafana", "uid": "-- Grafana --"},
@@ -147,7 +148,9 @@ def _annotations() -> Iterator[Json]:
         "type": "dashboard",
     }
     yield _annotation("Faults", series("mrc_agent_fault_active"), look.BAD, "{{kind}} of {{targets}}", "fault,owner")
-    yield _annotation("Dead nodes", f"{series('mrc_agent_node_up')} == 0", look.DENIED, "{{node}} is dead", "node,role")
+    yield _annotation(
+        "Dead nodes", f"1 - {series('mrc_agent_node_up')} > 0", look.DENIED, "{{node}} is dead", "node,role"
+    )
     firing = f'ALERTS{{{FABRIC},alertstate="firing"}}'
     yield _annotation("Alerts", firing, look.SKIP, "{{alertname}}", "severity,plane,node")
 

@@ -55,7 +55,7 @@ def _ports() -> list[Panel]:
         spans("Ports down as switches have it", "From which switch does nothing pass to which peer?",
               Query(switch, "{{node}} to {{peer}}"), meanings=common.UP_DOWN),
         lines("Drops at ports", "Where do packets vanish? Of switches and of NICs, by reason.",
-              Query(flow("mrc_switch_port_drops_total", "reason", PLANE), "switches: {{reason}}"),
+              Query(flow("mrc_switch_port_drops_total", "reason", PLANE) + " > 0", "switches: {{reason}}"),
               Query(flow("mrc_nic_port_drops_total", "reason", PLANE) + " > 0", "NICs: {{reason}}"), unit="pps"),
         spans("Dead nodes", "Which nodes were dead, and when?",
               Query(f"max by (fabric, node) ({series('mrc_agent_node_up')}) == 0", "{{node}}"),

@@ -83,7 +83,7 @@ def _queues() -> list[Panel]:
 def _losses() -> list[Panel]:
     return [
         lines("Drops at ports by reason", "Which link loses packets: its queue, or the cable?",
-              Query(flow("mrc_switch_port_drops_total", "node, peer, reason", PLANE, NODE),
+              Query(top(_SHOWN, flow("mrc_switch_port_drops_total", "node, peer, reason", PLANE, NODE) + " > 0"),
                     "{{node}} to {{peer}}: {{reason}}"),
               unit="pps"),
         lines("Drops of switches by reason", "Does a switch get packets that it can send nowhere?",

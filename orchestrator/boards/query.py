@@ -82,9 +82,9 @@ def utilisation(ports: str, by: str, *matchers: str) -> str:
 
 
 def quantile(point: float, histogram: str, by: str, *matchers: str) -> str:
-    """A quantile of what a histogram has seen in the interval; `histogram` without `_bucket`."""
+    """A quantile of what a histogram has seen in the interval, if anything; `histogram` without `_bucket`."""
     counted = total(f"{by}, le" if by else "le", rate(f"{histogram}_bucket", *matchers))
-    return f"histogram_quantile({point}, {counted})"
+    return f"histogram_quantile({point}, {counted}) >= 0"
 
 
 def spread(histogram: str, *matchers: str) -> str:

@@ -52,14 +52,14 @@ def asked_for() -> set[str]:
     return found
 
 
-async def answered(session: aiohttp.ClientSession, url: str, expression: str) -> bool:
-    """Whether it has had a finite value at any moment lately."""
+async def answered(session: aiohttp.ClientSession, url: str, expression: str, above: float = -math.inf) -> bool:
+    """Whether it has had a finite value, greater than another one, at any moment lately."""
     now = time.time()
     query = {"query": expanded(expression, **CHOSEN), "start": now - LOOK_BACK_S, "end": now, "step": 1}
     async with session.get(f"{url}/api/v1/query_range", params=query) as answer:
         body = await answer.json()
     assert body["status"] == "success", (expression, body)
-    return any(math.isfinite(float(value)) for series in body["data"]["result"] for _, value in series["values"])
+    return any(above < float(value) < math.inf for series in body["data"]["result"] for _, value in series["values"])
 
 
 async def test_no_expression_stays_without_an_answer(served: Fabric) -> None:
@@ -84,3 +84,5 @@ async def test_no_expression_stays_without_an_answer(served: Fabric) -> None:
         for kind, target in LAST:
             await broken(served, kind, target)
         await until_answered(asked_for())
+        for expression in {one for board in BOARDS for one in annotated(board) if "ALERTS" not in one}:
+            assert await answered(session, beside.url, expression, above=0), "Grafana shows nothing that is 0"
