@@ -18,8 +18,8 @@ Wall time is not fabric time: a rate per second of fabric time is the rate of th
 `mrc_fabric_time_seconds_total`, which is 0 while a fabric sleeps. Goodput in bits per second is the rate of
 `mrc_nic_placed_bytes_total`, times eight, over that. The utilisation of a port is the rate of its bytes and of 38 for
 each of its packets (the framing), over that, over the port's rate in bytes. The effective dilation is the rate of
-`mrc_agent_awake_seconds_total` over that of `mrc_agent_fabric_time_seconds_total`. Series of these and other figures are
-recorded by the rules that ship (MONITORING.md).
+`mrc_agent_awake_seconds_total` over that of `mrc_agent_fabric_time_seconds_total`. The rules that ship record series of
+these and other figures (MONITORING.md).
 
 A histogram NAME has the series `NAME_bucket` (with the label `le`), `NAME_sum` and `NAME_count`. Buckets of durations
 end at powers of two of one nanosecond; the shortest and the longest of a NIC's round trips are `2^10` and `2^24` ns.

@@ -276,6 +276,12 @@ _PORTS = (
                "Does data wait for the NIC's own port?", _per_port("data_bytes"), per_plane=True),
     Definition("nic_port_data_queue_bytes_max", "gauge", "bytes", "Deepest data queue since the start.",
                "How long has that queue been at the worst?", _per_port("data_bytes_peak"), per_plane=True),
+    Definition("nic_port_control_packets", "counter", "packets", "Of the packets sent, those of the control class.",
+               "How much of what the NIC sends are acknowledgements?", _per_port("control_packets"), per_plane=True),
+    Definition("nic_port_control_queue_bytes", "gauge", "bytes", "Waiting in the port's control queue.",
+               "Do acknowledgements wait for the NIC's own port?", _per_port("control_bytes"), per_plane=True),
+    Definition("nic_port_control_queue_bytes_max", "gauge", "bytes", "Deepest control queue since the start.",
+               "How long has that one been at the worst?", _per_port("control_bytes_peak"), per_plane=True),
     Definition("nic_peer_ports_down", "gauge", "ports", "Ports of peers that peers said are down.",
                "Which planes does this NIC avoid for its peers' sake?", _by_plane("peer_ports_down"), per_plane=True),
 )  # fmt: skip
