@@ -21,6 +21,7 @@ FLAGS = (
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     executable = program("chromium")
+    expect.set_options(timeout=20_000)  # a machine may be busy with other tests
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=executable, args=list(FLAGS))
         yield browser

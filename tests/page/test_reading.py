@@ -67,6 +67,7 @@ def _parsed(colour: str) -> tuple[float, ...]:
 
 def show_trouble(page: Page, canned: CannedMap) -> None:
     """Everything that can stand in the page stands in it."""
+    expect(page.locator("#strip-qp")).to_have_value(str(snapshots.QPS))  # EVs told before are of a QP nobody watches
     evs = messages.evs("h000", snapshots.QPS, ev_rows(snapshots.DEMO, [7]))
     canned.tell(messages.snapshot(snapshots.broken(snapshots.DEMO, 2)), evs, messages.events(EVENTS, 0))
     expect(page.locator(".ev-row")).to_have_count(8)
