@@ -1,8 +1,9 @@
 """Looks at one fabric for the pages that are open, and puts what it sees on the board.
 
-Owns the pace: `look_hz` while somebody watches, `IDLE_WALL_S` from one look to the next while nobody does, and never
-more than half of the time spent in looking, so that a big fabric on a small machine is looked at less often and not
-slowed down. What a look costs the daemons is `orchestrator.lookout`'s.
+Owns the pace: `look_hz` while somebody watches, `IDLE_WALL_S` from one look to the next while nobody does. After each
+look there is a pause of at least `PAUSE_SHARE` of what it took, which is mostly waiting for daemons that have other
+things to do: a big fabric on a small machine is looked at less often, and its daemons are not asked without end. What a
+look costs them is `orchestrator.lookout`'s.
 """
 
 import asyncio
@@ -19,6 +20,7 @@ LOOK_HZ: Final = 5.0
 LOOK_HZ_MIN: Final = 0.2
 LOOK_HZ_MAX: Final = 20.0
 IDLE_WALL_S: Final = 1.0
+PAUSE_SHARE: Final = 0.25
 STRIPS_MAX: Final = 16
 """QPs whose EVs are asked with one look. Where pages watch more, each has its turn, and NICs have no more to do."""
 
@@ -74,7 +76,7 @@ class Looking:
             if self._watched() is None or self._board.trouble is not None:
                 await self._pause(IDLE_WALL_S)
             else:
-                await asyncio.sleep(max(took_s, self._period_s - took_s))
+                await asyncio.sleep(max(PAUSE_SHARE * took_s, self._period_s - took_s))
 
     async def _pause(self, wall_s: float) -> None:
         try:
