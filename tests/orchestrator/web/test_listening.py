@@ -5,10 +5,11 @@ import contextlib
 import logging
 import random
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
+import uvloop
 from aiohttp import web
 
 from orchestrator.web.listening import CONNECTIONS_MAX, listening
@@ -75,7 +76,16 @@ async def test_our_own_mistakes_are_told(caplog: pytest.LogCaptureFixture) -> No
     assert "our own mistake" in caplog.text
 
 
-async def test_there_is_room_for_so_many_and_again_when_they_have_gone() -> None:
+@pytest.mark.parametrize("loop_factory", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_there_is_room_for_so_many(
+    loop_factory: Callable[[], asyncio.AbstractEventLoop], caplog: pytest.LogCaptureFixture
+) -> None:
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        runner.run(_filled_and_emptied())
+    assert [record for record in caplog.records if record.levelno > logging.DEBUG] == []
+
+
+async def _filled_and_emptied() -> None:
     async with a_server() as port:
 
         async def answers() -> bool:
