@@ -14,7 +14,8 @@ import pytest
 from mrcfabric.wire.pcapng import Captured, captured
 from orchestrator.fabric import Fabric
 from tests.orchestrator.running import DEADLINE_S, MRCFABRIC, ask, connect, fails, processes_of
-from tests.support.tshark import tshark
+from tests.support.packages import program
+from tests.support.tshark import DISSECTORS, tshark
 from tests.support.wait import eventually, eventually_blocking
 
 pytestmark = pytest.mark.integration
@@ -116,6 +117,28 @@ def test_the_end_of_the_fabric_is_the_end_of_the_file(detached: Path, end: str) 
     size = file.stat().st_size
     assert said == f"0 packets, {size} bytes in {file}: the fabric has ended\n"
     assert tshark("-r", str(file)) == ""
+
+
+async def test_tshark_reads_the_pipe_while_it_is_written(served: Fabric) -> None:
+    reading, writing = os.pipe()
+    scripts = [f"-Xlua_script:{script}" for script in DISSECTORS]
+    asked = ("-l", "-i", "-", "-c", "8", "-Tfields", "-e", "frame.interface_name", "-e", "mrc.opcode")
+    shark = await asyncio.create_subprocess_exec(
+        program("tshark"), *scripts, *asked, stdin=reading, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    os.close(reading)
+    command = [MRCFABRIC, "capture", "of=h000", "-w", "-", "--run-dir", str(served.folder.path)]
+    process = await asyncio.create_subprocess_exec(*command, stdout=writing, stderr=subprocess.PIPE)
+    os.close(writing)
+    assert process.stderr is not None
+    async with asyncio.timeout(DEADLINE_S):
+        assert (await process.stderr.readline()).startswith(b"capturing")
+        await write(served)
+        rows = [line.split("\t") for line in (await shark.communicate())[0].decode().splitlines()]
+    assert "its reader has gone" in await ended(process)
+    assert len(rows) == 8
+    assert {way for way, _ in rows} <= {"h000>p0-t0-0", "h000>p1-t0-0", "p0-t0-0>h000", "p1-t0-0>h000"}
+    assert {int(opcode, 16) for _, opcode in rows} & {0xC6, 0xC7}
 
 
 async def test_only_what_was_asked_for(served: Fabric, tmp_path: Path) -> None:

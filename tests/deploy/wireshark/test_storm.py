@@ -1,0 +1,70 @@
+"""What real daemons send under load and faults is read by tshark as `mrcfabric.wire.describe` reads it."""
+
+import asyncio
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mrcfabric.topology import Topology
+from mrcfabric.wire.describe import describe
+from mrcfabric.wire.pcapng import captured
+from nicd.programs.program import Program
+from orchestrator.captures.capture import Request, capture
+from orchestrator.captures.sink import Sink
+from orchestrator.captures.wires import links_meant, wires_of
+from orchestrator.fabric import Fabric
+from orchestrator.faults.fault import once
+from tests.deploy.wireshark.test_mrc import NAMES, OWN, assert_all_agree
+from tests.support.tshark import fields
+
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
+
+STORM = Topology(
+    name="storm", planes=2, t0_per_plane=2, t1_per_plane=2, nics_per_t0=2, evs_per_qp=16, reserve_evs_per_qp=4,
+    switch={"data_last_hop": 0.3},
+)  # fmt: skip
+PACKETS = 2000
+KINDS = {"WRITE First", "WRITE Middle", "WRITE Last with Immediate", "trimmed", "Acknowledge", "Reliability SACK",
+         "Reliability NACK", "Reliability Probe Request", "Endpoint Request", "Endpoint Response"}  # fmt: skip
+DEADLINE_S = 150.0
+
+
+async def loaded(fabric: Fabric) -> None:
+    """Everybody writes to one NIC, whose packets are trimmed, while links fail in several ways."""
+    now_ns = (await fabric.clock()).now_ns
+    figures = {"message_bytes": 1 << 14, "for_ns": 10**9}
+    await fabric.load(Program("incast", "incast", 0, (0, 1, 2, 3), now_ns + 30_000, "storm", figures))
+    begin_ns = now_ns + 45_000
+    broken: list[tuple[str, str, dict[str, Any]]] = [
+        ("loss", "p0-t0-0~p0-t1-0", {"share_ppm": 50_000}),
+        ("link_down", "p1-t0-1~p1-t1-1", {}),
+        ("duplication", "h003~p1-t0-1", {"share_ppm": 20_000}),
+        ("corruption", "p0-t0-1~p0-t1-1", {"share_ppm": 20_000}),
+    ]
+    for kind, target, settings in broken:
+        await fabric.inject(once(kind, target, at_ns=begin_ns, **settings))
+    await fabric.inject(once("link_down", "h001~p0-t0-0", at_ns=begin_ns, until_ns=begin_ns + 30_000))
+
+
+def kind_of(summary: str) -> str:
+    return "trimmed" if summary.startswith("trimmed") else summary.split(" to QP")[0]
+
+
+async def test_thousands_of_real_packets_of_every_kind_agree(tmp_path: Path) -> None:
+    async with Fabric.launch(STORM, tmp_path / "run") as fabric:
+        wires = wires_of(STORM, links_meant(STORM, (), "both", ()))
+        with Sink(str(tmp_path / "x.pcapng")) as sink:
+            request = Request(wires, snap_bytes=1 << 16, for_ns=250_000)
+            capturing = asyncio.create_task(capture(fabric, request, sink, asyncio.Event()))
+            await loaded(fabric)
+            async with asyncio.timeout(DEADLINE_S):
+                await capturing
+    with (tmp_path / "x.pcapng").open("rb") as file:
+        packets = [one.packet for one in captured(file, "x")]
+    rows = fields(tmp_path / "x.pcapng", [*NAMES, *OWN], "-o", "mrc.icrc:TRUE", "-o", "mrc.roce:FALSE")
+    kinds = Counter(kind_of(describe(packet).summary) for packet in packets)
+    print(kinds, len(packets))
+    assert assert_all_agree(rows, packets) > PACKETS
+    assert set(kinds) >= KINDS
