@@ -99,7 +99,8 @@ class Stories:
                 # A node that has begun anew counts from 1 again.
                 lives[0] = last
             elif statement["n"] > lives[1] + 1:
-                since_ns = book[-1]["at_ns"] if book else 0
+                # What was forgotten may have been said at the same instants as what was told before and after.
+                since_ns = book[-1]["at_ns"] - 1 if book else -1
                 self._blind.setdefault(node, []).append((since_ns, statement["at_ns"], FORGOT))
             lives[1] = statement["n"]
             moved = {**statement, "n": statement["n"] + lives[0]}

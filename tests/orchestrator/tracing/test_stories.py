@@ -250,6 +250,17 @@ def test_a_node_that_was_not_listened_to_says_nothing_of_that_time() -> None:
     assert ends(stories)[1:] == [("unseen", "p0-t0-0", "")]
 
 
+@pytest.mark.parametrize("at_ns", [900, 1_000])
+def test_what_was_forgotten_may_have_happened_at_the_instants_beside_the_gap(at_ns: int) -> None:
+    stories = Stories(SMALL)
+    offer = {"n": 1, "at_ns": 100, "step": "offer", "port": 0, "verdict": "queued", "packet": PACKET}
+    depart = {"n": 2, "at_ns": 100, "step": "depart", "of": 1, "arrival_ns": at_ns, "marked": False}
+    stories.add("h000", [offer, depart], 5_000)
+    other = {"step": "drop", "reason": "frozen", "packet": {**PACKET, "print": 9}}
+    stories.add("p0-t0-0", [{**other, "n": 1, "at_ns": 900}, {**other, "n": 3, "at_ns": 1_000}], 5_000)
+    assert ends(stories) == [("untold", "p0-t0-0", "it had to forget what it saw")]
+
+
 def ends(stories: Stories) -> list[tuple[str, str, str]]:
     return [(way.outcome, way.where, way.what) for way in ways(stories.journeys())]
 
