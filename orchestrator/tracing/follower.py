@@ -124,7 +124,9 @@ class Follower:
                 if isinstance(answer, RefusedError):
                     gone.append(node)
                 elif isinstance(answer, dict):
-                    self._stories.add(node, answer["statements"], answer["now_ns"])
+                    # While there is more to tell, nobody knows how far it has told.
+                    now_ns = self._stories.now_ns[node] if answer["more"] else answer["now_ns"]
+                    self._stories.add(node, answer["statements"], now_ns)
                     self._read[node] = answer["last"]
                     self._lost[node] = answer["lost"]
                     more += [node] if answer["more"] else []
