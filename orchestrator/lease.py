@@ -29,22 +29,27 @@ async def lease(agent_socket: str, owner: str) -> AsyncIterator[asyncio.Future[N
     except OSError as error:
         raise RefusedError(f"the agent at {agent_socket} cannot be reached: {error.strerror or error}") from None
     try:
-        body = json.dumps({"owner": owner}).encode() + b"\n"
-        # A body in chunks that never ends: the connection is the lease.
-        writer.write(b"POST /lease HTTP/1.1\r\nHost: agent\r\nTransfer-Encoding: chunked\r\n\r\n")
-        writer.write(f"{len(body):x}\r\n".encode() + body + b"\r\n")
-        async with asyncio.timeout(ANSWER_WALL_S):
-            await _accepted(reader)
+        try:
+            async with asyncio.timeout(ANSWER_WALL_S):
+                _ask(writer, owner)
+                await _accepted(reader)
+        except (TimeoutError, OSError, asyncio.IncompleteReadError) as error:
+            raise RefusedError(f"the agent at {agent_socket} gives no lease: {error or 'no answer'}") from None
         ended = asyncio.ensure_future(_until_ended(reader))
         try:
             yield ended
         finally:
             ended.cancel()
             await asyncio.wait([ended])
-    except (TimeoutError, OSError, asyncio.IncompleteReadError) as error:
-        raise RefusedError(f"the agent at {agent_socket} gives no lease: {error or 'no answer'}") from None
     finally:
         writer.close()
+
+
+def _ask(writer: asyncio.StreamWriter, owner: str) -> None:
+    body = json.dumps({"owner": owner}).encode() + b"\n"
+    # A body in chunks that never ends: the connection is the lease.
+    writer.write(b"POST /lease HTTP/1.1\r\nHost: agent\r\nTransfer-Encoding: chunked\r\n\r\n")
+    writer.write(f"{len(body):x}\r\n".encode() + body + b"\r\n")
 
 
 async def _accepted(reader: asyncio.StreamReader) -> None:

@@ -10,6 +10,7 @@ import json
 import os
 import secrets
 import shutil
+import time
 from pathlib import Path
 from typing import Any, Self
 
@@ -19,6 +20,10 @@ from orchestrator.ports import command_of
 SECRET_BYTES = 32
 # Unix socket addresses hold 107 characters; the longest name in a folder is `verbs/h131071.sock`.
 PATH_CHARS_MAX = 86
+
+END_WALL_S = 10.0
+"""So long may a fabric take to end, after its agent has ceased to answer."""
+END_POLL_S = 0.05
 
 _LOCK = "lock"
 _STATE = "state.json"
@@ -178,6 +183,16 @@ def sweep_dead(path: Path) -> bool:
     finally:
         os.close(fd)
     return left
+
+
+def has_ended(path: Path) -> bool:
+    """Whether an agent that does not answer any more has ended; waits for one that is about to."""
+    end = time.monotonic() + END_WALL_S
+    while is_held(path):
+        if time.monotonic() > end:
+            return False
+        time.sleep(END_POLL_S)
+    return True
 
 
 def holder_pid(path: Path) -> int | None:

@@ -6,9 +6,7 @@ Owns arguments and what is printed; the lines are `orchestrator.lookout.event_lo
 import json
 import select
 import sys
-import time
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -17,10 +15,6 @@ from orchestrator.flags import JsonOption, NameOption, RunDirOption
 
 WAIT_WALL_S = 2.0
 """How long the agent holds a question back that it has no answer to, and nobody notices that nobody reads any more."""
-
-END_WALL_S = 10.0
-"""So long may a fabric take to end, after its agent has ceased to answer."""
-END_POLL_S = 0.05
 
 
 def register(app: typer.Typer) -> None:
@@ -43,6 +37,7 @@ def events(
     """Show what happened: EVs, retransmissions, ports, QPs, faults and deaths, each with its cause and section."""
     from mrcfabric.errors import RefusedError
     from orchestrator.agent_client import find
+    from orchestrator.run_folder import has_ended
 
     _check(kinds or ())
     client = find(name, run_dir)
@@ -59,24 +54,12 @@ def events(
         try:
             found = client.post("/log", after=found["last"], wait_s=WAIT_WALL_S, **wanted)
         except RefusedError:
-            if _has_ended(client.folder):
+            if has_ended(client.folder):
                 return
             raise
         _print(found["events"], as_json)
         if _nobody_reads():
             raise typer.Exit(1)  # as the next line would
-
-
-def _has_ended(folder: Path) -> bool:
-    """Whether an agent that does not answer any more has ended, or is about to: its daemons end before it."""
-    from orchestrator.run_folder import is_held
-
-    end = time.monotonic() + END_WALL_S
-    while is_held(folder):
-        if time.monotonic() > end:
-            return False
-        time.sleep(END_POLL_S)
-    return True
 
 
 def _nobody_reads() -> bool:

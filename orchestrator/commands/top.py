@@ -24,11 +24,21 @@ def top(
     """Show planes, EVs, faults, the worst links and NICs of a running fabric. Keys: q quit, s sort, p pause."""
     import asyncio
 
+    from mrcfabric.errors import RefusedError
+    from orchestrator.agent_client import find
     from orchestrator.fabric import Fabric
     from orchestrator.lookout import top_screen
+    from orchestrator.run_folder import has_ended
+
+    folder = find(name, run_dir).folder
 
     async def attached() -> None:
-        async with Fabric.attach(name, run_dir) as fabric:
+        async with Fabric.attach(run_dir=folder) as fabric:
             await top_screen.run(fabric, period_s, looks)
 
-    asyncio.run(attached())
+    try:
+        asyncio.run(attached())
+    except RefusedError:
+        if not has_ended(folder):
+            raise
+        typer.echo("the fabric has ended")

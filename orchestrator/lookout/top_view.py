@@ -4,7 +4,7 @@ Pure. Owns what is shown, in which order, and what is left out when there is lit
 terminal `top_screen`'s. What is wrong has a word beside its colour.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, TypeAlias
 
 from rich.text import Text
@@ -20,8 +20,10 @@ ORDERS: Final = ("utilisation", "queue", "drops", "marks")
 """By which figure the worst links are found."""
 KEYS_TEXT: Final = "q quit   s sort   p pause"
 _BAR_CELLS: Final = 20
-_FAULTS_MAX: Final = 4
-_PROGRAMS_MAX: Final = 2
+_PLANE_COLUMNS: Final = 54
+"""What a plane takes beside its bar."""
+_ROWS_MAX: Final = 5
+"""Of faults, of programs, and of nodes that are not up."""
 _WRONG: Final = "bold red"
 
 
@@ -44,25 +46,40 @@ def _ways(shot: Snapshot) -> Iterator[Worst]:
         yield f"{high}>{low}", link.down, wrong
 
 
-def screen(name: str, shot: Snapshot, line_bps: float, width: int, height: int, order: str, paused: bool) -> Text:
-    """The whole terminal, `height` lines of at most `width` columns. `line_bps`: of all NICs in one plane."""
-    lines = [_head(name, shot, paused), *_planes(shot, line_bps), *_faults(shot), *_programs(shot)]
-    left = height - len(lines) - 3
-    troubled = [*_nodes(shot)]
-    lines += troubled[: max(0, left // 3)]
-    left = height - len(lines) - 3
-    nics = min(len(shot.nics), max(0, left // 3))
-    lines.append(
-        Text(f"{'link, by ' + order:28}{'used':>6}{'queue B':>10}{'marks':>8}{'trims':>8}{'drops':>8}", "bold")
-    )
-    lines += [_link(worst) for worst in worst_links(shot, order, max(0, left - nics))]
-    lines.append(Text(f"{'NIC':10}{'Gb/s':>9}{'QPs':>6}{'errors':>8}{'again':>8}{'bad EVs':>9}{'ports':>8}", "bold"))
-    lines += list(_nics(shot, nics))
-    lines = lines[: height - 1]
-    lines += [Text()] * (height - 1 - len(lines)) + [Text(KEYS_TEXT, "dim")]
+def screen(name: str, shot: Snapshot, line_bps: float, width: int, height: int, order: str, state: str) -> Text:
+    """The whole terminal, `height` lines of at most `width` columns. `line_bps`: of all NICs in one plane; `state`: a
+    word on the picture itself, as PAUSED."""
+    room = height - 1
+    lines = [_head(name, shot, state)]
+    lines += _some(_planes(shot, line_bps, min(_BAR_CELLS, max(0, width - _PLANE_COLUMNS))), room * 2 // 3, "planes")
+    for rows, share, what in ((_faults(shot), 4, "faults"), (_programs(shot), 4, ""), (_nodes(shot), 3, "nodes")):
+        lines += _some(rows, min(_ROWS_MAX, max(1, (room - len(lines)) // share)), what)
+    left = room - len(lines) - 2
+    nics = max(0, min(len(shot.nics), left // 3))
+    if left > nics:
+        lines.append(
+            Text(f"{'link, by ' + order:28}{'used':>6}{'queue B':>10}{'marks':>8}{'trims':>8}{'drops':>8}", "bold")
+        )
+        lines += [_link(worst) for worst in worst_links(shot, order, left - nics)]
+    if nics:
+        heads = f"{'NIC':10}{'Gb/s':>9}{'QPs':>6}{'errors':>8}{'again':>8}{'bad EVs':>9}{'ports':>8}"
+        lines += [Text(heads, "bold"), *_nics(shot, nics)]
+    lines = lines[:room]
+    lines += [Text()] * (room - len(lines)) + [Text(KEYS_TEXT, "dim")]
     for line in lines:
         line.truncate(width)
     return Text("\n").join(lines)
+
+
+def _some(rows: Iterable[Text], count: int, what: str) -> list[Text]:
+    """As many rows as there is room for; of `what` there are more is said instead of the last."""
+    found = list(rows)
+    if len(found) <= count:
+        return found
+    if not what:
+        return found[-count:]
+    rest = f"{len(found)} {what}" if count == 1 else f"and {len(found) - count + 1} more {what}"
+    return [*found[: count - 1], Text(rest, _WRONG)]
 
 
 def plain(shot: Snapshot) -> str:
@@ -85,19 +102,19 @@ def _pace(shot: Snapshot) -> str:
     return f"dilation {shot.dilation:,.0f}" if shot.running and shot.dilation else "time stands still"
 
 
-def _head(name: str, shot: Snapshot, paused: bool) -> Text:
-    head = Text.assemble((name, "bold"), f"  {shot.at_ns / 1000:,.1f} us  {shot.goodput_bps / GBPS:,.1f} Gb/s  ")
-    head.append(_pace(shot) + "  ")
-    head.append("valid" if shot.valid else "NOT VALID: " + "; ".join(shot.reasons), "" if shot.valid else _WRONG)
-    return head.append("  PAUSED", "bold") if paused else head
+def _head(name: str, shot: Snapshot, state: str) -> Text:
+    head = Text.assemble((name, "bold"), "  ")
+    if state:
+        head.append(state + "  ", "bold reverse")
+    head.append("valid  " if shot.valid else "NOT VALID  ", "" if shot.valid else _WRONG)
+    head.append(f"{shot.at_ns / 1000:,.1f} us  {shot.goodput_bps / GBPS:,.1f} Gb/s  {_pace(shot)}  ")
+    return head.append("; ".join(shot.reasons), _WRONG)
 
 
-def _planes(shot: Snapshot, line_bps: float) -> Iterator[Text]:
-    yield Text(
-        f"{'plane':6}{'':{_BAR_CELLS}}{'Gb/s':>9}{'good':>7}{'skip':>7}{'bad':>7}{'denied':>8}{'no port':>8}", "bold"
-    )
+def _planes(shot: Snapshot, line_bps: float, cells: int) -> Iterator[Text]:
+    yield Text(f"{'plane':6}{'':{cells}}{'Gb/s':>9}{'good':>7}{'skip':>7}{'bad':>7}{'denied':>8}{'no port':>8}", "bold")
     for number, plane in enumerate(shot.planes):
-        line = Text(f"{number:<6}").append_text(bar(plane.goodput_bps / line_bps, _BAR_CELLS))
+        line = Text(f"{number:<6}").append_text(bar(plane.goodput_bps / line_bps, cells))
         evs = plane.evs
         line.append(f"{plane.goodput_bps / GBPS:9,.1f}{evs['good']:7}{evs['skip']:7}")
         line.append(f"{evs['assumed_bad']:7}", _WRONG if evs["assumed_bad"] else "")
@@ -106,11 +123,8 @@ def _planes(shot: Snapshot, line_bps: float) -> Iterator[Text]:
 
 
 def _faults(shot: Snapshot) -> Iterator[Text]:
-    live = sorted(shot.faults, key=lambda fault: not fault.in_force)
-    for fault in live[:_FAULTS_MAX]:
+    for fault in sorted(shot.faults, key=lambda fault: not fault.in_force):
         yield _fault(fault)
-    if len(live) > _FAULTS_MAX:
-        yield Text(f"and {len(live) - _FAULTS_MAX} more faults")
 
 
 def _fault(fault: FaultView) -> Text:
@@ -122,7 +136,7 @@ def _fault(fault: FaultView) -> Text:
 
 
 def _programs(shot: Snapshot) -> Iterator[Text]:
-    for program in shot.programs[-_PROGRAMS_MAX:]:
+    for program in shot.programs:
         line = Text(f"work  {program.name}  {program.steps} steps  {program.running} of {program.ranks} ranks run")
         yield line.append(f"  {program.failed} FAILED", _WRONG) if program.failed else line
 

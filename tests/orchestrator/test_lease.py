@@ -62,3 +62,9 @@ async def test_silence_is_no_lease(tmp_path: Path) -> None:
         with pytest.raises(RefusedError):
             async with lease(path, "run"):
                 pass
+
+
+async def test_what_goes_wrong_under_a_lease_is_not_its_own(served: Fabric) -> None:
+    with pytest.raises(BrokenPipeError):
+        async with lease(str(served.folder.agent_socket), "run"):
+            raise BrokenPipeError("of the owner's")

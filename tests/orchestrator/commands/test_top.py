@@ -1,9 +1,17 @@
 """`mrcfabric top` on a fabric that runs: lines where there is no terminal, a screen where there is one."""
 
 import asyncio
+import json
 import os
 import pty
+import select
+import signal
+import subprocess
 import sys
+import termios
+import time
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -21,22 +29,68 @@ async def test_plain_lines_without_a_terminal(served: Fabric) -> None:
     assert all("Gb/s" in line and "valid" in line for line in lines)
 
 
-async def test_a_screen_that_q_ends(served: Fabric) -> None:
-    ours, theirs = pty.openpty()
-    asked = [sys.executable, "-m", "orchestrator.cli", "top", "--run-dir", str(served.folder.path)]
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80", "LINES": "24"}
-    child = await asyncio.create_subprocess_exec(*asked, stdin=theirs, stdout=theirs, env=environment)
-    os.close(theirs)
-    loop = asyncio.get_running_loop()
-    seen = b""
+class Screen:
+    """`mrcfabric top` on a terminal of our own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.ours, self.theirs = pty.openpty()
+        self.before = termios.tcgetattr(self.theirs)
+        asked = [sys.executable, "-m", "orchestrator.cli", "top", "--every", "0.2", "--run-dir", str(folder)]
+        environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80", "LINES": "24"}
+        self.child = subprocess.Popen(
+            asked, stdin=self.theirs, stdout=self.theirs, stderr=self.theirs, env=environment, start_new_session=True
+        )
+        self.seen = b""
+
+    def until(self, shown: bytes) -> None:
+        """Read until this is there."""
+        end = time.monotonic() + DEADLINE_S
+        while shown not in self.seen:
+            ready, _, _ = select.select([self.ours], [], [], max(0.0, end - time.monotonic()))
+            assert ready, self.seen
+            self.seen += os.read(self.ours, 65536)
+
+    def ended(self) -> int:
+        """Its exit code, when it has given the terminal back as it was."""
+        self.until(b"\x1b[?1049l")
+        code = self.child.wait(DEADLINE_S)
+        assert termios.tcgetattr(self.theirs) == self.before
+        return code
+
+    def close(self) -> None:
+        """Whatever has become of it."""
+        self.child.kill()
+        self.child.wait()
+        os.close(self.ours)
+        os.close(self.theirs)
+
+
+@pytest.fixture
+def screen(detached: Path) -> Iterator[Screen]:
+    one = Screen(detached / "out" / "small")
+    one.until(b"q quit")
+    yield one
+    one.close()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+def test_a_signal_ends_it_and_the_terminal_is_as_before(screen: Screen, number: int, code: int) -> None:
+    screen.child.send_signal(number)
+    assert screen.ended() == code
+
+
+def test_it_ends_with_the_fabric(screen: Screen, detached: Path) -> None:
+    ask(detached, "down")
+    assert screen.ended() == 0
+    screen.until(b"the fabric has ended")
+
+
+def test_an_agent_that_hangs_is_told_of_and_keys_still_work(screen: Screen, detached: Path) -> None:
+    pid = int(json.loads(ask(detached, "status", "--json"))["pid"])
+    os.kill(pid, signal.SIGSTOP)
     try:
-        async with asyncio.timeout(DEADLINE_S):
-            while b"q quit" not in seen:
-                seen += await loop.run_in_executor(None, os.read, ours, 65536)
-            os.write(ours, b"q")
-            assert await child.wait() == 0
+        screen.until(b"NO ANSWER")
+        os.write(screen.ours, b"q")
+        assert screen.ended() == 0
     finally:
-        if child.returncode is None:
-            child.kill()
-            await child.wait()
-        os.close(ours)
+        os.kill(pid, signal.SIGCONT)

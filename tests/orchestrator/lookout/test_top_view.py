@@ -8,11 +8,11 @@ from orchestrator.lookout.top_view import KEYS_TEXT, ORDERS, plain, screen, wors
 from tests.support.snapshots import DEMO, LARGE, SMALL, all_broken, broken, busy, quiet
 
 
-def shown(shot: Snapshot, width: int = 80, height: int = 24, paused: bool = False) -> list[str]:
-    return screen("demo", shot, 8e11, width, height, "utilisation", paused).plain.split("\n")
+def shown(shot: Snapshot, width: int = 80, height: int = 24, state: str = "") -> list[str]:
+    return screen("demo", shot, 8e11, width, height, "utilisation", state).plain.split("\n")
 
 
-@pytest.mark.parametrize("size", [(80, 24), (40, 12), (200, 60)])
+@pytest.mark.parametrize("size", [(80, 24), (40, 10), (20, 3), (200, 60)])
 @pytest.mark.parametrize("topology", [SMALL, DEMO, LARGE], ids=lambda one: one.name)
 @pytest.mark.parametrize("make", [quiet, busy, broken, all_broken])
 def test_it_fits(make: object, topology: Topology, size: tuple[int, int]) -> None:
@@ -27,9 +27,18 @@ def test_what_is_wrong_has_a_word() -> None:
     text = "\n".join(shown(broken(SMALL), 80, 40))
     for word in ("f1  link_down p0-t0-0~p0-t1-0", "DOWN", "IMPAIRED", "until", "more faults", "of script-1"):
         assert word in text
-    assert "NOT VALID: 17 frames" in shown(all_broken(SMALL), 100)[0]
-    assert "PAUSED" in shown(busy(SMALL), paused=True)[0]
+    assert "17 frames" in shown(all_broken(SMALL), 100)[0]
+    assert shown(all_broken(SMALL), 40, state="PAUSED")[0].startswith("demo  PAUSED  NOT VALID")
     assert "time stands still" in shown(quiet(SMALL))[0]
+
+
+def test_what_there_is_no_room_for_is_counted() -> None:
+    whole = "\n".join(shown(all_broken(LARGE)))
+    assert "and 233 more nodes" in whole
+    small = "\n".join(shown(broken(SMALL), 40, 10))
+    assert "6 faults" in small
+    assert "2 nodes" in small
+    assert "link, by" not in small, "no table without rows"
 
 
 @pytest.mark.parametrize("order", ORDERS)
