@@ -82,11 +82,15 @@ async def _live(fabric: Verbs, lookout: Lookout, console: Console, period_s: flo
     keys, shot, number = Keys(), await lookout.look(), 1
     looking: asyncio.Task[Snapshot] | None = None
     asked_s = time.monotonic()
+    drawn: tuple[int, int, int, str, str] | None = None
     with _keyboard(keys), Live(console=console, screen=True, auto_refresh=False) as live:
         while not keys.quit.is_set():
             late = looking is not None and time.monotonic() - asked_s >= LATE_WALL_S
             size, state = console.size, "NO ANSWER" if late else "PAUSED" if keys.paused else ""
-            live.update(screen(topology.name, shot, line_bps, size.width, size.height, keys.order, state), refresh=True)
+            # Only what differs is drawn: drawing costs more than looking.
+            if drawn != (picture := (number, size.width, size.height, keys.order, state)):
+                drawn, view = picture, screen(topology.name, shot, line_bps, *picture[1:])
+                live.update(view, refresh=True)
             if looks is not None and number >= looks:
                 return
             left_s = asked_s + period_s - time.monotonic()
