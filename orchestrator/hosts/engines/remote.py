@@ -1,0 +1,129 @@
+"""What is done on a host over one SSH connection: commands, copies of files, the script that looks round there.
+
+Owns how words are quoted for the shell of whoever logs in, and what a connection that breaks in between is called. What
+is to be done is decided in `orchestrator.hosts.engines.ssh` and `cargo`.
+"""
+
+import asyncio
+import inspect
+import json
+import posixpath
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import asyncssh
+
+from mrcfabric.errors import ConfigError
+from orchestrator.hosts.engines import there
+from orchestrator.hosts.engines.findings import OLDEST_PYTHON
+from orchestrator.hosts.engines.login import Line
+from orchestrator.hosts.inventory import Host
+from orchestrator.launcher import ProcessFailedError
+
+ANSWER_WALL_S: Final = 60.0
+"""How long the script may take there."""
+_NOT_FOUND, _NOT_EXECUTABLE = 127, 126
+# Read by any Python, to say that it is too old.
+_CHECKED: Final = f"""import sys
+if sys.version_info < {OLDEST_PYTHON}:
+    sys.stdout.write('\\n{there.MARK}{{"python": [%d, %d, %d]}}\\n' % sys.version_info[:3])
+else:
+    exec(compile(sys.stdin.read(), 'there', 'exec'))
+"""
+
+
+class Remote:
+    """A host that we are logged in to."""
+
+    def __init__(self, host: Host, connection: asyncssh.SSHClientConnection, line: Line) -> None:
+        self.host = host
+        self.connection = connection
+        self.line = line
+
+    def broken(self, error: Exception) -> ProcessFailedError:
+        """What to raise when the connection breaks."""
+        lost = self.line.lost if isinstance(error, asyncssh.ConnectionLost) else str(error) or type(error).__name__
+        return ProcessFailedError(f"host {self.host.name}: the connection broke: {lost}")
+
+    async def run(self, words: Sequence[str], given: bytes = b"", within_s: float = ANSWER_WALL_S) -> tuple[int, str]:
+        """Run a command to its end; its exit code (-1: a signal) and all it wrote. Raises ProcessFailedError."""
+        try:
+            done = await self.connection.run(
+                command(words), input=given, encoding=None, stderr=asyncssh.STDOUT, timeout=within_s
+            )
+        except asyncssh.TimeoutError:
+            raise ProcessFailedError(f"host {self.host.name}: {words[0]} has not ended within {within_s:g} s") from None
+        except (OSError, asyncssh.Error) as error:
+            raise self.broken(error) from None
+        output = done.stdout
+        assert isinstance(output, bytes)
+        if done.exit_status is None and done.exit_signal is None:
+            raise ProcessFailedError(f"host {self.host.name}: the connection broke: {self.line.lost}")
+        return -1 if done.exit_status is None else done.exit_status, output.decode(errors="replace")
+
+    async def there(self, order: Mapping[str, Any]) -> dict[str, Any]:
+        """Carry out an order of `there` by the host's Python, in one round trip.
+
+        Raises ConfigError when there is no such Python, ProcessFailedError when it fails.
+        """
+        python = self.host.python
+        script = inspect.getsource(there).encode()
+        code, output = await self.run([python, "-c", _CHECKED, json.dumps(order)], script)
+        for text in output.splitlines():
+            if text.startswith(there.MARK):
+                answer: dict[str, Any] = json.loads(text.removeprefix(there.MARK))
+                return answer
+        if code in (_NOT_FOUND, _NOT_EXECUTABLE):
+            raise ConfigError(
+                f"host {self.host.name}",
+                f"has no Python: `{python}` is not there",
+                "install Python 3.11 or newer, or name the interpreter as the host's `python`",
+            )
+        raise ProcessFailedError(f"host {self.host.name}: `{python}` failed there: {last_words(output)}")
+
+    async def put(self, files: Mapping[str, bytes]) -> None:
+        """Write files: absolute path -> content; readable by the user alone. Raises ConfigError, ProcessFailedError."""
+        if not files:
+            return
+        try:
+            async with self.connection.start_sftp_client() as sftp:
+                await _write_all(sftp, files)
+        except asyncssh.ChannelOpenError as error:
+            hint = "let its sshd_config have a `Subsystem sftp`"
+            raise ConfigError(f"host {self.host.name}", f"takes no files: {error.reason}", hint) from None
+        except (asyncssh.SFTPConnectionLost, asyncssh.SFTPNoConnection) as error:
+            raise self.broken(error) from None
+        except asyncssh.SFTPError as error:
+            what = f"files cannot be copied below {posixpath.dirname(next(iter(files)))}: {error.reason}"
+            raise ConfigError(f"host {self.host.name}", what, "is its disk full?") from None
+        except (OSError, asyncssh.Error) as error:
+            raise self.broken(error) from None
+
+
+async def _write_all(sftp: asyncssh.SFTPClient, files: Mapping[str, bytes]) -> None:
+    for folder in {posixpath.dirname(path) for path in files}:
+        await sftp.makedirs(folder, exist_ok=True)
+    await asyncio.gather(*(_write(sftp, path, content) for path, content in files.items()))
+
+
+async def _write(sftp: asyncssh.SFTPClient, path: str, content: bytes) -> None:
+    attributes = asyncssh.SFTPAttrs(permissions=0o600)
+    async with sftp.open(path, "wb", attributes) as file:
+        await file.write(content)
+
+
+def command(words: Sequence[str]) -> str:
+    """The words as one line for a shell, whichever it is; a program below `~/` is below where a login begins."""
+    program, *arguments = words
+    if program.startswith("~/"):
+        first = f'"$HOME"/{shlex.quote(program[2:])}'
+    else:
+        first = shlex.quote(program)
+    return " ".join(["exec", first, *map(shlex.quote, arguments)])
+
+
+def last_words(output: str) -> str:
+    """The last line that says something."""
+    said = [line.strip() for line in output.splitlines() if line.strip()]
+    return said[-1] if said else "it said nothing"

@@ -1,0 +1,204 @@
+"""What an engine asks and does on a host itself: a script that stands alone, sent there and run by its Python.
+
+It has nothing but the standard library. The order is the only argument, in JSON; the answer is the line of output that
+begins with MARK. Judging what is found is not done here (`orchestrator.hosts.engines.findings`).
+
+`look`: what there is. `settle`: make of what has been copied a set of modules that the next launch finds again.
+"""
+
+import compileall
+import errno
+import getpass
+import hashlib
+import importlib.util
+import json
+import os
+import platform
+import re
+import shutil
+import socket
+import sys
+import zipfile
+from collections.abc import Callable, Iterable
+from importlib import metadata
+from typing import Any
+
+MARK = "mrcfabric-there "
+KEPT = 4
+"""How many sets of code, and of packages, a host keeps beside those in use."""
+HELD = "held"
+"""A file in each set that whoever uses it holds open."""
+_CLAUSE = re.compile(r"(>=|<=|==|<|>)\s*([0-9]+(?:\.[0-9]+)*)")
+_REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)\s*([^;]*)")
+
+
+def look(order: dict[str, Any]) -> dict[str, Any]:
+    """`order`: `run_dir`, `ports` of [kind, address, port]; with `code`, a digest, also `requirements`, `packages`,
+    which stands for them in names, and `wheels`, names."""
+    folder = os.path.abspath(os.path.expanduser(order["run_dir"]))
+    found = {
+        "python": list(sys.version_info[:3]),
+        "user": _user(),
+        "run_dir": folder,
+        "unwritable": _unwritable(folder),
+        "ports": [_taken(*port) for port in order["ports"]],
+    }
+    if "code" in order:
+        code = os.path.join(folder, "code", order["code"])
+        kind = f"{order['packages']}-{sys.implementation.cache_tag}-{platform.machine()}"
+        packages = os.path.join(folder, "packages", kind)
+        found |= {
+            "installed": _version("mrcfabric"),
+            "missing": [text for text in order["requirements"] if not satisfied(text, _version)],
+            "pip": importlib.util.find_spec("pip") is not None,
+            "code": [code, _used(code)],
+            "packages": [packages, _used(packages)],
+            "wheels": _digests(os.path.join(folder, "wheelhouse"), order["wheels"]),
+        }
+    return found
+
+
+def settle(order: dict[str, Any]) -> dict[str, Any]:
+    """`order`: `draft`, a folder of modules, or a zip of them; `target`, the folder of the set that it becomes."""
+    draft, target = order["draft"], order["target"]
+    if os.path.isfile(draft):
+        with zipfile.ZipFile(draft) as archive:
+            archive.extractall(f"{draft}.open")
+        os.unlink(draft)
+        draft = f"{draft}.open"
+    compileall.compile_dir(draft, quiet=2, stripdir=draft, prependdir=target)
+    with open(os.path.join(draft, HELD), "w"):
+        pass
+    try:
+        os.rename(draft, target)
+    except OSError as error:
+        # Another launch was first; what it has made is the same.
+        if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+            raise
+        shutil.rmtree(draft, ignore_errors=True)
+    _forget_old(os.path.dirname(target), target)
+    return {}
+
+
+def satisfied(text: str, version: Callable[[str], str | None]) -> bool:
+    """Whether `name>=1,<2` is met by what `version` says is installed; what is not understood is not met."""
+    parts = _REQUIREMENT.fullmatch(text)
+    installed = version(parts[1]) if parts else None
+    if parts is None or installed is None:
+        return False
+    have = _release(installed)
+    for clause in filter(None, (one.strip() for one in parts[2].split(","))):
+        relation = _CLAUSE.fullmatch(clause)
+        if relation is None:
+            return False
+        want = _release(relation[2])
+        width = max(len(have), len(want))
+        one, other = have + (0,) * (width - len(have)), want + (0,) * (width - len(want))
+        met = {">=": one >= other, "<=": one <= other, "==": one == other, "<": one < other, ">": one > other}
+        if not met[relation[1]]:
+            return False
+    return True
+
+
+def _release(text: str) -> tuple[int, ...]:
+    numbers = re.match(r"\d+(?:\.\d+)*", text)
+    return tuple(map(int, numbers[0].split("."))) if numbers else ()
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"user {os.getuid()}"
+
+
+def _unwritable(folder: str) -> str:
+    """Why nothing can be written there; empty when it can."""
+    probe = os.path.join(folder, f".written-{os.getpid()}")
+    try:
+        os.makedirs(folder, exist_ok=True)
+        try:
+            with open(probe, "wb") as file:
+                file.write(bytes(4096))
+        finally:
+            os.unlink(probe)
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
+
+
+def _taken(kind: str, address: str, port: int) -> str:
+    """Why the port cannot be had; empty when it can."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM if kind == "tcp" else socket.SOCK_DGRAM) as tried:
+        if kind == "tcp":
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            tried.bind((address, port))
+            if kind == "tcp":
+                tried.listen(1)
+        except OSError as error:
+            return errno.errorcode.get(error.errno or 0, str(error))
+    return ""
+
+
+def _used(folder: str) -> bool:
+    """Whether the set is there; it is then the last to be forgotten."""
+    try:
+        os.utime(os.path.join(folder, HELD))
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _digests(folder: str, names: Iterable[str]) -> dict[str, str]:
+    """SHA-256 of each named file that is there."""
+    found = {}
+    for name in names:
+        try:
+            with open(os.path.join(folder, name), "rb") as file:
+                found[name] = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError:
+            continue
+    return found
+
+
+def _forget_old(folder: str, newest: str) -> None:
+    """Remove sets that nobody holds, but for the last ones."""
+    held = _open_files()
+
+    def used_s(path: str) -> float:
+        try:
+            return os.stat(os.path.join(path, HELD)).st_mtime
+        except OSError:
+            return 0.0
+
+    sets = [os.path.join(folder, name) for name in os.listdir(folder) if not name.startswith(".")]
+    idle = [path for path in sets if path != newest and os.path.join(path, HELD) not in held]
+    for path in sorted(idle, key=used_s)[: max(0, len(idle) - KEPT)]:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _open_files() -> set[str]:
+    """What processes of this user have open."""
+    found = set()
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        folder = f"/proc/{process}/fd"
+        try:
+            for number in os.listdir(folder):
+                found.add(os.readlink(os.path.join(folder, number)))
+        except OSError:
+            continue
+    return found
+
+
+if __name__ == "__main__":
+    _order = json.loads(sys.argv[1])
+    print("\n" + MARK + json.dumps({"look": look, "settle": settle}[_order.pop("do")](_order)), flush=True)

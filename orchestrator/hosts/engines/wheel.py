@@ -1,0 +1,93 @@
+"""A wheel of a distribution that is installed here, made of the very code that runs here; no network, no build tool.
+
+The same code gives the same bytes, so a digest says whether a host has it already.
+"""
+
+import base64
+import hashlib
+import importlib.util
+import io
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Final
+
+from mrcfabric.errors import ConfigError
+
+_CARRIED: Final = ("METADATA", "entry_points.txt", "top_level.txt")
+"""Of what the installed distribution says of itself; the rest is about how it came here."""
+_WHEEL: Final = "Wheel-Version: 1.0\nGenerator: mrcfabric\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+_EPOCH: Final = (1980, 1, 1, 0, 0, 0)
+_MODE: Final = 0o644
+_DIGEST_CHARS: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Wheel:
+    """A wheel file."""
+
+    name: str
+    """`mrcfabric-0.1.0-py3-none-any.whl`."""
+    version: str
+    content: bytes
+    digest: str
+    """Of what is in it, fit for a file name."""
+    requirements: tuple[str, ...]
+    """What it needs besides, without extras: `msgpack>=1.1,<2`."""
+
+
+def wheel_of(distribution: str) -> Wheel:
+    """Make the wheel of an installed distribution of pure Python. Raises ConfigError when it is not installed."""
+    try:
+        found = metadata.distribution(distribution)
+    except metadata.PackageNotFoundError:
+        raise ConfigError(distribution, "is not installed here", f"pip install {distribution}") from None
+    files = dict(_modules(found))
+    info = f"{distribution}-{found.version}.dist-info"
+    for name in _CARRIED:
+        text = found.read_text(name)
+        if text is not None:
+            files[f"{info}/{name}"] = text.encode()
+    files[f"{info}/WHEEL"] = _WHEEL.encode()
+    digest = _digest(files)
+    record = "".join(f"{name},sha256={_base64(files[name])},{len(files[name])}\n" for name in sorted(files))
+    files[f"{info}/RECORD"] = f"{record}{info}/RECORD,,\n".encode()
+    needs = tuple(sorted(text for text in found.requires or () if "extra ==" not in text))
+    name = f"{distribution}-{found.version}-py3-none-any.whl"
+    return Wheel(name, found.version, _zip(files), digest, needs)
+
+
+def _modules(found: metadata.Distribution) -> Iterator[tuple[str, bytes]]:
+    """Every file of its packages, from where they are imported: what runs here is what will run there."""
+    for package in (found.read_text("top_level.txt") or "").split():
+        spec = importlib.util.find_spec(package)
+        if spec is None or not spec.submodule_search_locations:
+            continue
+        folder = Path(next(iter(spec.submodule_search_locations)))
+        for path in folder.rglob("*"):
+            inside = path.relative_to(folder)
+            if path.is_file() and "__pycache__" not in inside.parts:
+                yield f"{package}/{inside.as_posix()}", path.read_bytes()
+
+
+def _digest(files: dict[str, bytes]) -> str:
+    total = hashlib.sha256()
+    for name in sorted(files):
+        total.update(f"{name}\0{len(files[name])}\0".encode() + files[name])
+    return total.hexdigest()[:_DIGEST_CHARS]
+
+
+def _base64(content: bytes) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+
+
+def _zip(files: dict[str, bytes]) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in sorted(files):
+            entry = zipfile.ZipInfo(name, _EPOCH)
+            entry.external_attr = _MODE << 16
+            archive.writestr(entry, files[name], zipfile.ZIP_DEFLATED)
+    return made.getvalue()

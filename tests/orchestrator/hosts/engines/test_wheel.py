@@ -1,0 +1,53 @@
+"""Wheels of what runs here."""
+
+import io
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import orchestrator
+from mrcfabric.errors import ConfigError
+from orchestrator.hosts.engines.wheel import wheel_of
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_wheel_has_the_code_that_runs_here_and_nothing_made_of_it() -> None:
+    wheel = wheel_of("mrcfabric")
+    with zipfile.ZipFile(io.BytesIO(wheel.content)) as archive:
+        names = archive.namelist()
+        assert archive.read("orchestrator/__init__.py") == Path(orchestrator.__file__).read_bytes()
+    assert wheel.name == f"mrcfabric-{wheel.version}-py3-none-any.whl"
+    assert {"mrcfabric", "nicd", "switchd", "orchestrator"} <= {name.split("/")[0] for name in names}
+    assert not [name for name in names if "__pycache__" in name or name.startswith("tests")]
+    assert any(text.startswith("msgpack") for text in wheel.requirements)
+    assert not any(text.startswith("pytest") for text in wheel.requirements)
+
+
+def test_the_same_code_gives_the_same_bytes() -> None:
+    one, other = wheel_of("mrcfabric"), wheel_of("mrcfabric")
+    assert one == other
+
+
+def test_what_is_not_installed_is_said() -> None:
+    with pytest.raises(ConfigError, match="nobodyhasthis: is not installed here"):
+        wheel_of("nobodyhasthis")
+
+
+@pytest.mark.integration
+def test_our_pip_installs_it_and_itself_runs_from_its_own_wheel(tmp_path: Path) -> None:
+    for name in ("mrcfabric", "pip"):
+        wheel = wheel_of(name)
+        (tmp_path / wheel.name).write_bytes(wheel.content)
+        path = tmp_path / wheel.name
+    target = tmp_path / "target"
+    command = [sys.executable, f"{path}/pip", "install", "--no-deps", "--no-index", "--quiet", "--target", str(target)]
+    subprocess.run([*command, str(tmp_path / wheel_of("mrcfabric").name)], check=True, capture_output=True)
+    said = subprocess.run(
+        [sys.executable, "-P", "-c", "import orchestrator; print(orchestrator.__file__)"],
+        env={"PYTHONPATH": str(target)}, cwd=tmp_path, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert said.stdout.strip() == str(target / "orchestrator/__init__.py")
