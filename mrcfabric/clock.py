@@ -4,13 +4,15 @@ One memory page (a memfd that every process of the host inherits) holds, as 64-b
 
 - a *limit*: the instant at which fabric time stands still until the agent raises it;
 - per node a *slot*: its horizon (the fabric time up to which it has advanced and sent), whether it has work pending,
-  its process and incarnation;
+  its process and incarnation, and how often the agent has ordered its birth or death;
 - per link direction: how many frames were sent, how many were taken, and the horizon for which the peer is waiting.
 
 Every word has one writer, except that the agent may write the slot of a process that is dead or not yet born. A word
 is written by one aligned 64-bit store. The horizon rule (see `mrcfabric.runner`) is: a node may advance to the smallest
 `horizon + link delay` of its neighbours. A dead node's horizon is NEVER, so that it binds nobody; a node that is to be
 restarted at a known instant keeps a horizon before that instant, so that the fabric waits for it.
+
+A fabric over several hosts has a replica of the page on each; `mrcfabric.clock_replica` says how they are kept alike.
 
 Who leaves what to whom: this file knows the layout and nothing of sockets or cores; the agent decides sleep, death and
 rebirth; the runner reads and publishes.
@@ -24,16 +26,17 @@ from typing import Self
 
 from mrcfabric.units import NEVER, Instant
 
-_MAGIC = 0x4D52_4346_4142_0002  # "MRCFAB", layout 2
+_MAGIC = 0x4D52_4346_4142_0003  # "MRCFAB", layout 3
 
-_HEADER_WORDS = 8
-_W_MAGIC, _W_NODES, _W_EDGES, _W_STATE, _W_DILATION_PPM, _W_WAKES, _W_LIMIT = range(7)
+HEADER_WORDS = 8
+W_MAGIC, W_NODES, W_EDGES, W_STATE, W_DILATION_PPM, W_WAKES, W_LIMIT, W_FLOOR = range(8)
 
-LIMIT_WORD = _W_LIMIT
+LIMIT_WORD = W_LIMIT
 """Everything up to and including the instant in this word happens, and no node goes beyond it; NEVER: no limit."""
+# W_FLOOR: on a host that is not the leader's, the instant that the slowest node of the whole fabric has reached.
 
-_SLOT_WORDS = 8
-_S_HORIZON, _S_STATE, _S_PENDING, _S_PID, _S_INCARNATION, _S_EDGE_BASE, _S_PORTS = range(7)
+SLOT_WORDS = 8
+S_HORIZON, S_STATE, S_PENDING, S_PID, S_INCARNATION, S_ORDERS, S_EDGE_BASE, S_PORTS = range(8)
 
 DILATION_UNIT = 1_000
 """Dilation is stored in thousandths."""
@@ -70,11 +73,11 @@ class ClockPage:
         self.fd = fd
         self._map = mmap.mmap(fd, os.fstat(fd).st_size)
         self.words = memoryview(self._map).cast("Q")
-        if self.words[_W_MAGIC] != _MAGIC:
+        if self.words[W_MAGIC] != _MAGIC:
             raise ValueError("not a clock page")
-        self.nodes = self.words[_W_NODES]
-        edges = self.words[_W_EDGES]
-        self._sent_base = _HEADER_WORDS + self.nodes * _SLOT_WORDS
+        self.nodes = self.words[W_NODES]
+        edges = self.words[W_EDGES]
+        self._sent_base = HEADER_WORDS + self.nodes * SLOT_WORDS
         self._taken_base = self._sent_base + edges
         self._want_base = self._taken_base + edges
         self._held: dict[int, Instant] = {}
@@ -88,22 +91,22 @@ class ClockPage:
         The page starts asleep, every slot ABSENT with horizon 0.
         """
         edges = sum(len(ports) for ports in peers)
-        size = 8 * (_HEADER_WORDS + len(peers) * _SLOT_WORDS + 3 * edges)
+        size = 8 * (HEADER_WORDS + len(peers) * SLOT_WORDS + 3 * edges)
         fd = os.memfd_create("mrcfabric-clock")
         os.ftruncate(fd, size)
         with mmap.mmap(fd, size) as raw, memoryview(raw) as flat, flat.cast("Q") as words:
-            words[_W_MAGIC] = _MAGIC
-            words[_W_NODES] = len(peers)
-            words[_W_EDGES] = edges
-            words[_W_DILATION_PPM] = round(dilation * DILATION_UNIT)
-            words[_W_LIMIT] = NEVER
+            words[W_MAGIC] = _MAGIC
+            words[W_NODES] = len(peers)
+            words[W_EDGES] = edges
+            words[W_DILATION_PPM] = round(dilation * DILATION_UNIT)
+            words[W_LIMIT] = words[W_FLOOR] = NEVER
             base = 0
             for node, ports in enumerate(peers):
-                slot = _HEADER_WORDS + node * _SLOT_WORDS
-                words[slot + _S_EDGE_BASE] = base
-                words[slot + _S_PORTS] = len(ports)
+                slot = HEADER_WORDS + node * SLOT_WORDS
+                words[slot + S_EDGE_BASE] = base
+                words[slot + S_PORTS] = len(ports)
                 base += len(ports)
-            want_base = _HEADER_WORDS + len(peers) * _SLOT_WORDS + 2 * edges
+            want_base = HEADER_WORDS + len(peers) * SLOT_WORDS + 2 * edges
             for edge in range(edges):
                 words[want_base + edge] = NEVER
         page = cls(fd)
@@ -121,10 +124,10 @@ class ClockPage:
     # Word positions, for the runner, which reads and writes `words` itself.
 
     def horizon_word(self, node: int) -> int:
-        return _HEADER_WORDS + node * _SLOT_WORDS + _S_HORIZON
+        return HEADER_WORDS + node * SLOT_WORDS + S_HORIZON
 
     def pending_word(self, node: int) -> int:
-        return _HEADER_WORDS + node * _SLOT_WORDS + _S_PENDING
+        return HEADER_WORDS + node * SLOT_WORDS + S_PENDING
 
     def sent_word(self, node: int, port: int) -> int:
         """Frames that `node` has sent on `port`."""
@@ -139,46 +142,46 @@ class ClockPage:
         return self._want_base + self._edge(node, port)
 
     def _edge(self, node: int, port: int) -> int:
-        return int(self.words[_HEADER_WORDS + node * _SLOT_WORDS + _S_EDGE_BASE]) + port
+        return int(self.words[HEADER_WORDS + node * SLOT_WORDS + S_EDGE_BASE]) + port
 
     # Pace and sleep.
 
     @property
     def dilation(self) -> float:
-        return float(self.words[_W_DILATION_PPM] / DILATION_UNIT)
+        return float(self.words[W_DILATION_PPM] / DILATION_UNIT)
 
     @property
     def state(self) -> PageState:
-        return PageState(self.words[_W_STATE])
+        return PageState(self.words[W_STATE])
 
     @property
     def asleep(self) -> bool:
-        return self.words[_W_STATE] == PageState.SLEEP
+        return self.words[W_STATE] == PageState.SLEEP
 
     def sleep(self) -> None:
         """Stop fabric time. Ask `all_idle()` once more afterwards, and `wake()` when it has become false."""
-        self.words[_W_STATE] = PageState.SLEEP
+        self.words[W_STATE] = PageState.SLEEP
 
     def wake(self) -> None:
         """Let fabric time go on; ring every doorbell afterwards."""
-        self.words[_W_WAKES] += 1
-        self.words[_W_STATE] = PageState.RUN
+        self.words[W_WAKES] += 1
+        self.words[W_STATE] = PageState.RUN
 
     @property
     def wakes(self) -> int:
-        return int(self.words[_W_WAKES])
+        return int(self.words[W_WAKES])
 
     @property
     def limit(self) -> Instant:
         """Where fabric time stands still until this is raised; NEVER when nothing stops it."""
-        return int(self.words[_W_LIMIT])
+        return int(self.words[W_LIMIT])
 
     def set_limit(self, at_ns: Instant) -> None:
         """Let time go up to and including `at_ns`; ring every doorbell afterwards.
 
         A node that is already beyond it stands where it is.
         """
-        self.words[_W_LIMIT] = at_ns
+        self.words[W_LIMIT] = at_ns
 
     def all_idle(self, until_ns: Instant = 0) -> bool:
         """No living node has anything pending, no frame is between two living nodes, and all of them have come to
@@ -186,7 +189,7 @@ class ClockPage:
         assert self._peers is not None, "only the agent that made the page judges idleness"
         words = self.words
         for node, ports in enumerate(self._peers):
-            state = words[_HEADER_WORDS + node * _SLOT_WORDS + _S_STATE]
+            state = words[HEADER_WORDS + node * SLOT_WORDS + S_STATE]
             if state == SlotState.BOOTING:
                 return False
             if state != SlotState.ALIVE:
@@ -195,7 +198,7 @@ class ClockPage:
                 return False
             for port, (peer, peer_port) in enumerate(ports):
                 if words[self.sent_word(peer, peer_port)] != words[self.taken_word(node, port)]:
-                    peer_state = words[_HEADER_WORDS + peer * _SLOT_WORDS + _S_STATE]
+                    peer_state = words[HEADER_WORDS + peer * SLOT_WORDS + S_STATE]
                     if peer_state == SlotState.ALIVE:
                         return False
         return True
@@ -203,48 +206,55 @@ class ClockPage:
     # Life and death.
 
     def slot_state(self, node: int) -> SlotState:
-        return SlotState(self.words[_HEADER_WORDS + node * _SLOT_WORDS + _S_STATE])
+        return SlotState(self.words[HEADER_WORDS + node * SLOT_WORDS + S_STATE])
 
     def horizon(self, node: int) -> Instant:
         return int(self.words[self.horizon_word(node)])
 
     def pid(self, node: int) -> int:
-        return int(self.words[_HEADER_WORDS + node * _SLOT_WORDS + _S_PID])
+        return int(self.words[HEADER_WORDS + node * SLOT_WORDS + S_PID])
 
     def incarnation(self, node: int) -> int:
-        return int(self.words[_HEADER_WORDS + node * _SLOT_WORDS + _S_INCARNATION])
+        return int(self.words[HEADER_WORDS + node * SLOT_WORDS + S_INCARNATION])
+
+    def orders(self, node: int) -> int:
+        """How often the agent has ordered the node's birth or death."""
+        return int(self.words[HEADER_WORDS + node * SLOT_WORDS + S_ORDERS])
 
     def mark_booting(self, node: int, horizon: Instant) -> None:
         """The node will be (re)started; until it is, its neighbours advance no further than horizon + link delay."""
-        slot = _HEADER_WORDS + node * _SLOT_WORDS
+        slot = HEADER_WORDS + node * SLOT_WORDS
         self._held[node] = horizon
-        self.words[slot + _S_HORIZON] = horizon
-        self.words[slot + _S_PENDING] = 1
-        self.words[slot + _S_STATE] = SlotState.BOOTING
+        self.words[slot + S_ORDERS] += 1
+        self.words[slot + S_HORIZON] = horizon
+        self.words[slot + S_PENDING] = 1
+        self.words[slot + S_STATE] = SlotState.BOOTING
 
     def mark_alive(self, node: int, pid: int, incarnation: int) -> None:
         """Called by the node's own process once its sockets are bound."""
-        slot = _HEADER_WORDS + node * _SLOT_WORDS
-        self.words[slot + _S_PID] = pid
-        self.words[slot + _S_INCARNATION] = incarnation
-        self.words[slot + _S_STATE] = SlotState.ALIVE
+        slot = HEADER_WORDS + node * SLOT_WORDS
+        self.words[slot + S_PID] = pid
+        self.words[slot + S_INCARNATION] = incarnation
+        self.words[slot + S_STATE] = SlotState.ALIVE
 
     def mark_dead(self, node: int) -> None:
         """The node is gone and not to be waited for. Ring the doorbells of its neighbours afterwards."""
-        slot = _HEADER_WORDS + node * _SLOT_WORDS
-        self.words[slot + _S_STATE] = SlotState.DEAD
-        self.words[slot + _S_PENDING] = 0
-        self.words[slot + _S_HORIZON] = NEVER
+        slot = HEADER_WORDS + node * SLOT_WORDS
+        self.words[slot + S_ORDERS] += 1
+        self.words[slot + S_STATE] = SlotState.DEAD
+        self.words[slot + S_PENDING] = 0
+        self.words[slot + S_HORIZON] = NEVER
 
     def fabric_now(self) -> Instant:
         """The instant that every node has reached which lives or is being started; 0 when there is none.
 
         One that is being started holds time where it is held: who stands beside it may be dead, and not wait for it.
+        On a host that does not know every node, nothing is later than what the leader of the fabric last said.
         """
         words = self.words
-        slots = range(_HEADER_WORDS, _HEADER_WORDS + self.nodes * _SLOT_WORDS, _SLOT_WORDS)
-        there = [words[slot + _S_HORIZON] for slot in slots if words[slot + _S_STATE] in _THERE]
-        return min(there, default=0)
+        slots = range(HEADER_WORDS, HEADER_WORDS + self.nodes * SLOT_WORDS, SLOT_WORDS)
+        there = [words[slot + S_HORIZON] for slot in slots if words[slot + S_STATE] in _THERE]
+        return min(min(there, default=0), words[W_FLOOR])
 
     def fabric_front(self) -> Instant:
         """The latest instant that any living node has reached: commands stamped after it are never late.
@@ -254,9 +264,9 @@ class ClockPage:
         words, held = self.words, self._held
         front: Instant = 0
         for node in range(self.nodes):
-            slot = _HEADER_WORDS + node * _SLOT_WORDS
-            if words[slot + _S_STATE] == SlotState.ALIVE:
-                horizon = words[slot + _S_HORIZON]
+            slot = HEADER_WORDS + node * SLOT_WORDS
+            if words[slot + S_STATE] == SlotState.ALIVE:
+                horizon = words[slot + S_HORIZON]
                 if horizon > front and horizon != held.get(node):
                     front = horizon
         return front

@@ -190,11 +190,14 @@ class Drive:
             return True
         words = self._words
         complete = True
+        lives = self.now_ns >= self._live_from
         for port in self._ports:
             published = words[port.published_word]
             if published > port.taken:
+                # Before they are counted as taken: between the two nobody must think that nothing is under way.
+                words[self._pending_word] = 1
                 port.receive(published, held)
-                if port.taken < published and not port.give_up(published):
+                if port.taken < published and not port.give_up(published, lives=lives):
                     self._turns.retry_soon()
                     complete = False
                 words[port.taken_word] = port.taken

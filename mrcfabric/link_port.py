@@ -129,14 +129,19 @@ class LinkPort:
             self.fidelity.trains_in += 1
             self.take_train(*train, held)
 
-    def give_up(self, published: int) -> bool:
-        """A published frame is not in the socket. True when it has been missing for so long that it is lost."""
+    def give_up(self, published: int, *, lives: bool) -> bool:
+        """A published frame is not in the socket. True when it has been missing for so long that it is lost.
+
+        Of a node that does not live yet, it was sent to the process before it: a neighbour on another host may have
+        done so and not yet been heard when the sockets were bound.
+        """
         mono_ns = time.monotonic_ns()
         if not self._missing_since_ns:
             self._missing_since_ns = mono_ns
         if mono_ns - self._missing_since_ns < MISSING_WALL_NS_MAX:
             return False
-        self.fidelity.host_drops += published - self.taken
+        if lives:
+            self.fidelity.host_drops += published - self.taken
         self.taken = published
         self._missing_since_ns = 0
         return True

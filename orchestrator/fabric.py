@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import nicd.metrics
 import switchd.metrics
-from mrcfabric.control import NoAnswerError
+from mrcfabric.control import NoAnswerError, Realm
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.topology import Topology
 from mrcfabric.units import NEVER, Instant
@@ -31,6 +31,7 @@ from orchestrator.api.readings import ClockReading, Death
 from orchestrator.api.verbs import Verbs
 from orchestrator.faults.fault import Fault
 from orchestrator.faults.table import Stamped
+from orchestrator.hosts.ground import Ground
 from orchestrator.journal import Journal
 from orchestrator.launcher import Child, Launcher, ProcessFailedError
 from orchestrator.layout import PRELOADED, Layout, Pack, check_size
@@ -60,13 +61,15 @@ class Fabric(Verbs):
         port_base: int | None,
         trace: bool,
         limit_ns: Instant = NEVER,
+        ground: Ground | None = None,
     ) -> None:
         super().__init__(topology)
         self.folder = folder
         self.journal = Journal()
         self.epoch = time.time_ns()
         """Tells this launch from every other."""
-        self.layout = Layout(topology, pack)
+        self.ground = Ground() if ground is None else ground
+        self.layout = Layout(topology, pack, self.ground.sites)
         self._launcher = Launcher()
         self._launcher.start(f"mrcfabric {topology.name} fork server", PRELOADED, folder.log("forkserver"))
         self._closing = False
@@ -78,6 +81,8 @@ class Fabric(Verbs):
         """Done, with the reason, when the fabric as a whole has come to an end that nobody asked for."""
         self._launcher.on_death = self._died
         self._launcher.on_lost = self._lost
+        self.ground.on_death = self._died
+        self.ground.on_lost = self._lost_host
         self.limit_owner: str | None = None if limit_ns == NEVER else ""
         """In whose hands fabric time is; None: it goes on by itself."""
         self._block: ports.PortBlock | None = None
@@ -87,13 +92,14 @@ class Fabric(Verbs):
             self.layout.port_base = self._block.base
             self._timekeeper = Timekeeper(
                 self.layout.peers(),
-                len(self.layout.processes),
+                self.layout.doorbells_here,
                 topology.link_delay_ns,
                 0.0 if topology.dilation == "auto" else float(topology.dilation),
                 limit_ns,
             )
             self.time = self._timekeeper
-            self.roster = Roster(self.layout, folder, self._launcher, self.time, self.epoch, trace)
+            self._realm = Realm(folder.secret, topology.name, self.epoch)
+            self.roster = Roster(self.layout, self.ground, self.time, self._realm, trace)
             self.gatherer = Gatherer(self.roster, self.time)
             self.mishaps = Mishaps(topology, self.roster, self.time, self.journal)
             self._state_file = StateFile(folder, self.roster, self.epoch, self._launcher.pid, self.journal)
@@ -113,18 +119,20 @@ class Fabric(Verbs):
         port_base: int | None = None,
         trace: bool = False,
         limit_ns: Instant | None = None,
+        ground: Ground | None = None,
     ) -> AsyncIterator["Fabric"]:
         """Start every daemon of `topology` and yield the fabric when all are ready; close it afterwards.
 
         `run_dir` (default: out/NAME) is claimed for as long; `port_base` None finds free ports; `trace` keeps a digest
-        of all that every node does; at `limit_ns` time stands still until `limit` says otherwise. Raises ConfigError
-        (folder in use, ports in use, a daemon's refusal) or ProcessFailedError; then nothing is left running.
+        of all that every node does; at `limit_ns` time stands still until `limit` says otherwise; `ground` are the
+        hosts it stands on (default: this one). Raises ConfigError (folder in use, ports in use, a daemon's refusal) or
+        ProcessFailedError; then nothing is left running.
         """
         check_size(topology)
         plan.check(topology)
         folder = RunFolder.claim(default_path(topology.name) if run_dir is None else run_dir)
         try:
-            fabric = cls(topology, folder, pack, port_base, trace, NEVER if limit_ns is None else limit_ns)
+            fabric = cls(topology, folder, pack, port_base, trace, NEVER if limit_ns is None else limit_ns, ground)
         except BaseException:
             folder.release()
             raise
@@ -149,7 +157,7 @@ class Fabric(Verbs):
 
     async def _start(self) -> None:
         self._launcher.attach()
-        await self.roster.prepare()
+        await self.ground.open(self._launcher, self.layout, self.time, self._realm, self.folder.path)
         await self.roster.start_all()
         loop = asyncio.get_running_loop()
         self._serving = [loop.create_task(self.time.serve()), loop.create_task(self.mishaps.watch())]
@@ -171,6 +179,7 @@ class Fabric(Verbs):
             for worker in self._workers:
                 await self._launcher.signal(worker, signal.SIGKILL)
             await self.roster.close()
+            await self.ground.close()
             await self._launcher.stop()
         except ProcessFailedError:
             pass  # the fork server has ended, and everything with it
@@ -195,6 +204,10 @@ class Fabric(Verbs):
     def _lost(self, why: str) -> None:
         if not self._closing and not self.broken.done():
             self.broken.set_result(why)
+
+    def _lost_host(self, name: str, why: str) -> None:
+        if not self._closing:
+            self.journal.note("host_lost", self.now_ns(), host=name, why=why)
 
     # Asking.
 

@@ -41,6 +41,8 @@ class Child:
     log: Path | None
     ended: asyncio.Future[int] = field(repr=False)
     """Done when it has ended: the exit code, or minus the signal."""
+    words: str = ""
+    """The last of what it said, where its log is on another host."""
 
     @property
     def alive(self) -> bool:
@@ -50,7 +52,9 @@ class Child:
         """`exit code 1` or `SIGKILL`, with the last line of its log when it failed by itself."""
         code = self.ended.result()
         text = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
-        last = last_line(self.log) if code not in (0, -signal.SIGKILL) and self.log is not None else ""
+        last = self.words
+        if not last and code not in (0, -signal.SIGKILL) and self.log is not None:
+            last = last_line(self.log)
         return f"{text}: {last}" if last else text
 
 

@@ -1,8 +1,8 @@
-"""Where everything of a fabric on one host sits: processes, ports, clock slots, and each daemon's configuration.
+"""Where everything of a fabric sits: processes, addresses and ports, clock slots, and each daemon's links.
 
-Pure arithmetic over a topology; nothing is opened or started. The numbers of sockets are fixed by the topology and the
-base of the port block, so that a restarted daemon finds its own again. What the daemons do with a configuration is
-`mrcfabric.daemon_config`'s; who starts them is `orchestrator.fabric`'s.
+Pure arithmetic over a topology and its hosts; nothing is opened or started. The numbers of sockets are fixed by the
+topology and the base of the port block, the same on every host, so that a restarted daemon finds its own again. What
+the daemons do with a configuration is `mrcfabric.daemon_config`'s; who starts them is `orchestrator.fabric`'s.
 """
 
 from dataclasses import dataclass, field
@@ -10,12 +10,12 @@ from typing import Any, Literal, TypeAlias
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import PortLink, Topology
+from orchestrator.hosts.site import LEADER, LOOPBACK, Sites
 from orchestrator.ports import PORT_END, PORT_MIN
 
 Pack: TypeAlias = Literal["none", "plane"]
 Address: TypeAlias = tuple[str, int]
 
-LOOPBACK = "127.0.0.1"
 PACKS: tuple[Pack, ...] = ("none", "plane")
 
 NICD_ENTRY = "nicd.daemon:run_nicd"
@@ -32,6 +32,8 @@ class ProcessPlan:
     """The node's name, or the plane's (`p3`) when its switches are packed."""
     entry: str
     nodes: tuple[str, ...]
+    site: int = 0
+    """The number of its host."""
 
     @property
     def packs_switches(self) -> bool:
@@ -47,9 +49,10 @@ def pack_of(text: str) -> Pack:
     raise ConfigError(f"--pack {text}", "no such packing", "none: a process per daemon; plane: one per plane")
 
 
-def port_count(topology: Topology) -> int:
-    """Size of a fabric's port block: two per link, a control socket per node, and the agent's HTTP port last."""
-    return 2 * topology.link_count + topology.nodes + 1
+def port_count(topology: Topology, sites: int = 1) -> int:
+    """Size of a fabric's port block: two per link, a control socket per node, a courier's per host where there are
+    several, and the agent's HTTP port last."""
+    return 2 * topology.link_count + topology.nodes + (sites if sites > 1 else 0) + 1
 
 
 def check_size(topology: Topology) -> None:
@@ -63,27 +66,32 @@ def check_size(topology: Topology) -> None:
         )
 
 
-def processes_of(topology: Topology, pack: Pack) -> list[ProcessPlan]:
+def processes_of(topology: Topology, pack: Pack, sites: Sites) -> list[ProcessPlan]:
     """Every process of the fabric, NICs first. A NIC always has a process of its own."""
-    plans = [ProcessPlan(name, NICD_ENTRY, (name,)) for name in topology.nic_names()]
+    plans = [ProcessPlan(name, NICD_ENTRY, (name,), sites.number(name)) for name in topology.nic_names()]
     switches = list(topology.switch_names())
     if pack == "none":
-        plans += [ProcessPlan(name, SWITCHD_ENTRY, (name,)) for name in switches]
-    else:
-        size = topology.switches_per_plane
-        for plane in range(topology.planes):
-            nodes = tuple(switches[plane * size : (plane + 1) * size])
-            plans.append(ProcessPlan(f"p{plane}", SWITCHD_ENTRY, nodes))
+        return plans + [ProcessPlan(name, SWITCHD_ENTRY, (name,), sites.number(name)) for name in switches]
+    size = topology.switches_per_plane
+    for plane in range(topology.planes):
+        shares: dict[int, list[str]] = {}
+        for node in switches[plane * size : (plane + 1) * size]:
+            shares.setdefault(sites.number(node), []).append(node)
+        for site, nodes in sorted(shares.items()):
+            name = f"p{plane}" if len(shares) == 1 else f"p{plane}@{sites.sites[site].name}"
+            plans.append(ProcessPlan(name, SWITCHD_ENTRY, tuple(nodes), site))
     return plans
 
 
 @dataclass(slots=True)
 class Layout:
-    """A topology laid out on one host."""
+    """A topology laid out on its hosts."""
 
     topology: Topology
     pack: Pack
+    sites: Sites = field(default_factory=Sites)
     host: str = LOOPBACK
+    """Where the agent serves HTTP."""
     port_base: int = 0
     """First number of the port block; set once it is reserved."""
     processes: list[ProcessPlan] = field(init=False)
@@ -95,7 +103,7 @@ class Layout:
 
     def __post_init__(self) -> None:
         topology = self.topology
-        self.processes = processes_of(topology, self.pack)
+        self.processes = processes_of(topology, self.pack, self.sites)
         self.process_of = {node: plan.name for plan in self.processes for node in plan.nodes}
         self.ports = {name: topology.ports(name) for name in topology.node_names()}
         self._link_numbers = {link.name: number for number, link in enumerate(topology.links())}
@@ -103,7 +111,13 @@ class Layout:
     @property
     def port_count(self) -> int:
         """Size of the port block."""
-        return port_count(self.topology)
+        return port_count(self.topology, len(self.sites.sites))
+
+    @property
+    def doorbells_here(self) -> int:
+        """Processes of the leader's host, its courier among them where there are several hosts."""
+        own = sum(plan.site == LEADER for plan in self.processes)
+        return own + self.sites.several
 
     @property
     def http_port(self) -> int:
@@ -121,12 +135,21 @@ class Layout:
 
     def control_address(self, node: str) -> Address:
         """Where a daemon listens for its agent."""
-        return self.host, self.port_base + 2 * self.topology.link_count + self.slot(node)
+        return self.sites.site(node).control, self.port_base + 2 * self.topology.link_count + self.slot(node)
+
+    def courier_addresses(self) -> list[Address]:
+        """Where the courier of each host listens."""
+        first = self.port_base + 2 * self.topology.link_count + self.topology.nodes
+        return [(site.control, first + number) for number, site in enumerate(self.sites.sites)]
+
+    def host_numbers(self) -> list[int]:
+        """The number of every node's host, in slot order."""
+        return [self.sites.number(node) for node in self.ports]
 
     def data_address(self, node: str, end: PortLink) -> Address:
         """Where `node`'s end of a cable is bound: even numbers are the ends named first in the link's name."""
         number = 2 * self._link_numbers[end.link] + (not end.link.startswith(f"{node}~"))
-        return self.host, self.port_base + number
+        return self.sites.site(node).data, self.port_base + number
 
     def links_of(self, node: str) -> list[dict[str, Any]]:
         """The `links` part of a daemon's configuration."""

@@ -1,6 +1,7 @@
-"""The daemons of one fabric on this host: started, asked, restarted, and their deaths noted.
+"""The daemons of one fabric: started on their hosts, asked, restarted, and their deaths noted.
 
-Owns which process carries which node in which incarnation, and the control client of each. When fabric time may pass a
+Owns which process carries which node in which incarnation, and the control client of each. How a process comes to be on
+a host is `orchestrator.hosts.share`'s. When fabric time may pass a
 node that is down is `orchestrator.timekeeper`'s; why a node dies or returns is `orchestrator.fabric`'s.
 """
 
@@ -14,9 +15,10 @@ from mrcfabric.control import ControlClient, Realm
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.units import NEVER, Instant
 from orchestrator.faults.table import Stamped
-from orchestrator.launcher import Child, Launcher, ProcessFailedError
+from orchestrator.hosts.ground import Ground
+from orchestrator.hosts.share import COURIER
+from orchestrator.launcher import Child, ProcessFailedError
 from orchestrator.layout import Layout, ProcessPlan
-from orchestrator.run_folder import RunFolder
 from orchestrator.timekeeper import Timekeeper
 
 READY_WALL_S = 60.0
@@ -44,28 +46,16 @@ class Member:
 
 
 class Roster:
-    """All daemons. `prepare`, then `start_all`; afterwards `call` any of them."""
+    """All daemons. `start_all`; afterwards `call` any of them."""
 
-    def __init__(
-        self, layout: Layout, folder: RunFolder, launcher: Launcher, time: Timekeeper, epoch: int, trace: bool
-    ) -> None:
+    def __init__(self, layout: Layout, ground: Ground, time: Timekeeper, realm: Realm, trace: bool) -> None:
+        """`ground`: the hosts, open before `start_all`."""
         self.layout = layout
         self.members = {node: Member(node, plan) for plan in layout.processes for node in plan.nodes}
-        self._by_name = {plan.name: plan for plan in layout.processes}
-        self._folder = folder
-        self._launcher = launcher
+        self._ground = ground
         self._time = time
-        self._realm = Realm(folder.secret, layout.topology.name, epoch)
+        self._realm = realm
         self._trace = trace
-        self._page_fd = self._alive_fd = self._agent_doorbell_fd = -1
-        self._doorbell_fds: dict[str, int] = {}
-
-    async def prepare(self) -> None:
-        """Give the fork server what every daemon inherits: the page, the pipe, all doorbells."""
-        own = [self._time.page.fd, self._launcher.alive_read, self._time.agent_doorbell, *self._time.doorbells]
-        held = await self._launcher.hold(own)
-        self._page_fd, self._alive_fd, self._agent_doorbell_fd = held[:3]
-        self._doorbell_fds = dict(zip(self._by_name, held[3:], strict=True))
 
     async def start_all(self) -> None:
         """Start every process and return when every daemon has bound its sockets and answers.
@@ -108,16 +98,21 @@ class Roster:
         if crash_ns < NEVER:
             tables = [{**table, "crash_ns": crash_ns} for table in tables]
         arguments = tables if plan.packs_switches else tables[0]
-        child = await self._launcher.spawn(plan.name, plan.entry, arguments, log=self._folder.log(plan.name))
+        slots = [self.layout.slot(node) for node in plan.nodes]
+        orders = {slot: self._time.page.orders(slot) for slot in slots}
+        child = await self._ground.share(plan.site).spawn(plan, arguments, orders)
         for node in plan.nodes:
             self.members[node].child = child
 
     def _table(self, node: str, start_ns: Instant, commands: Sequence[Stamped]) -> dict[str, Any]:
         """The configuration of one daemon (`mrcfabric.daemon_config`)."""
         layout = self.layout
+        share = self._ground.share(layout.sites.number(node))
+        fds = share.descriptors
         links = layout.links_of(node)
         for link in links:
-            link["peer_doorbell"] = self._doorbell_fds[layout.process_of[link["peer_node"]]]
+            # Whoever runs on another host has a courier here.
+            link["peer_doorbell"] = fds.doorbells.get(layout.process_of[link["peer_node"]], fds.doorbells.get(COURIER))
         return {
             "node": node,
             "fabric": layout.topology.name,
@@ -128,16 +123,16 @@ class Roster:
             "control": list(layout.control_address(node)),
             "secret": self._realm.secret.hex(),
             "clock": {
-                "page_fd": self._page_fd,
+                "page_fd": fds.page,
                 "slot": layout.slot(node),
-                "doorbell_fd": self._doorbell_fds[layout.process_of[node]],
-                "agent_doorbell_fd": self._agent_doorbell_fd,
+                "doorbell_fd": fds.doorbells[layout.process_of[node]],
+                "agent_doorbell_fd": fds.agent_doorbell,
             },
-            "run_dir": str(self._folder.path),
+            "run_dir": str(share.folder),
             "start_ns": start_ns,
             "commands": [{"at_ns": one.at_ns, "op": one.op, "args": one.args} for one in commands],
             "trace": self._trace,
-            "alive_fd": self._alive_fd,
+            "alive_fd": fds.alive,
         }
 
     async def _until_bound(self) -> None:
@@ -196,7 +191,8 @@ class Roster:
 
     async def end(self, child: Child) -> None:
         """SIGKILL a process; its death is reported as any other."""
-        await self._launcher.signal(child, signal.SIGKILL)
+        site = next(member.process.site for member in self.members.values() if member.child is child)
+        await self._ground.share(site).signal(child, signal.SIGKILL)
 
     @staticmethod
     def require_own_process(member: Member) -> None:

@@ -226,6 +226,12 @@ class Timekeeper:
         self.page.mark_dead(slot)
         self.ring()
 
+    def has_reached(self, reached: dict[int, Instant]) -> None:
+        """Slot -> instant that a node had reached on another host when its process died: news may not have come yet."""
+        for slot, horizon_ns in reached.items():
+            if self.is_alive(slot):
+                self.page.words[self.page.horizon_word(slot)] = horizon_ns
+
     def is_alive(self, slot: int) -> bool:
         """Whether the node's daemon has bound its sockets."""
         return self.page.slot_state(slot) == SlotState.ALIVE

@@ -10,7 +10,8 @@ from typing import Any
 
 from mrcfabric.topology import Topology
 from nicd.daemon import run_nicd
-from orchestrator.layout import LOOPBACK, Layout
+from orchestrator.hosts.site import LOOPBACK
+from orchestrator.layout import Layout
 from switchd.daemon import run_switchd
 
 _SMALLEST = Topology(name="warmup", planes=1, t0_per_plane=1, t1_per_plane=1, nics_per_t0=1)

@@ -1,1 +1,1 @@
-"""One fabric over several hosts: which hosts there are, and what of the fabric each of them carries."""
+"""A fabric over several hosts: where its nodes run, how its hosts keep one time, who starts them."""

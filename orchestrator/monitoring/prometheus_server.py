@@ -18,8 +18,8 @@ import aiohttp
 from mrcfabric.errors import ConfigError
 from orchestrator import ports
 from orchestrator.fabric import Fabric
+from orchestrator.hosts.site import LOOPBACK
 from orchestrator.launcher import Child, ProcessFailedError
-from orchestrator.layout import LOOPBACK
 from orchestrator.monitoring import configuration
 from orchestrator.monitoring.rule import Pace
 

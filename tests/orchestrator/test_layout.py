@@ -4,6 +4,7 @@ import pytest
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
+from orchestrator.hosts.site import Sites
 from orchestrator.layout import NICD_ENTRY, SWITCHD_ENTRY, Layout, pack_of, processes_of
 
 SMALL = Topology(planes=2, t0_per_plane=2, t1_per_plane=3, nics_per_t0=2, evs_per_qp=16, reserve_evs_per_qp=4)
@@ -14,7 +15,7 @@ def test_a_process_per_daemon_or_a_process_per_plane() -> None:
     plans = processes_of(demo, "none")
     assert [plan.name for plan in plans] == list(demo.node_names())
     assert all(plan.nodes == (plan.name,) for plan in plans)
-    packed = processes_of(demo, "plane")
+    packed = processes_of(demo, "plane", Sites())
     assert [plan.name for plan in packed] == [*demo.nic_names(), *(f"p{plane}" for plane in range(8))]
     assert sorted(node for plan in packed for node in plan.nodes) == sorted(demo.node_names())
     assert {plan.entry for plan in packed if plan.name.startswith("h")} == {NICD_ENTRY}

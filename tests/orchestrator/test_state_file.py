@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
+from mrcfabric.control import Realm
 from orchestrator import run_folder
+from orchestrator.hosts.ground import Ground
 from orchestrator.journal import Journal
-from orchestrator.launcher import Launcher
 from orchestrator.layout import Layout
 from orchestrator.roster import Roster
 from orchestrator.run_folder import RunFolder
@@ -19,7 +20,7 @@ def test_it_says_where_everything_is_and_survives_a_folder_that_is_gone(tmp_path
     folder, journal, layout = RunFolder.claim(tmp_path / "run"), Journal(), Layout(SMALL, "none")
     time = Timekeeper(layout.peers(), len(layout.processes), SMALL.link_delay_ns, 1.0)
     try:
-        roster = Roster(layout, folder, Launcher(), time, EPOCH, trace=False)
+        roster = Roster(layout, Ground(), time, Realm(folder.secret, SMALL.name, EPOCH), trace=False)
         file = StateFile(folder, roster, EPOCH, PID, journal)
         file.write()
         state = run_folder.read_state(folder.path)

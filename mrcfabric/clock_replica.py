@@ -1,0 +1,301 @@
+"""The replicas of a clock page: what one host tells the others of its page, and what it makes of their news.
+
+A fabric over several hosts has a page on each, all of the same shape, so that the horizon rule holds between hosts as
+it does within one. Every word has one source:
+
+- the *header* (run or sleep, limit) and the *orders* (a node is being started, a node is dead) are the leader's, the
+  host of the orchestrator; orders of one slot are numbered;
+- what a process writes of its node (horizon, pending, counts) is the news of the host it runs on.
+
+News of a slot under an older order than the page has are those of a life that is over, and are dropped. They tell
+counts first and the horizon last, as a process publishes: whoever sees a horizon can ask for all frames sent before it.
+So a slow network makes the fabric slower, never wrong, and no host needs another's wall clock.
+
+A leader hears of every node; another host of the neighbours of its own nodes, and of the rest by the *floor*, the
+instant that the slowest node of the fabric has reached. What is told is state, not changes of state: after a lost
+connection everything is told anew. Bytes on their way are `orchestrator.hosts.courier`'s; this module does no I/O.
+"""
+
+import sys
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from mrcfabric.clock import (
+    HEADER_WORDS,
+    S_HORIZON,
+    S_INCARNATION,
+    S_ORDERS,
+    S_PENDING,
+    S_PID,
+    S_STATE,
+    SLOT_WORDS,
+    W_FLOOR,
+    W_LIMIT,
+    W_STATE,
+    W_WAKES,
+    ClockPage,
+    SlotState,
+)
+from mrcfabric.units import NEVER
+
+WORD_BYTES = 8
+_KIND_SHIFT = 32
+_NODE_MASK = (1 << _KIND_SHIFT) - 1
+_NEWS, _ORDER, _HEADER, _ASKED = 1, 2, 3, 4
+_NEWS_WORDS, _ORDER_WORDS, _HEADER_RECORD_WORDS, _ASKED_WORDS = 7, 4, 5, 1
+"""The counts of a node's ports, sent and then taken, follow the words of news and orders."""
+_STATES = frozenset(map(int, SlotState))
+
+
+class StrangeNewsError(ValueError):
+    """Bytes of another host that are no news of this fabric."""
+
+
+@dataclass(slots=True)
+class Rings:
+    """Who has to look at the page again after news have been taken."""
+
+    nodes: set[int] = field(default_factory=set)
+    everybody: bool = False
+    agent: bool = False
+    """Something meets a sleeping fabric: the leader's agent is to wake it."""
+
+
+class Replica:
+    """One host's page among its like."""
+
+    def __init__(
+        self,
+        page: ClockPage,
+        peers: Sequence[Sequence[tuple[int, int]]],
+        host_of: Sequence[int],
+        here: int,
+        leader: int,
+    ) -> None:
+        """`peers` as for `ClockPage.create`; `host_of[node]` is a host's number, `here` ours."""
+        self.page = page
+        self.here = here
+        self.leader = leader
+        self._peers = peers
+        self._host_of = host_of
+        self._own = [node for node in range(page.nodes) if host_of[node] == here]
+        self._bytes = page.words.cast("B")
+        self._rows = [bytes(SLOT_WORDS * WORD_BYTES)] * page.nodes
+        self._header = b""
+        others = sorted({*host_of, leader} - {here})
+        self._about = {host: [node for node in self._own if self._concerns(node, host)] for host in others}
+        """Host -> those of our nodes of which it is told."""
+        self._ordered = {
+            host: [node for node in range(page.nodes) if host_of[node] == host or self._concerns(node, host)]
+            for host in others
+            if here == leader
+        }
+        """Host -> nodes of whose births and deaths it is told."""
+        self._orders = [0] * page.nodes
+        self._local_ports = [
+            [(port, peer) for port, (peer, _) in enumerate(ports) if host_of[peer] == here] for ports in peers
+        ]
+        self._bells = [
+            next((port for port, (peer, _) in enumerate(peers[node]) if host_of[peer] != here), None)
+            if host_of[node] == here
+            else None
+            for node in range(page.nodes)
+        ]
+        """Per node of ours a port to another host: where we wish for its next publication."""
+
+    def _concerns(self, node: int, host: int) -> bool:
+        return host == self.leader or any(self._host_of[peer] == host for peer, _ in self._peers[node])
+
+    @property
+    def others(self) -> list[int]:
+        """The hosts that are told."""
+        return list(self._about)
+
+    # What we tell.
+
+    def set_floor(self) -> None:
+        """On the leader: tell the others, with the next news, how far the slowest node is."""
+        self._floor = self.page.fabric_now()
+
+    _floor = NEVER
+
+    def look(self) -> dict[int, bytes]:
+        """What has changed on this page since the last look, per host; empty when nothing has.
+
+        Each of our nodes with a neighbour elsewhere is asked to ring at its next publication.
+        """
+        changed = [node for node in self._own if self._has_moved(node)]
+        records = {node: self._record(node) for node in changed}
+        news: dict[int, bytes] = {}
+        for host, nodes in self._about.items():
+            told = b"".join([records[node] for node in nodes if node in records]) if records else b""
+            if told:
+                news[host] = told
+        if self.here == self.leader:
+            self._add_orders(news)
+        return news
+
+    def _add_orders(self, news: dict[int, bytes]) -> None:
+        header = self._header_record()
+        moved = header != self._header
+        self._header = header
+        now = [self.page.words[self._word(node, S_ORDERS)] for node in range(self.page.nodes)]
+        for host, nodes in self._ordered.items():
+            orders = b"".join(self._order(node) for node in nodes if now[node] != self._orders[node])
+            if moved or orders:
+                # Orders first: a fabric that is woken for a birth must know of it.
+                news[host] = orders + (header if moved else b"") + news.get(host, b"")
+        self._orders = now
+
+    def everything(self, host: int) -> bytes:
+        """All that a host is to know of this page: for a new connection."""
+        told = b"".join(self._record(node) for node in self._about[host])
+        if self.here != self.leader:
+            return told
+        orders = b"".join(self._order(node) for node in self._ordered[host])
+        return orders + self._header_record() + told
+
+    @staticmethod
+    def asked() -> bytes:
+        """Something here has met a sleeping fabric."""
+        return array("Q", [_ASKED << _KIND_SHIFT]).tobytes()
+
+    def _has_moved(self, node: int) -> bool:
+        start = self._word(node, 0) * WORD_BYTES
+        row = bytes(self._bytes[start : start + SLOT_WORDS * WORD_BYTES])
+        moved = row != self._rows[node]
+        self._rows[node] = row
+        port = self._bells[node]
+        if port is not None:
+            # From the row just read: what is published after it rings.
+            horizon = int.from_bytes(row[:WORD_BYTES], sys.byteorder)
+            self.page.words[self.page.want_word(node, port)] = min(horizon + 1, NEVER)
+            moved = moved or self.page.words[self._word(node, S_HORIZON)] != horizon
+        return moved
+
+    def _record(self, node: int) -> bytes:
+        words, base = self.page.words, self._word(node, 0)
+        horizon = words[base + S_HORIZON]  # before the counts: what is sent by then is in them
+        counts = self._counts(node)
+        record = [
+            _NEWS << _KIND_SHIFT | node,
+            words[base + S_ORDERS],
+            words[base + S_STATE],
+            words[base + S_PENDING],  # after the counts: who has taken a frame says so before it counts it
+            words[base + S_PID],
+            words[base + S_INCARNATION],
+            horizon,
+        ]
+        return array("Q", record + counts).tobytes()
+
+    def _order(self, node: int) -> bytes:
+        words, base = self.page.words, self._word(node, 0)
+        record = [words[base + S_ORDERS], words[base + S_STATE], words[base + S_HORIZON]]
+        return array("Q", [_ORDER << _KIND_SHIFT | node, *record, *self._counts(node)]).tobytes()
+
+    def _counts(self, node: int) -> list[int]:
+        ports = len(self._peers[node])
+        first_sent, first_taken = self.page.sent_word(node, 0), self.page.taken_word(node, 0)
+        words = self.page.words
+        return [*words[first_sent : first_sent + ports], *words[first_taken : first_taken + ports]]
+
+    def _header_record(self) -> bytes:
+        words = self.page.words
+        record = [_HEADER << _KIND_SHIFT, words[W_STATE], words[W_WAKES], words[W_LIMIT], self._floor]
+        return array("Q", record).tobytes()
+
+    # What we are told.
+
+    def take(self, source: int, news: bytes) -> Rings:
+        """Write the news of a host into the page. Raises StrangeNewsError; what came before that is written."""
+        if len(news) % WORD_BYTES:
+            raise StrangeNewsError(f"{len(news)} bytes are no words")
+        words = array("Q", news)
+        rings = Rings()
+        at = 0
+        while at < len(words):
+            kind, node = words[at] >> _KIND_SHIFT, words[at] & _NODE_MASK
+            if node >= self.page.nodes:
+                raise StrangeNewsError(f"node {node} of {self.page.nodes}")
+            size = self._size(kind, node)
+            record = words[at : at + size]
+            if len(record) < size:
+                raise StrangeNewsError("a record is cut off")
+            at += size
+            if kind == _NEWS and self._host_of[node] == source:
+                self._take_news(node, record, rings)
+            elif kind == _ORDER and source == self.leader:
+                self._take_order(node, record, rings)
+            elif kind == _HEADER and source == self.leader:
+                self._take_header(record, rings)
+            elif kind == _ASKED and self.here == self.leader:
+                rings.agent = True
+            else:
+                raise StrangeNewsError(f"a record of kind {kind} about node {node} from host {source}")
+        return rings
+
+    def _size(self, kind: int, node: int) -> int:
+        if kind in (_NEWS, _ORDER):
+            return (_NEWS_WORDS if kind == _NEWS else _ORDER_WORDS) + 2 * len(self._peers[node])
+        return _HEADER_RECORD_WORDS if kind == _HEADER else _ASKED_WORDS
+
+    def _take_news(self, node: int, record: "array[int]", rings: Rings) -> None:
+        _, orders, state, pending, pid, incarnation, horizon = record[:_NEWS_WORDS]
+        words, base = self.page.words, self._word(node, 0)
+        if orders < words[base + S_ORDERS] or state not in _STATES:
+            return
+        if pending:
+            words[base + S_PENDING] = pending
+            rings.agent = rings.agent or (self.here == self.leader and self.page.asleep)
+        ports = len(self._peers[node])
+        first_sent, first_taken = self.page.sent_word(node, 0), self.page.taken_word(node, 0)
+        for port in range(ports):
+            words[first_sent + port] = record[_NEWS_WORDS + port]
+            words[first_taken + port] = record[_NEWS_WORDS + ports + port]
+        words[base + S_PID] = pid
+        words[base + S_INCARNATION] = incarnation
+        words[base + S_ORDERS] = orders
+        words[base + S_STATE] = state
+        words[base + S_PENDING] = pending
+        words[base + S_HORIZON] = horizon
+        self._ring_waiting(node, horizon, rings)
+
+    def _take_order(self, node: int, record: "array[int]", rings: Rings) -> None:
+        _, orders, state, horizon = record[:_ORDER_WORDS]
+        words, base = self.page.words, self._word(node, 0)
+        if orders <= words[base + S_ORDERS] or state not in (SlotState.BOOTING, SlotState.DEAD):
+            return
+        # A host that has been started anew remembers nothing; sequence numbers must go on all the same.
+        first_sent, first_taken = self.page.sent_word(node, 0), self.page.taken_word(node, 0)
+        ports = len(self._peers[node])
+        for port in range(ports):
+            words[first_sent + port] = max(words[first_sent + port], record[_ORDER_WORDS + port])
+            words[first_taken + port] = max(words[first_taken + port], record[_ORDER_WORDS + ports + port])
+        words[base + S_ORDERS] = orders
+        words[base + S_PENDING] = int(state == SlotState.BOOTING)
+        words[base + S_STATE] = state
+        words[base + S_HORIZON] = horizon
+        self._ring_waiting(node, horizon, rings)
+
+    def _take_header(self, record: "array[int]", rings: Rings) -> None:
+        _, state, wakes, limit, floor = record
+        words = self.page.words
+        rings.everybody = rings.everybody or (words[W_STATE], words[W_LIMIT]) != (state, limit)
+        words[W_FLOOR] = floor
+        words[W_LIMIT] = limit
+        words[W_WAKES] = wakes
+        words[W_STATE] = state
+
+    def _ring_waiting(self, node: int, horizon: int, rings: Rings) -> None:
+        """As the node's own process would: ring those of our nodes that wait for this horizon."""
+        words = self.page.words
+        for port, peer in self._local_ports[node]:
+            want = self.page.want_word(node, port)
+            if words[want] <= horizon:
+                words[want] = NEVER
+                rings.nodes.add(peer)
+
+    @staticmethod
+    def _word(node: int, word: int) -> int:
+        return HEADER_WORDS + node * SLOT_WORDS + word

@@ -1,0 +1,172 @@
+"""The hosts under one fabric: started, furnished, heard by each other, and given back.
+
+Owns the order in which that happens. Who starts a host's share is an engine's (`orchestrator.hosts.engines`), what a
+share does `hosts.share`'s and `hosts.remote_share`'s. On one host a fabric stands on `Ground()`: its own share.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from mrcfabric.clock import ClockPage
+from mrcfabric.control_message import Address, Realm
+from mrcfabric.errors import ConfigError
+from mrcfabric.units import Instant
+from orchestrator.hosts.remote_share import RemoteShare
+from orchestrator.hosts.share import COURIER, HEARD_WALL_S, CourierPost, LocalShare, Share, open_descriptors
+from orchestrator.hosts.share_agent import LEASE_S
+from orchestrator.hosts.site import LEADER, Sites
+from orchestrator.launcher import Child, Launcher, ProcessFailedError
+from orchestrator.layout import Layout
+from orchestrator.timekeeper import Timekeeper
+
+
+class Running(Protocol):
+    """A share agent that an engine has started."""
+
+    address: Address
+    """Where it listens."""
+    ended: "asyncio.Future[str]"
+    """Done, with how, when it has ended."""
+
+    async def stop(self) -> None:
+        """End it and whatever the engine left on the host."""
+        ...
+
+
+Start = Callable[[dict[str, Any]], Awaitable[Running]]
+"""Start the share agent of a host with a launch (`hosts.share_agent`). Raises ConfigError, ProcessFailedError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """How to have a share on one of the sites."""
+
+    start: Start
+    run_dir: str
+    """The folder of runs on that host."""
+    own_ports: bool = True
+    """Whether its ports are other than the leader's: not when both are one machine with one address."""
+
+
+class Ground:
+    """All hosts of one fabric. `open` after the launcher listens, `close` after the daemons have ended."""
+
+    def __init__(self, sites: Sites | None = None, hosts: Sequence[Host] = (), lease_s: float = LEASE_S) -> None:
+        """`hosts`: one for each of `sites` after the leader's own."""
+        self.sites = Sites() if sites is None else sites
+        assert len(hosts) == len(self.sites.sites) - 1
+        self.on_death: Callable[[Child], None] = lambda _child: None
+        self.on_lost: Callable[[str, str], None] = lambda _site, _why: None
+        """Called with the name of a host that has been given up, and why; the deaths of its processes follow."""
+        self._hosts = hosts
+        self._lease_s = lease_s
+        self._running: list[Running] = []
+        self._local: LocalShare | None = None
+        self._remote: list[RemoteShare] = []
+        self._post: CourierPost | None = None
+
+    def share(self, number: int) -> Share:
+        """The share of a site, by its number; there after `open`."""
+        assert self._local is not None, "open first"
+        return self._local if number == LEADER else self._remote[number - 1]
+
+    async def open(self, launcher: Launcher, layout: Layout, time: Timekeeper, realm: Realm, folder: Path) -> None:
+        """Have every host ready for daemons. Raises ConfigError, ProcessFailedError; `close` it all the same."""
+        page = time.page
+        own = [plan.name for plan in layout.processes if plan.site == LEADER]
+        names = [*own, COURIER] if self.sites.several else own
+        doorbells = dict(zip(names, time.doorbells, strict=True))
+        self._local = LocalShare(launcher, folder)
+        self._local.descriptors = await open_descriptors(launcher, page, time.agent_doorbell, doorbells)
+        if not self.sites.several:
+            return
+        await self._start_agents(realm, time.has_reached)
+        await self._furnish(layout, page)
+        self._post = CourierPost(lambda _report: None)
+        await self._post.start(
+            launcher, layout, LEADER, realm, self._local.descriptors, self._local.folder / "logs" / f"{COURIER}.log"
+        )
+        await asyncio.gather(*(share.start_courier() for share in self._remote))
+        await self._until_heard()
+
+    async def close(self) -> None:
+        """End every share, then what the engines left. Safe to repeat."""
+        await asyncio.gather(*(share.close() for share in self._remote))
+        running, self._running = self._running, []
+        await asyncio.gather(*(one.stop() for one in running))
+        if self._post is not None:
+            self._post.close()
+            self._post = None
+
+    async def _start_agents(self, realm: Realm, on_reached: Callable[[dict[int, Instant]], None]) -> None:
+        async def start(number: int, host: Host) -> RemoteShare:
+            site = self.sites.sites[number]
+            running = await host.start(
+                {
+                    "secret": realm.secret.hex(),
+                    "fabric": realm.fabric,
+                    "epoch": realm.epoch,
+                    "number": number,
+                    "listen": [site.control, 0],
+                    "run_dir": host.run_dir,
+                    "lease_s": self._lease_s,
+                }
+            )
+            self._running.append(running)
+            share = RemoteShare(site, number, running.address, realm, self._lease_s)
+            running.ended.add_done_callback(
+                lambda ended: None if ended.cancelled() else share.fail(f"its agent has ended: {ended.result()}")
+            )
+            share.on_reached = on_reached
+            share.on_death = lambda child: self.on_death(child)
+            share.on_lost = lambda why: self.on_lost(site.name, why)
+            await share.open()
+            return share
+
+        numbered = enumerate(self._hosts, LEADER + 1)
+        started = await asyncio.gather(*(start(number, host) for number, host in numbered), return_exceptions=True)
+        self._remote.extend(share for share in started if isinstance(share, RemoteShare))
+        for failure in started:
+            if isinstance(failure, BaseException):
+                raise failure
+
+    async def _furnish(self, layout: Layout, page: ClockPage) -> None:
+        settings = {
+            "topology": layout.topology.to_dict(),
+            "pack": layout.pack,
+            "sites": [[site.name, site.data, site.control] for site in self.sites.sites],
+            "of_node": dict(self.sites.of_node),
+            "port_base": layout.port_base,
+            "dilation": page.dilation,
+            "limit_ns": page.limit,
+        }
+
+        async def furnish(share: RemoteShare, host: Host) -> None:
+            await share.furnish(settings)
+            if host.own_ports:
+                await share.reserve(layout.port_count, layout.port_base)
+
+        await asyncio.gather(*(furnish(*pair) for pair in zip(self._remote, self._hosts, strict=True)))
+
+    async def _until_heard(self) -> None:
+        """Until every courier hears every other."""
+        assert self._post is not None
+        hearing = {LEADER: self._post.heard} | {share.number: share.heard for share in self._remote}
+        deadline = asyncio.get_running_loop().time() + HEARD_WALL_S
+        while missing := [
+            (here, other) for here, heard in hearing.items() for other in hearing if other not in {here, *heard}
+        ]:
+            if asyncio.get_running_loop().time() > deadline:
+                here, other = (self.sites.sites[number] for number in missing[0])
+                raise ConfigError(
+                    f"host {here.name}",
+                    f"does not hear host {other.name} at {other.control} after {HEARD_WALL_S:g} s",
+                    "TCP between the control addresses must pass, at the ports of the fabric's block",
+                )
+            post = self._post.child
+            if post is not None and not post.alive:
+                raise ProcessFailedError(f"the courier has ended: {post.how_it_ended()}")
+            await asyncio.sleep(0.005)

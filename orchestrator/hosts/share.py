@@ -1,0 +1,163 @@
+"""What one host carries of a fabric: processes with their page, doorbells and logs.
+
+The roster gives birth to daemons through the share of their host and hears of their deaths; whether that host is this
+one (`LocalShare`) or another (`orchestrator.hosts.remote_share`) is nobody else's business. Who runs where is
+`orchestrator.layout`'s.
+"""
+
+import asyncio
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from mrcfabric.clock import ClockPage
+from mrcfabric.control_message import Realm
+from orchestrator.hosts import courier
+from orchestrator.hosts.site import LEADER
+from orchestrator.launcher import Child, Launcher
+from orchestrator.layout import Layout, ProcessPlan
+
+COURIER = "courier"
+HEARD_WALL_S = 20.0
+"""How long the hosts of a fabric may take to hear each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptors:
+    """What every daemon of a host inherits, as numbers in its fork server."""
+
+    page: int
+    alive: int
+    agent_doorbell: int
+    doorbells: dict[str, int]
+    """Process -> its eventfd; `courier` stands for all processes of other hosts."""
+
+
+class Share(Protocol):
+    """One host's part. Deaths are told to whoever made it, as those of a `Launcher`."""
+
+    number: int
+    folder: Path
+    """The run folder on that host."""
+    descriptors: Descriptors
+
+    async def spawn(self, plan: ProcessPlan, tables: Any, orders: dict[int, int]) -> Child:
+        """Start a process of the fabric. `orders`: slot -> how often the leader has ordered its births and deaths, of
+        which the page there must have heard. Raises ProcessFailedError."""
+        ...
+
+    async def signal(self, child: Child, number: int) -> bool:
+        """Signal a process of this share; False when it has ended."""
+        ...
+
+
+def courier_table(
+    title: str,
+    realm: Realm,
+    layout: Layout,
+    here: int,
+    addresses: Sequence[tuple[str, int]],
+    descriptors: Descriptors,
+    report_fd: int,
+) -> dict[str, Any]:
+    """The arguments of a host's courier (`courier.Station`)."""
+    return {
+        "title": title,
+        "secret": realm.secret.hex(),
+        "fabric": realm.fabric,
+        "epoch": realm.epoch,
+        "here": here,
+        "leader": LEADER,
+        "host_of": layout.host_numbers(),
+        "peers": layout.peers(),
+        "addresses": [list(address) for address in addresses],
+        "doorbells": {
+            layout.slot(node): descriptors.doorbells[plan.name]
+            for plan in layout.processes
+            if plan.site == here
+            for node in plan.nodes
+        },
+        "page_fd": descriptors.page,
+        "doorbell_fd": descriptors.doorbells[COURIER],
+        "agent_doorbell_fd": descriptors.agent_doorbell,
+        "alive_fd": descriptors.alive,
+        "report_fd": report_fd,
+    }
+
+
+class CourierPost:
+    """A courier's process and what it reports. `heard` are the hosts that have told everything they know."""
+
+    def __init__(self, on_report: Callable[[dict[str, Any]], None]) -> None:
+        self.heard: set[int] = set()
+        self.child: Child | None = None
+        self._on_report = on_report
+        self._read, self._write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self._partial = b""
+
+    async def start(
+        self, launcher: Launcher, layout: Layout, here: int, realm: Realm, descriptors: Descriptors, log: Path
+    ) -> None:
+        """Fork the courier. Raises ProcessFailedError."""
+        asyncio.get_running_loop().add_reader(self._read, self._readable)
+        (report_fd,) = await launcher.hold([self._write])
+        table = courier_table(
+            f"mrcfabric {realm.fabric} courier",
+            realm,
+            layout,
+            here,
+            layout.courier_addresses(),
+            descriptors,
+            report_fd,
+        )
+        self.child = await launcher.spawn(COURIER, courier.ENTRY, table, log=log)
+
+    def close(self) -> None:
+        """Listen no more."""
+        asyncio.get_running_loop().remove_reader(self._read)
+        os.close(self._read)
+        os.close(self._write)
+
+    def _readable(self) -> None:
+        try:
+            self._partial += os.read(self._read, 1 << 16)
+        except BlockingIOError:
+            return
+        *lines, self._partial = self._partial.split(b"\n")
+        for line in lines:
+            report = json.loads(line)
+            if "up" in report:
+                self.heard.add(report["up"])
+            else:
+                self.heard.discard(report["down"])
+            self._on_report(report)
+
+
+async def open_descriptors(
+    launcher: Launcher, page: ClockPage, agent_doorbell: int, doorbells: dict[str, int]
+) -> Descriptors:
+    """Give the fork server what every daemon of this host inherits."""
+    held = await launcher.hold([page.fd, launcher.alive_read, agent_doorbell, *doorbells.values()])
+    return Descriptors(held[0], held[1], held[2], dict(zip(doorbells, held[3:], strict=True)))
+
+
+class LocalShare:
+    """The leader's own host."""
+
+    number = LEADER
+
+    def __init__(self, launcher: Launcher, folder: Path) -> None:
+        self.folder = folder
+        self.descriptors = Descriptors(-1, -1, -1, {})
+        self._launcher = launcher
+
+    async def spawn(self, plan: ProcessPlan, tables: Any, orders: dict[int, int]) -> Child:
+        """See `Share`; the orders are given in this very page."""
+        return await self._launcher.spawn(plan.name, plan.entry, tables, log=self.folder / "logs" / f"{plan.name}.log")
+
+    async def signal(self, child: Child, number: int) -> bool:
+        """See `Share`."""
+        return await self._launcher.signal(child, number)

@@ -1,0 +1,44 @@
+"""Where the hosts of a fabric are, and which node runs on which: what addresses and ports follow from.
+
+Plain figures; how a placement comes about is `orchestrator.hosts.placement`'s, what runs on a host `hosts.share`'s.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+LOOPBACK = "127.0.0.1"
+LEADER = 0
+"""The number of the host of the orchestrator, among the sites of a fabric."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One host as the fabric sees it: its addresses, IPv4 or IPv6 literals."""
+
+    name: str
+    data: str = LOOPBACK
+    """Where frames go."""
+    control: str = LOOPBACK
+    """Where daemons hear their agent, and the hosts each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sites:
+    """All hosts of a fabric, the leader's first, and the host of every node."""
+
+    sites: Sequence[Site] = (Site("here"),)
+    of_node: Mapping[str, int] = field(default_factory=dict)
+    """Node -> number of its host; one that is not named runs on the leader's."""
+
+    def number(self, node: str) -> int:
+        """The number of a node's host."""
+        return self.of_node.get(node, LEADER)
+
+    def site(self, node: str) -> Site:
+        """A node's host."""
+        return self.sites[self.number(node)]
+
+    @property
+    def several(self) -> bool:
+        """Whether there is more than the leader's."""
+        return len(self.sites) > 1
