@@ -29,7 +29,7 @@ class ProcessPlan:
     """One process and the daemons in it."""
 
     name: str
-    """The node's name, or the plane's (`p3`) when its switches are packed."""
+    """The first node's, or the plane's (`p3`) when all its switches are packed."""
     entry: str
     nodes: tuple[str, ...]
     site: int = 0
@@ -67,19 +67,22 @@ def check_size(topology: Topology) -> None:
 
 
 def processes_of(topology: Topology, pack: Pack, sites: Sites) -> list[ProcessPlan]:
-    """Every process of the fabric, NICs first. A NIC always has a process of its own."""
+    """Every process of the fabric, NICs first. A NIC always has a process of its own; switches share one only with
+    others of their plane on the same host. It is called after the plane when it has all of it, or after its first node.
+    """
     plans = [ProcessPlan(name, NICD_ENTRY, (name,), sites.number(name)) for name in topology.nic_names()]
     switches = list(topology.switch_names())
-    if pack == "none":
-        return plans + [ProcessPlan(name, SWITCHD_ENTRY, (name,), sites.number(name)) for name in switches]
     size = topology.switches_per_plane
+    most = sites.nodes_per_process if pack == "none" else size
     for plane in range(topology.planes):
         shares: dict[int, list[str]] = {}
         for node in switches[plane * size : (plane + 1) * size]:
             shares.setdefault(sites.number(node), []).append(node)
-        for site, nodes in sorted(shares.items()):
-            name = f"p{plane}" if len(shares) == 1 else f"p{plane}@{sites.sites[site].name}"
-            plans.append(ProcessPlan(name, SWITCHD_ENTRY, tuple(nodes), site))
+        for site, names in sorted(shares.items()):
+            for first in range(0, len(names), most):
+                nodes = tuple(names[first : first + most])
+                whole = len(nodes) == size and most > 1
+                plans.append(ProcessPlan(f"p{plane}" if whole else nodes[0], SWITCHD_ENTRY, nodes, site))
     return plans
 
 

@@ -29,6 +29,8 @@ class Sites:
     sites: Sequence[Site] = (Site("here"),)
     of_node: Mapping[str, int] = field(default_factory=dict)
     """Node -> number of its host; one that is not named runs on the leader's."""
+    nodes_per_process: int = 1
+    """Most switches of one plane that share a process on their host, where none is said to pack them all."""
 
     def number(self, node: str) -> int:
         """The number of a node's host."""
