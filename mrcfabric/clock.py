@@ -211,6 +211,21 @@ class ClockPage:
     def horizon(self, node: int) -> Instant:
         return int(self.words[self.horizon_word(node)])
 
+    def reached(self, node: int) -> list[int]:
+        """A node's horizon and its counts, sent and then taken, port by port."""
+        ports = int(self.words[HEADER_WORDS + node * SLOT_WORDS + S_PORTS])
+        sent, taken = self.sent_word(node, 0), self.taken_word(node, 0)
+        return [self.horizon(node), *self.words[sent : sent + ports], *self.words[taken : taken + ports]]
+
+    def set_reached(self, node: int, reached: Sequence[int]) -> None:
+        """Write what `reached` has said on another page of the same shape, of a process that has ended."""
+        ports = int(self.words[HEADER_WORDS + node * SLOT_WORDS + S_PORTS])
+        sent, taken = self.sent_word(node, 0), self.taken_word(node, 0)
+        for port in range(ports):
+            self.words[sent + port] = reached[1 + port]
+            self.words[taken + port] = reached[1 + ports + port]
+        self.words[self.horizon_word(node)] = reached[0]
+
     def pid(self, node: int) -> int:
         return int(self.words[HEADER_WORDS + node * SLOT_WORDS + S_PID])
 

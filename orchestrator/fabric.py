@@ -83,6 +83,7 @@ class Fabric(Verbs):
         self._launcher.on_lost = self._lost
         self.ground.on_death = self._died
         self.ground.on_lost = self._lost_host
+        self.ground.on_broken = self._lost
         self.limit_owner: str | None = None if limit_ns == NEVER else ""
         """In whose hands fabric time is; None: it goes on by itself."""
         self._block: ports.PortBlock | None = None
@@ -179,12 +180,12 @@ class Fabric(Verbs):
             for worker in self._workers:
                 await self._launcher.signal(worker, signal.SIGKILL)
             await self.roster.close()
-            await self.ground.close()
             await self._launcher.stop()
         except ProcessFailedError:
-            pass  # the fork server has ended, and everything with it
+            pass  # the fork server has ended, and everything of this host with it
         finally:
             self._launcher.abandon()
+            await self.ground.close()
             if self._serving:
                 await asyncio.wait(self._serving)
             self._release()

@@ -316,7 +316,7 @@ class Mishaps:
         while True:
             await asyncio.sleep(WATCH_POLL_S)
             stalled = self._time.stalled()
-            if stalled is None:
+            if stalled is None or not self._roster.whole:
                 told = ""
                 continue
             slot, stood_s = stalled

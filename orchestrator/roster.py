@@ -183,6 +183,11 @@ class Roster:
             raise RefusedError(f"{member.node} has been started again meanwhile")
         return member.client
 
+    @property
+    def whole(self) -> bool:
+        """Whether all hosts hear each other (`Ground.whole`)."""
+        return self._ground.whole
+
     def member(self, node: str) -> Member:
         """A node by name. Raises ConfigError with the nearest match."""
         if node not in self.members:
@@ -216,4 +221,4 @@ def start_failure(child: Child) -> Exception:
     how = child.how_it_ended()
     if child.ended.result() == EXIT_CONFIG:
         return ConfigError(child.name, f"did not start: {how.removeprefix('exit code 2: ')}")
-    return ProcessFailedError(f"{child.name} died at start ({how}); its log: {child.log}")
+    return ProcessFailedError(f"{child.name} died at start ({how})" + (f"; its log: {child.log}" if child.log else ""))

@@ -226,11 +226,15 @@ class Timekeeper:
         self.page.mark_dead(slot)
         self.ring()
 
-    def has_reached(self, reached: dict[int, Instant]) -> None:
-        """Slot -> instant that a node had reached on another host when its process died: news may not have come yet."""
-        for slot, horizon_ns in reached.items():
+    def has_reached(self, reached: dict[int, list[int]]) -> None:
+        """Slot -> what a node had reached on another host when its process died (`ClockPage.reached`).
+
+        Its last news may come later than the order that it is dead, and is then dropped: what they would have told its
+        neighbours they learn with the order.
+        """
+        for slot, last in reached.items():
             if self.is_alive(slot):
-                self.page.words[self.page.horizon_word(slot)] = horizon_ns
+                self.page.set_reached(slot, last)
 
     def is_alive(self, slot: int) -> bool:
         """Whether the node's daemon has bound its sockets."""

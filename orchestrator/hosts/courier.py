@@ -25,7 +25,7 @@ from setproctitle import setproctitle
 from mrcfabric.clock import ClockPage
 from mrcfabric.clock_replica import Replica, Rings, StrangeNewsError
 from mrcfabric.control_message import Address, Realm
-from orchestrator.hosts.keyed_stream import Door, KeyedStream
+from orchestrator.hosts.keyed_stream import Door, KeyedStream, call
 
 ENTRY = "orchestrator.hosts.courier:run"
 PURPOSE = b"courier"
@@ -33,6 +33,9 @@ LOOK_S = 0.001
 """How often a running page is looked at for what nobody rings for: nodes without neighbours elsewhere, the floor."""
 LOOK_ASLEEP_S = 0.25
 RECONNECT_S = 0.1
+BEAT_S = 1.0
+SILENT_S = 5.0
+"""A host that says nothing for so long, not even that it has nothing to say, is not heard, though its machine be."""
 BACKLOG_BYTES_MAX = 8 << 20
 """A host that takes its news so slowly is cut off, and told everything when it is back."""
 EXIT_CONFIG = 2
@@ -81,6 +84,8 @@ class Courier:
         self._streams: dict[int, KeyedStream] = {}
         self._strangers: set[KeyedStream] = set()
         self._heard: set[int] = set()
+        self._heard_s: dict[int, float] = {}
+        self._beat_s = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._dozes = False
         self._closing = False
@@ -120,24 +125,8 @@ class Courier:
         return KeyedStream(self._door, self._ready, self._message, self._lost, self._strangers)
 
     async def _keep_calling(self, other: int) -> None:
-        loop = asyncio.get_running_loop()
-        host, port = self._station.addresses[other]
         while True:
-            if other not in self._streams:
-                ended: asyncio.Future[None] = loop.create_future()
-
-                def lost(stream: KeyedStream, why: str, ended: "asyncio.Future[None]" = ended) -> None:
-                    self._lost(stream, why)
-                    if not ended.done():
-                        ended.set_result(None)
-
-                with contextlib.suppress(OSError):
-                    await loop.create_connection(
-                        lambda lost=lost: KeyedStream(self._door, self._ready, self._message, lost),  # type: ignore[misc]
-                        host,
-                        port,
-                    )
-                    await ended
+            await call(self._station.addresses[other], KeyedStream(self._door, self._ready, self._message, self._lost))
             await asyncio.sleep(RECONNECT_S)
 
     def _ready(self, stream: KeyedStream) -> None:
@@ -147,6 +136,7 @@ class Courier:
         if (former := self._streams.get(stream.peer)) is not None:
             former.close("it has called again")
         self._streams[stream.peer] = stream
+        self._heard_s[stream.peer] = asyncio.get_running_loop().time()
         stream.send(self._replica.everything(stream.peer))
 
     def _lost(self, stream: KeyedStream, why: str) -> None:
@@ -161,6 +151,7 @@ class Courier:
         except StrangeNewsError as error:
             stream.close(f"strange news: {error}")
             return
+        self._heard_s[stream.peer] = asyncio.get_running_loop().time()
         if stream.peer not in self._heard:
             self._heard.add(stream.peer)
             self._report({"up": stream.peer})
@@ -201,8 +192,21 @@ class Courier:
         if self._leads:
             self._replica.set_floor()
         self._look()
+        self._beat()
         self._dozes = self.page.asleep
         self._timer = asyncio.get_running_loop().call_later(LOOK_ASLEEP_S if self._dozes else LOOK_S, self._tick)
+
+    def _beat(self) -> None:
+        """Say that we are there, and notice who is not."""
+        now = asyncio.get_running_loop().time()
+        if now - self._beat_s < BEAT_S:
+            return
+        self._beat_s = now
+        for peer, stream in list(self._streams.items()):
+            if now - self._heard_s[peer] > SILENT_S:
+                stream.close("it is silent")
+            else:
+                stream.send(b"")
 
     def _rouse(self) -> None:
         """Look at a page that runs again as often as at any that runs."""

@@ -13,7 +13,6 @@ from typing import Any, Protocol
 from mrcfabric.clock import ClockPage
 from mrcfabric.control_message import Address, Realm
 from mrcfabric.errors import ConfigError
-from mrcfabric.units import Instant
 from orchestrator.hosts.remote_share import RemoteShare
 from orchestrator.hosts.share import COURIER, HEARD_WALL_S, CourierPost, LocalShare, Share, open_descriptors
 from orchestrator.hosts.share_agent import LEASE_S
@@ -21,6 +20,11 @@ from orchestrator.hosts.site import LEADER, Sites
 from orchestrator.launcher import Child, Launcher, ProcessFailedError
 from orchestrator.layout import Layout
 from orchestrator.timekeeper import Timekeeper
+
+HEARD_POLL_S = 0.005
+WATCH_S = 0.5
+STOP_WALL_S = 30.0
+"""How long an engine may take to end what it left on a host."""
 
 
 class Running(Protocol):
@@ -61,17 +65,20 @@ class Ground:
         self.on_death: Callable[[Child], None] = lambda _child: None
         self.on_lost: Callable[[str, str], None] = lambda _site, _why: None
         """Called with the name of a host that has been given up, and why; the deaths of its processes follow."""
+        self.on_broken: Callable[[str], None] = lambda _why: None
+        """Called when the leader's own courier has ended: nobody is heard any more."""
         self._hosts = hosts
         self._lease_s = lease_s
         self._running: list[Running] = []
         self._local: LocalShare | None = None
-        self._remote: list[RemoteShare] = []
+        self._remote: dict[int, RemoteShare] = {}
         self._post: CourierPost | None = None
+        self._watching: asyncio.Task[None] | None = None
 
     def share(self, number: int) -> Share:
         """The share of a site, by its number; there after `open`."""
         assert self._local is not None, "open first"
-        return self._local if number == LEADER else self._remote[number - 1]
+        return self._local if number == LEADER else self._remote[number]
 
     async def open(self, launcher: Launcher, layout: Layout, time: Timekeeper, realm: Realm, folder: Path) -> None:
         """Have every host ready for daemons. Raises ConfigError, ProcessFailedError; `close` it all the same."""
@@ -89,20 +96,32 @@ class Ground:
         await self._post.start(
             launcher, layout, LEADER, realm, self._local.descriptors, self._local.folder / "logs" / f"{COURIER}.log"
         )
-        await asyncio.gather(*(share.start_courier() for share in self._remote))
+        courier = self._post.child
+        assert courier is not None
+        courier.ended.add_done_callback(lambda _ended: self.on_broken(self._without(courier)))
+        await asyncio.gather(*(share.start_courier() for share in self._remote.values()))
         await self._until_heard()
+        self._watching = asyncio.get_running_loop().create_task(self._watch())
 
     async def close(self) -> None:
-        """End every share, then what the engines left. Safe to repeat."""
-        await asyncio.gather(*(share.close() for share in self._remote))
+        """End every share, then what the engines left. Safe to repeat. Raises what an engine raises, at the end."""
+        self.on_broken = lambda _why: None
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.wait([self._watching])
+            self._watching = None
+        await asyncio.gather(*(share.close() for share in self._remote.values()))
         running, self._running = self._running, []
-        await asyncio.gather(*(one.stop() for one in running))
+        stops = await asyncio.gather(*(_stop(one) for one in running), return_exceptions=True)
         if self._post is not None:
             self._post.close()
             self._post = None
+        for failure in stops:
+            if isinstance(failure, BaseException):
+                raise failure
 
-    async def _start_agents(self, realm: Realm, on_reached: Callable[[dict[int, Instant]], None]) -> None:
-        async def start(number: int, host: Host) -> RemoteShare:
+    async def _start_agents(self, realm: Realm, on_reached: Callable[[dict[int, list[int]]], None]) -> None:
+        async def start(number: int, host: Host) -> None:
             site = self.sites.sites[number]
             running = await host.start(
                 {
@@ -116,7 +135,7 @@ class Ground:
                 }
             )
             self._running.append(running)
-            share = RemoteShare(site, number, running.address, realm, self._lease_s)
+            share = self._remote[number] = RemoteShare(site, number, running.address, realm, self._lease_s)
             running.ended.add_done_callback(
                 lambda ended: None if ended.cancelled() else share.fail(f"its agent has ended: {ended.result()}")
             )
@@ -124,11 +143,9 @@ class Ground:
             share.on_death = lambda child: self.on_death(child)
             share.on_lost = lambda why: self.on_lost(site.name, why)
             await share.open()
-            return share
 
         numbered = enumerate(self._hosts, LEADER + 1)
         started = await asyncio.gather(*(start(number, host) for number, host in numbered), return_exceptions=True)
-        self._remote.extend(share for share in started if isinstance(share, RemoteShare))
         for failure in started:
             if isinstance(failure, BaseException):
                 raise failure
@@ -149,24 +166,60 @@ class Ground:
             if host.own_ports:
                 await share.reserve(layout.port_count, layout.port_base)
 
-        await asyncio.gather(*(furnish(*pair) for pair in zip(self._remote, self._hosts, strict=True)))
+        shares = [self._remote[number] for number in sorted(self._remote)]
+        await asyncio.gather(*(furnish(*pair) for pair in zip(shares, self._hosts, strict=True)))
 
     async def _until_heard(self) -> None:
         """Until every courier hears every other."""
         assert self._post is not None
-        hearing = {LEADER: self._post.heard} | {share.number: share.heard for share in self._remote}
         deadline = asyncio.get_running_loop().time() + HEARD_WALL_S
-        while missing := [
-            (here, other) for here, heard in hearing.items() for other in hearing if other not in {here, *heard}
-        ]:
+        while unheard := self._unheard():
             if asyncio.get_running_loop().time() > deadline:
-                here, other = (self.sites.sites[number] for number in missing[0])
+                here, other = (self.sites.sites[number] for number in min(unheard))
                 raise ConfigError(
                     f"host {here.name}",
                     f"does not hear host {other.name} at {other.control} after {HEARD_WALL_S:g} s",
                     "TCP between the control addresses must pass, at the ports of the fabric's block",
                 )
-            post = self._post.child
-            if post is not None and not post.alive:
-                raise ProcessFailedError(f"the courier has ended: {post.how_it_ended()}")
-            await asyncio.sleep(0.005)
+            for share in self._remote.values():
+                if share.lost is not None:
+                    raise ProcessFailedError(f"host {share.site.name} is lost: {share.lost}")
+            if self._post.child is not None and not self._post.child.alive:
+                raise ProcessFailedError(self._without(self._post.child))
+            await asyncio.sleep(HEARD_POLL_S)
+
+    def _without(self, courier: Child) -> str:
+        return f"the courier of host {self.sites.sites[LEADER].name} has ended: {courier.how_it_ended()}"
+
+    def _unheard(self) -> set[tuple[int, int]]:
+        """Pairs of hosts that are not lost, of which the first does not hear the second."""
+        if self._post is None:
+            return set()
+        hearing = {share.number: share.heard for share in self._remote.values() if share.lost is None}
+        hearing[LEADER] = self._post.heard
+        return {(here, other) for here in hearing for other in hearing if other not in {here, *hearing[here]}}
+
+    @property
+    def whole(self) -> bool:
+        """Whether all hosts hear each other: while they do not, time stands still, and no daemon is to blame."""
+        return not self._unheard()
+
+    async def _watch(self) -> None:
+        """Give up, of hosts that have not heard each other for the lease, the one with which most have trouble."""
+        since: dict[tuple[int, int], float] = {}
+        while True:
+            await asyncio.sleep(WATCH_S)
+            now = asyncio.get_running_loop().time()
+            since = {pair: since.get(pair, now) for pair in self._unheard()}
+            living = [share.number for share in self._remote.values() if share.lost is None]
+            long = [pair for pair, began in since.items() if now - began >= self._lease_s]
+            if long:
+                number = max(living, key=lambda one: (sum(one in pair for pair in since), one))
+                deaf = {one for pair in since if number in pair for one in pair} - {number}
+                others = ", ".join(self.sites.sites[one].name for one in sorted(deaf))
+                self._remote[number].fail(f"it and {others} do not hear each other for {self._lease_s:g} s")
+
+
+async def _stop(running: Running) -> None:
+    async with asyncio.timeout(STOP_WALL_S):
+        await running.stop()

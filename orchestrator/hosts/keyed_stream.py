@@ -1,9 +1,11 @@
 """Messages between the hosts of one fabric over TCP: keyed, numbered, and refused from anybody else.
 
 Both ends know the secret of the fabric's launch. Each begins with a hello that carries its number, the launch it
-belongs to and fresh random bytes, under a MAC of the secret; the keys of the two directions follow from both hellos, so
-that a recorded conversation is worth nothing in another. Every message then is its length, a MAC over its place in the
-conversation and its bytes, and the bytes. Nothing is encrypted: what must not be read does not travel here.
+belongs to and fresh random bytes, under a MAC of the secret; that of the answer covers the question too. The keys of
+the two directions follow from both hellos, and the end that asked proves with an empty message that it has them: a
+recorded conversation is worth nothing in another, not even to push out who speaks. Every message is its length, a MAC
+over its place in the conversation and its bytes, and the bytes. Nothing is encrypted: what must not be read does not
+travel here.
 
 What the messages say is the couriers' (`orchestrator.hosts.courier`) and the shares' (`orchestrator.hosts.share`).
 """
@@ -18,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
-from mrcfabric.control_message import MAC_BYTES, Realm
+from mrcfabric.control_message import MAC_BYTES, Address, Realm
 
 MESSAGE_BYTES_MAX = 64 << 20
 """A longer message ends the conversation: nobody has one to send."""
@@ -26,6 +28,10 @@ HELLO_WALL_S = 5.0
 """How long a stranger may take to say who it is."""
 STRANGERS_MAX = 256
 """Connections that have not said who they are; further ones are closed at once."""
+SILENT_WALL_S = 4
+"""A network that takes nothing for so long is cut: whoever called calls again, and need not wait until TCP does."""
+CALL_WALL_S = 2.0
+"""How long a call may take to be accepted."""
 
 _VERSION = 1
 _NONCE_BYTES = 16
@@ -71,13 +77,21 @@ class KeyedStream(asyncio.Protocol):
         self._sent = self._received = 0
         self._deadline: asyncio.TimerHandle | None = None
         self._why = ""
+        self._keyed = False
+        self._number = -1
+        self.over = asyncio.Event()
+        """Set when the conversation has ended."""
         self.peer = -1
         """The other end's number, once it has proved that it knows the secret."""
 
     @property
     def ready(self) -> bool:
         """Whether the other end has proved itself, and messages can be sent."""
-        return self.peer >= 0 and self._transport is not None and not self._transport.is_closing()
+        return self.peer >= 0 and self._open
+
+    @property
+    def _open(self) -> bool:
+        return self._transport is not None and not self._transport.is_closing()
 
     @property
     def unsent_bytes(self) -> int:
@@ -86,8 +100,10 @@ class KeyedStream(asyncio.Protocol):
 
     def send(self, message: bytes) -> None:
         """Send one message; dropped silently when the other end is gone, which `on_lost` tells."""
-        if not self.ready:
-            return
+        if self.ready:
+            self._write(message)
+
+    def _write(self, message: bytes) -> None:
         assert self._transport is not None
         self._transport.writelines(
             [_LENGTH.pack(len(message)), self._mac(self._send_key, self._sent, message), message]
@@ -106,7 +122,7 @@ class KeyedStream(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)  # what uvloop has is one, but not by inheritance
         sock = transport.get_extra_info("socket")
         if sock is not None and sock.family != socket.AF_UNIX:
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            _set_options(sock)
         if self._strangers is not None:
             if len(self._strangers) >= STRANGERS_MAX:
                 self.close("too many strangers")
@@ -114,11 +130,11 @@ class KeyedStream(asyncio.Protocol):
             self._strangers.add(self)
         self._deadline = asyncio.get_running_loop().call_later(HELLO_WALL_S, self.close, "it did not say who it is")
         if self._strangers is None:
-            self._say_hello()
+            self._say_hello(b"")
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
-        if self.peer < 0 and not self._take_hello():
+        if not self._open or (not self._keyed and not self._take_hello()):
             return
         self._take_messages()
 
@@ -127,16 +143,22 @@ class KeyedStream(asyncio.Protocol):
             self._deadline.cancel()
         if self._strangers is not None:
             self._strangers.discard(self)
+        self.over.set()
         self._on_lost(self, self._why or (str(error) if error is not None else "the other end has closed"))
 
     # Hellos.
 
-    def _say_hello(self) -> None:
+    def _say_hello(self, asked: bytes) -> None:
+        """`asked`: the hello that this one answers; empty for the first."""
         door = self._door
         body = _HELLO.pack(_MAGIC, _VERSION, door.number, door.realm.epoch, os.urandom(_NONCE_BYTES))
-        self._hello = body + _hash(door.realm.secret, door.purpose + body)
+        self._hello = body + self._proof(asked, body)
         assert self._transport is not None
         self._transport.write(self._hello)
+
+    def _proof(self, asked: bytes, body: bytes) -> bytes:
+        side = b"answer" if asked else b"ask"
+        return _hash(self._door.realm.secret, b"|".join((self._door.purpose, side, asked + body)))
 
     def _take_hello(self) -> bool:
         if len(self._buffer) < _HELLO_BYTES:
@@ -144,30 +166,40 @@ class KeyedStream(asyncio.Protocol):
         hello = bytes(self._buffer[:_HELLO_BYTES])
         del self._buffer[:_HELLO_BYTES]
         body, mac = hello[: _HELLO.size], hello[_HELLO.size :]
-        door = self._door
-        if not hmac.compare_digest(mac, _hash(door.realm.secret, door.purpose + body)):
-            self.close("it does not know the secret")
-            return False
         magic, version, number, epoch, _ = _HELLO.unpack(body)
-        if magic != _MAGIC or version != _VERSION:
+        if magic != _MAGIC:
+            self.close("it is no host of a fabric")
+        elif version != _VERSION:
             self.close(f"it speaks version {version}, we speak {_VERSION}")
-            return False
-        if epoch != door.realm.epoch:
+        elif not hmac.compare_digest(mac, self._proof(self._hello, body)):
+            self.close("it does not know the secret")
+        elif epoch != self._door.realm.epoch:
             self.close("it belongs to another launch of the fabric")
-            return False
+        else:
+            self._agree(hello, number)
+            return True
+        return False
+
+    def _agree(self, hello: bytes, number: int) -> None:
         accepting = self._strangers is not None
         if accepting:
-            self._say_hello()
+            self._say_hello(hello)
         asked, answered = (hello, self._hello) if accepting else (self._hello, hello)
-        keys = [_hash(door.realm.secret, side + asked + answered) for side in (b"asking", b"answering")]
+        keys = [_hash(self._door.realm.secret, side + asked + answered) for side in (b"asking", b"answering")]
         self._send_key, self._receive_key = reversed(keys) if accepting else keys
+        self._keyed = True
+        self._number = number
+        if not accepting:
+            self._write(b"")
+            self._is_known()
+
+    def _is_known(self) -> None:
         if self._strangers is not None:
             self._strangers.discard(self)
         if self._deadline is not None:
             self._deadline.cancel()
-        self.peer = number
+        self.peer = self._number
         self._on_ready(self)
-        return True
 
     # Messages.
 
@@ -175,7 +207,7 @@ class KeyedStream(asyncio.Protocol):
         buffer, at = self._buffer, 0
         while len(buffer) - at >= _HEAD_BYTES:
             (size,) = _LENGTH.unpack_from(buffer, at)
-            if size > MESSAGE_BYTES_MAX:
+            if size > (MESSAGE_BYTES_MAX if self.peer >= 0 else 0):
                 self.close(f"it announced a message of {size} bytes")
                 return
             end = at + _HEAD_BYTES + size
@@ -188,8 +220,11 @@ class KeyedStream(asyncio.Protocol):
                 return
             self._received += 1
             at = end
-            self._on_message(self, message)
-            if not self.ready:
+            if self.peer < 0:
+                self._is_known()
+            else:
+                self._on_message(self, message)
+            if not self._open:
                 return
         del buffer[:at]
 
@@ -200,3 +235,35 @@ class KeyedStream(asyncio.Protocol):
 
 def _hash(key: bytes, body: bytes) -> bytes:
     return hashlib.blake2b(body, key=key, digest_size=MAC_BYTES, person=_PERSON).digest()
+
+
+def _set_options(sock: socket.socket) -> None:
+    """Send at once, and notice a network that is cut: while something is under way, and while nothing is."""
+    for option, value in (
+        (socket.TCP_NODELAY, 1),
+        (socket.TCP_USER_TIMEOUT, SILENT_WALL_S * 1000),
+        (socket.TCP_KEEPIDLE, 1),
+        (socket.TCP_KEEPINTVL, 1),
+        (socket.TCP_KEEPCNT, SILENT_WALL_S),
+    ):
+        sock.setsockopt(socket.IPPROTO_TCP, option, value)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+
+
+async def call(address: Address, stream: KeyedStream) -> None:
+    """Connect `stream` and return when its conversation is over, or could not begin; why, its `on_lost` is told.
+
+    Cancelled, it ends the conversation.
+    """
+    host, port = address
+    try:
+        async with asyncio.timeout(CALL_WALL_S):
+            await asyncio.get_running_loop().create_connection(lambda: stream, host, port)
+    except OSError as error:
+        late = isinstance(error, TimeoutError)
+        stream.close(f"no answer within {CALL_WALL_S:g} s" if late else error.strerror or str(error))
+        stream.connection_lost(error)
+    try:
+        await stream.over.wait()
+    finally:
+        stream.close()

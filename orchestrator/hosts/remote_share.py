@@ -1,7 +1,8 @@
 """The leader's end of a share on another host: requests, answers, deaths, and what follows when it is heard no more.
 
-Owns the conversation with one `orchestrator.hosts.share_agent`, which it opens again when it is lost; a share that
-stays silent for the lease is lost, and with it every process it had, since by then it has ended them itself.
+Owns the conversation with one `orchestrator.hosts.share_agent`, which it opens again when it is lost; what is asked
+meanwhile is asked again then. A share that stays silent for its lease, and for as long as it may take to end, is lost,
+and with it every process it had, since by then it has ended them itself.
 """
 
 import asyncio
@@ -17,15 +18,16 @@ import msgpack
 
 from mrcfabric.control_message import Address, Realm
 from mrcfabric.errors import ConfigError
-from orchestrator.hosts.keyed_stream import Door, KeyedStream
+from orchestrator.hosts.keyed_stream import Door, KeyedStream, call
 from orchestrator.hosts.share import COURIER, Descriptors
-from orchestrator.hosts.share_agent import LEASE_S, PURPOSE
+from orchestrator.hosts.share_agent import LEASE_S, PURPOSE, watch_s
 from orchestrator.hosts.site import LEADER, Site
-from orchestrator.launcher import Child, ProcessFailedError
+from orchestrator.launcher import EXIT_WALL_S, Child, ProcessFailedError
 from orchestrator.layout import ProcessPlan
 
 BEAT_S = 1.0
 RECALL_S = 0.2
+END_WALL_S = 2.0
 ASK_WALL_S = 30.0
 
 
@@ -39,136 +41,129 @@ class RemoteShare:
         self.folder = Path()
         self.descriptors = Descriptors(-1, -1, -1, {})
         self.on_death: Callable[[Child], None] = lambda _child: None
-        self.on_reached: Callable[[dict[int, int]], None] = lambda _reached: None
-        """Called before a death with slot -> instant that the process had reached."""
+        self.on_reached: Callable[[dict[int, list[int]]], None] = lambda _reached: None
+        """Called before a death with slot -> what the process had reached (`ClockPage.reached`)."""
         self.on_lost: Callable[[str], None] = lambda _why: None
         """Called once, with the reason, when the share is given up; deaths of its processes follow."""
         self.heard: set[int] = set()
         """The hosts that its courier hears."""
         self._address = address
-        self._lease_s = lease_s
+        self._patience_s = lease_s + BEAT_S + watch_s(lease_s) + EXIT_WALL_S
         self._door = Door(realm, LEADER, PURPOSE)
         self._ids = itertools.count(1)
-        self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._answers: dict[int, tuple[bytes, asyncio.Future[dict[str, Any]]]] = {}
+        """What has been asked and not yet answered."""
         self._children: dict[int, Child] = {}
-        self._early: dict[int, tuple[int, str]] = {}
+        self._early: dict[int, dict[str, Any]] = {}
         self._stream: KeyedStream | None = None
-        self._stands = asyncio.Event()
+        self._first: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._heard_s = time.monotonic()
-        self._keeping: asyncio.Task[None] | None = None
+        self._keeping: list[asyncio.Task[None]] = []
         self._closing = False
         self._why = "it has not been reached"
-
-    @property
-    def lost(self) -> bool:
-        """Whether it has been given up."""
-        return self._closing
+        self.lost: str | None = None
+        """Why it has been given up, or None."""
 
     async def open(self) -> None:
-        """Call the share agent. Raises ProcessFailedError when it does not answer within the lease."""
+        """Call the share agent. Raises ProcessFailedError when it ends, or does not answer for the lease."""
         self._heard_s = time.monotonic()
-        self._keeping = asyncio.get_running_loop().create_task(self._keep())
+        loop = asyncio.get_running_loop()
+        self._keeping = [loop.create_task(self._keep_calling()), loop.create_task(self._keep_beating())]
         try:
-            async with asyncio.timeout(self._lease_s):
-                await self._stands.wait()
-        except TimeoutError:
+            await self._first
+        except BaseException:
             await self.close()
-            raise ProcessFailedError(f"host {self.site.name}: its share does not answer: {self._why}") from None
+            raise
 
     async def close(self) -> None:
         """End the share and everything in it. Safe to repeat, whatever state it is in."""
+        if not self._closing:
+            self._closing = True
+            if self._stream is not None:
+                with contextlib.suppress(ProcessFailedError, ConfigError):
+                    await self._ask("end", timeout_s=END_WALL_S)
+        keeping, self._keeping = self._keeping, []
+        for task in keeping:
+            task.cancel()
+        if keeping:
+            await asyncio.wait(keeping)
+
+    def fail(self, why: str) -> None:
+        """It is known that the share has ended, or will before anybody asks: do not wait for the lease."""
         if self._closing:
             return
         self._closing = True
-        if self._stream is not None and self._stream.ready:
-            with contextlib.suppress(ProcessFailedError, ConfigError):
-                await self._ask("end", timeout_s=2.0)
-        await self._forget()
-
-    async def _forget(self) -> None:
-        if self._keeping is not None and self._keeping is not asyncio.current_task():
-            self._keeping.cancel()
-            await asyncio.wait([self._keeping])
-        if self._stream is not None:
-            self._stream.close()
+        self.lost = why
+        for task in self._keeping:
+            if task is not asyncio.current_task():
+                task.cancel()
+        error = f"host {self.site.name} is lost: {why}"
+        self._send(msgpack.packb({"id": next(self._ids), "op": "end"}))  # should it hear us all the same
+        if not self._first.done():
+            self._first.set_exception(ProcessFailedError(error))
+        for _, answer in self._answers.values():
+            if not answer.done():
+                answer.set_exception(ProcessFailedError(error))
+        self.on_lost(why)
+        for ident in list(self._children):
+            self._bury({"child": ident, "status": -signal.SIGKILL, "words": error, "reached": {}})
 
     # The conversation.
 
-    async def _keep(self) -> None:
-        """Beat while it is heard, call again when not, give up after the lease."""
-        loop = asyncio.get_running_loop()
+    async def _keep_calling(self) -> None:
         while True:
-            if self._stream is None:
-                with contextlib.suppress(OSError):
-                    await loop.create_connection(
-                        lambda: KeyedStream(self._door, self._ready, self._message, self._lost), *self._address
-                    )
-                await asyncio.sleep(RECALL_S)
-            else:
-                self._send({"id": 0, "op": "beat"})
-                await asyncio.sleep(BEAT_S)
-            if time.monotonic() - self._heard_s >= self._lease_s:
-                await self._give_up(f"not heard for {self._lease_s:g} s: {self._why}")
-                return
+            await call(self._address, KeyedStream(self._door, self._ready, self._message, self._lost))
+            await asyncio.sleep(RECALL_S)
 
-    async def _give_up(self, why: str) -> None:
-        """Its own lease has run out too: whatever ran there has ended."""
-        if self._closing:
-            return
-        self._closing = True
-        await self._forget()
-        for answer in self._answers.values():
-            if not answer.done():
-                answer.set_exception(ProcessFailedError(f"host {self.site.name} is lost: {why}"))
-        self.on_lost(why)
-        for ident in list(self._children):
-            self._bury(ident, -signal.SIGKILL, f"host {self.site.name} is lost: {why}")
-
-    def fail(self, why: str) -> None:
-        """Somebody knows that the share agent has ended: do not wait for the lease."""
-        self._why = why
-        self._lease_s = 0.0
+    async def _keep_beating(self) -> None:
+        while (silent_s := time.monotonic() - self._heard_s) < self._patience_s:
+            self._send(msgpack.packb({"id": 0, "op": "beat"}))
+            await asyncio.sleep(min(BEAT_S, self._patience_s - silent_s))
+        self.fail(f"not heard for {silent_s:.0f} s: {self._why}")
 
     def _ready(self, stream: KeyedStream) -> None:
         self._stream = stream
         self._heard_s = time.monotonic()
-        self._stands.set()
+        if not self._first.done():
+            self._first.set_result(None)
+        for request, _ in self._answers.values():
+            stream.send(request)
 
     def _lost(self, stream: KeyedStream, why: str) -> None:
+        if self._closing:
+            return
         self._why = why
         if self._stream is stream:
             self._stream = None
 
-    def _send(self, request: dict[str, Any]) -> bool:
-        if self._stream is None or not self._stream.ready:
-            return False
-        self._stream.send(msgpack.packb(request))
-        return True
+    def _send(self, request: bytes) -> None:
+        if self._stream is not None:
+            self._stream.send(request)
 
     def _message(self, _stream: KeyedStream, message: bytes) -> None:
         self._heard_s = time.monotonic()
         told = msgpack.unpackb(message, strict_map_key=False)
         event = told.get("event")
         if event == "died":
-            if told["child"] in self._children:
-                self.on_reached(told["reached"])
-            self._bury(told["child"], told["status"], told["words"])
+            self._bury(told)
         elif event == "courier":
             if "up" in told:
                 self.heard.add(told["up"])
             else:
                 self.heard.discard(told["down"])
-        elif (answer := self._answers.get(told["id"])) is not None and not answer.done():
+        elif told["id"] in self._answers and not (answer := self._answers[told["id"]][1]).done():
             answer.set_result(told)
 
     async def _ask(self, op: str, timeout_s: float = ASK_WALL_S, **args: Any) -> Any:
-        """Raises ConfigError (its refusal), ProcessFailedError (not heard, or not in time)."""
+        """Raises ConfigError (its refusal), ProcessFailedError (lost, or not in time)."""
+        if self.lost is not None:
+            raise ProcessFailedError(f"host {self.site.name} is lost: {self.lost}")
         ident = next(self._ids)
         answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
-        self._answers[ident] = answer
+        request = msgpack.packb({"id": ident, "op": op, **args})
+        self._answers[ident] = request, answer
         try:
-            if not self._send({"id": ident, "op": op, **args}):
-                raise ProcessFailedError(f"host {self.site.name} is not heard: {self._why}")
+            self._send(request)
             async with asyncio.timeout(timeout_s):
                 told = await answer
         except TimeoutError:
@@ -177,7 +172,7 @@ class RemoteShare:
             del self._answers[ident]
         if "refused" in told:
             where, what, hint = told["refused"]
-            raise ConfigError(f"host {self.site.name}: {where}", what, hint)
+            raise ConfigError(f"host {self.site.name}: {where}" if where else f"host {self.site.name}", what, hint)
         return told["ok"]
 
     # What it is asked.
@@ -219,14 +214,17 @@ class RemoteShare:
         ident, pid = born
         child = self._children[ident] = Child(name, pid, None, asyncio.get_running_loop().create_future())
         if ident in self._early:
-            self._bury(ident, *self._early.pop(ident))
+            self._bury(self._early.pop(ident))
         return child
 
-    def _bury(self, ident: int, status: int, words: str) -> None:
-        child = self._children.pop(ident, None)
+    def _bury(self, told: dict[str, Any]) -> None:
+        child = self._children.pop(told["child"], None)
         if child is None:
-            self._early[ident] = (status, words)  # the report overtook the answer, or is told for the second time
+            self._early[told["child"]] = told  # the report overtook the answer, or is told for the second time
             return
-        child.words = words
-        child.ended.set_result(status)
+        self.on_reached(told["reached"])
+        child.words = told["words"]
+        child.ended.set_result(told["status"])
         self.on_death(child)
+        if child.name == COURIER:
+            self.fail(f"its courier has ended: {child.how_it_ended()}")

@@ -2,15 +2,15 @@
 
 It owns the fork server, the replica of the clock page, the run folder and the reserved ports of its host, and does what
 the leader says over one `KeyedStream`: nothing by itself, but for ending. It ends, with every process it started, when
-the leader says so, when the leader has not been heard for the lease, and when its own fork server is gone; the kernel
-ends the fork server with it, however it dies.
+the leader says so, when the leader has not been heard for the lease, and when its own fork server or its courier is
+gone; the kernel ends the fork server with it, however it dies.
 
 The launch comes as one JSON line on standard input, `{"secret", "fabric", "epoch", "number", "listen", "run_dir",
 "lease_s"}`, so that the secret stands on no command line; one line goes to standard output when it can be called:
 `{"address", "port", "pid", "version", "python"}`, or `{"where", "what", "hint"}` and exit code 2.
 
 Requests are `{"id", "op", ...}` in msgpack, answered by `{"id", "ok": result}` or `{"id", "refused": [where, what,
-hint]}`; what happens unasked is told as `{"event": ...}`.
+hint]}`, asked again under the same id with the same answer; what happens unasked is told as `{"event": ...}`.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ import msgpack
 import uvloop
 from setproctitle import setproctitle
 
-from mrcfabric.clock import S_ORDERS, ClockPage
+from mrcfabric.clock import ClockPage
 from mrcfabric.control_message import Realm
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
@@ -47,6 +47,10 @@ LEASE_S = 15.0
 """How long a share lives without a word of its leader."""
 UNHEARD_S = 3.0
 """A leader that says so often nothing is not there: another launch may take the host over."""
+ANSWERS_KEPT = 1024
+"""More than a leader has under way: what it asks again is not done again."""
+REPEATABLE = frozenset({"beat", "machine", "read"})
+"""What may be done again."""
 ORDER_POLL_S = 0.002
 ORDER_WALL_S = 10.0
 FENCE_WALL_S = 5.0
@@ -78,6 +82,8 @@ class ShareAgent:
         self._written: bool | None = None
         self._end: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._answers: dict[int, dict[str, Any] | None] = {}
+        """The latest, by id; None while one is under way."""
         self._ops: dict[str, Callable[[dict[str, Any]], Awaitable[Any]]] = {
             "beat": self._beat,
             "machine": self._machine,
@@ -137,13 +143,20 @@ class ShareAgent:
             self._end.set_result(why)
 
     async def _watch_lease(self) -> None:
-        while True:
-            silent_s = time.monotonic() - self._heard_s
-            if silent_s >= self._lease_s:
-                self._over(f"the leader has not been heard for {silent_s:.0f} s")
-                return
+        while (silent_s := self._silent_s()) < self._lease_s:
             self._write_status(heard=silent_s < UNHEARD_S and self._leader is not None)
-            await asyncio.sleep(min(1.0, self._lease_s / 4))
+            await asyncio.sleep(watch_s(self._lease_s))
+
+    def _silent_s(self) -> float:
+        """How long the leader has not been heard. A lease that has run out is over, whoever comes back."""
+        silent_s = time.monotonic() - self._heard_s
+        if silent_s >= self._lease_s:
+            self._over(f"the leader has not been heard for {silent_s:.0f} s")
+        return silent_s
+
+    def _hear(self) -> None:
+        if self._silent_s() < self._lease_s:
+            self._heard_s = time.monotonic()
 
     def _write_status(self, *, heard: bool) -> None:
         """For a later launch, which must not take a host from a leader that lives."""
@@ -167,7 +180,7 @@ class ShareAgent:
         if self._leader is not None:
             self._leader.close("the leader has called again")
         self._leader = stream
-        self._heard_s = time.monotonic()
+        self._hear()
         # It may have missed some.
         for child in self._children:
             if not child.alive:
@@ -182,21 +195,36 @@ class ShareAgent:
         if self._leader is not None:
             self._leader.send(msgpack.packb(message))
 
-    def _message(self, _stream: KeyedStream, message: bytes) -> None:
-        self._heard_s = time.monotonic()
-        request = msgpack.unpackb(message, strict_map_key=False)
-        task = asyncio.get_running_loop().create_task(self._answer(request))
+    def _message(self, stream: KeyedStream, message: bytes) -> None:
+        self._hear()
+        try:
+            request = msgpack.unpackb(message, strict_map_key=False)
+            ident, op = int(request["id"]), self._ops[request["op"]]
+        except (ValueError, TypeError, KeyError, msgpack.UnpackException) as error:
+            stream.close(f"it asks what nobody answers: {error!r}")
+            return
+        if ident in self._answers:
+            if (answer := self._answers[ident]) is not None:
+                self._tell(answer)
+            return
+        if request["op"] not in REPEATABLE:
+            self._answers[ident] = None
+            if len(self._answers) > ANSWERS_KEPT:
+                del self._answers[next(iter(self._answers))]
+        task = asyncio.get_running_loop().create_task(self._answer(ident, op(request)))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _answer(self, request: dict[str, Any]) -> None:
-        answer: dict[str, Any] = {"id": request["id"]}
+    async def _answer(self, ident: int, work: Awaitable[Any]) -> None:
+        answer: dict[str, Any] = {"id": ident}
         try:
-            answer["ok"] = await self._ops[request["op"]](request)
+            answer["ok"] = await work
         except ConfigError as error:
             answer["refused"] = [error.where, error.what, error.hint]
         except (ProcessFailedError, OSError) as error:
-            answer["refused"] = [request["op"], str(error), ""]
+            answer["refused"] = ["", str(error), ""]
+        if ident in self._answers:
+            self._answers[ident] = answer
         self._tell(answer)
 
     # What it asks for.
@@ -255,10 +283,9 @@ class ShareAgent:
         """Start a process, once the page has heard of the orders that its nodes be born."""
         assert self._page is not None, "furnish first"
         assert self._folder is not None, "furnish first"
-        words, page = self._page.words, self._page
-        wanted = {page.horizon_word(slot) + S_ORDERS: orders for slot, orders in request["orders"].items()}
+        page = self._page
         deadline_s = time.monotonic() + ORDER_WALL_S
-        while any(words[word] < orders for word, orders in wanted.items()):
+        while any(page.orders(slot) < orders for slot, orders in request["orders"].items()):
             if time.monotonic() > deadline_s:
                 raise ProcessFailedError(f"{request['name']}: the page has not heard of its birth")
             await asyncio.sleep(ORDER_POLL_S)
@@ -278,13 +305,15 @@ class ShareAgent:
             words = "" if child.log is None else last_line(child.log)
             death = {"child": self._children.index(child), "status": child.ended.result(), "words": words}
             self._tell({"event": "died", "reached": self._reached(child), **death})
+            if child.name == COURIER:
+                self._over(f"the courier has ended: {child.how_it_ended()}")
 
-    def _reached(self, child: Child) -> dict[int, int]:
-        """Slot -> instant that a process of ours has reached: the courier may not have told it yet."""
+    def _reached(self, child: Child) -> dict[int, list[int]]:
+        """Slot -> what a process of ours has reached: the courier may not have told it yet."""
         assert self._layout is not None
         assert self._page is not None
         nodes = next((plan.nodes for plan in self._layout.processes if plan.name == child.name), ())
-        return {(slot := self._layout.slot(node)): self._page.horizon(slot) for node in nodes}
+        return {(slot := self._layout.slot(node)): self._page.reached(slot) for node in nodes}
 
     async def _signal(self, request: dict[str, Any]) -> bool:
         return await self._launcher.signal(self._children[request["child"]], request["number"])
@@ -293,7 +322,7 @@ class ShareAgent:
         """A part of a file of the run folder, for those who collect logs."""
         assert self._folder is not None, "furnish first"
         path = (self._folder.path / request["path"]).resolve()
-        if not path.is_relative_to(self._folder.path.resolve()) or path.name == "secret":
+        if not path.is_relative_to(self._folder.path.resolve()) or path.name == "secret" or not path.is_file():
             raise ConfigError(f"file {request['path']}", "is none that is handed out")
         with path.open("rb") as file:
             file.seek(request["offset"])
@@ -303,12 +332,17 @@ class ShareAgent:
         asyncio.get_running_loop().call_later(0.05, self._over, "the leader has ended the fabric")
 
 
+def watch_s(lease_s: float) -> float:
+    """How often a share looks whether its lease has run out."""
+    return min(1.0, lease_s / 4)
+
+
 async def _fence(path: Path) -> None:
     """End a share of an earlier launch whose leader is gone and whose lease has not yet run out."""
     try:
         former = json.loads((path / _STATUS).read_text())
         pid = int(former["pid"])
-        if former["heard"] or "share of host" not in ports.command_of(pid):
+        if former["heard"] or not run_folder.is_held(path) or run_folder.holder_pid(path) != pid:
             return
         os.kill(pid, signal.SIGKILL)
     except (OSError, ValueError, KeyError):
