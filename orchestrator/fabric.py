@@ -66,8 +66,7 @@ class Fabric(Verbs):
         super().__init__(topology)
         self.folder = folder
         self.journal = Journal()
-        self.epoch = time.time_ns()
-        """Tells this launch from every other."""
+        self.epoch = time.time_ns()  # tells this launch from every other
         self.ground = Ground() if ground is None else ground
         self.layout = Layout(topology, pack, self.ground.sites)
         self._launcher = Launcher()
@@ -75,15 +74,12 @@ class Fabric(Verbs):
         self._closing = False
         self._workers: list[Child] = []
         self._serving: list[asyncio.Task[None]] = []
-        self.links = LinkTesting(self, self.journal)
-        """Checks of the links and watches over them, with or without a job."""
+        self.links = LinkTesting(self, self.journal)  # checks of them and watches over them, with or without a job
         self.broken: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         """Done, with the reason, when the fabric as a whole has come to an end that nobody asked for."""
         self._launcher.on_death = self._died
         self._launcher.on_lost = self._lost
-        self.ground.on_death = self._died
-        self.ground.on_lost = self._lost_host
-        self.ground.on_broken = self._lost
+        self.ground.on_death, self.ground.on_lost, self.ground.on_broken = self._died, self._lost_host, self._lost
         self.limit_owner: str | None = None if limit_ns == NEVER else ""
         """In whose hands fabric time is; None: it goes on by itself."""
         self._block: ports.PortBlock | None = None
@@ -91,14 +87,13 @@ class Fabric(Verbs):
         try:
             self._block = ports.allocate(self.layout.port_count, port_base)
             self.layout.port_base = self._block.base
-            self._timekeeper = Timekeeper(
+            self.time = self._timekeeper = Timekeeper(
                 self.layout.peers(),
                 self.layout.doorbells_here,
                 topology.link_delay_ns,
                 0.0 if topology.dilation == "auto" else float(topology.dilation),
                 limit_ns,
             )
-            self.time = self._timekeeper
             self._realm = Realm(folder.secret, topology.name, self.epoch)
             self.roster = Roster(self.layout, self.ground, self.time, self._realm, trace)
             self.gatherer = Gatherer(self.roster, self.time)

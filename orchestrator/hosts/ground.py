@@ -122,6 +122,7 @@ class Ground:
 
     async def _start_agents(self, realm: Realm, on_reached: Callable[[dict[int, list[int]]], None]) -> None:
         async def start(number: int, host: Host) -> None:
+            """One host's, and have it answer."""
             site = self.sites.sites[number]
             running = await host.start(
                 {

@@ -119,6 +119,7 @@ class KeyedStream(asyncio.Protocol):
     # What the loop calls.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Whoever has called says hello first."""
         self._transport = cast("asyncio.Transport", transport)  # what uvloop has is one, but not by inheritance
         sock = transport.get_extra_info("socket")
         if sock is not None and sock.family != socket.AF_UNIX:
@@ -261,7 +262,8 @@ async def call(address: Address, stream: KeyedStream) -> None:
             await asyncio.get_running_loop().create_connection(lambda: stream, host, port)
     except OSError as error:
         late = isinstance(error, TimeoutError)
-        stream.close(f"no answer within {CALL_WALL_S:g} s" if late else error.strerror or str(error))
+        why = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
+        stream.close(f"no answer within {CALL_WALL_S:g} s" if late else why)
         stream.connection_lost(error)
     try:
         await stream.over.wait()

@@ -25,7 +25,6 @@ from orchestrator.hosts.site import LEADER, Site
 from orchestrator.launcher import EXIT_WALL_S, Child, ProcessFailedError
 from orchestrator.layout import ProcessPlan
 
-BEAT_S = 1.0
 RECALL_S = 0.2
 END_WALL_S = 2.0
 ASK_WALL_S = 30.0
@@ -48,7 +47,8 @@ class RemoteShare:
         self.heard: set[int] = set()
         """The hosts that its courier hears."""
         self._address = address
-        self._patience_s = lease_s + BEAT_S + watch_s(lease_s) + EXIT_WALL_S
+        self._beat_s = watch_s(lease_s)
+        self._patience_s = lease_s + 2 * self._beat_s + EXIT_WALL_S
         self._door = Door(realm, LEADER, PURPOSE)
         self._ids = itertools.count(1)
         self._answers: dict[int, tuple[bytes, asyncio.Future[dict[str, Any]]]] = {}
@@ -118,7 +118,7 @@ class RemoteShare:
     async def _keep_beating(self) -> None:
         while (silent_s := time.monotonic() - self._heard_s) < self._patience_s:
             self._send(msgpack.packb({"id": 0, "op": "beat"}))
-            await asyncio.sleep(min(BEAT_S, self._patience_s - silent_s))
+            await asyncio.sleep(min(self._beat_s, self._patience_s - silent_s))
         self.fail(f"not heard for {silent_s:.0f} s: {self._why}")
 
     def _ready(self, stream: KeyedStream) -> None:

@@ -326,14 +326,14 @@ class ShareAgent:
             raise ConfigError(f"file {request['path']}", "is none that is handed out")
         with path.open("rb") as file:
             file.seek(request["offset"])
-            return {"bytes": file.read(min(request["limit"], CHUNK_BYTES)), "size": path.stat().st_size}
+            return {"bytes": file.read(min(max(request["limit"], 0), CHUNK_BYTES)), "size": path.stat().st_size}
 
     async def _take_leave(self, _request: dict[str, Any]) -> None:
         asyncio.get_running_loop().call_later(0.05, self._over, "the leader has ended the fabric")
 
 
 def watch_s(lease_s: float) -> float:
-    """How often a share looks whether its lease has run out."""
+    """How often a share looks whether its lease has run out, and its leader says a word."""
     return min(1.0, lease_s / 4)
 
 
@@ -359,12 +359,16 @@ def main() -> int:
     def say(line: dict[str, Any]) -> None:
         print(json.dumps(line), flush=True)
 
-    launch = json.loads(sys.stdin.readline())
-    setproctitle(f"mrcfabric {launch['fabric']} share of host {launch['number']}")
-
     async def serve() -> str:
         host, port = launch["listen"]
         return await ShareAgent(launch).serve((host, port), say)
+
+    try:
+        launch = json.loads(sys.stdin.readline())
+        setproctitle(f"mrcfabric {launch['fabric']} share of host {launch['number']}")
+    except (ValueError, TypeError, KeyError):
+        say({"where": "standard input", "what": "holds no launch", "hint": "an engine starts this, nobody by hand"})
+        return EXIT_CONFIG
 
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

@@ -18,6 +18,7 @@ import pytest
 from mrcfabric.topology import Topology
 from orchestrator.fabric import Fabric
 from orchestrator.faults.fault import once
+from orchestrator.hosts.ground import Ground
 from orchestrator.simulated import SimulatedFabric
 from tests.support.scripts import permutation
 from tests.support.wait import eventually
@@ -62,9 +63,9 @@ def burning_cpus() -> Iterator[None]:
             burner.wait()
 
 
-async def real(run_dir: Path) -> dict[str, Any]:
+async def real(run_dir: Path, ground: Ground | None = None) -> dict[str, Any]:
     """The traces of the daemons, and their fidelity."""
-    async with Fabric.launch(SMALL, run_dir, trace=True) as fabric:
+    async with Fabric.launch(SMALL, run_dir, ground=ground, trace=True) as fabric:
         told = [
             asyncio.ensure_future(fabric.command(step.node, step.op, step.args, step.at_ns, timeout_s=60))
             for step in script()
@@ -93,6 +94,15 @@ def virtual(until: int) -> dict[str, Any]:
     return {name: fabric.traces(name)[-1].summary() for name in SMALL.node_names()}
 
 
+def assert_same(seen: dict[str, Any]) -> None:
+    """Nothing was late, and every node did what it does in virtual time."""
+    fidelity = seen["fidelity"]
+    assert (fidelity["late_share"], fidelity["late_commands"], fidelity["host_drops"]) == (0, 0, 0)
+    expected = virtual(seen["reached"])
+    for name, trace in seen["traces"].items():
+        assert trace == expected[name], name
+
+
 @pytest.mark.parametrize("busy", [False, True], ids=["calm", "busy"])
 @pytest.mark.timeout(240)
 async def test_real_udp_gives_the_trace_of_virtual_time(tmp_path: Path, busy: bool) -> None:
@@ -101,8 +111,4 @@ async def test_real_udp_gives_the_trace_of_virtual_time(tmp_path: Path, busy: bo
             seen = await real(tmp_path / "run")
     else:
         seen = await real(tmp_path / "run")
-    fidelity = seen["fidelity"]
-    assert (fidelity["late_share"], fidelity["late_commands"], fidelity["host_drops"]) == (0, 0, 0)
-    expected = virtual(seen["reached"])
-    for name, trace in seen["traces"].items():
-        assert trace == expected[name], name
+    assert_same(seen)

@@ -32,6 +32,11 @@ def wait_for_agent(alive_fd: int, fds: list[int]) -> int:
     return 0
 
 
+def obey(alive_fd: int, _fds: list[int]) -> None:
+    """Do nothing until the agent's pipe closes."""
+    os.read(alive_fd, 1)
+
+
 def sleep(_arguments: Any, _fds: list[int]) -> None:
     """Ignore everything but SIGKILL's like."""
     time.sleep(600)

@@ -1,0 +1,61 @@
+"""A fabric whose nodes stand on several hosts, neighbours apart: the same traces, and what the end of a host comes to.
+
+The hosts are shares of this machine, each with its own clock page, fork server, courier and run folder.
+"""
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from orchestrator.fabric import Fabric
+from tests.integration.test_same_trace import SMALL, assert_same, real
+from tests.orchestrator.running import SMALL as TINY
+from tests.orchestrator.running import connect, given_back, is_gone
+from tests.support.shares import Machine, everything, nothing_left, spread, tree
+from tests.support.wait import eventually
+
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
+LEASE_S = 10.0
+DEADLINE_S = 60.0
+HOSTS = 3
+KEPT_APART = {"h000": 0, "h001": 0, "p0-t0-0": 0, "p0-t0-1": 0, "p0-t1-0": 0, "p0-t1-1": 0}
+"""All of plane 1 of the tiny fabric on another host than the NICs and plane 0."""
+
+
+async def test_three_hosts_give_the_traces_of_virtual_time(tmp_path: Path) -> None:
+    machine = Machine(tmp_path, HOSTS, spread(SMALL, HOSTS), LEASE_S)
+    assert_same(await real(tmp_path / "vm0", machine.ground))
+    assert nothing_left(tmp_path, machine, [])
+
+
+async def test_a_host_that_is_killed_takes_its_nodes_along_and_nothing_else(tmp_path: Path) -> None:
+    places = {node: KEPT_APART.get(node, 1) for node in TINY.node_names()}
+    machine = Machine(tmp_path, 2, places, LEASE_S)
+    async with Fabric.launch(TINY, tmp_path / "vm0", ground=machine.ground) as fabric:
+        pids = everything()
+        write = await connect(fabric)
+        done = asyncio.ensure_future(fabric.command("h000", "post_write", {**write, "wr_id": 1}))
+        await eventually(lambda: fabric.now_ns() > 0, DEADLINE_S)
+        remote = tree(machine.agents[1].pid)
+        os.kill(machine.agents[1].pid, signal.SIGKILL)
+        lost = {node for node, host in places.items() if host}
+        await eventually(lambda: not any(map(fabric.alive, lost)), DEADLINE_S)
+        assert {fault.targets[0]: fault.id.startswith("death-") for fault in fabric.mishaps.faults()} == dict.fromkeys(
+            lost, True
+        )
+        (note,) = [note for note in fabric.journal.after(0) if note["kind"] == "host_lost"]
+        assert (note["host"], note["why"]) == ("vm1", "its agent has ended: exit code -9")
+        assert all(f"{node}: SIGKILL: host vm1 is lost: {note['why']}" in fabric.unexpected_deaths() for node in lost)
+        await done
+        await eventually(lambda: fabric.time.state == "sleep", DEADLINE_S)
+        assert (await fabric.totals())["bytes_placed"] == write["length"]
+        fidelity = await fabric.fidelity()
+        assert (fidelity["late_share"], fidelity["late_commands"]) == (0, 0)
+        await eventually(lambda: all(map(is_gone, remote)), DEADLINE_S)
+        assert not fabric.broken.done()
+        base, count = fabric.layout.port_base, fabric.layout.port_count
+    assert nothing_left(tmp_path / "vm0", machine, pids)
+    assert given_back(count, base, pids)

@@ -1,0 +1,90 @@
+"""The leader's end of a share: short cuts of the network go unnoticed, and a share that is lost is lost once."""
+
+import asyncio
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from mrcfabric.control_message import Realm
+from orchestrator.hosts.remote_share import RemoteShare
+from orchestrator.hosts.site import Site
+from orchestrator.launcher import Child, ProcessFailedError
+from tests.orchestrator.hosts.test_share_agent import LEASE_S, SECRET, SETTINGS, SLEEPER, launch
+from tests.orchestrator.running import DEADLINE_S
+from tests.support.shares import Line, ended, start, tree
+from tests.support.wait import eventually
+
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
+REALM = Realm(SECRET, "small", 1)
+
+
+async def test_a_network_that_comes_back_in_time_loses_nothing(tmp_path: Path) -> None:
+    died: list[Child] = []
+    lost: list[str] = []
+    agent = await start(launch(tmp_path), tmp_path / "agent.log")
+    async with ended([agent]):
+        line = Line(agent.address)
+        await line.mend()
+        share = RemoteShare(Site("there"), 1, line.address, REALM, LEASE_S)
+        share.on_death, share.on_lost = died.append, lost.append
+        await share.open()
+        await share.furnish(SETTINGS)
+        child = await share.spawn(SLEEPER, share.descriptors.alive, {})
+        other = await share.spawn(SLEEPER, share.descriptors.alive, {})
+        await line.cut()
+        os.kill(child.pid, signal.SIGKILL)
+        asked = asyncio.ensure_future(share.signal(other, signal.SIGKILL))
+        await eventually(lambda: share._stream is None, DEADLINE_S)
+        await line.mend()
+        assert await asked
+        await eventually(lambda: len(died) == 2, DEADLINE_S)
+        assert {id(one) for one in died} == {id(child), id(other)}
+        # What was asked before the cut, and answered into nowhere, is not done twice.
+        pending = asyncio.ensure_future(share.spawn(SLEEPER, share.descriptors.alive, {}))
+        await eventually(lambda: share._answers, DEADLINE_S)
+        await line.cut()
+        await line.mend()
+        third = await pending
+        assert third.alive
+        await eventually(lambda: tree(agent.pid)[2:] == [third.pid], DEADLINE_S)
+        await share.close()
+        await line.cut()
+    assert not lost
+    assert "the leader has ended the fabric" in agent.words()
+
+
+async def test_what_is_asked_of_a_lost_share_is_refused_at_once(tmp_path: Path) -> None:
+    lost: list[str] = []
+    agent = await start(launch(tmp_path), tmp_path / "agent.log")
+    async with ended([agent]):
+        share = RemoteShare(Site("there"), 1, agent.address, REALM, LEASE_S)
+        share.on_lost = lost.append
+        await share.open()
+        await share.furnish(SETTINGS)
+        child = await share.spawn(SLEEPER, share.descriptors.alive, {})
+        os.kill(agent.pid, signal.SIGSTOP)
+        asked = asyncio.ensure_future(share.machine())
+        await eventually(lambda: share._answers, DEADLINE_S)
+        os.kill(agent.pid, signal.SIGKILL)
+        share.fail(f"its agent has ended: {await agent.ended}")
+        share.fail("and once more")
+        for asking in (asked, share.machine(), share.spawn(SLEEPER, share.descriptors.alive, {})):
+            with pytest.raises(ProcessFailedError, match="host there is lost: its agent has ended: exit code -9"):
+                await asking
+        assert lost == ["its agent has ended: exit code -9"]
+        assert child.how_it_ended() == "SIGKILL: host there is lost: its agent has ended: exit code -9"
+        began = time.monotonic()
+        await share.close()
+        await share.close()
+        assert time.monotonic() - began < DEADLINE_S
+
+
+async def test_a_share_that_does_not_answer_is_named() -> None:
+    server = await asyncio.start_server(lambda _reader, writer: writer.close(), "127.0.0.1", 0)
+    share = RemoteShare(Site("there"), 1, server.sockets[0].getsockname(), REALM, 0.2)
+    with pytest.raises(ProcessFailedError, match="host there is lost: not heard for"):
+        await share.open()
+    server.close()

@@ -1,0 +1,75 @@
+"""A host's share: what its courier is told, and what a courier's reports come to."""
+
+import asyncio
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mrcfabric.control_message import Realm
+from orchestrator.hosts.courier import Station
+from orchestrator.hosts.share import COURIER, CourierPost, Descriptors, LocalShare, courier_table
+from orchestrator.hosts.site import Site, Sites
+from orchestrator.launcher import Launcher
+from orchestrator.layout import Layout, ProcessPlan
+from tests.orchestrator.running import ROOT, SMALL
+from tests.support.wait import eventually
+
+REALM = Realm(bytes(range(32)), "small", 9)
+DEADLINE_S = 20.0
+
+
+def layout() -> Layout:
+    sites = Sites((Site("a"), Site("b", control="192.0.2.2"), Site("c", control="2001:db8::3")), {"h000": 1, "h001": 2})
+    return Layout(SMALL, "none", sites, port_base=10_000)
+
+
+def test_a_courier_knows_its_own_nodes_and_every_host() -> None:
+    one = layout()
+    table = courier_table(
+        "title", REALM, one, 1, one.courier_addresses(), Descriptors(5, 6, 7, {"h000": 8, COURIER: 9}), 10
+    )
+    station = Station.of(json.loads(json.dumps(table | {"doorbells": {}})) | {"doorbells": table["doorbells"]})
+    assert station.doorbells == {one.slot("h000"): 8}
+    assert (station.page_fd, station.alive_fd, station.agent_doorbell_fd, station.doorbell_fd) == (5, 6, 7, 9)
+    assert station.report_fd == 10
+    assert station.realm == REALM
+    assert [station.host_of[one.slot(node)] for node in ("h000", "h001", "p0-t0-0")] == [1, 2, 0]
+    hosts, ports = zip(*station.addresses, strict=True)
+    assert hosts == ("127.0.0.1", "192.0.2.2", "2001:db8::3")
+    assert len({*ports, one.http_port, *(one.control_address(node)[1] for node in one.ports)}) == 4 + SMALL.nodes
+    assert max(ports) < one.port_base + one.port_count
+
+
+async def test_reports_add_up_to_who_is_heard() -> None:
+    reports: list[dict[str, Any]] = []
+    post = CourierPost(reports.append)
+    asyncio.get_running_loop().add_reader(post._read, post._readable)
+    os.write(post._write, b'{"up": 1}\n{"up": 2}\n{"do')
+    await eventually(lambda: post.heard == {1, 2}, DEADLINE_S)
+    os.write(post._write, b'wn": 1, "why": "cut"}\n')
+    await eventually(lambda: post.heard == {2}, DEADLINE_S)
+    assert reports == [{"up": 1}, {"up": 2}, {"down": 1, "why": "cut"}]
+    post.close()
+
+
+@pytest.mark.integration
+async def test_the_leaders_own_share_starts_and_signals_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    (tmp_path / "logs").mkdir()
+    launcher = Launcher()
+    launcher.start("fork server under test")
+    launcher.attach()
+    try:
+        share = LocalShare(launcher, tmp_path)
+        plan = ProcessPlan("h000", "tests.orchestrator.entries:exit_with", ("h000",))
+        child = await share.spawn(plan, 3, {})
+        assert await child.ended == 3
+        assert child.how_it_ended() == "exit code 3: leaving with 3"
+        assert not await share.signal(child, 9)
+    finally:
+        await launcher.stop()
