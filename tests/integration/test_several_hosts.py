@@ -52,8 +52,7 @@ async def test_a_host_that_is_killed_takes_its_nodes_along_and_nothing_else(tmp_
         await done
         await eventually(lambda: fabric.time.state == "sleep", DEADLINE_S)
         assert (await fabric.totals())["bytes_placed"] == write["length"]
-        fidelity = await fabric.fidelity()
-        assert (fidelity["late_share"], fidelity["late_commands"]) == (0, 0)
+        assert (await fabric.fidelity())["late_share"] == 0
         await eventually(lambda: all(map(is_gone, remote)), DEADLINE_S)
         assert not fabric.broken.done()
         base, count = fabric.layout.port_base, fabric.layout.port_count
