@@ -255,10 +255,11 @@ class Replica:
             words[first_taken + port] = record[_NEWS_WORDS + ports + port]
         words[base + S_PID] = pid
         words[base + S_INCARNATION] = incarnation
-        words[base + S_ORDERS] = orders
         words[base + S_STATE] = state
         words[base + S_PENDING] = pending
         words[base + S_HORIZON] = horizon
+        # Last: should the leader's agent have ordered something meanwhile, it sees that we have overwritten it.
+        words[base + S_ORDERS] = orders
         self._ring_waiting(node, horizon, rings)
 
     def _take_order(self, node: int, record: "array[int]", rings: Rings) -> None:

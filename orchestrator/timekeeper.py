@@ -60,6 +60,8 @@ class Timekeeper:
         self._pace_ns_per_s_max = float(IDLE_HOPS_PER_S * hop_ns)
         self._pace_mark: tuple[float, Instant] = (time.monotonic(), 0)
         self._moved: tuple[float, Instant] = (time.monotonic(), 0)
+        self._ordered: dict[int, tuple[int, Instant | None]] = {}
+        """Slot -> (number of the latest order, where it is held; None: dead)."""
 
     def close(self) -> None:
         """Unmap the page and close the doorbells; the daemons have their own."""
@@ -189,6 +191,7 @@ class Timekeeper:
             self.wake()
 
     def _look(self) -> None:
+        self._insist()
         idle = self._idle()
         if self.page.asleep:
             if not idle:
@@ -219,12 +222,20 @@ class Timekeeper:
     def hold_for(self, slot: int, horizon_ns: Instant) -> None:
         """A node is to be (re)started: its neighbours go no further than one hop past `horizon_ns` until it is."""
         self.page.mark_booting(slot, horizon_ns)
+        self._ordered[slot] = self.page.orders(slot), horizon_ns
         self.ring()
 
     def bury(self, slot: int) -> None:
         """A node is gone; nobody waits for it."""
         self.page.mark_dead(slot)
+        self._ordered[slot] = self.page.orders(slot), None
         self.ring()
+
+    def _insist(self) -> None:
+        """Order again what a courier has overwritten: it may stand between its look at a slot and what it writes."""
+        for slot, (orders, held_ns) in self._ordered.items():
+            if self.page.orders(slot) < orders:
+                self.bury(slot) if held_ns is None else self.hold_for(slot, held_ns)
 
     def has_reached(self, reached: dict[int, list[int]]) -> None:
         """Slot -> what a node had reached on another host when its process died (`ClockPage.reached`).

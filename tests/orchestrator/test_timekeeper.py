@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
+from mrcfabric.clock import S_ORDERS, S_STATE, SlotState
 from mrcfabric.units import NEVER
 from orchestrator import timekeeper
 from orchestrator.timekeeper import IDLE_HOPS_PER_S, LEAD_HOPS_MIN, LEAD_WALL_S, Timekeeper
@@ -180,3 +181,28 @@ def test_a_limit_never_lies_behind_the_furthest_node(keeper: Timekeeper) -> None
         keeper.page.words[keeper.page.horizon_word(slot)] = horizon
     assert keeper.limit(4500) == 5000
     assert all(rung(doorbell) for doorbell in keeper.doorbells)
+
+
+async def test_what_a_courier_overwrites_is_ordered_again(serving: Timekeeper) -> None:
+    page = serving.page
+    for order, state in (
+        (lambda: serving.bury(1), SlotState.DEAD),
+        (lambda: serving.hold_for(1, 77), SlotState.BOOTING),
+    ):
+        orders, before = page.orders(1), page.slot_state(1)
+        order()
+        horizon = page.horizon(1)
+        # News that the courier took for fresh before the order was given, and writes only now.
+        row = page.horizon_word(1)
+        page.words[row + S_STATE], page.words[row], page.words[row + S_ORDERS] = before, 5, orders
+        await eventually(lambda state=state: page.slot_state(1) == state, DEADLINE_S)
+        assert (page.orders(1), page.horizon(1)) == (orders + 1, horizon)
+
+
+def test_the_last_of_a_node_on_another_host_is_kept_for_its_neighbours(keeper: Timekeeper) -> None:
+    keeper.page.mark_booting(1, 0)
+    keeper.has_reached({1: [900, 3, 2]})
+    assert keeper.page.horizon(1) == 0, "one that has not been born has reached nothing"
+    keeper.page.mark_alive(1, 1, 0)
+    keeper.has_reached({1: [900, 3, 2]})
+    assert keeper.page.reached(1) == [900, 3, 2]
