@@ -97,12 +97,17 @@ class Replica:
             [(port, peer) for port, (peer, _) in enumerate(ports) if host_of[peer] == here] for ports in peers
         ]
         self._bells = [
-            next((port for port, (peer, _) in enumerate(peers[node]) if host_of[peer] != here), None)
+            next((page.want_word(node, port) for port, (peer, _) in enumerate(ports) if host_of[peer] != here), None)
             if host_of[node] == here
             else None
-            for node in range(page.nodes)
+            for node, ports in enumerate(peers)
         ]
-        """Per node of ours a port to another host: where we wish for its next publication."""
+        """Per node of ours that has a port to another host: where we wish for its next publication."""
+        self._count_words = [
+            (len(ports), page.sent_word(node, 0), page.taken_word(node, 0)) if ports else (0, 0, 0)
+            for node, ports in enumerate(peers)
+        ]
+        """Per node: its ports, and where its counts of frames sent and of frames taken begin."""
 
     def _concerns(self, node: int, host: int) -> bool:
         return host == self.leader or any(self._host_of[peer] == host for peer, _ in self._peers[node])
@@ -166,11 +171,11 @@ class Replica:
         row = bytes(self._bytes[start : start + SLOT_WORDS * WORD_BYTES])
         moved = row != self._rows[node]
         self._rows[node] = row
-        port = self._bells[node]
-        if port is not None:
+        bell = self._bells[node]
+        if bell is not None:
             # From the row just read: what is published after it rings.
             horizon = int.from_bytes(row[:WORD_BYTES], sys.byteorder)
-            self.page.words[self.page.want_word(node, port)] = min(horizon + 1, NEVER)
+            self.page.words[bell] = min(horizon + 1, NEVER)
             moved = moved or self.page.words[self._word(node, S_HORIZON)] != horizon
         return moved
 
@@ -195,8 +200,7 @@ class Replica:
         return array("Q", [_ORDER << _KIND_SHIFT | node, *record, *self._counts(node)]).tobytes()
 
     def _counts(self, node: int) -> list[int]:
-        ports = len(self._peers[node])
-        first_sent, first_taken = self.page.sent_word(node, 0), self.page.taken_word(node, 0)
+        ports, first_sent, first_taken = self._count_words[node]
         words = self.page.words
         return [*words[first_sent : first_sent + ports], *words[first_taken : first_taken + ports]]
 
@@ -248,8 +252,7 @@ class Replica:
         if pending:
             words[base + S_PENDING] = pending
             rings.agent = rings.agent or (self.here == self.leader and self.page.asleep)
-        ports = len(self._peers[node])
-        first_sent, first_taken = self.page.sent_word(node, 0), self.page.taken_word(node, 0)
+        ports, first_sent, first_taken = self._count_words[node]
         for port in range(ports):
             words[first_sent + port] = record[_NEWS_WORDS + port]
             words[first_taken + port] = record[_NEWS_WORDS + ports + port]
