@@ -37,9 +37,7 @@ def sites_of(placement: Placement) -> Sites:
     first = inventory.host(leader) if leader else None
     others = [host for host in inventory.hosts if host is not first and any(placement.numbers_on(host.name))]
     here = Site("orchestrator", LOOPBACK, LOOPBACK) if first is None else Site(first.name, first.data, first.control)
-    of_node = {
-        node: number for number, host in enumerate(others, 1) for node in placement.nodes_on(host.name)
-    }
+    of_node = {node: number for number, host in enumerate(others, 1) for node in placement.nodes_on(host.name)}
     sites = (here, *(Site(host.name, host.data, host.control) for host in others))
     return Sites(sites, of_node, inventory.rules.nodes_per_process)
 
