@@ -39,9 +39,10 @@ def _files(name: str, version: str, code: dict[str, str], needs: tuple[str, ...]
     return {path: text.encode() for path, text in {**texts, f"{info}/RECORD": record}.items()}
 
 
-def _zipped(files: dict[str, bytes]) -> bytes:
+def zipped(files: dict[str, bytes]) -> bytes:
+    """The files in one archive, compressed."""
     made = io.BytesIO()
-    with zipfile.ZipFile(made, "w") as archive:
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
         for path, content in files.items():
             archive.writestr(path, content)
     return made.getvalue()
@@ -51,14 +52,14 @@ def dependency(folder: Path, version: str = "1.4") -> Path:
     """Write a wheel of the dependency into the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{DEPENDENCY}-{version}-py3-none-any.whl"
-    path.write_bytes(_zipped(_files(DEPENDENCY, version, {f"{DEPENDENCY}/__init__.py": "X = 1\n"})))
+    path.write_bytes(zipped(_files(DEPENDENCY, version, {f"{DEPENDENCY}/__init__.py": "X = 1\n"})))
     return path
 
 
 def application(version: str = "0.1.0", needs: tuple[str, ...] = (f"{DEPENDENCY}>=1.2,<2",)) -> Wheel:
     """A wheel of something called mrcfabric, with one empty package; as a rule it needs the dependency."""
     files = _files("mrcfabric", version, {"orchestrator/__init__.py": ""}, needs)
-    return Wheel(f"mrcfabric-{version}-py3-none-any.whl", version, _zipped(files), f"tiny{version}", needs)
+    return Wheel(f"mrcfabric-{version}-py3-none-any.whl", version, zipped(files), f"tiny{version}", needs)
 
 
 def _offer(wheels: Path, folder: Path) -> None:

@@ -50,6 +50,11 @@ def our_wheel() -> Wheel:
     return wheel_of(DISTRIBUTION)
 
 
+@cache
+def _our_pip() -> Wheel:
+    return wheel_of(PIP)
+
+
 def order(requirements: Sequence[str], digest: str, wheelhouse: Wheelhouse | None) -> dict[str, Any]:
     """What the host is asked about itself to know what it lacks (`there.look`)."""
     return {
@@ -69,15 +74,22 @@ async def deliver(remote: Remote, findings: Findings, wheel: Wheel, wheelhouse: 
     if not there:
         draft = _draft(code)
         await remote.put({draft: wheel.content})
-        await remote.there({"do": "settle", "draft": draft, "target": code})
+        await _settle(remote, draft, code)
     if not findings.missing:
         return [code]
     packages, there = findings.packages
     if not there:
         draft = _draft(packages)
         await _install(remote, findings, wheel.requirements, wheelhouse, draft)
-        await remote.there({"do": "settle", "draft": draft, "target": packages})
+        await _settle(remote, draft, packages)
     return [code, packages]
+
+
+async def _settle(remote: Remote, draft: str, target: str) -> None:
+    answer = await remote.there({"do": "settle", "draft": draft, "target": target})
+    if answer["failed"]:
+        what = f"{target} cannot be written: {answer['failed']}"
+        raise ConfigError(f"host {remote.host.name}", what, "make room, or name another `run_dir`")
 
 
 def _draft(target: str) -> str:
@@ -116,7 +128,7 @@ async def _pip(remote: Remote, findings: Findings) -> list[str]:
     if findings.has_pip:
         return [remote.host.python, "-m", "pip"]
     try:
-        lent = await asyncio.to_thread(wheel_of, PIP)
+        lent = await asyncio.to_thread(_our_pip)
     except ConfigError:
         raise ConfigError(
             f"host {remote.host.name}",

@@ -7,6 +7,7 @@ program: `ended` says so, and the program has a lease of its own.
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -28,6 +29,8 @@ CodeSource = Literal["carried", "installed"]
 
 DRAIN_WALL_S: Final = 1.0
 CLOSE_WALL_S: Final = 2.0
+RETURN_WALL_S: Final = 3.0
+"""How long we try to reach a host again whose program is to be stopped."""
 _MARK: Final = "mrcfabric-program"
 # $1 the folder to stand in, $2 the path of modules, $3 and $4 files to hold open, the rest is the program.
 _START: Final = f"""
@@ -181,7 +184,8 @@ class SshProgram:
         if not anew:
             await self._remote.run(words, within_s=2 * STOP_WALL_S)
             return
-        connection, line = await login(self._remote.host, self._patience)
+        hasty = replace(self._patience, connect_wall_s=min(self._patience.connect_wall_s, RETURN_WALL_S))
+        connection, line = await login(self._remote.host, hasty)
         try:
             await Remote(self._remote.host, connection, line).run(words, within_s=2 * STOP_WALL_S)
         finally:

@@ -7,6 +7,7 @@ begins with MARK. Judging what is found is not done here (`orchestrator.hosts.en
 """
 
 import compileall
+import contextlib
 import errno
 import getpass
 import hashlib
@@ -18,6 +19,7 @@ import re
 import shutil
 import socket
 import sys
+import time
 import zipfile
 from collections.abc import Callable, Iterable
 from importlib import metadata
@@ -28,6 +30,8 @@ KEPT = 4
 """How many sets of code, and of packages, a host keeps beside those in use."""
 HELD = "held"
 """A file in each set that whoever uses it holds open."""
+DRAFT_S = 3600.0
+"""A draft of this age belongs to a launch that has failed."""
 _CLAUSE = re.compile(r"(>=|<=|==|<|>)\s*([0-9]+(?:\.[0-9]+)*)")
 _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)\s*([^;]*)")
 
@@ -47,37 +51,41 @@ def look(order: dict[str, Any]) -> dict[str, Any]:
         code = os.path.join(folder, "code", order["code"])
         kind = f"{order['packages']}-{sys.implementation.cache_tag}-{platform.machine()}"
         packages = os.path.join(folder, "packages", kind)
+        missing = [text for text in order["requirements"] if not satisfied(text, _version)]
         found |= {
             "installed": _version("mrcfabric"),
-            "missing": [text for text in order["requirements"] if not satisfied(text, _version)],
+            "missing": missing,
             "pip": importlib.util.find_spec("pip") is not None,
             "code": [code, _used(code)],
             "packages": [packages, _used(packages)],
-            "wheels": _digests(os.path.join(folder, "wheelhouse"), order["wheels"]),
+            "wheels": _digests(os.path.join(folder, "wheelhouse"), order["wheels"] if missing else []),
         }
     return found
 
 
 def settle(order: dict[str, Any]) -> dict[str, Any]:
-    """`order`: `draft`, a folder of modules, or a zip of them; `target`, the folder of the set that it becomes."""
+    """`order`: `draft`, a folder of modules, or a zip of them; `target`, the folder of the set that it becomes.
+
+    `failed` says why it has not become one; the draft is gone in any case.
+    """
     draft, target = order["draft"], order["target"]
-    if os.path.isfile(draft):
-        with zipfile.ZipFile(draft) as archive:
-            archive.extractall(f"{draft}.open")
-        os.unlink(draft)
-        draft = f"{draft}.open"
-    compileall.compile_dir(draft, quiet=2, stripdir=draft, prependdir=target)
-    with open(os.path.join(draft, HELD), "w"):
-        pass
     try:
+        if os.path.isfile(draft):
+            archive, draft = draft, f"{draft}.open"
+            with zipfile.ZipFile(archive) as opened:
+                os.unlink(archive)
+                opened.extractall(draft)
+        compileall.compile_dir(draft, quiet=2, stripdir=draft, prependdir=target)
+        with open(os.path.join(draft, HELD), "w"):
+            pass
         os.rename(draft, target)
     except OSError as error:
+        shutil.rmtree(draft, ignore_errors=True)
         # Another launch was first; what it has made is the same.
         if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
-            raise
-        shutil.rmtree(draft, ignore_errors=True)
+            return {"failed": error.strerror or str(error)}
     _forget_old(os.path.dirname(target), target)
-    return {}
+    return {"failed": ""}
 
 
 def satisfied(text: str, version: Callable[[str], str | None]) -> bool:
@@ -151,10 +159,11 @@ def _taken(kind: str, address: str, port: int) -> str:
 
 def _used(folder: str) -> bool:
     """Whether the set is there; it is then the last to be forgotten."""
-    try:
-        os.utime(os.path.join(folder, HELD))
-    except FileNotFoundError:
+    held = os.path.join(folder, HELD)
+    if not os.path.exists(held):
         return False
+    with contextlib.suppress(OSError):  # another user's: it is for him to forget
+        os.utime(held)
     return True
 
 
@@ -180,10 +189,23 @@ def _forget_old(folder: str, newest: str) -> None:
         except OSError:
             return 0.0
 
-    sets = [os.path.join(folder, name) for name in os.listdir(folder) if not name.startswith(".")]
+    sets = []
+    for name in os.listdir(folder):
+        path = os.path.join(folder, name)
+        if not name.startswith("."):
+            sets.append(path)
+        elif time.time() - os.lstat(path).st_mtime > DRAFT_S:
+            _remove(path)
     idle = [path for path in sets if path != newest and os.path.join(path, HELD) not in held]
     for path in sorted(idle, key=used_s)[: max(0, len(idle) - KEPT)]:
         shutil.rmtree(path, ignore_errors=True)
+
+
+def _remove(path: str) -> None:
+    if os.path.isdir(path):
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        os.unlink(path)
 
 
 def _open_files() -> set[str]:

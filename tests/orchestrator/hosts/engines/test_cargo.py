@@ -130,6 +130,21 @@ async def test_packages_that_cannot_be_had_are_named(tmp_path: Path) -> None:
             await made.deliver(wheelhouse=Wheelhouse.read(tmp_path))
 
 
+async def test_a_disk_that_is_full_is_told_and_nothing_is_left_on_it() -> None:
+    large = dataclasses.replace(WHEEL, content=bare.zipped({"orchestrator/large": bytes(400_000)}), requirements=())
+    async with yard() as made:
+        disk = made.host.folder / "mrc"
+        disk.mkdir()
+        (await made.host.run(["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", str(disk)])).well()
+        with pytest.raises(ConfigError) as told:
+            await made.deliver(large)
+        assert str(told.value) == (
+            f"host h1: {disk}/code/{WHEEL.digest} cannot be written: No space left on device "
+            "(make room, or name another `run_dir`)"
+        )
+        assert (await made.host.run(["find", "mrc", "-type", "f"])).well() == ""
+
+
 def test_a_wheelhouse_has_wheels(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="there is no wheel in it"):
         Wheelhouse.read(tmp_path)

@@ -85,7 +85,8 @@ def test_a_set_is_settled_once_and_found_again(tmp_path: Path) -> None:
         draft.parent.mkdir(exist_ok=True)
         with zipfile.ZipFile(draft, "w") as archive:
             archive.writestr("mod.py", "X = 1\n")
-        there.settle({"draft": str(draft), "target": str(tmp_path / "code/c0")})
+        settled = there.settle({"draft": str(draft), "target": str(tmp_path / "code/c0")})
+        assert settled == {"failed": ""}
         assert [path.name for path in (tmp_path / "code").iterdir()] == ["c0"]
     assert (tmp_path / "code/c0/mod.py").read_text() == "X = 1\n"
     assert list((tmp_path / "code/c0/__pycache__").iterdir())
@@ -103,6 +104,23 @@ def test_old_sets_are_forgotten_unless_somebody_holds_them(tmp_path: Path) -> No
         (code / ".draft").mkdir()
         there.settle({"draft": str(code / ".draft"), "target": str(code / "new")})
     assert sorted(path.name for path in code.iterdir()) == ["c0", "c3", "c4", "c5", "c6", "new"]
+
+
+def test_drafts_of_launches_that_failed_are_swept(tmp_path: Path) -> None:
+    for name in (".old", ".oldfolder", ".young"):
+        (tmp_path / name).mkdir() if "folder" in name else (tmp_path / name).write_text("")
+    for name in (".old", ".oldfolder"):
+        os.utime(tmp_path / name, (0, 0))
+    (tmp_path / ".draft").mkdir()
+    there.settle({"draft": str(tmp_path / ".draft"), "target": str(tmp_path / "new")})
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".young", "new"]
+
+
+def test_a_draft_that_becomes_nothing_is_removed(tmp_path: Path) -> None:
+    (tmp_path / ".draft").mkdir()
+    settled = there.settle({"draft": str(tmp_path / ".draft"), "target": str(tmp_path / "none/new")})
+    assert settled == {"failed": "No such file or directory"}
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.integration

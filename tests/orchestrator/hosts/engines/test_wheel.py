@@ -39,13 +39,13 @@ def test_what_is_not_installed_is_said() -> None:
 
 @pytest.mark.integration
 def test_our_pip_installs_it_and_itself_runs_from_its_own_wheel(tmp_path: Path) -> None:
-    for name in ("mrcfabric", "pip"):
-        wheel = wheel_of(name)
+    ours, pip = wheel_of("mrcfabric"), wheel_of("pip")
+    for wheel in (ours, pip):
         (tmp_path / wheel.name).write_bytes(wheel.content)
-        path = tmp_path / wheel.name
     target = tmp_path / "target"
-    command = [sys.executable, f"{path}/pip", "install", "--no-deps", "--no-index", "--quiet", "--target", str(target)]
-    subprocess.run([*command, str(tmp_path / wheel_of("mrcfabric").name)], check=True, capture_output=True)
+    options = ["--no-deps", "--no-index", "--no-compile", "--quiet", "--target", str(target)]
+    command = [sys.executable, f"{tmp_path / pip.name}/pip", "install", *options, str(tmp_path / ours.name)]
+    subprocess.run(command, check=True, capture_output=True)
     said = subprocess.run(
         [sys.executable, "-P", "-c", "import orchestrator; print(orchestrator.__file__)"],
         env={"PYTHONPATH": str(target)}, cwd=tmp_path, capture_output=True, text=True, check=True,
