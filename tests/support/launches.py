@@ -40,7 +40,7 @@ def described(hosts: Cluster, host: clusters.Host, python: str) -> Host:
 
 async def say(running: Running, words: str) -> str:
     """Connect to the program from the network that this thread is in, say one line, hear one."""
-    reader, writer = await asyncio.open_connection(running.told["address"], running.told["port"])
+    reader, writer = await asyncio.open_connection(*running.address)
     writer.write(f"{words}\n".encode())
     answer = await asyncio.wait_for(reader.read(), DEADLINE_S)
     writer.close()

@@ -2,8 +2,8 @@
 
 Owns the words between those who launch fabrics and the engines, and the dialogue with a program that has just been
 started: one line of JSON goes to its standard input, the launch, with whatever is secret; the first line that it writes
-to its standard output is JSON too, and says where it can be called (any keys), or, with the keys `where`, `what` and
-`hint`, why it cannot run. All other lines, of both its outputs, are its log. What the program does is its own business.
+to its standard output is JSON too, and says where it can be called, `address` and `port`, or why it cannot run,
+`where`, `what` and `hint`. All other lines, of both its outputs, are its log. What it does is its own business.
 """
 
 import asyncio
@@ -40,8 +40,9 @@ class Launch:
 
     arguments: tuple[str, ...]
     """Of the host's Python: `-P -m package.module`. Never a secret: every user of the host can read them."""
-    message: Mapping[str, Any]
-    """The launch as the program reads it, one line of JSON on its standard input; what is secret travels here."""
+    message: Mapping[str, Any] = field(repr=False)
+    """The launch as the program reads it, one line of JSON on its standard input; what is secret travels here. A file
+    that it names by a relative path is below the host's run folder, where the program stands."""
     ports: tuple[Listening, ...] = ()
     files: Mapping[str, bytes] = field(default_factory=dict)
     """What to write below the run folder before the start: relative path -> content. Readable by its owner alone."""
@@ -53,8 +54,10 @@ class Launch:
 class Running(Protocol):
     """A program that has said where it listens."""
 
+    address: tuple[str, int]
+    """Where it listens."""
     told: Mapping[str, Any]
-    """Its first line."""
+    """All that it said: `address`, `port`, and what else it wants known."""
     ended: "asyncio.Future[str]"
     """Done when it has ended, or when nobody can know: `exit code 1: last line`, `SIGKILL`, `connection lost: ...`."""
 
@@ -136,8 +139,13 @@ class Outputs:
         await asyncio.gather(*self._reading, return_exceptions=True)
 
 
-async def first_words(host: str, outputs: Outputs, ended: "asyncio.Future[str]", within_s: float) -> dict[str, Any]:
-    """What the program says first. Raises ConfigError when that is why it cannot run, ProcessFailedError otherwise."""
+async def first_words(
+    host: str, outputs: Outputs, ended: "asyncio.Future[str]", within_s: float
+) -> tuple[tuple[str, int], dict[str, Any]]:
+    """Where the program listens, and all that it says first.
+
+    Raises ConfigError when that is why it cannot run, ProcessFailedError when it says neither.
+    """
     either: list[asyncio.Future[Any]] = [outputs.first, ended]
     await asyncio.wait(either, timeout=within_s, return_when=asyncio.FIRST_COMPLETED)
     line = outputs.first.result() if outputs.first.done() else None
@@ -151,8 +159,9 @@ async def first_words(host: str, outputs: Outputs, ended: "asyncio.Future[str]",
         told = json.loads(line)
     except ValueError:
         told = None
-    if not isinstance(told, dict):
-        raise ProcessFailedError(f"host {host}: the program began with {line!r}, not with where it listens")
-    if "what" in told:
-        raise ConfigError(f"host {host}: {told.get('where', '')}", str(told["what"]), str(told.get("hint", "")))
-    return told
+    match told:
+        case {"what": what}:
+            raise ConfigError(f"host {host}: {told.get('where', '')}", str(what), str(told.get("hint", "")))
+        case {"address": str(address), "port": int(port)}:
+            return (address, port), told
+    raise ProcessFailedError(f"host {host}: the program began with {line!r}, not with where it listens")

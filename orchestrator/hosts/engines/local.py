@@ -51,6 +51,7 @@ class LocalProgram:
     def __init__(self, process: asyncio.subprocess.Process, launch: Launch) -> None:
         assert process.stdout is not None
         assert process.stderr is not None
+        self.address = ("", 0)
         self.told: Mapping[str, Any] = {}
         self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._process = process
@@ -63,7 +64,7 @@ class LocalProgram:
         with contextlib.suppress(ConnectionError):  # it has ended already, and says why
             self._process.stdin.write(launch_line(launch))
             await self._process.stdin.drain()
-        self.told = await first_words(host, self._outputs, self.ended, launch.ready_wall_s)
+        self.address, self.told = await first_words(host, self._outputs, self.ended, launch.ready_wall_s)
 
     async def _watch(self) -> None:
         code = await self._process.wait()

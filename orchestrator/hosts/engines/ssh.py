@@ -112,6 +112,7 @@ class SshProgram:
     """A program on a host; `engine.Running` once `begin` has returned."""
 
     def __init__(self, remote: Remote, patience: Patience, launch: Launch) -> None:
+        self.address = ("", 0)
         self.told: Mapping[str, Any] = {}
         self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._remote = remote
@@ -134,7 +135,9 @@ class SshProgram:
         self._watching = asyncio.create_task(self._watch(process, outputs))
         with contextlib.suppress(OSError):  # it has ended already, and says why
             process.stdin.write(launch_line(self._launch))
-        self.told = await first_words(self._remote.host.name, outputs, self.ended, self._launch.ready_wall_s)
+        self.address, self.told = await first_words(
+            self._remote.host.name, outputs, self.ended, self._launch.ready_wall_s
+        )
 
     async def _after_mark(self, output: AsyncIterator[str]) -> AsyncIterator[str]:
         """What the program itself writes; before it stands whatever the login says, and who the program is."""

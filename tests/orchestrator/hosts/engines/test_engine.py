@@ -48,8 +48,10 @@ async def test_a_long_line_is_cut_and_strange_bytes_are_shown() -> None:
 
 
 async def test_the_first_line_is_the_answer_and_the_rest_is_the_log() -> None:
-    both, heard = outputs(b'{"port": 7}\nhello\n', b"warning\n")
-    assert await first_words("h1", both, ended(), 5.0) == {"port": 7}
+    both, heard = outputs(b'{"address": "::1", "port": 7, "pid": 3}\nhello\n', b"warning\n")
+    address, told = await first_words("h1", both, ended(), 5.0)
+    assert address == ("::1", 7)
+    assert told["pid"] == 3
     await both.close(5.0)
     assert sorted(heard) == ["hello", "warning"]
     assert both.last in heard
@@ -62,7 +64,7 @@ async def test_a_program_says_why_it_cannot_run() -> None:
     await both.close(5.0)
 
 
-@pytest.mark.parametrize("answer", [b"Traceback\n", b"17\n", b"\n"])
+@pytest.mark.parametrize("answer", [b"Traceback\n", b"17\n", b"\n", b'{"port": 7}\n'])
 async def test_other_first_words_are_shown(answer: bytes) -> None:
     both, _heard = outputs(answer)
     with pytest.raises(ProcessFailedError, match=r"host h1: the program began with '"):
@@ -86,4 +88,7 @@ async def test_a_silent_program_is_not_waited_for_for_ever() -> None:
 
 
 def test_the_launch_is_one_line() -> None:
-    assert launch_line(Launch((), {"text": "a\nb"})) == b'{"text": "a\\nb"}\n'
+    told = Launch((), {"text": "a\nb"})
+    assert launch_line(told) == b'{"text": "a\\nb"}\n'
+    # It has a secret, and a dump of variables must not show it.
+    assert "text" not in repr(told)
