@@ -164,6 +164,7 @@ class Agent:
                 "ports": [fabric.layout.port_base, fabric.layout.port_base + fabric.layout.port_count - 1],
                 "pack": fabric.layout.pack,
                 "processes": len(fabric.layout.processes),
+                "hosts": self._hosts(),
                 "nodes": len(members),
                 "alive": sum(member.alive for member in members),
                 "down": [member.node for member in members if not member.alive],
@@ -176,6 +177,18 @@ class Agent:
                 "totals": fabric.sum_up(counters),
             }
         )
+
+    def _hosts(self) -> list[dict[str, Any]]:
+        """Every host by name, with its address and how many of its nodes run; none where there is but this one."""
+        layout, members = self.fabric.layout, self.fabric.roster.members
+        if not layout.sites.several:
+            return []
+        rows = []
+        for site in layout.sites.sites:
+            here = [members[node] for node in members if layout.sites.site(node) is site]
+            alive = sum(member.alive for member in here)
+            rows.append({"host": site.name, "address": site.data, "nodes": len(here), "alive": alive})
+        return rows
 
     def _stalled(self) -> str | None:
         stalled = self.fabric.time.stalled()

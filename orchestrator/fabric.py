@@ -32,6 +32,7 @@ from orchestrator.api.verbs import Verbs
 from orchestrator.faults.fault import Fault
 from orchestrator.faults.table import Stamped
 from orchestrator.hosts.ground import Ground
+from orchestrator.hosts.site import LEADER
 from orchestrator.journal import Journal
 from orchestrator.launcher import Child, Launcher, ProcessFailedError
 from orchestrator.layout import PRELOADED, Layout, Pack, check_size
@@ -281,8 +282,12 @@ class Fabric(Verbs):
         return self.time.soon_ns()
 
     def verbs_path(self, nic: str) -> str:
-        """The host API socket of a NIC. Raises ConfigError when the name is no NIC's."""
+        """The host API socket of a NIC. Raises ConfigError when the name is no NIC's, RefusedError when it is not on
+        this host."""
         self.topology.nic_index(nic)
+        site = self.layout.sites.site(nic)
+        if self.layout.sites.number(nic) != LEADER:
+            raise RefusedError(f"{nic} runs on host {site.name}: its memory can be shared with programs there alone")
         return str(self.folder.verbs_socket(nic))
 
     def alive(self, node: str) -> bool:

@@ -27,6 +27,15 @@ EvsOption: TypeAlias = Annotated[int | None, typer.Option("--evs", help="EVs in 
 NameOption: TypeAlias = Annotated[str | None, typer.Option("--name", help="Which fabric, by name.")]
 RunDirOption: TypeAlias = Annotated[Path | None, typer.Option("--run-dir", help="Which fabric, by its folder.")]
 PackOption: TypeAlias = Annotated[str, typer.Option("--pack", help="none: a process per daemon; plane: one per plane.")]
+InventoryOption: TypeAlias = Annotated[
+    Path | None, typer.Option("--inventory", metavar="FILE", help="Hosts in YAML, and who runs where.")
+]
+EngineOption: TypeAlias = Annotated[
+    str, typer.Option("--engine", help="With --inventory: what starts the hosts' shares, ssh or local.")
+]
+NodesPerProcessOption: TypeAlias = Annotated[
+    int | None, typer.Option("--nodes-per-process", metavar="N", help="With --inventory: switches that share one.")
+]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 NicArgument: TypeAlias = Annotated[str, typer.Argument(metavar="NIC", help="As h003.")]

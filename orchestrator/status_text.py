@@ -23,6 +23,11 @@ def render_status(answer: dict[str, Any]) -> str:
         f"  fidelity  {valid}: {fidelity['frames']:,} frames, {losses}",
         f"  totals    {', '.join(counted) or 'nothing has been sent'}",
     ]
+    lines += [
+        f"  host      {host['host']} at {host['address']}: {host['alive']} of {host['nodes']} daemons run"
+        for host in answer["hosts"]
+        if host["nodes"]
+    ]
     if answer["prometheus"]:
         url, ended = answer["prometheus"]["url"], answer["prometheus"]["ended"]
         what = f"at {url}" if ended is None else f"has ended: {ended} (`mrcfabric logs prometheus`)"

@@ -23,6 +23,7 @@ from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.topology import Topology
 from orchestrator.fabric import Fabric
+from orchestrator.hosts.ground import Ground
 from orchestrator.journal import describe
 from orchestrator.launcher import ProcessFailedError
 from orchestrator.layout import Pack
@@ -50,6 +51,8 @@ class UpOptions:
     """Of a Prometheus beside the fabric; None: there is to be none."""
     web: bool = False
     """The live map is served."""
+    ground: Ground | None = None
+    """Its hosts; None: this one."""
     started_mono_s: float = 0.0
     """When the command began, for the time it took."""
 
@@ -142,6 +145,7 @@ async def _serve(options: UpOptions, ready: "Callable[[Agent], None]", say: Call
             pack=options.pack,
             port_base=options.port_base,
             trace=options.trace,
+            ground=options.ground,
         ) as fabric:
             # Imported while the daemons start would be too early: it costs the CPU they need.
             from orchestrator.agent import Agent
@@ -192,13 +196,17 @@ def summary(agent: "Agent", options: UpOptions, stop: str) -> str:
     size = (
         f"{topology.planes} planes of {topology.t0_per_plane} T0 and {topology.t1_per_plane} T1, {topology.nics} NICs"
     )
+    sites = layout.sites.sites
+    over = [f"  hosts    {' '.join(site.name for site in sites[1:])}"] if layout.sites.several else []
+    where = "on every host" if over else f"on {layout.host}"
     live = [] if agent.map_url is None else [f"  live map {agent.map_url}"]
     series = [] if agent.prometheus is None else [f"  series   Prometheus at {agent.prometheus.url}"]
     return "\n".join(
         [
             f"fabric {topology.name}: {size}; {topology.nodes} daemons in {processes} processes, ready in {took:.1f} s",
             f"  folder   {folder}   (logs, state.json, Prometheus targets.json)",
-            f"  ports    {layout.port_base}..{last} on {layout.host}",
+            *over,
+            f"  ports    {layout.port_base}..{last} {where}",
             f"  metrics  http://{layout.host}:{layout.http_port}/metrics/{nic}   (/sd lists all)",
             *series,
             *live,

@@ -16,11 +16,14 @@ import typer
 
 from orchestrator.flags import (
     DelayOption,
+    EngineOption,
     EvsOption,
     FileArgument,
+    InventoryOption,
     JsonOption,
     NameOption,
     NicsOption,
+    NodesPerProcessOption,
     PackOption,
     PlanesOption,
     RateOption,
@@ -53,6 +56,9 @@ def up(
     name: Annotated[str | None, typer.Option("--name", help="Name of the fabric; default: the topology's.")] = None,
     run_dir: Annotated[Path | None, typer.Option("--run-dir", help="Its folder; default: out/NAME.")] = None,
     pack: PackOption = "none",
+    inventory: InventoryOption = None,
+    engine: EngineOption = "ssh",
+    nodes_per_process: NodesPerProcessOption = None,
     dilation: Annotated[
         str | None, typer.Option("--dilation", help="Fastest pace, wall over fabric time; or auto.")
     ] = None,
@@ -102,8 +108,13 @@ def up(
     from orchestrator import up as agent
 
     topology = source.topology
+    ground = None
+    if inventory is not None:
+        from orchestrator.hosts.muster import muster
+
+        ground = muster(topology, inventory, engine, nodes_per_process, lambda line: typer.echo(line, err=True))
     folder = run_dir or run_folder.default_path(topology.name)
-    options = agent.UpOptions(topology, folder, packing, port_base, trace, pace, web, started)
+    options = agent.UpOptions(topology, folder, packing, port_base, trace, pace, web, ground, started)
     raise typer.Exit((agent.run_detached if detach else agent.run_foreground)(options, typer.echo))
 
 

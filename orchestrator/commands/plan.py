@@ -14,8 +14,10 @@ from orchestrator.flags import (
     DelayOption,
     EvsOption,
     FileArgument,
+    InventoryOption,
     JsonOption,
     NicsOption,
+    NodesPerProcessOption,
     PlanesOption,
     RateOption,
     SetOption,
@@ -42,12 +44,8 @@ def plan(
     state: Annotated[bool, typer.Option("--state", help="What the state of a NIC takes, in bytes.")] = False,
     qps: Annotated[int | None, typer.Option("--qps", metavar="N", help="With --state: QPs of a NIC.")] = None,
     peers: Annotated[int | None, typer.Option("--peers", metavar="N", help="With --state: NICs they lead to.")] = None,
-    inventory: Annotated[
-        Path | None, typer.Option("--inventory", metavar="FILE", help="Hosts in YAML: show who would run where.")
-    ] = None,
-    nodes_per_process: Annotated[
-        int | None, typer.Option("--nodes-per-process", metavar="N", help="With --inventory: switches that share one.")
-    ] = None,
+    inventory: InventoryOption = None,
+    nodes_per_process: NodesPerProcessOption = None,
     planes: PlanesOption = None,
     t0: T0Option = None,
     t1: T1Option = None,
@@ -95,21 +93,10 @@ def plan(
 
 def _budget(topology: "Topology", file: Path, nodes_per_process: int | None) -> "Budget":
     """What a fabric asks of the hosts of an inventory. Raises ConfigError."""
-    from dataclasses import replace
-
-    from mrcfabric.errors import ConfigError
     from orchestrator.hosts.budget import budget
-    from orchestrator.hosts.inventory_file import NODES_PER_PROCESS_MAX, load
-    from orchestrator.hosts.placing import place
+    from orchestrator.hosts.muster import placed
 
-    there = load(file)
-    if nodes_per_process is not None:
-        if not 1 <= nodes_per_process <= NODES_PER_PROCESS_MAX:
-            raise ConfigError(
-                f"--nodes-per-process {nodes_per_process}", "will not do", f"1 to {NODES_PER_PROCESS_MAX}"
-            )
-        there = replace(there, rules=replace(there.rules, nodes_per_process=nodes_per_process))
-    return budget(place(topology, there))
+    return budget(placed(topology, file, nodes_per_process))
 
 
 def _show_hosts(found: "Budget", document: dict[str, Any], as_json: bool) -> None:

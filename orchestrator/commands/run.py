@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from orchestrator.flags import PackOption
+from orchestrator.flags import EngineOption, InventoryOption, PackOption
 
 if TYPE_CHECKING:
     from orchestrator.findings.recording import Recording
@@ -49,6 +49,8 @@ def run(
         ),
     ] = None,
     pack: PackOption = "none",
+    inventory: InventoryOption = None,
+    engine: EngineOption = "ssh",
     trace: Annotated[bool, typer.Option("--trace", help="Keep a digest of all that every node does.")] = False,
     run_dir: Annotated[Path | None, typer.Option("--run-dir", help="Folder of the fabric's sockets and logs.")] = None,
     plain: Annotated[bool, typer.Option("--plain", help="Lines instead of a live display.")] = False,
@@ -70,6 +72,8 @@ def run(
         raise ConfigError(f"--backend {backend}", "is not known", "udp or sim")
     if on is not None and (backend == "sim" or trace):
         raise ConfigError(f"--on {on}", "takes a fabric as it is", "leave out --backend sim and --trace")
+    if inventory is not None and (on is not None or backend == "sim"):
+        raise ConfigError("--inventory", "is for daemons that are launched", "leave out --on and --backend sim")
     if on is None or dry_run:
         plan = load(str(file), settings or [], seed=seed)
         if dry_run:
@@ -81,7 +85,12 @@ def run(
         venue = simulated(plan, trace=trace)
     else:
         fabric = run_dir or (report or default_path(plan.name)) / FABRIC_FOLDER
-        venue = launched(plan, fabric, pack=pack_of(pack), trace=trace)
+        ground = None
+        if inventory is not None:
+            from orchestrator.hosts.muster import muster
+
+            ground = muster(plan.topology, inventory, engine, None, lambda line: typer.echo(line, err=True))
+        venue = launched(plan, fabric, pack=pack_of(pack), trace=trace, ground=ground)
     if report is not None:
         from orchestrator.findings.files import prepare
 

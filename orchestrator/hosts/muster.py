@@ -4,23 +4,41 @@ Owns the translation of a placement into sites. Placing is `orchestrator.hosts.p
 (`orchestrator.hosts.engines`), all that follows `orchestrator.hosts.ground`'s.
 """
 
-import asyncio
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
-from mrcfabric.control_message import Address
 from mrcfabric.errors import ConfigError
+from mrcfabric.topology import Topology
 from orchestrator.hosts import inventory as inventories
+from orchestrator.hosts.budget import budget
 from orchestrator.hosts.engines.engine import Engine, Launch, Running
 from orchestrator.hosts.engines.local import LocalEngine
 from orchestrator.hosts.engines.ssh import SshEngine
-from orchestrator.hosts.ground import Ground, Host
+from orchestrator.hosts.fit import refuse
+from orchestrator.hosts.ground import Ground, Host, Start
+from orchestrator.hosts.inventory_file import NODES_PER_PROCESS_MAX, load
 from orchestrator.hosts.placement import Placement
+from orchestrator.hosts.placing import place
 from orchestrator.hosts.site import LOOPBACK, Site, Sites
 
 AGENT: Final = ("-P", "-m", "orchestrator.hosts.share_agent")
 ENGINES: Final[Mapping[str, Callable[[], Engine]]] = {"local": LocalEngine, "ssh": SshEngine}
+
+
+def placed(topology: Topology, file: Path, nodes_per_process: int | None = None) -> Placement:
+    """A topology placed on the hosts of an inventory's file; `nodes_per_process` overrides its rule.
+
+    Raises ConfigError.
+    """
+    inventory = load(file)
+    if nodes_per_process is not None:
+        if not 1 <= nodes_per_process <= NODES_PER_PROCESS_MAX:
+            where, hint = f"--nodes-per-process {nodes_per_process}", f"1 to {NODES_PER_PROCESS_MAX}"
+            raise ConfigError(where, "will not do", hint)
+        inventory = replace(inventory, rules=replace(inventory.rules, nodes_per_process=nodes_per_process))
+    return place(topology, inventory)
 
 
 def engine_of(name: str) -> Engine:
@@ -42,37 +60,31 @@ def sites_of(placement: Placement) -> Sites:
     return Sites(sites, of_node, inventory.rules.nodes_per_process)
 
 
+def muster(
+    topology: Topology, file: Path, engine: str, nodes_per_process: int | None, say: Callable[[str], None]
+) -> Ground:
+    """The ground of a topology on the hosts of an inventory's file, not yet open.
+
+    Raises ConfigError for a mistake in the file and for what does not fit. `say` hears the agents' lines.
+    """
+    placement = placed(topology, file, nodes_per_process)
+    refuse(budget(placement))
+    return ground_of(placement, engine_of(engine), say)
+
+
 def ground_of(placement: Placement, engine: Engine, say: Callable[[str], None]) -> Ground:
     """The ground of a placement, not yet open. `say` hears what agents have to say, each line with its host's name."""
     sites = sites_of(placement)
-    taken = {sites.sites[0].data}
-    hosts = []
-    for site in sites.sites[1:]:
-        host = placement.inventory.host(site.name)
-        hosts.append(Host(_starter(engine, host, say), host.run_dir, own_ports=site.data not in taken))
-        taken.add(site.data)
+    own_ports = not isinstance(engine, LocalEngine)  # its hosts are this machine, whose ports the leader reserves
+    hosts = [
+        Host(_starter(engine, host, say), host.run_dir, own_ports)
+        for host in (placement.inventory.host(site.name) for site in sites.sites[1:])
+    ]
     return Ground(sites, hosts)
 
 
-@dataclass(slots=True)
-class _Started:
-    """A running agent as the ground wants it."""
-
-    running: Running
-    address: Address
-
-    @property
-    def ended(self) -> "asyncio.Future[str]":
-        return self.running.ended
-
-    async def stop(self) -> None:
-        await self.running.stop()
-
-
-def _starter(engine: Engine, host: inventories.Host, say: Callable[[str], None]) -> Any:
-    async def start(message: dict[str, Any]) -> _Started:
-        launch = Launch(AGENT, message, on_line=lambda line: say(f"{host.name}: {line}"))
-        running = await engine.start(host, launch)
-        return _Started(running, (running.told["address"], running.told["port"]))
+def _starter(engine: Engine, host: inventories.Host, say: Callable[[str], None]) -> Start:
+    def start(message: dict[str, Any]) -> Awaitable[Running]:
+        return engine.start(host, Launch(AGENT, message, on_line=lambda line: say(f"{host.name}: {line}")))
 
     return start

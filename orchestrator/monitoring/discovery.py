@@ -6,6 +6,7 @@ configuration that reads them is `orchestrator.monitoring.configuration`'s.
 
 from typing import Any
 
+from orchestrator.hosts.site import LEADER
 from orchestrator.layout import Layout
 
 AGENT = "agent"
@@ -16,13 +17,13 @@ def targets(layout: Layout, host: str) -> list[dict[str, Any]]:
     """Every target of one fabric: nodes in slot order, then the agent.
 
     All are the agent's one HTTP port and differ in path. Labels of each: `fabric`, `plane` (empty for a NIC, which
-    stands in all, and for the agent), `role` (nic, t0, t1 or agent), `node`, `host` (the machine, as `host` names it)
-    and `instance`, which is the node.
+    stands in all, and for the agent), `role` (nic, t0, t1 or agent), `node`, `host` (the machine: as `host` names the
+    agent's, as the inventory names the others) and `instance`, which is the node.
     """
     fabric = layout.topology.name
     own = [f"{layout.host}:{layout.http_port}"]
 
-    def target(path: str, node: str, role: str, plane: str) -> dict[str, Any]:
+    def target(path: str, node: str, role: str, plane: str, host: str = host) -> dict[str, Any]:
         labels = {
             "__metrics_path__": path,
             "fabric": fabric,
@@ -37,5 +38,7 @@ def targets(layout: Layout, host: str) -> list[dict[str, Any]]:
     found = []
     for node in layout.ports:
         name = layout.topology.parse_node(node)
-        found.append(target(f"/metrics/{node}", node, name.tier, "" if name.tier == "nic" else str(name.plane)))
+        plane = "" if name.tier == "nic" else str(name.plane)
+        site = layout.sites.site(node).name if layout.sites.number(node) != LEADER else host
+        found.append(target(f"/metrics/{node}", node, name.tier, plane, site))
     return [*found, target("/metrics", AGENT, AGENT, "")]

@@ -13,6 +13,7 @@ from mrcfabric.errors import ConfigError
 from orchestrator.fabric import Fabric
 from orchestrator.faults.checks import DEADLY
 from orchestrator.faults.kinds import KINDS, Target
+from orchestrator.hosts.ground import Ground
 from orchestrator.layout import Pack
 from orchestrator.runs.bed import Bed
 from orchestrator.runs.sim_bed import SimBed
@@ -32,27 +33,31 @@ def simulated(plan: Plan, *, trace: bool = False) -> Venue:
     return venue
 
 
-def launched(plan: Plan, run_dir: Path, *, pack: Pack = "none", trace: bool = False) -> Venue:
-    """Daemons of its own, which end with the run, however that ends.
+def launched(
+    plan: Plan, run_dir: Path, *, pack: Pack = "none", trace: bool = False, ground: Ground | None = None
+) -> Venue:
+    """Daemons of its own, on this host or on those of `ground`, which end with the run, however that ends.
 
     Raises ConfigError when a switch is to die that shares its process. Entering it raises ConfigError or
     ProcessFailedError as `Fabric.launch` does.
     """
     if pack != "none":
-        _check_deaths(plan, pack)
+        _check_deaths(plan, f"--pack {pack}", "none")
+    elif ground is not None and ground.sites.nodes_per_process > 1:
+        _check_deaths(plan, f"{ground.sites.nodes_per_process} switches per process", "1")
 
     @asynccontextmanager
     async def venue() -> AsyncIterator[tuple[Plan, Bed]]:
-        async with Fabric.launch(plan.topology, run_dir, pack=pack, trace=trace, limit_ns=0) as fabric:
+        async with Fabric.launch(plan.topology, run_dir, pack=pack, trace=trace, limit_ns=0, ground=ground) as fabric:
             yield plan, UdpBed(fabric, 0, broken=fabric.broken)
 
     return venue
 
 
-def _check_deaths(plan: Plan, pack: Pack) -> None:
+def _check_deaths(plan: Plan, where: str, hint: str) -> None:
     """A death takes a process, and with it whoever else is in there."""
     faults = [*plan.faults, *(fault for trigger in plan.triggers for fault in trigger.faults)]
     for fault in faults:
         deadly = fault.kind in DEADLY and KINDS[fault.kind].target is Target.SWITCH
         if deadly:
-            raise ConfigError(f"--pack {pack}", f"{fault.id} lets a switch die, and others share its process", "none")
+            raise ConfigError(where, f"{fault.id} lets a switch die, and others share its process", hint)
