@@ -136,8 +136,7 @@ def test_beside_a_fabric_of_the_command_line(tmp_path: Path) -> None:
 
     pids = [*processes_of(tmp_path), pid_of_the_server(folder)]
     os.kill(pids[0], signal.SIGKILL)
-    eventually_blocking(lambda: all(is_gone(pid) for pid in pids), DEADLINE_S)
-    assert not run_folder.is_held(folder)
+    eventually_blocking(lambda: all(is_gone(pid) for pid in pids) and not run_folder.is_held(folder), DEADLINE_S)
     assert ask(tmp_path, "down") == "swept out/small, whose agent had ended\n"
     assert {path.name for path in folder.iterdir()} == {"events.jsonl", "lock", "logs", "prometheus"}
 
