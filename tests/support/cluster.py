@@ -55,8 +55,6 @@ exec cat
 _HOST = """
 name=$1 mtu=$2 folder=$3 ethernet=$4
 shift 4
-# The kernel takes its time over the cable of a host that has just died.
-nsenter --net=/proc/self/fd/9 ip link del $name 2> /dev/null || true
 hostname $name
 mount -t tmpfs tmpfs /run
 mkdir -m 755 /run/sshd
@@ -171,10 +169,12 @@ class Host:
         await self.gone()
 
     async def gone(self) -> None:
-        """Wait until nothing of it runs."""
+        """Wait until nothing of it runs, and nothing answers for it."""
         if self._entry is not None and self._listening is not None:
             await self._entry.wait()
             await self._listening
+            # The kernel lets the network of the dead live on for a while, which answers echo requests.
+            await self._cluster.take_cable(self.name)
         self._init = 0
         self._entry = None
 
@@ -241,6 +241,11 @@ class Cluster:
     async def at_the_hub(self, *arguments: str) -> None:
         """`ip` in the network between the hosts."""
         (await namespaces.run([*entering(self.hub, "net"), _tool("ip"), *arguments])).well()
+
+    async def take_cable(self, name: str) -> None:
+        """Remove a host's cable, if it and the hub are still there."""
+        if self.hub:
+            await namespaces.run([*entering(self.hub, "net"), _tool("ip"), "link", "del", name])
 
     async def partition(self, one: Host, other: Host) -> None:
         """Let nothing through between the two, either way, silently; both reach everybody else.
