@@ -32,7 +32,6 @@ from orchestrator.api.verbs import Verbs
 from orchestrator.faults.fault import Fault
 from orchestrator.faults.table import Stamped
 from orchestrator.hosts.ground import Ground
-from orchestrator.hosts.site import LEADER
 from orchestrator.journal import Journal
 from orchestrator.launcher import Child, Launcher, ProcessFailedError
 from orchestrator.layout import PRELOADED, Layout, Pack, check_size
@@ -243,22 +242,7 @@ class Fabric(Verbs):
 
         A daemon that does not answer in time is added to `silent`; without that list NoAnswerError is raised.
         """
-        asked = [node for node in (self.roster.members if nodes is None else nodes) if self.roster.member(node).alive]
-        args = {} if parts is None else {"parts": list(parts)}
-        answers = await asyncio.gather(
-            *(self.call(node, "counters", args, timeout_s) for node in asked), return_exceptions=True
-        )
-        found = {}
-        for node, answer in zip(asked, answers, strict=True):
-            if isinstance(answer, NoAnswerError) and silent is not None:
-                silent.append(node)
-            elif isinstance(answer, RefusedError):
-                pass  # it died meanwhile
-            elif isinstance(answer, BaseException):
-                raise answer
-            else:
-                found[node] = answer
-        return found
+        return await self.roster.counters(nodes, timeout_s, silent, parts)
 
     async def glances(self, nodes: Sequence[str] | None = None) -> Glances:
         """What these daemons (None: all) say at a glance; asked as often as one likes (`orchestrator.lookout`)."""
@@ -285,9 +269,7 @@ class Fabric(Verbs):
         """The host API socket of a NIC. Raises ConfigError when the name is no NIC's, RefusedError when it is not on
         this host."""
         self.topology.nic_index(nic)
-        site = self.layout.sites.site(nic)
-        if self.layout.sites.number(nic) != LEADER:
-            raise RefusedError(f"{nic} runs on host {site.name}: its memory can be shared with programs there alone")
+        self.layout.sites.require_here(nic)
         return str(self.folder.verbs_socket(nic))
 
     def alive(self, node: str) -> bool:

@@ -5,9 +5,13 @@ flags, then `--set`.
 """
 
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
+
+if TYPE_CHECKING:
+    from mrcfabric.topology import Topology
+    from orchestrator.hosts.ground import Ground
 
 FileArgument: TypeAlias = Annotated[
     Path | None, typer.Argument(metavar="[FILE]", help="Topology in YAML; the demonstration's without one.")
@@ -58,6 +62,17 @@ def overrides(settings: list[str] | None, **flags: int | str | None) -> list[str
     """Size flags (those that were given) and `--set` flags as `key=value`, the latter last."""
     given = [f"{_KEYS[flag]}={value}" for flag, value in flags.items() if value is not None]
     return given + (settings or [])
+
+
+def ground_asked_for(
+    topology: "Topology", inventory: Path | None, engine: str, nodes_per_process: int | None = None
+) -> "Ground | None":
+    """The hosts of an inventory's file, not yet started; None without one. Raises ConfigError."""
+    if inventory is None:
+        return None
+    from orchestrator.hosts.muster import muster
+
+    return muster(topology, inventory, engine, nodes_per_process, lambda line: typer.echo(line, err=True))
 
 
 def instant(option: str, text: str | None) -> int | None:

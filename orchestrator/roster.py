@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mrcfabric.control import ControlClient, Realm
+from mrcfabric.control import ControlClient, NoAnswerError, Realm
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.units import NEVER, Instant
 from orchestrator.faults.table import Stamped
@@ -169,6 +169,27 @@ class Roster:
         finally:
             asked.cancel()
         raise RefusedError(f"{node} has ended ({child.how_it_ended()}) before it answered {op}")
+
+    async def counters(
+        self, nodes: Sequence[str] | None, timeout_s: float, silent: list[str] | None, parts: Sequence[str] | None
+    ) -> dict[str, dict[str, Any]]:
+        """See `Fabric.counters`."""
+        asked = [node for node in (self.members if nodes is None else nodes) if self.member(node).alive]
+        args = {} if parts is None else {"parts": list(parts)}
+        answers = await asyncio.gather(
+            *(self.call(node, "counters", args, timeout_s) for node in asked), return_exceptions=True
+        )
+        found = {}
+        for node, answer in zip(asked, answers, strict=True):
+            if isinstance(answer, NoAnswerError) and silent is not None:
+                silent.append(node)
+            elif isinstance(answer, RefusedError):
+                pass  # it died meanwhile
+            elif isinstance(answer, BaseException):
+                raise answer
+            else:
+                found[node] = answer
+        return found
 
     async def _open_client(self, member: Member) -> ControlClient:
         """The client of the present incarnation; others may ask for it while it is being opened."""

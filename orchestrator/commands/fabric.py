@@ -31,6 +31,7 @@ from orchestrator.flags import (
     SetOption,
     T0Option,
     T1Option,
+    ground_asked_for,
     overrides,
 )
 
@@ -108,11 +109,7 @@ def up(
     from orchestrator import up as agent
 
     topology = source.topology
-    ground = None
-    if inventory is not None:
-        from orchestrator.hosts.muster import muster
-
-        ground = muster(topology, inventory, engine, nodes_per_process, lambda line: typer.echo(line, err=True))
+    ground = ground_asked_for(topology, inventory, engine, nodes_per_process)
     folder = run_dir or run_folder.default_path(topology.name)
     options = agent.UpOptions(topology, folder, packing, port_base, trace, pace, web, ground, started)
     raise typer.Exit((agent.run_detached if detach else agent.run_foreground)(options, typer.echo))

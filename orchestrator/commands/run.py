@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from orchestrator.flags import EngineOption, InventoryOption, PackOption
+from orchestrator.flags import EngineOption, InventoryOption, PackOption, ground_asked_for
 
 if TYPE_CHECKING:
     from orchestrator.findings.recording import Recording
@@ -85,11 +85,7 @@ def run(
         venue = simulated(plan, trace=trace)
     else:
         fabric = run_dir or (report or default_path(plan.name)) / FABRIC_FOLDER
-        ground = None
-        if inventory is not None:
-            from orchestrator.hosts.muster import muster
-
-            ground = muster(plan.topology, inventory, engine, None, lambda line: typer.echo(line, err=True))
+        ground = ground_asked_for(plan.topology, inventory, engine)
         venue = launched(plan, fabric, pack=pack_of(pack), trace=trace, ground=ground)
     if report is not None:
         from orchestrator.findings.files import prepare

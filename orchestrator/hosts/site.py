@@ -6,6 +6,8 @@ Plain figures; how a placement comes about is `orchestrator.hosts.placement`'s, 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from mrcfabric.errors import RefusedError
+
 LOOPBACK = "127.0.0.1"
 LEADER = 0
 """The number of the host of the orchestrator, among the sites of a fabric."""
@@ -39,6 +41,12 @@ class Sites:
     def site(self, node: str) -> Site:
         """A node's host."""
         return self.sites[self.number(node)]
+
+    def require_here(self, nic: str) -> None:
+        """Raises RefusedError for a NIC of another host."""
+        if self.number(nic) != LEADER:
+            name = self.site(nic).name
+            raise RefusedError(f"{nic} runs on host {name}: its memory can be shared with programs there alone")
 
     @property
     def several(self) -> bool:

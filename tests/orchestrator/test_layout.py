@@ -12,7 +12,7 @@ SMALL = Topology(planes=2, t0_per_plane=2, t1_per_plane=3, nics_per_t0=2, evs_pe
 
 def test_a_process_per_daemon_or_a_process_per_plane() -> None:
     demo = Topology.demo()
-    plans = processes_of(demo, "none")
+    plans = processes_of(demo, "none", Sites())
     assert [plan.name for plan in plans] == list(demo.node_names())
     assert all(plan.nodes == (plan.name,) for plan in plans)
     packed = processes_of(demo, "plane", Sites())

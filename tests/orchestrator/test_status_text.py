@@ -13,6 +13,7 @@ STATUS: dict[str, Any] = {
     "prometheus": None,
     "ports": [10048, 10360],
     "processes": 56,
+    "hosts": [],
     "nodes": 56,
     "alive": 56,
     "down": [],
@@ -42,6 +43,16 @@ def test_a_healthy_idle_fabric() -> None:
         "  fidelity  valid: 0 frames, 0.0000% late, 0 host drops",
         "  totals    nothing has been sent",
     ]
+
+
+def test_hosts_are_named_with_what_runs_there() -> None:
+    hosts = [
+        {"host": "orchestrator", "address": "127.0.0.1", "nodes": 0, "alive": 0},
+        {"host": "vm1", "address": "10.0.0.1", "nodes": 28, "alive": 27},
+    ]
+    text = render_status({**STATUS, "hosts": hosts})
+    assert "  host      vm1 at 10.0.0.1: 27 of 28 daemons run\n" in text
+    assert "orchestrator" not in text
 
 
 def test_a_prometheus_beside_it() -> None:

@@ -1,5 +1,8 @@
 """Hosts of a fabric: who runs where, and the leader's host for whoever is not named."""
 
+import pytest
+
+from mrcfabric.errors import RefusedError
 from orchestrator.hosts.site import LEADER, LOOPBACK, Site, Sites
 
 
@@ -17,3 +20,10 @@ def test_who_is_not_named_runs_on_the_leaders_host() -> None:
     assert [sites.number(node) for node in ("h000", "h001")] == [LEADER, 1]
     assert sites.site("h001") is there
     assert sites.site("p0-t0-0") is here
+
+
+def test_memory_is_shared_on_the_leaders_host_alone() -> None:
+    sites = Sites((Site("here"), Site("vm1")), {"h001": 1})
+    sites.require_here("h000")
+    with pytest.raises(RefusedError, match="h001 runs on host vm1"):
+        sites.require_here("h001")
