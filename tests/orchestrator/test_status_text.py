@@ -51,7 +51,7 @@ def test_hosts_are_named_with_what_runs_there() -> None:
         {"host": "vm1", "address": "10.0.0.1", "nodes": 28, "alive": 27},
     ]
     text = render_status({**STATUS, "hosts": hosts})
-    assert "  host      vm1 at 10.0.0.1: 27 of 28 daemons run\n" in text
+    assert "  host      vm1 at 10.0.0.1: 27 of 28 daemons run" in text
     assert "orchestrator" not in text
 
 
