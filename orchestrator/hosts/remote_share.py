@@ -79,7 +79,8 @@ class RemoteShare:
         """End the share and everything in it. Safe to repeat, whatever state it is in."""
         if not self._closing:
             self._closing = True
-            if self._stream is not None:
+            # Where something runs it is told as soon as it is heard again, if that is soon.
+            if self._stream is not None or self.descriptors.page >= 0:
                 with contextlib.suppress(ProcessFailedError, ConfigError):
                     await self._ask("end", timeout_s=END_WALL_S)
         keeping, self._keeping = self._keeping, []

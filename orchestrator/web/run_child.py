@@ -82,7 +82,8 @@ class RunChild:
             raise RefusedError("no scenario is running")
         self._ends += 1
         with contextlib.suppress(ProcessLookupError):
-            child.send_signal(signal.SIGINT if self._ends <= 2 else signal.SIGKILL)
+            # A Python that is still starting makes a traceback of an interrupt, and simply ends by this.
+            child.send_signal(signal.SIGTERM if self._ends <= 2 else signal.SIGKILL)
         self._state["phase"] = "ending"
         self._tell()
         return self._state
@@ -131,8 +132,8 @@ class RunChild:
         self._board.enter_run(dict(self._state), [line])
 
     def _ended(self, code: int, words: str, folder: Path) -> None:
-        if code == -signal.SIGINT:
-            words = "ended before it had begun"  # it was still starting, and nobody heard the interrupt
+        if code == -signal.SIGTERM:
+            words = "ended before it had begun"  # it was still starting, and nobody heard the signal
         self._state.update(phase="ended", exit_code=code, error=words)
         if self._state["verdict"] is not None and (folder / PAGE_NAME).exists():
             self._report = folder / PAGE_NAME
@@ -154,4 +155,4 @@ async def _last_words(stream: asyncio.StreamReader | None) -> str:
 
 def _end_with_parent() -> None:
     """In the child, before it runs anything."""
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGINT, 0, 0, 0)
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)

@@ -44,13 +44,15 @@ async def test_a_network_that_comes_back_in_time_loses_nothing(tmp_path: Path) -
         assert {id(one) for one in died} == {id(child), id(other)}
         # What was asked before the cut, and answered into nowhere, is not done twice.
         pending = asyncio.ensure_future(share.spawn(SLEEPER, share.descriptors.alive, {}))
-        await eventually(lambda: share._answers, DEADLINE_S)
+        await eventually(lambda: share._answers or pending.done(), DEADLINE_S)
         await line.cut()
         await line.mend()
         third = await pending
         assert third.alive
         await eventually(lambda: tree(agent.pid)[2:] == [third.pid], DEADLINE_S)
         await share.close()
+        async with asyncio.timeout(DEADLINE_S):
+            await agent.ended
         await line.cut()
     assert not lost
     assert "the leader has ended the fabric" in agent.words()

@@ -71,7 +71,7 @@ async def test_runs_one_after_the_other(served: Fabric, tmp_path: Path) -> None:
     await eventually(lambda: board.run is not None and board.run["phase"] == "running", DEADLINE_S)
     assert runs.end()["phase"] == "ending"
     state = await ended(board)
-    assert (state["number"], state["exit_code"]) == (2, 128 + signal.SIGINT)
+    assert (state["number"], state["exit_code"]) == (2, 128 + signal.SIGTERM)
     assert runs.report == served.folder.path / RUNS / "long" / "report.html"
     assert lines_of(board)[0]["name"] == "long"
 
