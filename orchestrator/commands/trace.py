@@ -13,6 +13,7 @@ from orchestrator.flags import JsonOption, NameOption, RunDirOption
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from orchestrator.tracing.follower import Follower
     from orchestrator.tracing.journey import Journey
 
 FOR_S = 10.0
@@ -62,7 +63,8 @@ async def _trace(
 
     from mrcfabric.choice import Choice
     from orchestrator.api.attached import AttachedFabric
-    from orchestrator.tracing.follower import JOURNEYS_MAX, Follower, choice_of
+    from orchestrator.tracing.follower import Follower, choice_of
+    from orchestrator.tracing.stories import JOURNEYS_MAX
 
     every = 1 if share is None else every_of(share)
     async with AttachedFabric.open(name, run_dir) as fabric:
@@ -80,11 +82,23 @@ async def _trace(
     for journey in journeys:
         if not journey.complete:
             _tell(journey, as_json)
-    if follower.ended:
-        typer.echo(follower.ended, err=True)
+    _tell_end(follower)
     if not journeys:
         typer.echo("no such packet was sent" + ("" if follower.ended else f" within {for_s:g} s"), err=True)
         raise typer.Exit(1)
+
+
+def _tell_end(follower: "Follower") -> None:
+    """What ended it, and what is missing."""
+    from orchestrator.tracing.stories import REPLIES_MAX, UNDER_WAY_MAX
+
+    if follower.ended:
+        typer.echo(follower.ended, err=True)
+    packets, replies = follower.left_out
+    if packets:
+        typer.echo(f"{packets} packets were not followed: {UNDER_WAY_MAX} others were under way", err=True)
+    if replies:
+        typer.echo(f"{replies} acknowledgements were not followed: {REPLIES_MAX} others were wanted", err=True)
     if follower.lost:
         typer.echo(f"{follower.lost} statements were forgotten before they were read: ways may have gaps", err=True)
 

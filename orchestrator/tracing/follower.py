@@ -6,9 +6,10 @@ again when it returns; packets that were sent before every node had one are left
 
 import asyncio
 import itertools
+import math
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from typing import Any, Final
 
@@ -19,7 +20,7 @@ from mrcfabric.units import Instant
 from mrcfabric.wire.layout import PSN_MASK
 from orchestrator.api.verbs import Verbs
 from orchestrator.tracing.journey import Journey
-from orchestrator.tracing.stories import Stories
+from orchestrator.tracing.stories import JOURNEYS_MAX, Stories
 
 LOOK_S: Final = 0.25
 """From a look to the next, at least."""
@@ -28,8 +29,8 @@ REST: Final = 2
 CALL_S: Final = 5.0
 PAGES_MAX: Final = 16
 """Answers taken from one node in one look: as much as it keeps."""
-JOURNEYS_MAX: Final = 10_000
-"""Packets that one trace follows at most."""
+DISMISS_S: Final = 1.0
+"""Nodes that have not been told the end by then find it out themselves."""
 NEXT_PSNS: Final = 1 << 16
 """How far ahead of what has been sent `next` looks."""
 _NUMBERS = itertools.count(1)
@@ -52,8 +53,9 @@ class Follower:
         self._choice = choice
         self._count = min(count, JOURNEYS_MAX)
         self._wall_s = wall_s
+        self._deadline_s = math.inf
         self._name = f"trace-{os.getpid()}-{next(_NUMBERS)}"
-        self._stories = Stories(fabric.topology)
+        self._stories = Stories(fabric.topology, self._count)
         self._read: dict[str, int] = {}
         """Nodes with a witness, and the number of the last statement that was heard."""
         self._lost: dict[str, int] = {}
@@ -62,32 +64,35 @@ class Follower:
         self._since_ns: Instant = 0
         self._qpns: dict[tuple[int, int, int], int] = {}
 
+    @property
+    def left_out(self) -> tuple[int, int]:
+        """Packets, and acknowledgements, that were not followed because too many were under way."""
+        return self._stories.left_out, self._stories.replies_left_out
+
     async def follow(self, tell: Callable[[Journey], None] = lambda _journey: None) -> list[Journey]:
         """The packets followed, oldest first; `tell` hears of each when nothing more is to come of it.
 
         Raises RefusedError when somebody else follows packets.
         """
         told: set[tuple[str, str, int, int, Instant]] = set()
-        deadline_s = time.monotonic() + self._wall_s
-        journeys: list[Journey] = []
+        self._deadline_s = time.monotonic() + self._wall_s
         try:
             await self._call(self._fabric.topology.node_names())
             self._since_ns = max(self._stories.now_ns.values(), default=0)
             self.ready = True
             while True:
                 began_s = time.monotonic()
-                stopped = self.stop.is_set()
-                await self._look()
-                journeys = await self._journeys()
-                for journey in journeys:
+                if await self._stopped_before(self._look()):
+                    self.ended = "it was stopped"
+                else:
+                    await self._ask_qpns()
+                for journey in self._stories.look(self._since_ns, self._qpns):
                     mark = (journey.source, journey.destination, journey.destination_qpn, journey.psn, journey.began_ns)
                     if journey.complete and mark not in told:
                         told.add(mark)
                         tell(journey)
-                if stopped:
-                    self.ended = "it was stopped"
-                if self.ended or len(told) >= self._count or time.monotonic() > deadline_s:
-                    return journeys
+                if self.ended or len(told) >= self._count or time.monotonic() > self._deadline_s:
+                    return self._stories.journeys(self._since_ns, self._qpns)
                 await self._wait(max(LOOK_S, REST * (time.monotonic() - began_s)))
         finally:
             await self._dismiss()
@@ -97,13 +102,25 @@ class Follower:
             async with asyncio.timeout(wall_s):
                 await self.stop.wait()
 
-    async def _journeys(self) -> list[Journey]:
-        found = self._stories.journeys(self._since_ns, self._qpns)[: self._count]
+    async def _stopped_before(self, look: Coroutine[Any, Any, None]) -> bool:
+        """Look, unless the trace is stopped before it is done: a look may wait long for nodes that do not answer."""
+        looking, stopping = asyncio.create_task(look), asyncio.create_task(self.stop.wait())
+        try:
+            await asyncio.wait({looking, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if looking.done():
+                looking.result()
+        finally:
+            looking.cancel()
+            stopping.cancel()
+            await asyncio.gather(looking, stopping, return_exceptions=True)
+        return self.stop.is_set()
+
+    async def _ask_qpns(self) -> None:
+        """Learn the numbers of QPs that are met for the first time."""
+        found = self._stories.look(self._since_ns, self._qpns)
         new = {one.source for one in found if one.source_qpn is None}
         if new:
             self._qpns |= await qpns(self._fabric, new)
-            found = self._stories.journeys(self._since_ns, self._qpns)[: self._count]
-        return found
 
     async def _call(self, nodes: Iterable[str]) -> None:
         asked = {"id": self._name, "choice": self._choice.settings()}
@@ -120,6 +137,7 @@ class Follower:
         for _ in range(PAGES_MAX):
             answers = await self._every(more, "witnessed", lambda node: {"id": self._name, "since": self._read[node]})
             more = []
+            over = time.monotonic() > self._deadline_s
             for node, answer in answers:
                 if isinstance(answer, RefusedError):
                     gone.append(node)
@@ -129,7 +147,7 @@ class Follower:
                     self._stories.add(node, answer["statements"], now_ns)
                     self._read[node] = answer["last"]
                     self._lost[node] = answer["lost"]
-                    more += [node] if answer["more"] else []
+                    more += [node] if answer["more"] and not over else []
         self.lost = self._lost_before + sum(self._lost.values())
         for node in gone:
             del self._read[node]
@@ -149,17 +167,17 @@ class Follower:
             pass
 
     async def _dismiss(self) -> None:
-        await self._every(list(self._read), "dismiss", lambda _node: {"id": self._name})
+        await self._every(list(self._read), "dismiss", lambda _node: {"id": self._name}, DISMISS_S)
 
     async def _every(
-        self, nodes: Iterable[str], op: str, args: Callable[[str], dict[str, Any]]
+        self, nodes: Iterable[str], op: str, args: Callable[[str], dict[str, Any]], wall_s: float = CALL_S
     ) -> list[tuple[str, dict[str, Any] | Exception | None]]:
         """What nodes answer; a refusal or a silence is an answer too."""
         known = [node for node in nodes if op == "witness" or node in self._read]
 
         async def ask(node: str) -> dict[str, Any] | Exception | None:
             try:
-                answer: dict[str, Any] | None = await self._fabric.call(node, op, args(node), CALL_S)
+                answer: dict[str, Any] | None = await self._fabric.call(node, op, args(node), wall_s)
                 return answer
             except (RefusedError, NoAnswerError) as error:
                 return error

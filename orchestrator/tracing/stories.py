@@ -1,154 +1,294 @@
 """Statements of many nodes, joined into journeys of packets.
 
-Owns the joining alone: what a node says is `mrcfabric.witness`'s. A departure and the next node's arrival belong
-together when cable, instant and print agree; where a fault held the packet back, or bits were lost with a node, the
-next arrival with that print that nothing else explains is taken. A packet's bytes are never needed. Where a node has
-not told all that it saw, a way ends `untold` and nothing is made up.
+Owns which packets are followed, which acknowledgements speak of them, and when a journey is over; what a node says is
+`mrcfabric.witness`'s, the way of one packet is `paths`'s. A departure and the next node's arrival belong together when
+cable, instant and print agree; where a fault held the packet back, or bits were lost with a node, the next arrival with
+that print that nothing else explains is taken. A packet's bytes are never needed. Where a node has not told all that it
+saw, a way ends `untold` and nothing is made up.
+
+A look costs what is new and what is under way, never what is over: a journey whose sender has heard the answer is
+written down and left as soon as nothing more can come, or `LINGER_NS` later.
 """
 
-from collections.abc import Iterable, Iterator
-from typing import Any, Final, TypeAlias
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, TypeAlias
 
-from mrcfabric.topology import PortLink, Topology
+from mrcfabric.topology import Topology
 from mrcfabric.units import NEVER, Instant
 from mrcfabric.witness import covers
-from orchestrator.tracing.journey import Attempt, Hop, Journey, Outcome, Way
+from orchestrator.tracing.book import Book, Statement
+from orchestrator.tracing.journey import Attempt, Journey, Way
+from orchestrator.tracing.paths import Paths, Trail, doubled
 
-HOPS_MAX: Final = 8
-"""More nodes than any way has."""
 ANSWERS_MAX: Final = 4
 """Acknowledgements of one attempt that are told."""
-WENT_DOWN: Final = "it went down"
-FORGOT: Final = "it had to forget what it saw"
-_SAYS: Final = ("cack", "caused", "base", "bitmap", "wanted", "reason", "msn", "syndrome")
+JOURNEYS_MAX: Final = 10_000
+"""Packets that one trace follows at most."""
+UNDER_WAY_MAX: Final = 4096
+"""Packets that are followed at once; of their acknowledgements `REPLIES_MAX`. What is sent beyond is left out."""
+REPLIES_MAX: Final = 4 * UNDER_WAY_MAX
+LINGER_NS: Final = 1_000_000
+"""Fabric time after its acknowledgement in which a packet's later attempts and copies are still followed."""
 
-Statement: TypeAlias = dict[str, Any]
 Key: TypeAlias = tuple[int, int, int, int]
 """Numbers of both NICs, QPN at the receiver, PSN."""
+Qpns: TypeAlias = Mapping[tuple[int, int, int], int]
+"""The sender's QPN of (its NIC, the receiver's NIC, the receiver's QPN)."""
+_Order: TypeAlias = tuple[Instant, str, int]
 
 
-class _Book:
-    """What one node has said."""
+class _Replies:
+    """Acknowledgements from one NIC to another, in the order of time, of which packets may still want some."""
 
     def __init__(self) -> None:
-        self.offers: list[Statement] = []
-        self.arrivals: dict[int, list[Statement]] = {}
-        """By print: what came to this node and is not yet part of a way."""
-        self.departs: dict[int, Statement] = {}
-        self.carries: dict[int, Statement] = {}
+        self.gone = 0
+        """How many came before the first of `trails`."""
+        self.trails: list[Trail] = []
+        self.packets = 0
+        """How many packets the other way are followed."""
 
-    def add(self, statement: Statement, nic: bool) -> None:
-        step = statement["step"]
-        if step == "depart":
-            self.departs[statement["of"]] = statement
-        elif step == "carry":
-            self.carries[statement["of"]] = statement
-        else:
-            # NICs forward nothing: what they offer is their own.
-            if step == "offer" and nic:
-                self.offers.append(statement)
-            else:
-                self.arrivals.setdefault(statement["packet"]["print"], []).append(statement)
 
-    def arrival(self, number: int, at_ns: Instant) -> Statement | None:
-        """The arrival of a packet that was to be here at `at_ns`; it is nobody else's from now on."""
-        waiting = self.arrivals.get(number, [])
-        exact = next((one for one in waiting if one["at_ns"] == at_ns), None)
-        found = exact or next((one for one in waiting if one["at_ns"] > at_ns), None)
-        if found is not None:
-            waiting.remove(found)
-        return found
+class _Try:
+    """The packet was sent once."""
+
+    def __init__(self, trail: Trail) -> None:
+        self.trail = trail
+        self.answers: list[Trail] = []
+        self.read = 0
+        """How many acknowledgements have been looked at."""
+
+    def told(self) -> list[Way]:
+        """The answers that are told: until some of them arrived."""
+        ways = [answer.way for answer in self.answers]
+        taken = next((place for place, way in enumerate(ways) if way.outcome == "taken"), len(ways))
+        return ways[: taken + 1]
+
+    def read_on(self, psn: int, qpn: int | None, replies: _Replies) -> None:
+        """Look at the acknowledgements that have not been looked at."""
+        way = self.trail.way
+        if way.outcome != "taken" or way.end_ns is None or way.what.startswith("dropped"):
+            return
+        if not self.read:
+            self.read = replies.gone + bisect_left(replies.trails, way.end_ns, key=lambda answer: answer.way.sent_ns)
+        self.read = max(self.read, replies.gone)
+        while self.read < replies.gone + len(replies.trails) and not self.answered:
+            answer = replies.trails[self.read - replies.gone]
+            self.read += 1
+            says = answer.way.says
+            mine = qpn in (None, answer.offer["packet"]["qpn"])
+            if mine and (covers(says, psn) or says.get("wanted") == psn):
+                self.answers.append(answer)
+                answer.wanted += 1
+
+    @property
+    def answered(self) -> bool:
+        """No further answer is wanted."""
+        full = len(self.answers) == ANSWERS_MAX
+        return full or any(answer.way.outcome == "taken" for answer in self.answers)
+
+    def wants_since(self, told_ns: Instant) -> Instant:
+        """No acknowledgement that was sent before will be looked at; all nodes have told until `told_ns`."""
+        way = self.trail.way
+        # What is out of sight so long will hardly be seen again.
+        given_up = way.outcome in ("untold", "unseen") and way.sent_ns + LINGER_NS < told_ns
+        return NEVER if self.trail.final or given_up else way.sent_ns
+
+    def over(self, copies: int) -> bool:
+        """Nothing more can be told of it."""
+        way = self.trail.way
+        if way.outcome != "taken" or way.what.startswith("dropped"):
+            return self.trail.final
+        return self.answered and all(way.outcome == "taken" for way in self.told()[-1:]) and copies >= doubled(way)
+
+
+class _Packet:
+    """One packet that is followed."""
+
+    def __init__(self, key: Key, order: _Order) -> None:
+        self.key = key
+        self.order = order
+        self.qpn: int | None = None
+        self.tries: list[_Try] = []
+        self.journey: Journey | None = None
+        """As it was told last."""
+        self.over = False
+        """Nothing more can be told but what nobody expects."""
 
 
 class Stories:
     """All statements of a fabric, and what they come to. Statements of a node come in order, in any portions."""
 
-    def __init__(self, topology: Topology) -> None:
+    def __init__(self, topology: Topology, count: int = JOURNEYS_MAX, under_way_max: int = UNDER_WAY_MAX) -> None:
+        """`count`: journeys that are wanted; packets sent when so many have begun are left out."""
         self.topology = topology
         self.now_ns: dict[str, Instant] = {}
         """How far each node had come when it was asked last."""
+        self.left_out = 0
+        """Packets that were not followed because too many others were under way."""
+        self.replies_left_out = 0
+        """The same of acknowledgements; packets may seem to have had no answer then."""
+        self._count = count
+        self._begun = 0
+        self._under_way_max = under_way_max
         self._nics = set(topology.nic_names())
-        self._statements: dict[str, list[Statement]] = {}
-        self._lives: dict[str, list[int]] = {}
-        """Per node: what is added to the numbers of its present life, and the last number in it."""
-        self._blind: dict[str, list[tuple[Instant, Instant, str]]] = {}
-        """Per node: spans of which it has not told all, and why. A span may be open."""
-        self._ports: dict[str, list[PortLink]] = {}
-        self._books: dict[str, _Book] = {}
+        self._books: dict[str, Book] = {}
+        self._paths = Paths(topology, self._books, self.now_ns)
+        self._packets: dict[Key, _Packet] = {}
+        self._replies: dict[tuple[int, int], _Replies] = {}
+        self._held = 0
+        """Acknowledgements in `_replies`."""
+        self._trails: list[Trail] = []
+        """Ways that have not ended, in the order in which they began to be followed."""
+        self._finished: list[tuple[_Order, Journey]] = []
 
     def begin(self, node: str, now_ns: Instant) -> None:
         """The node begins to tell, for the first time or again."""
-        blind = self._blind.get(node)
-        if blind:
-            blind[-1] = (blind[-1][0], now_ns, blind[-1][2])
+        self._book(node).begin(now_ns)
         self.now_ns[node] = now_ns
 
     def down(self, node: str) -> None:
         """The node went down: what it has not told yet, it will not tell."""
-        blind = self._blind.setdefault(node, [])
-        if not blind or blind[-1][1] < NEVER:
-            blind.append((self.now_ns.get(node, 0), NEVER, WENT_DOWN))
+        self._book(node).down(self.now_ns.get(node, 0))
 
     def add(self, node: str, statements: Iterable[Statement], now_ns: Instant) -> None:
         """Take in what a node has said up to `now_ns`."""
-        book = self._statements.setdefault(node, [])
-        lives = self._lives.setdefault(node, [0, 0])
+        book = self._book(node)
         for statement in statements:
-            last = book[-1]["n"] if book else 0
-            if statement["n"] <= lives[1]:
-                # A node that has begun anew counts from 1 again.
-                lives[0] = last
-            elif statement["n"] > lives[1] + 1:
-                # What was forgotten may have been said at the same instants as what was told before and after.
-                since_ns = book[-1]["at_ns"] - 1 if book else -1
-                self._blind.setdefault(node, []).append((since_ns, statement["at_ns"], FORGOT))
-            lives[1] = statement["n"]
-            moved = {**statement, "n": statement["n"] + lives[0]}
-            if "of" in moved:
-                moved["of"] += lives[0]
-            book.append(moved)
+            book.add(statement)
         self.now_ns[node] = now_ns
 
-    def journeys(self, since_ns: Instant = 0, qpns: dict[tuple[int, int, int], int] | None = None) -> list[Journey]:
+    def look(self, since_ns: Instant = 0, qpns: Qpns | None = None) -> list[Journey]:
+        """The packets sent first after `since_ns` of which more may be known than at the last look, in that order."""
+        before = len(self._finished)
+        self._take_in(since_ns, qpns)
+        self._advance(qpns, NEVER)
+        told_ns = self._told_ns()
+        for book in self._books.values():
+            book.forget(told_ns)
+            book.see_again(min([told_ns, *(packet.order[0] for packet in self._packets.values())]))
+        return _in_order(self._finished[before:] + self._open(), since_ns)
+
+    def journeys(self, since_ns: Instant = 0, qpns: Qpns | None = None) -> list[Journey]:
         """Every packet that was sent for the first time after `since_ns`, in that order.
 
-        `qpns`: the sender's QPN of (its NIC, the receiver's NIC, the receiver's QPN), where known.
+        `qpns`: where known.
         """
-        self._books = {node: self._book(node) for node in self._statements}
-        sent: dict[Key, list[Way]] = {}
-        answers: dict[tuple[int, int], list[tuple[int, Way]]] = {}
-        for node, statement in self._offers():
-            about, way = statement["packet"], self._way(node, statement)
-            if about["kind"] == "data":
-                key = (about["source"], about["destination"], about["qpn"], about["psn"])
-                sent.setdefault(key, []).append(way)
-            else:
-                answers.setdefault((about["destination"], about["source"]), []).append((about["qpn"], way))
-        found = []
-        for key, ways in sent.items():
-            if ways[0].sent_ns > since_ns and not ways[0].rtx:
-                qpn = (qpns or {}).get(key[:3])
-                mine = [way for number, way in answers.get(key[:2], ()) if qpn in (None, number)]
-                found.append(self._journey(key, qpn, ways, mine))
-        return found
+        self.look(since_ns, qpns)
+        return _in_order(self._finished + self._open(), since_ns)
 
-    def _book(self, node: str) -> _Book:
-        book = _Book()
-        for statement in self._statements[node]:
-            book.add(statement, node in self._nics)
-        return book
+    def _book(self, node: str) -> Book:
+        if node not in self._books:
+            self._books[node] = Book(node in self._nics)
+        return self._books[node]
 
-    def _offers(self) -> Iterator[tuple[str, Statement]]:
-        """What NICs sent, in the order of time."""
-        offers = [(node, one) for node, book in self._books.items() for one in book.offers]
-        yield from sorted(offers, key=lambda offer: (offer[1]["at_ns"], offer[0], offer[1]["n"]))
+    def _open(self) -> list[tuple[_Order, Journey]]:
+        return [(packet.order, packet.journey) for packet in self._packets.values() if packet.journey is not None]
 
-    def _journey(self, key: Key, qpn: int | None, ways: list[Way], replies: list[Way]) -> Journey:
-        psn = key[3]
+    def _take_in(self, since_ns: Instant, qpns: Qpns | None) -> None:
+        """Begin to follow what NICs sent. Where there are too many, those that are over make room first."""
+        fresh = 0
+        for order, offer in self._offers():
+            full = len(self._packets) >= self._under_way_max or self._held >= REPLIES_MAX
+            if full and fresh >= self._under_way_max // 4:
+                self._advance(qpns, order[0])
+                fresh = 0
+            if full:
+                self._finish([packet for packet in self._packets.values() if packet.over])
+            fresh += self._begin_trail(order, offer, since_ns)
+
+    def _offers(self) -> Iterator[tuple[_Order, Statement]]:
+        """What NICs sent and nobody has looked at, in the order of time."""
+        offers = []
+        for node, book in self._books.items():
+            offers += [((one["at_ns"], node, one["n"]), one) for one in book.offers]
+            book.offers = []
+        yield from sorted(offers, key=lambda offer: offer[0])
+
+    def _begin_trail(self, order: _Order, offer: Statement, since_ns: Instant) -> bool:
+        """Whether this packet is followed now."""
+        about = offer["packet"]
+        if about["kind"] != "data":
+            return self._begin_reply(order[1], offer)
+        key = (about["source"], about["destination"], about["qpn"], about["psn"])
+        packet = self._packets.get(key)
+        if packet is None:
+            if about["rtx"] or order[0] <= since_ns or self._begun >= self._count:
+                return False
+            if len(self._packets) >= self._under_way_max:
+                self.left_out += 1
+                return False
+            self._begun += 1
+            packet = self._packets[key] = _Packet(key, order)
+            self._replies.setdefault(key[:2], _Replies()).packets += 1
+        packet.tries.append(_Try(self._trail(order[1], offer)))
+        return True
+
+    def _begin_reply(self, node: str, offer: Statement) -> bool:
+        about = offer["packet"]
+        pair = (about["destination"], about["source"])
+        replies = self._replies.get(pair)
+        if None in pair or (self._begun >= self._count and (replies is None or not replies.packets)):
+            return False
+        if self._held >= REPLIES_MAX:
+            self.replies_left_out += 1
+            return False
+        self._held += 1
+        trail = self._trail(node, offer)
+        trail.wanted = 1
+        self._replies.setdefault(pair, _Replies()).trails.append(trail)
+        return True
+
+    def _trail(self, node: str, offer: Statement) -> Trail:
+        self._books[node].hold(offer)
+        trail = Trail(node, offer)
+        self._trails.append(trail)
+        return trail
+
+    def _advance(self, qpns: Qpns | None, before_ns: Instant) -> None:
+        """Follow every way as far as it goes; all that was sent `before_ns`, and told, has been looked at."""
+        for trail in self._trails:
+            self._paths.follow(trail)
+        told_ns = min(before_ns, self._told_ns())
+        over, wanted = [], dict.fromkeys(self._replies, before_ns)
+        for packet in self._packets.values():
+            copies = self._tell(packet, (qpns or {}).get(packet.key[:3]))
+            journey = packet.journey
+            assert journey is not None
+            heard_ns = journey.acknowledged_ns
+            known = qpns is None or packet.qpn is not None
+            since_ns = min(one.wants_since(told_ns) for one in packet.tries) if known else packet.order[0]
+            wanted[packet.key[:2]] = min(wanted[packet.key[:2]], since_ns)
+            packet.over = heard_ns is not None and known and heard_ns < told_ns
+            if packet.over and heard_ns is not None:
+                rest = all(one.over(count) for one, count in zip(packet.tries, copies, strict=True))
+                if rest or heard_ns + LINGER_NS < told_ns:
+                    over.append(packet)
+        self._finish(over)
+        for pair, since_ns in wanted.items():
+            self._let_go(pair, since_ns)
+        self._trails = [trail for trail in self._trails if not trail.final]
+
+    def _tell(self, packet: _Packet, qpn: int | None) -> list[int]:
+        """Write down what is known of a packet; the copies of each attempt."""
+        if qpn != packet.qpn:
+            # Other QPs' acknowledgements were taken for its own.
+            for one in packet.tries:
+                self._want_no_more(one.answers)
+                one.answers, one.read = [], 0
+        packet.qpn = qpn
+        copies = [self._paths.copies(one.trail) for one in packet.tries]
+        for one in packet.tries:
+            one.read_on(packet.key[3], qpn, self._replies[packet.key[:2]])
+        packet.journey = self._journey(packet, copies)
+        return copies
+
+    def _journey(self, packet: _Packet, copies: list[int]) -> Journey:
+        source, destination, number, psn = packet.key
         attempts, placed_ns, acknowledged_ns = [], None, None
-        for way in ways:
-            answers = tuple(_answers(way, psn, replies))
-            attempts.append(Attempt(way, answers, self._copies(way)))
+        for one, count in zip(packet.tries, copies, strict=True):
+            way, answers = one.trail.way, one.told()
+            attempts.append(Attempt(way, tuple(answers), count))
             if way.what == "placed":
                 placed_ns = way.end_ns
             for answer in answers:
@@ -156,118 +296,47 @@ class Stories:
                 if told and (acknowledged_ns is None or (answer.end_ns or 0) < acknowledged_ns):
                     acknowledged_ns = answer.end_ns
         name = self.topology.node_name
-        return Journey(name(key[0]), qpn, name(key[1]), key[2], psn, tuple(attempts), placed_ns, acknowledged_ns)
-
-    def _copies(self, way: Way) -> int:
-        """Further arrivals of the same packet where its way ended."""
-        if way.outcome != "taken" or not any("duplicated" in hop.touched for hop in way.hops):
-            return 0
-        prints = self._books[way.where].arrivals
-        return sum(
-            one["packet"]["psn"] == way.psn and one["packet"]["ev"] == way.ev and one["packet"]["rtx"] == way.rtx
-            for arrivals in prints.values()
-            for one in arrivals
+        return Journey(
+            name(source), packet.qpn, name(destination), number, psn, tuple(attempts), placed_ns, acknowledged_ns
         )
 
-    def _way(self, node: str, offer: Statement) -> Way:
-        """Follow one packet from where it was made."""
-        hops: list[Hop] = []
-        here, ingress, statement = node, None, offer
-        end: tuple[Outcome, str, str, Instant | None] = ("under way", here, "", None)
-        while len(hops) < HOPS_MAX:
-            if statement["step"] == "take":
-                end = ("taken", here, statement["verdict"], statement["at_ns"])
-                break
-            book = self._books[here]
-            depart, carry = book.departs.get(statement["n"]), book.carries.get(statement["n"], {})
-            hops.append(_hop(here, ingress, statement, depart, carry))
-            if statement["step"] == "drop" or statement["verdict"] not in ("queued", "trimmed"):
-                end = ("dropped", here, hops[-1].verdict, statement["at_ns"])
-                break
-            if depart is None:
-                why = self._why_silent(here, statement)
-                end = ("untold", here, why, None) if why else ("waiting", here, "", None)
-                break
-            cable = self._cable(here, statement["port"])
-            if "lost" in carry:
-                end = ("lost", f"{here}>{cable.peer}", carry["lost"], carry["at_ns"])
-                break
-            peer = self._books.get(cable.peer)
-            arrived = None if peer is None else peer.arrival(offer["packet"]["print"], depart["arrival_ns"])
-            if arrived is None:
-                end = self._unseen(cable.peer, hops[-1])
-                break
-            here, ingress, statement = cable.peer, cable.peer_port, arrived
-        return _told(offer, hops, *end)
+    def _finish(self, packets: Iterable[_Packet]) -> None:
+        for packet in packets:
+            assert packet.journey is not None
+            self._finished.append((packet.order, packet.journey))
+            for one in packet.tries:
+                if doubled(one.trail.way):
+                    self._books[one.trail.way.where].count_no_further(one.trail.print)
+                self._paths.leave(one.trail)
+                self._want_no_more(one.answers)
+            del self._packets[packet.key]
+            self._replies[packet.key[:2]].packets -= 1
 
-    def _why_silent(self, node: str, offer: Statement) -> str:
-        """Why nothing was said of a packet that stood in a queue; empty when it may still stand there."""
-        if offer["n"] <= self._lives[node][0]:
-            return WENT_DOWN
-        return next((why for _, end_ns, why in self._blind.get(node, ()) if end_ns > offer["at_ns"]), "")
+    def _want_no_more(self, answers: Iterable[Trail]) -> None:
+        for answer in answers:
+            answer.wanted -= 1
+            if not answer.wanted:
+                self._paths.leave(answer)
 
-    def _unseen(self, peer: str, hop: Hop) -> tuple[Outcome, str, str, Instant | None]:
-        """The end of a way whose packet left and was not seen any more."""
-        assert hop.arrival_ns is not None
-        for since_ns, end_ns, why in self._blind.get(peer, ()):
-            if since_ns < hop.arrival_ns <= end_ns:
-                return "untold", peer, why, None
-        # One that a fault holds back may still come.
-        over = self.now_ns.get(peer, 0) >= hop.arrival_ns and not {"delayed", "reordered"} & set(hop.touched)
-        return "unseen" if over else "under way", peer, "", None
+    def _let_go(self, pair: tuple[int, int], before_ns: Instant) -> None:
+        """Forget acknowledgements that nobody wants who is under way, or whose departure may still be told."""
+        replies = self._replies[pair]
+        source = self.topology.node_name(pair[0])
+        if source not in self._books or self._books[source].alive:
+            before_ns = min(before_ns, self.now_ns.get(source, 0))
+        count = bisect_left(replies.trails, before_ns, key=lambda answer: answer.way.sent_ns)
+        self._want_no_more(replies.trails[:count])
+        del replies.trails[:count]
+        replies.gone += count
+        self._held -= count
+        if not replies.trails and not replies.packets:
+            del self._replies[pair]
 
-    def _cable(self, node: str, port: int) -> PortLink:
-        if node not in self._ports:
-            self._ports[node] = self.topology.ports(node)
-        return self._ports[node][port]
+    def _told_ns(self) -> Instant:
+        """Every node that lives has told all until then."""
+        lives = [now_ns for node, now_ns in self.now_ns.items() if node not in self._books or self._books[node].alive]
+        return min(lives, default=0)
 
 
-def _answers(way: Way, psn: int, replies: list[Way]) -> Iterator[Way]:
-    """What the receiver said of a packet that it took, until some of it arrived."""
-    if way.outcome != "taken" or way.end_ns is None or way.what.startswith("dropped"):
-        return
-    told = 0
-    for answer in replies:
-        if answer.sent_ns < way.end_ns or not (covers(answer.says, psn) or answer.says.get("wanted") == psn):
-            continue
-        yield answer
-        told += 1
-        if answer.outcome == "taken" or told == ANSWERS_MAX:
-            return
-
-
-def _hop(node: str, ingress: int | None, statement: Statement, depart: Statement | None, carry: Statement) -> Hop:
-    return Hop(
-        node=node,
-        ingress=ingress,
-        port=statement.get("port"),
-        at_ns=statement["at_ns"],
-        data_bytes=statement.get("data_bytes", 0),
-        control_bytes=statement.get("control_bytes", 0),
-        wire_ns=statement.get("wire_ns", 0),
-        verdict=statement.get("verdict") or statement["reason"],
-        start_ns=None if depart is None else depart["at_ns"],
-        arrival_ns=None if depart is None else depart["arrival_ns"],
-        marked=depart is not None and depart["marked"],
-        touched=tuple(carry.get("touched", ())),
-    )
-
-
-def _told(offer: Statement, hops: list[Hop], outcome: Outcome, where: str, what: str, end_ns: Instant | None) -> Way:
-    about = offer["packet"]
-    return Way(
-        kind=about["kind"],
-        psn=about["psn"],
-        ev=about["ev"],
-        plane=offer["port"],
-        size=about["size"],
-        rtx=about["rtx"],
-        cause=offer.get("cause"),
-        says={name: about[name] for name in _SAYS if name in about},
-        sent_ns=offer["at_ns"],
-        hops=tuple(hops),
-        outcome=outcome,
-        where=where,
-        what=what,
-        end_ns=end_ns,
-    )
+def _in_order(found: list[tuple[_Order, Journey]], since_ns: Instant) -> list[Journey]:
+    return [journey for order, journey in sorted(found, key=lambda one: one[0]) if order[0] > since_ns]

@@ -1,0 +1,169 @@
+"""One packet followed from node to node, as far as nodes have told.
+
+Owns what joins a departure to the next node's arrival and how a way ends; a way that has not ended is taken up again
+where it was. Which packets are followed, and for how long, is `stories`'.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from mrcfabric.topology import PortLink, Topology
+from mrcfabric.units import Instant
+from orchestrator.tracing.book import WENT_DOWN, Book, Statement
+from orchestrator.tracing.journey import Hop, Outcome, Way
+
+HOPS_MAX: Final = 8
+"""More nodes than any way has."""
+_SAYS: Final = ("cack", "caused", "base", "bitmap", "wanted", "reason", "msn", "syndrome")
+_FINAL: Final = ("taken", "dropped", "lost")
+_End = tuple[Outcome, str, str, Instant | None]
+
+
+class Trail:
+    """One packet that is followed."""
+
+    __slots__ = ("final", "offer", "steps", "wanted", "way")
+
+    def __init__(self, node: str, offer: Statement) -> None:
+        self.offer = offer
+        self.steps: list[tuple[str, int | None, Statement]] = [(node, None, offer)]
+        """Nodes that it has come to, by which port, and what they said."""
+        self.way: Way = _told(offer, [], ("under way", node, "", None))
+        """What is known by now."""
+        self.final = False
+        """Nothing more will be known."""
+        self.wanted = 0
+        """Of an acknowledgement: by how many it is told, and one more while others may come to want it."""
+
+    @property
+    def print(self) -> int:
+        """The number by which nodes know it."""
+        number: int = self.offer["packet"]["print"]
+        return number
+
+
+class Paths:
+    """Where packets can go in a fabric, and what its nodes have said. Both are read, and arrivals taken."""
+
+    def __init__(self, topology: Topology, books: Mapping[str, Book], now_ns: Mapping[str, Instant]) -> None:
+        self._topology = topology
+        self._books = books
+        self._now_ns = now_ns
+        self._ports: dict[str, list[PortLink]] = {}
+
+    def follow(self, trail: Trail) -> None:
+        """Take the trail up again, as far as it goes now."""
+        if trail.final:
+            return
+        hops: list[Hop] = []
+        end: _End | None = None
+        while end is None and len(hops) < HOPS_MAX:
+            end = self._step(trail, len(hops), hops)
+        trail.way = _told(trail.offer, hops, end or ("under way", trail.steps[-1][0], "", None))
+        if trail.way.outcome in _FINAL:
+            self.leave(trail)
+
+    def leave(self, trail: Trail) -> None:
+        """Follow it no more."""
+        trail.final = True
+        for node, _, statement in trail.steps:
+            self._books[node].release(statement)
+        del trail.steps[1:]
+
+    def copies(self, trail: Trail) -> int:
+        """Further arrivals of the same packet where its way ended."""
+        if not doubled(trail.way):
+            return 0
+        way = trail.way
+        found = [one["packet"] for one in self._books[way.where].count_further(trail.print)]
+        return sum(one["psn"] == way.psn and one["ev"] == way.ev and one["rtx"] == way.rtx for one in found)
+
+    def _step(self, trail: Trail, index: int, hops: list[Hop]) -> _End | None:
+        """One node more, or the end."""
+        here, ingress, statement = trail.steps[index]
+        if statement["step"] == "take":
+            return "taken", here, statement["verdict"], statement["at_ns"]
+        book = self._books[here]
+        depart, carry = book.departs.get(statement["n"]), book.carries.get(statement["n"], {})
+        hops.append(_hop(here, ingress, statement, depart, carry))
+        if statement["step"] == "drop" or statement["verdict"] not in ("queued", "trimmed"):
+            return "dropped", here, hops[-1].verdict, statement["at_ns"]
+        if depart is None:
+            why = _why_silent(book, statement)
+            return ("untold", here, why, None) if why else ("waiting", here, "", None)
+        cable = self._cable(here, statement["port"])
+        if "lost" in carry:
+            return "lost", f"{here}>{cable.peer}", carry["lost"], carry["at_ns"]
+        if index + 1 == len(trail.steps):
+            peer = self._books.get(cable.peer)
+            arrived = None if peer is None else peer.arrival(trail.print, depart["arrival_ns"])
+            if arrived is None:
+                return self._unseen(cable.peer, hops[-1])
+            trail.steps.append((cable.peer, cable.peer_port, arrived))
+        return None
+
+    def _unseen(self, peer: str, hop: Hop) -> _End:
+        """The end of a way whose packet left and was not seen any more."""
+        assert hop.arrival_ns is not None
+        book = self._books.get(peer)
+        for since_ns, end_ns, why in [] if book is None else book.blind:
+            if since_ns < hop.arrival_ns <= end_ns:
+                return "untold", peer, why, None
+        # One that a fault holds back may still come.
+        over = self._now_ns.get(peer, 0) >= hop.arrival_ns and not {"delayed", "reordered"} & set(hop.touched)
+        return "unseen" if over else "under way", peer, "", None
+
+    def _cable(self, node: str, port: int) -> PortLink:
+        if node not in self._ports:
+            self._ports[node] = self._topology.ports(node)
+        return self._ports[node][port]
+
+
+def doubled(way: Way) -> bool:
+    """Whether the packet may arrive more than once at its end."""
+    return way.outcome == "taken" and any("duplicated" in hop.touched for hop in way.hops)
+
+
+def _why_silent(book: Book, offer: Statement) -> str:
+    """Why nothing was said of a packet that stood in a queue; empty when it may still stand there."""
+    if offer["n"] <= book.died_after:
+        return WENT_DOWN
+    return next((why for _, end_ns, why in book.blind if end_ns > offer["at_ns"]), "")
+
+
+def _hop(node: str, ingress: int | None, statement: Statement, depart: Statement | None, carry: Statement) -> Hop:
+    return Hop(
+        node=node,
+        ingress=ingress,
+        port=statement.get("port"),
+        at_ns=statement["at_ns"],
+        data_bytes=statement.get("data_bytes", 0),
+        control_bytes=statement.get("control_bytes", 0),
+        wire_ns=statement.get("wire_ns", 0),
+        verdict=statement.get("verdict") or statement["reason"],
+        start_ns=None if depart is None else depart["at_ns"],
+        arrival_ns=None if depart is None else depart["arrival_ns"],
+        marked=depart is not None and depart["marked"],
+        touched=tuple(carry.get("touched", ())),
+    )
+
+
+def _told(offer: Statement, hops: list[Hop], end: _End) -> Way:
+    about = offer["packet"]
+    outcome, where, what, end_ns = end
+    return Way(
+        kind=about["kind"],
+        psn=about["psn"],
+        ev=about["ev"],
+        plane=offer["port"],
+        size=about["size"],
+        rtx=about["rtx"],
+        cause=offer.get("cause"),
+        says={name: about[name] for name in _SAYS if name in about},
+        sent_ns=offer["at_ns"],
+        hops=tuple(hops),
+        outcome=outcome,
+        where=where,
+        what=what,
+        end_ns=end_ns,
+    )
