@@ -29,6 +29,8 @@ REST: Final = 2
 CALL_S: Final = 5.0
 PAGES_MAX: Final = 16
 """Answers taken from one node in one look: as much as it keeps."""
+STOP_S: Final = 1.0
+"""For so long a trace that was stopped waits for answers of its last look."""
 DISMISS_S: Final = 1.0
 """Nodes that have not been told the end by then find it out themselves."""
 NEXT_PSNS: Final = 1 << 16
@@ -82,15 +84,15 @@ class Follower:
             self.ready = True
             while True:
                 began_s = time.monotonic()
-                if await self._stopped_before(self._look()):
-                    self.ended = "it was stopped"
-                else:
-                    await self._ask_qpns()
+                stopped = self.stop.is_set()
+                await self._unless_stopped(self._look())
                 for journey in self._stories.look(self._since_ns, self._qpns):
                     mark = (journey.source, journey.destination, journey.destination_qpn, journey.psn, journey.began_ns)
                     if journey.complete and mark not in told:
                         told.add(mark)
                         tell(journey)
+                if stopped:
+                    self.ended = "it was stopped"
                 if self.ended or len(told) >= self._count or time.monotonic() > self._deadline_s:
                     return self._stories.journeys(self._since_ns, self._qpns)
                 await self._wait(max(LOOK_S, REST * (time.monotonic() - began_s)))
@@ -102,18 +104,18 @@ class Follower:
             async with asyncio.timeout(wall_s):
                 await self.stop.wait()
 
-    async def _stopped_before(self, look: Coroutine[Any, Any, None]) -> bool:
-        """Look, unless the trace is stopped before it is done: a look may wait long for nodes that do not answer."""
+    async def _unless_stopped(self, look: Coroutine[Any, Any, None]) -> None:
+        """Look; when the trace is stopped, for `STOP_S` more at most: nodes that do not answer are waited for long."""
         looking, stopping = asyncio.create_task(look), asyncio.create_task(self.stop.wait())
         try:
             await asyncio.wait({looking, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({looking}, timeout=STOP_S)
             if looking.done():
                 looking.result()
         finally:
             looking.cancel()
             stopping.cancel()
             await asyncio.gather(looking, stopping, return_exceptions=True)
-        return self.stop.is_set()
 
     async def _ask_qpns(self) -> None:
         """Learn the numbers of QPs that are met for the first time."""
@@ -137,7 +139,7 @@ class Follower:
         for _ in range(PAGES_MAX):
             answers = await self._every(more, "witnessed", lambda node: {"id": self._name, "since": self._read[node]})
             more = []
-            over = time.monotonic() > self._deadline_s
+            over = self.stop.is_set() or time.monotonic() > self._deadline_s
             for node, answer in answers:
                 if isinstance(answer, RefusedError):
                     gone.append(node)
@@ -156,6 +158,7 @@ class Follower:
         if not self._read:
             await self._require_fabric()
         await self._call([node for node in self._fabric.topology.node_names() if node not in self._read])
+        await self._ask_qpns()
 
     async def _require_fabric(self) -> None:
         """Nobody answers: every node is down, or the fabric has ended."""

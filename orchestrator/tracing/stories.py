@@ -99,7 +99,8 @@ class _Try:
         way = self.trail.way
         if way.outcome != "taken" or way.what.startswith("dropped"):
             return self.trail.final
-        return self.answered and all(way.outcome == "taken" for way in self.told()[-1:]) and copies >= doubled(way)
+        heard = self.answered and self.told()[-1].outcome == "taken"
+        return heard and all(answer.final for answer in self.answers) and copies >= doubled(way)
 
 
 class _Packet:
