@@ -27,6 +27,8 @@ LOOK_S: Final = 0.25
 REST: Final = 2
 """A look is followed by so many times its own length without one: asking takes a third of the time at most."""
 CALL_S: Final = 5.0
+LATE_NS: Final = 10_000
+"""A node may tell of a departure after what came so much later."""
 PAGES_MAX: Final = 16
 """Answers taken from one node in one look: as much as it keeps."""
 STOP_S: Final = 1.0
@@ -119,8 +121,7 @@ class Follower:
 
     async def _ask_qpns(self) -> None:
         """Learn the numbers of QPs that are met for the first time."""
-        found = self._stories.look(self._since_ns, self._qpns)
-        new = {one.source for one in found if one.source_qpn is None}
+        new = self._stories.strangers(self._qpns)
         if new:
             self._qpns |= await qpns(self._fabric, new)
 
@@ -144,8 +145,10 @@ class Follower:
                 if isinstance(answer, RefusedError):
                     gone.append(node)
                 elif isinstance(answer, dict):
-                    # While there is more to tell, nobody knows how far it has told.
-                    now_ns = self._stories.now_ns[node] if answer["more"] else answer["now_ns"]
+                    now_ns = answer["now_ns"]
+                    if answer["more"]:
+                        told_ns = answer["statements"][-1]["at_ns"] - LATE_NS if answer["statements"] else 0
+                        now_ns = max(self._stories.now_ns[node], told_ns)
                     self._stories.add(node, answer["statements"], now_ns)
                     self._read[node] = answer["last"]
                     self._lost[node] = answer["lost"]

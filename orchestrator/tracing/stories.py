@@ -159,6 +159,15 @@ class Stories:
             book.add(statement)
         self.now_ns[node] = now_ns
 
+    def strangers(self, qpns: Qpns) -> set[str]:
+        """NICs that have sent, since the last look, by QPs that are not among these."""
+        found = set()
+        for node, book in self._books.items():
+            abouts = (one["packet"] for one in book.offers if one["packet"]["kind"] == "data")
+            if any((about["source"], about["destination"], about["qpn"]) not in qpns for about in abouts):
+                found.add(node)
+        return found
+
     def look(self, since_ns: Instant = 0, qpns: Qpns | None = None) -> list[Journey]:
         """The packets sent first after `since_ns` of which more may be known than at the last look, in that order."""
         before = len(self._finished)
@@ -193,9 +202,8 @@ class Stories:
             full = len(self._packets) >= self._under_way_max or self._held >= REPLIES_MAX
             if full and fresh >= self._under_way_max // 4:
                 self._advance(qpns, order[0])
-                fresh = 0
-            if full:
                 self._finish([packet for packet in self._packets.values() if packet.over])
+                fresh = 0
             fresh += self._begin_trail(order, offer, since_ns)
 
     def _offers(self) -> Iterator[tuple[_Order, Statement]]:
