@@ -67,6 +67,16 @@ def test_portions_make_no_difference(kind: str, seed: int) -> None:
     assert len(complete) == 2 * PACKETS
 
 
+def test_strangers_are_nics_that_sent_by_qps_without_a_number() -> None:
+    said, stories = heard(followed(writes())), Stories(SMALL)
+    for node in said:
+        stories.add(node, said[node], ROUND_NS)
+    assert stories.strangers({}) == set(SMALL.nic_names())
+    assert stories.strangers({(0, 1, 200): 100}) == set(SMALL.nic_names()) - {"h000"}
+    stories.look()
+    assert stories.strangers({}) == set()
+
+
 def test_the_work_of_a_look_does_not_grow_with_what_is_finished() -> None:
     """As many packets again and again, each time when the ones before are over: calls and memory stay the same."""
     stories, calls, kept = Stories(SMALL), [], []
