@@ -20,7 +20,7 @@ Statement: TypeAlias = dict[str, Any]
 class Book:
     """Statements of a node come in order, in any portions."""
 
-    def __init__(self, nic: bool) -> None:
+    def __init__(self, nic: bool, most: int = BOOK_MAX) -> None:
         self.offers: list[Statement] = []
         """What a NIC sent and nobody has taken out yet."""
         self.departs: dict[int, Statement] = {}
@@ -31,6 +31,7 @@ class Book:
         self.died_after = 0
         """Number of the last statement before the node began anew."""
         self._nic = nic
+        self._most = most
         self._arrivals: dict[int, list[Statement]] = {}
         """By print: what came to this node and is not part of a way."""
         self._last = 0
@@ -122,7 +123,7 @@ class Book:
     def forget(self, before_ns: Instant) -> None:
         """Let go what was said before and is part of no way; every node must have told until then."""
         order = self._order
-        while order and (order[0]["at_ns"] < before_ns or len(order) > BOOK_MAX):
+        while order and (order[0]["at_ns"] < before_ns or len(order) > self._most):
             statement = order.popleft()
             unneeded = self._drop(statement)
             if unneeded and statement["at_ns"] >= before_ns:
