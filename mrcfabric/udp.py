@@ -30,6 +30,21 @@ SEND_TRIES = 4
 
 Address: TypeAlias = tuple[str, int]
 
+# What the network has to say, often of an earlier datagram: a port is closed, a host or a route is gone, a filter is in
+# the way, or the path takes less in one piece than before. None of it is a reason to end.
+_TOLD = frozenset(
+    {
+        errno.ECONNREFUSED,
+        errno.EHOSTUNREACH,
+        errno.ENETUNREACH,
+        errno.ENETDOWN,
+        errno.EACCES,
+        errno.EPERM,
+        errno.EMSGSIZE,
+    }
+)
+_TRAIN_TOO_WIDE = frozenset({errno.EMSGSIZE, errno.EINVAL})
+
 _SEGMENT_SIZE = struct.Struct("H")
 _GRO_SIZE = struct.Struct("i")
 _CONTROL_BYTES = 64
@@ -83,7 +98,8 @@ class Endpoint:
     def receive(self) -> tuple[memoryview, int] | None:
         """The next train as (writable bytes of its own, segment size), or None when nothing waits.
 
-        The peer's closed port shows up as an error of the next call (ECONNREFUSED): counted, then passed over.
+        The peer's closed port shows up as an error of the next call (ECONNREFUSED), and so does all else that the
+        network has to say: counted, then passed over.
         """
         while True:
             try:
@@ -97,7 +113,9 @@ class Endpoint:
                     size = segment = self._sock.recv_into(_SCRATCH)
             except BlockingIOError:
                 return None
-            except ConnectionRefusedError:
+            except OSError as error:
+                if error.errno not in _TOLD:
+                    raise
                 self.refused += 1
                 continue
             if size:
@@ -106,7 +124,9 @@ class Endpoint:
     def send(self, buffers: list[Buffer], segment: int, segments: int) -> bool:
         """Send one train: `buffers` joined are `segments` datagrams of `segment` bytes, the last maybe shorter.
 
-        False when the kernel would not take it (counted in `unsent`): for the receiver that is a host drop.
+        False when the kernel would not take it (counted in `unsent`): for the receiver that is a host drop. Datagrams
+        that the path does not take whole are fragmented by the kernel, but never those of a train: then they go one by
+        one from there on.
         """
         if segments > 1 and not self.gso:
             sent = [self._send(one, ()) for one in _cut(buffers, segment)]
@@ -114,18 +134,26 @@ class Endpoint:
         control = () if segments == 1 else self._control.get(segment)
         if control is None:
             control = self._control[segment] = [(SOL_UDP, UDP_SEGMENT, _SEGMENT_SIZE.pack(segment))]
-        return self._send(buffers, control)
+        try:
+            return self._send(buffers, control)
+        except OSError as error:
+            if segments == 1 or error.errno not in _TRAIN_TOO_WIDE:
+                raise
+            self.gso = False
+            return self.send(buffers, segment, segments)
 
     def _send(self, buffers: list[Buffer], control: object) -> bool:
         for _ in range(SEND_TRIES):
             try:
                 self._sock.sendmsg(buffers, control)  # type: ignore[arg-type]
                 return True
-            except ConnectionRefusedError:
-                # The error belongs to an earlier datagram, and this one was not sent.
-                self.refused += 1
             except OSError as error:
-                if error.errno not in (errno.EAGAIN, errno.ENOBUFS):
+                if control and error.errno in _TRAIN_TOO_WIDE:
+                    raise
+                if error.errno in _TOLD:
+                    # The error belongs to an earlier datagram, and this one was not sent.
+                    self.refused += 1
+                elif error.errno not in (errno.EAGAIN, errno.ENOBUFS):
                     raise
         self.unsent += 1
         return False

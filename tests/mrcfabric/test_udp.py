@@ -7,7 +7,9 @@ import pytest
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.udp import Endpoint
+from tests.support.cluster import Family, cluster
 from tests.support.ports import free_udp_ports
+from tests.support.wait import eventually
 
 pytestmark = pytest.mark.integration
 
@@ -70,3 +72,22 @@ def test_a_taken_port_is_the_operators_mistake() -> None:
         other.bind(("127.0.0.1", 0))
         with pytest.raises(ConfigError, match="cannot bind"):
             Endpoint(other.getsockname(), ("127.0.0.1", 9))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", [4, 6])
+async def test_a_train_that_is_wider_than_the_path_arrives_in_fragments(family: Family) -> None:
+    async with cluster(hosts=2, family=family, mtu=1500) as hosts:
+        places = [(host.address, 20_000) for host in hosts]
+        ends = []
+        for host, here, there in zip(hosts, places, reversed(places), strict=True):
+            with host.network():
+                ends.append(Endpoint(here, there))
+        assert await hosts[0].reaches(hosts[1].address)
+        sent = [bytes([number]) * 4000 for number in range(5)]
+        assert ends[0].send(list(sent), 4000, len(sent))
+        arrived: list[bytes] = []
+        await eventually(lambda: arrived.extend(received(ends[1])) or arrived == sent, 10.0)
+        assert ends[0].send([b"x" * 100] * 2, 100, 2)
+        for end in ends:
+            end.close()
