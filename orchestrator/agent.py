@@ -130,6 +130,7 @@ class Agent:
             web.post("/glances", _desk(self._runs.glances)),
             web.post("/deaths", _desk(self._runs.deaths)),
             web.post("/log", _desk(self.events.answer)),
+            web.post("/fetch_log", _guarded(self._fetch_log)),
             web.post("/down", _guarded(self._down)),
         ]
 
@@ -201,6 +202,15 @@ class Agent:
         node, op, args = bodies.text(body, "node"), bodies.text(body, "op"), bodies.table(body, "args", {})
         timeout_s = bodies.seconds(body, "timeout_s", CALL_WALL_S, CALL_WALL_S_MAX)
         return web.json_response(await self.fabric.call(node, op, args, timeout_s), dumps=answers.dumps)
+
+    async def _fetch_log(self, request: web.Request) -> web.Response:
+        """Have the log of a node in the run folder, wherever the node runs."""
+        node = bodies.text(await _body(request), "node")
+        try:
+            await self.fabric.ground.fetch_log(self.fabric.roster.member(node).process)
+        except OSError as error:
+            raise RefusedError(f"the log of {node} cannot be copied: {error.strerror}") from None
+        return web.json_response({})
 
     async def _down(self, _request: web.Request) -> web.Response:
         self.stop.set()

@@ -14,6 +14,7 @@ from mrcfabric.topology import Topology
 from mrcfabric.units import MIB
 from orchestrator.fabric import Fabric
 from orchestrator.hiring import threads_here
+from orchestrator.hosts.site import away
 from orchestrator.layout import Pack
 from orchestrator.run_folder import read_state
 from orchestrator.workload.crew import Member, hired
@@ -114,10 +115,15 @@ async def send_in_new(topology: Topology, run_dir: Path, pack: Pack, what: Trans
 
 
 async def send_in_running(run_dir: Path, what: Transfer) -> dict[str, Any] | None:
-    """Send through the fabric that runs in this folder; None when none does."""
+    """Send through the fabric that runs in this folder; None when none does. Raises RefusedError for a NIC of another
+    host."""
     state = read_state(run_dir)
     if state is None:
         return None
     topology = Topology.from_dict(state["topology"])
+    what.check(topology)
+    for name in (what.source, what.target):
+        if (host := state["nodes"][name]["host"]) is not None:
+            raise away(name, host)
     verbs = {name: str(verbs_socket(run_dir, name)) for name in (what.source, what.target)}
     return await transfer(topology, verbs, what)

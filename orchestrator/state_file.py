@@ -8,6 +8,7 @@ from typing import Any
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.units import Instant
+from orchestrator.hosts.site import LEADER
 from orchestrator.journal import Journal
 from orchestrator.roster import Roster
 from orchestrator.run_folder import RunFolder
@@ -45,6 +46,7 @@ class StateFile:
                     "pid": member.child.pid if member.child is not None else None,
                     "alive": member.alive,
                     "process": member.process.name,
+                    "host": None if member.process.site == LEADER else layout.sites.site(member.node).name,
                     "incarnation": member.incarnation,
                     "control": list(layout.control_address(member.node)),
                 }

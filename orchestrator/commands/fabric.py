@@ -174,13 +174,29 @@ def logs(
     run_dir: RunDirOption = None,
 ) -> None:
     """Print the log of a node, also of a fabric that has ended."""
+    from mrcfabric.errors import RefusedError
     from orchestrator.agent_client import folder_of
     from orchestrator.log_view import LogView
 
-    view = LogView(folder_of(name, run_dir), node)
+    folder = folder_of(name, run_dir)
+    try:
+        _fetch_log(folder, node)
+    except RefusedError as error:  # what has been copied is there all the same
+        typer.echo(f"mrcfabric: {error}", err=True)
+    view = LogView(folder, node)
     for line in view.tail(lines):
         typer.echo(line)
     while follow:
         time.sleep(_FOLLOW_POLL_S)
+        _fetch_log(folder, node)
         for line in view.more():
             typer.echo(line)
+
+
+def _fetch_log(folder: Path, node: str) -> None:
+    """Have the agent bring what a node on another host has logged. Raises RefusedError with its words."""
+    from mrcfabric.errors import ConfigError
+    from orchestrator.agent_client import find
+
+    with contextlib.suppress(ConfigError):  # nothing runs there, or it is no node: it may have a file all the same
+        find(None, folder, ASK_WALL_S).post("/fetch_log", node=node)

@@ -5,6 +5,7 @@ share does `hosts.share`'s and `hosts.remote_share`'s. On one host a fabric stan
 """
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,18 +14,21 @@ from typing import Any, Protocol
 from mrcfabric.clock import ClockPage
 from mrcfabric.control_message import Address, Realm
 from mrcfabric.errors import ConfigError
+from orchestrator.hosts.log_copies import LogCopies
 from orchestrator.hosts.remote_share import RemoteShare
 from orchestrator.hosts.share import COURIER, HEARD_WALL_S, CourierPost, LocalShare, Share, open_descriptors
 from orchestrator.hosts.share_agent import LEASE_S
 from orchestrator.hosts.site import LEADER, Sites
 from orchestrator.launcher import Child, Launcher, ProcessFailedError
-from orchestrator.layout import Layout
+from orchestrator.layout import Layout, ProcessPlan
 from orchestrator.timekeeper import Timekeeper
 
 HEARD_POLL_S = 0.005
 WATCH_S = 0.5
 STOP_WALL_S = 30.0
 """How long an engine may take to end what it left on a host."""
+LOGS_WALL_S = 5.0
+"""How long the copies of logs may take when a fabric ends."""
 
 
 class Running(Protocol):
@@ -74,6 +78,8 @@ class Ground:
         self._remote: dict[int, RemoteShare] = {}
         self._post: CourierPost | None = None
         self._watching: asyncio.Task[None] | None = None
+        self._plans: list[ProcessPlan] = []
+        self._copies: LogCopies | None = None
 
     def share(self, number: int) -> Share:
         """The share of a site, by its number; there after `open`."""
@@ -86,6 +92,7 @@ class Ground:
         own = [plan.name for plan in layout.processes if plan.site == LEADER]
         names = [*own, COURIER] if self.sites.several else own
         doorbells = dict(zip(names, time.doorbells, strict=True))
+        self._plans, self._copies = layout.processes, LogCopies(folder / "logs")
         self._local = LocalShare(launcher, folder)
         self._local.descriptors = await open_descriptors(launcher, page, time.agent_doorbell, doorbells)
         if not self.sites.several:
@@ -110,6 +117,7 @@ class Ground:
             self._watching.cancel()
             await asyncio.wait([self._watching])
             self._watching = None
+        await self._fetch_logs()
         await asyncio.gather(*(share.close() for share in self._remote.values()))
         running, self._running = self._running, []
         stops = await asyncio.gather(*(_stop(one) for one in running), return_exceptions=True)
@@ -119,6 +127,26 @@ class Ground:
         for failure in stops:
             if isinstance(failure, BaseException):
                 raise failure
+
+    async def fetch_log(self, plan: ProcessPlan) -> None:
+        """Have the log of a process in the leader's folder, as far as it has come; nothing to do for one of its own.
+
+        Raises ConfigError (there is none), ProcessFailedError (its host is lost), OSError (the copy cannot be written).
+        """
+        if plan.site != LEADER:
+            assert self._copies is not None, "open first"
+            await self._copies.fetch(self._remote[plan.site], plan.name, plan.name)
+
+    async def _fetch_logs(self) -> None:
+        """All logs of hosts that are not lost, those of couriers among them, for whoever reads them afterwards."""
+        if self._copies is None:
+            return
+        living = {number: share for number, share in self._remote.items() if share.lost is None and share.furnished}
+        copies = [self._copies.fetch(share, COURIER, f"{COURIER}.{share.site.name}") for share in living.values()]
+        copies += [self._copies.fetch(living[one.site], one.name, one.name) for one in self._plans if one.site in living]
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LOGS_WALL_S):
+                await asyncio.gather(*copies, return_exceptions=True)  # the fabric ends with them or without
 
     async def _start_agents(self, realm: Realm, on_reached: Callable[[dict[int, list[int]]], None]) -> None:
         async def start(number: int, host: Host) -> None:
@@ -157,6 +185,7 @@ class Ground:
             "pack": layout.pack,
             "sites": [[site.name, site.data, site.control] for site in self.sites.sites],
             "of_node": dict(self.sites.of_node),
+            "nodes_per_process": self.sites.nodes_per_process,
             "port_base": layout.port_base,
             "dilation": page.dilation,
             "limit_ns": page.limit,

@@ -186,6 +186,11 @@ class RemoteShare:
         """Reserve a block of ports there. Raises ConfigError when it is in use."""
         await self._ask("reserve", size=size, base=base)
 
+    @property
+    def furnished(self) -> bool:
+        """Whether it has a run folder."""
+        return self.folder != Path()
+
     async def furnish(self, settings: dict[str, Any]) -> None:
         """Claim the folder, make page and doorbells there."""
         found = await self._ask("furnish", **settings)

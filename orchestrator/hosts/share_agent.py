@@ -244,7 +244,7 @@ class ShareAgent:
     async def _furnish(self, request: dict[str, Any]) -> dict[str, Any]:
         """Claim the run folder, start the fork server, make the page and the doorbells."""
         topology = Topology.from_dict(request["topology"])
-        sites = Sites(tuple(Site(*site) for site in request["sites"]), request["of_node"])
+        sites = Sites(tuple(Site(*site) for site in request["sites"]), request["of_node"], request["nodes_per_process"])
         self._layout = layout = Layout(topology, request["pack"], sites, port_base=request["port_base"])
         path = self._run_dir / topology.name
         await _fence(path)

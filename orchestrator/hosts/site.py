@@ -45,10 +45,14 @@ class Sites:
     def require_here(self, nic: str) -> None:
         """Raises RefusedError for a NIC of another host."""
         if self.number(nic) != LEADER:
-            name = self.site(nic).name
-            raise RefusedError(f"{nic} runs on host {name}: its memory can be shared with programs there alone")
+            raise away(nic, self.site(nic).name)
 
     @property
     def several(self) -> bool:
         """Whether there is more than the leader's."""
         return len(self.sites) > 1
+
+
+def away(nic: str, host: str) -> RefusedError:
+    """What to raise for an application of this host at a NIC of another."""
+    return RefusedError(f"{nic} runs on host {host}: its memory can be shared with programs there alone")

@@ -32,6 +32,7 @@ SETTINGS: dict[str, Any] = {
     "pack": "none",
     "sites": [["here", "127.0.0.1", "127.0.0.1"], ["there", "127.0.0.1", "127.0.0.1"]],
     "of_node": {"h000": 1},
+    "nodes_per_process": 1,
     "port_base": 1024,
     "dilation": 0.0,
     "limit_ns": NEVER,

@@ -1,0 +1,41 @@
+"""Logs of other hosts, copied into the run folder of the leader, where those who read logs look for them.
+
+Owns how much of each has been copied. When that is done is `orchestrator.hosts.ground`'s.
+"""
+
+import asyncio
+from collections import defaultdict
+from pathlib import Path
+
+from orchestrator.hosts.remote_share import RemoteShare
+
+COPIED_BYTES_MAX = 16 << 20
+"""Of a longer log the first copy takes the end; what is added later is all copied."""
+PART_BYTES = 1 << 20
+
+
+class LogCopies:
+    """The copies of one fabric, in the folder of its logs."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._copied: dict[Path, int] = {}
+        self._turns: defaultdict[Path, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def fetch(self, share: RemoteShare, process: str, name: str) -> None:
+        """Copy what a process's log has more than its copy `name`.
+
+        Raises ConfigError (there is none), ProcessFailedError (the host is lost), OSError (the copy cannot be written).
+        """
+        path = self._folder / f"{name}.log"
+        async with self._turns[path]:
+            if path not in self._copied:
+                _part, size = await share.read(f"logs/{process}.log", 0, 0)
+                self._copied[path] = max(0, size - COPIED_BYTES_MAX)
+            while True:
+                part, size = await share.read(f"logs/{process}.log", self._copied[path], PART_BYTES)
+                if not part:
+                    return
+                with path.open("ab") as copy:
+                    copy.write(part)
+                self._copied[path] += len(part)
