@@ -12,6 +12,8 @@ from mrcfabric.naming import parse_name, shown
 
 TAIL_BYTES_MAX = 16 << 20
 """Older lines of a longer file are not read."""
+HEAD_BYTES = 1 << 18
+"""Every daemon of a process that is shared has said something within the first so many bytes of its log."""
 
 
 class LogView:
@@ -23,8 +25,9 @@ class LogView:
         self._prefix = ""
         parsed = parse_name(node)
         if parsed is not None and parsed.tier != "nic" and not self._path.exists():
-            self._path = logs / f"p{parsed.plane}.log"
             self._prefix = f"{node} "
+            shared = (path for path in sorted(logs.glob(f"p{parsed.plane}*.log")) if _begins(path, self._prefix))
+            self._path = next(shared, self._path)
         if "/" in node or not self._path.exists():
             raise ConfigError(shown(node), f"has no log in {logs}", _hint(node, logs))
         self._offset = 0
@@ -44,6 +47,12 @@ class LogView:
         *whole, self._rest = (self._rest + data).split(b"\n")
         lines = [line.decode(errors="replace") for line in whole]
         return [line for line in lines if line.startswith(self._prefix)]
+
+
+def _begins(path: Path, prefix: str) -> bool:
+    """Whether one of the first lines begins so."""
+    with path.open("rb") as log:
+        return any(line.startswith(prefix.encode()) for line in log.read(HEAD_BYTES).splitlines())
 
 
 def _hint(node: str, logs: Path) -> str:

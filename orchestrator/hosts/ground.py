@@ -143,7 +143,8 @@ class Ground:
             return
         living = {number: share for number, share in self._remote.items() if share.lost is None and share.furnished}
         copies = [self._copies.fetch(share, COURIER, f"{COURIER}.{share.site.name}") for share in living.values()]
-        copies += [self._copies.fetch(living[one.site], one.name, one.name) for one in self._plans if one.site in living]
+        plans = [plan for plan in self._plans if plan.site in living]
+        copies += [self._copies.fetch(living[plan.site], plan.name, plan.name) for plan in plans]
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(LOGS_WALL_S):
                 await asyncio.gather(*copies, return_exceptions=True)  # the fabric ends with them or without

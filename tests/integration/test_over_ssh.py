@@ -15,7 +15,7 @@ import pytest
 from orchestrator import run_folder
 from tests.support.cluster import SSH_PORT, USER, Cluster, Family, Host, cluster
 from tests.support.namespaces import Finished
-from tests.support.wait import eventually, eventually_true
+from tests.support.wait import eventually
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(240)]
 
@@ -34,6 +34,37 @@ expect:
   - {{measure: qp_errors, at_most: 0}}
   - {{measure: bytes_verified, at_least: 64KiB}}
 """
+TOPOLOGY = """\
+name: apart
+planes: 2
+t0_per_plane: 2
+t1_per_plane: 2
+nics_per_t0: 2
+mtu_bytes: 1024
+evs_per_qp: 16
+reserve_evs_per_qp: 4
+"""
+LINK = "p0-t0-0~p0-t1-0"
+PLANE = ("p1-t0-0", "p1-t0-1", "p1-t1-0", "p1-t1-1")
+MESSAGES = 32
+WORK = f"""
+import asyncio, json
+from pathlib import Path
+from orchestrator.fabric import Fabric
+
+async def main():
+    async with Fabric.attach("apart") as fabric:
+        work = await fabric.start("p2p", ranks=["h000", "h003"], figures=dict(messages={MESSAGES}))
+        await fabric.until("bytes_verified", at_least=1)
+        Path("begun").touch()
+        ranks = (await work.finished()).ranks
+        verified, wrong = (sum(getattr(rank, key) for rank in ranks) for key in ("bytes_verified", "bytes_wrong"))
+        down = sorted(death.node for death in await fabric.deaths())
+        print(json.dumps(dict(verified=verified, wrong=wrong, down=down)))
+
+asyncio.run(main())
+"""
+"""A script that has two NICs work to the end, whatever dies meanwhile."""
 RULES = """\
 rules:
   pin:
@@ -105,5 +136,49 @@ async def test_a_scenario_over_three_hosts_is_that_of_virtual_time(family: Famil
         assert seen["trace_digest"]
         figures = seen["fidelity"]
         assert (figures["late_share"], figures["host_drops"]) == (0, 0)
+        await eventually(lambda: not ours([*hosts]), DEADLINE_S)
+        assert not held([*hosts, home])
+
+
+async def test_a_host_that_is_killed_takes_its_nodes_along_and_a_second_launch_works_at_once() -> None:
+    async with cluster(hosts=3, family=6) as hosts:
+        home, first, third = hosts.home, hosts[0], hosts[2]
+        (home.folder / "hosts.yaml").write_text(inventory(hosts, 1500))
+        up = ("up", "apart.yaml", "--detach", "--inventory", "hosts.yaml", "--nodes-per-process", "2")
+        (home.folder / "apart.yaml").write_text(TOPOLOGY)
+        (await mrcfabric(home, *up)).well()
+        said = (await mrcfabric(home, "status")).well()
+        for host, nodes in zip(hosts, (6, 2, 4), strict=True):
+            assert f"host      {host.name} at {host.address}: {nodes} of {nodes} daemons run" in said
+        assert "12 of 12 daemons run in 8 processes" in said
+        (await mrcfabric(home, "fault", "add", "link_down", LINK)).well()
+        assert f"f1  link_down {LINK}" in (await mrcfabric(home, "fault", "list")).well()
+        assert "f1 healed" in (await mrcfabric(home, "fault", "clear", "--all")).well()
+        assert " ready" in (await mrcfabric(home, "logs", "p1-t1-1")).well()
+        refused = await mrcfabric(home, "send", "hosts.yaml", "--from", "h000", "--to", "h003")
+        assert (refused.code, "h000 runs on host h1" in refused.err) == (1, True)
+
+        # A pair of NICs works; then all of one plane is gone at once.
+        working = asyncio.ensure_future(home.run([sys.executable, "-c", WORK]))
+        await eventually((home.folder / "begun").exists, DEADLINE_S)
+        await third.kill()
+        done = json.loads((await working).well())
+        assert done == {"verified": MESSAGES << 20, "wrong": 0, "down": [*PLANE]}
+        said = (await mrcfabric(home, "status")).well()
+        assert "8 of 12 daemons run" in said
+        assert "host      h3 at fd4d:5243::3: 0 of 4 daemons run" in said
+        assert "valid: " in said
+        assert all(f"DIED      {node}: SIGKILL: host h3 is lost: " in said for node in PLANE)
+        lost = await mrcfabric(home, "logs", "p1-t1-1")
+        assert (lost.code, "host h3 is lost" in lost.err, " ready" in lost.out) == (0, True, True)
+        (await mrcfabric(home, "down")).well()
+        assert not ours([first, hosts[1]])
+        assert not held([*hosts, home])
+        assert " ready" in (await mrcfabric(home, "logs", "h003")).well()
+
+        # The next launch has the host again; another program's port is told by name.
+        await third.boot()
+        (await mrcfabric(home, *up)).well()
+        (await mrcfabric(home, "down")).well()
         await eventually(lambda: not ours([*hosts]), DEADLINE_S)
         assert not held([*hosts, home])

@@ -87,7 +87,12 @@ async def test_a_train_that_is_wider_than_the_path_arrives_in_fragments(family: 
         sent = [bytes([number]) * 4000 for number in range(5)]
         assert ends[0].send(list(sent), 4000, len(sent))
         arrived: list[bytes] = []
-        await eventually(lambda: arrived.extend(received(ends[1])) or arrived == sent, 10.0)
+
+        def all_there() -> bool:
+            arrived.extend(received(ends[1]))
+            return arrived == sent
+
+        await eventually(all_there, 10.0)
         assert ends[0].send([b"x" * 100] * 2, 100, 2)
         for end in ends:
             end.close()

@@ -52,3 +52,11 @@ def test_a_missing_log_says_which_is_nearest(folder: Path) -> None:
 def test_a_folder_without_logs(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="nothing has run there"):
         LogView(tmp_path, "h000")
+
+
+def test_a_nodes_lines_in_the_file_of_whoever_it_shares_a_process_with(folder: Path) -> None:
+    (folder / "logs" / "p4-t0-0.log").write_text("p4-t0-0 ready\np4-t0-1 ready\np4-t0-0 one\n")
+    (folder / "logs" / "p4-t1-0.log").write_text("p4-t1-0 ready\np4-t1-1 ready\n")
+    assert LogView(folder, "p4-t1-1").tail(10) == ["p4-t1-1 ready"]
+    with pytest.raises(ConfigError, match="has no log"):
+        LogView(folder, "p4-t1-2")
