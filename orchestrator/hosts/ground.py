@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from mrcfabric.clock import ClockPage
 from mrcfabric.control_message import Address, Realm
 from mrcfabric.errors import ConfigError
+from orchestrator.hosts.engines.engine import UNSEEN
 from orchestrator.hosts.log_copies import LogCopies
 from orchestrator.hosts.remote_share import RemoteShare
 from orchestrator.hosts.share import COURIER, HEARD_WALL_S, CourierPost, LocalShare, Share, open_descriptors
@@ -166,9 +167,7 @@ class Ground:
             )
             self._running.append(running)
             share = self._remote[number] = RemoteShare(site, number, running.address, realm, self._lease_s)
-            running.ended.add_done_callback(
-                lambda ended: None if ended.cancelled() else share.fail(f"its agent has ended: {ended.result()}")
-            )
+            running.ended.add_done_callback(lambda ended: _ended(share, ended))
             share.on_reached = on_reached
             share.on_death = lambda child: self.on_death(child)
             share.on_lost = lambda why: self.on_lost(site.name, why)
@@ -249,6 +248,15 @@ class Ground:
                 deaf = {one for pair in since if number in pair for one in pair} - {number}
                 others = ", ".join(self.sites.sites[one].name for one in sorted(deaf))
                 self._remote[number].fail(f"it and {others} do not hear each other for {self._lease_s:g} s")
+
+
+def _ended(share: RemoteShare, ended: "asyncio.Future[str]") -> None:
+    if not ended.cancelled():
+        how = ended.result()
+        if how.startswith(UNSEEN):
+            share.doubt(f"the engine has lost sight of its agent: {how}")
+        else:
+            share.fail(f"its agent has ended: {how}")
 
 
 async def _stop(running: Running) -> None:

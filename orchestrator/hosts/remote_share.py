@@ -26,6 +26,8 @@ from orchestrator.launcher import EXIT_WALL_S, Child, ProcessFailedError
 from orchestrator.layout import ProcessPlan
 
 RECALL_S = 0.2
+DOUBT_S = 1.0
+"""A share that its engine has lost from view, and that has hung up on us too, has so long to be called again."""
 END_WALL_S = 2.0
 ASK_WALL_S = 30.0
 
@@ -108,6 +110,16 @@ class RemoteShare:
         self.on_lost(why)
         for ident in list(self._children):
             self._bury({"child": ident, "status": -signal.SIGKILL, "words": error, "reached": {}})
+
+    def doubt(self, why: str) -> None:
+        """Its engine does not see it any more. While our own conversation stands, its silence alone counts."""
+        if not self._closing:
+            self._keeping.append(asyncio.get_running_loop().create_task(self._doubt(why)))
+
+    async def _doubt(self, why: str) -> None:
+        await asyncio.sleep(DOUBT_S)
+        if self._stream is None:
+            self.fail(why)
 
     # The conversation.
 

@@ -238,7 +238,12 @@ class ShareAgent:
 
     async def _reserve(self, request: dict[str, Any]) -> int:
         """Reserve the fabric's block of ports; the leader has found its base."""
-        self._block = ports.allocate(request["size"], request["base"])
+        size, base = request["size"], request["base"]
+        try:
+            self._block = ports.allocate(size, base)
+        except ConfigError as error:
+            hint = "name a block that is free on every host with --port-base"
+            raise ConfigError(f"ports {base}..{base + size - 1}", error.what, hint) from None
         return self._block.base
 
     async def _furnish(self, request: dict[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,9 @@ Everything happens in the networks of `tests.support.cluster`, which nothing joi
 
 import asyncio
 import json
+import os
+import signal
+import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -114,6 +117,12 @@ def ours(hosts: Sequence[Host]) -> list[str]:
     return found
 
 
+def logins(host: Host) -> list[int]:
+    """The processes of sshd there that serve somebody."""
+    comms = {pid: Path(f"/proc/{pid}/comm") for pid in host.pids() if pid != host.init}
+    return [pid for pid, path in comms.items() if path.exists() and path.read_text().startswith("sshd")]
+
+
 def held(hosts: Sequence[Host]) -> list[Path]:
     """Folders of runs that are still somebody's."""
     return [lock.parent for host in hosts for lock in host.folder.rglob("lock") if run_folder.is_held(lock.parent)]
@@ -158,9 +167,11 @@ async def test_a_host_that_is_killed_takes_its_nodes_along_and_a_second_launch_w
         refused = await mrcfabric(home, "send", "hosts.yaml", "--from", "h000", "--to", "h003")
         assert (refused.code, "h000 runs on host h1" in refused.err) == (1, True)
 
-        # A pair of NICs works; then all of one plane is gone at once.
+        # A pair of NICs works. A login that ends harms nobody; then all of one plane is gone at once.
         working = asyncio.ensure_future(home.run([sys.executable, "-c", WORK]))
         await eventually((home.folder / "begun").exists, DEADLINE_S)
+        for pid in logins(hosts[1]):
+            os.kill(pid, signal.SIGKILL)
         await third.kill()
         done = json.loads((await working).well())
         assert done == {"verified": MESSAGES << 20, "wrong": 0, "down": [*PLANE]}
@@ -178,6 +189,12 @@ async def test_a_host_that_is_killed_takes_its_nodes_along_and_a_second_launch_w
 
         # The next launch has the host again; another program's port is told by name.
         await third.boot()
+        with third.network(), socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as stranger:
+            stranger.bind((third.address, 10_050))
+            refused = await mrcfabric(home, *up)
+            assert (refused.code, refused.out) == (2, "")
+            assert refused.err.startswith("mrcfabric: host h3: ports 10048..10096: port 10050 is in use by ")
+            assert refused.err.endswith(" (name a block that is free on every host with --port-base)\n")
         (await mrcfabric(home, *up)).well()
         (await mrcfabric(home, "down")).well()
         await eventually(lambda: not ours([*hosts]), DEADLINE_S)

@@ -51,6 +51,10 @@ class Launch:
     ready_wall_s: float = READY_WALL_S
 
 
+UNSEEN: Final = "connection lost"
+"""How `Running.ended` begins when nobody can know whether the program has ended."""
+
+
 class Running(Protocol):
     """A program that has said where it listens."""
 

@@ -16,7 +16,7 @@ import asyncssh
 from mrcfabric.errors import ConfigError
 from orchestrator.hosts.engines import cargo, there
 from orchestrator.hosts.engines.cargo import Wheelhouse
-from orchestrator.hosts.engines.engine import STOP_WALL_S, Launch, Outputs, first_words, launch_line, lines
+from orchestrator.hosts.engines.engine import STOP_WALL_S, UNSEEN, Launch, Outputs, first_words, launch_line, lines
 from orchestrator.hosts.engines.findings import Findings
 from orchestrator.hosts.engines.login import Patience, login
 from orchestrator.hosts.engines.remote import Remote, command
@@ -159,13 +159,13 @@ class SshProgram:
             if process.exit_status and outputs.last:
                 how = f"{how}: {outputs.last}"
         else:
-            how = f"connection lost: {self._remote.line.lost}"
+            how = f"{UNSEEN}: {self._remote.line.lost}"
         self.ended.set_result(how)
 
     async def stop(self) -> None:
         """See `Running.stop`. Over a connection that is lost we log in anew; a host that cannot be reached is left to
         the program's own lease."""
-        lost = self.ended.done() and self.ended.result().startswith("connection lost")
+        lost = self.ended.done() and self.ended.result().startswith(UNSEEN)
         if self._process is not None and (lost or not self.ended.done()):
             with contextlib.suppress(ConfigError, ProcessFailedError):
                 await self._end_it(anew=lost)

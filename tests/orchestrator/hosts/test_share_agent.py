@@ -123,7 +123,7 @@ async def test_a_share_carries_processes_and_gives_nothing_away(tmp_path: Path) 
             writer.close()
         with pytest.raises(ConfigError) as refused:
             await share.reserve(10, 80)
-        assert refused.value.where == "host there: --port-base 80"
+        assert refused.value.where == "host there: ports 80..89"
         share._stream.send(b"nonsense")  # type: ignore[union-attr]
         assert (await share.machine())["name"]
 
