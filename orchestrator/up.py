@@ -197,7 +197,9 @@ def summary(agent: "Agent", options: UpOptions, stop: str) -> str:
         f"{topology.planes} planes of {topology.t0_per_plane} T0 and {topology.t1_per_plane} T1, {topology.nics} NICs"
     )
     sites = layout.sites.sites
-    over = [f"  hosts    {' '.join(site.name for site in sites[1:])}"] if layout.sites.several else []
+    carrying = {plan.site for plan in layout.processes}
+    hosts = " ".join(site.name for number, site in enumerate(sites) if number in carrying)
+    over = [f"  hosts    {hosts}"] if layout.sites.several else []
     where = "on every host" if over else f"on {layout.host}"
     live = [] if agent.map_url is None else [f"  live map {agent.map_url}"]
     series = [] if agent.prometheus is None else [f"  series   Prometheus at {agent.prometheus.url}"]

@@ -18,7 +18,7 @@ import pytest
 from orchestrator import run_folder
 from tests.support.cluster import SSH_PORT, USER, Cluster, Family, Host, cluster
 from tests.support.namespaces import Finished
-from tests.support.wait import eventually
+from tests.support.wait import eventually, eventually_true
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(240)]
 
@@ -49,7 +49,7 @@ reserve_evs_per_qp: 4
 """
 LINK = "p0-t0-0~p0-t1-0"
 PLANE = ("p1-t0-0", "p1-t0-1", "p1-t1-0", "p1-t1-1")
-MESSAGES = 32
+MESSAGES = 16
 WORK = f"""
 import asyncio, json
 from pathlib import Path
@@ -97,6 +97,20 @@ def inventory(hosts: Cluster, mtu: int) -> str:
 async def mrcfabric(host: Host, *words: str) -> Finished:
     """One command of the orchestrator's on that host."""
     return await host.run([sys.executable, "-m", "orchestrator.cli", *words])
+
+
+async def begun(home: Host) -> "asyncio.Task[Finished]":
+    """Two NICs at work, the first bytes verified."""
+    mark = home.folder / "begun"
+    mark.unlink(missing_ok=True)
+    working = asyncio.create_task(home.run([sys.executable, "-c", WORK]))
+    await eventually(lambda: mark.exists() or working.done(), DEADLINE_S)
+    return working
+
+
+async def stalled(home: Host) -> bool:
+    """Whether the status says that fabric time waits for somebody."""
+    return "STALLED   fabric time waits for p1-" in (await mrcfabric(home, "status")).well()
 
 
 def report(host: Host, folder: str) -> Any:
@@ -167,14 +181,19 @@ async def test_a_host_that_is_killed_takes_its_nodes_along_and_a_second_launch_w
         refused = await mrcfabric(home, "send", "hosts.yaml", "--from", "h000", "--to", "h003")
         assert (refused.code, "h000 runs on host h1" in refused.err) == (1, True)
 
-        # A pair of NICs works. A login that ends harms nobody; then all of one plane is gone at once.
-        working = asyncio.ensure_future(home.run([sys.executable, "-c", WORK]))
-        await eventually((home.folder / "begun").exists, DEADLINE_S)
+        # A pair of NICs works. A login that ends harms nobody, and a cable that is cut takes time and nothing else.
+        working = await begun(home)
         for pid in logins(hosts[1]):
             os.kill(pid, signal.SIGKILL)
+        await third.cut()
+        await eventually_true(lambda: stalled(home), DEADLINE_S)
+        await third.mend()
+        assert json.loads((await working).well()) == {"verified": MESSAGES << 20, "wrong": 0, "down": []}
+
+        # It works again, and all of one plane is gone at once.
+        working = await begun(home)
         await third.kill()
-        done = json.loads((await working).well())
-        assert done == {"verified": MESSAGES << 20, "wrong": 0, "down": [*PLANE]}
+        assert json.loads((await working).well()) == {"verified": MESSAGES << 20, "wrong": 0, "down": [*PLANE]}
         said = (await mrcfabric(home, "status")).well()
         assert "8 of 12 daemons run" in said
         assert "host      h3 at fd4d:5243::3: 0 of 4 daemons run" in said
