@@ -63,6 +63,8 @@ class RemoteShare:
         self._keeping: list[asyncio.Task[None]] = []
         self._closing = False
         self._why = "it has not been reached"
+        self._unseen: str | None = None
+        """Why its engine does not see it any more, or None."""
         self.lost: str | None = None
         """Why it has been given up, or None."""
 
@@ -113,6 +115,7 @@ class RemoteShare:
 
     def doubt(self, why: str) -> None:
         """Its engine does not see it any more. While our own conversation stands, its silence alone counts."""
+        self._unseen = why
         if not self._closing:
             self._keeping.append(asyncio.get_running_loop().create_task(self._doubt(why)))
 
@@ -148,6 +151,8 @@ class RemoteShare:
         self._why = why
         if self._stream is stream:
             self._stream = None
+            if self._unseen is not None:
+                self.doubt(self._unseen)
 
     def _send(self, request: bytes) -> None:
         if self._stream is not None:
