@@ -55,6 +55,10 @@ class Door:
     """Keeps the conversations of couriers and of shares apart, as `courier`."""
 
 
+HUNG_UP = "the other end has closed"
+"""Why a conversation is lost that the other end, or its kernel, has ended; not one that was silent for too long."""
+
+
 class KeyedStream(asyncio.Protocol):
     """One end of a conversation. `on_ready(stream)`, `on_message(stream, bytes)`, `on_lost(stream, why)`."""
 
@@ -145,7 +149,8 @@ class KeyedStream(asyncio.Protocol):
         if self._strangers is not None:
             self._strangers.discard(self)
         self.over.set()
-        self._on_lost(self, self._why or (str(error) if error is not None else "the other end has closed"))
+        closed = error is None or isinstance(error, ConnectionResetError)
+        self._on_lost(self, self._why or (HUNG_UP if closed else str(error)))
 
     # Hellos.
 

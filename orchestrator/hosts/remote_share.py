@@ -18,7 +18,7 @@ import msgpack
 
 from mrcfabric.control_message import Address, Realm
 from mrcfabric.errors import ConfigError
-from orchestrator.hosts.keyed_stream import Door, KeyedStream, call
+from orchestrator.hosts.keyed_stream import HUNG_UP, Door, KeyedStream, call
 from orchestrator.hosts.share import COURIER, Descriptors
 from orchestrator.hosts.share_agent import LEASE_S, PURPOSE, watch_s
 from orchestrator.hosts.site import LEADER, Site
@@ -63,6 +63,8 @@ class RemoteShare:
         self._keeping: list[asyncio.Task[None]] = []
         self._closing = False
         self._why = "it has not been reached"
+        self._hung_up = False
+        """Whether the last conversation was ended by the share, not by silence."""
         self._unseen: str | None = None
         """Why its engine does not see it any more, or None."""
         self.lost: str | None = None
@@ -121,7 +123,7 @@ class RemoteShare:
 
     async def _doubt(self, why: str) -> None:
         await asyncio.sleep(DOUBT_S)
-        if self._stream is None:
+        if self._stream is None and self._hung_up:
             self.fail(why)
 
     # The conversation.
@@ -151,6 +153,7 @@ class RemoteShare:
         self._why = why
         if self._stream is stream:
             self._stream = None
+            self._hung_up = why == HUNG_UP
             if self._unseen is not None:
                 self.doubt(self._unseen)
 
