@@ -49,7 +49,7 @@ reserve_evs_per_qp: 4
 """
 LINK = "p0-t0-0~p0-t1-0"
 PLANE = ("p1-t0-0", "p1-t0-1", "p1-t1-0", "p1-t1-1")
-MESSAGES = 64
+MESSAGES = 40
 WORK = f"""
 import asyncio, json
 from pathlib import Path
