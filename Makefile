@@ -15,8 +15,10 @@ $(STAMP): pyproject.toml
 demo: setup
 	$(BIN)/mrcfabric demo
 
+# One more than there are cores: tests of real processes wait more than they compute.
+TESTERS ?= $(shell expr $$(nproc) + 1)
 test: lint
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n $(TESTERS)
 
 test-fast: setup
 	$(BIN)/pytest -n auto -m "not integration and not slow" -q

@@ -32,6 +32,7 @@ def test_it_says_where_everything_is_and_survives_a_folder_that_is_gone(tmp_path
             "alive": False,
             "process": T0,
             "incarnation": 0,
+            "host": None,
             "control": list(layout.control_address(T0)),
         }
         assert not journal.after(0)

@@ -47,7 +47,8 @@ def wheel_of(distribution: str) -> Wheel:
     files = dict(_modules(found))
     info = f"{distribution}-{found.version}.dist-info"
     for name in _CARRIED:
-        text = found.read_text(name)
+        # A source tree has an egg-info, whose one file for all this is called otherwise.
+        text = found.read_text(name) or (found.read_text("PKG-INFO") if name == "METADATA" else None)
         if text is not None:
             files[f"{info}/{name}"] = text.encode()
     files[f"{info}/WHEEL"] = _WHEEL.encode()

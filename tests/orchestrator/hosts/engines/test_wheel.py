@@ -32,6 +32,17 @@ def test_the_same_code_gives_the_same_bytes() -> None:
     assert one == other
 
 
+def test_what_a_source_tree_knows_of_itself_is_carried_as_metadata(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "treelike.egg-info").mkdir()
+    (tmp_path / "treelike.egg-info/PKG-INFO").write_text("Metadata-Version: 2.1\nName: treelike\nVersion: 7.5\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    wheel = wheel_of("treelike")
+    with zipfile.ZipFile(io.BytesIO(wheel.content)) as archive:
+        assert b"Version: 7.5" in archive.read("treelike-7.5.dist-info/METADATA")
+
+
 def test_what_is_not_installed_is_said() -> None:
     with pytest.raises(ConfigError, match="nobodyhasthis: is not installed here"):
         wheel_of("nobodyhasthis")
