@@ -38,4 +38,4 @@ async def test_the_report_is_the_same_on_both_beds(seed: int, tmp_path: Path) ->
     expected = reported(plan, await conducted(plan, "sim", tmp_path))
     seen = reported(plan, await conducted(plan, "udp", tmp_path / "run"))
     assert expected["trace_digest"] != ""
-    assert [key for key in expected if seen[key] != expected[key]] == []
+    assert [key for key in expected if seen[key] != expected[key]] == [], seen["lost"]
