@@ -15,10 +15,8 @@ $(STAMP): pyproject.toml
 demo: setup
 	$(BIN)/mrcfabric demo
 
-# One more than there are cores: tests of real processes wait more than they compute.
-TESTERS ?= $(shell expr $$(nproc) + 1)
 test: lint
-	$(BIN)/pytest -n $(TESTERS)
+	$(BIN)/pytest -n auto
 
 test-fast: setup
 	$(BIN)/pytest -n auto -m "not integration and not slow" -q

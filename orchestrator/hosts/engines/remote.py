@@ -5,6 +5,7 @@ is to be done is decided in `orchestrator.hosts.engines.ssh` and `cargo`.
 """
 
 import asyncio
+import contextlib
 import inspect
 import json
 import posixpath
@@ -49,9 +50,11 @@ class Remote:
     async def run(self, words: Sequence[str], given: bytes = b"", within_s: float = ANSWER_WALL_S) -> tuple[int, str]:
         """Run a command to its end; its exit code (-1: a signal) and all it wrote. Raises ProcessFailedError."""
         try:
-            done = await self.connection.run(
-                command(words), input=given, encoding=None, stderr=asyncssh.STDOUT, timeout=within_s
-            )
+            process = await self.connection.create_process(command(words), encoding=None, stderr=asyncssh.STDOUT)
+            with contextlib.suppress(BrokenPipeError):  # it has ended already, and says why
+                process.stdin.write(given)
+                process.stdin.write_eof()
+            done = await process.wait(timeout=within_s)
         except asyncssh.TimeoutError:
             raise ProcessFailedError(f"host {self.host.name}: {words[0]} has not ended within {within_s:g} s") from None
         except (OSError, asyncssh.Error) as error:

@@ -43,9 +43,9 @@ async def loaded(fabric: Fabric) -> None:
         ("duplication", "h003~p1-t0-1", {"share_ppm": 20_000}),
         ("corruption", "p0-t0-1~p0-t1-1", {"share_ppm": 20_000}),
     ]
-    for kind, target, settings in broken:
-        await fabric.inject(once(kind, target, at_ns=begin_ns, **settings))
-    await fabric.inject(once("link_down", "h001~p0-t0-0", at_ns=begin_ns, until_ns=begin_ns + 30_000))
+    faults = [once(kind, target, at_ns=begin_ns, **settings) for kind, target, settings in broken]
+    faults.append(once("link_down", "h001~p0-t0-0", at_ns=begin_ns, until_ns=begin_ns + 30_000))
+    await asyncio.gather(*map(fabric.inject, faults))
 
 
 def kind_of(summary: str) -> str:
