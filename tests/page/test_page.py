@@ -9,6 +9,7 @@ from orchestrator.page import frame
 from orchestrator.web import messages
 from tests.support import snapshots
 from tests.support.canned_map import EVENTS, STATIC, TOKEN, CannedMap, ev_rows
+from tests.support.live_map import click_cable
 from tests.support.wait import eventually_blocking
 
 pytestmark = pytest.mark.integration
@@ -18,20 +19,6 @@ LINK = "p0-t0-0~p0-t1-0"
 
 def part(page: Page, name: str) -> str:
     return page.locator(f'[data-part="{name}"]').get_attribute("data-state") or ""
-
-
-def click_link(page: Page, name: str, share: float = 0.3) -> None:
-    """A third of the way up, where links do not cross."""
-    x, y = page.evaluate(
-        """([name, share]) => {
-            const path = document.querySelector(`[data-part="${name}"]`);
-            const point = path.getPointAtLength(path.getTotalLength() * share);
-            const box = path.ownerSVGElement.getBoundingClientRect();
-            return [box.left + point.x, box.top + point.y];
-        }""",
-        [name, share],
-    )
-    page.mouse.click(x, y)
 
 
 def test_it_shows_the_fabric_and_asks_nobody_else(page: Page, canned: CannedMap) -> None:
@@ -47,7 +34,7 @@ def test_it_shows_the_fabric_and_asks_nobody_else(page: Page, canned: CannedMap)
 
 
 def test_a_click_on_a_link_shows_it_and_buttons_break_and_heal_it(page: Page, canned: CannedMap) -> None:
-    click_link(page, LINK)
+    click_cable(page, LINK)
     expect(page.locator("#panel-title")).to_contain_text(LINK)
     expect(page.locator("#panel .heal").first).to_be_disabled()
     page.locator("#panel .fail").click()
@@ -62,7 +49,7 @@ def test_a_click_on_a_link_shows_it_and_buttons_break_and_heal_it(page: Page, ca
 
 
 def test_the_kind_the_direction_and_the_length_can_be_chosen(page: Page, canned: CannedMap) -> None:
-    click_link(page, LINK)
+    click_cable(page, LINK)
     page.get_by_label("Kind of fault").select_option("loss")
     page.get_by_label("Direction").select_option("down")
     page.locator("#panel [name=for]").fill("300")
