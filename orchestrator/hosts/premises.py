@@ -1,0 +1,220 @@
+"""What one host has for a fabric, on the side of its share agent: run folder, ports, page, fork server and processes.
+
+Owns them and what the leader may ask to be done with them (`Premises.ops`). Who may ask, and when everything ends, is
+`orchestrator.hosts.share_agent`'s.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import platform
+import signal
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from mrcfabric.clock import ClockPage
+from mrcfabric.control_message import Realm
+from mrcfabric.errors import ConfigError
+from mrcfabric.topology import Topology
+from orchestrator import ports, run_folder
+from orchestrator.hosts.share import COURIER, CourierPost, Descriptors, open_descriptors
+from orchestrator.hosts.site import Site, Sites
+from orchestrator.launcher import Child, Launcher, ProcessFailedError, last_line
+from orchestrator.layout import PRELOADED, Layout
+from orchestrator.run_folder import RunFolder
+
+ORDER_POLL_S = 0.002
+ORDER_WALL_S = 10.0
+FENCE_WALL_S = 5.0
+CHUNK_BYTES = 1 << 20
+_STATUS = "share.json"
+
+
+class Premises:
+    """Of one launch of one fabric. `furnish` comes before everything but `machine`; `close` ends all that is here."""
+
+    def __init__(
+        self,
+        realm: Realm,
+        number: int,
+        run_dir: Path,
+        tell: Callable[[dict[str, Any]], None],
+        over: Callable[[str], None],
+    ) -> None:
+        """`tell` takes events for the leader; `over` hears why nothing here can go on."""
+        self.realm = realm
+        self.number = number
+        self.ops: Mapping[str, Callable[[dict[str, Any]], Awaitable[Any]]] = {
+            "machine": self._machine,
+            "reserve": self._reserve,
+            "furnish": self._furnish,
+            "courier": self._start_courier,
+            "spawn": self._spawn,
+            "signal": self._signal,
+            "read": self._read,
+        }
+        """What may be asked: word of the request -> its answer. Raises ConfigError, ProcessFailedError, OSError."""
+        self._run_dir = run_dir
+        self._tell = tell
+        self._over = over
+        self._launcher = Launcher()
+        self._folder: RunFolder | None = None
+        self._page: ClockPage | None = None
+        self._layout: Layout | None = None
+        self._block: ports.PortBlock | None = None
+        self._courier = CourierPost(lambda report: self._tell({"event": "courier", **report}))
+        self._descriptors = Descriptors(-1, -1, -1, {})
+        self._children: list[Child] = []
+        """In the order of their births: their places name them, since the numbers of processes come again."""
+        self._written: bool | None = None
+
+    async def close(self) -> None:
+        """End every process and give back what was claimed."""
+        if self._folder is None:
+            return
+        with contextlib.suppress(ProcessFailedError):  # it has ended, and everything with it
+            await self._launcher.stop()
+        self._launcher.abandon()
+        if self._page is not None:
+            self._page.close()
+        if self._block is not None:
+            self._block.close()
+        (self._folder.path / _STATUS).unlink(missing_ok=True)
+        self._folder.release()
+
+    def note(self, *, heard: bool) -> None:
+        """Whether the leader is heard: for a later launch, which must not take a host from a leader that lives."""
+        if self._folder is not None and heard != self._written:
+            self._written = heard
+            draft = self._folder.path / f"{_STATUS}.new"
+            try:
+                draft.write_text(json.dumps({"pid": os.getpid(), "epoch": self.realm.epoch, "heard": heard}))
+                draft.replace(self._folder.path / _STATUS)
+            except OSError:
+                pass  # a full disk ends no fabric
+
+    def tell_deaths(self) -> None:
+        """All of them: a leader that calls again may have missed some."""
+        for child in self._children:
+            if not child.alive:
+                self._died(child)
+
+    async def _machine(self, _request: dict[str, Any]) -> dict[str, Any]:
+        """What this host has."""
+        return {"cores": len(os.sched_getaffinity(0)), "load": os.getloadavg()[0], "name": platform.node()}
+
+    async def _reserve(self, request: dict[str, Any]) -> int:
+        """Reserve the fabric's block of ports; the leader has found its base."""
+        size, base = request["size"], request["base"]
+        try:
+            self._block = ports.allocate(size, base)
+        except ConfigError as error:
+            hint = "name a block that is free on every host with --port-base"
+            raise ConfigError(f"ports {base}..{base + size - 1}", error.what, hint) from None
+        return self._block.base
+
+    async def _furnish(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Claim the run folder, start the fork server, make the page and the doorbells."""
+        topology = Topology.from_dict(request["topology"])
+        sites = Sites(tuple(Site(*site) for site in request["sites"]), request["of_node"], request["nodes_per_process"])
+        self._layout = layout = Layout(topology, request["pack"], sites, port_base=request["port_base"])
+        path = self._run_dir / topology.name
+        await _fence(path)
+        self._folder = folder = RunFolder.claim(path)
+        self.note(heard=True)
+        self._launcher.start(f"mrcfabric {topology.name} fork server", PRELOADED, folder.log("forkserver"))
+        self._launcher.on_death = self._died
+        self._launcher.on_lost = lambda why: self._over(f"the fork server has ended: {why}")
+        self._launcher.attach()
+        self._page = page = ClockPage.create(layout.peers(), request["dilation"])
+        page.set_limit(request["limit_ns"])
+        names = [plan.name for plan in layout.processes if plan.site == self.number]
+        doorbells = {name: os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC) for name in (*names, COURIER)}
+        asked = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._descriptors = found = await open_descriptors(self._launcher, page, asked, doorbells)
+        for fd in (asked, *doorbells.values()):
+            os.close(fd)
+        return {
+            "folder": str(folder.path),
+            "page": found.page,
+            "alive": found.alive,
+            "agent_doorbell": found.agent_doorbell,
+            "doorbells": found.doorbells,
+        }
+
+    async def _start_courier(self, _request: dict[str, Any]) -> list[int]:
+        assert self._layout is not None, "furnish first"
+        assert self._folder is not None, "furnish first"
+        await self._courier.start(
+            self._launcher, self._layout, self.number, self.realm, self._descriptors, self._folder.log(COURIER)
+        )
+        assert self._courier.child is not None
+        return self._adopt(self._courier.child)
+
+    async def _spawn(self, request: dict[str, Any]) -> list[int]:
+        """Start a process, once the page has heard of the orders that its nodes be born."""
+        assert self._page is not None, "furnish first"
+        assert self._folder is not None, "furnish first"
+        page = self._page
+        deadline_s = time.monotonic() + ORDER_WALL_S
+        while any(page.orders(slot) < orders for slot, orders in request["orders"].items()):
+            if time.monotonic() > deadline_s:
+                raise ProcessFailedError(f"{request['name']}: the page has not heard of its birth")
+            await asyncio.sleep(ORDER_POLL_S)
+        name = request["name"]
+        child = await self._launcher.spawn(name, request["entry"], request["arguments"], log=self._folder.log(name))
+        return self._adopt(child)
+
+    def _adopt(self, child: Child) -> list[int]:
+        """(what it is called between the leader and us, its process)."""
+        self._children.append(child)
+        if not child.alive:
+            self._died(child)
+        return [len(self._children) - 1, child.pid]
+
+    def _died(self, child: Child) -> None:
+        if child in self._children:
+            words = "" if child.log is None else last_line(child.log)
+            death = {"child": self._children.index(child), "status": child.ended.result(), "words": words}
+            self._tell({"event": "died", "reached": self._reached(child), **death})
+            if child.name == COURIER:
+                self._over(f"the courier has ended: {child.how_it_ended()}")
+
+    def _reached(self, child: Child) -> dict[int, list[int]]:
+        """Slot -> what a process of ours has reached: the courier may not have told it yet."""
+        assert self._layout is not None
+        assert self._page is not None
+        nodes = next((plan.nodes for plan in self._layout.processes if plan.name == child.name), ())
+        return {(slot := self._layout.slot(node)): self._page.reached(slot) for node in nodes}
+
+    async def _signal(self, request: dict[str, Any]) -> bool:
+        return await self._launcher.signal(self._children[request["child"]], request["number"])
+
+    async def _read(self, request: dict[str, Any]) -> dict[str, Any]:
+        """A part of a file of the run folder, for those who collect logs."""
+        assert self._folder is not None, "furnish first"
+        path = (self._folder.path / request["path"]).resolve()
+        if not path.is_relative_to(self._folder.path.resolve()) or path.name == "secret" or not path.is_file():
+            raise ConfigError(f"file {request['path']}", "is none that is handed out")
+        with path.open("rb") as file:
+            file.seek(request["offset"])
+            return {"bytes": file.read(min(max(request["limit"], 0), CHUNK_BYTES)), "size": path.stat().st_size}
+
+
+async def _fence(path: Path) -> None:
+    """End a share of an earlier launch whose leader is gone and whose lease has not yet run out."""
+    try:
+        former = json.loads((path / _STATUS).read_text())
+        pid = int(former["pid"])
+        if former["heard"] or not run_folder.is_held(path) or run_folder.holder_pid(path) != pid:
+            return
+        os.kill(pid, signal.SIGKILL)
+    except (OSError, ValueError, KeyError):
+        return
+    for _ in range(round(FENCE_WALL_S / ORDER_POLL_S)):
+        if not run_folder.is_held(path):
+            return
+        await asyncio.sleep(ORDER_POLL_S)  # whoever goes on holding it, the claim names

@@ -1,0 +1,77 @@
+"""What a share agent does on its host: refused where it must be, in words for the operator."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mrcfabric.control_message import Realm
+from mrcfabric.errors import ConfigError
+from orchestrator import ports, run_folder
+from orchestrator.hosts.premises import CHUNK_BYTES, Premises
+from orchestrator.launcher import ProcessFailedError
+from tests.orchestrator.hosts.test_share_agent import SECRET, SETTINGS
+
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
+
+
+@asynccontextmanager
+async def premises(folder: Path, told: list[dict[str, Any]] | None = None) -> AsyncIterator[Premises]:
+    """Of one launch, closed at the end."""
+    events: list[dict[str, Any]] = [] if told is None else told
+    here = Premises(Realm(SECRET, "small", 1), 1, folder, events.append, lambda why: pytest.fail(why))
+    try:
+        yield here
+    finally:
+        await here.close()
+
+
+async def test_only_files_of_the_run_folder_are_handed_out_and_in_parts(tmp_path: Path) -> None:
+    (tmp_path / "other").write_text("not ours")
+    async with premises(tmp_path) as here:
+        folder = Path((await here.ops["furnish"](SETTINGS))["folder"])
+        assert folder == tmp_path / "small"
+        (folder / "logs" / "big.log").write_bytes(bytes(CHUNK_BYTES + 10))
+        (folder / "secret").write_text("never")
+
+        async def read(path: str, offset: int = 0, limit: int = 1 << 30) -> dict[str, Any]:
+            found: dict[str, Any] = await here.ops["read"]({"path": path, "offset": offset, "limit": limit})
+            return found
+
+        part = await read("logs/big.log")
+        assert (len(part["bytes"]), part["size"]) == (CHUNK_BYTES, CHUNK_BYTES + 10)
+        assert len((await read("logs/big.log", CHUNK_BYTES))["bytes"]) == 10
+        assert (await read("logs/big.log", 0, -1))["bytes"] == b""
+        for path in ("../other", "secret", "logs", "nothing.log", str(tmp_path / "other")):
+            with pytest.raises(ConfigError, match="is none that is handed out"):
+                await read(path)
+
+
+async def test_a_process_is_not_started_before_the_page_has_heard_of_its_birth(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("orchestrator.hosts.premises.ORDER_WALL_S", 0.05)
+    async with premises(tmp_path) as here:
+        await here.ops["furnish"](SETTINGS)
+        order = {"name": "h000", "entry": "tests.orchestrator.entries:obey", "arguments": 0, "orders": {0: 1}}
+        with pytest.raises(ProcessFailedError, match="h000: the page has not heard of its birth"):
+            await here.ops["spawn"](order)
+
+
+async def test_ports_that_somebody_has_are_named_and_everything_is_given_back(tmp_path: Path) -> None:
+    taken = ports.allocate(8)
+    try:
+        async with premises(tmp_path) as here:
+            await here.ops["furnish"](SETTINGS)
+            with pytest.raises(ConfigError, match="free on every host") as refused:
+                await here.ops["reserve"]({"size": 8, "base": taken.base})
+            assert refused.value.where == f"ports {taken.base}..{taken.base + 7}"
+            here.note(heard=False)
+            assert '"heard": false' in (tmp_path / "small" / "share.json").read_text()
+            assert run_folder.is_held(tmp_path / "small")
+    finally:
+        taken.close()
+    assert not run_folder.is_held(tmp_path / "small")
+    assert not (tmp_path / "small" / "share.json").exists()
