@@ -40,6 +40,7 @@ from mrcfabric.clock import (
 from mrcfabric.units import NEVER
 
 WORD_BYTES = 8
+_ROW_BYTES = SLOT_WORDS * WORD_BYTES
 _KIND_SHIFT = 32
 _NODE_MASK = (1 << _KIND_SHIFT) - 1
 _NEWS, _ORDER, _HEADER, _ASKED = 1, 2, 3, 4
@@ -80,8 +81,11 @@ class Replica:
         self._peers = peers
         self._host_of = host_of
         self._own = [node for node in range(page.nodes) if host_of[node] == here]
-        self._bytes = page.words.cast("B")
-        self._rows = [bytes(SLOT_WORDS * WORD_BYTES)] * page.nodes
+        first, end = HEADER_WORDS, HEADER_WORDS + page.nodes * SLOT_WORDS
+        self._slots = page.words[first:end].cast("B")
+        self._order_words = page.words[first + S_ORDERS : end : SLOT_WORDS]
+        self._seen = bytes(len(self._slots))
+        """All slots at the last look: one comparison tells that nothing has changed."""
         self._header = b""
         others = sorted({*host_of, leader} - {here})
         self._about = {host: [node for node in self._own if self._concerns(node, host)] for host in others}
@@ -130,13 +134,15 @@ class Replica:
 
         Each of our nodes with a neighbour elsewhere is asked to ring at its next publication.
         """
-        changed = [node for node in self._own if self._has_moved(node)]
-        records = {node: self._record(node) for node in changed}
         news: dict[int, bytes] = {}
-        for host, nodes in self._about.items():
-            told = b"".join([records[node] for node in nodes if node in records]) if records else b""
-            if told:
-                news[host] = told
+        seen, now = self._seen, bytes(self._slots)
+        if now != seen:
+            self._seen = now
+            records = {node: self._record(node) for node in self._own if self._has_moved(node, seen, now)}
+            for host, nodes in self._about.items():
+                told = b"".join([records[node] for node in nodes if node in records]) if records else b""
+                if told:
+                    news[host] = told
         if self.here == self.leader:
             self._add_orders(news)
         return news
@@ -145,7 +151,9 @@ class Replica:
         header = self._header_record()
         moved = header != self._header
         self._header = header
-        now = [self.page.words[self._word(node, S_ORDERS)] for node in range(self.page.nodes)]
+        now = self._order_words.tolist()
+        if not moved and now == self._orders:
+            return
         for host, nodes in self._ordered.items():
             orders = b"".join(self._order(node) for node in nodes if now[node] != self._orders[node])
             if moved or orders:
@@ -166,18 +174,20 @@ class Replica:
         """Something here has met a sleeping fabric."""
         return array("Q", [_ASKED << _KIND_SHIFT]).tobytes()
 
-    def _has_moved(self, node: int) -> bool:
-        start = self._word(node, 0) * WORD_BYTES
-        row = bytes(self._bytes[start : start + SLOT_WORDS * WORD_BYTES])
-        moved = row != self._rows[node]
-        self._rows[node] = row
+    def _has_moved(self, node: int, seen: bytes, now: bytes) -> bool:
+        """Whether a slot differs between two looks; if so its node is asked to ring at its next publication.
+
+        One that has not has not rung either.
+        """
+        start = node * _ROW_BYTES
+        if seen[start : start + _ROW_BYTES] == now[start : start + _ROW_BYTES]:
+            return False
         bell = self._bells[node]
         if bell is not None:
             # From the row just read: what is published after it rings.
-            horizon = int.from_bytes(row[:WORD_BYTES], sys.byteorder)
+            horizon = int.from_bytes(now[start : start + WORD_BYTES], sys.byteorder)
             self.page.words[bell] = min(horizon + 1, NEVER)
-            moved = moved or self.page.words[self._word(node, S_HORIZON)] != horizon
-        return moved
+        return True
 
     def _record(self, node: int) -> bytes:
         words, base = self.page.words, self._word(node, 0)
