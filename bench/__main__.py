@@ -17,7 +17,7 @@ from rich.console import Console
 
 from bench.machine import Watch, describe, idle_load, noise
 from bench.report import flat, render
-from bench.section import ORDER, SECTIONS, requirements
+from bench.section import ORDER, SECTIONS, USUAL, requirements
 
 SECTION_WALL_S_MAX = 150
 PLAIN_COLUMNS = 120
@@ -28,7 +28,8 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m bench", description="Measure what mrcfabric reaches on this machine, beside what is possible."
     )
-    parser.add_argument("--only", default=",".join(ORDER), help=f"sections, of {','.join(ORDER)} (default: all)")
+    usual = ",".join(USUAL)
+    parser.add_argument("--only", default=usual, help=f"sections, of {','.join(ORDER)} (default: {usual})")
     parser.add_argument("--json", type=Path, default=Path("bench.json"), help="where to write the figures")
     arguments = parser.parse_args(argv)
     chosen = [name.strip() for name in arguments.only.split(",") if name.strip()]

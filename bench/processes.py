@@ -43,6 +43,12 @@ def _stat(pid: int) -> list[bytes]:
         return []
 
 
+def cpu_s(pid: int) -> float:
+    """CPU seconds that a process has used; 0 when it is gone."""
+    fields = _stat(pid)
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") if fields else 0.0
+
+
 def by_kind(pids: Iterable[int]) -> dict[str, list[int]]:
     """The processes sorted by kind."""
     kinds: dict[str, list[int]] = {}
@@ -64,9 +70,7 @@ class CpuMeter:
     def _seconds(self) -> dict[str, float]:
         seconds = dict.fromkeys(self._kinds, 0.0)
         for kind, pids in self._kinds.items():
-            for pid in pids:
-                if fields := _stat(pid):
-                    seconds[kind] += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+            seconds[kind] += sum(map(cpu_s, pids))
         return seconds
 
     def used(self) -> tuple[float, dict[str, float]]:

@@ -19,6 +19,8 @@ class Section:
     about: str
     needs: tuple[str, ...] = ()
     """Sections whose figures its ratios are made of."""
+    by_name: bool = False
+    """Measured only when it is asked for: it takes more than a Python."""
 
 
 SECTIONS = {
@@ -27,10 +29,12 @@ SECTIONS = {
     "scrape": Section("bench.scrape", "what it costs a NIC to say what it counts"),
     "sim": Section("bench.simulated", "the demo's fabric in virtual time"),
     "launch": Section("bench.launch", "from the command to 56 daemons ready, and their memory"),
+    "hosts": Section("bench.hosts", "200 daemons over four hosts in namespaces, by ssh; needs root", by_name=True),
     "e2e": Section("bench.pair", "one NIC to another over eight planes", ("reference",)),
     "fabric": Section("bench.permutation", "eight NICs in permutation over 48 switches"),
 }
 ORDER = tuple(SECTIONS)
+USUAL = tuple(name for name, section in SECTIONS.items() if not section.by_name)
 
 
 def requirements(chosen: Sequence[str]) -> list[str]:

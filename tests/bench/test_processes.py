@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from bench.processes import CpuMeter, by_kind, descendants, kind_of, pss_mb
+from bench.processes import CpuMeter, by_kind, cpu_s, descendants, kind_of, pss_mb
 
 
 @pytest.mark.parametrize(
@@ -29,9 +29,10 @@ def test_children_are_found_with_their_memory() -> None:
         assert child.pid in descendants(os.getpid())
         assert by_kind([child.pid]) == {"orchestrator": [child.pid]}
         assert pss_mb(child.pid) > 0.1
+        assert cpu_s(child.pid) >= 0
         child.communicate(b"\n")
     assert child.pid not in descendants(os.getpid())
-    assert pss_mb(child.pid) == 0
+    assert pss_mb(child.pid) == cpu_s(child.pid) == 0
 
 
 def test_cpu_is_shared_out() -> None:

@@ -5,7 +5,7 @@ import importlib
 import pytest
 
 from bench.__main__ import main
-from bench.section import ORDER, SECTIONS, requirements
+from bench.section import ORDER, SECTIONS, USUAL, requirements
 
 
 @pytest.mark.parametrize("name", ORDER)
@@ -17,6 +17,11 @@ def test_sections_bring_what_their_ratios_need() -> None:
     assert requirements(["hop"]) == ["reference", "hop"]
     assert requirements(["sim", "hop"]) == ["reference", "hop", "sim"]
     assert requirements(ORDER) == list(ORDER)
+
+
+def test_what_takes_hosts_is_measured_only_by_name() -> None:
+    assert "hosts" in ORDER
+    assert "hosts" not in USUAL
 
 
 def test_an_unknown_section_is_the_operators_mistake(capsys: pytest.CaptureFixture[str]) -> None:
