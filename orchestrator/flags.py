@@ -37,6 +37,10 @@ InventoryOption: TypeAlias = Annotated[
 EngineOption: TypeAlias = Annotated[
     str, typer.Option("--engine", help="With --inventory: what starts the hosts' shares, ssh or local.")
 ]
+WheelhouseOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--wheelhouse", metavar="DIR", help="With --inventory: wheels for hosts that lack packages."),
+]
 NodesPerProcessOption: TypeAlias = Annotated[
     int | None, typer.Option("--nodes-per-process", metavar="N", help="With --inventory: switches that share one.")
 ]
@@ -65,14 +69,26 @@ def overrides(settings: list[str] | None, **flags: int | str | None) -> list[str
 
 
 def ground_asked_for(
-    topology: "Topology", inventory: Path | None, engine: str, nodes_per_process: int | None = None
+    topology: "Topology",
+    inventory: Path | None,
+    engine: str,
+    nodes_per_process: int | None = None,
+    wheelhouse: Path | None = None,
 ) -> "Ground | None":
     """The hosts of an inventory's file, not yet started; None without one. Raises ConfigError."""
     if inventory is None:
+        if wheelhouse is not None:
+            from mrcfabric.errors import ConfigError
+
+            raise ConfigError("--wheelhouse", "is for other hosts", "name them with --inventory")
         return None
     from orchestrator.hosts.muster import muster
 
-    return muster(topology, inventory, engine, nodes_per_process, lambda line: typer.echo(line, err=True))
+    return muster(topology, inventory, engine, nodes_per_process, _say, wheelhouse)
+
+
+def _say(line: str) -> None:
+    typer.echo(line, err=True)
 
 
 def instant(option: str, text: str | None) -> int | None:

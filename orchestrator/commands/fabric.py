@@ -31,6 +31,7 @@ from orchestrator.flags import (
     SetOption,
     T0Option,
     T1Option,
+    WheelhouseOption,
     ground_asked_for,
     overrides,
 )
@@ -60,6 +61,7 @@ def up(
     inventory: InventoryOption = None,
     engine: EngineOption = "ssh",
     nodes_per_process: NodesPerProcessOption = None,
+    wheelhouse: WheelhouseOption = None,
     dilation: Annotated[
         str | None, typer.Option("--dilation", help="Fastest pace, wall over fabric time; or auto.")
     ] = None,
@@ -109,7 +111,7 @@ def up(
     from orchestrator import up as agent
 
     topology = source.topology
-    ground = ground_asked_for(topology, inventory, engine, nodes_per_process)
+    ground = ground_asked_for(topology, inventory, engine, nodes_per_process, wheelhouse)
     folder = run_dir or run_folder.default_path(topology.name)
     options = agent.UpOptions(topology, folder, packing, port_base, trace, pace, web, ground, started)
     raise typer.Exit((agent.run_detached if detach else agent.run_foreground)(options, typer.echo))

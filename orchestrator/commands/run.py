@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from orchestrator.flags import EngineOption, InventoryOption, PackOption, ground_asked_for
+from orchestrator.flags import EngineOption, InventoryOption, PackOption, WheelhouseOption, ground_asked_for
 
 if TYPE_CHECKING:
     from orchestrator.findings.recording import Recording
@@ -51,6 +51,7 @@ def run(
     pack: PackOption = "none",
     inventory: InventoryOption = None,
     engine: EngineOption = "ssh",
+    wheelhouse: WheelhouseOption = None,
     trace: Annotated[bool, typer.Option("--trace", help="Keep a digest of all that every node does.")] = False,
     run_dir: Annotated[Path | None, typer.Option("--run-dir", help="Folder of the fabric's sockets and logs.")] = None,
     plain: Annotated[bool, typer.Option("--plain", help="Lines instead of a live display.")] = False,
@@ -59,7 +60,6 @@ def run(
 
     Exit codes: 0 all held, 1 some did not, 2 bad input, 3 not a faithful run, 4 it could not run, 130 or 143 a signal.
     """
-    from mrcfabric.errors import ConfigError
     from orchestrator.layout import pack_of
     from orchestrator.run_folder import default_path
     from orchestrator.runs.attached import attached
@@ -68,12 +68,7 @@ def run(
     from orchestrator.scenario.render import render_timetable
     from orchestrator.scenario.resolve import load
 
-    if backend not in ("udp", "sim"):
-        raise ConfigError(f"--backend {backend}", "is not known", "udp or sim")
-    if on is not None and (backend == "sim" or trace):
-        raise ConfigError(f"--on {on}", "takes a fabric as it is", "leave out --backend sim and --trace")
-    if inventory is not None and (on is not None or backend == "sim"):
-        raise ConfigError("--inventory", "is for daemons that are launched", "leave out --on and --backend sim")
+    _check(backend, on, inventory, trace=trace)
     if on is None or dry_run:
         plan = load(str(file), settings or [], seed=seed)
         if dry_run:
@@ -85,7 +80,7 @@ def run(
         venue = simulated(plan, trace=trace)
     else:
         fabric = run_dir or (report or default_path(plan.name)) / FABRIC_FOLDER
-        ground = ground_asked_for(plan.topology, inventory, engine)
+        ground = ground_asked_for(plan.topology, inventory, engine, wheelhouse=wheelhouse)
         venue = launched(plan, fabric, pack=pack_of(pack), trace=trace, ground=ground)
     if report is not None:
         from orchestrator.findings.files import prepare
@@ -100,6 +95,18 @@ def run(
     if not as_json:
         typer.echo(f"report: {folder}")
     raise typer.Exit(EXIT_SIGNAL + conduct.signal if conduct.signal else data["exit_code"])
+
+
+def _check(backend: str, on: str | None, inventory: Path | None, *, trace: bool) -> None:
+    """Raises ConfigError for flags that do not go together."""
+    from mrcfabric.errors import ConfigError
+
+    if backend not in ("udp", "sim"):
+        raise ConfigError(f"--backend {backend}", "is not known", "udp or sim")
+    if on is not None and (backend == "sim" or trace):
+        raise ConfigError(f"--on {on}", "takes a fabric as it is", "leave out --backend sim and --trace")
+    if inventory is not None and (on is not None or backend == "sim"):
+        raise ConfigError("--inventory", "is for daemons that are launched", "leave out --on and --backend sim")
 
 
 def _audience(as_json: bool, plain: bool) -> "Audience":

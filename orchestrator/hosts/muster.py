@@ -25,6 +25,8 @@ from orchestrator.hosts.site import LOOPBACK, Site, Sites
 
 AGENT: Final = ("-P", "-m", "orchestrator.hosts.share_agent")
 ENGINES: Final[Mapping[str, Callable[[], Engine]]] = {"local": LocalEngine, "ssh": SshEngine}
+CARRIERS: Final[Mapping[str, Callable[[Path], Engine]]] = {"ssh": lambda folder: SshEngine(wheelhouse=folder)}
+"""Those that bring packages from a folder of wheels to hosts that lack them."""
 
 
 def placed(topology: Topology, file: Path, nodes_per_process: int | None = None) -> Placement:
@@ -41,11 +43,15 @@ def placed(topology: Topology, file: Path, nodes_per_process: int | None = None)
     return place(topology, inventory)
 
 
-def engine_of(name: str) -> Engine:
-    """An engine by name. Raises ConfigError."""
+def engine_of(name: str, wheelhouse: Path | None = None) -> Engine:
+    """An engine by name; `wheelhouse`: the folder of wheels that it carries. Raises ConfigError."""
     if name not in ENGINES:
         raise ConfigError(f"--engine {name}", "no such engine", "there are " + ", ".join(ENGINES))
-    return ENGINES[name]()
+    if wheelhouse is None:
+        return ENGINES[name]()
+    if name not in CARRIERS:
+        raise ConfigError("--wheelhouse", f"the engine {name} carries no packages", "of " + ", ".join(CARRIERS))
+    return CARRIERS[name](wheelhouse)
 
 
 def sites_of(placement: Placement) -> Sites:
@@ -61,7 +67,12 @@ def sites_of(placement: Placement) -> Sites:
 
 
 def muster(
-    topology: Topology, file: Path, engine: str, nodes_per_process: int | None, say: Callable[[str], None]
+    topology: Topology,
+    file: Path,
+    engine: str,
+    nodes_per_process: int | None,
+    say: Callable[[str], None],
+    wheelhouse: Path | None = None,
 ) -> Ground:
     """The ground of a topology on the hosts of an inventory's file, not yet open.
 
@@ -69,7 +80,7 @@ def muster(
     """
     placement = placed(topology, file, nodes_per_process)
     refuse(budget(placement))
-    return ground_of(placement, engine_of(engine), say)
+    return ground_of(placement, engine_of(engine, wheelhouse), say)
 
 
 def ground_of(placement: Placement, engine: Engine, say: Callable[[str], None]) -> Ground:

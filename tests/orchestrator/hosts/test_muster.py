@@ -76,3 +76,12 @@ def test_engines_have_names() -> None:
     assert isinstance(engine_of("ssh"), SshEngine)
     with pytest.raises(ConfigError, match="--engine rsh: no such engine"):
         engine_of("rsh")
+
+
+def test_an_engine_carries_wheels_or_says_that_it_does_not(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="there is no wheel in it"):
+        engine_of("ssh", tmp_path)
+    (tmp_path / "msgpack-1.2.4-py3-none-any.whl").write_bytes(b"a wheel")
+    assert isinstance(engine_of("ssh", tmp_path), SshEngine)
+    with pytest.raises(ConfigError, match="--wheelhouse: the engine local carries no packages"):
+        engine_of("local", tmp_path)
