@@ -43,6 +43,8 @@ class Child:
     """Done when it has ended: the exit code, or minus the signal."""
     words: str = ""
     """The last of what it said, where its log is on another host."""
+    asked_for: bool = False
+    """Whether it has ended because all of its host's share was to be killed."""
 
     @property
     def alive(self) -> bool:
@@ -187,6 +189,11 @@ class Launcher:
             if endings:
                 await asyncio.wait(endings, timeout=EXIT_WALL_S)
         self.abandon()
+
+    def kill(self) -> None:
+        """SIGKILL the fork server and every child, all at once; nobody is told."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
 
     def abandon(self) -> None:
         """End everything at once, without a loop. Safe to repeat."""

@@ -248,7 +248,7 @@ class Mishaps:
         slot = self._roster.layout.slot(node)
         died_ns = self._time.page.horizon(slot) if self._time.is_alive(slot) else self._time.now_ns()
         how = child.how_it_ended()
-        planned = self._living[node].end_ns == died_ns
+        planned = child.asked_for or self._living[node].end_ns == died_ns
         self._died[node] = died_ns
         self._journal.note("died", died_ns, node=node, how=how, planned=planned)
         if planned:

@@ -51,8 +51,9 @@ class RunFolder:
         self._lock_fd = lock_fd
 
     @classmethod
-    def claim(cls, path: Path) -> Self:
-        """Make and lock the folder, sweep what an earlier run left, write a new secret.
+    def claim(cls, path: Path, *, keep_logs: bool = False) -> Self:
+        """Make and lock the folder, sweep what an earlier run left, its logs too unless they are kept, write a new
+        secret.
 
         Raises ConfigError when another agent holds it, when it is somebody's folder of other things, or when it is too
         deep for Unix socket addresses.
@@ -81,7 +82,7 @@ class RunFolder:
             ) from error
         folder = cls(path, lock_fd, secrets.token_bytes(SECRET_BYTES))
         try:
-            folder._furnish()
+            folder._furnish(keep_logs)
         except OSError as error:
             folder.release()
             raise _unwritable(path, error) from error
@@ -90,10 +91,10 @@ class RunFolder:
             raise
         return folder
 
-    def _furnish(self) -> None:
+    def _furnish(self, keep_logs: bool) -> None:
         os.ftruncate(self._lock_fd, 0)
         os.pwrite(self._lock_fd, f"{os.getpid()}\n".encode(), 0)
-        _sweep(self.path, logs=True)
+        _sweep(self.path, logs=not keep_logs)
         (self.path / _LOGS).mkdir(exist_ok=True)
         (self.path / _VERBS).mkdir(mode=0o700, exist_ok=True)
         _write_private(self.path / _SECRET, self.secret.hex() + "\n")

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from mrcfabric.clock import ClockPage
 from mrcfabric.control_message import Address, Realm
-from mrcfabric.errors import ConfigError
+from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator.hosts.engines.engine import UNSEEN
 from orchestrator.hosts.log_copies import LogCopies
 from orchestrator.hosts.remote_share import RemoteShare
@@ -60,6 +59,15 @@ class Host:
     """Whether its ports are other than the leader's: not when both are one machine with one address."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """The fabric that stands on several hosts."""
+
+    layout: Layout
+    time: Timekeeper
+    realm: Realm
+
+
 class Ground:
     """All hosts of one fabric. `open` after the launcher listens, `close` after the daemons have ended."""
 
@@ -74,13 +82,16 @@ class Ground:
         """Called when the leader's own courier has ended: nobody is heard any more."""
         self._hosts = hosts
         self._lease_s = lease_s
-        self._running: list[Running] = []
+        self._running: dict[int, Running] = {}
         self._local: LocalShare | None = None
         self._remote: dict[int, RemoteShare] = {}
         self._post: CourierPost | None = None
         self._watching: asyncio.Task[None] | None = None
+        self._opened: _Opened | None = None
         self._plans: list[ProcessPlan] = []
         self._copies: LogCopies | None = None
+        self._starting: set[int] = set()
+        """Hosts whose share is being started anew."""
 
     def share(self, number: int) -> Share:
         """The share of a site, by its number; there after `open`."""
@@ -89,17 +100,17 @@ class Ground:
 
     async def open(self, launcher: Launcher, layout: Layout, time: Timekeeper, realm: Realm, folder: Path) -> None:
         """Have every host ready for daemons. Raises ConfigError, ProcessFailedError; `close` it all the same."""
-        page = time.page
         own = [plan.name for plan in layout.processes if plan.site == LEADER]
         names = [*own, COURIER] if self.sites.several else own
         doorbells = dict(zip(names, time.doorbells, strict=True))
         self._plans, self._copies = layout.processes, LogCopies(folder / "logs")
         self._local = LocalShare(launcher, folder)
-        self._local.descriptors = await open_descriptors(launcher, page, time.agent_doorbell, doorbells)
+        self._local.descriptors = await open_descriptors(launcher, time.page, time.agent_doorbell, doorbells)
         if not self.sites.several:
             return
-        await self._start_agents(realm, time.has_reached)
-        await self._furnish(layout, page)
+        self._opened = _Opened(layout, time, realm)
+        await self._start_agents()
+        await asyncio.gather(*(self._furnish(self._remote[number]) for number in sorted(self._remote)))
         self._post = CourierPost(lambda _report: None)
         await self._post.start(
             launcher, layout, LEADER, realm, self._local.descriptors, self._local.folder / "logs" / f"{COURIER}.log"
@@ -120,8 +131,8 @@ class Ground:
             self._watching = None
         await self._fetch_logs()
         await asyncio.gather(*(share.close() for share in self._remote.values()))
-        running, self._running = self._running, []
-        stops = await asyncio.gather(*(_stop(one) for one in running), return_exceptions=True)
+        running, self._running = self._running, {}
+        stops = await asyncio.gather(*map(_stop, running.values()), return_exceptions=True)
         if self._post is not None:
             self._post.close()
             self._post = None
@@ -150,70 +161,146 @@ class Ground:
             async with asyncio.timeout(LOGS_WALL_S):
                 await asyncio.gather(*copies, return_exceptions=True)  # the fabric ends with them or without
 
-    async def _start_agents(self, realm: Realm, on_reached: Callable[[dict[int, list[int]]], None]) -> None:
-        async def start(number: int, host: Host) -> None:
-            """One host's, and have it answer."""
-            site = self.sites.sites[number]
-            running = await host.start(
-                {
-                    "secret": realm.secret.hex(),
-                    "fabric": realm.fabric,
-                    "epoch": realm.epoch,
-                    "number": number,
-                    "listen": [site.control, 0],
-                    "run_dir": host.run_dir,
-                    "lease_s": self._lease_s,
-                }
-            )
-            self._running.append(running)
-            share = self._remote[number] = RemoteShare(site, number, running.address, realm, self._lease_s)
-            running.ended.add_done_callback(lambda ended: _ended(share, ended))
-            share.on_reached = on_reached
-            share.on_death = lambda child: self.on_death(child)
-            share.on_lost = lambda why: self.on_lost(site.name, why)
-            await share.open()
+    async def kill_share(self, number: int) -> None:
+        """SIGKILL everything of a host's share at once, and return when it is known to be gone; at the latest when its
+        lease has run out. It was asked for: nobody hears of a host that is lost, and its processes are told to have
+        ended as asked (`Child.asked_for`). Raises RefusedError for the leader's own."""
+        if number == LEADER:
+            raise RefusedError(f"host {self.sites.sites[LEADER].name} leads the fabric: it ends with its own share")
+        await self._remote[number].kill()
 
-        numbered = enumerate(self._hosts, LEADER + 1)
-        started = await asyncio.gather(*(start(number, host) for number, host in numbered), return_exceptions=True)
+    async def start_share(self, number: int) -> None:
+        """Start the share of a host anew that is lost or has been killed. Afterwards its page knows all that the
+        fabric's says, all hosts hear each other, and daemons can be started on it.
+
+        Raises RefusedError for a share that runs or is being started, ConfigError and ProcessFailedError as `open`;
+        then the host is as lost as before.
+        """
+        name = self.sites.sites[number].name
+        if number == LEADER or self._remote[number].lost is None:
+            raise RefusedError(f"the share of host {name} runs")
+        if number in self._starting:
+            raise RefusedError(f"the share of host {name} is being started already")
+        self._starting.add(number)
+        try:
+            await self._restart(number)
+        finally:
+            self._starting.discard(number)
+
+    async def _restart(self, number: int) -> None:
+        site = self.sites.sites[number]
+        if (running := self._running.pop(number, None)) is not None:
+            await _stop(running)
+        # Whoever still hears the former one would be taken to hear the next.
+        await self._until(
+            lambda: not any(number in heard for heard in self._hearing().values()),
+            lambda: ConfigError(f"host {site.name}", f"what it had is still heard after {HEARD_WALL_S:g} s"),
+        )
+        share = await self._start_agent(number)
+        try:
+            await self._furnish(share, again=True)
+            await share.start_courier()
+            await self._until_heard(share)
+            if share.lost is not None:
+                raise ProcessFailedError(f"host {site.name} is lost: {share.lost}")
+        except BaseException as error:
+            await share.close()
+            if (running := self._running.pop(number, None)) is not None:
+                await _stop(running)
+            if isinstance(error, ConfigError):
+                raise ConfigError(error.where, error.what, "mend that, and restart the host again") from None
+            raise
+        self._remote[number] = share
+        self._tell_of(share)
+
+    async def _start_agents(self) -> None:
+        async def start(number: int) -> None:
+            share = self._remote[number] = await self._start_agent(number)
+            self._tell_of(share)
+
+        numbers = range(LEADER + 1, len(self.sites.sites))
+        started = await asyncio.gather(*map(start, numbers), return_exceptions=True)
         for failure in started:
             if isinstance(failure, BaseException):
                 raise failure
 
-    async def _furnish(self, layout: Layout, page: ClockPage) -> None:
-        settings = {
-            "topology": layout.topology.to_dict(),
-            "pack": layout.pack,
-            "sites": [[site.name, site.data, site.control] for site in self.sites.sites],
-            "of_node": dict(self.sites.of_node),
-            "nodes_per_process": self.sites.nodes_per_process,
-            "port_base": layout.port_base,
-            "dilation": page.dilation,
-            "limit_ns": page.limit,
-        }
+    async def _start_agent(self, number: int) -> RemoteShare:
+        """One host's, and have it answer."""
+        assert self._opened is not None, "open first"
+        site, host, realm = self.sites.sites[number], self._hosts[number - 1], self._opened.realm
+        running = await host.start(
+            {
+                "secret": realm.secret.hex(),
+                "fabric": realm.fabric,
+                "epoch": realm.epoch,
+                "number": number,
+                "listen": [site.control, 0],
+                "run_dir": host.run_dir,
+                "lease_s": self._lease_s,
+            }
+        )
+        self._running[number] = running
+        share = RemoteShare(site, number, running.address, realm, self._lease_s)
+        running.ended.add_done_callback(lambda ended: _ended(share, ended))
+        await share.open()
+        return share
 
-        async def furnish(share: RemoteShare, host: Host) -> None:
-            await share.furnish(settings)
-            if host.own_ports:
-                await share.reserve(layout.port_count, layout.port_base)
+    def _tell_of(self, share: RemoteShare) -> None:
+        """From now on the deaths on a share, and its own, are the fabric's."""
+        assert self._opened is not None, "open first"
+        share.on_reached = self._opened.time.has_reached
+        share.on_death = lambda child: self.on_death(child)
+        share.on_lost = lambda why: self.on_lost(share.site.name, why)
 
-        shares = [self._remote[number] for number in sorted(self._remote)]
-        await asyncio.gather(*(furnish(*pair) for pair in zip(shares, self._hosts, strict=True)))
+    async def _furnish(self, share: RemoteShare, *, again: bool = False) -> None:
+        """With the state of things as it is now. `again`: its host had a share of this launch before."""
+        assert self._opened is not None, "open first"
+        layout, page = self._opened.layout, self._opened.time.page
+        await share.furnish(
+            {
+                "topology": layout.topology.to_dict(),
+                "pack": layout.pack,
+                "sites": [[site.name, site.data, site.control] for site in self.sites.sites],
+                "of_node": dict(self.sites.of_node),
+                "nodes_per_process": self.sites.nodes_per_process,
+                "port_base": layout.port_base,
+                "dilation": page.dilation,
+                "limit_ns": page.limit,
+                "again": again,
+            }
+        )
+        if self._hosts[share.number - 1].own_ports:
+            await share.reserve(layout.port_count, layout.port_base)
 
-    async def _until_heard(self) -> None:
-        """Until every courier hears every other."""
+    async def _until_heard(self, joining: RemoteShare | None = None) -> None:
+        """Until every courier hears every other, that of a share that is `joining` among them."""
         assert self._post is not None
-        deadline = asyncio.get_running_loop().time() + HEARD_WALL_S
-        while unheard := self._unheard():
-            if asyncio.get_running_loop().time() > deadline:
-                here, other = (self.sites.sites[number] for number in min(unheard))
-                raise ConfigError(
-                    f"host {here.name}",
-                    f"does not hear host {other.name} at {other.control} after {HEARD_WALL_S:g} s",
-                    "TCP between the control addresses must pass, at the ports of the fabric's block",
-                )
-            for share in self._remote.values():
+
+        def heard() -> bool:
+            shares = [*self._remote.values()] if joining is None else [joining]
+            for share in shares:
                 if share.lost is not None:
                     raise ProcessFailedError(f"host {share.site.name} is lost: {share.lost}")
+            return not self._unheard(joining)
+
+        def deaf() -> ConfigError:
+            here, other = (self.sites.sites[number] for number in min(self._unheard(joining)))
+            return ConfigError(
+                f"host {here.name}",
+                f"does not hear host {other.name} at {other.control} after {HEARD_WALL_S:g} s",
+                "TCP between the control addresses must pass, at the ports of the fabric's block",
+            )
+
+        await self._until(heard, deaf)
+
+    async def _until(self, reached: Callable[[], bool], why: Callable[[], ConfigError]) -> None:
+        """Wait for what couriers report. Raises `why` when it does not come, ProcessFailedError when our own courier
+        has ended."""
+        assert self._post is not None
+        deadline = asyncio.get_running_loop().time() + HEARD_WALL_S
+        while not reached():
+            if asyncio.get_running_loop().time() > deadline:
+                raise why()
             if self._post.child is not None and not self._post.child.alive:
                 raise ProcessFailedError(self._without(self._post.child))
             await asyncio.sleep(HEARD_POLL_S)
@@ -221,12 +308,16 @@ class Ground:
     def _without(self, courier: Child) -> str:
         return f"the courier of host {self.sites.sites[LEADER].name} has ended: {courier.how_it_ended()}"
 
-    def _unheard(self) -> set[tuple[int, int]]:
-        """Pairs of hosts that are not lost, of which the first does not hear the second."""
+    def _hearing(self, joining: RemoteShare | None = None) -> dict[int, set[int]]:
+        """Host that is not lost -> the hosts that its courier hears."""
         if self._post is None:
-            return set()
-        hearing = {share.number: share.heard for share in self._remote.values() if share.lost is None}
-        hearing[LEADER] = self._post.heard
+            return {}
+        remote = self._remote if joining is None else self._remote | {joining.number: joining}
+        return {LEADER: self._post.heard} | {one.number: one.heard for one in remote.values() if one.lost is None}
+
+    def _unheard(self, joining: RemoteShare | None = None) -> set[tuple[int, int]]:
+        """Pairs of hosts that are not lost, of which the first does not hear the second."""
+        hearing = self._hearing(joining)
         return {(here, other) for here in hearing for other in hearing if other not in {here, *hearing[here]}}
 
     @property

@@ -29,9 +29,11 @@ class LogCopies:
         """
         path = self._folder / f"{name}.log"
         async with self._turns[path]:
+            _part, size = await share.read(f"logs/{process}.log", 0, 0)
             if path not in self._copied:
-                _part, size = await share.read(f"logs/{process}.log", 0, 0)
                 self._copied[path] = max(0, size - COPIED_BYTES_MAX)
+            elif size < self._copied[path]:
+                self._copied[path] = 0  # its host came back without what it had
             while True:
                 part, size = await share.read(f"logs/{process}.log", self._copied[path], PART_BYTES)
                 if not part:

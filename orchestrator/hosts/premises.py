@@ -55,6 +55,7 @@ class Premises:
             "spawn": self._spawn,
             "signal": self._signal,
             "read": self._read,
+            "kill": self._kill,
         }
         """What may be asked: word of the request -> its answer. Raises ConfigError, ProcessFailedError, OSError."""
         self._run_dir = run_dir
@@ -122,8 +123,9 @@ class Premises:
         sites = Sites(tuple(Site(*site) for site in request["sites"]), request["of_node"], request["nodes_per_process"])
         self._layout = layout = Layout(topology, request["pack"], sites, port_base=request["port_base"])
         path = self._run_dir / topology.name
-        await _fence(path)
-        self._folder = folder = RunFolder.claim(path)
+        again = request["again"]  # this launch had a share here before
+        await _fence(path, self.realm.epoch if again else None)
+        self._folder = folder = RunFolder.claim(path, keep_logs=again)
         self.note(heard=True)
         self._launcher.start(f"mrcfabric {topology.name} fork server", PRELOADED, folder.log("forkserver"))
         self._launcher.on_death = self._died
@@ -203,13 +205,21 @@ class Premises:
             file.seek(request["offset"])
             return {"bytes": file.read(min(max(request["limit"], 0), CHUNK_BYTES)), "size": path.stat().st_size}
 
+    async def _kill(self, _request: dict[str, Any]) -> None:
+        """As if the host had crashed: nobody is told, nothing is given back."""
+        if self._folder is not None:
+            self._launcher.kill()
+        os.kill(os.getpid(), signal.SIGKILL)
 
-async def _fence(path: Path) -> None:
-    """End a share of an earlier launch whose leader is gone and whose lease has not yet run out."""
+
+async def _fence(path: Path, epoch: int | None) -> None:
+    """End a share of an earlier launch whose leader is gone and whose lease has not yet run out, and one of `epoch`,
+    which is our own: its leader has given it up, or would not have started another."""
     try:
         former = json.loads((path / _STATUS).read_text())
         pid = int(former["pid"])
-        if former["heard"] or not run_folder.is_held(path) or run_folder.holder_pid(path) != pid:
+        living = former["heard"] and former["epoch"] != epoch
+        if living or not run_folder.is_held(path) or run_folder.holder_pid(path) != pid:
             return
         os.kill(pid, signal.SIGKILL)
     except (OSError, ValueError, KeyError):

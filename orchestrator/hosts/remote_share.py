@@ -30,6 +30,7 @@ DOUBT_S = 1.0
 """A share that its engine has lost from view, and that has hung up on us too, has so long to be called again."""
 END_WALL_S = 2.0
 ASK_WALL_S = 30.0
+KILLED = "it was killed, as asked"
 
 
 class RemoteShare:
@@ -45,7 +46,8 @@ class RemoteShare:
         self.on_reached: Callable[[dict[int, list[int]]], None] = lambda _reached: None
         """Called before a death with slot -> what the process had reached (`ClockPage.reached`)."""
         self.on_lost: Callable[[str], None] = lambda _why: None
-        """Called once, with the reason, when the share is given up; deaths of its processes follow."""
+        """Called once, with the reason, when the share is given up, unless it was to be killed; deaths of its processes
+        follow."""
         self.heard: set[int] = set()
         """The hosts that its courier hears."""
         self._address = address
@@ -62,6 +64,7 @@ class RemoteShare:
         self._heard_s = time.monotonic()
         self._keeping: list[asyncio.Task[None]] = []
         self._closing = False
+        self._killed = False
         self._why = "it has not been reached"
         self._hung_up = False
         """Whether the last conversation was ended by the share, not by silence."""
@@ -95,11 +98,18 @@ class RemoteShare:
         if keeping:
             await asyncio.wait(keeping)
 
+    async def kill(self) -> None:
+        """Have everything there killed at once; returns when it is known to be gone, at the latest with its lease."""
+        self._killed = True
+        with contextlib.suppress(ProcessFailedError):  # that is the answer
+            await self._ask("kill", timeout_s=None)
+
     def fail(self, why: str) -> None:
         """It is known that the share has ended, or will before anybody asks: do not wait for the lease."""
         if self._closing:
             return
         self._closing = True
+        why = KILLED if self._killed else why
         self.lost = why
         for task in self._keeping:
             if task is not asyncio.current_task():
@@ -111,7 +121,8 @@ class RemoteShare:
         for _, answer in self._answers.values():
             if not answer.done():
                 answer.set_exception(ProcessFailedError(error))
-        self.on_lost(why)
+        if not self._killed:
+            self.on_lost(why)
         for ident in list(self._children):
             self._bury({"child": ident, "status": -signal.SIGKILL, "words": error, "reached": {}})
 
@@ -175,7 +186,7 @@ class RemoteShare:
         elif told["id"] in self._answers and not (answer := self._answers[told["id"]][1]).done():
             answer.set_result(told)
 
-    async def _ask(self, op: str, timeout_s: float = ASK_WALL_S, **args: Any) -> Any:
+    async def _ask(self, op: str, timeout_s: float | None = ASK_WALL_S, **args: Any) -> Any:
         """Raises ConfigError (its refusal), ProcessFailedError (lost, or not in time)."""
         if self.lost is not None:
             raise ProcessFailedError(f"host {self.site.name} is lost: {self.lost}")
@@ -249,8 +260,8 @@ class RemoteShare:
             self._early[told["child"]] = told  # the report overtook the answer, or is told for the second time
             return
         self.on_reached(told["reached"])
-        child.words = told["words"]
+        child.words, child.asked_for = told["words"], self._killed
         child.ended.set_result(told["status"])
         self.on_death(child)
-        if child.name == COURIER:
+        if child.name == COURIER and not self._killed:
             self.fail(f"its courier has ended: {child.how_it_ended()}")

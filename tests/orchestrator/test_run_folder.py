@@ -108,6 +108,18 @@ def test_a_report_survives_the_next_claim(tmp_path: Path) -> None:
     assert (tmp_path / "demo" / "report.json").exists()
 
 
+def test_who_comes_back_in_the_same_run_may_keep_the_logs(tmp_path: Path) -> None:
+    folder = RunFolder.claim(tmp_path / "demo")
+    folder.log("h000").write_text("first")
+    folder.release()
+    folder = RunFolder.claim(tmp_path / "demo", keep_logs=True)
+    assert folder.log("h000").read_text() == "first"
+    folder.release()
+    folder = RunFolder.claim(tmp_path / "demo")
+    assert not folder.log("h000").exists()
+    folder.release()
+
+
 def test_a_folder_too_deep_for_sockets_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"too long for the sockets.*--run-dir"):
         RunFolder.claim(tmp_path / ("x" * 90))

@@ -1,6 +1,7 @@
 """The hosts under a fabric: one of them by itself, and what becomes of the others when one cannot begin or ends."""
 
 import asyncio
+import contextlib
 import os
 import signal
 from pathlib import Path
@@ -8,17 +9,22 @@ from typing import Any
 
 import pytest
 
-from mrcfabric.errors import ConfigError
+from mrcfabric.clock import ClockPage
+from mrcfabric.errors import ConfigError, RefusedError
+from orchestrator.api.work import Work
 from orchestrator.fabric import Fabric
+from orchestrator.faults.fault import once
 from orchestrator.hosts.ground import Ground, Host
 from orchestrator.hosts.site import LEADER, Site, Sites
 from orchestrator.launcher import ProcessFailedError
-from tests.orchestrator.running import DEADLINE_S
+from tests.orchestrator.running import DEADLINE_S, is_gone
 from tests.orchestrator.running import SMALL as TINY
-from tests.support.shares import Agent, Machine, everything, nothing_left, spread
+from tests.support.shares import Agent, Machine, everything, nothing_left, spread, tree
+from tests.support.wait import eventually
 
 LEASE_S = 10.0
 HOSTS = 3
+LIFE_NS = 100_000_000
 
 
 @pytest.mark.integration
@@ -49,7 +55,7 @@ async def test_an_engine_that_fails_at_the_end_is_told_when_all_others_have_ende
         raise NotImplementedError
 
     ground = Ground(Sites((Site("here"), Site("bad"), Site("good"))), [Host(start, "a"), Host(start, "b")])
-    ground._running = [Engine("bad"), Engine("good")]
+    ground._running = {1: Engine("bad"), 2: Engine("good")}
     with pytest.raises(ProcessFailedError, match="host bad cannot be reached"):
         await ground.close()
     assert stopped == ["bad", "good"]
@@ -97,3 +103,79 @@ async def test_one_host_that_cannot_begin_is_named_and_the_others_are_given_back
             pass
     assert nothing_left(tmp_path / "vm0", machine, everything())
     assert nothing_left(tmp_path / "vm1", machine, [])
+
+
+def page_of(agent: Agent) -> ClockPage:
+    """The clock page of a share, as its agent has it."""
+    descriptors = Path(f"/proc/{agent.pid}/fd").iterdir()
+    found = next(path for path in descriptors if "mrcfabric-clock" in os.readlink(path))
+    return ClockPage(os.open(found, os.O_RDWR))
+
+
+def lives(page: ClockPage) -> list[tuple[int, ...]]:
+    """Of every node its orders, state, horizon and counts, as a page has them."""
+    return [(page.orders(node), page.slot_state(node), *page.reached(node)) for node in range(page.nodes)]
+
+
+async def verified(fabric: Fabric) -> int:
+    """How many bytes have come from one NIC to the other and are right, of a message that it sends now."""
+    work: Work | None = None
+    while work is None:
+        with contextlib.suppress(RefusedError):  # it went on faster than it was seen to do, and nobody could be in time
+            work = await fabric.start("p2p", ranks="all", figures={"messages": 1})
+    ranks = (await work.finished()).ranks
+    assert sum(rank.bytes_wrong for rank in ranks) == 0
+    return sum(rank.bytes_verified for rank in ranks)
+
+
+@pytest.mark.integration
+@pytest.mark.slow
+async def test_a_share_that_was_killed_is_started_anew_and_knows_everything(tmp_path: Path) -> None:
+    places = spread(TINY, HOSTS)
+    machine = Machine(tmp_path, HOSTS, places, LEASE_S)
+    ground = machine.ground
+    gone = [node for node, host in places.items() if host == 1]
+    async with Fabric.launch(TINY, tmp_path / "vm0", ground=ground) as fabric:
+        assert await verified(fabric) == 1 << 20
+        for refused in (ground.kill_share(LEADER), ground.start_share(LEADER), ground.start_share(1)):
+            with pytest.raises(RefusedError, match=r"leads the fabric|the share of host vm[01] runs"):
+                await refused
+
+        # Its daemons die at an instant of their own, then all the rest of it at once.
+        at_ns = fabric.soon_ns()
+        for node in gone:
+            kind = "nic_crash" if node.startswith("h") else "switch_crash"
+            await fabric.inject(once(kind, node, at_ns=at_ns, fault_id=f"crash-{node}"))
+        await eventually(lambda: not any(map(fabric.alive, gone)), DEADLINE_S)
+        former = machine.agents[1]
+        pids = tree(former.pid)
+        await ground.kill_share(1)
+        assert await former.ended == "exit code -9"
+        await eventually(lambda: all(map(is_gone, pids)), DEADLINE_S)
+        with pytest.raises(ProcessFailedError, match="host vm1 is lost: it was killed, as asked"):
+            await ground.fetch_log(fabric.roster.member(gone[0]).process)
+        await ground.kill_share(1)
+
+        # Meanwhile things change.
+        fabric.time.limit(bound_ns := fabric.soon_ns() + 10 * LIFE_NS)
+        starts = await asyncio.gather(ground.start_share(1), ground.start_share(1), return_exceptions=True)
+        assert [type(one) for one in starts] == [type(None), RefusedError]
+        assert machine.agents[1] is not former
+        assert ground.whole
+        there, here = page_of(machine.agents[1]), fabric.time.page
+        assert (there.limit, there.dilation, there.state) == (bound_ns, here.dilation, here.state)
+        await eventually(lambda: lives(there) == lives(here), DEADLINE_S)
+        there.close()
+        fabric.time.limit(None)
+
+        # They live again, in processes of the new share, and one of them after the other says so in the same log.
+        for node in gone:
+            await fabric.heal(f"crash-{node}", at_ns=fabric.soon_ns())
+        await eventually(lambda: all(map(fabric.alive, gone)), DEADLINE_S)
+        assert {fabric.state()["nodes"][node]["pid"] for node in gone} < {*tree(machine.agents[1].pid)}
+        assert not fabric.unexpected_deaths()
+        assert not [note for note in fabric.journal.after(0) if note["kind"] == "host_lost"]
+        assert await verified(fabric) == 1 << 20
+        log = tmp_path / "vm1" / "small" / "logs" / f"{gone[0]}.log"
+        await eventually(lambda: log.read_text().count(" ready") == 2, DEADLINE_S)
+    assert nothing_left(tmp_path, machine, pids)

@@ -36,6 +36,7 @@ SETTINGS: dict[str, Any] = {
     "port_base": 1024,
     "dilation": 0.0,
     "limit_ns": NEVER,
+    "again": False,
 }
 SLEEPER = ProcessPlan("h000", "tests.orchestrator.entries:obey", ("h000",), 1)
 
@@ -216,3 +217,18 @@ async def test_a_later_launch_takes_over_from_a_leader_that_is_gone_and_from_no_
         await later.furnish(SETTINGS)
         await all_gone(pids)
         assert json.loads(status.read_text())["epoch"] == 2
+
+
+async def test_a_share_started_again_ends_the_former_of_its_launch_and_keeps_its_logs(tmp_path: Path) -> None:
+    async with AsyncExitStack() as stack:
+        agent, share = await stack.enter_async_context(share_of(tmp_path))
+        await share.furnish(SETTINGS)
+        child = await share.spawn(ProcessPlan("h000", "tests.orchestrator.entries:exit_with", ("h000",), 1), 3, {})
+        assert await child.ended == 3
+        pids = tree(agent.pid)
+        _, again = await stack.enter_async_context(share_of(tmp_path))
+        await again.furnish(SETTINGS | {"again": True})
+        await all_gone(pids)
+        child = await again.spawn(ProcessPlan("h000", "tests.orchestrator.entries:exit_with", ("h000",), 1), 4, {})
+        assert await child.ended == 4
+        assert await again.read("logs/h000.log", 0, 100) == (b"leaving with 3\nleaving with 4\n", 30)
