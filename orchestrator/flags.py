@@ -35,7 +35,7 @@ InventoryOption: TypeAlias = Annotated[
     Path | None, typer.Option("--inventory", metavar="FILE", help="Hosts in YAML, and who runs where.")
 ]
 EngineOption: TypeAlias = Annotated[
-    str, typer.Option("--engine", help="With --inventory: what starts the hosts' shares, ssh or local.")
+    str, typer.Option("--engine", help="With --inventory: what starts the hosts' shares: ssh, service or local.")
 ]
 WheelhouseOption: TypeAlias = Annotated[
     Path | None,

@@ -16,6 +16,9 @@ NicRule: TypeAlias = Literal["spread", "pack", "cores"]
 SwitchRule: TypeAlias = Literal["by_plane", "spread", "pack", "cores"]
 
 SSH_PORT: Final = 22
+SERVICE_PORT: Final = 4790
+"""Where a standing share service listens unless it is told otherwise."""
+SERVICE_KEY: Final = "cluster.key"
 PYTHON: Final = "python3"
 RUN_DIR: Final = "mrcfabric"
 
@@ -33,6 +36,17 @@ class Ssh:
     """File of the private key; "": what ssh would take."""
     known_hosts: str = ""
     """File of the keys of hosts; "": the user's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Where the standing share service of a host is called, by engines that do."""
+
+    address: str = ""
+    """"": the address for control."""
+    port: int = SERVICE_PORT
+    key: str = SERVICE_KEY
+    """File of the cluster's key, on the machine of whoever starts the fabric."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +71,7 @@ class Host:
     """Largest IP packet towards the other hosts, bytes; None: found when the fabric starts."""
     bandwidth_bps: int | None = None
     """Of its underlay, each way."""
+    service: Service = field(default_factory=Service)
 
     @classmethod
     def at(cls, name: str, address: str, cores: int | None = None) -> "Host":

@@ -32,12 +32,15 @@ from mrcfabric.topology_file import text_of
 from orchestrator.hosts.inventory import (
     PYTHON,
     RUN_DIR,
+    SERVICE_KEY,
+    SERVICE_PORT,
     SSH_PORT,
     Host,
     Inventory,
     NicRule,
     Pairing,
     Rules,
+    Service,
     Ssh,
     SwitchRule,
 )
@@ -79,6 +82,16 @@ class SshTable(Struct, kw_only=True, forbid_unknown_fields=True):
     """File of the keys of hosts, from the folder of the inventory."""
 
 
+class ServiceTable(Struct, kw_only=True, forbid_unknown_fields=True):
+    """Where its standing share service (`mrcfabric share`) is called."""
+
+    address: Line | UnsetType = UNSET
+    """IPv4 or IPv6; as `control` when it is left out."""
+    port: Annotated[int, Meta(ge=1, le=65535)] = SERVICE_PORT
+    key: Line = SERVICE_KEY
+    """File of the cluster's key, from the folder of the inventory."""
+
+
 class HostTable(Struct, kw_only=True, forbid_unknown_fields=True):
     """One host; a host of which only `data` is told may be that address alone."""
 
@@ -87,6 +100,7 @@ class HostTable(Struct, kw_only=True, forbid_unknown_fields=True):
     control: Line | UnsetType = UNSET
     """Address for control; as `data` when it is left out."""
     ssh: SshTable = field(default_factory=SshTable)
+    service: ServiceTable = field(default_factory=ServiceTable)
     cores: Annotated[int, Meta(ge=1, le=4096)] | UnsetType = UNSET
     """The host is asked when it is left out."""
     memory_bytes: Size | UnsetType = UNSET
@@ -178,6 +192,7 @@ def _host(spot: Spot, name: str, value: Any) -> Host:
         run_dir=_line(spot / "run_dir", table.run_dir),
         mtu=_given(table.mtu),
         bandwidth_bps=_amount(spot, "bandwidth_bps", table.bandwidth_bps),
+        service=_service(spot / "service", table.service),
     )
 
 
@@ -207,6 +222,11 @@ def _ssh(spot: Spot, table: SshTable, control: str) -> Ssh:
     return Ssh(
         address, table.port, user, _file(spot / "key", table.key), _file(spot / "known_hosts", table.known_hosts)
     )
+
+
+def _service(spot: Spot, table: ServiceTable) -> Service:
+    address = "" if table.address is UNSET else _address(spot / "address", table.address)
+    return Service(address, table.port, _file(spot / "key", table.key))
 
 
 def _file(spot: Spot, name: str | UnsetType) -> str:

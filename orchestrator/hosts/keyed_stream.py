@@ -98,6 +98,12 @@ class KeyedStream(asyncio.Protocol):
         return self._transport is not None and not self._transport.is_closing()
 
     @property
+    def caller(self) -> str:
+        """The address of the other end, for messages."""
+        name = None if self._transport is None else self._transport.get_extra_info("peername")
+        return f"{name[0]} port {name[1]}" if isinstance(name, tuple) else "nobody"
+
+    @property
     def unsent_bytes(self) -> int:
         """What waits for the network."""
         return 0 if self._transport is None else self._transport.get_write_buffer_size()

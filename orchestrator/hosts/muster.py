@@ -13,8 +13,9 @@ from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
 from orchestrator.hosts import inventory as inventories
 from orchestrator.hosts.budget import budget
-from orchestrator.hosts.engines.engine import Engine, Launch, Running
+from orchestrator.hosts.engines.engine import AGENT, Engine, Launch, Running
 from orchestrator.hosts.engines.local import LocalEngine
+from orchestrator.hosts.engines.service import ServiceEngine
 from orchestrator.hosts.engines.ssh import SshEngine
 from orchestrator.hosts.fit import refuse
 from orchestrator.hosts.ground import Ground, Host, Start
@@ -23,8 +24,11 @@ from orchestrator.hosts.placement import Placement
 from orchestrator.hosts.placing import place
 from orchestrator.hosts.site import LOOPBACK, Site, Sites
 
-AGENT: Final = ("-P", "-m", "orchestrator.hosts.share_agent")
-ENGINES: Final[Mapping[str, Callable[[], Engine]]] = {"local": LocalEngine, "ssh": SshEngine}
+ENGINES: Final[Mapping[str, Callable[[], Engine]]] = {
+    "local": LocalEngine,
+    "service": ServiceEngine,
+    "ssh": SshEngine,
+}
 CARRIERS: Final[Mapping[str, Callable[[Path], Engine]]] = {"ssh": lambda folder: SshEngine(wheelhouse=folder)}
 """Those that bring packages from a folder of wheels to hosts that lack them."""
 

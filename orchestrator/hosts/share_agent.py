@@ -6,7 +6,8 @@ leader says so, when the leader has not been heard for the lease, and when its o
 the kernel ends the fork server with it, however it dies.
 
 The launch comes as one JSON line on standard input, `{"secret", "fabric", "epoch", "number", "listen", "run_dir",
-"lease_s"}`, so that the secret stands on no command line; one line goes to standard output when it can be called:
+"lease_s"}` and, where it is not to outlive the process that started it, `parent`, the number of that; so the secret
+stands on no command line. One line goes to standard output when it can be called:
 `{"address", "port", "pid", "version", "python"}`, or `{"where", "what", "hint"}` and exit code 2.
 
 Requests are `{"id", "op", ...}` in msgpack, answered by `{"id", "ok": result}` or `{"id", "refused": [where, what,
@@ -31,6 +32,7 @@ from setproctitle import setproctitle
 
 from mrcfabric.control_message import Realm
 from mrcfabric.errors import ConfigError
+from orchestrator.forkserver import die_with_parent
 from orchestrator.hosts.keyed_stream import Door, KeyedStream
 from orchestrator.hosts.premises import Premises
 from orchestrator.launcher import ProcessFailedError
@@ -73,6 +75,8 @@ class ShareAgent:
         loop = asyncio.get_running_loop()
         server = await loop.create_server(self._accept, *listen)
         port = server.sockets[0].getsockname()[1]
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            loop.add_signal_handler(number, self._over, f"signal {number}")
         say(
             {
                 "address": listen[0],
@@ -82,8 +86,6 @@ class ShareAgent:
                 "python": platform.python_version(),
             }
         )
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            loop.add_signal_handler(number, self._over, f"signal {number}")
         watching = loop.create_task(self._watch_lease())
         try:
             return await self._end
@@ -197,6 +199,8 @@ def main() -> int:
     try:
         launch = json.loads(sys.stdin.readline())
         setproctitle(f"mrcfabric {launch['fabric']} share of host {launch['number']}")
+        if "parent" in launch:
+            die_with_parent(launch["parent"])
     except (ValueError, TypeError, KeyError):
         say({"where": "standard input", "what": "holds no launch", "hint": "an engine starts this, nobody by hand"})
         return EXIT_CONFIG

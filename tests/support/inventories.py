@@ -22,6 +22,7 @@ hosts:
     mtu: 9000
     bandwidth_bps: 25G
     ssh: {address: gate.example, port: 2222, user: ubuntu, key: keys/vm2, known_hosts: ~/.ssh/known}
+    service: {address: 192.168.7.2, port: 4791, key: keys/cluster}
   vm3: {data: 10.0.0.3, labels: {rack: b}}
 rules:
   nics: cores

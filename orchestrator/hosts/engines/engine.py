@@ -16,6 +16,8 @@ from mrcfabric.errors import ConfigError
 from orchestrator.hosts.inventory import Host
 from orchestrator.launcher import ProcessFailedError
 
+AGENT: Final = ("-P", "-m", "orchestrator.hosts.share_agent")
+"""Arguments of Python that make it the agent of a share."""
 READY_WALL_S: Final = 30.0
 """How long a program may take until it says where it listens."""
 STOP_WALL_S: Final = 5.0

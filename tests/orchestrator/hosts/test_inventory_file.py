@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mrcfabric.errors import ConfigError
-from orchestrator.hosts.inventory import Host, Pairing, Ssh
+from orchestrator.hosts.inventory import Host, Pairing, Service, Ssh
 from orchestrator.hosts.inventory_file import load, parsed
 from tests.checks.source import ROOT
 from tests.support.inventories import WHOLE, complaint
@@ -25,11 +25,13 @@ def test_everything_that_a_file_can_say() -> None:
     assert (host.python, host.run_dir, host.mtu, host.bandwidth_bps) == ("python3.12", "runs", 9000, 25_000_000_000)
     assert host.labels == {"rack": "a", "kind": "big", "row": "7"}
     assert host.ssh == Ssh("gate.example", 2222, "ubuntu", "conf/keys/vm2", "~/.ssh/known")
+    assert host.service == Service("192.168.7.2", 4791, "conf/keys/cluster")
+    assert whole.host("vm1").service == Service("", 4790, "conf/cluster.key")
     rules = whole.rules
     assert (rules.nics, rules.switches, rules.nodes_per_process, rules.orchestrator) == ("cores", "spread", 4, "vm1")
     assert rules.pin == (
-        Pairing(("p0-*",), ("vm1",), "conf/hosts.yaml:19: rules.pin[0]"),
-        Pairing(("tier=t1", "plane=1"), ("vm2",), "conf/hosts.yaml:20: rules.pin[1]"),
+        Pairing(("p0-*",), ("vm1",), "conf/hosts.yaml:20: rules.pin[0]"),
+        Pairing(("tier=t1", "plane=1"), ("vm2",), "conf/hosts.yaml:21: rules.pin[1]"),
     )
     assert [(one.nodes, one.hosts) for one in rules.exclude] == [(("tier=nic",), ("vm3",)), ((), ("vm3",))]
 
@@ -70,6 +72,11 @@ MISTAKES = (
     ("hosts:\n  a: 10.0.0.1\n  b: 'fd00::2'", "fd00::2 cannot be reached from a (all data addresses are IPv4, as 10"),
     ("hosts:\n  a: 10.0.0.1\n  b: 127.0.0.1", "127.0.0.1 and 10.0.0.1 of a cannot reach each other"),
     ("hosts: {a: {data: 10.0.0.1, cores: 0}}", "hosts.a.cores: 0 will not do (wanted: a whole number (1 to 4096))"),
+    (
+        "hosts: {a: {data: 10.0.0.1, service: {address: vm2}}}",
+        "hosts.yaml:1: hosts.a.service.address: vm2 is no address",
+    ),
+    ("hosts: {a: {data: 10.0.0.1, service: {port: 0}}}", "hosts.a.service.port: 0 will not do"),
     ("hosts: {a: {data: 10.0.0.1, mtu: 100}}", "hosts.a.mtu: 100 will not do"),
     ("hosts: {a: {data: 10.0.0.1, memory_bytes: 2XB}}", "wanted: a whole number (at least 0) or a size, as 64KiB"),
     ("hosts: {a: {data: 10.0.0.1, bandwidth_bps: 0}}", "hosts.a.bandwidth_bps: 0 will not do"),
