@@ -15,6 +15,7 @@ import typer
 
 import orchestrator.commands
 from mrcfabric.errors import ConfigError, RefusedError
+from orchestrator.first_process import stand_in_front
 
 EXIT_REFUSED = 1
 EXIT_CONFIG = 2
@@ -76,6 +77,10 @@ def _open_standard_files() -> None:
 def main() -> int:
     """Run the command line; returns the exit code for `sys.exit`."""
     _open_standard_files()
+    return stand_in_front(_run)
+
+
+def _run() -> int:
     try:
         build_app()()
     except ConfigError as error:
