@@ -1,9 +1,10 @@
 """The agent's HTTP side: metrics of every node, service discovery, status, and the private door for commands.
 
-Two sites over one fabric. The public one listens on TCP loopback and only reads: `/metrics/NODE` (the node's daemon is
-asked and its counters rendered here, so that rendering never stalls a data path), `/metrics` (the agent's own), `/sd`
-(Prometheus http_sd), `/status`. The private one is a Unix socket in the run folder, for its owner alone, and also
-changes things. Bodies are JSON; an operator's mistake is 400, a refusal 409, a daemon that does not answer 504.
+Two sites over one fabric. The public one listens on TCP, on loopback unless it is told otherwise, and only reads:
+`/metrics/NODE` (the node's daemon is asked and its counters rendered here, so that rendering never stalls a data path),
+`/metrics` (the agent's own), `/sd` (Prometheus http_sd), `/status`. The private one is a Unix socket in the run folder,
+for its owner alone, and also changes things. Bodies are JSON; an operator's mistake is 400, a refusal 409, a daemon
+that does not answer 504.
 """
 
 import asyncio
@@ -87,7 +88,7 @@ class Agent:
         try:
             await web.TCPSite(public, layout.host, layout.http_port).start()
         except OSError as error:
-            raise ConfigError(f"HTTP {layout.host}:{layout.http_port}", error.strerror or str(error)) from error
+            raise ConfigError(f"HTTP {layout.http_address}", error.strerror or str(error)) from error
         private = await self._runner(stack, [*self._reading(), *self._changing()])
         path = str(self.fabric.folder.agent_socket)
         mask = os.umask(0o177)
@@ -160,7 +161,7 @@ class Agent:
                 "name": fabric.topology.name,
                 "pid": os.getpid(),
                 "folder": str(fabric.folder.path),
-                "http": f"http://{fabric.layout.host}:{fabric.layout.http_port}",
+                "http": f"http://{fabric.layout.http_address}",
                 "prometheus": None if self.prometheus is None else self.prometheus.record(),
                 "ports": [fabric.layout.port_base, fabric.layout.port_base + fabric.layout.port_count - 1],
                 "pack": fabric.layout.pack,

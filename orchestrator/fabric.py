@@ -32,6 +32,7 @@ from orchestrator.api.verbs import Verbs
 from orchestrator.faults.fault import Fault
 from orchestrator.faults.table import Stamped
 from orchestrator.hosts.ground import Ground
+from orchestrator.hosts.site import LOOPBACK
 from orchestrator.journal import Journal
 from orchestrator.launcher import Child, Launcher, ProcessFailedError
 from orchestrator.layout import PRELOADED, Layout, Pack, check_size
@@ -62,13 +63,14 @@ class Fabric(Verbs):
         trace: bool,
         limit_ns: Instant = NEVER,
         ground: Ground | None = None,
+        http_host: str = LOOPBACK,
     ) -> None:
         super().__init__(topology)
         self.folder = folder
         self.journal = Journal()
         self.epoch = time.time_ns()  # tells this launch from every other
         self.ground = Ground() if ground is None else ground
-        self.layout = Layout(topology, pack, self.ground.sites)
+        self.layout = Layout(topology, pack, self.ground.sites, http_host)
         self._launcher = Launcher()
         self._launcher.start(f"mrcfabric {topology.name} fork server", PRELOADED, folder.log("forkserver"))
         self._closing = False
@@ -116,19 +118,21 @@ class Fabric(Verbs):
         trace: bool = False,
         limit_ns: Instant | None = None,
         ground: Ground | None = None,
+        http_host: str = LOOPBACK,
     ) -> AsyncIterator["Fabric"]:
         """Start every daemon of `topology` and yield the fabric when all are ready; close it afterwards.
 
         `run_dir` (default: out/NAME) is claimed for as long; `port_base` None finds free ports; `trace` keeps a digest
         of all that every node does; at `limit_ns` time stands still until `limit` says otherwise; `ground` are the
-        hosts it stands on (default: this one). Raises ConfigError (folder in use, ports in use, a daemon's refusal) or
-        ProcessFailedError; then nothing is left running.
+        hosts it stands on (default: this one); metrics are served at `http_host`. Raises ConfigError (folder in use,
+        ports in use, a daemon's refusal) or ProcessFailedError; then nothing is left running.
         """
         check_size(topology)
         plan.check(topology)
         folder = RunFolder.claim(default_path(topology.name) if run_dir is None else run_dir)
         try:
-            fabric = cls(topology, folder, pack, port_base, trace, NEVER if limit_ns is None else limit_ns, ground)
+            limit = NEVER if limit_ns is None else limit_ns
+            fabric = cls(topology, folder, pack, port_base, trace, limit, ground, http_host)
         except BaseException:
             folder.release()
             raise

@@ -127,6 +127,12 @@ class Layout:
         """The agent's."""
         return self.port_base + self.port_count - 1
 
+    @property
+    def http_address(self) -> str:
+        """Where the agent serves HTTP, as it stands in a URL."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.http_port}"
+
     def slot(self, node: str) -> int:
         """A node's place in the clock page."""
         return self.topology.node_index(node)

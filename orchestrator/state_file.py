@@ -38,7 +38,7 @@ class StateFile:
             "pack": layout.pack,
             "port_base": layout.port_base,
             "ports": layout.port_count,
-            "http": f"http://{layout.host}:{layout.http_port}",
+            "http": f"http://{layout.http_address}",
             "agent_socket": str(self._folder.agent_socket),
             "forkserver_pid": self._forkserver_pid,
             "nodes": {

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
+from ipaddress import IPv4Address, ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -24,6 +25,7 @@ from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.topology import Topology
 from orchestrator.fabric import Fabric
 from orchestrator.hosts.ground import Ground
+from orchestrator.hosts.site import LOOPBACK
 from orchestrator.journal import describe
 from orchestrator.launcher import ProcessFailedError
 from orchestrator.layout import Pack
@@ -53,8 +55,25 @@ class UpOptions:
     """The live map is served."""
     ground: Ground | None = None
     """Its hosts; None: this one."""
+    metrics_address: str = LOOPBACK
+    """Where metrics, the list of targets and the status are served, to whoever reaches it."""
     started_mono_s: float = 0.0
     """When the command began, for the time it took."""
+
+
+def metrics_at(text: str | None) -> str:
+    """The address for metrics, as it is typed. Raises ConfigError."""
+    if text is None:
+        return LOOPBACK
+    try:
+        address = ip_address(text)
+    except ValueError:
+        address = IPv4Address(0)
+    if address.is_unspecified or address.is_multicast:  # it stands in the list of targets
+        raise ConfigError(
+            f"--metrics-address {text}", "is no address of this machine", "wanted: as 10.0.0.1 or fd00::1"
+        )
+    return str(address)
 
 
 def run_foreground(options: UpOptions, say: Callable[[str], None]) -> int:
@@ -146,6 +165,7 @@ async def _serve(options: UpOptions, ready: "Callable[[Agent], None]", say: Call
             port_base=options.port_base,
             trace=options.trace,
             ground=options.ground,
+            http_host=options.metrics_address,
         ) as fabric:
             # Imported while the daemons start would be too early: it costs the CPU they need.
             from orchestrator.agent import Agent
@@ -200,7 +220,7 @@ def summary(agent: "Agent", options: UpOptions, stop: str) -> str:
     carrying = {plan.site for plan in layout.processes}
     hosts = " ".join(site.name for number, site in enumerate(sites) if number in carrying)
     over = [f"  hosts    {hosts}"] if layout.sites.several else []
-    where = "on every host" if over else f"on {layout.host}"
+    where = "on every host" if over else f"on {LOOPBACK}"
     live = [] if agent.map_url is None else [f"  live map {agent.map_url}"]
     series = [] if agent.prometheus is None else [f"  series   Prometheus at {agent.prometheus.url}"]
     return "\n".join(
@@ -209,7 +229,7 @@ def summary(agent: "Agent", options: UpOptions, stop: str) -> str:
             f"  folder   {folder}   (logs, state.json, Prometheus targets.json)",
             *over,
             f"  ports    {layout.port_base}..{last} {where}",
-            f"  metrics  http://{layout.host}:{layout.http_port}/metrics/{nic}   (/sd lists all)",
+            f"  metrics  http://{layout.http_address}/metrics/{nic}   (/sd lists all)",
             *series,
             *live,
             f"  look     mrcfabric web | status | logs {nic} | ev list {nic} | events",

@@ -73,6 +73,10 @@ def up(
     scrape_interval: Annotated[
         float | None, typer.Option("--scrape-interval", help="Wall seconds between its scrapes; default: 2.")
     ] = None,
+    metrics_address: Annotated[
+        str | None,
+        typer.Option("--metrics-address", metavar="ADDRESS", help="Serve metrics here; default: on loopback alone."),
+    ] = None,
     web: Annotated[bool, typer.Option("--web", help="Serve the live map, as `mrcfabric web` does.")] = False,
     planes: PlanesOption = None,
     t0: T0Option = None,
@@ -113,7 +117,8 @@ def up(
     topology = source.topology
     ground = ground_asked_for(topology, inventory, engine, nodes_per_process, wheelhouse)
     folder = run_dir or run_folder.default_path(topology.name)
-    options = agent.UpOptions(topology, folder, packing, port_base, trace, pace, web, ground, started)
+    metrics = agent.metrics_at(metrics_address)
+    options = agent.UpOptions(topology, folder, packing, port_base, trace, pace, web, ground, metrics, started)
     raise typer.Exit((agent.run_detached if detach else agent.run_foreground)(options, typer.echo))
 
 

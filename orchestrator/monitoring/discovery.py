@@ -21,7 +21,7 @@ def targets(layout: Layout, host: str) -> list[dict[str, Any]]:
     agent's, as the inventory names the others) and `instance`, which is the node.
     """
     fabric = layout.topology.name
-    own = [f"{layout.host}:{layout.http_port}"]
+    own = [layout.http_address]
 
     def target(path: str, node: str, role: str, plane: str, host: str = host) -> dict[str, Any]:
         labels = {

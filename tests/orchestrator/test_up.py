@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from mrcfabric.errors import ConfigError
 from orchestrator import ports, run_folder
+from orchestrator.up import metrics_at
 from tests.orchestrator.running import (
     DEADLINE_S,
     MRCFABRIC,
@@ -57,16 +59,27 @@ def test_a_killed_agent_or_fork_server_takes_everything_and_blocks_nobody(detach
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_foreground_ends_in_good_order_on_a_signal(tmp_path: Path, number: int) -> None:
-    up = subprocess.Popen([MRCFABRIC, "up", *SMALL_FLAGS], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    words = [MRCFABRIC, "up", *SMALL_FLAGS, "--metrics-address", "127.0.0.9"]
+    up = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
     assert up.stdout is not None
     assert up.stdout.readline().startswith("fabric small: ")
     pids = processes_of(tmp_path)
+    with urllib.request.urlopen(f"{state_of(tmp_path)['http']}/sd", timeout=DEADLINE_S) as answer:
+        assert {target["targets"][0].partition(":")[0] for target in json.load(answer)} == {"127.0.0.9"}
     up.send_signal(number)
     rest = up.stdout.read()
     assert up.wait(DEADLINE_S) == 0
     assert rest.endswith("stopping\n")
     assert all(is_gone(pid) for pid in pids)
     up.stdout.close()
+
+
+@pytest.mark.parametrize("text", ["0.0.0.0", "::", "239.1.1.1", "vm1", ""])
+def test_metrics_are_served_at_one_address(text: str) -> None:
+    """Which others can call: it stands in the list of targets."""
+    with pytest.raises(ConfigError, match="is no address of this machine"):
+        metrics_at(text)
+    assert metrics_at("fd00:0::1") == "fd00::1"
 
 
 def test_ports_in_use_are_told_with_their_owner(tmp_path: Path) -> None:

@@ -32,6 +32,11 @@ def test_every_node_and_the_agent_is_a_target() -> None:
     }
 
 
+def test_an_ipv6_address_stands_in_brackets() -> None:
+    layout = Layout(TOPOLOGY, "none", host="fd00::1", port_base=12_000)
+    assert targets(layout, "rack7")[0]["targets"] == [f"[fd00::1]:{layout.http_port}"]
+
+
 def test_labels_are_texts() -> None:
     for target in targets(Layout(TOPOLOGY, "plane", port_base=12_000), "rack7"):
         assert all(isinstance(value, str) for value in target["labels"].values())
