@@ -11,6 +11,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from aiohttp import web
@@ -174,6 +175,7 @@ class Agent:
                 "unexpected_deaths": fabric.unexpected_deaths(),
                 "clock": fabric.time.state,
                 "stalled": self._stalled(),
+                "apart": None if (apart := fabric.ground.apart()) is None else asdict(apart),
                 "faults": self._faults.records(),
                 "fidelity": sums.fidelity(counters.values(), fabric.time.record()),
                 "totals": fabric.sum_up(counters),

@@ -41,6 +41,14 @@ WheelhouseOption: TypeAlias = Annotated[
     Path | None,
     typer.Option("--wheelhouse", metavar="DIR", help="With --inventory: wheels for hosts that lack packages."),
 ]
+LeaseOption: TypeAlias = Annotated[
+    float | None,
+    typer.Option(
+        "--lease",
+        metavar="SECONDS",
+        help="With --inventory: how long hosts that do not hear each other are waited for; 15, detached 600.",
+    ),
+]
 NodesPerProcessOption: TypeAlias = Annotated[
     int | None, typer.Option("--nodes-per-process", metavar="N", help="With --inventory: switches that share one.")
 ]
@@ -74,17 +82,24 @@ def ground_asked_for(
     engine: str,
     nodes_per_process: int | None = None,
     wheelhouse: Path | None = None,
+    lease_s: float | None = None,
+    *,
+    detached: bool = False,
 ) -> "Ground | None":
     """The hosts of an inventory's file, not yet started; None without one. Raises ConfigError."""
+    from mrcfabric.errors import ConfigError
+    from orchestrator.hosts.host_lease import lease_of
+
+    lease = lease_of(lease_s, detached=detached)
     if inventory is None:
         if wheelhouse is not None:
-            from mrcfabric.errors import ConfigError
-
             raise ConfigError("--wheelhouse", "is for other hosts", "name them with --inventory")
+        if lease_s is not None:
+            raise ConfigError(f"--lease {lease_s:g}", "one host has nobody to wait for", "add --inventory FILE")
         return None
     from orchestrator.hosts.muster import muster
 
-    return muster(topology, inventory, engine, nodes_per_process, _say, wheelhouse)
+    return muster(topology, inventory, engine, nodes_per_process, lease, _say, wheelhouse)
 
 
 def _say(line: str) -> None:

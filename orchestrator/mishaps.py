@@ -312,11 +312,14 @@ class Mishaps:
 
     async def watch(self) -> None:
         """Note a process that holds the fabric, and kill it when it goes on holding it; until cancelled."""
-        told = ""
+        told, whole = "", True
         while True:
             await asyncio.sleep(WATCH_POLL_S)
+            was_whole, whole = whole, self._roster.whole
+            if whole and not was_whole:
+                self._time.excuse()
             stalled = self._time.stalled()
-            if stalled is None or not self._roster.whole:
+            if stalled is None or not whole:
                 told = ""
                 continue
             slot, stood_s = stalled

@@ -34,6 +34,11 @@ def render_status(answer: dict[str, Any]) -> str:
         lines.append(f"  series    Prometheus {what}")
     if answer["stalled"]:
         lines.append(f"  STALLED   fabric time waits for {answer['stalled']}")
+    if answer["apart"]:
+        apart = answer["apart"]
+        others = ", ".join(apart["others"])
+        waits = f"for {apart['for_s']:.0f} s, given up after {apart['lease_s']:g} s"
+        lines.append(f"  APART     host {apart['host']} and {others} do not hear each other {waits}")
     lines += [f"  SILENT    {node} does not answer" for node in answer["silent"]]
     lines += [f"  down      {node}" for node in answer["down"]]
     lines += [f"  DIED      {death}" for death in answer["unexpected_deaths"]]

@@ -21,6 +21,7 @@ from orchestrator.flags import (
     FileArgument,
     InventoryOption,
     JsonOption,
+    LeaseOption,
     NameOption,
     NicsOption,
     NodesPerProcessOption,
@@ -62,6 +63,7 @@ def up(
     engine: EngineOption = "ssh",
     nodes_per_process: NodesPerProcessOption = None,
     wheelhouse: WheelhouseOption = None,
+    lease: LeaseOption = None,
     dilation: Annotated[
         str | None, typer.Option("--dilation", help="Fastest pace, wall over fabric time; or auto.")
     ] = None,
@@ -115,7 +117,7 @@ def up(
     from orchestrator import up as agent
 
     topology = source.topology
-    ground = ground_asked_for(topology, inventory, engine, nodes_per_process, wheelhouse)
+    ground = ground_asked_for(topology, inventory, engine, nodes_per_process, wheelhouse, lease, detached=detach)
     folder = run_dir or run_folder.default_path(topology.name)
     metrics = agent.metrics_at(metrics_address)
     options = agent.UpOptions(topology, folder, packing, port_base, trace, pace, web, ground, metrics, started)

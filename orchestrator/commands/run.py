@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from orchestrator.flags import EngineOption, InventoryOption, PackOption, WheelhouseOption, ground_asked_for
+from orchestrator.flags import (
+    EngineOption,
+    InventoryOption,
+    LeaseOption,
+    PackOption,
+    WheelhouseOption,
+    ground_asked_for,
+)
 
 if TYPE_CHECKING:
     from orchestrator.findings.recording import Recording
@@ -52,6 +59,7 @@ def run(
     inventory: InventoryOption = None,
     engine: EngineOption = "ssh",
     wheelhouse: WheelhouseOption = None,
+    lease: LeaseOption = None,
     trace: Annotated[bool, typer.Option("--trace", help="Keep a digest of all that every node does.")] = False,
     run_dir: Annotated[Path | None, typer.Option("--run-dir", help="Folder of the fabric's sockets and logs.")] = None,
     plain: Annotated[bool, typer.Option("--plain", help="Lines instead of a live display.")] = False,
@@ -80,7 +88,7 @@ def run(
         venue = simulated(plan, trace=trace)
     else:
         fabric = run_dir or (report or default_path(plan.name)) / FABRIC_FOLDER
-        ground = ground_asked_for(plan.topology, inventory, engine, wheelhouse=wheelhouse)
+        ground = ground_asked_for(plan.topology, inventory, engine, wheelhouse=wheelhouse, lease_s=lease)
         venue = launched(plan, fabric, pack=pack_of(pack), trace=trace, ground=ground)
     if report is not None:
         from orchestrator.findings.files import prepare

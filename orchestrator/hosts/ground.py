@@ -14,10 +14,10 @@ from typing import Any, Protocol
 from mrcfabric.control_message import Address, Realm
 from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator.hosts.engines.engine import UNSEEN
+from orchestrator.hosts.host_lease import LEASE_S
 from orchestrator.hosts.log_copies import LogCopies
 from orchestrator.hosts.remote_share import RemoteShare
 from orchestrator.hosts.share import COURIER, HEARD_WALL_S, CourierPost, LocalShare, Share, open_descriptors
-from orchestrator.hosts.share_agent import LEASE_S
 from orchestrator.hosts.site import LEADER, Sites
 from orchestrator.launcher import Child, Launcher, ProcessFailedError
 from orchestrator.layout import Layout, ProcessPlan
@@ -68,6 +68,17 @@ class _Opened:
     realm: Realm
 
 
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """A host that others do not hear, or that does not hear them: fabric time stands still."""
+
+    host: str
+    others: list[str]
+    for_s: float
+    lease_s: float
+    """After so long it is given up."""
+
+
 class Ground:
     """All hosts of one fabric. `open` after the launcher listens, `close` after the daemons have ended."""
 
@@ -88,6 +99,8 @@ class Ground:
         self._post: CourierPost | None = None
         self._watching: asyncio.Task[None] | None = None
         self._opened: _Opened | None = None
+        self._unheard_s: dict[tuple[int, int], float] = {}
+        """Pairs of hosts of which the first does not hear the second, and since when."""
         self._plans: list[ProcessPlan] = []
         self._copies: LogCopies | None = None
         self._starting: set[int] = set()
@@ -327,18 +340,27 @@ class Ground:
 
     async def _watch(self) -> None:
         """Give up, of hosts that have not heard each other for the lease, the one with which most have trouble."""
-        since: dict[tuple[int, int], float] = {}
         while True:
             await asyncio.sleep(WATCH_S)
             now = asyncio.get_running_loop().time()
-            since = {pair: since.get(pair, now) for pair in self._unheard()}
-            living = [share.number for share in self._remote.values() if share.lost is None]
-            long = [pair for pair, began in since.items() if now - began >= self._lease_s]
-            if long:
-                number = max(living, key=lambda one: (sum(one in pair for pair in since), one))
-                deaf = {one for pair in since if number in pair for one in pair} - {number}
-                others = ", ".join(self.sites.sites[one].name for one in sorted(deaf))
+            self._unheard_s = {pair: self._unheard_s.get(pair, now) for pair in self._unheard()}
+            apart = self.apart()
+            if apart is not None and apart.for_s >= self._lease_s:
+                others = ", ".join(apart.others)
+                number = next(share.number for share in self._remote.values() if share.site.name == apart.host)
                 self._remote[number].fail(f"it and {others} do not hear each other for {self._lease_s:g} s")
+
+    def apart(self) -> "Apart | None":
+        """The host with which most have trouble, while not all hosts hear each other; noticed after WATCH_S."""
+        since = self._unheard_s
+        living = [share.number for share in self._remote.values() if share.lost is None]
+        if not since or not living or self.whole:
+            return None
+        number = max(living, key=lambda one: (sum(one in pair for pair in since), one))
+        others = {one for pair in since if number in pair for one in pair} - {number}
+        names = [self.sites.sites[one].name for one in (number, *sorted(others))]
+        for_s = asyncio.get_running_loop().time() - min(since.values())
+        return Apart(names[0], names[1:], for_s, self._lease_s)
 
 
 def _ended(share: RemoteShare, ended: "asyncio.Future[str]") -> None:

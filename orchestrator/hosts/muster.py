@@ -75,6 +75,7 @@ def muster(
     file: Path,
     engine: str,
     nodes_per_process: int | None,
+    lease_s: float,
     say: Callable[[str], None],
     wheelhouse: Path | None = None,
 ) -> Ground:
@@ -84,10 +85,10 @@ def muster(
     """
     placement = placed(topology, file, nodes_per_process)
     refuse(budget(placement))
-    return ground_of(placement, engine_of(engine, wheelhouse), say)
+    return ground_of(placement, engine_of(engine, wheelhouse), lease_s, say)
 
 
-def ground_of(placement: Placement, engine: Engine, say: Callable[[str], None]) -> Ground:
+def ground_of(placement: Placement, engine: Engine, lease_s: float, say: Callable[[str], None]) -> Ground:
     """The ground of a placement, not yet open. `say` hears what agents have to say, each line with its host's name."""
     sites = sites_of(placement)
     own_ports = not isinstance(engine, LocalEngine)  # its hosts are this machine, whose ports the leader reserves
@@ -95,7 +96,7 @@ def ground_of(placement: Placement, engine: Engine, say: Callable[[str], None]) 
         Host(_starter(engine, host, say), host.run_dir, own_ports)
         for host in (placement.inventory.host(site.name) for site in sites.sites[1:])
     ]
-    return Ground(sites, hosts)
+    return Ground(sites, hosts, lease_s)
 
 
 def _starter(engine: Engine, host: inventories.Host, say: Callable[[str], None]) -> Start:

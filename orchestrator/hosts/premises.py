@@ -70,7 +70,8 @@ class Premises:
         self._descriptors = Descriptors(-1, -1, -1, {})
         self._children: list[Child] = []
         """In the order of their births: their places name them, since the numbers of processes come again."""
-        self._written: bool | None = None
+        self._heard: bool | None = None
+        """What the status file says."""
 
     async def close(self) -> None:
         """End every process and give back what was claimed."""
@@ -88,14 +89,16 @@ class Premises:
 
     def note(self, *, heard: bool) -> None:
         """Whether the leader is heard: for a later launch, which must not take a host from a leader that lives."""
-        if self._folder is not None and heard != self._written:
-            self._written = heard
-            draft = self._folder.path / f"{_STATUS}.new"
-            try:
-                draft.write_text(json.dumps({"pid": os.getpid(), "epoch": self.realm.epoch, "heard": heard}))
-                draft.replace(self._folder.path / _STATUS)
-            except OSError:
-                pass  # a full disk ends no fabric
+        if self._folder is not None and heard != self._heard:
+            self._heard = heard
+            status = {"pid": os.getpid(), "epoch": self.realm.epoch, "heard": int(heard)}
+            # Over what stands there, as long as it: so much can be written on a full disk.
+            with contextlib.suppress(OSError):
+                fd = os.open(self._folder.path / _STATUS, os.O_WRONLY | os.O_CREAT, 0o600)
+                try:
+                    os.pwrite(fd, json.dumps(status).encode(), 0)
+                finally:
+                    os.close(fd)
 
     def tell_deaths(self) -> None:
         """All of them: a leader that calls again may have missed some."""
@@ -126,6 +129,7 @@ class Premises:
         again = request["again"]  # this launch had a share here before
         await _fence(path, self.realm.epoch if again else None)
         self._folder = folder = RunFolder.claim(path, keep_logs=again)
+        (folder.path / _STATUS).unlink(missing_ok=True)
         self.note(heard=True)
         self._launcher.start(f"mrcfabric {topology.name} fork server", PRELOADED, folder.log("forkserver"))
         self._launcher.on_death = self._died

@@ -7,7 +7,9 @@ and with it every process it had, since by then it has ended them itself.
 
 import asyncio
 import contextlib
+import errno
 import itertools
+import os
 import signal
 import time
 from collections.abc import Callable
@@ -18,14 +20,16 @@ import msgpack
 
 from mrcfabric.control_message import Address, Realm
 from mrcfabric.errors import ConfigError
+from orchestrator.hosts.host_lease import LEASE_S, beat_s
 from orchestrator.hosts.keyed_stream import HUNG_UP, Door, KeyedStream, call
 from orchestrator.hosts.share import COURIER, Descriptors
-from orchestrator.hosts.share_agent import LEASE_S, PURPOSE, watch_s
+from orchestrator.hosts.share_agent import PURPOSE
 from orchestrator.hosts.site import LEADER, Site
 from orchestrator.launcher import EXIT_WALL_S, Child, ProcessFailedError
 from orchestrator.layout import ProcessPlan
 
 RECALL_S = 0.2
+_REFUSED = os.strerror(errno.ECONNREFUSED)
 DOUBT_S = 1.0
 """A share that its engine has lost from view, and that has hung up on us too, has so long to be called again."""
 END_WALL_S = 2.0
@@ -51,7 +55,7 @@ class RemoteShare:
         self.heard: set[int] = set()
         """The hosts that its courier hears."""
         self._address = address
-        self._beat_s = watch_s(lease_s)
+        self._beat_s = beat_s(lease_s)
         self._patience_s = lease_s + 2 * self._beat_s + EXIT_WALL_S
         self._door = Door(realm, LEADER, PURPOSE)
         self._ids = itertools.count(1)
@@ -152,6 +156,7 @@ class RemoteShare:
 
     def _ready(self, stream: KeyedStream) -> None:
         self._stream = stream
+        self._hung_up = False
         self._heard_s = time.monotonic()
         if not self._first.done():
             self._first.set_result(None)
@@ -162,11 +167,14 @@ class RemoteShare:
         if self._closing:
             return
         self._why = why
-        if self._stream is stream:
+        ours, knew = self._stream is stream, self._hung_up
+        if ours:
             self._stream = None
-            self._hung_up = why == HUNG_UP
-            if self._unseen is not None:
-                self.doubt(self._unseen)
+        # Its machine says that it is not there: it has closed our conversation, or lets nobody call.
+        gone = why == _REFUSED or (ours and why == HUNG_UP)
+        self._hung_up = gone or (knew and not ours)
+        if gone and not knew and self._unseen is not None:
+            self.doubt(self._unseen)
 
     def _send(self, request: bytes) -> None:
         if self._stream is not None:
@@ -187,7 +195,7 @@ class RemoteShare:
             answer.set_result(told)
 
     async def _ask(self, op: str, timeout_s: float | None = ASK_WALL_S, **args: Any) -> Any:
-        """Raises ConfigError (its refusal), ProcessFailedError (lost, or not in time)."""
+        """Raises ConfigError (its refusal), ProcessFailedError (lost, or heard without an answer in time)."""
         if self.lost is not None:
             raise ProcessFailedError(f"host {self.site.name} is lost: {self.lost}")
         ident = next(self._ids)
@@ -196,10 +204,11 @@ class RemoteShare:
         self._answers[ident] = request, answer
         try:
             self._send(request)
-            async with asyncio.timeout(timeout_s):
-                told = await answer
-        except TimeoutError:
-            raise ProcessFailedError(f"host {self.site.name}: no answer to {op} within {timeout_s:g} s") from None
+            while not (await asyncio.wait([answer], timeout=timeout_s))[0]:
+                assert timeout_s is not None
+                if op == "end" or time.monotonic() - self._heard_s < timeout_s:
+                    raise ProcessFailedError(f"host {self.site.name}: no answer to {op} within {timeout_s:g} s")
+            told = answer.result()
         finally:
             del self._answers[ident]
         if "refused" in told:

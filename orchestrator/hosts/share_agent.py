@@ -33,15 +33,12 @@ from setproctitle import setproctitle
 from mrcfabric.control_message import Realm
 from mrcfabric.errors import ConfigError
 from orchestrator.forkserver import die_with_parent
-from orchestrator.hosts.keyed_stream import Door, KeyedStream
+from orchestrator.hosts.host_lease import HUNG_UP_S, LEASE_S, UNHEARD_S, beat_s
+from orchestrator.hosts.keyed_stream import HUNG_UP, Door, KeyedStream
 from orchestrator.hosts.premises import Premises
 from orchestrator.launcher import ProcessFailedError
 
 PURPOSE = b"share"
-LEASE_S = 15.0
-"""How long a share lives without a word of its leader."""
-UNHEARD_S = 3.0
-"""A leader that says so often nothing is not there: another launch may take the host over."""
 ANSWERS_KEPT = 1024
 """More than a leader has under way: what it asks again is not done again."""
 REPEATABLE = frozenset({"beat", "machine", "read"})
@@ -60,6 +57,8 @@ class ShareAgent:
         self._strangers: set[KeyedStream] = set()
         self._leader: KeyedStream | None = None
         self._heard_s = time.monotonic()
+        self._hung_up = False
+        """Whether the leader's end has closed the last conversation."""
         self._end: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._tasks: set[asyncio.Task[None]] = set()
         self._answers: dict[int, dict[str, Any] | None] = {}
@@ -104,19 +103,23 @@ class ShareAgent:
             self._end.set_result(why)
 
     async def _watch_lease(self) -> None:
-        while (silent_s := self._silent_s()) < self._lease_s:
+        while self._lives():
+            silent_s = time.monotonic() - self._heard_s
             self._premises.note(heard=silent_s < UNHEARD_S and self._leader is not None)
-            await asyncio.sleep(watch_s(self._lease_s))
+            await asyncio.sleep(beat_s(self._lease_s))
 
-    def _silent_s(self) -> float:
-        """How long the leader has not been heard. A lease that has run out is over, whoever comes back."""
+    def _lives(self) -> bool:
+        """Whether the lease has not run out. One that has is over, whoever comes back."""
         silent_s = time.monotonic() - self._heard_s
-        if silent_s >= self._lease_s:
-            self._over(f"the leader has not been heard for {silent_s:.0f} s")
-        return silent_s
+        hung_up = self._hung_up and self._leader is None and self._lease_s > HUNG_UP_S
+        if silent_s < (HUNG_UP_S if hung_up else self._lease_s):
+            return True
+        how = "has hung up, and not been heard" if hung_up else "has not been heard"
+        self._over(f"the leader {how} for {silent_s:.0f} s")
+        return False
 
     def _hear(self) -> None:
-        if self._silent_s() < self._lease_s:
+        if self._lives():
             self._heard_s = time.monotonic()
 
     # The leader.
@@ -133,9 +136,10 @@ class ShareAgent:
         self._hear()
         self._premises.tell_deaths()
 
-    def _lost(self, stream: KeyedStream, _why: str) -> None:
+    def _lost(self, stream: KeyedStream, why: str) -> None:
         if self._leader is stream:
             self._leader = None
+            self._hung_up = why == HUNG_UP
             self._premises.note(heard=False)
 
     def _tell(self, message: dict[str, Any]) -> None:
@@ -179,11 +183,6 @@ class ShareAgent:
 
     async def _take_leave(self, _request: dict[str, Any]) -> None:
         asyncio.get_running_loop().call_later(0.05, self._over, "the leader has ended the fabric")
-
-
-def watch_s(lease_s: float) -> float:
-    """How often a share looks whether its lease has run out, and its leader says a word."""
-    return min(1.0, lease_s / 4)
 
 
 def main() -> int:

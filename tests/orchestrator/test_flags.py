@@ -3,8 +3,9 @@
 import pytest
 
 from mrcfabric.errors import ConfigError
+from mrcfabric.topology import Topology
 from mrcfabric.topology_file import load
-from orchestrator.flags import ev_number, overrides
+from orchestrator.flags import ev_number, ground_asked_for, overrides
 
 
 def test_only_given_flags_count() -> None:
@@ -16,6 +17,12 @@ def test_set_wins_over_size_flags() -> None:
     assert flags == ["planes=4", "t0_per_plane=3", "rate_bps=25G", "link_delay_ns=500ns", "planes=2"]
     topology = load(None, flags)
     assert (topology.planes, topology.t0_per_plane, topology.rate_bps) == (2, 3, 25 * 10**9)
+
+
+def test_a_lease_is_for_hosts_of_an_inventory() -> None:
+    assert ground_asked_for(Topology.demo(), None, "ssh") is None
+    with pytest.raises(ConfigError, match="--lease 20: one host has nobody to wait for"):
+        ground_asked_for(Topology.demo(), None, "ssh", lease_s=20.0)
 
 
 def test_evs_as_typed() -> None:

@@ -21,6 +21,7 @@ STATUS: dict[str, Any] = {
     "unexpected_deaths": [],
     "clock": "sleep",
     "stalled": None,
+    "apart": None,
     "faults": [],
     "fidelity": {
         "dilation_effective": None,
@@ -75,6 +76,7 @@ def test_what_is_wrong_is_named() -> None:
         "silent": ["h004"],
         "unexpected_deaths": ["h003: SIGSEGV"],
         "stalled": "p1-t0-0",
+        "apart": {"host": "vm3", "others": ["vm1", "vm2"], "for_s": 12.3, "lease_s": 600.0},
         "faults": [fault],
     }
     text = render_status(answer)
@@ -82,6 +84,7 @@ def test_what_is_wrong_is_named() -> None:
     assert "NOT VALID: 0 frames, 0.0000% late, 3 host drops" in text
     assert "totals    1,234 data packets" in text
     assert "STALLED   fabric time waits for p1-t0-0" in text
+    assert "APART     host vm3 and vm1, vm2 do not hear each other for 12 s, given up after 600 s" in text
     assert "down      h003" in text
     assert "SILENT    h004 does not answer" in text
     assert "DIED      h003: SIGSEGV" in text

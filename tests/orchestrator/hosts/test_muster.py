@@ -8,6 +8,7 @@ from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
 from orchestrator.hosts.engines.local import LocalEngine
 from orchestrator.hosts.engines.ssh import SshEngine
+from orchestrator.hosts.host_lease import LEASE_S
 from orchestrator.hosts.muster import engine_of, muster, placed, sites_of
 from orchestrator.hosts.site import LEADER, LOOPBACK
 
@@ -53,7 +54,7 @@ def test_an_orchestrator_that_is_no_host_needs_no_address(tmp_path: Path) -> Non
 
 def test_a_host_without_nodes_is_not_started(tmp_path: Path) -> None:
     pinned = "rules: {pin: [{nodes: ['*'], host: vm2}]}\n"
-    ground = muster(SMALL, inventory(tmp_path, pinned), "ssh", None, silent)
+    ground = muster(SMALL, inventory(tmp_path, pinned), "ssh", None, LEASE_S, silent)
     assert [site.name for site in ground.sites.sites] == ["orchestrator", "vm2"]
 
 
@@ -68,7 +69,7 @@ def test_the_flag_overrides_the_rule_of_how_many_share_a_process(tmp_path: Path)
 def test_what_does_not_fit_is_refused_before_anything_starts(tmp_path: Path) -> None:
     cut = inventory(tmp_path, hosts=THREE.replace("cores: 8}", "cores: 8, mtu: 1280}", 1))
     with pytest.raises(ConfigError, match="vm1: frames to other hosts take"):
-        muster(SMALL, cut, "ssh", None, silent)
+        muster(SMALL, cut, "ssh", None, LEASE_S, silent)
 
 
 def test_engines_have_names() -> None:

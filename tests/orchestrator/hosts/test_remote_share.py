@@ -104,6 +104,29 @@ async def test_a_share_out_of_its_engines_sight_is_lost_when_it_has_hung_up_too(
         await share.close()
 
 
+async def test_a_share_that_fell_silent_is_lost_when_its_machine_says_that_nobody_listens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("orchestrator.hosts.remote_share.DOUBT_S", 0.0)
+    lost: list[str] = []
+    agent = await start(launch(tmp_path), tmp_path / "agent.log")
+    async with ended([agent]):
+        line = Line(agent.address)
+        await line.mend()
+        share = RemoteShare(Site("there"), 1, line.address, REALM, LEASE_S)
+        share.on_lost = lost.append
+        await share.open()
+        share.doubt("out of sight")
+        assert share._stream is not None
+        assert line._server is not None
+        line._server.close()
+        share._stream.close("it is silent")
+        await eventually(lambda: lost == ["out of sight"], DEADLINE_S)
+        await share.close()
+        await line.cut()
+        os.kill(agent.pid, signal.SIGKILL)
+
+
 async def test_a_share_that_does_not_answer_is_named() -> None:
     server = await asyncio.start_server(lambda _reader, writer: writer.close(), "127.0.0.1", 0)
     share = RemoteShare(Site("there"), 1, server.sockets[0].getsockname(), REALM, 0.2)
