@@ -31,6 +31,7 @@ from orchestrator.api.readings import ClockReading, Death
 from orchestrator.api.verbs import Verbs
 from orchestrator.faults.fault import Fault
 from orchestrator.faults.table import Stamped
+from orchestrator.faults.whereabouts import Whereabouts
 from orchestrator.hosts.ground import Ground
 from orchestrator.hosts.site import LOOPBACK
 from orchestrator.journal import Journal
@@ -71,6 +72,7 @@ class Fabric(Verbs):
         self.epoch = time.time_ns()  # tells this launch from every other
         self.ground = Ground() if ground is None else ground
         self.layout = Layout(topology, pack, self.ground.sites, http_host)
+        self.whereabouts = Whereabouts.of(topology, self.ground.sites)
         self._launcher = Launcher()
         self._launcher.start(f"mrcfabric {topology.name} fork server", PRELOADED, folder.log("forkserver"))
         self._closing = False
@@ -99,7 +101,7 @@ class Fabric(Verbs):
             self._realm = Realm(folder.secret, topology.name, self.epoch)
             self.roster = Roster(self.layout, self.ground, self.time, self._realm, trace)
             self.gatherer = Gatherer(self.roster, self.time)
-            self.mishaps = Mishaps(topology, self.roster, self.time, self.journal)
+            self.mishaps = Mishaps(topology, self.whereabouts, self.roster, self.time, self.journal)
             self._state_file = StateFile(folder, self.roster, self.epoch, self._launcher.pid, self.journal)
         except BaseException:
             self._launcher.abandon()

@@ -60,7 +60,8 @@ class FaultDesk:
         fault_id = bodies.text(body, "id", "") or self._next_id()
         seed, owner = bodies.text(body, "seed", ""), bodies.text(body, "owner", "")
         selector = Selector.of_table(bodies.table(body, "selector", {}))
-        targets = select(fabric.topology, kind, selector, Rng(fabric.topology.seed, "fault", seed or fault_id))
+        rng = Rng(fabric.topology.seed, "fault", seed or fault_id)
+        targets = select(fabric.topology, kind, selector, rng, fabric.whereabouts)
         figures = figures_of(fabric.topology, kind, bodies.table(body, "figures", {}))
         at_ns, for_ns = bodies.whole(body, "at_ns", 1), bodies.whole(body, "for_ns", 1)
         start_ns = fabric.soon_ns() if at_ns is None else at_ns
@@ -148,6 +149,7 @@ class FaultDesk:
         # The time to live of a fault that is over must not end a later one of the same name.
         for one in self._expiries.keys() - {live.id for live in self._fabric.faults()}:
             self._forget(one)
+        fault = self._fabric.whereabouts.settled(self._fabric.topology, fault)
         await self._fabric.inject(fault)
         if not fault.owner:
             self._expiries[fault.id] = asyncio.get_running_loop().call_later(ttl_s, self._expire, fault.id)

@@ -12,6 +12,7 @@ import typer
 if TYPE_CHECKING:
     from mrcfabric.topology import Topology
     from orchestrator.hosts.ground import Ground
+    from orchestrator.scenario.resolve import Hosts
 
 FileArgument: TypeAlias = Annotated[
     Path | None, typer.Argument(metavar="[FILE]", help="Topology in YAML; the demonstration's without one.")
@@ -104,6 +105,15 @@ def ground_asked_for(
 
 def _say(line: str) -> None:
     typer.echo(line, err=True)
+
+
+def hosts_of(inventory: Path | None) -> "Hosts | None":
+    """What says which nodes the hosts of an inventory's file carry; None without one."""
+    if inventory is None:
+        return None
+    from orchestrator.hosts.muster import whereabouts
+
+    return lambda topology: whereabouts(topology, inventory)
 
 
 def instant(option: str, text: str | None) -> int | None:

@@ -22,6 +22,7 @@ from orchestrator.faults.checks import DEADLY, packet_ns
 from orchestrator.faults.fault import Fault, once
 from orchestrator.faults.lives import Life
 from orchestrator.faults.table import FaultTable, Stamped
+from orchestrator.faults.whereabouts import Whereabouts
 from orchestrator.journal import Journal
 from orchestrator.launcher import Child, ProcessFailedError
 from orchestrator.roster import READY_WALL_S, Roster, start_failure
@@ -42,8 +43,11 @@ _TROUBLES = (RefusedError, NoAnswerError, ProcessFailedError, ConfigError)
 class Mishaps:
     """Faults, deaths and returns of one fabric."""
 
-    def __init__(self, topology: Topology, roster: Roster, time: Timekeeper, journal: Journal) -> None:
+    def __init__(
+        self, topology: Topology, whereabouts: Whereabouts, roster: Roster, time: Timekeeper, journal: Journal
+    ) -> None:
         self.topology = topology
+        self.whereabouts = whereabouts
         self.table = FaultTable(topology)
         self.unexpected: list[str] = []
         """Nodes that ended though nobody had asked for it, each with how."""
@@ -75,8 +79,9 @@ class Mishaps:
 
     async def inject(self, fault: Fault) -> None:
         """Have a fault happen; returns when all daemons concerned have been told. Raises ConfigError, RefusedError."""
+        fault = self.whereabouts.settled(self.topology, fault)
         if fault.kind in DEADLY:
-            for node in fault.targets:
+            for node in fault.struck:
                 self._roster.require_own_process(self._roster.member(node))
         nodes = self.table.add(fault, self._time.page.fabric_front())
         self.injected[fault.kind] += 1
@@ -91,7 +96,7 @@ class Mishaps:
         instant = self._time.soon_ns() if at_ns is None else at_ns
         fault = self.table.get(fault_id)
         if fault is not None and fault.kind in DEADLY:
-            for node in fault.targets:
+            for node in fault.struck:
                 self._roster.require_own_process(self._roster.member(node))
         nodes = self.table.heal(fault_id, instant, self._time.page.fabric_front())
         assert fault is not None, "what is not there is refused"

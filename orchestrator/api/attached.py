@@ -27,6 +27,7 @@ from orchestrator.agent_client import find, refusal
 from orchestrator.api.readings import ClockReading, Death
 from orchestrator.api.verbs import Verbs
 from orchestrator.faults.fault import Fault
+from orchestrator.faults.whereabouts import Whereabouts
 from orchestrator.lease import lease
 from orchestrator.lookout.glances import Glances
 from orchestrator.roster import CALL_WALL_S
@@ -49,6 +50,7 @@ class AttachedFabric(Verbs):
         ended: asyncio.Future[None],
     ) -> None:
         super().__init__(Topology.from_dict(state["topology"]), owner)
+        self.whereabouts = Whereabouts.of_record(state["whereabouts"])
         self.folder = folder
         self.epoch: int = state["epoch"]
         """Tells this launch from every other."""

@@ -10,6 +10,7 @@ from mrcfabric.rng import Rng
 from mrcfabric.topology import Topology
 from orchestrator.faults import selectors
 from orchestrator.faults.selectors import Direction, Mode
+from orchestrator.faults.whereabouts import NOWHERE, Whereabouts
 
 
 class Narrowing(TypedDict, total=False):
@@ -18,6 +19,7 @@ class Narrowing(TypedDict, total=False):
     tier: str
     plane: int | Sequence[int]
     of: str | Sequence[str]
+    labels: str | Sequence[str]
     mode: Mode
     value: int
     direction: Direction
@@ -27,6 +29,8 @@ class Finder:
     """Who knows a topology finds parts in it."""
 
     topology: Topology
+    whereabouts: Whereabouts = NOWHERE
+    """Which of its nodes stand on which host."""
     _draws = 0
 
     def find_nodes(self, *names: str, **narrowed: Unpack[Narrowing]) -> list[str]:
@@ -50,4 +54,4 @@ class Finder:
         selector = selectors.of_words(kind, names, **narrowed)
         self._draws += selector.mode != "all"
         rng = Rng(self.topology.seed, "script", self._draws)
-        return list(selectors.select(self.topology, kind, selector, rng))
+        return list(selectors.select(self.topology, kind, selector, rng, self.whereabouts))

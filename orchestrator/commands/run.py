@@ -17,6 +17,7 @@ from orchestrator.flags import (
     PackOption,
     WheelhouseOption,
     ground_asked_for,
+    hosts_of,
 )
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def run(
 
     _check(backend, on, inventory, trace=trace)
     if on is None or dry_run:
-        plan = load(str(file), settings or [], seed=seed)
+        plan = load(str(file), settings or [], seed=seed, hosts=hosts_of(inventory))
         if dry_run:
             typer.echo(render_timetable(plan))
             return
@@ -113,8 +114,8 @@ def _check(backend: str, on: str | None, inventory: Path | None, *, trace: bool)
         raise ConfigError(f"--backend {backend}", "is not known", "udp or sim")
     if on is not None and (backend == "sim" or trace):
         raise ConfigError(f"--on {on}", "takes a fabric as it is", "leave out --backend sim and --trace")
-    if inventory is not None and (on is not None or backend == "sim"):
-        raise ConfigError("--inventory", "is for daemons that are launched", "leave out --on and --backend sim")
+    if inventory is not None and on is not None:
+        raise ConfigError("--inventory", "is for a fabric of the run's own", "leave out --on")
 
 
 def _audience(as_json: bool, plain: bool) -> "Audience":

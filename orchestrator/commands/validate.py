@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from orchestrator.flags import InventoryOption, hosts_of
+
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
@@ -25,6 +27,7 @@ def validate(
             "--set", metavar="KEY=VALUE", help="In topologies as rate_bps=25G, in scenarios as fabric.planes=8."
         ),
     ] = None,
+    inventory: InventoryOption = None,
 ) -> None:
     """Check files: of each the line and the mistake, or one line that says what it describes."""
     from mrcfabric.errors import ConfigError
@@ -33,7 +36,7 @@ def validate(
     wrong = 0
     for file in files:
         try:
-            typer.echo(f"{file}: good: {_described(str(file), settings or [])}")
+            typer.echo(f"{file}: good: {_described(str(file), settings or [], inventory)}")
         except ConfigError as error:
             wrong += 1
             typer.echo(f"mrcfabric: {error}", err=True)
@@ -41,7 +44,7 @@ def validate(
         raise typer.Exit(EXIT_CONFIG)
 
 
-def _described(file: str, settings: list[str]) -> str:
+def _described(file: str, settings: list[str], inventory: Path | None) -> str:
     """What a good file is about. Raises ConfigError for another."""
     from mrcfabric.topology import Topology
     from orchestrator.hosts.inventory_file import InventoryTable
@@ -52,10 +55,10 @@ def _described(file: str, settings: list[str]) -> str:
     keys = top_keys(file)
     if keys & set(InventoryTable.__struct_encode_fields__):
         return _inventory(file, settings)
-    return _scenario(file, settings) if keys & own else _topology(file, settings)
+    return _scenario(file, settings, inventory) if keys & own else _topology(file, settings, inventory)
 
 
-def _topology(file: str, settings: list[str]) -> str:
+def _topology(file: str, settings: list[str], inventory: Path | None) -> str:
     from mrcfabric.errors import ConfigError
     from mrcfabric.topology_file import read
     from orchestrator import plan as plans
@@ -66,6 +69,8 @@ def _topology(file: str, settings: list[str]) -> str:
     except ConfigError as error:
         raise source.locate(error) from None
     good = source.topology
+    if (hosts := hosts_of(inventory)) is not None:
+        hosts(good)
     return (
         f"{good.name}, {good.planes} planes of {good.t0_per_plane} T0s and {good.t1_per_plane} T1s, "
         f"{good.nics:,} NICs, {good.nodes:,} nodes"
@@ -87,10 +92,10 @@ def _inventory(file: str, settings: list[str]) -> str:
     return f"inventory, {count} host{'' if count == 1 else 's'}, {known}, IPv{inventory.ip_version}, {placed}"
 
 
-def _scenario(file: str, settings: list[str]) -> str:
+def _scenario(file: str, settings: list[str], inventory: Path | None) -> str:
     from orchestrator.scenario.resolve import load
 
-    plan = load(file, settings)
+    plan = load(file, settings, hosts=hosts_of(inventory))
     counted = (
         (len(plan.programs), "workload"),
         (len(plan.faults), "fault"),
@@ -98,4 +103,6 @@ def _scenario(file: str, settings: list[str]) -> str:
         (len(plan.expectations), "expectation"),
     )
     words = [f"{count} {word}{'' if count == 1 else 's'}" for count, word in counted if count]
+    if plan.unplaced is not None:
+        words.append("hosts not checked: that needs --inventory FILE")
     return ", ".join([f"scenario {plan.name}, {plan.topology.nics:,} NICs", *words])

@@ -16,7 +16,7 @@ from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES, Topology
 from mrcfabric.units import NEVER, serialization_ns
 from mrcfabric.wire.entropy import EV_MAX
 from orchestrator.faults.fault import ID_CHARS_MAX, Fault, Figure
-from orchestrator.faults.kinds import KINDS, Target, nearest_kind
+from orchestrator.faults.kinds import ABOUT_HOSTS, KINDS, Target, nearest_kind, no_hosts, struck
 from orchestrator.faults.selectors import nic_port
 
 WINDOWS_MAX: Final = 4096
@@ -24,8 +24,8 @@ WINDOWS_MAX: Final = 4096
 PULSES_MAX: Final = 1 << 16
 """Windows times targets of one fault: each is told to a daemon."""
 
-DEADLY: Final = frozenset({"switch_crash", "switch_reboot", "t0_down", "nic_crash", "host_loss"})
-"""Kinds during whose windows the targets do not run."""
+DEADLY: Final = frozenset({"switch_crash", "switch_reboot", "t0_down", "nic_crash", "host_loss", "host_crash"})
+"""Kinds during whose windows the nodes that they strike do not run."""
 
 _BOUNDS: Final[Mapping[str, tuple[int, int]]] = {
     "share_ppm": (1, PPM),
@@ -50,8 +50,11 @@ def packet_ns(topology: Topology) -> int:
     return serialization_ns(topology.mtu_bytes + DATA_PACKET_EXTRA_BYTES + OVERHEAD_BYTES, topology.rate_bps)
 
 
-def check(topology: Topology, fault: Fault) -> None:
-    """Raises ConfigError for a fault that this fabric cannot have."""
+def check(topology: Topology, fault: Fault, *, placed: bool = True) -> None:
+    """Raises ConfigError for a fault that this fabric cannot have.
+
+    `placed` False: nobody knows the hosts yet, and what one about hosts comes to is not asked.
+    """
     if not 0 < len(fault.id) <= ID_CHARS_MAX or not fault.id.isprintable():
         raise ConfigError("fault.id", f"{shown(fault.id)} will not do", f"1 to {ID_CHARS_MAX} printable characters")
     if fault.kind not in KINDS:
@@ -60,16 +63,19 @@ def check(topology: Topology, fault: Fault) -> None:
         raise ConfigError(fault.id, "is about nothing", f"at least one {KINDS[fault.kind].target.value}")
     if len(set(fault.targets)) != len(fault.targets):
         raise ConfigError(fault.id, "names a target twice")
-    for target in fault.targets:
-        check_target(topology, fault.kind, target)
+    if fault.kind not in ABOUT_HOSTS or fault.parts:
+        for part in fault.struck:
+            check_part(topology, fault.kind, part)
+    elif placed:
+        raise no_hosts(fault.id)
     _check_windows(topology, fault)
 
 
-def check_target(topology: Topology, kind: str, target: str) -> None:
-    """Raises ConfigError for a name that is none of what this kind is about."""
-    _NAMED[KINDS[kind].target](topology, target)
-    if kind == "t0_down" and topology.parse_node(target).tier != "t0":
-        raise ConfigError(target, "is no T0", "switch_crash takes any switch")
+def check_part(topology: Topology, kind: str, part: str) -> None:
+    """Raises ConfigError for a name that is none of what this kind acts upon."""
+    _NAMED[struck(kind)](topology, part)
+    if kind == "t0_down" and topology.parse_node(part).tier != "t0":
+        raise ConfigError(part, "is no T0", "switch_crash takes any switch")
 
 
 def ways(topology: Topology, target: str) -> tuple[tuple[str, int], ...]:
@@ -131,7 +137,7 @@ def _check_together(kind: str, figures: Mapping[str, Figure]) -> None:
 def _check_windows(topology: Topology, fault: Fault) -> None:
     if not 1 <= len(fault.windows) <= WINDOWS_MAX:
         raise ConfigError(fault.id, f"has {len(fault.windows)} windows", f"1 to {WINDOWS_MAX}")
-    if len(fault.windows) * len(fault.targets) > PULSES_MAX:
+    if len(fault.windows) * len(fault.struck) > PULSES_MAX:
         raise ConfigError(fault.id, "is too much at once", f"windows times targets: at most {PULSES_MAX}")
     least_ns = absence_ns_min(topology) if fault.kind in DEADLY else 1
     before_ns = 0

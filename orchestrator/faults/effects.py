@@ -69,11 +69,12 @@ WHOLE: Final[Mapping[Aspect, Any]] = {
 _DARK: Final = Impairment(up=False)
 
 
-def effects(topology: Topology, kind: str, targets: Sequence[str], given: Mapping[str, Figure]) -> Effects:
-    """What a fault of this kind does while it bites; nothing for those that let nodes die. Figures as given."""
+def effects(topology: Topology, kind: str, struck: Sequence[str], given: Mapping[str, Figure]) -> Effects:
+    """What a fault of this kind does while it bites to what it acts upon (`Fault.struck`); nothing for those that let
+    nodes die. Figures as given."""
     figures = figures_of(topology, kind, given)
     found: Effects = {}
-    for target in targets:
+    for target in struck:
         if kind in _ON_LINKS:
             impairment = _ON_LINKS[kind](figures)
             found.update({Spot(node, Aspect.IMPAIRMENT, port): impairment for node, port in ways(topology, target)})
@@ -118,6 +119,8 @@ _ON_LINKS: Final[Mapping[str, Callable[[_Figures], Impairment]]] = {
     "delay": _delay,
     "rate_limit": lambda figures: Impairment(rate_bps=figures["rate_bps"]),
     "black_hole": _black_hole,
+    "host_cut_off": lambda figures: _DARK,
+    "host_partition": lambda figures: _DARK,
 }
 
 _ON_SWITCHES: Final[Mapping[str, Callable[[_Figures], tuple[Aspect, Any]]]] = {

@@ -17,6 +17,9 @@ Figure: TypeAlias = int | str | bool | None
 """A parameter of a fault; units stand last in its name (`delay_ns`, `share_ppm`, `rate_bps`)."""
 
 
+_KEYS: Final = {"id": str, "kind": str, "title": str, "targets": list, "owner": str, "windows": list, "parts": list}
+
+
 class Window(NamedTuple):
     """From `start_ns` up to, not including, `end_ns` the fault bites, with these figures.
 
@@ -43,6 +46,13 @@ class Fault:
     """The run it belongs to; "" for one that an operator injected."""
     title: str = ""
     """How reports call it; "" for the kind and the targets."""
+    parts: tuple[str, ...] = ()
+    """Of a fault about hosts: the nodes or cables that its targets come to where they are placed; else nothing."""
+
+    @property
+    def struck(self) -> tuple[str, ...]:
+        """What of the fabric it acts upon."""
+        return self.parts or self.targets
 
     @property
     def start_ns(self) -> Instant:
@@ -61,7 +71,8 @@ class Fault:
         return None
 
     def record(self) -> dict[str, Any]:
-        """As it stands in reports and answers: plain data."""
+        """As it stands in reports and answers: plain data; `parts` of faults about hosts alone."""
+        parts = {"parts": list(self.parts)} if self.parts else {}
         return {
             "id": self.id,
             "kind": self.kind,
@@ -72,21 +83,24 @@ class Fault:
                 [window.start_ns, None if window.end_ns == NEVER else window.end_ns, dict(window.figures)]
                 for window in self.windows
             ],
+            **parts,
         }
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> "Fault":
         """The inverse of `record`. Raises ConfigError for what is none; whether it makes sense is for `checks`."""
-        kinds = {"id": str, "kind": str, "title": str, "targets": list, "owner": str, "windows": list}
-        for key, kind in kinds.items():
-            if not isinstance(record.get(key), kind):
-                raise ConfigError(f"fault.{key}", f"{record.get(key)!r} will not do", f"wanted: {kind.__name__}")
-        if set(record) - set(kinds):
-            raise ConfigError("fault", f"has no {', '.join(sorted(map(str, set(record) - set(kinds))))}")
-        if not all(isinstance(target, str) for target in record["targets"]):
-            raise ConfigError("fault.targets", "not all are names")
-        windows = tuple(_window(number, entry) for number, entry in enumerate(record["windows"]))
-        return cls(**{**record, "targets": tuple(record["targets"]), "windows": windows})
+        given = {"parts": [], **record}
+        for key, kind in _KEYS.items():
+            if not isinstance(given.get(key), kind):
+                raise ConfigError(f"fault.{key}", f"{given.get(key)!r} will not do", f"wanted: {kind.__name__}")
+        if set(given) - set(_KEYS):
+            raise ConfigError("fault", f"has no {', '.join(sorted(map(str, set(given) - set(_KEYS))))}")
+        for key in ("targets", "parts"):
+            if not all(isinstance(name, str) for name in given[key]):
+                raise ConfigError(f"fault.{key}", "not all are names")
+            given[key] = tuple(given[key])
+        given["windows"] = tuple(_window(number, entry) for number, entry in enumerate(given["windows"]))
+        return cls(**given)
 
 
 def once(

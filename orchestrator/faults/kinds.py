@@ -8,7 +8,9 @@ import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
+from mrcfabric.errors import ConfigError
 from orchestrator.faults.fault import Figure
 
 
@@ -27,6 +29,10 @@ class Target(StrEnum):
     """`5`."""
     NODE = "node"
     """A switch or a NIC."""
+    HOST = "host"
+    """`vm1`, a host of the fabric's inventory: what is placed there."""
+    HOST_PAIR = "host-pair"
+    """`vm1~vm2`, two hosts: what runs between them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +52,8 @@ class Kind:
     target: Target
     meaning: str
     figures: Mapping[str, FigureKind] = field(default_factory=dict)
+    parts: Target | None = None
+    """Of kinds about hosts: the parts of the fabric that they come to by its placement; None: they are the targets."""
 
 
 def _share(default: int, meaning: str) -> dict[str, FigureKind]:
@@ -126,10 +134,38 @@ KINDS: Mapping[str, Kind] = {
     "control_cut": Kind(
         Target.NODE, "The daemon hears nobody and answers nobody on its control channel; data flow as ever."
     ),
+    "host_crash": Kind(
+        Target.HOST,
+        "Every node of the host dies at the exact instant; healed, its share is started anew and they with it.",
+        parts=Target.NODE,
+    ),
+    "host_cut_off": Kind(
+        Target.HOST,
+        "Every link between a node of the host and one of another host is dark, both ways.",
+        parts=Target.LINK,
+    ),
+    "host_partition": Kind(
+        Target.HOST_PAIR,
+        "Every link between a node of the one host and one of the other is dark, both ways.",
+        parts=Target.LINK,
+    ),
 }
+ABOUT_HOSTS: Final = frozenset(name for name, kind in KINDS.items() if kind.parts is not None)
+"""Kinds that need a fabric whose nodes are placed on hosts."""
+
+
+def struck(kind: str) -> Target:
+    """What a kind acts upon: its targets, or the parts they come to."""
+    row = KINDS[kind]
+    return row.target if row.parts is None else row.parts
 
 
 def nearest_kind(name: str) -> str:
     """What to suggest to somebody who asked for a kind that there is not."""
     close = difflib.get_close_matches(name, KINDS, n=1, cutoff=0.5)
     return f"nearest is {close[0]}" if close else "there are " + ", ".join(KINDS)
+
+
+def no_hosts(what: str) -> ConfigError:
+    """What to raise for a fault about hosts where nobody knows of any."""
+    return ConfigError(what, "is about hosts, and this fabric has none by name", "needs --inventory FILE")

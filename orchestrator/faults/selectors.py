@@ -5,7 +5,6 @@ for the scenario language, the command line and scripts alike. Random choices co
 in; what is chosen stands in the order of the topology, whatever was drawn first. What the parts are for is the fault's.
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeAlias, get_args
@@ -14,7 +13,9 @@ from mrcfabric.errors import ConfigError
 from mrcfabric.naming import nic_name, shown
 from mrcfabric.rng import Rng
 from mrcfabric.topology import Topology
-from orchestrator.faults.kinds import KINDS, Target, nearest_kind
+from orchestrator.faults.globs import matcher
+from orchestrator.faults.kinds import ABOUT_HOSTS, KINDS, Target, nearest_kind, no_hosts
+from orchestrator.faults.whereabouts import NOWHERE, Whereabouts
 
 Mode: TypeAlias = Literal["one", "all", "fixed", "fixed-percent", "random-max-percent"]
 Direction: TypeAlias = Literal["both", "up", "down"]
@@ -24,12 +25,9 @@ DIRECTIONS: tuple[str, ...] = get_args(Direction)
 NAMES_MAX = 4096
 """Names and globs of one selector."""
 NAME_CHARS_MAX = 200
-STARS_MAX = 6
-"""In one glob: what matching may cost grows with every one."""
 
 _LINK_TIERS = ("nic-t0", "t0-t1")
 _NODE_TIERS = ("nic", "t0", "t1")
-_GLOB = re.compile(r"[*?\[]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +51,10 @@ class Selector:
     value: int | None = None
     direction: Direction = "both"
     """Of links: `up` is away from the NICs, `down` towards them."""
+    hosts: tuple[str, ...] = ()
+    """Names or globs of hosts, as `vm1`; for faults between two hosts of pairs, as `vm1~vm*`, either first."""
+    labels: tuple[str, ...] = ()
+    """As `rack=a`: the hosts that have all of them."""
 
     @classmethod
     def of_table(cls, table: Mapping[str, Any]) -> "Selector":
@@ -94,12 +96,22 @@ def _of_words(target: Target, words: Sequence[str], others: Mapping[str, Any]) -
             items: list[Any] = value.split(",")
             table[key] = [int(item) if item.isdecimal() and len(item) < 6 else item for item in items]
     if names:
-        key = {Target.LINK: "links", Target.NIC_PORT: "nic_ports", Target.PLANE: "plane"}.get(target, "nodes")
+        key = _NAMED_BY.get(target, "nodes")
         found: list[Any] = names
         if target is Target.PLANE:
             found = [int(name) if name.isdecimal() and len(name) < 6 else name for name in names]
         table[key] = [*table.get(key, []), *found]
     return Selector.of_table(table)
+
+
+_NAMED_BY: Mapping[Target, str] = {
+    Target.LINK: "links",
+    Target.NIC_PORT: "nic_ports",
+    Target.PLANE: "plane",
+    Target.HOST: "hosts",
+    Target.HOST_PAIR: "hosts",
+}
+"""The field for bare words, where it is not `nodes`."""
 
 
 def nodes_meant(topology: Topology, words: Sequence[str]) -> tuple[str, ...]:
@@ -114,17 +126,31 @@ def nodes_meant(topology: Topology, words: Sequence[str]) -> tuple[str, ...]:
     return tuple(_nodes(topology, selector))
 
 
-def select(topology: Topology, kind: str, selector: Selector, rng: Rng) -> tuple[str, ...]:
-    """The targets for a fault of this kind, in the order of the topology. Raises ConfigError when there are none."""
+def select(
+    topology: Topology, kind: str, selector: Selector, rng: Rng, whereabouts: Whereabouts = NOWHERE
+) -> tuple[str, ...]:
+    """The targets for a fault of this kind, in the order of the topology; hosts in that of `whereabouts`.
+
+    Raises ConfigError when there are none.
+    """
     target = _target(kind)
     _refuse_strange(kind, target, selector)
-    found = list(_MATCHING[target](topology, selector))
+    if kind in ABOUT_HOSTS:
+        found = list(_HOSTS_MATCHING[target](whereabouts, kind, selector))
+    else:
+        found = list(_MATCHING[target](topology, selector))
     if kind == "t0_down":
         found = [name for name in found if topology.parse_node(name).tier == "t0"]
     if not found:
         raise ConfigError("selector", f"nothing in fabric {topology.name} is meant by it", _wanted(target))
     chosen = _chosen(found, selector, rng)
     return tuple(_directed(name, selector.direction) for name in chosen) if target is Target.LINK else tuple(chosen)
+
+
+def hosts_named(kind: str, selector: Selector) -> tuple[str, ...]:
+    """What a selector says of hosts, word for word, where nobody knows the hosts. Raises ConfigError."""
+    _refuse_strange(kind, _target(kind), selector)
+    return selector.hosts or selector.labels or ("*",)
 
 
 # Choosing.
@@ -167,7 +193,7 @@ def _links(topology: Topology, selector: Selector) -> Iterator[str]:
     if selector.tier:
         cables = [link for link in cables if link.a.startswith("h") == (selector.tier == "nic-t0")]
     if selector.of:
-        of = _matcher(selector.of, topology.parse_node)
+        of = matcher(selector.of, topology.parse_node)
         cables = [link for link in cables if of(link.a) or of(link.b)]
     if not selector.links:
         yield from (link.name for link in cables)
@@ -179,8 +205,8 @@ def _links(topology: Topology, selector: Selector) -> Iterator[str]:
     ways = tuple(name for name in selector.links if ">" in name)
     if ways and selector.direction != "both":
         raise ConfigError("selector.direction", f"{selector.direction} beside {shown(ways[0])}", "one of the two")
-    whole = _matcher(tuple(name for name in selector.links if ">" not in name), exists)
-    one_way = _matcher(ways, exists)
+    whole = matcher(tuple(name for name in selector.links if ">" not in name), exists)
+    one_way = matcher(ways, exists)
     for link in cables:
         if whole(f"{link.a}~{link.b}") or whole(f"{link.b}~{link.a}"):
             yield link.name
@@ -201,8 +227,8 @@ def _nodes(topology: Topology, selector: Selector) -> Iterator[str]:
 
 
 def _of_nodes(topology: Topology, selector: Selector, names: Iterable[str]) -> Iterator[str]:
-    wanted = _matcher(selector.nodes, topology.parse_node) if selector.nodes else None
-    of = _matcher(selector.of, topology.parse_node) if selector.of else None
+    wanted = matcher(selector.nodes, topology.parse_node) if selector.nodes else None
+    of = matcher(selector.of, topology.parse_node) if selector.of else None
     for name in names:
         tier, plane, _ = topology.parse_node(name)
         if wanted is not None and not wanted(name):
@@ -216,9 +242,9 @@ def _of_nodes(topology: Topology, selector: Selector, names: Iterable[str]) -> I
 
 
 def _nic_ports(topology: Topology, selector: Selector) -> Iterator[str]:
-    wanted = _matcher(selector.nic_ports, lambda name: nic_port(topology, name)) if selector.nic_ports else None
-    nodes = _matcher(selector.nodes, topology.nic_index) if selector.nodes else None
-    of = _matcher(selector.of, topology.parse_node) if selector.of else None
+    wanted = matcher(selector.nic_ports, lambda name: nic_port(topology, name)) if selector.nic_ports else None
+    nodes = matcher(selector.nodes, topology.nic_index) if selector.nodes else None
+    of = matcher(selector.of, topology.parse_node) if selector.of else None
     for index in range(topology.nics):
         nic = nic_name(index)
         if nodes is not None and not nodes(nic):
@@ -238,6 +264,29 @@ def _planes(topology: Topology, selector: Selector) -> Iterator[str]:
     return (str(plane) for plane in range(topology.planes) if _in_planes(selector, plane))
 
 
+def _hosts(whereabouts: Whereabouts, kind: str, selector: Selector) -> Iterator[str]:
+    """The one that leads is meant by its plain name alone, where a kind cannot befall it."""
+    if not whereabouts.nodes:
+        raise no_hosts(kind)
+    wanted = matcher(selector.hosts or ("*",), whereabouts.require)
+    for host in whereabouts.nodes:
+        spared = whereabouts.spared(kind, host) and host not in selector.hosts
+        if wanted(host) and not spared and whereabouts.labels.get(host, frozenset()).issuperset(selector.labels):
+            yield host
+
+
+def _host_pairs(whereabouts: Whereabouts, kind: str, selector: Selector) -> Iterator[str]:
+    if not whereabouts.nodes:
+        raise no_hosts(kind)
+    wanted = matcher(selector.hosts or ("*",), whereabouts.pair)
+    return (pair for pair in whereabouts.pairs() if wanted(pair) or wanted("~".join(reversed(pair.split("~")))))
+
+
+_HOSTS_MATCHING: Mapping[Target, Callable[[Whereabouts, str, Selector], Iterator[str]]] = {
+    Target.HOST: _hosts,
+    Target.HOST_PAIR: _host_pairs,
+}
+
 _MATCHING: Mapping[Target, Callable[[Topology, Selector], Iterator[str]]] = {
     Target.LINK: _links,
     Target.SWITCH: _switches,
@@ -254,6 +303,8 @@ _FITTING: Mapping[Target, tuple[tuple[str, ...], tuple[str, ...]]] = {
     Target.NIC_PORT: (("nic_ports", "nodes", "plane", "of"), ()),
     Target.PLANE: (("plane",), ()),
     Target.NODE: (("nodes", "tier", "plane", "of"), _NODE_TIERS),
+    Target.HOST: (("hosts", "labels"), ()),
+    Target.HOST_PAIR: (("hosts",), ()),
 }
 """Which fields make sense for a kind of target, and which tiers."""
 
@@ -304,42 +355,6 @@ def _in_planes(selector: Selector, plane: int) -> bool:
     return not selector.plane or plane in selector.plane
 
 
-def _matcher(patterns: tuple[str, ...], exists: Callable[[str], object]) -> Callable[[str], bool]:
-    """Whether a name is one of these. Raises ConfigError, by `exists`, for a plain name that there is not."""
-    plain = {pattern for pattern in patterns if not _GLOB.search(pattern)}
-    for name in sorted(plain):
-        exists(name)
-    globs = [re.compile(_regex(pattern)) for pattern in patterns if pattern not in plain]
-    return lambda name: name in plain or any(glob.fullmatch(name) for glob in globs)
-
-
-def _regex(glob: str) -> str:
-    """A glob of `*`, `?` and `[abc]` as a regular expression. Raises ConfigError for one that is none of these."""
-    if glob.count("*") > STARS_MAX:
-        raise ConfigError(shown(glob), "is no glob", f"at most {STARS_MAX} stars")
-    found, place = "", 0
-    while place < len(glob):
-        letter = glob[place]
-        if letter == "[":
-            end = glob.find("]", place + 2)
-            inner = glob[place + 1 : end]
-            if end < 0 or not re.fullmatch(r"!?[0-9a-z-]+", inner):
-                raise ConfigError(shown(glob), "is no glob", "brackets hold letters and digits: p[0-3]-t0-*")
-            try:
-                piece = "[" + inner.replace("!", "^", 1) + "]"
-                re.compile(piece)
-            except re.error:
-                raise ConfigError(shown(glob), "is no glob", "a range goes upwards: [0-3]") from None
-            found += piece
-            place = end
-        elif letter == "*":
-            found += ".*"
-        else:
-            found += "." if letter == "?" else re.escape(letter)
-        place += 1
-    return found
-
-
 def _field(key: str, value: Any) -> Any:
     where = f"selector.{key}"
     if key == "plane":
@@ -347,7 +362,7 @@ def _field(key: str, value: Any) -> Any:
         if not items or not all(isinstance(item, int) and not isinstance(item, bool) and item >= 0 for item in items):
             raise ConfigError(where, f"{value!r} will not do", "a number or a list of numbers")
         return tuple(items)
-    if key in ("links", "nodes", "nic_ports", "of"):
+    if key in ("links", "nodes", "nic_ports", "of", "hosts", "labels"):
         items = [value] if isinstance(value, str) else value
         if not isinstance(items, list | tuple) or not 1 <= len(items) <= NAMES_MAX:
             raise ConfigError(where, f"{shown(str(value))} will not do", "a name, a glob or a list of them")

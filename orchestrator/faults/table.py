@@ -103,7 +103,7 @@ class FaultTable:
         for spot in entry.spots():
             self._on.setdefault(spot, {})[fault.id] = entry
         if fault.kind in DEADLY:
-            for node in fault.targets:
+            for node in fault.struck:
                 self._deadly.setdefault(node, {})[fault.id] = entry
         return self._bring_about(entry, fault, now_ns)
 
@@ -189,7 +189,7 @@ class FaultTable:
         for window in fault.windows:
             same = next((made for figures, made in known if figures == window.figures), None)
             if same is None:
-                same = effects(self.topology, fault.kind, fault.targets, window.figures)
+                same = effects(self.topology, fault.kind, fault.struck, window.figures)
                 known.append((window.figures, same))
             found.append(same)
         return found
@@ -201,7 +201,7 @@ class FaultTable:
             del self._on[spot][name]
             if not self._on[spot]:
                 del self._on[spot]
-        for node in entry.fault.targets if entry.fault.kind in DEADLY else ():
+        for node in entry.fault.struck if entry.fault.kind in DEADLY else ():
             del self._deadly[node][name]
             if not self._deadly[node]:
                 del self._deadly[node]
@@ -217,7 +217,7 @@ class FaultTable:
         for spot in entry.spots():
             spots.update(dict.fromkeys((spot, *self._carriers_of(spot)), span))
         concerned: set[str] = set()
-        for node in entry.fault.targets if entry.fault.kind in DEADLY else ():
+        for node in entry.fault.struck if entry.fault.kind in DEADLY else ():
             self._lives[node] = lives_after(self._of(node), self._absences(node), now_ns)
             concerned.add(node)
             for spot in self._spots_of(node):

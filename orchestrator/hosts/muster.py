@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
+from orchestrator.faults.whereabouts import Whereabouts
 from orchestrator.hosts import inventory as inventories
 from orchestrator.hosts.budget import budget
 from orchestrator.hosts.engines.engine import AGENT, Engine, Launch, Running
@@ -64,10 +65,18 @@ def sites_of(placement: Placement) -> Sites:
     leader = inventory.rules.orchestrator
     first = inventory.host(leader) if leader else None
     others = [host for host in inventory.hosts if host is not first and any(placement.numbers_on(host.name))]
-    here = Site("orchestrator", LOOPBACK, LOOPBACK) if first is None else Site(first.name, first.data, first.control)
+    here = Site("orchestrator", LOOPBACK, LOOPBACK) if first is None else _site(first)
     of_node = {node: number for number, host in enumerate(others, 1) for node in placement.nodes_on(host.name)}
-    sites = (here, *(Site(host.name, host.data, host.control) for host in others))
-    return Sites(sites, of_node, inventory.rules.nodes_per_process)
+    return Sites((here, *map(_site, others)), of_node, inventory.rules.nodes_per_process)
+
+
+def _site(host: inventories.Host) -> Site:
+    return Site(host.name, host.data, host.control, tuple(f"{key}={value}" for key, value in host.labels.items()))
+
+
+def whereabouts(topology: Topology, file: Path) -> Whereabouts:
+    """Which nodes the hosts of an inventory's file carry, nothing started. Raises ConfigError."""
+    return Whereabouts.of(topology, sites_of(placed(topology, file)))
 
 
 def muster(

@@ -22,6 +22,8 @@ class Site:
     """Where frames go."""
     control: str = LOOPBACK
     """Where daemons hear their agent, and the hosts each other."""
+    labels: tuple[str, ...] = ()
+    """As `rack=a`: by which faults may mean it."""
 
 
 @dataclass(frozen=True, slots=True)

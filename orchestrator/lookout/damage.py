@@ -13,7 +13,7 @@ from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
 from orchestrator.faults.effects import Aspect, effects
 from orchestrator.faults.fault import Fault, Figure
-from orchestrator.faults.kinds import KINDS, Target
+from orchestrator.faults.kinds import Target, struck
 from orchestrator.lookout.snapshot import LinkState
 
 _OF_NODES: Final = (Target.NODE, Target.SWITCH, Target.NIC)
@@ -69,24 +69,24 @@ class Surveyor:
     def _harm(self, fault: Fault, figures: Mapping[str, Figure] | None) -> _Harm:
         """`figures` None: it is in force and does not bite just now, as a flap while the link is up."""
         kept = self._known.get(fault.id)
-        if kept is None or kept[0].targets != fault.targets or kept[0].kind != fault.kind or kept[1] != figures:
+        if kept is None or kept[0].struck != fault.struck or kept[0].kind != fault.kind or kept[1] != figures:
             kept = fault, figures, self._work_out(fault, figures)
             self._known[fault.id] = kept
         return kept[2]
 
     def _work_out(self, fault: Fault, figures: Mapping[str, Figure] | None) -> _Harm:
-        topology, target = self._topology, KINDS[fault.kind].target
+        topology, target = self._topology, struck(fault.kind)
         nodes: tuple[str, ...] = ()
         if target in _OF_NODES:
-            nodes = fault.targets
+            nodes = fault.struck
         elif target == Target.NIC_PORT:
-            nodes = tuple(dict.fromkeys(one.partition(":")[0] for one in fault.targets))
+            nodes = tuple(dict.fromkeys(one.partition(":")[0] for one in fault.struck))
         links: dict[str, LinkState] = {}
         if target in _OF_NODES:
             links = {end.link: "up" for node in nodes for end in topology.ports(node)}
         # With the figures that it has when it bites, it is known which links it is about.
         shown = fault.windows[0].figures if figures is None else figures
-        for spot, state in effects(topology, fault.kind, fault.targets, shown).items():
+        for spot, state in effects(topology, fault.kind, fault.struck, shown).items():
             if spot.aspect is Aspect.IMPAIRMENT:
                 link = topology.ports(spot.node)[spot.port].link
                 now: LinkState = "up" if figures is None else _state(state)

@@ -27,7 +27,7 @@ def deaf(faults: Iterable[Fault], at_ns: Instant) -> frozenset[str]:
 
 def _hit(faults: Iterable[Fault], kinds: frozenset[str], at_ns: Instant) -> frozenset[str]:
     return frozenset(
-        node for fault in faults if fault.kind in kinds and fault.at(at_ns) is not None for node in fault.targets
+        node for fault in faults if fault.kind in kinds and fault.at(at_ns) is not None for node in fault.struck
     )
 
 
@@ -44,7 +44,7 @@ def _partings(faults: Iterable[Fault]) -> Iterator[tuple[Instant, str]]:
     for fault in faults:
         if fault.kind in DEADLY | DEAFENING:
             for window in fault.windows:
-                for node in fault.targets:
+                for node in fault.struck:
                     yield window.start_ns, node
 
 

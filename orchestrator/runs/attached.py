@@ -44,6 +44,7 @@ def attached(name: str, file: str, overrides: Sequence[str], *, seed: str | None
                 topology=fabric.topology,
                 begin_ns=now_ns + BEGIN_RTTS * fabric.topology.base_rtt_ns(),
                 programs_before=max(known.values(), default=-1) + 1,
+                hosts=lambda _topology: fabric.whereabouts,
             )
             names = {program.name: _new_name(program.name, known) for program in plan.programs}
             for program in plan.programs:

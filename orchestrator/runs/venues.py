@@ -12,7 +12,7 @@ from typing import TypeAlias
 from mrcfabric.errors import ConfigError
 from orchestrator.fabric import Fabric
 from orchestrator.faults.checks import DEADLY
-from orchestrator.faults.kinds import KINDS, Target
+from orchestrator.faults.kinds import KINDS, Target, no_hosts
 from orchestrator.hosts.ground import Ground
 from orchestrator.layout import Pack
 from orchestrator.runs.bed import Bed
@@ -24,7 +24,9 @@ Venue: TypeAlias = Callable[[], AbstractAsyncContextManager[tuple[Plan, Bed]]]
 
 
 def simulated(plan: Plan, *, trace: bool = False) -> Venue:
-    """The simulator. `trace` keeps digests of all that every node does."""
+    """The simulator. `trace` keeps digests of all that every node does. Raises ConfigError for faults about hosts
+    where the plan knows of none."""
+    _check_hosts(plan)
 
     @asynccontextmanager
     async def venue() -> AsyncIterator[tuple[Plan, Bed]]:
@@ -38,9 +40,11 @@ def launched(
 ) -> Venue:
     """Daemons of its own, on this host or on those of `ground`, which end with the run, however that ends.
 
-    Raises ConfigError when a switch is to die that shares its process. Entering it raises ConfigError or
+    Raises ConfigError when a switch is to die that shares its process, and for faults about hosts where the plan knows
+    of none. Entering it raises ConfigError or
     ProcessFailedError as `Fabric.launch` does.
     """
+    _check_hosts(plan)
     if pack != "none":
         _check_deaths(plan, f"--pack {pack}", "none")
     elif ground is not None and ground.sites.nodes_per_process > 1:
@@ -56,8 +60,11 @@ def launched(
 
 def _check_deaths(plan: Plan, where: str, hint: str) -> None:
     """A death takes a process, and with it whoever else is in there."""
-    faults = [*plan.faults, *(fault for trigger in plan.triggers for fault in trigger.faults)]
-    for fault in faults:
-        deadly = fault.kind in DEADLY and KINDS[fault.kind].target is Target.SWITCH
-        if deadly:
+    for fault in plan.all_faults:
+        if fault.kind in DEADLY and KINDS[fault.kind].target in (Target.SWITCH, Target.HOST):
             raise ConfigError(where, f"{fault.id} lets a switch die, and others share its process", hint)
+
+
+def _check_hosts(plan: Plan) -> None:
+    if plan.unplaced is not None:
+        raise no_hosts(plan.unplaced.id)

@@ -18,8 +18,9 @@ from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
 from orchestrator.faults.checks import check
 from orchestrator.faults.fault import Fault, Figure, Window
-from orchestrator.faults.kinds import KINDS
-from orchestrator.faults.selectors import Selector, select
+from orchestrator.faults.kinds import ABOUT_HOSTS, KINDS
+from orchestrator.faults.selectors import Selector, hosts_named, select
+from orchestrator.faults.whereabouts import NOWHERE, Whereabouts
 from orchestrator.scenario import timing
 from orchestrator.scenario.document import Spot
 from orchestrator.scenario.spelling import Scale, figure_of, share, spelled
@@ -41,6 +42,8 @@ class Site:
     seed: str
     length_ns: int
     begin_ns: Instant
+    whereabouts: Whereabouts | None = None
+    """Which hosts there are; None: nobody knows yet, and faults about them are taken at their word."""
 
     def length(self, written: int | str | None) -> int | None:
         return None if written is None else self.scale.length(written)
@@ -62,6 +65,17 @@ def faults_of(site: Site, spot: Spot, entry: Any, room_ns: int) -> list[Fault]:
         ]
     except timing.TooManyError:
         raise spot.wrong("asks for too many windows", f"at most {timing.WINDOWS_MAX}") from None
+
+
+def settled(site: Site, spot: Spot, faults: Sequence[Fault]) -> list[Fault]:
+    """The same faults, those about hosts with what their hosts come to, where that is known. Raises ConfigError."""
+    whereabouts = site.whereabouts
+    if whereabouts is None:
+        return list(faults)
+    try:
+        return [whereabouts.settled(site.topology, fault) for fault in faults]
+    except ConfigError as error:
+        raise (spot / "selector").about(error) from None
 
 
 def placed(faults: Sequence[Fault], at_ns: Instant) -> list[Fault]:
@@ -129,7 +143,9 @@ def selector_of(entry: Any) -> Selector:
 def drawn_targets(site: Site, spot: Spot, entry: Any, rng: Rng) -> tuple[str, ...]:
     """The targets of an entry, drawn once. Raises ConfigError."""
     try:
-        return select(site.topology, entry.fault, selector_of(entry), rng)
+        if site.whereabouts is None and entry.fault in ABOUT_HOSTS:
+            return hosts_named(entry.fault, selector_of(entry))
+        return select(site.topology, entry.fault, selector_of(entry), rng, site.whereabouts or NOWHERE)
     except ConfigError as error:
         raise _about_selector(spot, error) from None
 
@@ -148,6 +164,8 @@ def _about_selector(spot: Spot, error: ConfigError) -> ConfigError:
 def _targets(site: Site, spot: Spot, entry: Any, turns: int) -> list[tuple[str, ...]]:
     """Of each repetition."""
     rng = Rng(site.seed, "targets", entry.name)
+    if site.whereabouts is None and entry.fault in ABOUT_HOSTS:
+        return [drawn_targets(site, spot, entry, rng)] * turns
     if entry.turns == "same":
         return [drawn_targets(site, spot, entry, rng)]
     if entry.turns == "anew":
@@ -234,7 +252,7 @@ def _slope(site: Site, spot: Spot, ramp: Any, figures: Mapping[str, Figure], las
 def checked(site: Site, spot: Spot, fault: Fault) -> None:
     """Whether the fabric can have a fault of this entry. Raises ConfigError in the words of the file."""
     try:
-        check(site.topology, fault)
+        check(site.topology, fault, placed=site.whereabouts is not None)
     except ConfigError as error:
         kind, _, figure = error.where.partition(".")
         what, hint = (_WITH_UNIT.sub(lambda match: spelled(match[0]), text) for text in (error.what, error.hint))

@@ -58,6 +58,10 @@ class Selector(Struct, kw_only=True, forbid_unknown_fields=True):
     plane: Planes | None = None
     of: Words | None = None
     """Links of these nodes."""
+    hosts: Words | None = None
+    """Of the inventory; for faults between two of them as `vm1~vm2`."""
+    labels: Words | None = None
+    """Hosts with all of these, as `rack=a`."""
 
 
 class Condition(Struct, kw_only=True, forbid_unknown_fields=True):

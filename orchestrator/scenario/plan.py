@@ -12,6 +12,7 @@ from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
 from nicd.programs.program import Program
 from orchestrator.faults.fault import Fault
+from orchestrator.faults.kinds import ABOUT_HOSTS
 from orchestrator.findings.expectation import Expectation
 from orchestrator.findings.recording import Recording
 
@@ -56,3 +57,13 @@ class Plan:
     expectations: tuple[Expectation, ...]
     source: dict[str, Any] = field(default_factory=dict)
     """The file with its overrides, as plain data: for the report, and to run it again."""
+
+    @property
+    def all_faults(self) -> tuple[Fault, ...]:
+        """Of the timetable and of the conditions."""
+        return (*self.faults, *(fault for trigger in self.triggers for fault in trigger.faults))
+
+    @property
+    def unplaced(self) -> Fault | None:
+        """A fault about hosts that was resolved where nobody knew of any: it cannot be run."""
+        return next((fault for fault in self.all_faults if fault.kind in ABOUT_HOSTS and not fault.parts), None)

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from mrcfabric.units import NEVER, NS_PER_MS, NS_PER_S, NS_PER_US
 from orchestrator.faults.fault import Fault
+from orchestrator.faults.kinds import struck
 from orchestrator.findings.expectation import Expectation, Span
 from orchestrator.scenario.plan import Plan
 
@@ -45,6 +46,8 @@ def _lines(plan: Plan) -> Iterator[str]:
     yield from _section("workload", (_program(plan, number) for number in range(len(plan.programs))))
     yield from _section("timetable", _table([row for fault in plan.faults for row in _fault_rows(plan, fault)]))
     yield from _section("on condition", _triggers(plan))
+    if plan.unplaced is not None:
+        yield "hosts not checked: that needs --inventory FILE"
     yield from _section("must hold", (f"{one.name}: {_bounds(plan, one)}" for one in plan.expectations))
 
 
@@ -97,7 +100,19 @@ def _fault_rows(plan: Plan, fault: Fault, origin_ns: int | None = None) -> Itera
             until = "without end" if last == NEVER else f"until {_rtts(plan, last - begin_ns)}"
             lasting += f", {more} more times {until}"
         what = fault.kind + _figures(window.figures)
-        yield _rtts(plan, window.start_ns - begin_ns), lasting, fault.id, what, _targets(fault.targets)
+        yield (
+            _rtts(plan, window.start_ns - begin_ns),
+            lasting,
+            fault.id,
+            what,
+            _targets(fault.targets) + _come_to(fault),
+        )
+
+
+def _come_to(fault: Fault) -> str:
+    """`: 7 nodes`, of a fault about hosts."""
+    count = len(fault.parts)
+    return f": {count} {struck(fault.kind).value}{'' if count == 1 else 's'}" if count else ""
 
 
 def _targets(targets: Sequence[str]) -> str:

@@ -7,8 +7,8 @@ after the end. What the entries mean is told by `workloads`, `method`, `chaos` a
 import dataclasses
 import re
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
@@ -16,13 +16,14 @@ from mrcfabric.topology_file import TopologyFile, read_part
 from mrcfabric.units import Instant
 from nicd.programs.program import PROGRAMS_MAX, Program
 from orchestrator.faults.fault import Fault
+from orchestrator.faults.whereabouts import Whereabouts
 from orchestrator.findings.expectation import Expectation
 from orchestrator.plan import check as check_topology
 from orchestrator.scenario import chaos
 from orchestrator.scenario.decode import by_kind, decode
 from orchestrator.scenario.document import FABRIC_KEY, Document, Spot, read
 from orchestrator.scenario.expectations import ANY_FAULT, condition_of, expectation_of
-from orchestrator.scenario.method import FAULTS_MAX, Site, checked, faults_of, placed
+from orchestrator.scenario.method import FAULTS_MAX, Site, checked, faults_of, placed, settled
 from orchestrator.scenario.model import DRAWN, ENTRIES, WORKLOADS, ChaosEntry, ScenarioFile
 from orchestrator.scenario.plan import Plan, Trigger
 from orchestrator.scenario.spelling import Scale
@@ -30,6 +31,7 @@ from orchestrator.scenario.workloads import program_of, traces_read
 
 BEGIN_RTTS: Final = 10
 """Instant 0 of the timetable, in base RTTs of the fabric: room for everything to be loaded before."""
+Hosts: TypeAlias = Callable[[Topology], Whereabouts]
 _NUMBERED = re.compile(r"(-[0-9]+)+$")
 
 
@@ -41,15 +43,19 @@ def load(
     topology: Topology | None = None,
     begin_ns: Instant | None = None,
     programs_before: int = 0,
+    hosts: Hosts | None = None,
 ) -> Plan:
     """The plan of a scenario file with `key=value` flags on top.
 
     `seed` comes before that of the file. For a fabric that runs already: `topology` is that fabric's, and what the file
     says of one must agree; `begin_ns` is still to come there; `programs_before` programs were loaded in it before.
+    `hosts` says what stands where, for faults about hosts; without it they are taken at their word and cannot be run.
     Raises ConfigError: `file:line: what (hint)`.
     """
     document = read(path, overrides)
-    return resolve(document, seed=seed, topology=topology, begin_ns=begin_ns, programs_before=programs_before)
+    return resolve(
+        document, seed=seed, topology=topology, begin_ns=begin_ns, programs_before=programs_before, hosts=hosts
+    )
 
 
 def resolve(
@@ -59,6 +65,7 @@ def resolve(
     topology: Topology | None = None,
     begin_ns: Instant | None = None,
     programs_before: int = 0,
+    hosts: Hosts | None = None,
 ) -> Plan:
     """As `load`, of a file that was read."""
     root = Spot(document)
@@ -71,7 +78,8 @@ def resolve(
     scale = Scale.of(fabric, file.nominal_dilation)
     length_ns = _positive(root, "length", scale.length(file.length))
     look_ns = _positive(root, "look", scale.length(file.look))
-    site = Site(fabric, scale, seed, length_ns, BEGIN_RTTS * scale.rtt_ns if begin_ns is None else begin_ns)
+    begin_ns = BEGIN_RTTS * scale.rtt_ns if begin_ns is None else begin_ns
+    site = Site(fabric, scale, seed, length_ns, begin_ns, None if hosts is None else hosts(fabric))
     programs = _programs(site, root, file, programs_before)
     faults, triggers = _method(site, root, file, [program.name for program in programs])
     return Plan(
@@ -176,7 +184,7 @@ def _method(
         here, at_ns = spot / number, site.scale.length(entry.at)
         if at_ns >= site.length_ns:
             raise (here / "at").wrong(f"begins when the run is over, after {file.length}", "a longer length")
-        made = _faults(site, here, entry, site.length_ns - at_ns)
+        made = settled(site, here, _faults(site, here, entry, site.length_ns - at_ns))
         for fault in made:
             checked(site, here, fault)
         if entry.when is None:

@@ -8,6 +8,7 @@ from mrcfabric.units import Instant
 from nicd.programs.program import Program
 from orchestrator.faults.fault import Fault, Window
 from orchestrator.findings.recording import Injected, Recording
+from orchestrator.hosts.ground import Ground
 from orchestrator.runs.conduct import Conduct
 from orchestrator.runs.course import Course
 from orchestrator.runs.recorder import Recorder
@@ -101,7 +102,7 @@ async def simulated(what: Plan, *, trace: bool = False) -> Recording:
     return await Course(what, bed, Recorder(what, bed, trace=trace), Ears()).run()
 
 
-async def conducted(what: Plan, backend: str, run_dir: Path) -> Recording:
-    """The recording of a plan on either bed, with a digest of all that happened."""
-    venue = in_simulator(what, trace=True) if backend == "sim" else launched(what, run_dir, trace=True)
+async def conducted(what: Plan, backend: str, run_dir: Path, ground: Ground | None = None) -> Recording:
+    """The recording of a plan on either bed, with a digest of all that happened; daemons stand on `ground`."""
+    venue = in_simulator(what, trace=True) if backend == "sim" else launched(what, run_dir, trace=True, ground=ground)
     return await Conduct(venue, Ears(), trace=True).carry_out()

@@ -71,3 +71,31 @@ def test_an_inventory_is_known_by_its_keys(tmp_path: Path) -> None:
     done = run(str(file))
     assert done.exit_code == 2
     assert done.stderr.startswith(f"mrcfabric: {file}:2: hosts.vm1: vm1.example is no address")
+
+
+CLUSTER = EXAMPLES / "cluster"
+HOSTS = str(CLUSTER / "hosts.yaml")
+
+
+@pytest.mark.parametrize("name", ["plane-lost", "rank-lost", "restart-and-partition"])
+def test_hosts_of_a_scenario_are_checked_where_there_is_an_inventory(name: str) -> None:
+    file = str(CLUSTER / f"{name}.yaml")
+    assert run(file).stdout.endswith(", hosts not checked: that needs --inventory FILE\n")
+    assert run(file, "--inventory", HOSTS).stdout.endswith(" expectations\n")
+
+
+def test_a_host_that_there_is_not_stands_with_its_line() -> None:
+    file = str(CLUSTER / "plane-lost.yaml")
+    done = run(file, "--inventory", HOSTS, "--set", "method.lost.selector.hosts=vm9")
+    assert done.exit_code == 2
+    assert done.stderr.endswith("host vm9: carries no node of this fabric, or is none of its hosts "
+                                "(there are vm1, vm2, vm3)\n")  # fmt: skip
+    assert run(file, "--set", "method.lost.selector.hosts=vm9").exit_code == 0
+    done = run(file, "--inventory", HOSTS, "--set", "method.lost.selector.hosts=vm1")
+    assert "host vm1: is the one that leads (no host_crash while it does)" in done.stderr
+
+
+def test_a_topology_is_placed_where_there_is_an_inventory() -> None:
+    small = str(EXAMPLES / "topologies/small.yaml")
+    assert run(small, "--inventory", HOSTS).exit_code == 0
+    assert run(small, "--inventory", HOSTS, "--set", "nics_per_t0=1").exit_code == 2, "a rule means a NIC that is not"

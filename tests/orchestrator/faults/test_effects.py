@@ -10,7 +10,7 @@ from mrcfabric.topology import Topology
 from nicd.daemon import NicDaemon
 from orchestrator.faults.checks import DEADLY
 from orchestrator.faults.effects import WHOLE, Aspect, Spot, composed, effects, order
-from orchestrator.faults.kinds import KINDS, Target
+from orchestrator.faults.kinds import KINDS, Target, struck
 from switchd.daemon import SwitchDaemon
 
 TOPOLOGY = Topology(planes=2, t0_per_plane=2, t1_per_plane=2, nics_per_t0=2, evs_per_qp=16, reserve_evs_per_qp=4)
@@ -32,7 +32,7 @@ NEEDED: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_does_something_a_daemon_understands(kind: str) -> None:
-    found = effects(TOPOLOGY, kind, [TARGETS[KINDS[kind].target]], NEEDED.get(kind, {}))
+    found = effects(TOPOLOGY, kind, [TARGETS[struck(kind)]], NEEDED.get(kind, {}))
     assert bool(found) == (kind not in DEADLY)
     for spot, state in found.items():
         assert state != WHOLE[spot.aspect]

@@ -13,6 +13,7 @@ from mrcfabric.units import NEVER
 from nicd.core.events import PortChange
 from orchestrator.faults.fault import Fault, Window, once
 from orchestrator.faults.kinds import KINDS
+from orchestrator.faults.whereabouts import Whereabouts
 from orchestrator.simulated import SimulatedFabric
 from tests.support.scripts import permutation
 
@@ -295,6 +296,42 @@ def test_control_cut() -> None:
     run.fabric.run(END_NS)
     assert run.port("h000", 0)["drops"]["loss"] > 0, "faults are no part of the network that is cut"
     run.fabric.command("h000", "deny_paths", {"plane": 0})
+    run.fabric.run(QUIET_NS)
+    assert run.arrived()
+
+
+HOSTS = Whereabouts({"vm1": ("h000", "h001", "p0-t0-0", "p0-t0-1", "p1-t0-0", "p1-t0-1"), "vm2": (T1, "p1-t1-1"),
+                     "vm3": ("p0-t1-0", "p1-t1-0")}, "vm1")  # fmt: skip
+"""Each T1 of a plane on a host of its own."""
+
+
+def on_hosts(kind: str, *hosts: str) -> Fault:
+    return HOSTS.settled(SHAPE, once(kind, *hosts, at_ns=START_NS, until_ns=END_NS))
+
+
+def test_host_crash() -> None:
+    run = Run(on_hosts("host_crash", "vm2"), until=START_NS + 1)
+    assert not any(map(run.fabric.simulator.alive, HOSTS.nodes["vm2"]))
+    assert all(map(run.fabric.simulator.alive, HOSTS.nodes["vm3"]))
+    run.fabric.run(QUIET_NS)
+    assert run.arrived()
+    assert run.sum("retransmits") > 0
+    assert all(map(run.fabric.simulator.alive, HOSTS.nodes["vm2"])), "healed, it starts anew"
+    assert run.carrier == []
+
+
+@pytest.mark.parametrize(("kind", "hosts"), [("host_cut_off", "vm2"), ("host_partition", "vm1~vm2")])
+def test_host_cut_off_and_host_partition(kind: str, hosts: str) -> None:
+    run = Run(on_hosts(kind, hosts))
+    assert run.arrived()
+    assert run.port(T0, SHAPE.ports(T0)[-1].port)["drops"]["link_down"] > 0, "the link to T1 of vm2"
+    assert run.port(T0, SHAPE.ports(T0)[-2].port)["drops"]["link_down"] == 0, "the link to T1 of vm3"
+    assert run.carrier == []
+
+
+def test_all_hosts_cut_off_is_nobody_reaching_anybody() -> None:
+    run = Run(on_hosts("host_cut_off", "vm2", "vm3"), until=END_NS)
+    assert not run.arrived()
     run.fabric.run(QUIET_NS)
     assert run.arrived()
 

@@ -7,7 +7,8 @@ import pytest
 from mrcfabric.errors import ConfigError
 from mrcfabric.rng import Rng
 from mrcfabric.topology import Topology
-from orchestrator.faults.selectors import Selector, nodes_meant, of_words, select
+from orchestrator.faults.selectors import Selector, hosts_named, nodes_meant, of_words, select
+from orchestrator.faults.whereabouts import Whereabouts
 
 FABRIC = Topology(planes=2, t0_per_plane=2, t1_per_plane=3, nics_per_t0=2, evs_per_qp=16, reserve_evs_per_qp=4)
 
@@ -123,3 +124,55 @@ def test_nodes_of_words_may_be_none_but_are_spelled_right() -> None:
     for words in (["h012"], ["tier=t3"], ["mode=one"], ["direction=up"], ["links=x"]):
         with pytest.raises(ConfigError):
             nodes_meant(fabric, words)
+
+
+HOSTS = Whereabouts(
+    dict.fromkeys(("vm1", "vm2", "vm3"), ()),
+    "vm1",
+    {"vm1": frozenset({"rack=a"}), "vm2": frozenset({"rack=a", "big=yes"}), "vm3": frozenset()},
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "table", "meant"),
+    [
+        ("host_cut_off", {}, ("vm1", "vm2", "vm3")),
+        ("host_cut_off", {"hosts": "vm[13]"}, ("vm1", "vm3")),
+        ("host_cut_off", {"labels": "rack=a"}, ("vm1", "vm2")),
+        ("host_cut_off", {"labels": ["rack=a", "big=yes"]}, ("vm2",)),
+        ("host_crash", {}, ("vm2", "vm3")),
+        ("host_crash", {"hosts": ["vm1"]}, ("vm1",)),
+        ("host_partition", {}, ("vm1~vm2", "vm1~vm3", "vm2~vm3")),
+        ("host_partition", {"hosts": "vm3~vm1"}, ("vm1~vm3",)),
+        ("host_partition", {"hosts": "vm3~*"}, ("vm1~vm3", "vm2~vm3")),
+    ],
+)
+def test_hosts_are_meant_by_name_glob_and_label(kind: str, table: dict[str, Any], meant: tuple[str, ...]) -> None:
+    assert select(FABRIC, kind, Selector.of_table(table), Rng("seed"), HOSTS) == meant
+
+
+@pytest.mark.parametrize(
+    ("kind", "table", "complaint"),
+    [
+        ("host_crash", {"hosts": "vm9"}, "host vm9: carries no node"),
+        ("host_crash", {"nodes": "vm1"}, "selector.nodes: says nothing about a host_crash .there are hosts, labels"),
+        ("host_partition", {"hosts": "vm1~vm9"}, "host vm9: carries no node"),
+        ("host_partition", {"hosts": "vm1"}, "is no pair of hosts"),
+        ("host_partition", {"labels": "rack=a"}, "says nothing about a host_partition"),
+        ("host_cut_off", {"labels": "rack=z"}, "nothing in fabric fabric is meant by it .* about: host"),
+    ],
+)
+def test_hosts_that_cannot_be_meant(kind: str, table: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(ConfigError, match=complaint):
+        select(FABRIC, kind, Selector.of_table(table), Rng("seed"), HOSTS)
+
+
+def test_without_hosts_none_are_meant_and_words_stand_for_themselves() -> None:
+    for kind in ("host_crash", "host_partition"):
+        with pytest.raises(ConfigError, match=f"{kind}: is about hosts, and this fabric has none by name"):
+            chosen(kind, hosts="vm1")
+    assert hosts_named("host_crash", of_words("host_crash", ["vm1", "vm*"])) == ("vm1", "vm*")
+    assert hosts_named("host_crash", of_words("host_crash", ["labels=rack=a,big=yes"])) == ("rack=a", "big=yes")
+    assert hosts_named("host_partition", Selector()) == ("*",)
+    with pytest.raises(ConfigError, match="says nothing about"):
+        hosts_named("host_crash", Selector(nodes=("h000",)))

@@ -26,7 +26,10 @@ def said(**keys: object) -> str:
         ({"mode": "two"}, ".mode: two will not do (wanted: one of one, all, fixed, fixed-percent, random-max-percent)"),
         ({"toxicity": 4}, ".toxicity: 4 will not do (wanted: a number (0 to 1) or a share, as 1% or 0.01)"),
         ({"times": 0}, ".times: 0 will not do (wanted: a whole number (1 to 1000000))"),
-        ({"selector": []}, ".selector: will not do (wanted: a table of links, nodes, nic_ports, tier, plane, of)"),
+        (
+            {"selector": []},
+            ".selector: will not do (wanted: a table of links, nodes, nic_ports, tier, plane, of, hosts, labels)",
+        ),
         ({"ramp": {}}, ".ramp: to is missing (to: a table of toxicity, burst_packets)"),
         ({"name": "a b"}, ".name: a b will not do (wanted: a name of letters, digits, - and _, at most 64)"),
         ({"period": "1us"}, ".period: no such key here (there are"),
