@@ -23,6 +23,7 @@ from setproctitle import setproctitle
 from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.topology import Topology
+from orchestrator import supervision
 from orchestrator.fabric import Fabric
 from orchestrator.hosts.ground import Ground
 from orchestrator.hosts.site import LOOPBACK
@@ -78,7 +79,12 @@ def metrics_at(text: str | None) -> str:
 
 def run_foreground(options: UpOptions, say: Callable[[str], None]) -> int:
     """Run until told to stop; returns the exit code. Raises ConfigError or ProcessFailedError when it cannot start."""
-    return _run(options, lambda agent: say(summary(agent, options, "Ctrl-C, or ")), say)
+
+    def ready(agent: "Agent") -> None:
+        say(summary(agent, options, "Ctrl-C, or "))
+        supervision.tell(supervision.READY)
+
+    return _run(options, ready, say)
 
 
 def run_detached(options: UpOptions, say: Callable[[str], None]) -> int:
