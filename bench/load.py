@@ -8,7 +8,6 @@ order to send until the last worker has reported, the first packet's way and the
 
 import asyncio
 import os
-import socket
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -23,9 +22,10 @@ from bench.processes import CpuMeter
 from mrcfabric.topology import Topology
 from mrcfabric.units import NS_PER_S
 from orchestrator.fabric import Fabric
+from orchestrator.hiring import processes_of
 from orchestrator.layout import Pack
 from orchestrator.workload.crew import Crew, Member, hired
-from orchestrator.workload.worker import ENTRY
+from orchestrator.workload.payload import CHECKED, SEEDED
 
 T = TypeVar("T")
 
@@ -74,7 +74,7 @@ def _members(fabric: Fabric, flows: Sequence[Flow]) -> list[Member]:
     names = list(fabric.topology.nic_names())
     arguments = {"area_bytes": MESSAGE_BYTES * DEPTH, "size_max": MESSAGE_BYTES, "seed": "bench"}
     return [
-        Member(names[nic], fabric.verbs_path(names[nic]), "traffic", tuple(sorted(peers[nic])), arguments)
+        Member(names[nic], fabric.staff.verbs_path(names[nic]), "traffic", tuple(sorted(peers[nic])), arguments)
         for nic in nics
     ]
 
@@ -89,7 +89,7 @@ async def _round(fabric: Fabric, crew: Crew, flows: Sequence[Flow], turn: int, m
     for place in range(len(crew.members)):
         crew.tell(
             place, "round", turn=turn, to=to.get(place), size=MESSAGE_BYTES, messages_out=messages,
-            messages_in=messages, depth=DEPTH, file_in=None, file_out=None, **{"from": of.get(place)},
+            messages_in=messages, depth=DEPTH, source=SEEDED, sink=CHECKED, **{"from": of.get(place)},
         )  # fmt: skip
     reports = await crew.hear_all("round")
     wall_s = time.perf_counter() - started_s
@@ -101,10 +101,7 @@ async def _round(fabric: Fabric, crew: Crew, flows: Sequence[Flow], turn: int, m
 
 
 async def _rounds(fabric: Fabric, flows: Sequence[Flow]) -> list[_Round]:
-    async def spawn(name: str, arguments: Mapping[str, Any], sock: socket.socket) -> None:
-        await fabric.spawn_worker(f"worker-{name}", ENTRY, dict(arguments), fds=[sock.fileno()])
-
-    async with hired(_members(fabric, flows), spawn) as crew:
+    async with hired(_members(fabric, flows), processes_of(fabric, "worker")) as crew:
         warm = await _round(fabric, crew, flows, 0, WARM_UP_MESSAGES)
         per_flow = warm.bytes_per_s * ROUND_S / MESSAGE_BYTES / len(flows)
         messages = max(FLOW_MESSAGES_MIN, round(per_flow))

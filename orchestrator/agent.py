@@ -28,6 +28,7 @@ from orchestrator.lookout.event_collector import EventCollector
 from orchestrator.monitoring import discovery
 from orchestrator.roster import CALL_WALL_S
 from orchestrator.run_desk import RunDesk
+from orchestrator.send_desk import SendDesk
 
 if TYPE_CHECKING:
     from orchestrator.monitoring.prometheus_server import Beside
@@ -56,7 +57,8 @@ class Agent:
         self._links = LinkDesk(fabric.links)
         self._faults = FaultDesk(fabric)
         self._runs = RunDesk(fabric, self._faults)
-        self._faults.on_release = self._runs.stop_work_of
+        self._sends = SendDesk(fabric, self._faults)
+        self._faults.on_release = self._release
         self.events = EventCollector(fabric)
 
     async def serve(self, on_ready: Callable[[], None]) -> str | None:
@@ -132,6 +134,7 @@ class Agent:
             web.post("/glances", _desk(self._runs.glances)),
             web.post("/deaths", _desk(self._runs.deaths)),
             web.post("/log", _desk(self.events.answer)),
+            web.post("/send", _desk(self._sends.send)),
             web.post("/fetch_log", _guarded(self._fetch_log)),
             web.post("/down", _guarded(self._down)),
         ]
@@ -205,6 +208,11 @@ class Agent:
         node, op, args = bodies.text(body, "node"), bodies.text(body, "op"), bodies.table(body, "args", {})
         timeout_s = bodies.seconds(body, "timeout_s", CALL_WALL_S, CALL_WALL_S_MAX)
         return web.json_response(await self.fabric.call(node, op, args, timeout_s), dumps=answers.dumps)
+
+    async def _release(self, owner: str) -> None:
+        """An owner's lease has ended, and its faults are healed."""
+        await self._sends.end_of(owner)
+        await self._runs.stop_work_of(owner)
 
     async def _fetch_log(self, request: web.Request) -> web.Response:
         """Have the log of a node in the run folder, wherever the node runs."""

@@ -6,7 +6,8 @@ what is watched `observer`'s, what it cost `costs`', whether it passed `verdict`
 """
 
 import asyncio
-from dataclasses import dataclass, field
+import itertools
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from orchestrator.costs import QUIET_RTTS, Happened, cost_of, line_bps, port_sha
 from orchestrator.fabric import Fabric
 from orchestrator.faults.fault import Fault, Window
 from orchestrator.hiring import processes_of, ring_order, ring_peers
+from orchestrator.hosts.ground import Ground
 from orchestrator.launcher import ProcessFailedError
 from orchestrator.observer import FabricLostError, Observer
 from orchestrator.ranks import Ranks
@@ -81,16 +83,21 @@ class Course:
 class Demo:
     """One run. `run` returns the report; `course` may be watched meanwhile."""
 
-    def __init__(self, topology: Topology, settings: DemoSettings) -> None:
+    def __init__(self, topology: Topology, settings: DemoSettings, ground: Ground | None = None) -> None:
+        """`ground`: the hosts it runs on; None: this one. Raises ConfigError for what cannot be shown."""
         self.topology = topology
         self.settings = settings
         self.shape = settings.shape(topology.nics)
         self.course = Course(topology, timetable(topology))
+        self._ground = ground
+        if ground is not None:
+            # A switch that dies must not take others with it.
+            crashes = [episode.targets for episode in self.course.episodes if episode.kind == "crash"]
+            ground.sites = replace(ground.sites, alone=frozenset(itertools.chain(*crashes)))
 
     async def run(self, run_dir: Path) -> dict[str, Any]:
         """The whole demonstration in a fresh fabric; the report. Raises ConfigError before anything has begun."""
-        # One process per daemon: a switch that dies must not take others with it.
-        async with Fabric.launch(self.topology, run_dir) as fabric:
+        async with Fabric.launch(self.topology, run_dir, ground=self._ground) as fabric:
             self.course.observer = observer = Observer(fabric)
             try:
                 await self._train(fabric, observer)
@@ -120,7 +127,7 @@ class Demo:
         return [
             Member(
                 nic_name(nic),
-                fabric.verbs_path(nic_name(nic)),
+                fabric.staff.verbs_path(nic_name(nic)),
                 "allreduce",
                 ring_peers(rank, len(order)),
                 {"rank": rank, "seed": self.topology.seed, **size},

@@ -11,7 +11,6 @@ birth and death of the parts; what they do is theirs: `layout` (where everything
 """
 
 import asyncio
-import signal
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -42,6 +41,7 @@ from orchestrator.lookout.glances import Gatherer, Glances
 from orchestrator.mishaps import Mishaps
 from orchestrator.roster import CALL_WALL_S, Roster
 from orchestrator.run_folder import RunFolder, default_path
+from orchestrator.staff import Staff
 from orchestrator.state_file import StateFile
 from orchestrator.timekeeper import Timekeeper
 
@@ -76,7 +76,7 @@ class Fabric(Verbs):
         self._launcher = Launcher()
         self._launcher.start(f"mrcfabric {topology.name} fork server", PRELOADED, folder.log("forkserver"))
         self._closing = False
-        self._workers: list[Child] = []
+        self.staff = Staff(self.ground)
         self._serving: list[asyncio.Task[None]] = []
         self.links = LinkTesting(self, self.journal)  # checks of them and watches over them, with or without a job
         self.broken: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -178,8 +178,7 @@ class Fabric(Verbs):
         try:
             await self.gatherer.close()
             await self.mishaps.close()
-            for worker in self._workers:
-                await self._launcher.signal(worker, signal.SIGKILL)
+            await self.staff.close()
             await self.roster.close()
             await self._launcher.stop()
         except ProcessFailedError:
@@ -199,7 +198,7 @@ class Fabric(Verbs):
             self._block.close()
 
     def _died(self, child: Child) -> None:
-        if not self._closing and child not in self._workers:
+        if not self._closing and child not in self.staff:
             self.mishaps.died(child)
             self._state_file.update(self.now_ns())
 
@@ -276,7 +275,7 @@ class Fabric(Verbs):
         this host."""
         self.topology.nic_index(nic)
         self.layout.sites.require_here(nic)
-        return str(self.folder.verbs_socket(nic))
+        return self.staff.verbs_path(nic)
 
     def alive(self, node: str) -> bool:
         """Whether the node's process runs."""
@@ -368,27 +367,6 @@ class Fabric(Verbs):
     async def live_faults(self) -> list[Fault]:
         """`faults`, as scripts ask for it."""
         return self.faults()
-
-    # Processes of the user's.
-
-    async def spawn_worker(
-        self, name: str, entry: str, arguments: Any, *, fds: Sequence[int] = (), preload: Sequence[str] = ()
-    ) -> Child:
-        """Fork a process that runs `entry` ("module:function") as `function(arguments, numbers of fds)`.
-
-        It ends with the fabric at the latest. Its output goes to logs/NAME.log; `preload` modules are imported once
-        for all workers to come. `child.ended` brings its exit code.
-        """
-        if preload:
-            await self._launcher.preload(preload)
-        worker = await self._launcher.spawn(name, entry, arguments, log=self.folder.log(name), fds=fds)
-        self._workers.append(worker)
-        return worker
-
-    async def end_worker(self, worker: Child, number: int, wall_s: float) -> None:
-        """Signal a worker and wait until it has ended, at most so long; what is left of it ends with the fabric."""
-        await self._launcher.signal(worker, number)
-        await asyncio.wait([worker.ended], timeout=wall_s)
 
     # For others to find it.
 

@@ -1,18 +1,17 @@
 """Putting workload processes to work at a fabric: who sits at which NIC, who talks to whom, and who starts them.
 
-Owns the order of the ring and the two ways to start workers: as processes of a fabric of ours, or as threads of the
-calling process at a fabric that runs elsewhere on this host.
+Owns the order of the ring, and what a worker is called and told of its NIC.
 """
 
-import asyncio
 import socket
 from collections.abc import Mapping
 from typing import Any
 
 from mrcfabric.topology import Topology
 from orchestrator.fabric import Fabric
+from orchestrator.launcher import Child
 from orchestrator.workload.crew import Spawn
-from orchestrator.workload.worker import ENTRY, work
+from orchestrator.workload.worker import ENTRY
 
 PRELOADED = ("numpy", "orchestrator.workload.allreduce", "orchestrator.workload.traffic")
 
@@ -32,20 +31,11 @@ def ring_peers(rank: int, ranks: int) -> tuple[int, ...]:
 
 
 def processes_of(fabric: Fabric, prefix: str) -> Spawn:
-    """Workers as processes of the fabric, named `prefix-NIC`; they end with it at the latest."""
+    """Workers as processes of the fabric, each on the host of its NIC, named `prefix-NIC`."""
 
-    async def spawn(name: str, arguments: Mapping[str, Any], end: socket.socket) -> None:
-        await fabric.spawn_worker(f"{prefix}-{name}", ENTRY, arguments, fds=[end.fileno()], preload=PRELOADED)
+    async def spawn(name: str, arguments: Mapping[str, Any], end: socket.socket) -> Child:
+        return await fabric.staff.hire(
+            f"{prefix}-{name}", ENTRY, dict(arguments), nic=name, channel=end, preload=PRELOADED
+        )
 
     return spawn
-
-
-def threads_here() -> tuple[Spawn, list[asyncio.Task[int]]]:
-    """Workers as threads of this process, and their tasks: to be awaited after the crew was let go."""
-    tasks: list[asyncio.Task[int]] = []
-
-    async def spawn(name: str, arguments: Mapping[str, Any], end: socket.socket) -> None:
-        own = end.dup()
-        tasks.append(asyncio.create_task(asyncio.to_thread(work, arguments, own), name=name))
-
-    return spawn, tasks

@@ -79,8 +79,9 @@ def processes_of(topology: Topology, pack: Pack, sites: Sites) -> list[ProcessPl
         for node in switches[plane * size : (plane + 1) * size]:
             shares.setdefault(sites.number(node), []).append(node)
         for site, names in sorted(shares.items()):
-            for first in range(0, len(names), most):
-                nodes = tuple(names[first : first + most])
+            alone = [(name,) for name in names if name in sites.alone]
+            others = [name for name in names if name not in sites.alone]
+            for nodes in (*alone, *(tuple(others[first : first + most]) for first in range(0, len(others), most))):
                 whole = len(nodes) == size and most > 1
                 plans.append(ProcessPlan(f"p{plane}" if whole else nodes[0], SWITCHD_ENTRY, nodes, site))
     return plans

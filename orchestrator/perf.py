@@ -19,11 +19,13 @@ from orchestrator import report
 from orchestrator.accounting import Books, difference
 from orchestrator.fabric import Fabric
 from orchestrator.hiring import processes_of
+from orchestrator.hosts.ground import Ground
 from orchestrator.layout import Pack
 from orchestrator.patterns import Flows, Pattern, flows_of, peers_of
 from orchestrator.verdict import Verdict, judge_clean
 from orchestrator.workload.channel import Message
 from orchestrator.workload.crew import Crew, Member, WorkerFailedError, hired
+from orchestrator.workload.payload import CHECKED, SEEDED
 from orchestrator.workload.stream import DEPTH_MAX, MESSAGES_MAX
 
 AREA_BYTES_MAX = 256 * MIB
@@ -123,8 +125,10 @@ def round_record(
 class Perf:
     """One measurement. `run` returns the report."""
 
-    def __init__(self, topology: Topology, settings: PerfSettings) -> None:
+    def __init__(self, topology: Topology, settings: PerfSettings, ground: Ground | None = None) -> None:
+        """`ground`: the hosts it runs on; None: this one."""
         self.topology = topology
+        self._ground = ground
         self.settings = settings.check(topology)
         self.plan = plan_of(topology, self.settings)
         self.rounds: list[dict[str, Any]] = []
@@ -135,7 +139,7 @@ class Perf:
         """The whole measurement in a fresh fabric; the report."""
         began = time.monotonic()
         books = Books()
-        async with Fabric.launch(self.topology, run_dir, pack=self.settings.pack) as fabric:
+        async with Fabric.launch(self.topology, run_dir, pack=self.settings.pack, ground=self._ground) as fabric:
             failure = ""
             try:
                 async with hired(self._members(fabric), processes_of(fabric, "perf")) as crew:
@@ -163,7 +167,7 @@ class Perf:
         return [
             Member(
                 nic_name(nic),
-                fabric.verbs_path(nic_name(nic)),
+                fabric.staff.verbs_path(nic_name(nic)),
                 "traffic",
                 tuple(numbers[peer] for peer in theirs),
                 arguments,
@@ -199,8 +203,8 @@ class Perf:
                 messages_out=self.settings.messages,
                 messages_in=self.settings.messages,
                 depth=self.settings.depth,
-                file_in=None,
-                file_out=None,
+                source=SEEDED,
+                sink=CHECKED,
             )
         return {nic: await crew.hear(self._numbers[nic], "round") for nic in busy}
 

@@ -114,7 +114,7 @@ class RunFolder:
 
     def verbs_socket(self, nic: str) -> Path:
         """Where applications reach a NIC."""
-        return self.path / _VERBS / f"{nic}.sock"
+        return verbs_socket(self.path, nic)
 
     @property
     def prometheus(self) -> Path:
@@ -137,6 +137,11 @@ class RunFolder:
         """Remove everything but the logs, the events and the series of a Prometheus, and let the next fabric in."""
         _sweep(self.path, logs=False)
         os.close(self._lock_fd)
+
+
+def verbs_socket(path: Path, nic: str) -> Path:
+    """Where applications reach a NIC of the fabric in a run folder."""
+    return path / _VERBS / f"{nic}.sock"
 
 
 def read_state(path: Path) -> dict[str, Any] | None:

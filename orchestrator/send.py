@@ -1,23 +1,28 @@
 """A file of the user's crosses a fabric, and its SHA-256 is compared at the far end.
 
-Owns the transfer: two workers as threads of this process, one at each NIC's host API; the daemons between them are
-those of a fabric that runs already, or of one launched for the purpose.
+Owns the transfer: two workers, each on the host of its NIC, and the way of the file from here to the one and, if it is
+to be kept, back from the other, part by part. The fabric is one that runs already, whose agent does all this
+(`orchestrator.send_desk`), or one launched for the purpose.
 """
 
 import asyncio
+import hashlib
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, Literal
 
-from mrcfabric.errors import ConfigError
+from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.topology import Topology
 from mrcfabric.units import MIB
+from orchestrator import bodies
 from orchestrator.fabric import Fabric
-from orchestrator.hiring import threads_here
-from orchestrator.hosts.site import away
+from orchestrator.hiring import processes_of
 from orchestrator.layout import Pack
-from orchestrator.run_folder import read_state
-from orchestrator.workload.crew import Member, hired
+from orchestrator.workload.channel import Message
+from orchestrator.workload.crew import Crew, Member, hired
+from orchestrator.workload.payload import CARRIED, CHECKED, HASHED, PART_BYTES, SEEDED
 from orchestrator.workload.stream import MESSAGES_MAX
 
 MESSAGE_BYTES = MIB
@@ -34,6 +39,18 @@ class Transfer:
     target: str
     out: Path | None = None
     """Where to keep what arrives; None: it is only hashed."""
+
+    @classmethod
+    def of(cls, body: Mapping[str, Any]) -> "Transfer":
+        """From a request (`record`). Raises ConfigError."""
+        out = bodies.text(body, "out", "")
+        file, source, target = (bodies.text(body, key) for key in ("file", "from", "to"))
+        return cls(Path(file), source, target, Path(out) if out else None)
+
+    def record(self) -> dict[str, str | None]:
+        """As data for whoever stands in another folder."""
+        out = None if self.out is None else str(self.out.resolve())
+        return {"file": str(self.file.resolve()), "from": self.source, "to": self.target, "out": out}
 
     def check(self, topology: Topology) -> int:
         """How many messages it takes. Raises ConfigError for unknown NICs and files that cannot be sent."""
@@ -65,65 +82,121 @@ class Transfer:
             raise ConfigError(f"--out {self.out}", error.strerror or str(error)) from None
 
 
-async def transfer(topology: Topology, verbs: dict[str, str], what: Transfer) -> dict[str, Any]:
-    """Send a file between two NICs whose host APIs are at `verbs`; the record of it. Raises WorkerFailedError."""
-    messages = what.check(topology)
-    arguments = {"area_bytes": MESSAGE_BYTES * DEPTH, "size_max": 1, "seed": topology.seed}
+class _Copy:
+    """A file of this host's while it is read or written, and the SHA-256 of what was."""
+
+    def __init__(self, path: Path, file: BinaryIO) -> None:
+        self._path = path
+        self._file = file
+        self._hash = hashlib.sha256()
+
+    async def read(self, size: int) -> bytes:
+        """The next bytes; fewer only where the file ends. Raises RefusedError."""
+        data: bytes = await self._do(self._file.read, size)
+        self._hash.update(data)
+        return data
+
+    async def write(self, data: bytes) -> None:
+        """Add to it. Raises RefusedError."""
+        await self._do(self._file.write, data)
+        self._hash.update(data)
+
+    async def finish(self) -> str:
+        """The SHA-256 of all of it, which is in the file. Raises RefusedError."""
+        await self._do(self._file.flush)
+        return self._hash.hexdigest()
+
+    async def _do(self, work: Callable[..., Any], *values: Any) -> Any:
+        # A disk that is slow must not hold up whoever else is served here.
+        try:
+            return await asyncio.to_thread(work, *values)
+        except OSError as error:
+            raise RefusedError(f"{self._path}: {error.strerror or error}") from None
+
+
+def _opened(stack: ExitStack, path: Path, mode: Literal["rb", "wb"]) -> _Copy:
+    try:
+        return _Copy(path, stack.enter_context(path.open(mode)))
+    except OSError as error:
+        raise RefusedError(f"{path}: {error.strerror or error}") from None
+
+
+async def transfer(fabric: Fabric, what: Transfer) -> dict[str, Any]:
+    """Send a file between two NICs; the record of it. Raises ConfigError, RefusedError, WorkerFailedError."""
+    messages = what.check(fabric.topology)
+    arguments = {"area_bytes": MESSAGE_BYTES * DEPTH, "size_max": 1, "seed": fabric.topology.seed}
     members = [
-        Member(name, verbs[name], "traffic", (1 - number,), arguments)
+        Member(name, fabric.staff.verbs_path(name), "traffic", (1 - number,), arguments)
         for number, name in enumerate((what.source, what.target))
     ]
-    spawn, tasks = threads_here()
     order = {"turn": 0, "size": MESSAGE_BYTES, "depth": DEPTH, "messages_out": messages, "messages_in": messages}
-    kept = "" if what.out is None else str(what.out.absolute())
-    try:
-        async with hired(members, spawn) as crew:
-            out = {"to": 1, "from": None, "file_out": str(what.file.absolute()), "file_in": None}
-            into = {"to": None, "from": 0, "file_out": None, "file_in": kept}
-            crew.tell(0, "round", **order, **out)
-            crew.tell(1, "round", **order, **into)
-            sender, receiver = await crew.hear_all("round")
-    finally:
-        await asyncio.gather(*tasks, return_exceptions=True)
+    with ExitStack() as stack:
+        file = _opened(stack, what.file, "rb")
+        kept = None if what.out is None else _opened(stack, what.out, "wb")
+        async with hired(members, processes_of(fabric, "send")) as crew:
+            crew.tell(0, "round", **order, **{"to": 1, "from": None, "source": CARRIED, "sink": CHECKED})
+            sink = HASHED if kept is None else CARRIED
+            crew.tell(1, "round", **order, **{"to": None, "from": 0, "source": SEEDED, "sink": sink})
+            sender, receiver = await _all_of(_hand_out(crew, file), _take_in(crew, kept))
+        digests = [await file.finish(), sender["digests"][0], receiver["digests"][1]]
+        if kept is not None:
+            digests.append(await kept.finish())
     span_ns = max(1, sender["last_ns"] - sender["first_ns"])
-    digests = sender["digests"][0], receiver["digests"][1]
     return {
         "file": str(what.file),
         "from": what.source,
         "to": what.target,
         "bytes": receiver["received"],
         "sha256": digests[0],
-        "sha256_arrived": digests[1],
-        "same": digests[0] == digests[1] and sender["sent"] == receiver["received"],
+        "sha256_arrived": next((one for one in digests if one != digests[0]), digests[0]),
+        "same": len({*digests}) == 1 and sender["sent"] == receiver["received"],
         "fabric_ns": span_ns,
         "goodput_gbps": round(sender["sent"] * 8 / span_ns, 2),
     }
 
 
-def verbs_socket(run_dir: Path, nic: str) -> Path:
-    """Where applications reach a NIC of the fabric in a run folder."""
-    return run_dir.absolute() / "verbs" / f"{nic}.sock"
+async def _hand_out(crew: Crew, file: _Copy) -> Message:
+    """Give the sender what it wants of the file, until it reports."""
+    while (message := await crew.hear(0))["kind"] == "want":
+        left, more = message["bytes"], True
+        while more:
+            data = await file.read(min(left, PART_BYTES))
+            left -= len(data)
+            more = bool(data) and left > 0
+            await crew.hand(0, "part", data=data, more=more)
+    return message
+
+
+async def _take_in(crew: Crew, kept: _Copy | None) -> Message:
+    """Keep what the receiver tells, until it reports."""
+    while (message := await crew.hear(1))["kind"] == "part" and kept is not None:
+        await kept.write(message["data"])
+    return message
+
+
+async def _all_of(*works: Coroutine[Any, Any, Message]) -> list[Message]:
+    """What all come to; the first failure ends the others and is raised."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(work) for work in works]
+    except ExceptionGroup as failures:
+        raise failures.exceptions[0] from None
+    return [task.result() for task in tasks]
 
 
 async def send_in_new(topology: Topology, run_dir: Path, pack: Pack, what: Transfer) -> dict[str, Any]:
     """Launch a fabric, send, close it."""
     what.check(topology)
     async with Fabric.launch(topology, run_dir, pack=pack) as fabric:
-        verbs = {name: fabric.verbs_path(name) for name in (what.source, what.target)}
-        record = await transfer(topology, verbs, what)
-        return record | {"totals": await fabric.totals()}
+        return await transfer(fabric, what) | {"totals": await fabric.totals()}
 
 
-async def send_in_running(run_dir: Path, what: Transfer) -> dict[str, Any] | None:
-    """Send through the fabric that runs in this folder; None when none does. Raises RefusedError for a NIC of another
-    host."""
-    state = read_state(run_dir)
-    if state is None:
-        return None
-    topology = Topology.from_dict(state["topology"])
-    what.check(topology)
-    for name in (what.source, what.target):
-        if (host := state["nodes"][name]["host"]) is not None:
-            raise away(name, host)
-    verbs = {name: str(verbs_socket(run_dir, name)) for name in (what.source, what.target)}
-    return await transfer(topology, verbs, what)
+async def send_in_running(run_dir: Path, what: Transfer) -> dict[str, Any]:
+    """Have the agent of the fabric that runs in this folder send. When this is ended, the transfer is.
+
+    Raises ConfigError when none runs there, RefusedError, NoAnswerError.
+    """
+    async with Fabric.attach(run_dir=run_dir) as fabric:
+        what.check(fabric.topology)
+        record: dict[str, Any] = await fabric.post("/send", None, owner=fabric.owner, **what.record())
+    return record | {"file": str(what.file)}

@@ -74,15 +74,15 @@ class AttachedFabric(Verbs):
         async with aiohttp.ClientSession(connector=connector) as session, lease(door, owner) as ended:
             yield cls(client.folder, client.state, session, owner, ended)
 
-    async def post(self, path: str, wall_s: float = ANSWER_WALL_S, **body: Any) -> Any:
-        """The answer of the agent's door `path`; None values are left out.
+    async def post(self, path: str, wall_s: float | None = ANSWER_WALL_S, **body: Any) -> Any:
+        """The answer of the agent's door `path`, within `wall_s` (None: when it comes); None values are left out.
 
         Raises ConfigError (a mistake), RefusedError (a refusal, or the agent is gone), NoAnswerError (too slow).
         """
         given = {key: value for key, value in body.items() if value is not None}
         return answers.loads(await self._ask("POST", path, wall_s, given))
 
-    async def _ask(self, method: str, path: str, wall_s: float, body: Mapping[str, Any] | None) -> str:
+    async def _ask(self, method: str, path: str, wall_s: float | None, body: Mapping[str, Any] | None) -> str:
         limit = aiohttp.ClientTimeout(total=wall_s)
         try:
             async with self._session.request(method, f"http://agent{path}", json=body, timeout=limit) as response:

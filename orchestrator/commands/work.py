@@ -11,7 +11,20 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 
 import typer
 
-from orchestrator.flags import FileArgument, PackOption, ReceiverOption, SenderOption, SetOption, overrides
+from orchestrator.flags import (
+    EngineOption,
+    FileArgument,
+    InventoryOption,
+    LeaseOption,
+    NodesPerProcessOption,
+    PackOption,
+    ReceiverOption,
+    SenderOption,
+    SetOption,
+    WheelhouseOption,
+    ground_asked_for,
+    overrides,
+)
 
 ReportOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the report as JSON.")]
 FolderOption: TypeAlias = Annotated[Path | None, typer.Option("--run-dir", help="Folder of run and report.")]
@@ -83,6 +96,11 @@ def demo(
     file: FileArgument = None,
     tensor_mib: Annotated[int, typer.Option("--tensor-mib", help="Gradient per rank and step.")] = 16,
     buckets: Annotated[int, typer.Option("--buckets", help="Pieces of it under way at once.")] = 32,
+    inventory: InventoryOption = None,
+    engine: EngineOption = "ssh",
+    nodes_per_process: NodesPerProcessOption = None,
+    wheelhouse: WheelhouseOption = None,
+    lease: LeaseOption = None,
     run_dir: FolderOption = None,
     plain: Annotated[bool, typer.Option("--plain", help="Lines instead of a live display.")] = False,
     as_json: ReportOption = False,
@@ -99,7 +117,8 @@ def demo(
     from orchestrator.verdict import EXIT_CODES
 
     topology = load(file, overrides(settings))
-    run = Demo(topology, DemoSettings(tensor_mib, buckets))
+    ground = ground_asked_for(topology, inventory, engine, nodes_per_process, wheelhouse, lease)
+    run = Demo(topology, DemoSettings(tensor_mib, buckets), ground)
     folder = run_dir or default_path(topology.name)
     # With --json standard output is the report's alone.
     console = Console(stderr=as_json, force_terminal=False if plain else None)
@@ -133,6 +152,11 @@ def perf(
     both_ways: Annotated[bool, typer.Option("--both-ways", help="pair: both directions at once.")] = False,
     file: TopologyOption = None,
     pack: PackOption = "none",
+    inventory: InventoryOption = None,
+    engine: EngineOption = "ssh",
+    nodes_per_process: NodesPerProcessOption = None,
+    wheelhouse: WheelhouseOption = None,
+    lease: LeaseOption = None,
     run_dir: FolderOption = None,
     as_json: ReportOption = False,
     settings: SetOption = None,
@@ -156,6 +180,7 @@ def perf(
     run = Perf(
         topology,
         PerfSettings(pattern_of(pattern), sizes, messages, depth, rounds, pair, both_ways, pack_of(pack)),
+        ground_asked_for(topology, inventory, engine, nodes_per_process, wheelhouse, lease),
     )
     folder = run_dir or default_path("perf")
     if not as_json:
@@ -180,7 +205,7 @@ def send(
     settings: SetOption = None,
 ) -> None:
     """Send a file across a fabric, a running one or one of its own, and compare its SHA-256 at the far end."""
-    from mrcfabric.errors import ConfigError, RefusedError
+    from mrcfabric.errors import RefusedError
     from mrcfabric.topology_file import load
     from orchestrator.agent_client import folder_of, running
     from orchestrator.layout import pack_of
@@ -191,10 +216,7 @@ def send(
     what = Transfer(file, source, target, out)
     try:
         if topology_file is None and not settings and (name or run_dir or running()):
-            folder = folder_of(name, run_dir)
-            record = _run(send_in_running(folder, what))
-            if record is None:
-                raise ConfigError(str(folder), "no fabric runs there", "start one with `mrcfabric up`")
+            record = _run(send_in_running(folder_of(name, run_dir), what))
         else:
             topology = load(topology_file, overrides(settings))
             record = _run(send_in_new(topology, run_dir or default_path("send"), pack_of(pack), what))

@@ -168,8 +168,9 @@ class Ground:
             return
         living = {number: share for number, share in self._remote.items() if share.lost is None and share.furnished}
         copies = [self._copies.fetch(share, COURIER, f"{COURIER}.{share.site.name}") for share in living.values()]
-        plans = [plan for plan in self._plans if plan.site in living]
-        copies += [self._copies.fetch(living[plan.site], plan.name, plan.name) for plan in plans]
+        names = [(plan.site, plan.name) for plan in self._plans if plan.site in living]
+        names += [(number, name) for number, share in living.items() for name in share.workers]
+        copies += [self._copies.fetch(living[number], name, name) for number, name in names]
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(LOGS_WALL_S):
                 await asyncio.gather(*copies, return_exceptions=True)  # the fabric ends with them or without
@@ -276,6 +277,7 @@ class Ground:
                 "sites": [[site.name, site.data, site.control] for site in self.sites.sites],
                 "of_node": dict(self.sites.of_node),
                 "nodes_per_process": self.sites.nodes_per_process,
+                "alone": sorted(self.sites.alone),
                 "port_base": layout.port_base,
                 "dilation": page.dilation,
                 "limit_ns": page.limit,

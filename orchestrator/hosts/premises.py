@@ -22,6 +22,7 @@ from mrcfabric.topology import Topology
 from orchestrator import ports, run_folder
 from orchestrator.hosts.share import COURIER, CourierPost, Descriptors, open_descriptors
 from orchestrator.hosts.site import Site, Sites
+from orchestrator.hosts.workers import Workers
 from orchestrator.launcher import Child, Launcher, ProcessFailedError, last_line
 from orchestrator.layout import PRELOADED, Layout
 from orchestrator.run_folder import RunFolder
@@ -47,6 +48,8 @@ class Premises:
         """`tell` takes events for the leader; `over` hears why nothing here can go on."""
         self.realm = realm
         self.number = number
+        self._launcher = Launcher()
+        self._workers = Workers(self._launcher, self._log)
         self.ops: Mapping[str, Callable[[dict[str, Any]], Awaitable[Any]]] = {
             "machine": self._machine,
             "reserve": self._reserve,
@@ -56,12 +59,12 @@ class Premises:
             "signal": self._signal,
             "read": self._read,
             "kill": self._kill,
+            **self._workers.ops,
         }
         """What may be asked: word of the request -> its answer. Raises ConfigError, ProcessFailedError, OSError."""
         self._run_dir = run_dir
         self._tell = tell
         self._over = over
-        self._launcher = Launcher()
         self._folder: RunFolder | None = None
         self._page: ClockPage | None = None
         self._layout: Layout | None = None
@@ -77,6 +80,7 @@ class Premises:
         """End every process and give back what was claimed."""
         if self._folder is None:
             return
+        self._workers.close()
         with contextlib.suppress(ProcessFailedError):  # it has ended, and everything with it
             await self._launcher.stop()
         self._launcher.abandon()
@@ -123,7 +127,12 @@ class Premises:
     async def _furnish(self, request: dict[str, Any]) -> dict[str, Any]:
         """Claim the run folder, start the fork server, make the page and the doorbells."""
         topology = Topology.from_dict(request["topology"])
-        sites = Sites(tuple(Site(*site) for site in request["sites"]), request["of_node"], request["nodes_per_process"])
+        sites = Sites(
+            tuple(Site(*site) for site in request["sites"]),
+            request["of_node"],
+            request["nodes_per_process"],
+            frozenset(request["alone"]),
+        )
         self._layout = layout = Layout(topology, request["pack"], sites, port_base=request["port_base"])
         path = self._run_dir / topology.name
         again = request["again"]  # this launch had a share here before
@@ -173,6 +182,10 @@ class Premises:
         name = request["name"]
         child = await self._launcher.spawn(name, request["entry"], request["arguments"], log=self._folder.log(name))
         return self._adopt(child)
+
+    def _log(self, process: str) -> Path:
+        assert self._folder is not None, "furnish first"
+        return self._folder.log(process)
 
     def _adopt(self, child: Child) -> list[int]:
         """(what it is called between the leader and us, its process)."""

@@ -8,11 +8,13 @@ and with it every process it had, since by then it has ended them itself.
 import asyncio
 import contextlib
 import errno
+import functools
 import itertools
 import os
 import signal
+import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ from orchestrator.hosts.keyed_stream import HUNG_UP, Door, KeyedStream, call
 from orchestrator.hosts.share import COURIER, Descriptors
 from orchestrator.hosts.share_agent import PURPOSE
 from orchestrator.hosts.site import LEADER, Site
+from orchestrator.hosts.workers import carry
 from orchestrator.launcher import EXIT_WALL_S, Child, ProcessFailedError
 from orchestrator.layout import ProcessPlan
 
@@ -67,6 +70,10 @@ class RemoteShare:
         self._first: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._heard_s = time.monotonic()
         self._keeping: list[asyncio.Task[None]] = []
+        self._carrying: set[asyncio.Task[None]] = set()
+        """Between workers there and whoever hired them."""
+        self.workers: set[str] = set()
+        """The names of all workers there have been."""
         self._closing = False
         self._killed = False
         self._why = "it has not been reached"
@@ -96,7 +103,7 @@ class RemoteShare:
             if self._stream is not None or self.descriptors.page >= 0:
                 with contextlib.suppress(ProcessFailedError, ConfigError):
                     await self._ask("end", timeout_s=END_WALL_S)
-        keeping, self._keeping = self._keeping, []
+        keeping, self._keeping = [*self._keeping, *self._carrying], []
         for task in keeping:
             task.cancel()
         if keeping:
@@ -195,7 +202,8 @@ class RemoteShare:
             answer.set_result(told)
 
     async def _ask(self, op: str, timeout_s: float | None = ASK_WALL_S, **args: Any) -> Any:
-        """Raises ConfigError (its refusal), ProcessFailedError (lost, or heard without an answer in time)."""
+        """Its answer, within `timeout_s` of being heard (None: when it comes). Raises ConfigError (its refusal),
+        ProcessFailedError (lost, or heard without an answer in time)."""
         if self.lost is not None:
             raise ProcessFailedError(f"host {self.site.name} is lost: {self.lost}")
         ident = next(self._ids)
@@ -250,6 +258,25 @@ class RemoteShare:
         """See `Share`."""
         ident = next((ident for ident, one in self._children.items() if one is child), None)
         return ident is not None and bool(await self._ask("signal", child=ident, number=number))
+
+    async def spawn_worker(
+        self, name: str, entry: str, arguments: Any, preload: Sequence[str], channel: socket.socket | None
+    ) -> Child:
+        """See `Share`."""
+        assert channel is not None
+        own = channel.dup()
+        try:
+            born = await self._ask("worker", name=name, entry=entry, arguments=arguments, preload=list(preload))
+        except BaseException:
+            own.close()
+            raise
+        self.workers.add(name)
+        child = Child(name, born[1], None, asyncio.get_running_loop().create_future())
+        ask = functools.partial(self._ask, timeout_s=None)
+        task = asyncio.get_running_loop().create_task(carry(ask, born[0], child, own))
+        self._carrying.add(task)
+        task.add_done_callback(self._carrying.discard)
+        return child
 
     async def read(self, path: str, offset: int, limit: int) -> tuple[bytes, int]:
         """(bytes, size) of a file of the run folder there."""

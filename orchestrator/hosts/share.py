@@ -8,6 +8,7 @@ one (`LocalShare`) or another (`orchestrator.hosts.remote_share`) is nobody else
 import asyncio
 import json
 import os
+import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,6 +52,17 @@ class Share(Protocol):
 
     async def signal(self, child: Child, number: int) -> bool:
         """Signal a process of this share; False when it has ended."""
+        ...
+
+    async def spawn_worker(
+        self, name: str, entry: str, arguments: Any, preload: Sequence[str], channel: socket.socket | None
+    ) -> Child:
+        """Start a process that is no daemon, `entry(arguments, [its end of the channel])`, after `preload` has been
+        imported there. `channel` is that end, of which this takes a copy; on other hosts than the leader's there must
+        be one. What is said goes both ways in order, and the other end is closed when the process has ended.
+
+        It ends with the share at the latest. Raises ConfigError, ProcessFailedError.
+        """
         ...
 
 
@@ -161,3 +173,12 @@ class LocalShare:
     async def signal(self, child: Child, number: int) -> bool:
         """See `Share`."""
         return await self._launcher.signal(child, number)
+
+    async def spawn_worker(
+        self, name: str, entry: str, arguments: Any, preload: Sequence[str], channel: socket.socket | None
+    ) -> Child:
+        """See `Share`."""
+        if preload:
+            await self._launcher.preload(preload)
+        fds = [] if channel is None else [channel.fileno()]
+        return await self._launcher.spawn(name, entry, arguments, log=self.folder / "logs" / f"{name}.log", fds=fds)

@@ -33,6 +33,7 @@ from setproctitle import setproctitle
 from mrcfabric.control_message import Realm
 from mrcfabric.errors import ConfigError
 from orchestrator.forkserver import die_with_parent
+from orchestrator.hosts import workers
 from orchestrator.hosts.host_lease import HUNG_UP_S, LEASE_S, UNHEARD_S, beat_s
 from orchestrator.hosts.keyed_stream import HUNG_UP, Door, KeyedStream
 from orchestrator.hosts.premises import Premises
@@ -41,7 +42,7 @@ from orchestrator.launcher import ProcessFailedError
 PURPOSE = b"share"
 ANSWERS_KEPT = 1024
 """More than a leader has under way: what it asks again is not done again."""
-REPEATABLE = frozenset({"beat", "machine", "read"})
+REPEATABLE = workers.REPEATABLE | {"beat", "machine", "read"}
 """What may be done again."""
 EXIT_CONFIG = 2
 
@@ -63,6 +64,8 @@ class ShareAgent:
         self._tasks: set[asyncio.Task[None]] = set()
         self._answers: dict[int, dict[str, Any] | None] = {}
         """The latest, by id; None while one is under way."""
+        self._under_way: set[int] = set()
+        """What is being answered: asked again over a new conversation, it is answered there."""
         self._ops: dict[str, Callable[[dict[str, Any]], Awaitable[Any]]] = {
             "beat": self._beat,
             **self._premises.ops,
@@ -158,6 +161,9 @@ class ShareAgent:
             if (answer := self._answers[ident]) is not None:
                 self._tell(answer)
             return
+        if ident in self._under_way:
+            return
+        self._under_way.add(ident)
         if request["op"] not in REPEATABLE:
             self._answers[ident] = None
             if len(self._answers) > ANSWERS_KEPT:
@@ -174,6 +180,8 @@ class ShareAgent:
             answer["refused"] = [error.where, error.what, error.hint]
         except (ProcessFailedError, OSError) as error:
             answer["refused"] = ["", str(error), ""]
+        finally:
+            self._under_way.discard(ident)
         if ident in self._answers:
             self._answers[ident] = answer
         self._tell(answer)

@@ -35,6 +35,8 @@ class Sites:
     """Node -> number of its host; one that is not named runs on the leader's."""
     nodes_per_process: int = 1
     """Most switches of one plane that share a process on their host, where none is said to pack them all."""
+    alone: frozenset[str] = frozenset()
+    """Switches that have a process of their own whatever is said: those that are to die alone."""
 
     def number(self, node: str) -> int:
         """The number of a node's host."""
@@ -47,14 +49,11 @@ class Sites:
     def require_here(self, nic: str) -> None:
         """Raises RefusedError for a NIC of another host."""
         if self.number(nic) != LEADER:
-            raise away(nic, self.site(nic).name)
+            raise RefusedError(
+                f"{nic} runs on host {self.site(nic).name}: its memory can be shared with programs there alone"
+            )
 
     @property
     def several(self) -> bool:
         """Whether there is more than the leader's."""
         return len(self.sites) > 1
-
-
-def away(nic: str, host: str) -> RefusedError:
-    """What to raise for an application of this host at a NIC of another."""
-    return RefusedError(f"{nic} runs on host {host}: its memory can be shared with programs there alone")

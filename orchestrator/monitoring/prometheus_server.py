@@ -76,7 +76,7 @@ async def prometheus_beside(fabric: Fabric, pace: Pace) -> AsyncIterator[Beside]
             "arguments": _options(folder, listen),
             "directory": str(folder),
         }
-        child = await fabric.spawn_worker(PROGRAM, ENTRY, arguments)
+        child = await fabric.staff.hire(PROGRAM, ENTRY, arguments)
         url = f"http://{listen}"
         await _until_ready(child, url)
 
@@ -88,7 +88,7 @@ async def prometheus_beside(fabric: Fabric, pace: Pace) -> AsyncIterator[Beside]
             yield Beside(url, child)
         finally:
             child.ended.remove_done_callback(ended)
-            await fabric.end_worker(child, signal.SIGTERM, END_WALL_S)
+            await fabric.staff.dismiss(child, signal.SIGTERM, END_WALL_S)
     finally:
         block.close()
 

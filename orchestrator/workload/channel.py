@@ -6,6 +6,7 @@ gone: the worker then ends, the orchestrator counts the worker as lost.
 """
 
 import asyncio
+import contextlib
 import socket
 from typing import Any, TypeAlias
 
@@ -24,6 +25,15 @@ class ChannelClosedError(Exception):
 def channel_pair() -> tuple[socket.socket, socket.socket]:
     """(orchestrator's end, worker's end)."""
     return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+
+
+async def next_packet(sock: socket.socket) -> bytes:
+    """What the other end of a channel says next, as it is; b"" when it has gone. `sock` does not block."""
+    while True:
+        try:
+            return await asyncio.get_running_loop().sock_recv(sock, MESSAGE_BYTES_MAX)
+        except ConnectionResetError:
+            continue  # told once, of an end that has not read everything; what it said itself is still to be read
 
 
 def _pack(message: Message) -> bytes:
@@ -71,46 +81,30 @@ class WorkerChannel:
 
 
 class CrewChannel:
-    """The orchestrator's end, on the running loop. One reader at a time."""
+    """The orchestrator's end, on the running loop. One reader at a time; what nobody reads waits in the socket, and
+    the worker for room there."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
         sock.setblocking(False)
-        self._loop = asyncio.get_running_loop()
-        self._inbox: asyncio.Queue[Message | None] = asyncio.Queue()
-        self._loop.add_reader(sock.fileno(), self._readable)
 
     def send(self, kind: str, **fields: Any) -> None:
-        """Tell the worker. A worker that is gone is noticed when reading."""
-        try:
+        """Tell the worker at once, for which there must be room. A worker that is gone is noticed when reading."""
+        with contextlib.suppress(ConnectionError):
             self._sock.send(_pack({"kind": kind, **fields}))
-        except (BrokenPipeError, ConnectionError):
-            self._inbox.put_nowait(None)
+
+    async def hand(self, kind: str, **fields: Any) -> None:
+        """Tell the worker when there is room."""
+        with contextlib.suppress(ConnectionError):
+            await asyncio.get_running_loop().sock_sendall(self._sock, _pack({"kind": kind, **fields}))
 
     async def receive(self) -> Message:
         """The worker's next message. Raises ChannelClosedError when it is gone."""
-        message = await self._inbox.get()
-        if message is None:
-            self._inbox.put_nowait(None)
+        packet = await next_packet(self._sock)
+        if not packet:
             raise ChannelClosedError("the worker is gone")
-        return message
-
-    def _readable(self) -> None:
-        while True:
-            try:
-                data = self._sock.recv(MESSAGE_BYTES_MAX)
-            except BlockingIOError:
-                return
-            except OSError:
-                data = b""
-            if not data:
-                self._loop.remove_reader(self._sock.fileno())
-                self._inbox.put_nowait(None)
-                return
-            self._inbox.put_nowait(_unpack(data))
+        return _unpack(packet)
 
     def close(self) -> None:
-        """Let go: the worker ends."""
-        if self._sock.fileno() >= 0:
-            self._loop.remove_reader(self._sock.fileno())
-            self._sock.close()
+        """Let go, while nobody reads: the worker ends."""
+        self._sock.close()

@@ -1,8 +1,8 @@
 """The orchestrator's side of a set of workload processes: hire, introduce to one another, listen, let go.
 
 Owns the channels and the out-of-band exchange between workers; what they are told to do is the caller's: `demo`,
-`perf`, `send`. Workers are started through a `Spawn`, so that the same crew runs as processes of a fabric or, in
-tests, as threads.
+`perf`, `send`. Workers are started through a `Spawn`, so that the same crew runs as processes of a fabric, on whatever
+hosts, or, in tests, as threads.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from orchestrator.workload.channel import (
     ChannelClosedError,
@@ -19,7 +19,24 @@ from orchestrator.workload.channel import (
     channel_pair,
 )
 
-Spawn: TypeAlias = Callable[[str, Mapping[str, Any], socket.socket], Awaitable[None]]
+END_WALL_S = 5.0
+"""How long a worker that has closed its channel may take to end, before nobody asks any more how it did."""
+
+
+class Hired(Protocol):
+    """A worker that was started."""
+
+    @property
+    def ended(self) -> "asyncio.Future[int]":
+        """Done when it has ended."""
+        ...
+
+    def how_it_ended(self) -> str:
+        """Its exit code or signal, and its last words."""
+        ...
+
+
+Spawn: TypeAlias = Callable[[str, Mapping[str, Any], socket.socket], Awaitable[Hired]]
 """(name, arguments of `worker.main`, the worker's end of its channel): starts the process with a copy of that end."""
 
 
@@ -49,10 +66,15 @@ class Crew:
     def __init__(self, members: Sequence[Member]) -> None:
         self.members = tuple(members)
         self._channels: list[CrewChannel] = []
+        self._workers: list[Hired] = []
 
     def tell(self, number: int, kind: str, **fields: Any) -> None:
         """Send one worker a message."""
         self._channels[number].send(kind, **fields)
+
+    async def hand(self, number: int, kind: str, **fields: Any) -> None:
+        """The same for a long one, when the worker has room for it."""
+        await self._channels[number].hand(kind, **fields)
 
     def tell_all(self, kind: str, **fields: Any) -> None:
         """Send everybody the same message."""
@@ -65,12 +87,18 @@ class Crew:
         try:
             message = await self._channels[number].receive()
         except ChannelClosedError:
-            raise WorkerFailedError(f"the workload process at {name} has died") from None
+            raise WorkerFailedError(f"the workload process at {name} has died{await self._how(number)}") from None
         if message["kind"] == "failed":
             raise WorkerFailedError(str(message["reason"]))
         if kind is not None and message["kind"] != kind:
             raise WorkerFailedError(f"{name} said {message['kind']} where {kind} was due")
         return message
+
+    async def _how(self, number: int) -> str:
+        """How a worker that has closed its channel ended, if it has."""
+        worker = self._workers[number]
+        await asyncio.wait([worker.ended], timeout=END_WALL_S)
+        return f": {worker.how_it_ended()}" if worker.ended.done() else ""
 
     async def hear_all(self, kind: str) -> list[Message]:
         """One message of this kind from everybody, in the order of the members. The first failure is raised."""
@@ -108,7 +136,7 @@ class Crew:
                 "peers": list(member.peers),
             }
             try:
-                await spawn(member.name, arguments, theirs)
+                self._workers.append(await spawn(member.name, arguments, theirs))
             finally:
                 theirs.close()
 

@@ -1,18 +1,18 @@
-"""What is in the messages of a stream, and how it is checked: seeded bytes, or a file.
+"""What is in the messages of a stream, and how it is checked: seeded bytes, or a file that the orchestrator has.
 
 Owns the making and checking of payload; when which message travels is `stream`'s. A sink says how many bytes are
 wrong; seeded payload depends on (source, target, round, number), so that a byte of any other message shows.
 """
 
 import hashlib
-import os
 import struct
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from mrcfabric.rng import seed_of
+from orchestrator.workload.channel import WorkerChannel
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -20,6 +20,14 @@ HEAD = struct.Struct("<IIII")
 """Source, target, round, number: stands at the head of every seeded message that has room for it."""
 SPAN = 1 << 16
 """Starts within the noise that a seed can choose from."""
+PART_BYTES = 1 << 17
+"""Of a file, in one message between a worker and the orchestrator."""
+SEEDED: Final = "seeded"
+CHECKED: Final = "checked"
+HASHED: Final = "hashed"
+CARRIED: Final = "carried"
+"""Where a stream comes from (`seeded`, `carried`: from the orchestrator), and what becomes of it at the other end:
+`checked` against the same seed, `hashed`, or `carried` to the orchestrator as well."""
 
 
 class Source(Protocol):
@@ -33,10 +41,6 @@ class Source(Protocol):
         """SHA-256 of everything so far, where that means something, or ""."""
         ...
 
-    def close(self) -> None:
-        """The round is over."""
-        ...
-
 
 class Sink(Protocol):
     """Where messages end."""
@@ -47,10 +51,6 @@ class Sink(Protocol):
 
     def digest(self) -> str:
         """SHA-256 of everything so far, where that means something, or ""."""
-        ...
-
-    def close(self) -> None:
-        """The round is over."""
         ...
 
 
@@ -95,9 +95,6 @@ class Seeded:
     def digest(self) -> str:
         return ""
 
-    def close(self) -> None:
-        pass
-
     def _start(self, number: int) -> int:
         return seed_of(*self._key, number) % SPAN
 
@@ -105,45 +102,55 @@ class Seeded:
         return HEAD.pack(*self._key, number)[: self._size]
 
 
-class FileSource:
-    """A file, cut into messages."""
+class CarriedSource:
+    """What the orchestrator hands out part by part, cut into messages.
 
-    def __init__(self, path: str) -> None:
-        self._file = open(path, "rb", buffering=0)  # noqa: SIM115 - closed by close()
+    worker -> orchestrator   want {bytes}
+    orchestrator -> worker   part {data, more}: until so many bytes are there, or there are no more
+    """
+
+    def __init__(self, channel: WorkerChannel) -> None:
+        self._channel = channel
         self._hash = hashlib.sha256()
 
     def fill(self, number: int, slot: memoryview) -> int:
-        length = 0
-        while length < len(slot):
-            count = self._file.readinto(slot[length:])
-            if not count:
-                break
-            length += count
+        length, more = 0, True
+        self._channel.send("want", bytes=len(slot))
+        while more:
+            part = self._channel.receive()
+            assert part is not None
+            data, more = part["data"], part["more"]
+            slot[length : length + len(data)] = data
+            length += len(data)
         self._hash.update(slot[:length])
         return length
 
     def digest(self) -> str:
         return self._hash.hexdigest()
 
-    def close(self) -> None:
-        self._file.close()
 
+class HashedSink:
+    """Hashes what comes; nothing is known to be wrong before the hashes meet."""
 
-class FileSink:
-    """Hashes what comes and, with a path, keeps it there; nothing is known to be wrong before the hashes meet."""
-
-    def __init__(self, path: str | None) -> None:
-        self._file = open(path or os.devnull, "wb")  # noqa: SIM115 - closed by close()
+    def __init__(self) -> None:
         self._hash = hashlib.sha256()
 
     def take(self, number: int, message: memoryview) -> int:
         self._hash.update(message)
-        self._file.write(message)
         return 0
 
     def digest(self) -> str:
-        self._file.flush()
         return self._hash.hexdigest()
 
-    def close(self) -> None:
-        self._file.close()
+
+class CarriedSink(HashedSink):
+    """The same, and tells the orchestrator what comes: `part {data}`, as often as it takes."""
+
+    def __init__(self, channel: WorkerChannel) -> None:
+        super().__init__()
+        self._channel = channel
+
+    def take(self, number: int, message: memoryview) -> int:
+        for start in range(0, len(message), PART_BYTES):
+            self._channel.send("part", data=bytes(message[start : start + PART_BYTES]))
+        return super().take(number, message)

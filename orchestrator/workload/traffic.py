@@ -3,8 +3,10 @@
 Owns the loop of a round; who sends to whom in which round is the orchestrator's (`perf`, `send`), the flow control
 is `stream`'s, the bytes are `payload`'s.
 
-    orchestrator -> worker   round {turn, to, from, size, messages_out, messages_in, depth, file_in, file_out}, close
+    orchestrator -> worker   round {turn, to, from, size, messages_out, messages_in, depth, source, sink}, close
     worker -> orchestrator   round {turn, sent, received, wrong, first_ns, last_ns, latencies_ns, digests}
+
+and within a round what `payload` says of a source and a sink that are `carried`.
 
 `first_ns` .. `last_ns` is from the first post to the last completion of this worker's sends, `latencies_ns` from post
 to completion of each (sorted, thinned out to LATENCIES_MAX), all in fabric time as the NIC saw it.
@@ -15,7 +17,17 @@ from typing import Any
 
 from nicd.verbs import Cqe, Work, work_of
 from orchestrator.workload.channel import Message
-from orchestrator.workload.payload import FileSink, FileSource, Noise, Seeded, Sink, Source
+from orchestrator.workload.payload import (
+    CARRIED,
+    CHECKED,
+    CarriedSink,
+    CarriedSource,
+    HashedSink,
+    Noise,
+    Seeded,
+    Sink,
+    Source,
+)
 from orchestrator.workload.stream import (
     CREDIT_BYTES,
     StreamReceiver,
@@ -61,14 +73,14 @@ class Traffic:
 
     def source(self, message: Message) -> Source:
         """What this worker sends in a round."""
-        if message["file_out"] is not None:
-            return FileSource(message["file_out"])
+        if message["source"] == CARRIED:
+            return CarriedSource(self._station.channel)
         return Seeded(self._noise, message["size"], self.me, message["to"], message["turn"])
 
     def sink(self, message: Message) -> Sink:
         """What this worker makes of what it receives in a round."""
-        if message["file_in"] is not None:
-            return FileSink(message["file_in"] or None)
+        if message["sink"] != CHECKED:
+            return CarriedSink(self._station.channel) if message["sink"] == CARRIED else HashedSink()
         return Seeded(self._noise, message["size"], message["from"], self.me, message["turn"])
 
 
@@ -110,9 +122,6 @@ class Round:
             self._station.nic.post(self._outgoing())
             self._station.nic.post(self._look())
         digests = [self._source.digest() if self._source else "", self._sink.digest() if self._sink else ""]
-        for end in (self._source, self._sink):
-            if end is not None:
-                end.close()
         return {
             "turn": self._turn,
             "sent": self._sent,

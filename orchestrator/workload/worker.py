@@ -82,9 +82,11 @@ class Station:
         return message
 
     def wait(self) -> None:
-        """Sleep until the NIC or the orchestrator has something to say."""
+        """Sleep until the NIC or the orchestrator has something to say. Raises ChannelClosedError when that lets go."""
         if not self.nic.waiting:
-            self._poll.poll(WAIT_S * 1000)
+            ready = dict(self._poll.poll(WAIT_S * 1000))
+            if ready.get(self.channel.fileno(), 0) & select.POLLHUP:
+                raise ChannelClosedError("the orchestrator closed the channel")
 
     def completions(self) -> list[Cqe]:
         """What has completed. Raises WorkloadError for the first thing that went wrong."""

@@ -9,17 +9,18 @@ import random
 import signal
 import socket
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mrcfabric.errors import RefusedError
 from orchestrator import ports, run_folder
 from orchestrator.agent import Agent
 from orchestrator.fabric import Fabric
-from orchestrator.send import Transfer, send_in_running
+from orchestrator.send import Transfer, send_in_running, transfer
 from tests.orchestrator.running import (
     DEADLINE_S,
     MRCFABRIC,
@@ -46,6 +47,18 @@ def payload(tmp_path: Path) -> Path:
     path = tmp_path / "payload"
     path.write_bytes(random.Random(1).randbytes(FILE_BYTES))
     return path
+
+
+@asynccontextmanager
+async def served(folder: Path) -> AsyncIterator[Fabric]:
+    """The small fabric with its agent, for the length of the block."""
+    async with Fabric.launch(SMALL, folder / "small") as fabric:
+        agent, ready = Agent(fabric), asyncio.Event()
+        serving = asyncio.create_task(agent.serve(ready.set))
+        await asyncio.wait_for(ready.wait(), DEADLINE_S)
+        yield fabric
+        agent.stop.set()
+        assert await serving is None
 
 
 @contextmanager
@@ -109,17 +122,13 @@ class Storm:
 
 @pytest.mark.slow
 async def test_a_verified_transfer_survives_junk_on_every_socket(tmp_path: Path, payload: Path) -> None:
-    async with Fabric.launch(SMALL, tmp_path / "small") as fabric:
-        agent, ready = Agent(fabric), asyncio.Event()
-        serving = asyncio.create_task(agent.serve(ready.set))
-        await asyncio.wait_for(ready.wait(), DEADLINE_S)
+    async with served(tmp_path) as fabric:
         storm = Storm(fabric)
         blowing = asyncio.create_task(storm.blow())
         await eventually(lambda: storm.rounds > 3, DEADLINE_S)
         record = await send_in_running(tmp_path / "small", Transfer(payload, "h000", "h001"))
         blowing.cancel()
         await asyncio.wait([blowing])
-        assert record is not None
         assert record["same"]
         assert record["bytes"] == FILE_BYTES
         totals, fidelity = await fabric.totals(), await fabric.fidelity()
@@ -128,13 +137,11 @@ async def test_a_verified_transfer_survives_junk_on_every_socket(tmp_path: Path,
         assert fabric.unexpected_deaths() == []
         for counters in (await fabric.counters()).values():
             assert sum(counters["control"]["drops"].values()) > 0
-        agent.stop.set()
-        assert await serving is None
 
 
 @pytest.mark.slow
-async def test_an_application_that_vanishes_leaves_no_qp_and_disturbs_nobody(tmp_path: Path, payload: Path) -> None:
-    async with Fabric.launch(SMALL, tmp_path / "small") as fabric:
+async def test_a_sender_that_vanishes_leaves_no_qp_and_disturbs_nobody(tmp_path: Path, payload: Path) -> None:
+    async with served(tmp_path) as fabric:
         words = ["send", str(payload), "--from", "h000", "--to", "h001", "--run-dir", "small"]
         with started(tmp_path, *words) as sender:
             async with asyncio.timeout(DEADLINE_S):
@@ -144,8 +151,9 @@ async def test_an_application_that_vanishes_leaves_no_qp_and_disturbs_nobody(tmp
         async with asyncio.timeout(DEADLINE_S):
             while any([await fabric.call(nic, "qp_table") for nic in ("h000", "h001")]):
                 pass
+        with pytest.raises(RefusedError, match=r"^/dev/full: No space left on device$"):
+            await send_in_running(tmp_path / "small", Transfer(payload, "h001", "h000", Path("/dev/full")))
         record = await send_in_running(tmp_path / "small", Transfer(payload, "h001", "h000"))
-        assert record is not None
         assert record["same"]
         assert fabric.unexpected_deaths() == []
 
@@ -153,7 +161,7 @@ async def test_an_application_that_vanishes_leaves_no_qp_and_disturbs_nobody(tmp
 @pytest.mark.slow
 async def test_stopped_daemons_make_a_transfer_late_and_nothing_else(tmp_path: Path, payload: Path) -> None:
     async with Fabric.launch(SMALL, tmp_path / "small") as fabric:
-        sending = asyncio.create_task(send_in_running(tmp_path / "small", Transfer(payload, "h000", "h001")))
+        sending = asyncio.create_task(transfer(fabric, Transfer(payload, "h000", "h001")))
         for node in (T1, "h001"):
             child = fabric.roster.member(node).child
             assert child is not None
@@ -164,9 +172,7 @@ async def test_stopped_daemons_make_a_transfer_late_and_nothing_else(tmp_path: P
             async with asyncio.timeout(DEADLINE_S):
                 while not sending.done() and fabric.now_ns() <= stood_ns:
                     await asyncio.wait([sending], timeout=POLL_S)
-        record = await sending
-        assert record is not None
-        assert record["same"]
+        assert (await sending)["same"]
         assert (await fabric.totals())["retransmits"] == 0
         assert (await fabric.fidelity())["valid"]
 

@@ -4,6 +4,7 @@ Everything happens in the networks of `tests.support.cluster`, which nothing joi
 """
 
 import asyncio
+import hashlib
 import json
 import os
 import signal
@@ -23,6 +24,7 @@ from tests.support.wait import eventually, eventually_true
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(240)]
 
 DEADLINE_S = 60.0
+FILE_BYTES = 2_500_001
 SCENARIO = """\
 name: apart
 fabric: {{planes: 2, t0_per_plane: 2, t1_per_plane: 2, nics_per_t0: 2, mtu_bytes: {mtu_bytes}, evs_per_qp: 16,
@@ -178,8 +180,17 @@ async def test_a_host_that_is_killed_takes_its_nodes_along_and_a_second_launch_w
         assert f"f1  link_down {LINK}" in (await mrcfabric(home, "fault", "list")).well()
         assert "f1 healed" in (await mrcfabric(home, "fault", "clear", "--all")).well()
         assert " ready" in (await mrcfabric(home, "logs", "p1-t1-1")).well()
-        refused = await mrcfabric(home, "send", "hosts.yaml", "--from", "h000", "--to", "h003")
-        assert (refused.code, "h000 runs on host h1" in refused.err) == (1, True)
+
+        # A file goes from a NIC of one host to one of another, and is nowhere else afterwards.
+        content = os.urandom(FILE_BYTES)
+        (home.folder / "payload").write_bytes(content)
+        words = ("send", "payload", "--from", "h000", "--to", "h003", "--out", "arrived", "--json")
+        sent = json.loads((await mrcfabric(home, *words)).well())
+        assert (sent["same"], sent["bytes"], sent["sha256"]) == (True, FILE_BYTES, hashlib.sha256(content).hexdigest())
+        assert (home.folder / "arrived").read_bytes() == content
+        left = [path for host in hosts for path in host.folder.rglob("*") if path.is_file()]
+        assert left
+        assert not [path for path in left if content[:64] in path.read_bytes()]
 
         # A pair of NICs works. A login that ends harms nobody, and a cable that is cut takes time and nothing else.
         working = await begun(home)

@@ -1,6 +1,7 @@
 """Entry functions for children of the fork server in tests."""
 
 import os
+import socket
 import sys
 import time
 from typing import Any
@@ -50,3 +51,20 @@ def echo_to(number: int, _fds: list[int]) -> None:
 def fail_to_load() -> None:
     """A module function that the fork server calls before its first fork, and that fails."""
     raise RuntimeError("cannot be loaded on purpose")
+
+
+def parrot(_arguments: Any, fds: list[int]) -> int:
+    """Say whatever is heard on the channel, until that is closed."""
+    with socket.socket(fileno=fds[0]) as channel:
+        while packet := channel.recv(1 << 18):
+            channel.send(packet)
+    return 0
+
+
+def chatter(count: int, fds: list[int]) -> int:
+    """Say so many long packets on the channel, numbered, then die of a mistake."""
+    with socket.socket(fileno=fds[0]) as channel:
+        for number in range(count):
+            channel.send(number.to_bytes(4, "big") + bytes(1 << 17))
+            print(number, flush=True)
+    raise RuntimeError("broken on purpose")

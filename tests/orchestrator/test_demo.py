@@ -1,6 +1,7 @@
 """The demonstration over a small fabric of real daemons, and its parts."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,9 @@ from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
 from orchestrator.demo import Demo, DemoSettings, first_to_end
 from tests.support.fabrics import SMALL
+from tests.support.shares import Machine, nothing_left
+
+LEASE_S = 10.0
 
 
 def test_the_tensor_is_rounded_down_to_whole_chunks() -> None:
@@ -56,9 +60,13 @@ async def test_the_background_ends_with_the_last_work() -> None:
 
 @pytest.mark.integration
 @pytest.mark.slow
-async def test_a_small_demonstration_keeps_every_byte_and_every_step(tmp_path: Path) -> None:
-    demo = Demo(SMALL, DemoSettings(tensor_mib=2, buckets=8))
-    data = await asyncio.wait_for(demo.run(tmp_path / "run"), 100)
+async def test_a_small_demonstration_keeps_every_byte_and_every_step_on_three_hosts(tmp_path: Path) -> None:
+    places = {node: number % 3 for number, node in enumerate(SMALL.node_names())}
+    machine = Machine(tmp_path, 3, places, LEASE_S)
+    # Switches share processes, but for those that are to die.
+    machine.ground.sites = replace(machine.ground.sites, nodes_per_process=4)
+    demo = Demo(SMALL, DemoSettings(tensor_mib=2, buckets=8), machine.ground)
+    data = await asyncio.wait_for(demo.run(tmp_path / "vm0"), 100)
     held = {check["name"]: check["holds"] for check in data["checks"]}
     # Two planes are too few for the share of one port to be 7/8 of anything; all else must hold.
     wanted = {"every byte right", "no QP failed", "no rank failed", "no step lost", "the whole timetable took place"}
@@ -71,3 +79,11 @@ async def test_a_small_demonstration_keeps_every_byte_and_every_step(tmp_path: P
     assert data["steps"]["finished"] == data["steps"]["begun"] >= 2
     assert data["totals"]["bytes_verified"] == data["steps"]["finished"] * SMALL.nics * data["steps"]["tensor_bytes"]
     assert data["timeline"]["planes_gbps"]
+    # Every rank was a process of its NIC's host.
+    assert hosts_of_ranks(tmp_path) == {f"rank-{nic}": f"vm{places[nic]}" for nic in SMALL.nic_names()}
+    assert nothing_left(tmp_path, machine, [])
+
+
+def hosts_of_ranks(folder: Path) -> dict[str, str]:
+    """Rank -> the host on which it has a log."""
+    return {path.stem: path.relative_to(folder).parts[0] for path in folder.rglob("rank-*.log")}

@@ -11,10 +11,8 @@ import pytest
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
 from orchestrator.fabric import Fabric
-from orchestrator.launcher import ProcessFailedError
 from tests.orchestrator.running import (
     DEADLINE_S,
-    ROOT,
     SMALL,
     T0,
     given_back,
@@ -71,21 +69,3 @@ async def test_mistakes_are_found_before_anything_starts(tmp_path: Path, fabric:
     assert not (tmp_path / "bad").exists()
     # Nothing of this touched the fabric that runs.
     assert (await fabric.call("h000", "status"))["node"] == "h000"
-
-
-async def test_workers_run_beside_the_daemons_and_end_with_the_fabric(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    async with Fabric.launch(SMALL, tmp_path / "small") as fabric:
-        done = await fabric.spawn_worker("rank0", "tests.orchestrator.entries:exit_with", 7, preload=["json"])
-        assert await done.ended == 7
-        assert fabric.unexpected_deaths() == []
-        assert fabric.folder.log("rank0").read_text() == "leaving with 7\n"
-        endless = await fabric.spawn_worker("rank1", "tests.orchestrator.entries:sleep", None)
-    assert is_gone(endless.pid)
-
-
-async def test_a_worker_that_cannot_be_loaded_is_one_error(fabric: Fabric) -> None:
-    with pytest.raises(ProcessFailedError, match="No module named 'no_such_module'"):
-        await fabric.spawn_worker("rank0", "no_such_module:run", None, preload=["no_such_module"])

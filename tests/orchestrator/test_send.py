@@ -1,33 +1,60 @@
 """A file crosses a small fabric of real daemons."""
 
+import asyncio
 import hashlib
+import os
+import signal
 from pathlib import Path
 
 import pytest
 
 from mrcfabric.errors import ConfigError
 from orchestrator.fabric import Fabric
-from orchestrator.send import MESSAGE_BYTES, Transfer, send_in_new, send_in_running
+from orchestrator.send import MESSAGE_BYTES, Transfer, send_in_new, send_in_running, transfer
+from orchestrator.workload.crew import WorkerFailedError
+from tests.orchestrator.running import DEADLINE_S
 from tests.support.fabrics import SMALL
+from tests.support.wait import eventually
 
 
 @pytest.mark.integration
 @pytest.mark.slow
-async def test_a_file_arrives_in_a_fabric_of_its_own_and_in_a_running_one(tmp_path: Path) -> None:
+async def test_a_file_arrives_in_a_fabric_of_its_own(tmp_path: Path) -> None:
     content = bytes(range(251)) * 4501  # a little more than one message
     assert len(content) % MESSAGE_BYTES
     (tmp_path / "in").write_bytes(content)
     what = Transfer(tmp_path / "in", "h000", "h003", tmp_path / "out")
     record = await send_in_new(SMALL, tmp_path / "a", "plane", what)
     assert record["same"]
-    assert record["sha256"] == hashlib.sha256(content).hexdigest()
+    assert record["sha256"] == record["sha256_arrived"] == hashlib.sha256(content).hexdigest()
     assert record["bytes"] == len(content)
     assert (tmp_path / "out").read_bytes() == content
-    assert await send_in_running(tmp_path / "a", what) is None
-    async with Fabric.launch(SMALL, tmp_path / "b", pack="plane"):
-        again = await send_in_running(tmp_path / "b", Transfer(tmp_path / "in", "h001", "h002"))
-    assert again is not None
-    assert again["same"]
+    with pytest.raises(ConfigError, match="no fabric runs there"):
+        await send_in_running(tmp_path / "a", what)
+
+
+@pytest.mark.integration
+@pytest.mark.slow
+async def test_whoever_fails_in_a_transfer_is_named_and_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "in").write_bytes(bytes(30 * MESSAGE_BYTES))
+    async with Fabric.launch(SMALL, tmp_path / "small", pack="plane") as fabric:
+        for nic, killed in (("h003", "send-h003"), ("h000", "send-h000")):
+            sending = asyncio.create_task(transfer(fabric, Transfer(tmp_path / "in", "h000", "h003")))
+            placed = (await fabric.totals())["bytes_placed"]
+            while (await fabric.totals())["bytes_placed"] == placed:
+                assert not sending.done()
+            (worker,) = [child for child in fabric.staff if child.name == killed]
+            os.kill(worker.pid, signal.SIGKILL)
+            with pytest.raises(WorkerFailedError, match=f"the workload process at {nic} has died: SIGKILL"):
+                await sending
+            await eventually(lambda: not [*fabric.staff], DEADLINE_S)
+        assert fabric.unexpected_deaths() == []
+        # What gets shorter meanwhile is told by whoever reads it.
+        sending = asyncio.create_task(transfer(fabric, Transfer(tmp_path / "in", "h000", "h003")))
+        await eventually(lambda: [*fabric.staff], DEADLINE_S)
+        os.truncate(tmp_path / "in", MESSAGE_BYTES)
+        with pytest.raises(WorkerFailedError, match="h000: the file got shorter while it was being sent"):
+            await sending
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,20 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from orchestrator.workload.crew import Crew, Member, Spawn, hired
+from orchestrator.workload.crew import Crew, Hired, Member, Spawn, hired
 from orchestrator.workload.worker import work
 from tests.support.loopback_nics import LoopbackNic
 from tests.support.verbs_bench import verbs_bench
+
+
+class Thread:
+    """A worker in a thread."""
+
+    def __init__(self, ended: "asyncio.Future[int]") -> None:
+        self.ended = ended
+
+    def how_it_ended(self) -> str:
+        return f"exit code {self.ended.result()}"
 
 
 class Threads:
@@ -21,9 +31,10 @@ class Threads:
 
     @property
     def spawn(self) -> Spawn:
-        async def start(name: str, arguments: Mapping[str, Any], end: socket.socket) -> None:
+        async def start(name: str, arguments: Mapping[str, Any], end: socket.socket) -> Hired:
             own = end.dup()
             self.running.append(asyncio.create_task(asyncio.to_thread(work, arguments, own)))
+            return Thread(self.running[-1])
 
         return start
 

@@ -173,7 +173,7 @@ class Line:
             await asyncio.wait(self._pumps)
         for writer in self._writers:
             writer.transport.abort()
-            await asyncio.wait([asyncio.ensure_future(writer.wait_closed())])
+            await asyncio.gather(writer.wait_closed(), return_exceptions=True)
         self._pumps.clear()
         self._writers.clear()
 

@@ -33,6 +33,7 @@ SETTINGS: dict[str, Any] = {
     "sites": [["here", "127.0.0.1", "127.0.0.1"], ["there", "127.0.0.1", "127.0.0.1"]],
     "of_node": {"h000": 1},
     "nodes_per_process": 1,
+    "alone": [],
     "port_base": 1024,
     "dilation": 0.0,
     "limit_ns": NEVER,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from orchestrator.workload.crew import Member, WorkerFailedError, hired
-from tests.support.crews import crew_at_loopback, member
+from tests.support.crews import Thread, Threads, crew_at_loopback, member
 
 pytestmark = pytest.mark.integration
 
@@ -35,11 +35,25 @@ async def test_a_nic_that_is_not_there_is_one_line(tmp_path: Path) -> None:
 
 
 async def test_a_worker_that_dies_is_named(tmp_path: Path) -> None:
-    async def stillborn(name: str, arguments: Mapping[str, Any], end: socket.socket) -> None:
+    async def stillborn(name: str, arguments: Mapping[str, Any], end: socket.socket) -> Thread:
         assert arguments["role"] == "traffic"
+        ended = asyncio.get_running_loop().create_future()
+        ended.set_result(7)
+        return Thread(ended)
 
-    with pytest.raises(WorkerFailedError, match=r"h00\d has died"):
+    with pytest.raises(WorkerFailedError, match=r"h00\d has died: exit code 7"):
         async with hired(two(tmp_path), stillborn):
+            pass
+
+
+async def test_a_worker_that_hangs_up_and_goes_on_is_named_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("orchestrator.workload.crew.END_WALL_S", 0.01)
+
+    async def deaf(name: str, arguments: Mapping[str, Any], end: socket.socket) -> Thread:
+        return Thread(asyncio.get_running_loop().create_future())
+
+    with pytest.raises(WorkerFailedError, match=r"h00\d has died$"):
+        async with hired(two(tmp_path), deaf):
             pass
 
 
@@ -60,5 +74,5 @@ async def test_letting_go_leaves_no_descriptor(tmp_path: Path) -> None:
 async def test_peers_must_be_mutual(tmp_path: Path) -> None:
     members = [two(tmp_path)[0], member(tmp_path, 1, "traffic", ())]
     with pytest.raises(AssertionError, match="mutual"):
-        async with hired(members, lambda *_: asyncio.sleep(0)):
+        async with hired(members, Threads().spawn):
             pass

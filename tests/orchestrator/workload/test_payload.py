@@ -1,13 +1,13 @@
 """Payload is checked byte by byte, and no message looks like another."""
 
 import hashlib
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.workload.payload import FileSink, FileSource, Noise, Seeded
+from orchestrator.workload.channel import WorkerChannel, channel_pair
+from orchestrator.workload.payload import PART_BYTES, CarriedSink, CarriedSource, HashedSink, Noise, Seeded
 
 NOISE = Noise("seed", 2000)
 
@@ -41,24 +41,38 @@ def test_a_message_of_the_wrong_length_is_all_wrong() -> None:
     assert Seeded(NOISE, 100, 0, 0, 0).take(0, memoryview(bytearray(99))) == 100
 
 
-def test_a_file_is_cut_and_put_together_again(tmp_path: Path) -> None:
-    content = bytes(range(256)) * 5
-    (tmp_path / "in").write_bytes(content)
-    source, sink = FileSource(str(tmp_path / "in")), FileSink(str(tmp_path / "out"))
-    slot = memoryview(bytearray(500))
-    number = 0
-    while length := source.fill(number, slot):
-        assert sink.take(number, slot[:length]) == 0
-        number += 1
-    assert number == 3
+def test_a_file_is_handed_out_and_taken_in_part_by_part() -> None:
+    content = bytes(range(256)) * 2000
+    size = PART_BYTES + 1000
+    mine, theirs = channel_pair()
+    worker, other = WorkerChannel(theirs), WorkerChannel(mine)
+    source, sink = CarriedSource(worker), CarriedSink(worker)
+    slot = memoryview(bytearray(size))
+    parts = [content[start : start + size] for start in range(0, len(content), size)]
+    kept = b""
+    for number, part in enumerate(parts):
+        other.send("part", data=part[:PART_BYTES], more=len(part) > PART_BYTES)
+        if part[PART_BYTES:]:
+            other.send("part", data=part[PART_BYTES:], more=False)
+        assert source.fill(number, slot) == len(part)
+        assert other.receive() == {"kind": "want", "bytes": size}
+        assert sink.take(number, slot[: len(part)]) == 0
+        kept += b"".join(data_of(other) for _ in range(-(-len(part) // PART_BYTES)))
     assert source.digest() == sink.digest() == hashlib.sha256(content).hexdigest()
-    assert (tmp_path / "out").read_bytes() == content
-    source.close()
-    sink.close()
+    assert kept == content
+    other.send("part", data=b"", more=False)
+    assert source.fill(9, slot) == 0
+    worker.close()
+    other.close()
+
+
+def data_of(channel: WorkerChannel) -> bytes:
+    message = channel.receive()
+    assert message is not None
+    return bytes(message["data"])
 
 
 def test_a_sink_may_keep_nothing() -> None:
-    sink = FileSink(None)
+    sink = HashedSink()
     sink.take(0, memoryview(b"abc"))
     assert sink.digest() == hashlib.sha256(b"abc").hexdigest()
-    sink.close()

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from orchestrator.workload.crew import Crew, WorkerFailedError
+from orchestrator.workload.payload import CARRIED, CHECKED, SEEDED
 from orchestrator.workload.traffic import thinned
 from tests.support.crews import crew_at_loopback, member
 
@@ -31,8 +32,8 @@ def order(turn: int, size: int, out: int = 0, into: int = 0, to: int | None = No
         "messages_out": out,
         "messages_in": into,
         "depth": depth,
-        "file_in": None,
-        "file_out": None,
+        "source": SEEDED,
+        "sink": CHECKED,
     }
 
 
@@ -70,24 +71,38 @@ async def test_a_flipped_bit_is_one_wrong_byte(tmp_path: Path) -> None:
 @pytest.mark.parametrize("length", [1, 4096, 100_001])
 async def test_a_file_arrives_as_it_was(tmp_path: Path, length: int) -> None:
     content = bytes(place * 7 % 251 for place in range(length))
-    (tmp_path / "in").write_bytes(content)
     messages = -(-length // 4096)
+    kept = b""
     async with crew_at_loopback(tmp_path, pair(tmp_path)) as (crew, _, _):
-        crew.tell(0, "round", **(order(0, 4096, out=messages, to=1) | {"file_out": str(tmp_path / "in")}))
-        crew.tell(1, "round", **(order(0, 4096, into=messages, to=0) | {"file_in": str(tmp_path / "out")}))
-        sender, receiver = await reports(crew)
+        crew.tell(0, "round", **(order(0, 4096, out=messages, to=1) | {"source": CARRIED}))
+        crew.tell(1, "round", **(order(0, 4096, into=messages, to=0) | {"sink": CARRIED}))
+        for start in range(0, length, 4096):
+            assert (await crew.hear(0, "want"))["bytes"] == 4096
+            await crew.hand(0, "part", data=content[start : start + 4096], more=False)
+        while (message := await crew.hear(1))["kind"] == "part":
+            kept += message["data"]
+        sender, receiver = await crew.hear(0, "round"), message
     digest = hashlib.sha256(content).hexdigest()
     assert sender["digests"] == [digest, ""]
     assert receiver["digests"] == ["", digest]
     assert receiver["received"] == length
-    assert (tmp_path / "out").read_bytes() == content
+    assert kept == content
 
 
-async def test_a_file_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
+async def test_a_file_that_has_less_than_was_said_is_one_line(tmp_path: Path) -> None:
     async with crew_at_loopback(tmp_path, pair(tmp_path)) as (crew, _, _):
-        crew.tell(0, "round", **(order(0, 4096, out=1, to=1) | {"file_out": str(tmp_path / "missing")}))
-        with pytest.raises(WorkerFailedError, match=r"h000: .*missing"):
+        crew.tell(0, "round", **(order(0, 4096, out=1, to=1) | {"source": CARRIED}))
+        await crew.hear(0, "want")
+        await crew.hand(0, "part", data=b"", more=False)
+        with pytest.raises(WorkerFailedError, match="h000: the file got shorter while it was being sent"):
             await crew.hear(0)
+
+
+async def test_an_orchestrator_that_lets_go_in_a_round_ends_the_worker(tmp_path: Path) -> None:
+    async with crew_at_loopback(tmp_path, pair(tmp_path)) as (crew, _, threads):
+        crew.tell(1, "round", **order(0, 4096, into=1, to=0))
+        crew.let_go()
+        assert await threads.codes() == [0, 0]
 
 
 def test_latencies_are_thinned_evenly_and_keep_the_extremes() -> None:
