@@ -22,6 +22,7 @@ from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator import agent_metrics, answers, bodies, sums
 from orchestrator.fabric import Fabric
 from orchestrator.fault_desk import FaultDesk
+from orchestrator.host_desk import HostDesk
 from orchestrator.launcher import ProcessFailedError
 from orchestrator.link_desk import LinkDesk
 from orchestrator.lookout.event_collector import EventCollector
@@ -56,6 +57,7 @@ class Agent:
         """Of the live map, if there is one. The token is in it: nothing for `/status`, which anybody may read."""
         self._links = LinkDesk(fabric.links)
         self._faults = FaultDesk(fabric)
+        self._hosts = HostDesk(fabric)
         self._runs = RunDesk(fabric, self._faults)
         self._sends = SendDesk(fabric, self._faults)
         self._faults.on_release = self._release
@@ -125,6 +127,8 @@ class Agent:
             web.post("/faults/heal", _desk(self._faults.heal)),
             web.post("/faults/list", _desk(self._faults.every)),
             web.post("/lease", _guarded(self._faults.lease)),
+            web.post("/hosts/list", _desk(self._hosts.every)),
+            web.post("/hosts/restart", _desk(self._hosts.restart)),
             web.post("/links", _desk(self._links.answer)),
             web.post("/clock", _desk(self._runs.clock)),
             web.post("/limit", _desk(self._runs.limit)),
@@ -170,7 +174,7 @@ class Agent:
                 "ports": [fabric.layout.port_base, fabric.layout.port_base + fabric.layout.port_count - 1],
                 "pack": fabric.layout.pack,
                 "processes": len(fabric.layout.processes),
-                "hosts": self._hosts(),
+                "hosts": self._hosts.rows(),
                 "nodes": len(members),
                 "alive": sum(member.alive for member in members),
                 "down": [member.node for member in members if not member.alive],
@@ -184,18 +188,6 @@ class Agent:
                 "totals": fabric.sum_up(counters),
             }
         )
-
-    def _hosts(self) -> list[dict[str, Any]]:
-        """Every host by name, with its address and how many of its nodes run; none where there is but this one."""
-        layout, members = self.fabric.layout, self.fabric.roster.members
-        if not layout.sites.several:
-            return []
-        rows = []
-        for site in layout.sites.sites:
-            here = [members[node] for node in members if layout.sites.site(node) is site]
-            alive = sum(member.alive for member in here)
-            rows.append({"host": site.name, "address": site.data, "nodes": len(here), "alive": alive})
-        return rows
 
     def _stalled(self) -> str | None:
         stalled = self.fabric.time.stalled()

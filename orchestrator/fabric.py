@@ -84,6 +84,7 @@ class Fabric(Verbs):
         self._launcher.on_death = self._died
         self._launcher.on_lost = self._lost
         self.ground.on_death, self.ground.on_lost, self.ground.on_broken = self._died, self._lost_host, self._lost
+        self.ground.on_joined = lambda host: self.journal.note("host_restarted", self.now_ns(), host=host)
         self.limit_owner: str | None = None if limit_ns == NEVER else ""
         """In whose hands fabric time is; None: it goes on by itself."""
         self._block: ports.PortBlock | None = None

@@ -10,7 +10,7 @@ A death that nobody has asked for becomes a fault of its own: it is listed, and 
 import asyncio
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any
 
 from mrcfabric.clock import restart_horizon
@@ -68,6 +68,8 @@ class Mishaps:
         """When it last died; the life it is in, or is to have, is the first of the table's after that."""
         self._births: dict[str, asyncio.Task[None]] = {}
         self._superseded: set[str] = set()
+        self._laments: dict[str, str] = {}
+        """Node that died though nobody had asked for it -> the fault that its death is."""
         self._talking: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._turning: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._deaths = itertools.count(1)
@@ -98,13 +100,36 @@ class Mishaps:
         if fault is not None and fault.kind in DEADLY:
             for node in fault.struck:
                 self._roster.require_own_process(self._roster.member(node))
+        await self._bring_about(self._end(fault_id, instant, why))
+        return self.table.get(fault_id)
+
+    async def revive(self, nodes: Sequence[str], why: str) -> Instant | None:
+        """Have those of these nodes live again, all from one instant on, that died though nobody had asked for it.
+
+        Whole processes: who shares one is among them. Returns the instant, None when there is nobody to revive; raises
+        ProcessFailedError and ConfigError when one does not start.
+        """
+        dead = [node for node in nodes if not self._runs(node) and self.table.get(self._laments.get(node, ""))]
+        instant = self._time.soon_ns()
+        concerned = {one for node in dead for one in self._end(self._laments[node], instant, why)}
+        revived: list[Life] = []
+        for plan in dict.fromkeys(self._roster.members[node].process for node in dead):
+            lives = {node: life for node in plan.nodes if (life := self._wanted(node)) is not None}
+            if len(lives) == len(plan.nodes):  # else another fault keeps it away
+                self._begin(lives)
+                revived += lives.values()
+        await self._bring_about(sorted(concerned, key=self.topology.node_index))
+        return max((life.start_ns for life in revived), default=None)
+
+    def _end(self, fault_id: str, instant: Instant, why: str) -> list[str]:
+        """End a fault at an instant; the nodes concerned."""
+        fault = self.table.get(fault_id)
         nodes = self.table.heal(fault_id, instant, self._time.page.fabric_front())
         assert fault is not None, "what is not there is refused"
         left = self.table.get(fault_id)
         if left is None or left.end_ns < fault.end_ns:  # else it ends by itself before
             self._journal.note("healed", instant, id=fault_id, fault=fault.kind, why=why)
-        await self._bring_about(nodes)
-        return self.table.get(fault_id)
+        return nodes
 
     def faults(self) -> list[Fault]:
         """Every fault that is not over."""
@@ -232,9 +257,16 @@ class Mishaps:
         if life is None or life is self._living[node]:
             self._time.bury(slot)
             return
-        self._hold(node, died_ns, life.start_ns)
+        self._begin({node: life}, died_ns)
+
+    def _begin(self, lives: Mapping[str, Life], died_ns: Instant = 0) -> None:
+        """Have all nodes of a process born, at the one instant at which these lives begin."""
+        for node, life in lives.items():
+            self._hold(node, died_ns, life.start_ns)
+            self._living[node] = life
         self._time.wake()
-        self._births[node] = self._background(self._bear(node, life), node)
+        birth = self._background(self._bear(lives), next(iter(lives)))
+        self._births.update(dict.fromkeys(lives, birth))
 
     def _hold(self, node: str, died_ns: Instant, start_ns: Instant) -> None:
         horizon_ns = restart_horizon(died_ns, start_ns, self.topology.link_delay_ns, packet_ns(self.topology))
@@ -269,44 +301,51 @@ class Mishaps:
         fault = once(
             kind, node, at_ns=died_ns, fault_id=f"death-{next(self._deaths)}", title=f"{node} died: {how}"[:200]
         )
+        self._laments[node] = fault.id
         nodes = self.table.add(fault, self._time.page.fabric_front(), seen_ns=self._time.soon_ns())
         for one in nodes:
             if one != node:
                 self._background(self._tell(one), one)
         self._time.await_instant(self.table.last_edge_ns())
 
-    async def _bear(self, node: str, life: Life) -> None:
+    async def _bear(self, lives: Mapping[str, Life]) -> None:
         """Start the next incarnation; the page holds the fabric until it has bound its sockets."""
-        slot = self._roster.layout.slot(node)
-        self._living[node] = life
-        self._told[node] = len(life.script)
-        self._ordered[node] = life.end_ns
-        self._cuts[node] = []
+        [(start_ns, end_ns)] = {(life.start_ns, life.end_ns) for life in lives.values()}
+        for node, life in lives.items():
+            self._told[node] = len(life.script)
+            self._ordered[node] = end_ns
+            self._cuts[node] = []
         try:
-            member = await self._roster.restart(node, life.start_ns, tuple(life.script), life.end_ns)
-            child = member.child
-            assert child is not None
+            scripts = {node: tuple(life.script) for node, life in lives.items()}
+            child = await self._roster.restart(start_ns, scripts, end_ns)
+            slots = [self._roster.layout.slot(node) for node in lives]
             async with asyncio.timeout(READY_WALL_S):
-                await _until(child, lambda: self._time.is_alive(slot))
+                await _until(child, lambda: all(map(self._time.is_alive, slots)))
             if not child.alive:
                 raise start_failure(child)
-            await self._roster.call(node, "status")
+            await asyncio.gather(*(self._roster.call(node, "status") for node in lives))
         except (*_TROUBLES, TimeoutError) as error:
-            if not self._has_lived_out(node, life):
-                self._time.bury(slot)
-                why = str(error) or f"not ready after {READY_WALL_S:g} s"
-                self._journal.note("lost", life.start_ns, node=node, why=why)
-                self._births.pop(node, None)
-                self._died[node] = life.start_ns
-                self._lament(node, life.start_ns, f"{node} did not return: {why}", why)
+            if not all(self._has_lived_out(node, life) for node, life in lives.items()):
+                for node in lives:
+                    self._lose(node, start_ns, str(error) or f"not ready after {READY_WALL_S:g} s")
                 raise
-        self._births.pop(node, None)
-        member = self._roster.members[node]
-        self._journal.note("returned", life.start_ns, node=node, incarnation=member.incarnation)
-        if member.child is not None and not member.child.alive:
-            self._bury(node, member.child)  # nobody took notice of its end before it was known to be born
+        for node in lives:
+            self._births.pop(node, None)
+            member = self._roster.members[node]
+            self._journal.note("returned", start_ns, node=node, incarnation=member.incarnation)
+            if member.child is not None and not member.child.alive:
+                self._bury(node, member.child)  # nobody took notice of its end before it was known to be born
         self.on_change()
-        await self._tell(node)
+        for node in lives:
+            await self._tell(node)
+
+    def _lose(self, node: str, start_ns: Instant, why: str) -> None:
+        """It does not return."""
+        self._time.bury(self._roster.layout.slot(node))
+        self._journal.note("lost", start_ns, node=node, why=why)
+        self._births.pop(node, None)
+        self._died[node] = start_ns
+        self._lament(node, start_ns, f"{node} did not return: {why}", why)
 
     def _has_lived_out(self, node: str, life: Life) -> bool:
         """Whether a process has come and gone as it was to: a life may be over before anybody has had an answer."""

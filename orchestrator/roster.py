@@ -7,7 +7,7 @@ node that is down is `orchestrator.timekeeper`'s; why a node dies or returns is 
 
 import asyncio
 import signal
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,17 +75,22 @@ class Roster:
         await asyncio.gather(*(self.call(node, "status") for node in self.members))
 
     async def restart(
-        self, node: str, start_ns: Instant, commands: Iterable[Stamped], crash_ns: Instant = NEVER
-    ) -> Member:
-        """Start the next incarnation of a dead node in a process of its own: it lives from `start_ns` to `crash_ns`."""
-        member = self.members[node]
-        assert not member.alive
-        member.incarnation += 1
-        if member.client is not None:
-            await member.client.close()
-            member.client = None
-        await self._spawn(member.process, start_ns, {node: list(commands)}, crash_ns)
-        return member
+        self, start_ns: Instant, commands: Mapping[str, Sequence[Stamped]], crash_ns: Instant = NEVER
+    ) -> Child:
+        """Start the next incarnation of dead nodes, all of one process: they live from `start_ns` to `crash_ns`.
+
+        `commands`: what each is told before it begins.
+        """
+        process = self.members[next(iter(commands))].process
+        assert set(commands) == set(process.nodes)
+        for node in process.nodes:
+            member = self.members[node]
+            assert not member.alive
+            member.incarnation += 1
+            if member.client is not None:
+                await member.client.close()
+                member.client = None
+        return await self._spawn(process, start_ns, commands, crash_ns)
 
     async def _spawn(
         self,
@@ -93,7 +98,7 @@ class Roster:
         start_ns: Instant,
         commands: Mapping[str, Sequence[Stamped]],
         crash_ns: Instant = NEVER,
-    ) -> None:
+    ) -> Child:
         tables = [self._table(node, start_ns, commands.get(node, ())) for node in plan.nodes]
         if crash_ns < NEVER:
             tables = [{**table, "crash_ns": crash_ns} for table in tables]
@@ -103,6 +108,7 @@ class Roster:
         child = await self._ground.share(plan.site).spawn(plan, arguments, orders)
         for node in plan.nodes:
             self.members[node].child = child
+        return child
 
     def _table(self, node: str, start_ns: Instant, commands: Sequence[Stamped]) -> dict[str, Any]:
         """The configuration of one daemon (`mrcfabric.daemon_config`)."""

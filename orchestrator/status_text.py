@@ -23,11 +23,7 @@ def render_status(answer: dict[str, Any]) -> str:
         f"  fidelity  {valid}: {fidelity['frames']:,} frames, {losses}",
         f"  totals    {', '.join(counted) or 'nothing has been sent'}",
     ]
-    lines += [
-        f"  host      {host['host']} at {host['address']}: {host['alive']} of {host['nodes']} daemons run"
-        for host in answer["hosts"]
-        if host["nodes"]
-    ]
+    lines += [f"  host      {render_host(host)}" for host in answer["hosts"] if host["nodes"]]
     if answer["prometheus"]:
         url, ended = answer["prometheus"]["url"], answer["prometheus"]["ended"]
         what = f"at {url}" if ended is None else f"has ended: {ended} (`mrcfabric logs prometheus`)"
@@ -44,6 +40,18 @@ def render_status(answer: dict[str, Any]) -> str:
     lines += [f"  DIED      {death}" for death in answer["unexpected_deaths"]]
     lines += [f"  fault     {render_fault(fault)}" for fault in answer["faults"]]
     return "\n".join(lines)
+
+
+def render_host(host: dict[str, Any]) -> str:
+    """One host: where it is, how many of its daemons run, and what is the matter with it."""
+    parts = [f"{host['host']} at {host['address']}: {host['alive']} of {host['nodes']} daemons run"]
+    if host["state"] != "runs":
+        parts.append("being started anew" if host["state"] == "starts" else f"LOST: {host['why']}")
+    if host["unheard"]:
+        parts.append(f"WAITS for {', '.join(host['unheard'])}")
+    if host["restarts"]:
+        parts.append(f"started anew {host['restarts']} x")
+    return ", ".join(parts)
 
 
 def render_fault(fault: dict[str, Any]) -> str:

@@ -6,6 +6,7 @@ share does `hosts.share`'s and `hosts.remote_share`'s. On one host a fabric stan
 
 import asyncio
 import contextlib
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,6 +90,10 @@ class Ground:
         self.on_death: Callable[[Child], None] = lambda _child: None
         self.on_lost: Callable[[str, str], None] = lambda _site, _why: None
         """Called with the name of a host that has been given up, and why; the deaths of its processes follow."""
+        self.on_joined: Callable[[str], None] = lambda _site: None
+        """Called with the name of a host whose share has been started anew."""
+        self.restarts: Counter[int] = Counter()
+        """How often that has been."""
         self.on_broken: Callable[[str], None] = lambda _why: None
         """Called when the leader's own courier has ended: nobody is heard any more."""
         self._hosts = hosts
@@ -226,6 +231,8 @@ class Ground:
             raise
         self._remote[number] = share
         self._tell_of(share)
+        self.restarts[number] += 1
+        self.on_joined(site.name)
 
     async def _start_agents(self) -> None:
         async def start(number: int) -> None:
@@ -334,6 +341,16 @@ class Ground:
         """Pairs of hosts that are not lost, of which the first does not hear the second."""
         hearing = self._hearing(joining)
         return {(here, other) for here in hearing for other in hearing if other not in {here, *hearing[here]}}
+
+    def condition(self, number: int) -> tuple[str, str]:
+        """How it is with a host's share: `runs`, `starts`, or `lost` and why."""
+        share = self._remote.get(number)
+        why = None if share is None else share.lost
+        return ("starts", "") if number in self._starting else ("runs", "") if why is None else ("lost", why)
+
+    def unheard_by(self, number: int) -> list[str]:
+        """The hosts that one does not hear, and for which its nodes wait."""
+        return [self.sites.sites[other].name for here, other in sorted(self._unheard()) if here == number]
 
     @property
     def whole(self) -> bool:

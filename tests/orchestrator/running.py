@@ -1,15 +1,17 @@
 """Fabrics that really run, for tests: a small one as an object or behind the command line, and ways to look at it."""
 
 import asyncio
+import contextlib
 import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
-from mrcfabric.errors import ConfigError
+from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.topology import Topology
 from orchestrator import ports, run_folder
+from orchestrator.api.work import Work
 from orchestrator.fabric import Fabric
 from orchestrator.faults.fault import once
 from tests.support.wait import eventually
@@ -108,6 +110,17 @@ async def totals_when_placed(fabric: Fabric, size: int) -> dict[str, int]:
         while totals["bytes_placed"] < size:
             totals = await fabric.totals()
     return totals
+
+
+async def verified(fabric: Fabric) -> int:
+    """How many bytes have come from one NIC to the other and are right, of a message that it sends now."""
+    work: Work | None = None
+    while work is None:
+        with contextlib.suppress(RefusedError):  # it went on faster than it was seen to do, and nobody could be in time
+            work = await fabric.start("p2p", ranks="all", figures={"messages": 1})
+    ranks = (await work.finished()).ranks
+    assert sum(rank.bytes_wrong for rank in ranks) == 0
+    return sum(rank.bytes_verified for rank in ranks)
 
 
 # Behind the command line.

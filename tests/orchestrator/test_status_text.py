@@ -47,12 +47,22 @@ def test_a_healthy_idle_fabric() -> None:
 
 
 def test_hosts_are_named_with_what_runs_there() -> None:
+    well: dict[str, Any] = {"state": "runs", "why": "", "unheard": [], "restarts": 0}
     hosts = [
-        {"host": "orchestrator", "address": "127.0.0.1", "nodes": 0, "alive": 0},
-        {"host": "vm1", "address": "10.0.0.1", "nodes": 28, "alive": 27},
+        {"host": "orchestrator", "address": "127.0.0.1", "nodes": 0, "alive": 0, **well},
+        {"host": "vm1", "address": "10.0.0.1", "nodes": 28, "alive": 27, **well},
+        {"host": "vm2", "address": "10.0.0.2", "nodes": 3, "alive": 0, **well, "state": "lost", "why": "no power"},
+        {"host": "vm3", "address": "10.0.0.3", "nodes": 3, "alive": 0, **well, "state": "starts", "restarts": 2},
+        {"host": "vm4", "address": "10.0.0.4", "nodes": 3, "alive": 3, **well, "unheard": ["vm1", "vm5"]},
     ]
     text = render_status({**STATUS, "hosts": hosts})
-    assert "  host      vm1 at 10.0.0.1: 27 of 28 daemons run" in text
+    for line in (
+        "vm1 at 10.0.0.1: 27 of 28 daemons run",
+        "vm2 at 10.0.0.2: 0 of 3 daemons run, LOST: no power",
+        "vm3 at 10.0.0.3: 0 of 3 daemons run, being started anew, started anew 2 x",
+        "vm4 at 10.0.0.4: 3 of 3 daemons run, WAITS for vm1, vm5",
+    ):
+        assert f"  host      {line}\n" in text + "\n"
     assert "orchestrator" not in text
 
 

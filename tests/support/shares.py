@@ -94,11 +94,12 @@ class Machine:
         spread: Mapping[str, int],
         lease_s: float,
         starts: Mapping[int, Start] | None = None,
+        nodes_per_process: int = 1,
     ) -> None:
         """`starts`: other ways to start the agents of some hosts."""
         self._folder = folder
         self.agents: dict[int, Agent] = {}
-        sites = Sites(tuple(Site(f"vm{number}") for number in range(hosts)), spread)
+        sites = Sites(tuple(Site(f"vm{number}") for number in range(hosts)), spread, nodes_per_process)
 
         def host(number: int) -> Host:
             async def begin(launch: dict[str, Any]) -> Agent:

@@ -1,7 +1,6 @@
 """The hosts under a fabric: one of them by itself, and what becomes of the others when one cannot begin or ends."""
 
 import asyncio
-import contextlib
 import os
 import signal
 from pathlib import Path
@@ -11,13 +10,12 @@ import pytest
 
 from mrcfabric.clock import ClockPage
 from mrcfabric.errors import ConfigError, RefusedError
-from orchestrator.api.work import Work
 from orchestrator.fabric import Fabric
 from orchestrator.faults.fault import once
 from orchestrator.hosts.ground import Ground, Host
 from orchestrator.hosts.site import LEADER, Site, Sites
 from orchestrator.launcher import ProcessFailedError
-from tests.orchestrator.running import DEADLINE_S, is_gone
+from tests.orchestrator.running import DEADLINE_S, is_gone, verified
 from tests.orchestrator.running import SMALL as TINY
 from tests.support.shares import Agent, Machine, everything, nothing_left, spread, tree
 from tests.support.wait import eventually
@@ -115,17 +113,6 @@ def page_of(agent: Agent) -> ClockPage:
 def lives(page: ClockPage) -> list[tuple[int, ...]]:
     """Of every node its orders, state, horizon and counts, as a page has them."""
     return [(page.orders(node), page.slot_state(node), *page.reached(node)) for node in range(page.nodes)]
-
-
-async def verified(fabric: Fabric) -> int:
-    """How many bytes have come from one NIC to the other and are right, of a message that it sends now."""
-    work: Work | None = None
-    while work is None:
-        with contextlib.suppress(RefusedError):  # it went on faster than it was seen to do, and nobody could be in time
-            work = await fabric.start("p2p", ranks="all", figures={"messages": 1})
-    ranks = (await work.finished()).ranks
-    assert sum(rank.bytes_wrong for rank in ranks) == 0
-    return sum(rank.bytes_verified for rank in ranks)
 
 
 @pytest.mark.integration
