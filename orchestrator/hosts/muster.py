@@ -50,6 +50,9 @@ def placed(topology: Topology, file: Path, nodes_per_process: int | None = None)
 
 def engine_of(name: str, wheelhouse: Path | None = None) -> Engine:
     """An engine by name; `wheelhouse`: the folder of wheels that it carries. Raises ConfigError."""
+    if name == "kubernetes":
+        hint = "`mrcfabric manifests` writes what a cluster starts; in its pods the engine is service"
+        raise ConfigError(f"--engine {name}", "is none: a cluster starts its pods itself", hint)
     if name not in ENGINES:
         raise ConfigError(f"--engine {name}", "no such engine", "there are " + ", ".join(ENGINES))
     if wheelhouse is None:

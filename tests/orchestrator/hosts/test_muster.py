@@ -77,6 +77,8 @@ def test_engines_have_names() -> None:
     assert isinstance(engine_of("ssh"), SshEngine)
     with pytest.raises(ConfigError, match="--engine rsh: no such engine"):
         engine_of("rsh")
+    with pytest.raises(ConfigError, match="`mrcfabric manifests` writes what a cluster starts"):
+        engine_of("kubernetes")
 
 
 def test_an_engine_carries_wheels_or_says_that_it_does_not(tmp_path: Path) -> None:
