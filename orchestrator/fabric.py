@@ -161,7 +161,7 @@ class Fabric(Verbs):
     async def _start(self) -> None:
         self._launcher.attach()
         await self.ground.open(self._launcher, self.layout, self.time, self._realm, self.folder.path)
-        await self.roster.start_all()
+        await self.roster.start_all(self.broken)
         loop = asyncio.get_running_loop()
         self._serving = [loop.create_task(self.time.serve()), loop.create_task(self.mishaps.watch())]
         self._state_file.write()

@@ -57,11 +57,25 @@ class Roster:
         self._realm = realm
         self._trace = trace
 
-    async def start_all(self) -> None:
+    async def start_all(self, broken: asyncio.Future[str]) -> None:
         """Start every process and return when every daemon has bound its sockets and answers.
 
-        Raises ConfigError or ProcessFailedError when one ends instead, with its last words.
+        `broken`: done, with the reason, when no daemon can start any more. Raises ConfigError or ProcessFailedError
+        when that happens, or one ends instead, with its last words.
         """
+        starting = asyncio.get_running_loop().create_task(self._start_all())
+        either: list[asyncio.Future[Any]] = [starting, broken]
+        try:
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            ready = starting.done()
+            starting.cancel()
+            await asyncio.wait([starting])
+        if not ready:
+            raise ProcessFailedError(broken.result())
+        starting.result()
+
+    async def _start_all(self) -> None:
         for node in self.members:
             self._time.page.mark_booting(self.layout.slot(node), 0)
         gate = asyncio.Semaphore(SPAWNS_MAX)

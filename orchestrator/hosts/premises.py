@@ -20,6 +20,7 @@ from mrcfabric.control_message import Realm
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
 from orchestrator import ports, run_folder
+from orchestrator.hosts.host_lease import LEASE_S, UNHEARD_S, beat_s
 from orchestrator.hosts.share import COURIER, CourierPost, Descriptors, open_descriptors
 from orchestrator.hosts.site import Site, Sites
 from orchestrator.hosts.workers import Workers
@@ -30,6 +31,9 @@ from orchestrator.run_folder import RunFolder
 ORDER_POLL_S = 0.002
 ORDER_WALL_S = 10.0
 FENCE_WALL_S = 5.0
+FADE_WALL_S = UNHEARD_S + 2 * beat_s(LEASE_S)
+"""So long after its leader's last word a share may say that it hears it."""
+FADE_POLL_S = 0.05
 CHUNK_BYTES = 1 << 20
 _STATUS = "share.json"
 
@@ -231,17 +235,31 @@ class Premises:
 
 async def _fence(path: Path, epoch: int | None) -> None:
     """End a share of an earlier launch whose leader is gone and whose lease has not yet run out, and one of `epoch`,
-    which is our own: its leader has given it up, or would not have started another."""
-    try:
-        former = json.loads((path / _STATUS).read_text())
-        pid = int(former["pid"])
-        living = former["heard"] and former["epoch"] != epoch
-        if living or not run_folder.is_held(path) or run_folder.holder_pid(path) != pid:
+    which is our own: its leader has given it up, or would not have started another.
+
+    A leader that has just lost its power counts as heard for a while. That is waited for; the claim names one that
+    lives.
+    """
+    deadline_s = time.monotonic() + FADE_WALL_S
+    while (former := _former(path)) is not None and former["heard"] and former["epoch"] != epoch:
+        if time.monotonic() > deadline_s:
             return
-        os.kill(pid, signal.SIGKILL)
-    except (OSError, ValueError, KeyError):
+        await asyncio.sleep(FADE_POLL_S)
+    if former is None:
         return
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(former["pid"], signal.SIGKILL)
     for _ in range(round(FENCE_WALL_S / ORDER_POLL_S)):
         if not run_folder.is_held(path):
             return
         await asyncio.sleep(ORDER_POLL_S)  # whoever goes on holding it, the claim names
+
+
+def _former(path: Path) -> dict[str, int] | None:
+    """What the share says of itself that holds a run folder; None when none does."""
+    try:
+        said = json.loads((path / _STATUS).read_text())
+        former = {key: int(said[key]) for key in ("pid", "epoch", "heard")}
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return former if run_folder.is_held(path) and run_folder.holder_pid(path) == former["pid"] else None

@@ -77,6 +77,30 @@ async def test_a_fabric_without_its_own_courier_is_broken(tmp_path: Path) -> Non
 
 @pytest.mark.integration
 @pytest.mark.slow
+async def test_a_courier_that_ends_while_daemons_start_is_told_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = Machine(tmp_path, 2, spread(TINY, 2), LEASE_S)
+    opened = machine.ground.open
+
+    async def opened_and_hurt(*arguments: Any) -> None:
+        await opened(*arguments)
+        post = machine.ground._post
+        assert post is not None
+        assert post.child is not None
+        os.kill(post.child.pid, signal.SIGKILL)
+
+    monkeypatch.setattr(machine.ground, "open", opened_and_hurt)
+    # Not by the share, which would wait for the orders that nobody brings it, nor by the roster's patience.
+    monkeypatch.setattr("orchestrator.roster.READY_WALL_S", 10 * DEADLINE_S)
+    with pytest.raises(ProcessFailedError, match="the courier of host vm0 has ended: SIGKILL"):
+        async with Fabric.launch(TINY, tmp_path / "vm0", ground=machine.ground):
+            pass
+    assert nothing_left(tmp_path, machine, everything())
+
+
+@pytest.mark.integration
+@pytest.mark.slow
 @pytest.mark.parametrize("trouble", ["folder", "engine", "agent"])
 async def test_one_host_that_cannot_begin_is_named_and_the_others_are_given_back(tmp_path: Path, trouble: str) -> None:
     async def begin(launch: dict[str, Any]) -> Agent:

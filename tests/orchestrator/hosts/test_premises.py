@@ -69,7 +69,7 @@ async def test_ports_that_somebody_has_are_named_and_everything_is_given_back(tm
                 await here.ops["reserve"]({"size": 8, "base": taken.base})
             assert refused.value.where == f"ports {taken.base}..{taken.base + 7}"
             here.note(heard=False)
-            assert '"heard": false' in (tmp_path / "small" / "share.json").read_text()
+            assert '"heard": 0' in (tmp_path / "small" / "share.json").read_text()
             assert run_folder.is_held(tmp_path / "small")
     finally:
         taken.close()
