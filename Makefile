@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: setup demo test test-fast lint bench fuzz compliance tables paper swarm clean
+.PHONY: setup demo test pytest test-fast lint bench fuzz compliance tables paper swarm clean
 setup: $(STAMP)
 $(STAMP): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("mrcfabric needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; try make PYTHON=python3.11") if sys.version_info < (3, 11) else None'
@@ -15,11 +15,15 @@ $(STAMP): pyproject.toml
 demo: setup
 	$(BIN)/mrcfabric demo
 
-test: lint
-	$(BIN)/pytest -n auto
+# Both at once: lint leaves a core idle, and the tests take all that they get.
+test: setup
+	$(MAKE) --jobs=2 lint pytest
+
+pytest: setup
+	$(BIN)/pytest -n auto --dist worksteal
 
 test-fast: setup
-	$(BIN)/pytest -n auto -m "not integration and not slow" -q
+	$(BIN)/pytest -n auto --dist worksteal -m "not integration and not slow" -q
 
 lint: setup
 	$(BIN)/ruff check .

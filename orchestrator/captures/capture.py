@@ -92,7 +92,9 @@ class _Capture:
         if not self._file.has_room_for(0, request.size_bytes_max):
             raise ConfigError("--size", f"{request.size_bytes_max} bytes are too few for the head of the file")
         self._listening = Listening(fabric, request.wires, request.wanted, request.snap_bytes)
+        self._from_ns: Instant = 0
         self._until_ns: Instant = NEVER
+        """From when (exclusive) until when a packet is wanted."""
         self._asleep = False
         self._looked_wall_s = 0.0
         """What the latest look took."""
@@ -105,7 +107,6 @@ class _Capture:
         await self._read_clocks()
         await self._listening.begin()
         try:
-            await self._flush()
             await self._look_until_enough()
         finally:
             with suppress(asyncio.CancelledError):
@@ -119,7 +120,10 @@ class _Capture:
     async def _look_until_enough(self) -> None:
         try:
             if self._request.for_ns is not None:
-                self._until_ns = (await self._fabric.clock()).now_ns + self._request.for_ns
+                # Taps were set one after the other: only from now on every link is listened to.
+                self._from_ns = (await self._fabric.clock()).front_ns
+                self._until_ns = self._from_ns + self._request.for_ns
+            await self._flush()
             while not self._why:
                 await self._wait()
                 # What came before the signal came in time: look once more.
@@ -153,6 +157,8 @@ class _Capture:
 
     def _take(self, heard: Sequence[Heard], now_ns: Instant) -> None:
         for one in heard:
+            if one.at_ns <= self._from_ns:
+                continue
             if one.at_ns > self._until_ns:
                 self._end("the time is over", enough=True)
                 return

@@ -1,6 +1,5 @@
 """Fabrics that really run, for tests: a small one as an object or behind the command line, and ways to look at it."""
 
-import asyncio
 import contextlib
 import re
 import subprocess
@@ -14,7 +13,7 @@ from orchestrator import ports, run_folder
 from orchestrator.api.work import Work
 from orchestrator.fabric import Fabric
 from orchestrator.faults.fault import once
-from tests.support.wait import eventually
+from tests.support.wait import eventually, eventually_true
 
 ROOT = Path(__file__).parents[2]
 DEADLINE_S = 30.0
@@ -105,11 +104,12 @@ async def idle_totals(fabric: Fabric) -> dict[str, int]:
 
 async def totals_when_placed(fabric: Fabric, size: int) -> dict[str, int]:
     """The totals once so many bytes have arrived; bad paths may still be probed."""
-    async with asyncio.timeout(DEADLINE_S):
-        totals = await fabric.totals()
-        while totals["bytes_placed"] < size:
-            totals = await fabric.totals()
-    return totals
+
+    async def placed() -> bool:
+        return (await fabric.totals())["bytes_placed"] >= size
+
+    await eventually_true(placed, DEADLINE_S)
+    return await fabric.totals()
 
 
 async def verified(fabric: Fabric) -> int:

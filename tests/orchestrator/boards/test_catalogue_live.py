@@ -5,7 +5,9 @@ import math
 import re
 import socket
 import time
-from collections.abc import Collection
+from collections.abc import AsyncIterator, Collection
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -15,7 +17,7 @@ from orchestrator.boards.catalogue import BOARDS
 from orchestrator.fabric import Fabric
 from orchestrator.monitoring.prometheus_server import prometheus_beside
 from orchestrator.monitoring.rule import Pace
-from tests.orchestrator.running import broken
+from tests.orchestrator.running import SMALL, broken
 from tests.support.boards import annotated, expanded, expressions
 from tests.support.packages import program
 
@@ -26,6 +28,8 @@ ANSWERED_WALL_S = 45.0
 POLL_S = 0.5
 """Half a scrape."""
 PERIOD_NS = 50_000
+DILATION = 5000.0
+"""Slow enough to leave the processor to those who scrape and ask, fast enough for faults to show within seconds."""
 CHOSEN = {"__rate_interval": PACE.window, "fabric": "small", "plane": ".+", "node": ".+"}
 """What Grafana would put in for one fabric, and `All` planes and nodes."""
 FAULTS: tuple[tuple[str, str, dict[str, Any]], ...] = (
@@ -45,6 +49,12 @@ FIRST_SEEN = (
 )
 """What the others have to show before carriers and nodes go: that it grows from scrape to scrape, as boards ask for it,
 and not only that it happened."""
+
+
+@pytest.fixture
+async def fabric(tmp_path: Path) -> AsyncIterator[Fabric]:
+    async with Fabric.launch(replace(SMALL, dilation=DILATION), tmp_path / "small") as one:
+        yield one
 
 
 def asked_for() -> set[str]:

@@ -58,6 +58,10 @@ class Capturing:
         """The head of the file is written when all taps are set."""
         await eventually(lambda: self.task.done() or (self.file.exists() and self.file.stat().st_size), DEADLINE_S)
 
+    async def looked(self) -> None:
+        """A look's time has passed, or the capture has ended: what happens meanwhile would only be work for both."""
+        await asyncio.wait([self.task], timeout=capturing.ASLEEP_WALL_S)
+
     async def ended(self, *, stop: bool = True) -> Outcome:
         if stop:
             self.stop.set()
@@ -185,6 +189,7 @@ async def test_a_capture_ends_at_its_bound(fabric: Fabric, tmp_path: Path) -> No
         await one.begun()
         while not one.task.done():
             await write_once(fabric, write, MESSAGE_BYTES, next(wr_ids))
+            await one.looked()
         outcome = one.task.result()
         assert why in outcome.why
         rows = fields(one.file, ("frame.time_epoch", "frame.number"))
@@ -206,6 +211,7 @@ async def test_a_node_that_dies_and_returns_is_listened_to_again(fabric: Fabric,
     before = one.file.stat().st_size
     for wr_id in range(1, 60):
         await write_once(fabric, write, MESSAGE_BYTES // 8, wr_id)
+        await one.looked()
         if any(
             row["frame.interface_name"] == ["p0-t1-0>p0-t0-1"] for row in fields(one.file, ("frame.interface_name",))
         ):

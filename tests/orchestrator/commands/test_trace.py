@@ -48,6 +48,10 @@ def test_mistakes_are_one_line(tmp_path: Path, arguments: list[str], text: str) 
     assert text in fails(tmp_path, "trace", *arguments)
 
 
+NEXT_WALL_S = 0.2
+"""A message so often is enough for one that follows packets, and leaves it the processor."""
+
+
 @pytest.mark.integration
 async def test_packets_are_followed_and_told(served: Fabric) -> None:
     write = await connect(served)
@@ -60,6 +64,7 @@ async def test_packets_are_followed_and_told(served: Fabric) -> None:
             number += 1
             await served.command("h000", "post_write", {**write, "wr_id": number})
             await eventually(lambda: asked.done() or served.time.state == "sleep", deadline_s=30)
+            await asyncio.wait([asked], timeout=NEXT_WALL_S)
         return await asked
 
     text = await trace("--qp", "h000:5")
