@@ -351,6 +351,7 @@ def link_ends(config: DaemonConfig, own_doorbell: int, first_peer_slot: int | No
                 peer_port=0 if private else link.peer_port,
                 delay_ns=link.delay_ns,
                 peer_doorbell=None if private else doorbell,
+                path_mtu=link.path_mtu,
             )
         )
     return ends

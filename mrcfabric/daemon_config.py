@@ -7,7 +7,7 @@ Owns the keys, their checks and their defaults. What a core needs beyond that is
     node*                        the name, as `p3-t0-17` or `h042`
     topology                     a table as in a topology file; default: the demonstration's
     links*                       [{port, local: [address, port], peer: [address, port], delay_ns, and under a page
-                                   peer_slot, peer_port, peer_doorbell}]
+                                   peer_slot, peer_port, peer_doorbell}]; path_mtu where frames are longer than that
     control*                     [address, port] of the control channel
     secret | secret_file         hex; default: the file `secret` in run_dir
     clock                        {page_fd | page_path, slot, doorbell_fd, agent_doorbell_fd} of the agent's host, or
@@ -42,6 +42,7 @@ FILE_BYTES_MAX = 16 << 20
 LINKS_MAX = 4096
 COMMANDS_MAX = 65_536
 INCARNATION_MAX = (1 << 16) - 1
+PATH_MTU_MIN, PATH_MTU_MAX = 576, 65_535
 DILATION_BY_HAND = 20_000.0
 """Wall over fabric time of daemons started by hand: a hop of 1 us takes 20 ms."""
 
@@ -60,6 +61,8 @@ class LinkConfig:
     peer_port: int = 0
     peer_doorbell: int | None = None
     """The eventfd of the peer's process; None when it is this process."""
+    path_mtu: int | None = None
+    """Largest IP packet that reaches the peer in one piece, where frames are longer than that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +210,7 @@ def _topology(raw: Any) -> Topology:
 def _links(raw: Any, topology: Topology, node: str) -> tuple[LinkConfig, ...]:
     ends = {end.port: end for end in topology.ports(node)}
     links: dict[int, LinkConfig] = {}
-    keys = ("delay_ns", "local", "peer", "peer_doorbell", "peer_node", "peer_port", "peer_slot", "port")
+    keys = ("delay_ns", "local", "path_mtu", "peer", "peer_doorbell", "peer_node", "peer_port", "peer_slot", "port")
     for number, entry in enumerate(_list("links", raw, LINKS_MAX)):
         where = f"links[{number}]"
         table = _table(where, entry, keys)
@@ -230,10 +233,15 @@ def _links(raw: Any, topology: Topology, node: str) -> tuple[LinkConfig, ...]:
             peer_slot=_whole(f"{where}.peer_slot", table.get("peer_slot", 0), 0, NEVER),
             peer_port=_whole(f"{where}.peer_port", table.get("peer_port", end.peer_port), 0, LINKS_MAX),
             peer_doorbell=_descriptor(f"{where}.peer_doorbell", table.get("peer_doorbell")),
+            path_mtu=_path_mtu(f"{where}.path_mtu", table.get("path_mtu")),
         )
     if missing := sorted(ends.keys() - links.keys()):
         raise ConfigError("links", f"port {missing[0]} of {node} has no link", f"to {ends[missing[0]].peer}")
     return tuple(links[port] for port in sorted(links))
+
+
+def _path_mtu(where: str, value: Any) -> int | None:
+    return None if value is None else _whole(where, value, PATH_MTU_MIN, PATH_MTU_MAX)
 
 
 def _clock(raw: Any) -> ClockConfig:

@@ -100,8 +100,8 @@ class Drive:
         """The fabric time this node has reached; before its start instant while it is being restarted."""
         self._ports = [
             LinkPort(
-                end, Endpoint(end.local, end.peer, offload=offload), page, slot, incarnation, tag,
-                self._live_from, self.fidelity, shared=turns.shared,
+                end, Endpoint(end.local, end.peer, offload=offload, path_mtu=end.path_mtu), page, slot, incarnation,
+                tag, self._live_from, self.fidelity, shared=turns.shared,
             )
             for end in links
         ]  # fmt: skip
@@ -130,9 +130,12 @@ class Drive:
         self._words[self._pending_word] = 1
         self._turns.kick()
 
-    def fidelity_record(self) -> dict[str, int]:
-        """The counts of `Fidelity`, with what the sockets know."""
-        record = {name: getattr(self.fidelity, name) for name in Fidelity.__slots__}
+    def fidelity_record(self) -> dict[str, Any]:
+        """The counts of `Fidelity`, with what the sockets know; `ports`: of those that frames came late or not at all
+        by, how many did either."""
+        record: dict[str, Any] = {name: getattr(self.fidelity, name) for name in Fidelity.__slots__}
+        losses = {port.number: [port.late_frames, port.host_drops] for port in self._ports}
+        record["ports"] = {number: counts for number, counts in losses.items() if any(counts)}
         endpoints = [port.endpoint for port in self._ports]
         record["refused"] = sum(endpoint.refused for endpoint in endpoints)
         record["unsent_trains"] = sum(endpoint.unsent for endpoint in endpoints)
@@ -244,6 +247,7 @@ class Drive:
                 break
             if late.rank == Rank.FRAME:
                 self.fidelity.late_frames += 1
+                self._by_number[late.port].late_frames += 1
                 self.fidelity.late_ns_max = max(self.fidelity.late_ns_max, earliest - late.at_ns)
             else:
                 self.fidelity.late_commands += 1

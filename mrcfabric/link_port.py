@@ -40,6 +40,8 @@ class LinkEnd:
     delay_ns: int
     peer_doorbell: int | None = None
     """The eventfd of the neighbour's process; None when it is this process, or there is no page."""
+    path_mtu: int | None = None
+    """See `Endpoint`."""
 
 
 @dataclass(slots=True)
@@ -75,6 +77,8 @@ class LinkPort:
         "endpoint",
         "fidelity",
         "horizon_word",
+        "host_drops",
+        "late_frames",
         "number",
         "outgoing",
         "published_word",
@@ -116,6 +120,9 @@ class LinkPort:
         self._tag = tag
         self._live_from = live_from
         self.fidelity = fidelity
+        self.late_frames = 0
+        """Of those counted in `fidelity`, as `host_drops`, the ones that came by this port."""
+        self.host_drops = 0
         self._shared = shared
         self._missing_since_ns = 0
 
@@ -141,10 +148,14 @@ class LinkPort:
         if mono_ns - self._missing_since_ns < MISSING_WALL_NS_MAX:
             return False
         if lives:
-            self.fidelity.host_drops += published - self.taken
+            self._lose(published - self.taken)
         self.taken = published
         self._missing_since_ns = 0
         return True
+
+    def _lose(self, frames: int) -> None:
+        self.fidelity.host_drops += frames
+        self.host_drops += frames
 
     def take_train(self, view: memoryview, segment: int, held: list[Input]) -> None:
         """The frames of one train of segments of equal size into `held`; what is no frame of ours is counted."""
@@ -182,7 +193,7 @@ class LinkPort:
                 return False
             self._peer_incarnation = incarnation
         elif sequence > self.taken + 1:
-            self.fidelity.host_drops += sequence - self.taken - 1
+            self._lose(sequence - self.taken - 1)
         if sequence <= self.taken and self._shared:
             return False
         self.taken = sequence

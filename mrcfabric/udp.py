@@ -11,11 +11,15 @@ import contextlib
 import errno
 import socket
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.units import Buffer
+from mrcfabric.wire.layout import UDP_SIZE
+
+IP_BYTES: Mapping[int, int] = {4: 20, 6: 40}
+"""Header of the underlay, by version."""
 
 SOL_UDP = 17
 UDP_SEGMENT = 103
@@ -43,6 +47,10 @@ _TOLD = frozenset(
         errno.EMSGSIZE,
     }
 )
+# linux/in.h and in6.h
+_IP_MTU_DISCOVER, _IPV6_MTU_DISCOVER, _IPV6_DONTFRAG = 10, 23, 62
+_PMTUDISC_DONT, _PMTUDISC_WANT, _PMTUDISC_PROBE = 0, 1, 3
+
 _TRAIN_TOO_WIDE = frozenset({errno.EMSGSIZE, errno.EINVAL})
 
 _SEGMENT_SIZE = struct.Struct("H")
@@ -56,12 +64,15 @@ _SCRATCH_VIEW = memoryview(_SCRATCH)
 class Endpoint:
     """A bound and connected, non-blocking UDP socket with train offload where the kernel has it."""
 
-    __slots__ = ("_control", "_sock", "gro", "gso", "local", "receive_buffer_bytes", "refused", "unsent")
+    __slots__ = (
+        "_control", "_sock", "gro", "gso", "local", "receive_buffer_bytes", "refused", "unsent", "whole_bytes_max",
+    )  # fmt: skip
 
-    def __init__(self, local: Address, peer: Address, *, offload: bool = True) -> None:
+    def __init__(self, local: Address, peer: Address, *, offload: bool = True, path_mtu: int | None = None) -> None:
         """Bind `local`, connect `peer` (IPv4 or IPv6 literals). Raises ConfigError when the port is taken.
 
-        `offload=False` forces the portable path, one datagram per system call.
+        `offload=False` forces the portable path, one datagram per system call. `path_mtu` is told where some datagrams
+        will be longer than what reaches the peer in one piece: those go in fragments, one by one, all others in trains.
         """
         family = socket.AF_INET6 if ":" in local[0] else socket.AF_INET
         self._sock = sock = socket.socket(family, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
@@ -73,7 +84,11 @@ class Endpoint:
             raise ConfigError(
                 f"UDP {local[0]}:{local[1]}", f"cannot bind: {error.strerror}", "another program may own the port"
             ) from error
-        self.receive_buffer_bytes = _ask_for_buffers(sock)
+        self.receive_buffer_bytes = ask_for_buffers(sock)
+        self.whole_bytes_max = TRAIN_BYTES_MAX
+        if path_mtu is not None:
+            let_cut(sock)
+            self.whole_bytes_max = path_mtu - IP_BYTES[6 if family == socket.AF_INET6 else 4] - UDP_SIZE
         self.gro = self.gso = offload
         if offload:
             try:
@@ -128,7 +143,7 @@ class Endpoint:
         that the path does not take whole are fragmented by the kernel, but never those of a train: then they go one by
         one from there on.
         """
-        if segments > 1 and not self.gso:
+        if segments > 1 and (not self.gso or segment > self.whole_bytes_max):
             sent = [self._send(one, ()) for one in _cut(buffers, segment)]
             return all(sent)
         control = () if segments == 1 else self._control.get(segment)
@@ -159,13 +174,31 @@ class Endpoint:
         return False
 
 
+def keep_whole(sock: socket.socket) -> None:
+    """From now on nobody may cut what a UDP socket sends; what is too long for our own interface is EMSGSIZE."""
+    if sock.family == socket.AF_INET6:
+        sock.setsockopt(socket.IPPROTO_IPV6, _IPV6_MTU_DISCOVER, _PMTUDISC_PROBE)
+        sock.setsockopt(socket.IPPROTO_IPV6, _IPV6_DONTFRAG, 1)
+    else:
+        sock.setsockopt(socket.IPPROTO_IP, _IP_MTU_DISCOVER, _PMTUDISC_PROBE)
+
+
+def let_cut(sock: socket.socket) -> None:
+    """From now on what is too long goes in fragments, of our interface's size; an IPv4 network may cut them on."""
+    if sock.family == socket.AF_INET6:
+        sock.setsockopt(socket.IPPROTO_IPV6, _IPV6_MTU_DISCOVER, _PMTUDISC_WANT)
+        sock.setsockopt(socket.IPPROTO_IPV6, _IPV6_DONTFRAG, 0)
+    else:
+        sock.setsockopt(socket.IPPROTO_IP, _IP_MTU_DISCOVER, _PMTUDISC_DONT)
+
+
 def _cut(buffers: list[Buffer], segment: int) -> Iterator[list[Buffer]]:
     joined = memoryview(b"".join(buffers))
     for start in range(0, len(joined), segment):
         yield [joined[start : start + segment]]
 
 
-def _ask_for_buffers(sock: socket.socket) -> int:
+def ask_for_buffers(sock: socket.socket) -> int:
     """Ask for large socket buffers, with privilege where we have it; return the receive bytes granted."""
     force = {socket.SO_RCVBUF: 33, socket.SO_SNDBUF: 32}  # SO_RCVBUFFORCE, SO_SNDBUFFORCE
     for option, forced in force.items():

@@ -175,6 +175,7 @@ class Agent:
                 "pack": fabric.layout.pack,
                 "processes": len(fabric.layout.processes),
                 "hosts": self._hosts.rows(),
+                "host_pairs": fabric.ground.between.rows(fabric.layout, counters),
                 "nodes": len(members),
                 "alive": sum(member.alive for member in members),
                 "down": [member.node for member in members if not member.alive],

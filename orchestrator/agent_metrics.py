@@ -29,6 +29,7 @@ from orchestrator import sums
 from orchestrator.fabric import Fabric
 from orchestrator.faults.kinds import KINDS
 
+PAIR: Final = ("host", "peer")
 TARGETS_CHARS_MAX: Final = 60
 """Of a fault's targets as a label; the rest is in `mrcfabric fault list`."""
 FIDELITY_WALL_S: Final = 0.5
@@ -48,6 +49,17 @@ def _build(reading: Counters) -> Iterator[Sample]:
 def _fault(reading: Counters) -> Iterator[Sample]:
     for labels in reading["faults_in_force"]:
         yield None, labels, 1
+
+
+def _of_pairs(name: str, scale: float = 1) -> Reader:
+    """A figure of every host and its peers, where it is known."""
+
+    def read(reading: Counters) -> Iterator[Sample]:
+        for row in reading["host_pairs"]:
+            if row[name] is not None:
+                yield None, (row["host"], row["peer"]), row[name] * scale
+
+    return read
 
 
 def _of_map(name: str) -> Reader:
@@ -104,6 +116,29 @@ DEFINITIONS = (
                "How often does it find something?", _of_map("accusations")),
     Definition("agent_link_rules", "gauge", "rules", "Bad links and switches that are avoided, and those kept in use.",
                "What has been done about it?", _of_map("rules"), ("outcome",)),
+    Definition("agent_host_clock_offset_seconds", "gauge", "seconds",
+               "What the wall clock of the peer shows more than that of the host; of one host alone there is none.",
+               "Do the clocks of the machines agree?", _of_pairs("clock_offset_s"), PAIR),
+    Definition("agent_host_clock_error_seconds", "gauge", "seconds", "How far off that may be, either way.",
+               "May the offset be believed?", _of_pairs("clock_error_s"), PAIR),
+    Definition("agent_host_clock_drift_ratio", "gauge", "ratio",
+               "How much faster the clock of the peer goes; from half a minute after the start on.",
+               "Does anybody keep the time of these machines?", _of_pairs("clock_drift_ppm", 1e-6), PAIR),
+    Definition("agent_host_round_trip_seconds", "gauge", "seconds",
+               "The quickest way there and back, over TCP, of the last minute.",
+               "How fast can fabric time go across this network?", _of_pairs("round_trip_s"), PAIR),
+    Definition("agent_host_path_mtu_bytes", "gauge", "bytes",
+               "The largest IP packet that reaches the peer in one piece, as measured at the start.",
+               "Which frames fit?", _of_pairs("path_mtu"), PAIR),
+    Definition("agent_host_waited_seconds", "counter", "seconds",
+               "Wall time that nodes of the host waited for news of nodes of the peer, summed over nodes.",
+               "Who holds the fabric back?", _of_pairs("waited_s"), PAIR),
+    Definition("agent_host_ran_seconds", "counter", "seconds", "Wall time over which that was looked at.",
+               "How many nodes wait, on average?", _of_pairs("ran_s"), PAIR),
+    Definition("agent_host_late_frames", "counter", "frames", "Frames from the peer that came to the host late.",
+               "Which way is slower than fabric time allows?", _of_pairs("late_frames"), PAIR),
+    Definition("agent_host_drops", "counter", "frames", "Frames from the peer that never came to the host.",
+               "Where are frames lost?", _of_pairs("host_drops"), PAIR),
 )  # fmt: skip
 
 SECTIONS: Final[Mapping[str, tuple[Definition, ...]]] = {
@@ -140,6 +175,7 @@ async def reading_of(fabric: Fabric, links: Mapping[str, Any]) -> dict[str, Any]
         "faults_in_force": [(fault.id, fault.kind, _shortened(fault.targets), fault.owner) for fault in active],
         "faults_injected": dict.fromkeys(KINDS, 0) | fabric.mishaps.injected,
         "links": links,
+        "host_pairs": fabric.ground.between.rows(fabric.layout, answers),
     }
 
 

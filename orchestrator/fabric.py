@@ -31,6 +31,7 @@ from orchestrator.api.verbs import Verbs
 from orchestrator.faults.fault import Fault
 from orchestrator.faults.table import Stamped
 from orchestrator.faults.whereabouts import Whereabouts
+from orchestrator.hosts.between import Row
 from orchestrator.hosts.ground import Ground
 from orchestrator.hosts.site import LOOPBACK
 from orchestrator.journal import Journal
@@ -262,6 +263,10 @@ class Fabric(Verbs):
     async def fidelity(self) -> dict[str, Any]:
         """How faithful the emulation has been so far (`sums.fidelity`)."""
         return sums.fidelity((await self.counters(parts=("fidelity",))).values(), self.time.record())
+
+    async def host_pairs(self) -> list[Row]:
+        """What is known of every two hosts (`orchestrator.hosts.between`); nothing where there is but one."""
+        return self.ground.between.rows(self.layout, await self.counters(parts=("fidelity",)))
 
     def now_ns(self) -> Instant:
         """The fabric time that every living node has reached."""

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import PortLink, Topology
+from orchestrator.hosts.frames import frame_bytes
 from orchestrator.hosts.site import LEADER, LOOPBACK, Sites
 from orchestrator.ports import PORT_END, PORT_MIN
 
@@ -103,6 +104,8 @@ class Layout:
     """Every node's cables, nodes in slot order."""
     process_of: dict[str, str] = field(init=False)
     """Node -> its process."""
+    cut: dict[tuple[int, int], int] = field(default_factory=dict)
+    """From one host to another -> what goes there in one piece, where frames are longer than that."""
     _link_numbers: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -152,6 +155,21 @@ class Layout:
         first = self.port_base + 2 * self.topology.link_count + self.topology.nodes
         return [(site.control, first + number) for number, site in enumerate(self.sites.sites)]
 
+    def probe_addresses(self) -> list[Address]:
+        """Where the courier of each host answers probes of the way that frames go; the same numbers, of UDP."""
+        return [(site.data, port) for site, (_, port) in zip(self.sites.sites, self.courier_addresses(), strict=True)]
+
+    @property
+    def frame_bytes(self) -> int:
+        """The largest IP packet between hosts."""
+        return frame_bytes(self.topology.mtu_bytes, self.sites.ip_version)
+
+    def host_pairs(self) -> set[tuple[int, int]]:
+        """Every two hosts with links between them, in both orders."""
+        number = self.sites.number
+        pairs = {(number(node), number(end.peer)) for node, ends in self.ports.items() for end in ends}
+        return {(one, other) for one, other in pairs if one != other}
+
     def host_numbers(self) -> list[int]:
         """The number of every node's host, in slot order."""
         return [self.sites.number(node) for node in self.ports]
@@ -163,6 +181,7 @@ class Layout:
 
     def links_of(self, node: str) -> list[dict[str, Any]]:
         """The `links` part of a daemon's configuration."""
+        number = self.sites.number
         return [
             {
                 "port": end.port,
@@ -172,6 +191,7 @@ class Layout:
                 "peer_slot": self.slot(end.peer),
                 "peer_port": end.peer_port,
                 "delay_ns": end.delay_ns,
+                "path_mtu": self.cut.get((number(node), number(end.peer))),
             }
             for end in self.ports[node]
         ]

@@ -1,8 +1,10 @@
 """The agent's answers for people: `mrcfabric status` and faults as text. Their JSON form is `orchestrator.agent`'s."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 TARGETS_SHOWN = 4
+_SIDES = "<<>>>>>>>"
 
 
 def render_status(answer: dict[str, Any]) -> str:
@@ -24,6 +26,7 @@ def render_status(answer: dict[str, Any]) -> str:
         f"  totals    {', '.join(counted) or 'nothing has been sent'}",
     ]
     lines += [f"  host      {render_host(host)}" for host in answer["hosts"] if host["nodes"]]
+    lines += render_pairs(answer["host_pairs"])
     if answer["prometheus"]:
         url, ended = answer["prometheus"]["url"], answer["prometheus"]["ended"]
         what = f"at {url}" if ended is None else f"has ended: {ended} (`mrcfabric logs prometheus`)"
@@ -52,6 +55,36 @@ def render_host(host: dict[str, Any]) -> str:
     if host["restarts"]:
         parts.append(f"started anew {host['restarts']} x")
     return ", ".join(parts)
+
+
+def render_pairs(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Every host and its peers in a line: how their clocks stand, the way there, who waits, what was late or lost."""
+    if not rows:
+        return []
+    cells = [("between", "", "clock", "drift", "there and back", "path", "nodes waiting", "late", "lost")]
+    for row in rows:
+        waiting = row["waited_s"] / row["ran_s"] if row["ran_s"] else 0.0
+        own = row["host"] == row["peer"]
+        cells.append(
+            (
+                row["host"],
+                "itself" if own else row["peer"],
+                "" if row["clock_offset_s"] is None
+                else f"{row['clock_offset_s'] * 1e3:+,.3f} ms +-{row['clock_error_s'] * 1e3:,.3f}",
+                "" if row["clock_drift_ppm"] is None else f"{row['clock_drift_ppm']:+.1f} ppm",
+                "" if row["round_trip_s"] is None else f"{row['round_trip_s'] * 1e3:,.3f} ms",
+                "" if row["path_mtu"] is None else f"{row['path_mtu']:,}",
+                f"{waiting:.1f}",
+                f"{row['late_frames']:,}",
+                f"{row['host_drops']:,}",
+            )
+        )  # fmt: skip
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return ["  " + "  ".join(map(_set, line, widths, _SIDES)) for line in cells]
+
+
+def _set(cell: str, width: int, side: str) -> str:
+    return f"{cell:{side}{width}}"
 
 
 def render_fault(fault: dict[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """What a placement asks of every host and of the network between them.
 
-Pure. Owns the sums: nodes, processes, ports, CPU, memory, links and bandwidth that cross between hosts, the size of
-frames, and the pace that follows. Loads are those of `orchestrator.hosts.weights`: all ports busy both ways. Whether
+Pure. Owns the sums: nodes, processes, ports, CPU, memory, links and bandwidth that cross between hosts, and the pace
+that follows. Loads are those of `orchestrator.hosts.weights`: all ports busy both ways. Whether
 that fits is `orchestrator.hosts.fit`'s. Counts nodes by runs and links by groups, so that no link is ever named.
 
 The pace of a host is the dilation (wall time over fabric time) that it can keep at full load, the largest of:
@@ -11,21 +11,18 @@ The pace of a host is the dilation (wall time over fabric time) that it can keep
 """
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from mrcfabric.egress_config import OVERHEAD_BYTES
-from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES, Topology
-from mrcfabric.topology_check import MTU_CHOICES
-from mrcfabric.wire.layout import IMM_SIZE, UDP_SIZE
+from mrcfabric.topology import Topology
+from mrcfabric.udp import IP_BYTES
+from mrcfabric.wire.layout import UDP_SIZE
 from mrcfabric.wire.link import LINK_HEADER_BYTES
 from orchestrator.hosts.inventory import Host
 from orchestrator.hosts.placement import Placement
 from orchestrator.hosts.weights import SHARED_BYTES, TIERS, cpu_s, data_packet_bytes, memory_bytes, ports
 
-IP_BYTES: Final[Mapping[int, int]] = {4: 20, 6: 40}
-"""Header of the underlay, by version."""
 HOST_PORTS: Final = 1
 """Port numbers of a host beside those of its nodes: its HTTP side."""
 
@@ -145,18 +142,7 @@ def budget(placement: Placement) -> Budget:
     return Budget(placement, tuple(budgets), tuple(pairs))
 
 
-# Frames.
-
-
-def frame_bytes(payload_bytes: int, ip_version: int) -> int:
-    """The largest IP packet between hosts: a last packet with immediate data, behind the headers of the underlay."""
-    packet = payload_bytes + DATA_PACKET_EXTRA_BYTES + IMM_SIZE
-    return IP_BYTES[ip_version] + UDP_SIZE + LINK_HEADER_BYTES + packet
-
-
-def payload_within(mtu: int, ip_version: int) -> int | None:
-    """The largest `mtu_bytes` of a topology whose frames fit an MTU of the underlay; None: there is none."""
-    return max((size for size in MTU_CHOICES if frame_bytes(size, ip_version) <= mtu), default=None)
+# Sums.
 
 
 def wire_factor(topology: Topology, ip_version: int) -> float:
@@ -164,9 +150,6 @@ def wire_factor(topology: Topology, ip_version: int) -> float:
     packet = data_packet_bytes(topology)
     outer = IP_BYTES[ip_version] + UDP_SIZE + LINK_HEADER_BYTES
     return (packet + outer + OVERHEAD_BYTES) / (packet + OVERHEAD_BYTES)
-
-
-# Sums.
 
 
 def _pace(host: Host, cpu: float, heaviest: float, wire_bps: float) -> float | None:

@@ -7,7 +7,8 @@ smaller number and opened again for ever when it is lost. A courier has no say i
 heard, its nodes stand still, and so does the fabric, until the leader decides.
 
 Whoever started the courier hears over a pipe, one JSON line each: `{"up": HOST}` when a host is heard and has told
-everything, `{"down": HOST, "why": ...}` when it is no longer.
+everything, `{"down": HOST, "why": ...}` when it is no longer, and `{"peer": HOST, ...}`, of our own host too, what has
+been found out about it (`orchestrator.hosts.survey`).
 """
 
 import asyncio
@@ -25,7 +26,10 @@ from setproctitle import setproctitle
 from mrcfabric.clock import ClockPage
 from mrcfabric.clock_replica import Replica, Rings, StrangeNewsError
 from mrcfabric.control_message import Address, Realm
+from mrcfabric.errors import ConfigError
+from orchestrator.hosts.clock_talk import StrangeStampsError
 from orchestrator.hosts.keyed_stream import Door, KeyedStream, call
+from orchestrator.hosts.survey import Survey
 
 ENTRY = "orchestrator.hosts.courier:run"
 PURPOSE = b"courier"
@@ -53,6 +57,10 @@ class Station:
     peers: Sequence[Sequence[tuple[int, int]]]
     addresses: Sequence[Address]
     """Where the courier of each host listens."""
+    probes: Sequence[Address]
+    """Where it answers probes of the way that frames go."""
+    frame_bytes: int
+    """The largest IP packet that frames are."""
     doorbells: dict[int, int]
     """Node of this host -> eventfd of its process."""
     page_fd: int
@@ -68,9 +76,10 @@ class Station:
         """From plain data, as it comes through the fork server."""
         realm = Realm(bytes.fromhex(table["secret"]), table["fabric"], table["epoch"])
         peers = [[(peer, port) for peer, port in ports] for ports in table["peers"]]
-        addresses = [(host, port) for host, port in table["addresses"]]
-        rest = {key: table[key] for key in cls.__slots__ if key in table and key not in ("peers", "addresses")}
-        return cls(realm=realm, peers=peers, addresses=addresses, **rest)
+        addresses, probes = ([(host, port) for host, port in table[key]] for key in ("addresses", "probes"))
+        others = ("peers", "addresses", "probes")
+        rest = {key: table[key] for key in cls.__slots__ if key in table and key not in others}
+        return cls(realm=realm, peers=peers, addresses=addresses, probes=probes, **rest)
 
 
 class Courier:
@@ -80,6 +89,10 @@ class Courier:
         self._station = station
         self.page = ClockPage(station.page_fd)
         self._replica = Replica(self.page, station.peers, station.host_of, station.here, station.leader)
+        self._survey = Survey(
+            self.page, station.realm, station.here, station.host_of, station.peers,
+            station.probes, station.frame_bytes, self._report,
+        )  # fmt: skip
         self._door = Door(station.realm, station.here, PURPOSE)
         self._streams: dict[int, KeyedStream] = {}
         self._strangers: set[KeyedStream] = set()
@@ -95,10 +108,15 @@ class Courier:
         return self._station.here == self._station.leader
 
     async def serve(self, stop: asyncio.Event) -> None:
-        """Listen, connect, carry; until `stop` is set. Raises OSError when the address cannot be had."""
+        """Listen, connect, carry; until `stop` is set. Raises ConfigError when an address cannot be had."""
         station, loop = self._station, asyncio.get_running_loop()
         host, port = station.addresses[station.here]
-        server = await loop.create_server(self._accept, host, port)
+        self._survey.open()
+        try:
+            server = await loop.create_server(self._accept, host, port)
+        except OSError as error:
+            self._survey.close()
+            raise ConfigError(f"TCP {host}:{port}", f"cannot listen: {error.strerror or error}") from None
         calls = [loop.create_task(self._keep_calling(other)) for other in self._replica.others if other > station.here]
         loop.add_reader(station.doorbell_fd, self._rung)
         if not self._leads:
@@ -118,6 +136,7 @@ class Courier:
             for stream in (*self._streams.values(), *self._strangers):
                 stream.close()
             server.close()
+            self._survey.close()
 
     # Conversations.
 
@@ -138,20 +157,29 @@ class Courier:
         self._streams[stream.peer] = stream
         self._heard_s[stream.peer] = asyncio.get_running_loop().time()
         stream.send(self._replica.everything(stream.peer))
+        stream.send(self._survey.talk.ask(stream.peer))
+        self._survey.greet(stream.peer)
 
     def _lost(self, stream: KeyedStream, why: str) -> None:
         if self._streams.get(stream.peer) is stream:
             del self._streams[stream.peer]
             self._heard.discard(stream.peer)
+            self._survey.talk.lost(stream.peer)
             self._report({"down": stream.peer, "why": why})
 
-    def _message(self, stream: KeyedStream, news: bytes) -> None:
-        try:
-            rings = self._replica.take(stream.peer, news)
-        except StrangeNewsError as error:
-            stream.close(f"strange news: {error}")
-            return
+    def _message(self, stream: KeyedStream, message: bytes) -> None:
         self._heard_s[stream.peer] = asyncio.get_running_loop().time()
+        try:
+            if self._survey.talk.is_talk(message):
+                if (answer := self._survey.talk.take(stream.peer, message)) is not None:
+                    stream.send(answer)
+            else:
+                self._take(stream, message)
+        except (StrangeNewsError, StrangeStampsError) as error:
+            stream.close(f"strange news: {error}")
+
+    def _take(self, stream: KeyedStream, news: bytes) -> None:
+        rings = self._replica.take(stream.peer, news)
         if stream.peer not in self._heard:
             self._heard.add(stream.peer)
             self._report({"up": stream.peer})
@@ -192,12 +220,13 @@ class Courier:
         if self._leads:
             self._replica.set_floor()
         self._look()
+        self._survey.look(asyncio.get_running_loop().time())
         self._beat()
         self._dozes = self.page.asleep
         self._timer = asyncio.get_running_loop().call_later(LOOK_ASLEEP_S if self._dozes else LOOK_S, self._tick)
 
     def _beat(self) -> None:
-        """Say that we are there, and notice who is not."""
+        """Say that we are there by asking what time it is, tell what we know, and notice who is not there."""
         now = asyncio.get_running_loop().time()
         if now - self._beat_s < BEAT_S:
             return
@@ -206,7 +235,9 @@ class Courier:
             if now - self._heard_s[peer] > SILENT_S:
                 stream.close("it is silent")
             else:
-                stream.send(b"")
+                stream.send(self._survey.talk.ask(peer))
+        for host in (self._station.here, *self._replica.others):
+            self._survey.tell(host)
 
     def _rouse(self) -> None:
         """Look at a page that runs again as often as at any that runs."""
@@ -234,9 +265,8 @@ def run(table: dict[str, Any], _fds: list[int]) -> int:
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_serve(station))
-    except OSError as error:
-        host, port = station.addresses[station.here]
-        print(f"courier: TCP {host}:{port}: cannot listen: {error.strerror or error}", file=sys.stderr, flush=True)
+    except ConfigError as error:
+        print(f"courier: {error}", file=sys.stderr, flush=True)
         return EXIT_CONFIG
     return 0
 

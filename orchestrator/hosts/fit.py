@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from mrcfabric.errors import ConfigError
-from orchestrator.hosts.budget import Budget, HostBudget, frame_bytes, payload_within
+from orchestrator.hosts.budget import Budget, HostBudget
+from orchestrator.hosts.frames import frame_bytes, what_fits
 from orchestrator.hosts.placing import speeds
 from orchestrator.ports import PORT_END, PORT_MIN
 
@@ -55,9 +56,8 @@ def _too_long(budget: Budget, host: str, mtu: int) -> Iterator[ConfigError]:
     version = budget.placement.inventory.ip_version
     size = frame_bytes(budget.placement.topology.mtu_bytes, version)
     if size > mtu:
-        payload = payload_within(mtu, version)
-        hint = f"mtu_bytes: {payload} fits" if payload else "no mtu_bytes is small enough"
-        yield ConfigError(host, f"frames to other hosts take {size:,} bytes, its mtu is {mtu:,}", hint)
+        what = f"frames to other hosts take {size:,} bytes, its mtu is {mtu:,}"
+        yield ConfigError(host, what, what_fits(mtu, version))
 
 
 # What is slower or other than somebody may think.

@@ -14,6 +14,8 @@ from typing import Any, Protocol
 
 from mrcfabric.control_message import Address, Realm
 from mrcfabric.errors import ConfigError, RefusedError
+from orchestrator.hosts import ways
+from orchestrator.hosts.between import Between
 from orchestrator.hosts.engines.engine import UNSEEN
 from orchestrator.hosts.host_lease import LEASE_S
 from orchestrator.hosts.log_copies import LogCopies
@@ -83,9 +85,16 @@ class Apart:
 class Ground:
     """All hosts of one fabric. `open` after the launcher listens, `close` after the daemons have ended."""
 
-    def __init__(self, sites: Sites | None = None, hosts: Sequence[Host] = (), lease_s: float = LEASE_S) -> None:
-        """`hosts`: one for each of `sites` after the leader's own."""
+    def __init__(
+        self,
+        sites: Sites | None = None,
+        hosts: Sequence[Host] = (),
+        lease_s: float = LEASE_S,
+        say: Callable[[str], None] = lambda _warning: None,
+    ) -> None:
+        """`hosts`: one for each of `sites` after the leader's own; `say` hears what will be slower than it need be."""
         self.sites = Sites() if sites is None else sites
+        self.between = Between([site.name for site in self.sites.sites])
         assert len(hosts) == len(self.sites.sites) - 1
         self.on_death: Callable[[Child], None] = lambda _child: None
         self.on_lost: Callable[[str, str], None] = lambda _site, _why: None
@@ -97,6 +106,7 @@ class Ground:
         self.on_broken: Callable[[str], None] = lambda _why: None
         """Called when the leader's own courier has ended: nobody is heard any more."""
         self._hosts = hosts
+        self._say = say
         self._lease_s = lease_s
         self._running: dict[int, Running] = {}
         self._local: LocalShare | None = None
@@ -129,7 +139,7 @@ class Ground:
         self._opened = _Opened(layout, time, realm)
         await self._start_agents()
         await asyncio.gather(*(self._furnish(self._remote[number]) for number in sorted(self._remote)))
-        self._post = CourierPost(lambda _report: None)
+        self._post = CourierPost(lambda report: self.between.take(LEADER, report))
         await self._post.start(
             launcher, layout, LEADER, realm, self._local.descriptors, self._local.folder / "logs" / f"{COURIER}.log"
         )
@@ -138,6 +148,9 @@ class Ground:
         courier.ended.add_done_callback(lambda _ended: self.on_broken(self._without(courier)))
         await asyncio.gather(*(share.start_courier() for share in self._remote.values()))
         await self._until_heard()
+        layout.cut, warning = ways.judge(layout, self.between)
+        if warning is not None:
+            self._say(warning)
         self._watching = asyncio.get_running_loop().create_task(self._watch())
 
     async def close(self) -> None:
@@ -262,6 +275,7 @@ class Ground:
         )
         self._running[number] = running
         share = RemoteShare(site, number, running.address, realm, self._lease_s)
+        share.on_found = lambda report: self.between.take(number, report)
         running.ended.add_done_callback(lambda ended: _ended(share, ended))
         await share.open()
         return share
@@ -295,18 +309,21 @@ class Ground:
             await share.reserve(layout.port_count, layout.port_base)
 
     async def _until_heard(self, joining: RemoteShare | None = None) -> None:
-        """Until every courier hears every other, that of a share that is `joining` among them."""
+        """Until every courier hears every other, that of a share that is `joining` among them, and the ways that frames
+        go have been measured."""
         assert self._post is not None
+        assert self._opened is not None
+        pairs = self._opened.layout.host_pairs()
 
         def heard() -> bool:
             shares = [*self._remote.values()] if joining is None else [joining]
             for share in shares:
                 if share.lost is not None:
                     raise ProcessFailedError(f"host {share.site.name} is lost: {share.lost}")
-            return not self._unheard(joining)
+            return not self._unheard(joining) and all(self.between.path(*pair) is not None for pair in pairs)
 
         def deaf() -> ConfigError:
-            here, other = (self.sites.sites[number] for number in min(self._unheard(joining)))
+            here, other = (self.sites.sites[number] for number in min(self._unheard(joining) or pairs))
             return ConfigError(
                 f"host {here.name}",
                 f"does not hear host {other.name} at {other.control} after {HEARD_WALL_S:g} s",

@@ -74,7 +74,8 @@ def sites_of(placement: Placement) -> Sites:
 
 
 def _site(host: inventories.Host) -> Site:
-    return Site(host.name, host.data, host.control, tuple(f"{key}={value}" for key, value in host.labels.items()))
+    labels = tuple(f"{key}={value}" for key, value in host.labels.items())
+    return Site(host.name, host.data, host.control, labels, host.mtu)
 
 
 def whereabouts(topology: Topology, file: Path) -> Whereabouts:
@@ -108,7 +109,7 @@ def ground_of(placement: Placement, engine: Engine, lease_s: float, say: Callabl
         Host(_starter(engine, host, say), host.run_dir, own_ports)
         for host in (placement.inventory.host(site.name) for site in sites.sites[1:])
     ]
-    return Ground(sites, hosts, lease_s)
+    return Ground(sites, hosts, lease_s, say)
 
 
 def _starter(engine: Engine, host: inventories.Host, say: Callable[[str], None]) -> Start:

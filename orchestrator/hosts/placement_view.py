@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final, TypeAlias
 
-from orchestrator.hosts.budget import Budget, HostBudget, frame_bytes, payload_within, wire_factor
+from orchestrator.hosts.budget import Budget, HostBudget, wire_factor
 from orchestrator.hosts.fit import notes
+from orchestrator.hosts.frames import frame_bytes, payload_within
 from orchestrator.hosts.spans import runs_by_host, shortened, spans
 
 HOSTS_SHOWN: Final = 40

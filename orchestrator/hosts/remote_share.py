@@ -55,6 +55,8 @@ class RemoteShare:
         self.on_lost: Callable[[str], None] = lambda _why: None
         """Called once, with the reason, when the share is given up, unless it was to be killed; deaths of its processes
         follow."""
+        self.on_found: Callable[[dict[str, Any]], None] = lambda _report: None
+        """Called with what its courier has found out about a host (`orchestrator.hosts.survey`)."""
         self.heard: set[int] = set()
         """The hosts that its courier hears."""
         self._address = address
@@ -196,8 +198,10 @@ class RemoteShare:
         elif event == "courier":
             if "up" in told:
                 self.heard.add(told["up"])
-            else:
+            elif "down" in told:
                 self.heard.discard(told["down"])
+            else:
+                self.on_found(told)
         elif told["id"] in self._answers and not (answer := self._answers[told["id"]][1]).done():
             answer.set_result(told)
 

@@ -71,7 +71,6 @@ def courier_table(
     realm: Realm,
     layout: Layout,
     here: int,
-    addresses: Sequence[tuple[str, int]],
     descriptors: Descriptors,
     report_fd: int,
 ) -> dict[str, Any]:
@@ -85,7 +84,9 @@ def courier_table(
         "leader": LEADER,
         "host_of": layout.host_numbers(),
         "peers": layout.peers(),
-        "addresses": [list(address) for address in addresses],
+        "addresses": [list(address) for address in layout.courier_addresses()],
+        "probes": [list(address) for address in layout.probe_addresses()],
+        "frame_bytes": layout.frame_bytes,
         "doorbells": {
             layout.slot(node): descriptors.doorbells[plan.name]
             for plan in layout.processes
@@ -101,7 +102,10 @@ def courier_table(
 
 
 class CourierPost:
-    """A courier's process and what it reports. `heard` are the hosts that have told everything they know."""
+    """A courier's process and what it reports. `heard` are the hosts that have told everything they know.
+
+    `on_report` is told every line of `orchestrator.hosts.courier`.
+    """
 
     def __init__(self, on_report: Callable[[dict[str, Any]], None]) -> None:
         self.heard: set[int] = set()
@@ -121,7 +125,6 @@ class CourierPost:
             realm,
             layout,
             here,
-            layout.courier_addresses(),
             descriptors,
             report_fd,
         )
@@ -143,7 +146,7 @@ class CourierPost:
             report = json.loads(line)
             if "up" in report:
                 self.heard.add(report["up"])
-            else:
+            elif "down" in report:
                 self.heard.discard(report["down"])
             self._on_report(report)
 

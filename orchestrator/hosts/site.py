@@ -24,6 +24,8 @@ class Site:
     """Where daemons hear their agent, and the hosts each other."""
     labels: tuple[str, ...] = ()
     """As `rack=a`: by which faults may mean it."""
+    mtu: int | None = None
+    """Largest IP packet towards the other hosts, as the inventory tells; None: it does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,11 @@ class Sites:
             raise RefusedError(
                 f"{nic} runs on host {self.site(nic).name}: its memory can be shared with programs there alone"
             )
+
+    @property
+    def ip_version(self) -> int:
+        """Of the underlay, 4 or 6: all hosts have the same, but for the leader's where it carries nothing."""
+        return 6 if ":" in self.sites[-1].data else 4
 
     @property
     def several(self) -> bool:

@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator import agent_metrics
 from orchestrator.fabric import Fabric
 from orchestrator.perf import Perf, PerfSettings
 from tests.integration.test_same_trace import SMALL, assert_same, real
 from tests.orchestrator.running import SMALL as TINY
 from tests.orchestrator.running import connect, given_back, is_gone
+from tests.support.counters import samples_of
 from tests.support.shares import Machine, everything, nothing_left, spread, tree
 from tests.support.wait import eventually
 
@@ -37,6 +39,12 @@ async def test_a_host_that_is_killed_takes_its_nodes_along_and_nothing_else(tmp_
     machine = Machine(tmp_path, 2, places, LEASE_S)
     async with Fabric.launch(TINY, tmp_path / "vm0", ground=machine.ground) as fabric:
         pids = everything()
+        rows = {(row["host"], row["peer"]): row for row in await fabric.host_pairs()}
+        assert {pair: row["path_mtu"] for pair, row in rows.items() if pair[0] != pair[1]} == dict.fromkeys(
+            [("vm0", "vm1"), ("vm1", "vm0")], 65_535
+        )
+        shown = agent_metrics.render("tiny", await agent_metrics.reading_of(fabric, {}))
+        assert samples_of(shown)['mrc_agent_host_path_mtu_bytes{fabric="tiny",host="vm0",peer="vm1"}'] == 65_535
         write = await connect(fabric)
         done = asyncio.ensure_future(fabric.command("h000", "post_write", {**write, "wr_id": 1}))
         await eventually(lambda: fabric.now_ns() > 0, DEADLINE_S)

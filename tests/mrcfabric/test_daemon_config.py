@@ -31,11 +31,11 @@ def test_a_table_by_hand() -> None:
 def test_a_table_from_the_agent() -> None:
     raw = table(clock={"page_fd": 3, "slot": 2, "doorbell_fd": 4, "agent_doorbell_fd": 5}, alive_fd=6, incarnation=1)
     for link in raw["links"]:
-        link |= {"peer_slot": 1, "peer_port": 0, "peer_doorbell": 9, "delay_ns": 1000}
+        link |= {"peer_slot": 1, "peer_port": 0, "peer_doorbell": 9, "delay_ns": 1000, "path_mtu": 1500}
     config = from_table(raw)
     assert config.clock == ClockConfig(page_fd=3, slot=2, doorbell_fd=4, agent_doorbell_fd=5)
     assert config.clock.shared
-    assert config.links[0].peer_doorbell == 9
+    assert (config.links[0].peer_doorbell, config.links[0].path_mtu) == (9, 1500)
     assert (config.alive_fd, config.incarnation) == (6, 1)
 
 
@@ -92,6 +92,7 @@ def first_link(**changes: Any) -> dict[str, Any]:
         (first_link(peer_node="h001"), "'h001' is not at port 0 of p0-t0-0 .h000 is"),
         (first_link(peer="somewhere"), r"links\[0\].peer: somewhere is no address"),
         (first_link(peer_doorbell=-1), "peer_doorbell: -1"),
+        (first_link(path_mtu=100), "path_mtu: 100"),
         (table(clock={"page_fd": 3}), "clock.slot: is missing"),
         (table(clock={"dilation": 0}), "clock.dilation: 0"),
         (table(clock={"wall_epoch_s": "now"}), "clock.wall_epoch_s: 'now'"),

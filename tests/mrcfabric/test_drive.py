@@ -7,6 +7,7 @@ import pytest
 from mrcfabric.clock import ClockPage
 from mrcfabric.drive import Drive
 from mrcfabric.link_port import LinkEnd
+from mrcfabric.node import Input, Rank
 from mrcfabric.packet_filter import PacketFilter
 from mrcfabric.tap import Tap, records_in
 from mrcfabric.units import NEVER, Instant
@@ -104,6 +105,16 @@ def test_the_wall_clock_binds_in_smaller_steps(turns: ByHand, drive: Drive) -> N
     assert not tick(drive, wall_bound=99)
     assert tick(drive, wall_bound=100)
     assert drive.now_ns == 100
+
+
+def test_a_frame_that_comes_late_is_counted_with_its_port(turns: ByHand, drive: Drive) -> None:
+    tick(drive)
+    assert drive.fidelity_record()["ports"] == {}
+    drive._held.append(Input(DELAY_NS - 300, Rank.FRAME, 0, 1, bytearray(100)))
+    turns.neighbour_is_at(4_000)
+    assert tick(drive)
+    record = drive.fidelity_record()
+    assert (record["late_frames"], record["late_ns_max"], record["ports"]) == (1, 301, {0: [1, 0]})
 
 
 def test_sent_frames_are_published_with_the_horizon(turns: ByHand, drive: Drive) -> None:

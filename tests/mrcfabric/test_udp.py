@@ -79,10 +79,11 @@ def test_a_taken_port_is_the_operators_mistake() -> None:
 async def test_a_train_that_is_wider_than_the_path_arrives_in_fragments(family: Family) -> None:
     async with cluster(hosts=2, family=family, mtu=1500) as hosts:
         places = [(host.address, 20_000) for host in hosts]
-        ends = []
+        ends, told = [], []
         for host, here, there in zip(hosts, places, reversed(places), strict=True):
             with host.network():
                 ends.append(Endpoint(here, there))
+                told.append(Endpoint((here[0], 20_001), (there[0], 20_001), path_mtu=1500))
         assert await hosts[0].reaches(hosts[1].address)
         sent = [bytes([number]) * 4000 for number in range(5)]
         assert ends[0].send(list(sent), 4000, len(sent))
@@ -94,5 +95,17 @@ async def test_a_train_that_is_wider_than_the_path_arrives_in_fragments(family: 
 
         await eventually(all_there, 10.0)
         assert ends[0].send([b"x" * 100] * 2, 100, 2)
-        for end in ends:
+        # An end that is told the MTU still sends in trains what fits.
+        assert told[0].send(list(sent), 4000, len(sent))
+        arrived.clear()
+        await eventually(lambda: arrived.extend(received(told[1])) or arrived == sent, 10.0)
+        assert told[0].send([b"x" * 100] * 2, 100, 2)
+        trains: list[tuple[int, int]] = []
+
+        def the_train() -> bool:
+            trains.extend((len(train[0]), train[1]) for train in [told[1].receive()] if train is not None)
+            return trains == [(200, 100)]
+
+        await eventually(the_train, 10.0)
+        for end in (*ends, *told):
             end.close()

@@ -14,6 +14,7 @@ STATUS: dict[str, Any] = {
     "ports": [10048, 10360],
     "processes": 56,
     "hosts": [],
+    "host_pairs": [],
     "nodes": 56,
     "alive": 56,
     "down": [],
@@ -64,6 +65,23 @@ def test_hosts_are_named_with_what_runs_there() -> None:
     ):
         assert f"  host      {line}\n" in text + "\n"
     assert "orchestrator" not in text
+
+
+def test_every_host_and_its_peers_have_a_line() -> None:
+    row: dict[str, Any] = {
+        "host": "vm1", "peer": "vm2", "clock_offset_s": -0.012, "clock_error_s": 0.0001, "clock_drift_ppm": 1.25,
+        "clock_drift_error_ppm": 0.5, "clock_jumps": 0, "round_trip_s": 0.0002, "path_mtu": 1500, "waited_s": 30.0,
+        "ran_s": 20.0, "late_frames": 0, "host_drops": 7,
+    }  # fmt: skip
+    unknown = dict.fromkeys(("clock_offset_s", "clock_error_s", "clock_drift_ppm", "round_trip_s", "path_mtu"))
+    own = row | unknown | {"peer": "vm1", "ran_s": 0.0, "host_drops": 0}
+    text = render_status({**STATUS, "host_pairs": [own, row]}).splitlines()[-3:]
+    assert [line.split() for line in text] == [
+        ["between", "clock", "drift", "there", "and", "back", "path", "nodes", "waiting", "late", "lost"],
+        ["vm1", "itself", "0.0", "0", "0"],
+        ["vm1", "vm2", "-12.000", "ms", "+-0.100", "+1.2", "ppm", "0.200", "ms", "1,500", "1.5", "0", "7"],
+    ]
+    assert len({len(line) for line in text}) == 1
 
 
 def test_a_prometheus_beside_it() -> None:

@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mrcfabric.topology import Topology
-from mrcfabric.wire.link import LINK_HEADER_BYTES
-from orchestrator.hosts.budget import Budget, budget, frame_bytes, payload_within, wire_factor
+from orchestrator.hosts.budget import Budget, budget, wire_factor
 from orchestrator.hosts.inventory import Host, Inventory, NicRule, Pairing, Rules, SwitchRule
 from orchestrator.hosts.placing import place
 from orchestrator.hosts.weights import cpu_s
@@ -73,12 +72,7 @@ def test_nodes_processes_ports_and_load_are_those_of_the_placement(
         assert one.pace == pytest.approx(max(one.cpu_s / one.host.cores, one.process_cpu_s))
 
 
-def test_frames_between_hosts() -> None:
-    assert frame_bytes(4096, 4) == 4096 + 128 + 4 + LINK_HEADER_BYTES + 8 + 20
-    assert frame_bytes(4096, 6) == frame_bytes(4096, 4) + 20
-    assert payload_within(1500, 4) == 1024
-    assert payload_within(9000, 6) == 4096
-    assert payload_within(400, 4) is None
+def test_headers_of_the_underlay_count_more_with_short_packets() -> None:
     assert wire_factor(Topology(mtu_bytes=256), 6) > wire_factor(Topology(mtu_bytes=4096), 4) > 1
 
 

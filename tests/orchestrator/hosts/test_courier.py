@@ -23,6 +23,7 @@ ROW = [[(1, 0)], [(0, 0), (2, 0)], [(1, 1), (3, 0)], [(2, 1)]]
 HOST_OF = [1, 1, 2, 2]
 LEADER, LEFT, RIGHT = range(3)
 SECRET = bytes(range(32))
+FRAME_BYTES = 4_256
 DEADLINE_S = 10.0
 
 
@@ -36,9 +37,12 @@ class Post:
         self.reports, report = os.pipe2(os.O_NONBLOCK)
         self.fds = [*self.bells.values(), self.bell, self.agent_bell, self.reports, report]
         self.lines: list[dict[str, Any]] = []
+        self.found: dict[int, dict[str, Any]] = {}
+        """The latest that was found out of each host."""
         table = {
             "title": "courier", "secret": SECRET.hex(), "fabric": "row", "epoch": 1, "here": here, "leader": LEADER,
-            "host_of": HOST_OF, "peers": ROW, "addresses": addresses, "doorbells": self.bells,
+            "host_of": HOST_OF, "peers": ROW, "addresses": addresses,
+            "probes": addresses, "frame_bytes": FRAME_BYTES, "doorbells": self.bells,
             "page_fd": self.page.fd, "doorbell_fd": self.bell, "agent_doorbell_fd": self.agent_bell,
             "alive_fd": -1, "report_fd": report,
         }  # fmt: skip
@@ -47,7 +51,9 @@ class Post:
 
     def read_reports(self) -> list[dict[str, Any]]:
         with suppress(BlockingIOError):
-            self.lines += [json.loads(line) for line in os.read(self.reports, 65536).splitlines()]
+            lines = [json.loads(line) for line in os.read(self.reports, 65536).splitlines()]
+            self.lines += [line for line in lines if "peer" not in line]
+            self.found |= {line["peer"]: line for line in lines if "peer" in line}
         return self.lines
 
     def hears(self) -> set[int]:
@@ -145,6 +151,30 @@ async def test_news_go_to_those_whom_they_concern_and_ring_who_waits() -> None:
         for node, post in ((0, left), (2, right), (3, right)):
             post.publish(node, 950)
         await eventually(lambda: [post.page.fabric_now() for post in every] == [950] * 3, DEADLINE_S)
+
+
+async def test_what_is_found_out_about_other_hosts_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(courier, "BEAT_S", 0.02)
+    monkeypatch.setattr(courier, "LOOK_ASLEEP_S", 0.01)
+    async with posts() as every:
+        await born(every)
+        leader, left, right = every
+        right.page.words[right.page.want_word(1, 1)] = 900  # node 2 waits for node 1
+
+        def all_is_known() -> bool:
+            for post in every:
+                post.read_reports()
+            clocks = [post.found.get(other, {}).get("clock") for post in every for other in (LEFT, RIGHT)]
+            ways = [post.found.get(other, {}).get("path") for post, other in ((left, RIGHT), (right, LEFT))]
+            return sum(clock is not None for clock in clocks) == 4 and None not in ways
+
+        await eventually(all_is_known, DEADLINE_S)
+        assert left.found[RIGHT]["path"] == right.found[LEFT]["path"] == {"mtu": 65_535, "cut": True}
+        assert all(abs(line["clock"]["offset_ns"]) <= line["clock"]["error_ns"] for line in leader.found.values())
+        assert (leader.found[LEFT]["path"], LEADER in leader.found) == (None, False)  # no frames go there
+        await eventually(lambda: right.read_reports() is None or right.found[LEFT]["waited_ns"] > 0, DEADLINE_S)
+        assert right.found[LEFT]["ran_ns"] >= right.found[LEFT]["waited_ns"]
+        assert right.found[RIGHT]["clock"] is None
 
 
 async def test_a_page_that_sleeps_is_told_of_its_waking_at_once() -> None:
@@ -251,4 +281,5 @@ async def test_who_says_nothing_is_not_heard(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(keyed_stream, "HELLO_WALL_S", 0.3)
     async with posts((LEADER, LEFT)) as (leader, left):
         monkeypatch.setattr(left.courier, "_beat", lambda: None)
+        monkeypatch.setattr(left.courier._survey.talk, "take", lambda _peer, _message: None)  # nor does it answer
         await eventually(lambda: {"down": LEFT, "why": "it is silent"} in leader.read_reports(), DEADLINE_S)

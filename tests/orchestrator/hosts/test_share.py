@@ -28,9 +28,7 @@ def layout() -> Layout:
 
 def test_a_courier_knows_its_own_nodes_and_every_host() -> None:
     one = layout()
-    table = courier_table(
-        "title", REALM, one, 1, one.courier_addresses(), Descriptors(5, 6, 7, {"h000": 8, COURIER: 9}), 10
-    )
+    table = courier_table("title", REALM, one, 1, Descriptors(5, 6, 7, {"h000": 8, COURIER: 9}), 10)
     station = Station.of(json.loads(json.dumps(table | {"doorbells": {}})) | {"doorbells": table["doorbells"]})
     assert station.doorbells == {one.slot("h000"): 8}
     assert (station.page_fd, station.alive_fd, station.agent_doorbell_fd, station.doorbell_fd) == (5, 6, 7, 9)
@@ -39,6 +37,7 @@ def test_a_courier_knows_its_own_nodes_and_every_host() -> None:
     assert [station.host_of[one.slot(node)] for node in ("h000", "h001", "p0-t0-0")] == [1, 2, 0]
     hosts, ports = zip(*station.addresses, strict=True)
     assert hosts == ("127.0.0.1", "192.0.2.2", "2001:db8::3")
+    assert station.probes == [("127.0.0.1", port) for port in ports]
     assert len({*ports, one.http_port, *(one.control_address(node)[1] for node in one.ports)}) == 4 + SMALL.nodes
     assert max(ports) < one.port_base + one.port_count
 
