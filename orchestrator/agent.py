@@ -136,6 +136,7 @@ class Agent:
             web.post("/load", _desk(self._runs.load)),
             web.post("/counters", _desk(self._runs.counters)),
             web.post("/glances", _desk(self._runs.glances)),
+            web.post("/host_pairs", _desk(self._runs.host_pairs)),
             web.post("/deaths", _desk(self._runs.deaths)),
             web.post("/log", _desk(self.events.answer)),
             web.post("/send", _desk(self._sends.send)),

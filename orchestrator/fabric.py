@@ -265,7 +265,7 @@ class Fabric(Verbs):
         return sums.fidelity((await self.counters(parts=("fidelity",))).values(), self.time.record())
 
     async def host_pairs(self) -> list[Row]:
-        """What is known of every two hosts (`orchestrator.hosts.between`); nothing where there is but one."""
+        """As `Verbs.host_pairs`."""
         return self.ground.between.rows(self.layout, await self.counters(parts=("fidelity",)))
 
     def now_ns(self) -> Instant:

@@ -78,6 +78,10 @@ class RunDesk:
         """`nodes` as for `counters`; `orchestrator.lookout.glances.Glances`, as data."""
         return (await self._fabric.glances(bodies.texts(body, "nodes"))).record()
 
+    async def host_pairs(self, _body: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """`orchestrator.hosts.between`."""
+        return await self._fabric.host_pairs()
+
     async def deaths(self, _body: Mapping[str, Any]) -> list[dict[str, Any]]:
         """`orchestrator.api.readings.Death`, as data."""
         return [death._asdict() for death in await self._fabric.deaths()]

@@ -130,6 +130,11 @@ class AttachedFabric(Verbs):
         """As `Fabric.fidelity`."""
         return sums.fidelity((await self.counters()).values(), (await self.clock()).pace)
 
+    async def host_pairs(self) -> list[dict[str, Any]]:
+        """As `Fabric.host_pairs`."""
+        rows: list[dict[str, Any]] = await self.post("/host_pairs")
+        return rows
+
     async def deaths(self) -> list[Death]:
         """As `Fabric.deaths`."""
         return [Death(**{**death, "log": tuple(death["log"])}) for death in await self.post("/deaths")]

@@ -70,6 +70,10 @@ class Verbs(Finder, ABC):
         """How faithful the emulation has been so far (`orchestrator.sums.fidelity`)."""
 
     @abstractmethod
+    async def host_pairs(self) -> list[dict[str, Any]]:
+        """What is known of every two hosts (`orchestrator.hosts.between`); nothing where there is but one."""
+
+    @abstractmethod
     async def clock(self) -> ClockReading:
         """What time it is, how far it may go, and whether anything is pending."""
 

@@ -22,6 +22,7 @@ from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.packet_filter import PacketFilter
 from mrcfabric.units import MIB, NEVER, Instant
 from orchestrator.api.verbs import Verbs
+from orchestrator.captures import wall_clock
 from orchestrator.captures.capture_file import CaptureFile, Clock
 from orchestrator.captures.listening import Heard, Listening
 from orchestrator.captures.sink import Sink
@@ -75,11 +76,11 @@ async def capture(fabric: Verbs, request: Request, sink: Sink, stop: asyncio.Eve
 
     Raises RefusedError when a node refuses one more tap, or the file cannot be written on.
     """
-    return await _Capture(fabric, request, sink, stop).run()
+    return await _Capture(fabric, request, sink, stop, wall_clock.whose(await fabric.host_pairs())).run()
 
 
 class _Capture:
-    def __init__(self, fabric: Verbs, request: Request, sink: Sink, stop: asyncio.Event) -> None:
+    def __init__(self, fabric: Verbs, request: Request, sink: Sink, stop: asyncio.Event, note: str) -> None:
         self._fabric = fabric
         self._request = request
         self._sink = sink
@@ -87,7 +88,7 @@ class _Capture:
         self._wall = WallClock()
         self._file = CaptureFile(
             sink.write, fabric.topology, request.wires, request.clock, self._wall,
-            application=f"mrcfabric {version('mrcfabric')}", snap_bytes=request.snap_bytes,
+            application=f"mrcfabric {version('mrcfabric')}", snap_bytes=request.snap_bytes, note=note,
         )  # fmt: skip
         if not self._file.has_room_for(0, request.size_bytes_max):
             raise ConfigError("--size", f"{request.size_bytes_max} bytes are too few for the head of the file")

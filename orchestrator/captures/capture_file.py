@@ -36,7 +36,9 @@ class CaptureFile:
         *,
         application: str,
         snap_bytes: int,
+        note: str = "",
     ) -> None:
+        """`note`: what else a reader should know, for the comment of the whole."""
         self._write = write
         self._clock = clock
         self._wall = wall
@@ -47,7 +49,7 @@ class CaptureFile:
         self.packets = 0
         self.size_bytes = 0
         comment = f"fabric {topology.name}; time stamps are {clock} time; each stands for the last bit at the far end"
-        self._put(pcapng_writer.section(application, comment))
+        self._put(pcapng_writer.section(application, f"{comment}; {note}" if note else comment))
         for wire in wires:
             self._put(
                 pcapng_writer.interface(wire.name, wire.description, snap_bytes=snap_bytes, speed_bps=wire.rate_bps)

@@ -6,8 +6,9 @@ distance of two looks, and the order of packets is never turned round.
 
 from bisect import bisect_right
 from collections import deque
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from mrcfabric.units import Instant
 
@@ -38,6 +39,23 @@ class WallClock:
             return before_wall_ns
         after_ns, after_wall_ns = self._pairs[place]
         return before_wall_ns + (at_ns - before_ns) * (after_wall_ns - before_wall_ns) // (after_ns - before_ns)
+
+
+def whose(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Whose wall clock it is, where several hosts have one (`orchestrator.hosts.between`); "" for one host.
+
+    Fabric time is the same on all of them, so that nothing need be taken off what another host's clock shows.
+    """
+    if not rows:
+        return ""
+    leader = rows[0]["host"]
+    ahead = [
+        f"{row['peer']} {row['clock_offset_s'] * 1e3:+.3f} ms (+-{row['clock_error_s'] * 1e3:.3f})"
+        for row in rows
+        if row["host"] == leader and row["clock_offset_s"] is not None
+    ]
+    others = f"; clocks of the others, which stamp nothing here, against it: {', '.join(ahead)}" if ahead else ""
+    return f"wall time is that of host {leader}{others}"
 
 
 def iso(wall_ns: int) -> str:

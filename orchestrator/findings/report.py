@@ -75,6 +75,7 @@ def build(plan: Plan, recording: Recording, verdict: Verdict) -> Report:
         "fidelity": {
             key: value for key, value in recording.fidelity.items() if not (simulated and key in OF_WALL_CLOCK)
         },
+        "between_hosts": recording.host_pairs,
         "trace_digest": recording.trace_digest,
         "wall": None
         if simulated or recording.wall is None

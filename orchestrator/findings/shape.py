@@ -149,6 +149,24 @@ class Ahead(TypedDict):
     packets: int
 
 
+class HostPair(TypedDict):
+    """What a host has seen of a peer, or of itself, in wall time."""
+
+    host: str
+    peer: Annotated[str, _said("The host itself: its own nodes among each other.")]
+    clock_offset_s: Annotated[Number | None, _said("What the wall clock of the peer shows more; null: not known.")]
+    clock_error_s: Annotated[Number | None, _said("How far off that may be, either way.")]
+    clock_drift_ppm: Annotated[Number | None, _said("How much faster the clock of the peer goes, in millionths.")]
+    clock_drift_error_ppm: Number | None
+    clock_jumps: Annotated[int, _said("How often one of the two monotonic clocks has jumped.")]
+    round_trip_s: Annotated[Number | None, _said("The quickest way there and back of the last minute.")]
+    path_mtu: Annotated[int | None, _said("Largest IP packet that reaches the peer whole; null: no frames go there.")]
+    waited_s: Annotated[Number, _said("Waits of nodes of the host for nodes of the peer, summed over nodes.")]
+    ran_s: Annotated[Number, _said("The time over which that was looked at.")]
+    late_frames: Annotated[int, _said("From the peer, counted by daemons that live.")]
+    host_drops: Annotated[int, _said("Frames from the peer that never came.")]
+
+
 class Report(TypedDict):
     """The report of one run of a scenario."""
 
@@ -184,6 +202,7 @@ class Report(TypedDict):
     fidelity: Annotated[
         dict[str, Any], _said("How faithful the emulation was; in virtual time without figures of the wall clock.")
     ]
+    between_hosts: Annotated[list[HostPair], _said("Every host and its peers; empty where there is but one, or none.")]
     trace_digest: Annotated[str, _said("Over all that every node did; empty: no trace was kept.")]
     wall: Annotated[dict[str, Number] | None, _said("Wall seconds; null in virtual time.")]
 

@@ -48,6 +48,8 @@ TARGETS_MAX = 24
 """Parts of a fault that are listed."""
 FAULTS_MAX = 200
 """Faults that have a row of their own; a long storm has more, and the report has them all."""
+_MS = 1000.0
+"""Milliseconds of a second."""
 _SCENARIO_NAME = "scenario.yaml"
 _FAULT_COLUMNS = (
     ("goodput before", "goodput_before", "share"),
@@ -96,6 +98,7 @@ def render(report: Mapping[str, Any], recording: Recording) -> str:
             _reorder(recording),
             section("Totals", pairs(report["totals"])),
             section("Fidelity", _fidelity(report)),
+            _between_hosts(report),
             _replay(report),
             details("Scenario", yaml.safe_dump(dict(report["scenario"]), sort_keys=False, allow_unicode=True)),
             details("Topology", json.dumps(report["settings"], indent=1)),
@@ -274,6 +277,31 @@ def _fidelity(report: Mapping[str, Any]) -> str:
     said = "faithful: the figures of this run may be believed" if valid else "not faithful: no figure may be believed"
     wall = {f"wall_{name}": value for name, value in (report["wall"] or {}).items()}
     return f'<p class="{"ok" if valid else "no"}">{said}</p>' + pairs({**report["fidelity"], **wall})
+
+
+def _between_hosts(report: Mapping[str, Any]) -> str:
+    """Who waited for whom, and what was late or lost on the way."""
+    pairs = report.get("between_hosts")
+    if not pairs:
+        return ""
+    rows = []
+    for pair in pairs:
+        offset, error = pair["clock_offset_s"], pair["clock_error_s"]
+        cells = [
+            pair["host"],
+            "itself" if pair["host"] == pair["peer"] else pair["peer"],
+            "-" if offset is None else f"{offset * _MS:+,.3f} &plusmn;{error * _MS:,.3f}",
+            "-" if pair["clock_drift_ppm"] is None else f"{pair['clock_drift_ppm']:+.1f}",
+            "-" if pair["round_trip_s"] is None else shown(pair["round_trip_s"] * _MS, 3),
+            shown(pair["path_mtu"]),
+            f"{pair['waited_s'] / pair['ran_s']:.1f}" if pair["ran_s"] else "-",
+            shown(pair["late_frames"]),
+            shown(pair["host_drops"]),
+        ]
+        rows.append([*map(escape, cells[:2]), *cells[2:]])
+    heads = ["host", "peer", "clock ahead, ms", "drift, ppm", "there and back, ms", "path MTU", "nodes waiting"]
+    said = "How many nodes of a host waited for nodes of the peer, on average; for whom most wait holds all back."
+    return section("Between hosts", note(said), table([*heads, "late frames", "host drops"], rows, text_columns=[0, 1]))
 
 
 def _replay(report: Mapping[str, Any]) -> str:

@@ -61,6 +61,10 @@ class Bed(Protocol):
         """As `orchestrator.sums.fidelity`; in virtual time always valid."""
         ...
 
+    async def host_pairs(self) -> list[dict[str, Any]]:
+        """As `orchestrator.api.verbs.Verbs.host_pairs`; in virtual time there are no hosts."""
+        ...
+
     def faults(self) -> Sequence[Fault]:
         """Every fault of this run that is not over, as it stands now."""
         ...

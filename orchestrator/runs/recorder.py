@@ -17,6 +17,7 @@ from nicd.core.ev_state import EV_STATES
 from nicd.programs.program import Program
 from orchestrator.findings.recording import Injected, Look, NicLook, Recording
 from orchestrator.goodput import Goodput
+from orchestrator.hosts.between import since
 from orchestrator.runs.absence import dead, deaf
 from orchestrator.runs.bed import Bed
 from orchestrator.runs.counting import flat_nic, flat_switch, plane_states, ports_of
@@ -91,6 +92,8 @@ class Recorder:
         self._every_detail = details or bool(plan.triggers)
         self._digests: dict[tuple[str, int], str] = {}
         self._wrong_order = 0
+        self._host_pairs: list[dict[str, Any]] = []
+        """As they were before the run."""
 
     @property
     def working(self) -> bool:
@@ -110,6 +113,7 @@ class Recorder:
         await self._ask(self._within_reach(self._books))
         for books in self._books.values():
             books.base = dict(books.latest)
+        self._host_pairs = await self._bed.host_pairs()
         self._enter_look(self.recording.begin_ns)
 
     async def look(self) -> Look:
@@ -126,6 +130,7 @@ class Recorder:
         await self._ask(self._within_reach(self._books), whole=True)
         self._enter_look()
         self.recording.fidelity = await self._bed.fidelity()
+        self.recording.host_pairs = since(await self._bed.host_pairs(), self._host_pairs)
 
     def close(self, ended: str, lost: str = "") -> None:
         """Say how the run ended; nothing is asked."""

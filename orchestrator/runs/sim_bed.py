@@ -90,6 +90,10 @@ class SimBed:
         time = {"dilation_nominal": None, "dilation_effective": None, "fabric_ns": self.now_ns, "run_wall_s": None}
         return sums.fidelity((), time) | {"frames": self.fabric.simulator.frames}
 
+    async def host_pairs(self) -> list[dict[str, Any]]:
+        """As `Bed.host_pairs`."""
+        return []
+
     def faults(self) -> Sequence[Fault]:
         return self.fabric.faults()
 

@@ -183,6 +183,13 @@ class UdpBed:
     async def fidelity(self) -> dict[str, Any]:
         return sums.fidelity(self._records.values(), (await self._fabric.clock()).pace)
 
+    async def host_pairs(self) -> list[dict[str, Any]]:
+        """As `Bed.host_pairs`."""
+        try:
+            return await self._fabric.host_pairs()
+        except SILENCE as error:
+            raise BedLostError(f"{error}") from None
+
     def faults(self) -> Sequence[Fault]:
         return [fault for fault in self._faults.values() if fault.end_ns > self.now_ns]
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from orchestrator.faults.fault import Fault, Window, once
 from orchestrator.status_text import render_fault, render_status
+from tests.support.recordings import HOST_PAIR, OWN_PAIR
 
 STATUS: dict[str, Any] = {
     "name": "demo",
@@ -68,14 +69,7 @@ def test_hosts_are_named_with_what_runs_there() -> None:
 
 
 def test_every_host_and_its_peers_have_a_line() -> None:
-    row: dict[str, Any] = {
-        "host": "vm1", "peer": "vm2", "clock_offset_s": -0.012, "clock_error_s": 0.0001, "clock_drift_ppm": 1.25,
-        "clock_drift_error_ppm": 0.5, "clock_jumps": 0, "round_trip_s": 0.0002, "path_mtu": 1500, "waited_s": 30.0,
-        "ran_s": 20.0, "late_frames": 0, "host_drops": 7,
-    }  # fmt: skip
-    unknown = dict.fromkeys(("clock_offset_s", "clock_error_s", "clock_drift_ppm", "round_trip_s", "path_mtu"))
-    own = row | unknown | {"peer": "vm1", "ran_s": 0.0, "host_drops": 0}
-    text = render_status({**STATUS, "host_pairs": [own, row]}).splitlines()[-3:]
+    text = render_status({**STATUS, "host_pairs": [OWN_PAIR, HOST_PAIR]}).splitlines()[-3:]
     assert [line.split() for line in text] == [
         ["between", "clock", "drift", "there", "and", "back", "path", "nodes", "waiting", "late", "lost"],
         ["vm1", "itself", "0.0", "0", "0"],

@@ -191,6 +191,15 @@ def sample_recording(**changed: Any) -> Recording:
     return Recording(**(fields | changed))
 
 
+HOST_PAIR: dict[str, Any] = {
+    "host": "vm1", "peer": "vm2", "clock_offset_s": -0.012, "clock_error_s": 0.0001, "clock_drift_ppm": 1.25,
+    "clock_drift_error_ppm": 0.5, "clock_jumps": 0, "round_trip_s": 0.0002, "path_mtu": 1500, "waited_s": 30.0,
+    "ran_s": 20.0, "late_frames": 0, "host_drops": 7,
+}  # fmt: skip
+_UNKNOWN = ("clock_offset_s", "clock_error_s", "clock_drift_ppm", "clock_drift_error_ppm", "round_trip_s", "path_mtu")
+OWN_PAIR: dict[str, Any] = HOST_PAIR | dict.fromkeys(_UNKNOWN) | {"peer": "vm1", "ran_s": 0.0, "host_drops": 0}
+"""A host and itself, before time has gone on."""
+
 EXPECTED = (
     Expectation("steady", "goodput", during=Span("before"), at_least=0.85),
     Expectation("every bin", "goodput", bin_ns=LOOK, relative_to="baseline", at_least=0.8),

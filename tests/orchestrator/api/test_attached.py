@@ -30,6 +30,7 @@ async def test_the_same_answers(served: Fabric, attached: AttachedFabric) -> Non
     assert await attached.command("h000", "register_memory", {"va": 0, "length": 4096})
     assert f'node="{T0}"' in await attached.metrics(T0)
     assert (await attached.fidelity())["valid"]
+    assert await attached.host_pairs() == []
     assert await attached.deaths() == []
 
 

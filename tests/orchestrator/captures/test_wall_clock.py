@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.captures.wall_clock import LOOKS_KEPT, WallClock, iso
+from orchestrator.captures.wall_clock import LOOKS_KEPT, WallClock, iso, whose
+from tests.support.recordings import HOST_PAIR, OWN_PAIR
 
 
 def test_between_two_looks_time_goes_on_evenly() -> None:
@@ -41,3 +42,11 @@ def test_old_looks_are_forgotten() -> None:
 
 def test_a_wall_time_in_words() -> None:
     assert iso(1_774_094_400_000_001_999) == "2026-03-21T12:00:00.000001Z"
+
+
+def test_of_several_hosts_it_is_said_whose_it_is_and_how_the_others_stand() -> None:
+    assert whose([]) == ""
+    rows = [HOST_PAIR | {"host": "vm0"}, OWN_PAIR, HOST_PAIR, OWN_PAIR | {"host": "vm0", "peer": "vm3"}]
+    said = "wall time is that of host vm0; clocks of the others, which stamp nothing here, against it: "
+    assert whose(rows) == said + "vm2 -12.000 ms (+-0.100)"
+    assert whose([OWN_PAIR]) == "wall time is that of host vm1"

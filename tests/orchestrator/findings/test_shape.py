@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.findings import shape
 from tests.checks.source import ROOT
-from tests.support.recordings import sample_run_report
+from tests.support.recordings import HOST_PAIR, OWN_PAIR, sample_run_report
 
 VALIDATOR = jsonschema.Draft202012Validator(shape.schema())
 
@@ -32,6 +32,7 @@ def test_the_schema_is_one() -> None:
         {},
         {"backend": "udp", "wall": {"run_s": 1.5}},
         {"looks": [], "programs": [], "faults": [], "events": [], "fidelity": {}, "reorder": {}},
+        {"host_pairs": [OWN_PAIR, HOST_PAIR]},
         {"ended": "lost", "lost": "h000 died"},
     ],
 )

@@ -10,7 +10,7 @@ import pytest
 from orchestrator.findings.recording import Recording
 from orchestrator.page.run_page import FAULTS_MAX, render
 from tests.support.html import parsed
-from tests.support.recordings import BEGIN, sample_faults, sample_recording
+from tests.support.recordings import BEGIN, HOST_PAIR, OWN_PAIR, sample_faults, sample_recording
 from tests.support.run_reports import report_of
 
 NASTY = '</script><script>alert("1")</script>'
@@ -126,3 +126,11 @@ def test_a_storm_of_faults_is_listed_up_to_a_bound() -> None:
 
 def test_the_same_run_is_the_same_page() -> None:
     assert page_of(sample_recording()) == page_of(sample_recording())
+
+
+def test_hosts_have_a_table_where_there_are_several() -> None:
+    assert "Between hosts" not in text_of(page_of(sample_recording()))
+    shown = text_of(page_of(sample_recording(host_pairs=[OWN_PAIR, HOST_PAIR | {"peer": NASTY}])))
+    assert "Between hosts" in shown
+    assert f"vm1 {NASTY} -12.000 \xb10.100 +1.2 0.200 1,500 1.5 0 7" in shown
+    assert "vm1 itself - - - - - 0 0" in shown
