@@ -7,17 +7,17 @@ share does `hosts.share`'s and `hosts.remote_share`'s. On one host a fabric stan
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
 
-from mrcfabric.control_message import Address, Realm
+from mrcfabric.control_message import Realm
 from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator.hosts import ways
 from orchestrator.hosts.between import Between
 from orchestrator.hosts.engines.engine import UNSEEN
 from orchestrator.hosts.host_lease import LEASE_S
+from orchestrator.hosts.host_start import Host, Running
 from orchestrator.hosts.log_copies import LogCopies
 from orchestrator.hosts.remote_share import RemoteShare
 from orchestrator.hosts.share import COURIER, HEARD_WALL_S, CourierPost, LocalShare, Share, open_descriptors
@@ -32,34 +32,6 @@ STOP_WALL_S = 30.0
 """How long an engine may take to end what it left on a host."""
 LOGS_WALL_S = 5.0
 """How long the copies of logs may take when a fabric ends."""
-
-
-class Running(Protocol):
-    """A share agent that an engine has started."""
-
-    address: Address
-    """Where it listens."""
-    ended: "asyncio.Future[str]"
-    """Done, with how, when it has ended."""
-
-    async def stop(self) -> None:
-        """End it and whatever the engine left on the host."""
-        ...
-
-
-Start = Callable[[dict[str, Any]], Awaitable[Running]]
-"""Start the share agent of a host with a launch (`hosts.share_agent`). Raises ConfigError, ProcessFailedError."""
-
-
-@dataclass(frozen=True, slots=True)
-class Host:
-    """How to have a share on one of the sites."""
-
-    start: Start
-    run_dir: str
-    """The folder of runs on that host."""
-    own_ports: bool = True
-    """Whether its ports are other than the leader's: not when both are one machine with one address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +57,8 @@ class Apart:
 class Ground:
     """All hosts of one fabric. `open` after the launcher listens, `close` after the daemons have ended."""
 
-    def __init__(
-        self,
-        sites: Sites | None = None,
-        hosts: Sequence[Host] = (),
-        lease_s: float = LEASE_S,
-        say: Callable[[str], None] = lambda _warning: None,
-    ) -> None:
-        """`hosts`: one for each of `sites` after the leader's own; `say` hears what will be slower than it need be."""
+    def __init__(self, sites: Sites | None = None, hosts: Sequence[Host] = (), lease_s: float = LEASE_S) -> None:
+        """`hosts`: one for each of `sites` after the leader's own."""
         self.sites = Sites() if sites is None else sites
         self.between = Between([site.name for site in self.sites.sites])
         assert len(hosts) == len(self.sites.sites) - 1
@@ -103,10 +69,11 @@ class Ground:
         """Called with the name of a host whose share has been started anew."""
         self.restarts: Counter[int] = Counter()
         """How often that has been."""
+        self.on_warning: Callable[[str], None] = lambda _what: None
+        """Called with what makes the fabric slower than it need be."""
         self.on_broken: Callable[[str], None] = lambda _why: None
         """Called when the leader's own courier has ended: nobody is heard any more."""
         self._hosts = hosts
-        self._say = say
         self._lease_s = lease_s
         self._running: dict[int, Running] = {}
         self._local: LocalShare | None = None
@@ -148,9 +115,7 @@ class Ground:
         courier.ended.add_done_callback(lambda _ended: self.on_broken(self._without(courier)))
         await asyncio.gather(*(share.start_courier() for share in self._remote.values()))
         await self._until_heard()
-        layout.cut, warning = ways.judge(layout, self.between)
-        if warning is not None:
-            self._say(warning)
+        layout.cut = ways.judge(layout, self.between, self.on_warning)
         self._watching = asyncio.get_running_loop().create_task(self._watch())
 
     async def close(self) -> None:

@@ -19,7 +19,8 @@ from orchestrator.hosts.engines.local import LocalEngine
 from orchestrator.hosts.engines.service import ServiceEngine
 from orchestrator.hosts.engines.ssh import SshEngine
 from orchestrator.hosts.fit import refuse
-from orchestrator.hosts.ground import Ground, Host, Start
+from orchestrator.hosts.ground import Ground
+from orchestrator.hosts.host_start import Host, Start
 from orchestrator.hosts.inventory_file import NODES_PER_PROCESS_MAX, load
 from orchestrator.hosts.placement import Placement
 from orchestrator.hosts.placing import place
@@ -109,7 +110,9 @@ def ground_of(placement: Placement, engine: Engine, lease_s: float, say: Callabl
         Host(_starter(engine, host, say), host.run_dir, own_ports)
         for host in (placement.inventory.host(site.name) for site in sites.sites[1:])
     ]
-    return Ground(sites, hosts, lease_s, say)
+    ground = Ground(sites, hosts, lease_s)
+    ground.on_warning = say
+    return ground
 
 
 def _starter(engine: Engine, host: inventories.Host, say: Callable[[str], None]) -> Start:

@@ -3,6 +3,7 @@
 Owns the judgement and its words. What was measured is `orchestrator.hosts.between`'s, how `hosts.path_probe`'s.
 """
 
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from mrcfabric.errors import ConfigError
@@ -14,8 +15,8 @@ from orchestrator.layout import Layout
 PAIRS_SHOWN: Final = 4
 
 
-def judge(layout: Layout, between: Between) -> tuple[dict[tuple[int, int], int], str | None]:
-    """(between which hosts frames have to be cut, and at which MTU; a warning about that).
+def judge(layout: Layout, between: Between, warn: Callable[[str], None]) -> dict[tuple[int, int], int]:
+    """From one host to another -> what goes there in one piece, where frames are longer; `warn` is told of those.
 
     Every two hosts with links between them have been measured. Raises ConfigError for a way that frames do not come.
     """
@@ -26,14 +27,18 @@ def judge(layout: Layout, between: Between) -> tuple[dict[tuple[int, int], int],
         mtu = _checked(layout, here, there, path)
         if mtu < layout.frame_bytes:
             cut[here, there] = mtu
-    if not cut:
-        return cut, None
+    if cut:
+        warn(_warning(layout, cut))
+    return cut
+
+
+def _warning(layout: Layout, cut: Mapping[tuple[int, int], int]) -> str:
     names = [site.name for site in layout.sites.sites]
     pairs = sorted({(min(pair), max(pair)) for pair in cut})
     shown = ", ".join(f"{names[one]} and {names[other]}" for one, other in pairs[:PAIRS_SHOWN])
     more = f" and {len(pairs) - PAIRS_SHOWN} pairs more" if len(pairs) > PAIRS_SHOWN else ""
     mtu = min(cut.values())
-    return cut, (
+    return (
         f"frames of {layout.frame_bytes:,} bytes go in fragments, which costs pace, between {shown}{more}, where "
         f"{mtu:,} bytes pass in one piece: {what_fits(mtu, layout.sites.ip_version)}"
     )

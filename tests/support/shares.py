@@ -11,7 +11,8 @@ from typing import Any
 
 from mrcfabric.topology import Topology
 from orchestrator import run_folder
-from orchestrator.hosts.ground import Ground, Host
+from orchestrator.hosts.ground import Ground
+from orchestrator.hosts.host_start import Host
 from orchestrator.hosts.site import Site, Sites
 from tests.orchestrator.running import is_gone
 

@@ -12,7 +12,8 @@ from mrcfabric.clock import ClockPage
 from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator.fabric import Fabric
 from orchestrator.faults.fault import once
-from orchestrator.hosts.ground import Ground, Host
+from orchestrator.hosts.ground import Ground
+from orchestrator.hosts.host_start import Host
 from orchestrator.hosts.site import LEADER, Site, Sites
 from orchestrator.launcher import ProcessFailedError
 from tests.orchestrator.running import DEADLINE_S, is_gone, verified

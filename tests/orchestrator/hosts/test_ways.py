@@ -26,16 +26,21 @@ def measured(mtu: int | None, *, cut: bool = True, sites: tuple[Site, ...] = SIT
     return layout, between
 
 
+def judged(layout: Layout, between: Between) -> tuple[dict[tuple[int, int], int], list[str]]:
+    warnings: list[str] = []
+    return judge(layout, between, warnings.append), warnings
+
+
 def test_frames_that_fit_need_nothing() -> None:
     layout, between = measured(9000)
     assert layout.frame_bytes == FRAME_BYTES
-    assert judge(layout, between) == ({}, None)
+    assert judged(layout, between) == ({}, [])
     assert {link["path_mtu"] for link in layout.links_of("h000")} == {None}
 
 
 def test_longer_ones_go_in_fragments_and_a_warning_names_what_would_fit() -> None:
     layout, between = measured(1500)
-    layout.cut, warning = judge(layout, between)
+    layout.cut, [warning] = judged(layout, between)
     assert layout.cut == {(0, 1): 1500, (1, 0): 1500, (0, 2): 1500, (2, 0): 1500}
     assert warning == (
         f"frames of {FRAME_BYTES:,} bytes go in fragments, which costs pace, between vm1 and vm2, vm1 and vm3, where "
@@ -48,14 +53,14 @@ def test_longer_ones_go_in_fragments_and_a_warning_names_what_would_fit() -> Non
 def test_a_way_that_loses_fragments_is_refused() -> None:
     what = f"hosts vm1 and vm2: from vm1 to vm2 pass 1,500 bytes, frames take {FRAME_BYTES:,}, and fragments of them"
     with pytest.raises(ConfigError, match=what):
-        judge(*measured(1500, cut=False))
-    assert judge(*measured(FRAME_BYTES, cut=False)) == ({}, None)
+        judged(*measured(1500, cut=False))
+    assert judged(*measured(FRAME_BYTES, cut=False)) == ({}, [])
 
 
 def test_an_inventory_that_tells_more_than_passes_is_refused() -> None:
     sites = (SITES[0], replace(SITES[1], mtu=9000), replace(SITES[2], mtu=1500))
     with pytest.raises(ConfigError) as refused:
-        judge(*measured(1500, sites=sites))
+        judged(*measured(1500, sites=sites))
     assert str(refused.value) == (
         "hosts vm1 and vm2: the inventory tells an mtu of 9,000, from vm1 to vm2 pass 1,500 bytes "
         "(tell mtu: 1500, for which mtu_bytes: 1024 fits)"
@@ -64,4 +69,4 @@ def test_an_inventory_that_tells_more_than_passes_is_refused() -> None:
 
 def test_a_way_that_nothing_comes_is_refused_with_address_and_port() -> None:
     with pytest.raises(ConfigError, match=r"no datagram from 10.0.0.1 arrives at 10.0.0.2, port 10\d\d\d"):
-        judge(*measured(None))
+        judged(*measured(None))
