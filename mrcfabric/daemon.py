@@ -17,6 +17,7 @@ counters. nicd and switchd add what is theirs by subclassing `Daemon`; processes
     tap, tapped, untap {...}     copies of the packets that it sends (`mrcfabric.taps`)
     witness, witnessed, dismiss  what happens here to packets that are followed (`mrcfabric.witness_stand`)
     cut_control {windows}        hear nobody and answer nobody in these windows of fabric time (`mrcfabric.control_cut`)
+    slow {windows}               use only so much of wall time in these windows of fabric time (`mrcfabric.brake`)
     stop {}                      end the process in good order
 """
 
@@ -29,6 +30,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+from mrcfabric.brake import Brake
 from mrcfabric.clock import ClockPage
 from mrcfabric.command_table import CommandTable
 from mrcfabric.control import ControlServer, Op
@@ -54,7 +56,7 @@ EVENTS_KEPT = 16_384
 EVENTS_PER_ANSWER_MAX = 4096
 EVENTS_PER_ANSWER = 1024
 SCRIPT_COMMANDS_MAX = 1024
-OPS_OF_THE_EMULATION = ("script", "cut_control", "crash", "stop")
+OPS_OF_THE_EMULATION = ("script", "cut_control", "slow", "crash", "stop")
 """What breaks a node and heals it is no part of the network that it stands for: a cut of the control channel passes it
 by, so that faults can be injected and healed meanwhile."""
 TOKEN_MAX = (1 << 32) - 1
@@ -88,6 +90,7 @@ class Daemon:
             "events": self._events,
             "trace": self._trace,
             "cut_control": self._cut_control,
+            "slow": self._slow,
             "crash": self._crash,
             "stop": self._stop_op,
         }
@@ -95,6 +98,8 @@ class Daemon:
         self._taps = Taps(*wire, lambda taps: setattr(self.drive, "taps", taps), lambda: self.drive.now_ns)
         self._stand = WitnessStand(*wire, self.set_witness, lambda: self.drive.now_ns)
         self._cuts = ControlCuts()
+        self.brake = Brake()
+        """Of the process; `attach` makes it that of the runner."""
         self._control = ControlServer(
             config.control, config.realm, {**ops, **self._taps.ops, **self._stand.ops, **self.own_ops()},
             incarnation=config.incarnation,
@@ -151,6 +156,7 @@ class Daemon:
             except (RefusedError, ConfigError) as error:
                 raise ConfigError(f"{config.node}: commands[{number}]", str(error)) from None
         self.alone = alone
+        self.brake = runner.brake
         self.drive = runner.add(
             self.core,
             slot,
@@ -321,8 +327,17 @@ class Daemon:
 
     async def _cut_control(self, args: dict[str, Any]) -> dict[str, Any]:
         self._cuts.tell(args.get("windows"), self.drive.now_ns)
-        self.drive.stay_awake(self._cuts.end_ns)
+        self._stay_awake()
         return {"windows": [list(cut) for cut in self._cuts.cuts]}
+
+    async def _slow(self, args: dict[str, Any]) -> dict[str, Any]:
+        self.brake.tell(args.get("windows"))
+        self._stay_awake()
+        return {"windows": [list(spell) for spell in self.brake.spells]}
+
+    def _stay_awake(self) -> None:
+        """Until what the daemon was told of is over."""
+        self.drive.stay_awake(max(self._cuts.end_ns, self.brake.end_ns))
 
     async def _stop_op(self, _args: dict[str, Any]) -> None:
         self._stop.set()

@@ -2,7 +2,8 @@
 
 Owns when a turn happens and the wall clock's part in it; what a tick does is `mrcfabric.drive`. A turn follows from the
 doorbell (a neighbour has published the horizon for which a drive waits, or the agent has woken the fabric), from a
-timer (the wall clock binds), or from a kick (a command came). Without a shared page (a daemon started by hand) only the
+timer (the wall clock binds), or from a kick (a command came). A process that is to be slow pauses between its turns
+(`mrcfabric.brake`), and hears its control channel meanwhile. Without a shared page (a daemon started by hand) only the
 wall clock binds, and lateness is possible; it is counted.
 """
 
@@ -12,6 +13,7 @@ import os
 import time
 from collections.abc import Sequence
 
+from mrcfabric.brake import Brake
 from mrcfabric.clock import ClockPage
 from mrcfabric.drive import Drive
 from mrcfabric.link_port import LinkEnd
@@ -81,6 +83,7 @@ class Runner:
         self.shared = shared
         self.furthest_ns: Instant = 0
         self.drives: list[Drive] = []
+        self.brake = Brake()
         self._doorbell = doorbell
         self._agent_doorbell = agent_doorbell
         self._step_ns = NS_PER_S
@@ -88,6 +91,7 @@ class Runner:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._watchdog: asyncio.TimerHandle | None = None
+        self._pause: asyncio.TimerHandle | None = None
         self._kicked = False
         self._retry = False
         self._to_ring: set[int] = set()
@@ -124,7 +128,7 @@ class Runner:
             await stop.wait()
         finally:
             loop.remove_reader(self._doorbell)
-            for handle in (self._watchdog, self._timer):
+            for handle in (self._watchdog, self._timer, self._pause):
                 if handle is not None:
                     handle.cancel()
             self._loop = None
@@ -170,8 +174,19 @@ class Runner:
     def _turn(self) -> None:
         """Tick every drive until none can make a step, then arrange for whatever may change that."""
         self._kicked = False
-        if self._asleep() or self._loop is None:
+        if self._asleep() or self._loop is None or self._pause is not None:
             return
+        begun_s = time.monotonic() if self.brake.spells else 0.0
+        self._tick_all()
+        if self.brake.spells and (pause_s := self.brake.pause_s(time.monotonic() - begun_s, self._reached())):
+            self._pause = self._loop.call_later(pause_s, self._go_on)
+
+    def _go_on(self) -> None:
+        """The pause is over."""
+        self._pause = None
+        self._turn()
+
+    def _tick_all(self) -> None:
         wall_bound = NEVER
         for _ in range(TURNS_MAX):
             wall_bound = self._pace.bound(self._reached() if self.shared else None)

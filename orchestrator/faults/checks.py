@@ -7,6 +7,7 @@ Pure. Owns the bounds of figures and the spelling of directions of links; the ca
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from mrcfabric.brake import SHARE_PPM_MIN
 from mrcfabric.egress_config import OVERHEAD_BYTES
 from mrcfabric.errors import ConfigError
 from mrcfabric.impairment import BURST_PACKETS_MAX, DELAY_NS_MAX, RATE_BPS_MAX
@@ -37,6 +38,7 @@ _BOUNDS: Final[Mapping[str, tuple[int, int]]] = {
     "ev": (0, EV_MAX),
     "min_bytes": (0, 1 << 40),
     "max_bytes": (0, 1 << 40),
+    "cpu_ppm": (SHARE_PPM_MIN, PPM),
 }
 
 

@@ -10,6 +10,7 @@ from enum import IntEnum
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from mrcfabric.impairment import Impairment
+from mrcfabric.rng import PPM
 from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
 from orchestrator.faults.checks import figures_of, ways
@@ -41,6 +42,8 @@ class Aspect(IntEnum):
     """Of a switch: False while it does not trim."""
     CONTROL = 5
     """Of a daemon: False while it hears nobody. It is told of the windows as a whole, not by commands to its core."""
+    PACE = 6
+    """Of a daemon: how much of wall time it may use, per million. Told as a whole, too."""
 
 
 class Spot(NamedTuple):
@@ -63,8 +66,11 @@ WHOLE: Final[Mapping[Aspect, Any]] = {
     Aspect.ECN: None,
     Aspect.TRIM: True,
     Aspect.CONTROL: True,
+    Aspect.PACE: PPM,
 }
 """The state without faults, which every life of a node begins with."""
+TOLD_WHOLE: Final = frozenset({Aspect.CONTROL, Aspect.PACE})
+"""Aspects of daemons, which are told of all windows at once; cores know nothing of them."""
 
 _DARK: Final = Impairment(up=False)
 
@@ -85,6 +91,8 @@ def effects(topology: Topology, kind: str, struck: Sequence[str], given: Mapping
                 found.update(_dark(topology, nic, int(target)))
         elif kind == "control_cut":
             found[Spot(target, Aspect.CONTROL)] = False
+        elif kind == "host_slow":
+            found[Spot(target, Aspect.PACE)] = figures["cpu_ppm"]
         elif kind in _ON_SWITCHES:
             aspect, state = _ON_SWITCHES[kind](figures)
             found[Spot(target, aspect)] = state
@@ -139,6 +147,8 @@ def composed(aspect: Aspect, states: Sequence[Any]) -> Any:
         return WHOLE[aspect]
     if aspect is Aspect.IMPAIRMENT:
         return states[0] if len(states) == 1 else Impairment.merged(states)
+    if aspect is Aspect.PACE:
+        return min(states)
     if aspect is Aspect.ECN:
         return next((state for state in states if state["off"]), states[-1])
     return states[0]

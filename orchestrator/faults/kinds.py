@@ -149,6 +149,12 @@ KINDS: Mapping[str, Kind] = {
         "Every link between a node of the one host and one of the other is dark, both ways.",
         parts=Target.LINK,
     ),
+    "host_slow": Kind(
+        Target.HOST,
+        "The daemons of the host get a part of wall time only: fabric time is slower for it, and nothing else changes.",
+        {"cpu_ppm": FigureKind(250_000, "The part that is left, per million.")},
+        parts=Target.NODE,
+    ),
 }
 ABOUT_HOSTS: Final = frozenset(name for name, kind in KINDS.items() if kind.parts is not None)
 """Kinds that need a fabric whose nodes are placed on hosts."""

@@ -21,7 +21,7 @@ from mrcfabric.naming import shown
 from mrcfabric.topology import PortLink, Topology
 from mrcfabric.units import NEVER, Instant
 from orchestrator.faults.checks import DEADLY, absence_ns_min, check
-from orchestrator.faults.effects import WHOLE, Aspect, Effects, Spot, Stamped, composed, effects, order
+from orchestrator.faults.effects import TOLD_WHOLE, WHOLE, Aspect, Effects, Spot, Stamped, composed, effects, order
 from orchestrator.faults.fault import Fault, Window
 from orchestrator.faults.lives import Absence, Life, Told, lives_after, united
 
@@ -176,6 +176,19 @@ class FaultTable:
         found = united(Absence(*window[:2]) for entry in entries for window in entry.fault.windows)
         return [(start_ns, end_ns) for start_ns, end_ns in found]
 
+    def told_whole(self, node: str) -> dict[str, Any]:
+        """Op -> all windows of the faults that a daemon is told of as a whole, not by commands to its core."""
+        return {"cut_control": self.control_cuts(node), "slow": self.slow_spells(node)}
+
+    def slow_spells(self, node: str) -> list[tuple[Instant, Instant, int]]:
+        """When the node's daemon may use only a part of wall time, as (start, end, per million), faults one by one."""
+        spot = Spot(node, Aspect.PACE)
+        return [
+            (window.start_ns, window.end_ns, made[spot])
+            for entry in self._on.get(spot, {}).values()
+            for window, made in zip(entry.fault.windows, entry.effects, strict=False)
+        ]
+
     # How it comes about.
 
     def _of(self, node: str) -> list[Life]:
@@ -224,7 +237,7 @@ class FaultTable:
                 spots[spot] = _ALWAYS if spot.node == node else span
         news: dict[int, tuple[Life, list[Stamped]]] = {}
         for spot in sorted(spots):
-            if spot.aspect is Aspect.CONTROL:
+            if spot.aspect in TOLD_WHOLE:
                 concerned.add(spot.node)
                 continue
             for life in self._of(spot.node):

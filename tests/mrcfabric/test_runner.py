@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
+from mrcfabric.brake import SHARE_PPM_MIN, Brake
 from mrcfabric.clock import ClockPage
 from mrcfabric.drive import Drive
 from mrcfabric.link_port import LinkEnd
@@ -130,6 +131,24 @@ async def test_time_that_stands_still_at_odd_instants_gives_the_same_trace(row: 
         assert [row.page.horizon(node) for node in range(3)] == [limit_ns] * 3
     for name, expected in simulated().items():
         assert row.traces[name].digest() == expected.digest(), name
+
+
+async def test_a_process_that_pauses_changes_nothing_but_the_pace(row: Row) -> None:
+    pauses: list[float] = []
+
+    class Counted(Brake):
+        def pause_s(self, worked_s: float, now_ns: int) -> float:
+            pauses.append(super().pause_s(worked_s, now_ns))
+            return pauses[-1]
+
+    row.runners[1].brake = Counted()
+    row.runners[1].brake.tell([[1_000, END_NS, SHARE_PPM_MIN]])
+    row.wake()
+    await row.reach(END_NS)
+    assert sum(pause_s > 0 for pause_s in pauses) > 10
+    for name, expected in simulated().items():
+        assert row.traces[name].digest() == expected.digest(), name
+    assert all(drive.fidelity_record()["late_frames"] == 0 for drive in row.drives)
 
 
 async def test_nobody_arranges_another_turn_at_the_limit(row: Row) -> None:

@@ -336,6 +336,15 @@ def test_all_hosts_cut_off_is_nobody_reaching_anybody() -> None:
     assert run.arrived()
 
 
+def test_host_slow() -> None:
+    slow, bare = Run(on_hosts("host_slow", "vm2")), Run()
+    assert slow.arrived()
+    assert slow.fabric.simulator.frames == bare.fabric.simulator.frames, "virtual time knows no pace"
+    assert [slow.fabric.counters(node) for node in HOSTS.nodes["vm2"]] == [
+        bare.fabric.counters(node) for node in HOSTS.nodes["vm2"]
+    ]
+
+
 def test_every_kind_has_a_test_here() -> None:
     source = ast.parse(Path(__file__).read_text())
     named = {

@@ -251,3 +251,15 @@ def test_what_comes_too_late_or_twice_is_refused() -> None:
         table.add(replace(fault, windows=(Window(500, 600, {}),)), 0)
     with pytest.raises(RefusedError, match="has passed"):
         table.heal("cut", 200, 200)
+
+
+def test_a_slow_host_is_told_to_its_daemons_as_a_whole() -> None:
+    table = FaultTable(TOPOLOGY)
+    slow = replace(once("host_slow", "vm2", at_ns=100, until_ns=900, cpu_ppm=200_000), parts=("h000", "p0-t1-0"))
+    assert table.add(slow, 0) == ["h000", "p0-t1-0"]
+    assert table.add(replace(slow, id="more", parts=("h000",)), 0) == ["h000"]
+    assert table.slow_spells("h000") == [(100, 900, 200_000)] * 2
+    assert table.slow_spells("p0-t1-0") == [(100, 900, 200_000)]
+    assert table.heal("more", 500, 200) == ["h000"]
+    assert table.slow_spells("h000") == [(100, 900, 200_000), (100, 500, 200_000)]
+    assert not table.life("h000", 0).script, "the cores know nothing of it"
