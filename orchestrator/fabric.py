@@ -24,7 +24,7 @@ from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.topology import Topology
 from mrcfabric.units import NEVER, Instant
 from nicd.programs.program import Program
-from orchestrator import plan, ports, sums
+from orchestrator import plan, ports, stalls, sums
 from orchestrator.api import readings
 from orchestrator.api.readings import ClockReading, Death
 from orchestrator.api.verbs import Verbs
@@ -103,7 +103,7 @@ class Fabric(Verbs):
             self._realm = Realm(folder.secret, topology.name, self.epoch)
             self.roster = Roster(self.layout, self.ground, self.time, self._realm, trace)
             self.gatherer = Gatherer(self.roster, self.time)
-            self.mishaps = Mishaps(topology, self.whereabouts, self.roster, self.time, self.journal)
+            self.mishaps = Mishaps(topology, self.whereabouts, self.ground, self.roster, self.time, self.journal)
             self._state_file = StateFile(folder, self.roster, self.epoch, self._launcher.pid, self.journal)
         except BaseException:
             self._launcher.abandon()
@@ -164,7 +164,8 @@ class Fabric(Verbs):
         await self.ground.open(self._launcher, self.layout, self.time, self._realm, self.folder.path)
         await self.roster.start_all(self.broken)
         loop = asyncio.get_running_loop()
-        self._serving = [loop.create_task(self.time.serve()), loop.create_task(self.mishaps.watch())]
+        watching = stalls.watch(self.roster, self.time, self.journal)
+        self._serving = [loop.create_task(self.time.serve()), loop.create_task(watching)]
         self._state_file.write()
         self.mishaps.on_change = lambda: self._state_file.update(self.now_ns())
         self.journal.note("ready", 0, daemons=self.topology.nodes, processes=len(self.layout.processes))

@@ -10,7 +10,7 @@ A death that nobody has asked for becomes a fault of its own: it is listed, and 
 import asyncio
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from mrcfabric.clock import restart_horizon
@@ -18,11 +18,13 @@ from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.topology import Topology
 from mrcfabric.units import NEVER, Instant
+from orchestrator.background import Background
 from orchestrator.faults.checks import DEADLY, packet_ns
 from orchestrator.faults.fault import Fault, once
 from orchestrator.faults.lives import Life
 from orchestrator.faults.table import FaultTable, Stamped
 from orchestrator.faults.whereabouts import Whereabouts
+from orchestrator.host_mishaps import HostMishaps, Shares
 from orchestrator.journal import Journal
 from orchestrator.launcher import Child, ProcessFailedError
 from orchestrator.roster import READY_WALL_S, Roster, start_failure
@@ -33,9 +35,6 @@ COMMAND_WALL_S = 24 * 3600.0
 SCRIPT_COMMANDS = 64
 """Commands of a script that go in one datagram."""
 READY_POLL_S = 0.004
-WATCH_POLL_S = 1.0
-FENCE_WALL_S = 30.0
-"""A process that has held the fabric this long is killed, so that the others can go on."""
 
 _TROUBLES = (RefusedError, NoAnswerError, ProcessFailedError, ConfigError)
 
@@ -44,7 +43,13 @@ class Mishaps:
     """Faults, deaths and returns of one fabric."""
 
     def __init__(
-        self, topology: Topology, whereabouts: Whereabouts, roster: Roster, time: Timekeeper, journal: Journal
+        self,
+        topology: Topology,
+        whereabouts: Whereabouts,
+        shares: Shares,
+        roster: Roster,
+        time: Timekeeper,
+        journal: Journal,
     ) -> None:
         self.topology = topology
         self.whereabouts = whereabouts
@@ -62,8 +67,8 @@ class Mishaps:
         """How much of that life's script its process has been given."""
         self._ordered: dict[str, Instant] = defaultdict(lambda: NEVER)
         """When that process has been ordered to die."""
-        self._cuts: dict[str, list[tuple[Instant, Instant]]] = defaultdict(list)
-        """When it has been told to hear nobody."""
+        self._windows: dict[str, dict[str, Any]] = defaultdict(dict)
+        """Op -> the windows that it has been told of: when to hear nobody, when to be slow."""
         self._died: dict[str, Instant] = defaultdict(lambda: -1)
         """When it last died; the life it is in, or is to have, is the first of the table's after that."""
         self._births: dict[str, asyncio.Task[None]] = {}
@@ -75,7 +80,8 @@ class Mishaps:
         self._deaths = itertools.count(1)
         self.injected: Counter[str] = Counter()
         """Faults by kind, deaths that nobody asked for left out."""
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._hosts = HostMishaps(whereabouts, roster.layout.sites.number, self.table, shares, self)
+        self._background = Background(_TROUBLES, self._note_trouble)
 
     # Faults.
 
@@ -140,6 +146,7 @@ class Mishaps:
         return self.table.active(self._time.page.fabric_front())
 
     async def _bring_about(self, nodes: Sequence[str]) -> None:
+        self._hosts.look()
         try:
             await asyncio.gather(*(self._concern(node) for node in nodes))
         finally:
@@ -165,7 +172,7 @@ class Mishaps:
         """
         reachable = [command for command in commands if self._roster.members[command.node].alive]
         for command in reachable:
-            self._background(self._send(command), command.node)
+            self._background.start(self._send(command), command.node)
         await asyncio.sleep(0)
         asked = {command.node for command in reachable}
         await asyncio.gather(*(self._roster.call(node, "status") for node in asked))
@@ -178,6 +185,8 @@ class Mishaps:
         """Give a process the rest of its life's script, its cuts and its end; a dead one learns when it returns."""
         birth = self._births.get(node)
         if birth is not None and birth is not asyncio.current_task():
+            if self._hosts.waits(node, self._living[node].start_ns):
+                return
             await asyncio.wait([birth])
             if not birth.cancelled() and (error := birth.exception()) is not None:
                 raise error
@@ -191,36 +200,23 @@ class Mishaps:
                 for start in range(0, len(news), SCRIPT_COMMANDS):
                     part = [[one.at_ns, one.op, one.args] for one in news[start : start + SCRIPT_COMMANDS]]
                     await self._roster.call(node, "script", {"commands": part})
-                if (cuts := self.table.control_cuts(node)) != self._cuts[node]:
-                    self._cuts[node] = cuts
-                    await self._roster.call(node, "cut_control", {"windows": cuts})
+                for op, windows in self.table.told_whole(node).items():
+                    if windows != self._windows[node].get(op, []):
+                        self._windows[node][op] = windows
+                        await self._roster.call(node, op, {"windows": windows})
                 if life.end_ns != self._ordered[node]:
                     self._ordered[node] = life.end_ns
                     never = life.end_ns == NEVER
                     await self._roster.call(node, "crash", {"never": True} if never else {"at_ns": life.end_ns})
             except _TROUBLES as error:
                 # What a node that died meanwhile has missed it learns when it returns.
+                self._note_trouble(node, error)
                 if self._roster.members[node].alive:
-                    self._journal.note("refused", self._time.now_ns(), node=node, why=str(error))
                     raise
 
-    def _background(self, work: Coroutine[Any, Any, Any], node: str) -> "asyncio.Task[Any]":
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-
-        def done(finished: asyncio.Task[Any]) -> None:
-            self._tasks.discard(finished)
-            error = None if finished.cancelled() else finished.exception()
-            if error is None:
-                return
-            if isinstance(error, _TROUBLES):
-                if self._roster.members[node].alive:
-                    self._journal.note("refused", self._time.now_ns(), node=node, why=str(error))
-                return
-            asyncio.get_running_loop().call_exception_handler({"message": str(error), "exception": error})
-
-        task.add_done_callback(done)
-        return task
+    def _note_trouble(self, node: str, error: Exception) -> None:
+        if self._roster.members[node].alive:
+            self._journal.note("refused", self._time.now_ns(), node=node, why=str(error))
 
     # Deaths and returns.
 
@@ -238,7 +234,9 @@ class Mishaps:
         life = self._wanted(node)
         if life is not None:
             self._hold(node, 0, life.start_ns)  # before anything else: meanwhile time goes on
-        if node in self._births:
+        if node in self._births and self._hosts.waits(node, self._living[node].start_ns):
+            self._births.pop(node).cancel()
+        elif node in self._births:
             await asyncio.wait([self._births[node]])
         child = self._roster.members[node].child
         if child is not None and child.alive:
@@ -265,7 +263,7 @@ class Mishaps:
             self._hold(node, died_ns, life.start_ns)
             self._living[node] = life
         self._time.wake()
-        birth = self._background(self._bear(lives), next(iter(lives)))
+        birth = self._background.start(self._bear(lives), next(iter(lives)))
         self._births.update(dict.fromkeys(lives, birth))
 
     def _hold(self, node: str, died_ns: Instant, start_ns: Instant) -> None:
@@ -277,6 +275,7 @@ class Mishaps:
         for member in self._roster.members.values():
             if member.child is child:
                 self._bury(member.node, child)
+        self._hosts.look()
 
     def _bury(self, node: str, child: Child) -> None:
         if node in self._superseded or node in self._births:
@@ -305,25 +304,15 @@ class Mishaps:
         nodes = self.table.add(fault, self._time.page.fabric_front(), seen_ns=self._time.soon_ns())
         for one in nodes:
             if one != node:
-                self._background(self._tell(one), one)
+                self._background.start(self._tell(one), one)
         self._time.await_instant(self.table.last_edge_ns())
 
     async def _bear(self, lives: Mapping[str, Life]) -> None:
         """Start the next incarnation; the page holds the fabric until it has bound its sockets."""
-        [(start_ns, end_ns)] = {(life.start_ns, life.end_ns) for life in lives.values()}
-        for node, life in lives.items():
-            self._told[node] = len(life.script)
-            self._ordered[node] = end_ns
-            self._cuts[node] = []
+        [start_ns] = {life.start_ns for life in lives.values()}
         try:
-            scripts = {node: tuple(life.script) for node, life in lives.items()}
-            child = await self._roster.restart(start_ns, scripts, end_ns)
-            slots = [self._roster.layout.slot(node) for node in lives]
-            async with asyncio.timeout(READY_WALL_S):
-                await _until(child, lambda: all(map(self._time.is_alive, slots)))
-            if not child.alive:
-                raise start_failure(child)
-            await asyncio.gather(*(self._roster.call(node, "status") for node in lives))
+            async with self._hosts.birth(next(iter(lives)), start_ns):
+                await self._deliver(lives)
         except (*_TROUBLES, TimeoutError) as error:
             if not all(self._has_lived_out(node, life) for node, life in lives.items()):
                 for node in lives:
@@ -339,6 +328,47 @@ class Mishaps:
         for node in lives:
             await self._tell(node)
 
+    async def _deliver(self, lives: Mapping[str, Life]) -> None:
+        """Start a process for lives as they stand now, and have it answer."""
+        [(start_ns, end_ns)] = {(life.start_ns, life.end_ns) for life in lives.values()}
+        for node, life in lives.items():
+            self._told[node] = len(life.script)
+            self._ordered[node] = end_ns
+            self._windows[node].clear()
+        scripts = {node: tuple(life.script) for node, life in lives.items()}
+        child = await self._roster.restart(start_ns, scripts, end_ns)
+        slots = [self._roster.layout.slot(node) for node in lives]
+        async with asyncio.timeout(READY_WALL_S):
+            await _until(child, lambda: all(map(self._time.is_alive, slots)))
+        if not child.alive:
+            raise start_failure(child)
+        await asyncio.gather(*(self._roster.call(node, "status") for node in lives))
+
+    # Of hosts.
+
+    def alive(self, node: str) -> bool:
+        """Whether a process carries a node."""
+        return self._roster.members[node].alive
+
+    def begins_ns(self, node: str) -> Instant | None:
+        """When the life of a node begins that it is in, or is to have next; None when none is to come."""
+        if self._runs(node):
+            return self._living[node].start_ns
+        life = self._wanted(node)
+        return None if life is None else life.start_ns
+
+    async def recall(self, node: str) -> None:
+        """End a process that waits for a life to come, and have it born anew: not before a crash of its host."""
+        async with self._turning[node]:
+            life, child = self._living[node], self._roster.members[node].child
+            if node not in self._births and child is not None and child.alive:
+                self._superseded.add(node)
+                await self._roster.end(child)
+                await child.ended
+                self._begin({node: life})
+
+    # What ends badly.
+
     def _lose(self, node: str, start_ns: Instant, why: str) -> None:
         """It does not return."""
         self._time.bury(self._roster.layout.slot(node))
@@ -352,39 +382,12 @@ class Mishaps:
         slot = self._roster.layout.slot(node)
         return self._time.is_alive(slot) and self._time.page.horizon(slot) == life.end_ns
 
-    # Stalls.
-
-    async def watch(self) -> None:
-        """Note a process that holds the fabric, and kill it when it goes on holding it; until cancelled."""
-        told, whole = "", True
-        while True:
-            await asyncio.sleep(WATCH_POLL_S)
-            was_whole, whole = whole, self._roster.whole
-            if whole and not was_whole:
-                self._time.excuse()
-            stalled = self._time.stalled()
-            if stalled is None or not whole:
-                told = ""
-                continue
-            slot, stood_s = stalled
-            node = self.topology.node_name(slot)
-            if node != told:
-                told = node
-                self._journal.note("stalled", self._time.now_ns(), node=node, pid=self._time.page.pid(slot))
-            child = self._roster.members[node].child
-            if stood_s >= FENCE_WALL_S and child is not None:
-                self._journal.note("fenced", self._time.now_ns(), node=node, stood_s=round(stood_s))
-                await self._roster.end(child)
-
     # End.
 
     async def close(self) -> None:
         """Forget what is still planned."""
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        await self._hosts.close()
+        await self._background.close()
 
 
 async def _until(child: Child, reached: Callable[[], bool]) -> None:

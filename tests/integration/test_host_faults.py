@@ -1,4 +1,4 @@
-"""Hosts that die, return and are kept apart under verified work: on three shares of this machine as in virtual time."""
+"""Hosts that die, return, are kept apart and slow under verified work: on shares of this machine as in virtual time."""
 
 from pathlib import Path
 
@@ -16,22 +16,72 @@ pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(240
 CLUSTER = Path(__file__).parents[2] / "examples" / "cluster"
 
 
-def inventory(folder: Path) -> Path:
-    """That of the examples, the folders of its hosts below `folder`."""
-    file = folder / "hosts.yaml"
-    file.write_text((CLUSTER / "hosts.yaml").read_text().replace("run_dir: ", f"run_dir: {folder}/"))
-    return file
+STORM_HOSTS = """\
+hosts:
+  vm1: {data: 127.0.0.1, run_dir: one}
+  vm2: {data: 127.0.0.2, run_dir: two, labels: {rack: b}}
+  vm3: {data: 127.0.0.3, run_dir: three, labels: {rack: b}}
+rules:
+  orchestrator: vm1
+  pin:
+    - {nodes: [p0-t1-1, p1-t1-1], host: vm2}
+    - {nodes: [p1-t1-0, p1-t0-1], host: vm3}
+    - {nodes: ["*"], host: vm1}
+"""
+STORM = """\
+name: storm
+fabric: {planes: 2, t0_per_plane: 2, t1_per_plane: 2, nics_per_t0: 1, evs_per_qp: 16, reserve_evs_per_qp: 4,
+         rate_bps: 25G}
+length: 2000rtt
+workload:
+  - {name: ring, kind: ring_all_reduce, ranks: all, steps: 32, bucket_bytes: 128KiB}
+method:
+  - {name: before, at: 30rtt, for: 20rtt, fault: switch_reboot, selector: {nodes: p1-t1-0}}
+  - {name: crash, at: 40rtt, for: 30rtt, fault: host_crash, selector: {hosts: vm3}}
+  - {name: within, at: 45rtt, for: 10rtt, fault: switch_reboot, selector: {nodes: p1-t1-0}}
+  - {name: behind, at: 60rtt, for: 25rtt, fault: switch_reboot, selector: {nodes: p1-t0-1}}
+  - {name: dark, at: 60rtt, for: 15rtt, fault: host_partition, selector: {hosts: "vm1~vm3"}}
+  - {name: both, at: 90rtt, for: 15rtt, fault: host_crash, selector: {labels: rack=b}}
+  - {name: again, at: 100rtt, for: 15rtt, fault: host_crash, selector: {hosts: vm2}}
+  - {name: away, at: 120rtt, for: 50rtt, fault: switch_reboot, selector: {nodes: p0-t1-1}}
+  - {name: slow, at: 120rtt, for: 15rtt, fault: host_slow, cpu: 10%, selector: {hosts: vm1}}
+  - {name: amid, at: 130rtt, for: 10rtt, fault: host_crash, selector: {hosts: vm2}}
+  - {name: unforeseen, at: 145rtt, when: &begun {measure: steps, of: ring, at_least: 1}, for: 10rtt, fault: host_crash,
+     selector: {hosts: vm2}}
+  - {name: cut, at: 150rtt, when: *begun, for: 20rtt, fault: host_cut_off, selector: {hosts: vm3}}
+expect:
+  - {measure: completed, at_least: 1}
+  - {measure: bytes_wrong, at_most: 0}
+  - {measure: qp_errors, at_most: 0}
+"""
+"""Hosts that crash while nodes of theirs are away, come back in between, or are to come back later; two at once, one
+twice at once; and one that crashes though a process waits there for a life that begins later."""
 
 
-@pytest.mark.parametrize("name", ["plane-lost", "rank-lost", "restart-and-partition"])
-async def test_the_examples_hold_and_are_the_same_on_both_beds(name: str, tmp_path: Path) -> None:
-    hosts = inventory(tmp_path)
-    plan = load(str(CLUSTER / f"{name}.yaml"), hosts=hosts_of(hosts))
+def files(folder: Path, name: str) -> tuple[Path, Path]:
+    """Scenario and inventory; the folders of hosts are below `folder`."""
+    file, hosts = CLUSTER / f"{name}.yaml", (CLUSTER / "hosts.yaml").read_text()
+    if name == "storm":
+        file, hosts = folder / "storm.yaml", STORM_HOSTS
+        file.write_text(STORM)
+    inventory = folder / "hosts.yaml"
+    inventory.write_text(hosts.replace("run_dir: ", f"run_dir: {folder}/"))
+    return file, inventory
+
+
+@pytest.mark.parametrize(
+    ("name", "restarts"),
+    [("plane-lost", {}), ("rank-lost", {}), ("restart-and-partition", {2: 1}), ("storm", {1: 3, 2: 2})],
+)
+async def test_hosts_break_alike_on_both_beds(name: str, restarts: dict[int, int], tmp_path: Path) -> None:
+    file, inventory = files(tmp_path, name)
+    plan = load(str(file), hosts=hosts_of(inventory))
     said: list[str] = []
-    ground = muster(plan.topology, hosts, "local", None, LEASE_S, said.append)
+    ground = muster(plan.topology, inventory, "local", None, LEASE_S, said.append)
     expected = await conducted(plan, "sim", tmp_path)
     seen = await conducted(plan, "udp", tmp_path / "run", ground)
     assert (seen.ended, seen.lost) == ("complete", ""), said
+    assert ground.restarts == restarts
     assert (seen.fidelity["late_share"], seen.fidelity["host_drops"]) == (0, 0)
     assert [finding.record() for finding in verdict(plan.expectations, expected).findings if not finding.held] == []
     assert seen.looks == expected.looks

@@ -7,7 +7,6 @@ import signal
 import pytest
 
 from mrcfabric.errors import ConfigError, RefusedError
-from orchestrator import mishaps, timekeeper
 from orchestrator.fabric import Fabric
 from orchestrator.faults.fault import Fault, Window, once
 from orchestrator.faults.table import Stamped
@@ -203,19 +202,3 @@ async def test_instants_that_cannot_be_met_are_refused(fabric: Fabric) -> None:
     soon_ns = fabric.soon_ns()
     with pytest.raises(ConfigError, match="frames on their way need that long"):
         await fabric.inject(once("switch_crash", T1, at_ns=soon_ns, until_ns=soon_ns + 100))
-
-
-async def test_a_stopped_daemon_is_named_and_then_ended_so_that_the_others_go_on(
-    fabric: Fabric, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(timekeeper, "STALL_WALL_S", 0.5)
-    monkeypatch.setattr(mishaps, "FENCE_WALL_S", 1.0)
-    write = await connect(fabric)
-    child = fabric.roster.members[T1].child
-    assert child is not None
-    os.kill(child.pid, signal.SIGSTOP)
-    await fabric.command("h000", "post_write", {**write, "wr_id": 1})
-    await totals_when_placed(fabric, MESSAGE_BYTES)
-    assert [note["kind"] for note in fabric.journal.after(1)] == ["stalled", "fenced", "died"]
-    assert {note["node"] for note in fabric.journal.after(1)} == {T1}
-    assert fabric.unexpected_deaths() == [f"{T1}: SIGKILL"]

@@ -1,0 +1,43 @@
+"""Work that goes on by itself: its tasks kept, its expected failures told to one place, the others to the loop.
+
+Owns the tasks; what they do, and which failures are expected, is for whoever starts them.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class Background:
+    """The tasks of one owner. `start` them inside a running loop; `close` at the end."""
+
+    def __init__(self, expected: tuple[type[Exception], ...], on_trouble: Callable[[str, Exception], None]) -> None:
+        """`on_trouble` is called with whom the work was about and a failure of an `expected` type."""
+        self._expected = expected
+        self._on_trouble = on_trouble
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def start(self, work: Coroutine[Any, Any, T], about: str = "") -> "asyncio.Task[T]":
+        """The task; whoever waits for it hears of its failure too."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(lambda finished: self._finished(finished, about))
+        return task
+
+    async def close(self) -> None:
+        """Cancel what is under way, and wait for it."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    def _finished(self, task: "asyncio.Task[Any]", about: str) -> None:
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, self._expected):
+            self._on_trouble(about, error)
+        elif error is not None:
+            asyncio.get_running_loop().call_exception_handler({"message": str(error), "exception": error})
