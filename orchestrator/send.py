@@ -158,12 +158,10 @@ async def transfer(fabric: Fabric, what: Transfer) -> dict[str, Any]:
 async def _hand_out(crew: Crew, file: _Copy) -> Message:
     """Give the sender what it wants of the file, until it reports."""
     while (message := await crew.hear(0))["kind"] == "want":
-        left, more = message["bytes"], True
-        while more:
-            data = await file.read(min(left, PART_BYTES))
-            left -= len(data)
-            more = bool(data) and left > 0
-            await crew.hand(0, "part", data=data, more=more)
+        data = await file.read(message["bytes"])
+        for start in range(0, max(1, len(data)), PART_BYTES):
+            part = data[start : start + PART_BYTES]
+            await crew.hand(0, "part", data=part, more=start + len(part) < len(data))
     return message
 
 

@@ -103,25 +103,32 @@ class Seeded:
 
 
 class CarriedSource:
-    """What the orchestrator hands out part by part, cut into messages.
+    """What the orchestrator hands out part by part, cut into messages; each is asked for one message ahead.
 
     worker -> orchestrator   want {bytes}
     orchestrator -> worker   part {data, more}: until so many bytes are there, or there are no more
     """
 
-    def __init__(self, channel: WorkerChannel) -> None:
+    def __init__(self, channel: WorkerChannel, size: int, messages: int) -> None:
         self._channel = channel
+        self._size = size
+        self._messages = messages
         self._hash = hashlib.sha256()
+        self._want()
+
+    def _want(self) -> None:
+        self._channel.send("want", bytes=self._size)
 
     def fill(self, number: int, slot: memoryview) -> int:
         length, more = 0, True
-        self._channel.send("want", bytes=len(slot))
         while more:
             part = self._channel.receive()
             assert part is not None
             data, more = part["data"], part["more"]
             slot[length : length + len(data)] = data
             length += len(data)
+        if number + 1 < self._messages:
+            self._want()
         self._hash.update(slot[:length])
         return length
 

@@ -74,7 +74,7 @@ class Traffic:
     def source(self, message: Message) -> Source:
         """What this worker sends in a round."""
         if message["source"] == CARRIED:
-            return CarriedSource(self._station.channel)
+            return CarriedSource(self._station.channel, message["size"], message["messages_out"])
         return Seeded(self._noise, message["size"], self.me, message["to"], message["turn"])
 
     def sink(self, message: Message) -> Sink:

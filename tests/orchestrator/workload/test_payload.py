@@ -46,9 +46,11 @@ def test_a_file_is_handed_out_and_taken_in_part_by_part() -> None:
     size = PART_BYTES + 1000
     mine, theirs = channel_pair()
     worker, other = WorkerChannel(theirs), WorkerChannel(mine)
-    source, sink = CarriedSource(worker), CarriedSink(worker)
-    slot = memoryview(bytearray(size))
     parts = [content[start : start + size] for start in range(0, len(content), size)]
+    source, sink = CarriedSource(worker, size, len(parts) + 1), CarriedSink(worker)
+    slot = memoryview(bytearray(size))
+    # Ahead of the message that is due.
+    assert other.receive() == {"kind": "want", "bytes": size}
     kept = b""
     for number, part in enumerate(parts):
         other.send("part", data=part[:PART_BYTES], more=len(part) > PART_BYTES)
@@ -61,7 +63,9 @@ def test_a_file_is_handed_out_and_taken_in_part_by_part() -> None:
     assert source.digest() == sink.digest() == hashlib.sha256(content).hexdigest()
     assert kept == content
     other.send("part", data=b"", more=False)
-    assert source.fill(9, slot) == 0
+    assert source.fill(len(parts), slot) == 0
+    worker.send("over")
+    assert other.receive() == {"kind": "over"}
     worker.close()
     other.close()
 
