@@ -26,7 +26,7 @@ from orchestrator.launcher import ProcessFailedError
 from orchestrator.observer import FabricLostError, Observer
 from orchestrator.ranks import Ranks
 from orchestrator.timetable import Episode, timetable
-from orchestrator.verdict import Verdict, judge_baseline, judge_demo, judge_port_share
+from orchestrator.verdict import Verdict, in_short, judge_baseline, judge_demo, judge_port_share
 from orchestrator.workload.crew import Member, WorkerFailedError, hired
 from orchestrator.workload.ring import FLOAT_BYTES, RingShape
 
@@ -103,7 +103,7 @@ class Demo:
                 await self._train(fabric, observer)
             except TROUBLES as error:
                 self.course.notes.append(str(error))
-            self.course.notes += fabric.unexpected_deaths()
+            self.course.notes += in_short(fabric.unexpected_deaths())
             self.course.stage = "done"
             return self._report(fabric, observer)
 

@@ -22,7 +22,7 @@ from orchestrator.hiring import processes_of
 from orchestrator.hosts.ground import Ground
 from orchestrator.layout import Pack
 from orchestrator.patterns import Flows, Pattern, flows_of, peers_of
-from orchestrator.verdict import Verdict, judge_clean
+from orchestrator.verdict import Verdict, in_short, judge_clean
 from orchestrator.workload.channel import Message
 from orchestrator.workload.crew import Crew, Member, WorkerFailedError, hired
 from orchestrator.workload.payload import CHECKED, SEEDED
@@ -148,7 +148,7 @@ class Perf:
                 failure = str(error)
             await self._count(fabric, books)
             verdict = Verdict(books.fidelity(fabric.time.record()))
-            deaths = fabric.unexpected_deaths()
+            deaths = in_short(fabric.unexpected_deaths())
         books.bytes_verified = sum(record["bytes_verified"] for record in self.rounds)
         whole = len(self.rounds) == len(self.plan) and not deaths
         verdict.check("every round took place", whole, "; ".join([failure, *deaths]).strip("; ") or "yes")

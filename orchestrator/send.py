@@ -59,10 +59,11 @@ class Transfer:
         if self.source == self.target:
             raise ConfigError(self.source, "cannot send to itself", "choose two NICs")
         try:
+            _check_no_pipe(str(self.file), self.file)
             with self.file.open("rb") as file:
                 size = file.seek(0, 2)
-        except OSError as error:
-            raise ConfigError(str(self.file), error.strerror or str(error)) from None
+        except (OSError, ValueError) as error:
+            raise ConfigError(str(self.file), _why(error)) from None
         self._check_out()
         messages = -(-size // MESSAGE_BYTES)
         if not 1 <= messages <= MESSAGES_MAX:
@@ -72,14 +73,25 @@ class Transfer:
     def _check_out(self) -> None:
         if self.out is None:
             return
-        if self.out.exists() and self.out.samefile(self.file):
-            raise ConfigError(f"--out {self.out}", "is the file to be sent", "name another")
         try:
+            _check_no_pipe(f"--out {self.out}", self.out)
+            if self.out.exists() and self.out.samefile(self.file):
+                raise ConfigError(f"--out {self.out}", "is the file to be sent", "name another")
             # Opened to append: what is there stays until something arrives.
             with self.out.open("ab"):
                 pass
-        except OSError as error:
-            raise ConfigError(f"--out {self.out}", error.strerror or str(error)) from None
+        except (OSError, ValueError) as error:
+            raise ConfigError(f"--out {self.out}", _why(error)) from None
+
+
+def _check_no_pipe(where: str, path: Path) -> None:
+    """Opening one may take for ever, and an agent has other things to do. Raises ConfigError."""
+    if path.is_fifo():
+        raise ConfigError(where, "is a pipe", "name a file")
+
+
+def _why(error: OSError | ValueError) -> str:
+    return getattr(error, "strerror", None) or str(error)
 
 
 class _Copy:
@@ -111,19 +123,19 @@ class _Copy:
         try:
             return await asyncio.to_thread(work, *values)
         except OSError as error:
-            raise RefusedError(f"{self._path}: {error.strerror or error}") from None
+            raise RefusedError(f"{self._path}: {_why(error)}") from None
 
 
 def _opened(stack: ExitStack, path: Path, mode: Literal["rb", "wb"]) -> _Copy:
     try:
         return _Copy(path, stack.enter_context(path.open(mode)))
     except OSError as error:
-        raise RefusedError(f"{path}: {error.strerror or error}") from None
+        raise RefusedError(f"{path}: {_why(error)}") from None
 
 
 async def transfer(fabric: Fabric, what: Transfer) -> dict[str, Any]:
     """Send a file between two NICs; the record of it. Raises ConfigError, RefusedError, WorkerFailedError."""
-    messages = what.check(fabric.topology)
+    messages = await asyncio.to_thread(what.check, fabric.topology)
     arguments = {"area_bytes": MESSAGE_BYTES * DEPTH, "size_max": 1, "seed": fabric.topology.seed}
     members = [
         Member(name, fabric.staff.verbs_path(name), "traffic", (1 - number,), arguments)

@@ -4,7 +4,7 @@ Owns the criteria; what was counted comes from `accounting`, `goodput` and the w
 run is judged on the fabric's behaviour only if the emulation was faithful: otherwise it is invalid, not failed.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -52,6 +52,15 @@ class Verdict:
             lost = f"{self.fidelity['host_drops']} host drops, {self.fidelity['late_share']:.3%} of frames late"
             reasons.insert(0, f"not a faithful run: {lost}")
         return {"verdict": self.outcome, "reasons": reasons, "checks": list(self.checks)}
+
+
+def in_short(deaths: Sequence[str]) -> list[str]:
+    """Deaths, each as `node: how`, those that ended alike in one: `p1-t0-0 and 4 more: SIGKILL: host vm2 is lost`."""
+    alike: dict[str, list[str]] = {}
+    for death in deaths:
+        node, _, how = death.partition(": ")
+        alike.setdefault(how, []).append(node)
+    return [f"{nodes[0]}{f' and {len(nodes) - 1} more' * (len(nodes) > 1)}: {how}" for how, nodes in alike.items()]
 
 
 def judge_demo(

@@ -66,6 +66,8 @@ async def test_whoever_fails_in_a_transfer_is_named_and_leaves_nothing(tmp_path:
         ("h000", "h001", "empty", "0 bytes"),
         ("h000", "h001", "missing", "No such file"),
         ("h000", "h001", "", "directory"),
+        ("h000", "h001", "pipe", "is a pipe"),
+        ("h000", "h001", "\0", "null"),
     ],
 )
 def test_what_cannot_be_sent_is_refused_before_anything_starts(
@@ -73,13 +75,18 @@ def test_what_cannot_be_sent_is_refused_before_anything_starts(
 ) -> None:
     (tmp_path / "full").write_bytes(b"x")
     (tmp_path / "empty").write_bytes(b"")
+    os.mkfifo(tmp_path / "pipe")
     with pytest.raises(ConfigError, match=text):
         Transfer(tmp_path / name, source, target).check(SMALL)
 
 
-@pytest.mark.parametrize(("out", "text"), [("no/out", "No such file"), ("", "directory"), ("in", "file to be sent")])
+@pytest.mark.parametrize(
+    ("out", "text"),
+    [("no/out", "No such file"), ("", "directory"), ("in", "file to be sent"), ("pipe", "is a pipe"), ("\0", "null")],
+)
 def test_a_place_that_cannot_be_written_is_refused_before_anything_starts(tmp_path: Path, out: str, text: str) -> None:
     (tmp_path / "in").write_bytes(b"x")
+    os.mkfifo(tmp_path / "pipe")
     with pytest.raises(ConfigError, match=f"--out .*{text}"):
         Transfer(tmp_path / "in", "h000", "h001", tmp_path / out).check(SMALL)
     assert (tmp_path / "in").read_bytes() == b"x"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.verdict import Verdict, judge_baseline, judge_clean, judge_demo, judge_port_share
+from orchestrator.verdict import Verdict, in_short, judge_baseline, judge_clean, judge_demo, judge_port_share
 
 FAITHFUL = {"valid": True, "host_drops": 0, "late_share": 0.0}
 GOOD_STEPS = {"begun": 5, "finished": 5, "wrong_values": 0, "failed_ranks": 0}
@@ -72,3 +72,10 @@ def test_a_measurement_must_be_clean_in_every_round() -> None:
     judge_clean(verdict, [clean, clean | {"round": 1, "drops": 2}])
     assert verdict.reasons == ["no drops in any round: 2 in round 1"]
     assert [check["holds"] for check in verdict.checks] == [True, True, False, True, True]
+
+
+def test_deaths_that_are_alike_are_told_once() -> None:
+    lost = "SIGKILL: host vm2 is lost: why"
+    deaths = [f"p1-t0-0: {lost}", "h000: exit code 1: boom: x", f"h002: {lost}", f"h003: {lost}"]
+    assert in_short(deaths) == [f"p1-t0-0 and 2 more: {lost}", "h000: exit code 1: boom: x"]
+    assert in_short([]) == []
