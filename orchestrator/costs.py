@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from mrcfabric.egress_config import OVERHEAD_BYTES
+from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES
 from mrcfabric.units import GBPS, Instant
 from orchestrator.accounting import difference
 from orchestrator.goodput import Goodput
@@ -110,3 +112,8 @@ def _duration(
 def line_bps(nics: int, planes: int, rate_bps: int) -> float:
     """What all ports of all NICs could carry, headers included."""
     return float(nics * planes * rate_bps)
+
+
+def payload_share(mtu_bytes: int) -> float:
+    """What full packets leave of line rate for payload."""
+    return mtu_bytes / (mtu_bytes + DATA_PACKET_EXTRA_BYTES + OVERHEAD_BYTES)

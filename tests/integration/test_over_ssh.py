@@ -193,6 +193,23 @@ async def test_a_scenario_over_three_hosts_is_that_of_virtual_time(family: Famil
         assert not held([*hosts, home])
 
 
+async def test_the_demonstration_over_three_hosts_passes() -> None:
+    async with cluster(hosts=3) as hosts:
+        home = hosts.home
+        (home.folder / "hosts.yaml").write_text(inventory(hosts, 1500))
+        (home.folder / "apart.yaml").write_text(TOPOLOGY)
+        words = ("demo", "apart.yaml", "--inventory", "hosts.yaml", "--tensor-mib", "1", "--buckets", "4", "--json")
+        done = await mrcfabric(home, *words, "--nodes-per-process", "4")
+        assert done.code == 0, done.out + done.err
+        found = json.loads(done.out)
+        steps = found["steps"]
+        assert (found["verdict"], steps["finished"], steps["wrong_values"]) == ("pass", steps["begun"], 0)
+        assert found["totals"]["bytes_verified"] == steps["finished"] * 4 * steps["tensor_bytes"] > 0
+        assert (found["fidelity"]["late_share"], found["fidelity"]["host_drops"]) == (0, 0)
+        await eventually(lambda: not ours([*hosts]), DEADLINE_S)
+        assert not held([*hosts, home])
+
+
 async def test_a_host_that_is_killed_takes_its_nodes_along_and_a_second_launch_works_at_once() -> None:
     async with cluster(hosts=3, family=6) as hosts:
         home, first, third = hosts.home, hosts[0], hosts[2]

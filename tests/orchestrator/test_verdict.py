@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator.costs import payload_share
 from orchestrator.verdict import Verdict, in_short, judge_baseline, judge_clean, judge_demo, judge_port_share
 
 FAITHFUL = {"valid": True, "host_drops": 0, "late_share": 0.0}
@@ -22,7 +23,7 @@ def demo(fidelity: dict[str, Any] = FAITHFUL, **changed: Any) -> Verdict:
 def test_a_clean_run_passes() -> None:
     verdict = demo()
     judge_port_share(verdict, 8, 0.86)
-    judge_baseline(verdict, 0.91 * 800e9, 800e9)
+    judge_baseline(verdict, 0.91 * 800e9, 800e9, 0.96)
     assert (verdict.outcome, verdict.exit_code, verdict.reasons) == ("pass", 0, [])
     assert len(verdict.checks) == 7
 
@@ -50,11 +51,15 @@ def test_one_port_down_costs_its_share(share: float, holds: bool) -> None:
     assert (verdict.outcome == "pass") is holds
 
 
-@pytest.mark.parametrize(("share", "holds"), [(0.9, True), (0.899, False)])
-def test_the_nic_must_be_the_bottleneck(share: float, holds: bool) -> None:
+@pytest.mark.parametrize(
+    ("mtu_bytes", "share", "holds"), [(4096, 0.9, True), (4096, 0.899, False), (1024, 0.81, True), (1024, 0.8, False)]
+)
+def test_the_nic_must_be_the_bottleneck(mtu_bytes: int, share: float, holds: bool) -> None:
     verdict = Verdict(FAITHFUL)
-    judge_baseline(verdict, share * 1e12, 1e12)
+    judge_baseline(verdict, share * 1e12, 1e12, payload_share(mtu_bytes))
     assert (verdict.outcome == "pass") is holds
+    least = {4096: "0.9", 1024: "0.81"}[mtu_bytes]
+    assert verdict.checks[0]["name"] == f"goodput before the faults at least {least} of line rate"
 
 
 def test_an_unfaithful_run_is_invalid_whatever_else_it_was() -> None:
