@@ -1,0 +1,169 @@
+"""deploy/Containerfile, built for real on a base of this machine's own Python, and what runs in the image."""
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.hosts.cluster_key import write_new
+from orchestrator.ports import command_of
+from tests.checks.source import ROOT
+from tests.support import base_image
+from tests.support.cluster import Host, cluster
+from tests.support.namespaces import entering, identity, pids_within, privileged, run
+from tests.support.packages import program
+
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(300)]
+
+TAG = "localhost/mrcfabric"
+USER = 10001
+DEADLINE_S = 60.0
+FILES = "/etc/mrcfabric"
+SCENARIO = """\
+name: boxed
+fabric: {planes: 2, t0_per_plane: 1, t1_per_plane: 1, nics_per_t0: 2, link_delay_ns: 20us, mtu_bytes: 1024}
+workload:
+  - {name: pair, kind: p2p, ranks: [h000, h001], messages: 4, message_bytes: 64KiB}
+expect:
+  - {measure: bytes_wrong, at_most: 0}
+"""
+
+
+@dataclass(frozen=True)
+class Store:
+    """A place for images and containers that goes with the test."""
+
+    folder: Path
+
+    def words(self, verb: str, *rest: str) -> list[str]:
+        place = [f"--root={self.folder / 'images'}", f"--runroot={self.folder / 'state'}", "--storage-driver=overlay"]
+        return [str(program("buildah")), *place, verb, *rest]
+
+    def do(self, verb: str, *rest: str) -> str:
+        """Carry out one step to its end; it must go well."""
+        done = subprocess.run(self.words(verb, *rest), capture_output=True, text=True, timeout=240, check=False)
+        assert done.returncode == 0, f"{done.stdout[-2000:]}{done.stderr[-2000:]}"
+        return done.stdout.strip()
+
+    def build(self, containerfile: Path, tag: str, context: Path, *rest: str) -> None:
+        chosen = ("--isolation=chroot", "--format=docker", f"--file={containerfile}", f"--tag={tag}")
+        self.do("build", *chosen, *rest, str(context))
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[Store]:
+    program("buildah")
+    privileged()
+    folder = Path(tempfile.mkdtemp(prefix="mrcfabric-image-"))
+    try:
+        made = Store(folder)
+        yield made
+        made.do("rm", "--all")
+    finally:
+        subprocess.run([program("umount"), "--recursive", "--lazy", folder / "images/overlay"], check=False)
+        shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def image(store: Store) -> str:
+    """The name of the image."""
+    base = store.folder / "Containerfile"
+    base.write_text(base_image.plant(store.folder / "base"))
+    store.build(base, "localhost/base", store.folder / "base")
+    store.build(ROOT / "deploy/Containerfile", TAG, ROOT, "--build-arg=BASE=localhost/base")
+    return TAG
+
+
+@pytest.fixture(scope="module")
+def container(store: Store, image: str) -> str:
+    return store.do("from", image)
+
+
+def inside(store: Store, container: str, files: Path, *words: str) -> list[str]:
+    """A command of ours in the container; `files` are to be seen below FILES."""
+    return store.words(
+        "run", "--isolation=chroot", f"--volume={files}:{FILES}:ro", container, "--", "mrcfabric", *words
+    )
+
+
+def test_the_image_says_how_it_is_run(store: Store, image: str) -> None:
+    told: dict[str, Any] = json.loads(store.do("inspect", "--type=image", image))["Docker"]["config"]
+    assert (told["User"], told["Entrypoint"], told["Cmd"]) == (f"{USER}:{USER}", ["mrcfabric"], ["--help"])
+    assert (told["WorkingDir"], list(told["ExposedPorts"])) == ("/run/mrcfabric", ["4790/tcp"])
+    assert told["Labels"]["org.opencontainers.image.licenses"] == "Apache-2.0"
+    assert told["Healthcheck"]["Test"][0] == "CMD"
+
+
+async def test_it_carries_the_command_and_nothing_of_the_source(store: Store, container: str, tmp_path: Path) -> None:
+    (tmp_path / "scenario.yaml").write_text(SCENARIO)
+    os.chmod(tmp_path, 0o755)
+    assert (await run(inside(store, container, tmp_path, "--version"))).well() == f"mrcfabric {version('mrcfabric')}\n"
+    assert (await run(inside(store, container, tmp_path, "validate", f"{FILES}/scenario.yaml"))).well()
+    mounted = Path(store.do("mount", container))
+    assert not (mounted / "source").exists()
+    assert not (mounted / "wheels").exists()
+    assert (mounted / "run/mrcfabric").stat().st_uid == USER
+
+
+async def test_shares_in_containers_carry_a_fabric(store: Store, container: str, tmp_path: Path) -> None:
+    """Two hosts run `mrcfabric share` of the image, a third `mrcfabric run`: every byte arrives, and all of it ends."""
+    write_new(tmp_path / "cluster.key")
+    os.chown(tmp_path / "cluster.key", USER, USER)
+    (tmp_path / "scenario.yaml").write_text(SCENARIO)
+    async with cluster(hosts=2) as hosts:
+        inventory = {"hosts": {host.name: host.address for host in hosts}}
+        (tmp_path / "hosts.yaml").write_text(json.dumps(inventory))
+        os.chmod(tmp_path, 0o755)
+
+        def words(host: Host, *rest: str) -> list[str]:
+            return [*entering(host.init, "net"), *inside(store, container, tmp_path, *rest)]
+
+        async with AsyncExitStack() as stack:
+            shares = [await stack.enter_async_context(_share(words(host, *_service(host)))) for host in hosts]
+            led = await run(words(hosts.home, "run", f"{FILES}/scenario.yaml", *_over("service")))
+            assert "verdict: HELD" in led.well()
+            for host in hosts:
+                os.kill(_service_on(host), signal.SIGTERM)
+            assert [await asyncio.wait_for(share.wait(), DEADLINE_S) for share in shares] == [0, 0]
+
+
+def _service(host: Host) -> list[str]:
+    key = f"{FILES}/cluster.key"
+    return ["share", "--listen", f"{host.address}:4790", "--key", key, "--run-dir", f"/run/mrcfabric/{host.name}"]
+
+
+def _over(engine: str) -> list[str]:
+    return ["--inventory", f"{FILES}/hosts.yaml", "--engine", engine, "--plain"]
+
+
+@asynccontextmanager
+async def _share(words: list[str]) -> AsyncIterator[asyncio.subprocess.Process]:
+    """A service that can be called. With buildah the kernel ends what it runs."""
+    process = await asyncio.create_subprocess_exec(*words, stdout=asyncio.subprocess.PIPE)
+    try:
+        assert process.stdout is not None
+        line = await asyncio.wait_for(process.stdout.readline(), DEADLINE_S)
+        assert b"shares this machine at" in line
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+def _service_on(host: Host) -> int:
+    """The process of the service, of all that use the network of its host."""
+    there = pids_within("net", identity(host.init, "net"))
+    (found,) = (pid for pid in there if command_of(pid).startswith("mrcfabric share service"))
+    return found
