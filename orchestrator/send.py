@@ -19,6 +19,7 @@ from mrcfabric.units import MIB
 from orchestrator import bodies
 from orchestrator.fabric import Fabric
 from orchestrator.hiring import processes_of
+from orchestrator.hosts.ground import Ground
 from orchestrator.layout import Pack
 from orchestrator.workload.channel import Message
 from orchestrator.workload.crew import Crew, Member, hired
@@ -194,10 +195,12 @@ async def _all_of(*works: Coroutine[Any, Any, Message]) -> list[Message]:
     return [task.result() for task in tasks]
 
 
-async def send_in_new(topology: Topology, run_dir: Path, pack: Pack, what: Transfer) -> dict[str, Any]:
-    """Launch a fabric, send, close it."""
+async def send_in_new(
+    topology: Topology, run_dir: Path, pack: Pack, what: Transfer, ground: Ground | None = None
+) -> dict[str, Any]:
+    """Launch a fabric, on the hosts of `ground` (None: this one), send, close it."""
     what.check(topology)
-    async with Fabric.launch(topology, run_dir, pack=pack) as fabric:
+    async with Fabric.launch(topology, run_dir, pack=pack, ground=ground) as fabric:
         return await transfer(fabric, what) | {"totals": await fabric.totals()}
 
 

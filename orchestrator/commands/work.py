@@ -201,6 +201,11 @@ def send(
     run_dir: Annotated[Path | None, typer.Option("--run-dir", help="Through the fabric in this folder.")] = None,
     topology_file: TopologyOption = None,
     pack: PackOption = "none",
+    inventory: InventoryOption = None,
+    engine: EngineOption = "ssh",
+    nodes_per_process: NodesPerProcessOption = None,
+    wheelhouse: WheelhouseOption = None,
+    lease: LeaseOption = None,
     as_json: ReportOption = False,
     settings: SetOption = None,
 ) -> None:
@@ -215,11 +220,12 @@ def send(
 
     what = Transfer(file, source, target, out)
     try:
-        if topology_file is None and not settings and (name or run_dir or running()):
+        if not (topology_file or settings or inventory or wheelhouse or lease) and (name or run_dir or running()):
             record = _run(send_in_running(folder_of(name, run_dir), what))
         else:
             topology = load(topology_file, overrides(settings))
-            record = _run(send_in_new(topology, run_dir or default_path("send"), pack_of(pack), what))
+            ground = ground_asked_for(topology, inventory, engine, nodes_per_process, wheelhouse, lease)
+            record = _run(send_in_new(topology, run_dir or default_path("send"), pack_of(pack), what, ground))
     except WorkerFailedError as error:
         raise RefusedError(str(error)) from None
     if as_json:
