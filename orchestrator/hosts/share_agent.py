@@ -60,6 +60,8 @@ class ShareAgent:
         self._heard_s = time.monotonic()
         self._hung_up = False
         """Whether the leader's end has closed the last conversation."""
+        self._leaving = ""
+        """Why it will end in a moment, whoever is faster; "" otherwise."""
         self._end: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._tasks: set[asyncio.Task[None]] = set()
         self._answers: dict[int, dict[str, Any] | None] = {}
@@ -103,7 +105,7 @@ class ShareAgent:
 
     def _over(self, why: str) -> None:
         if not self._end.done():
-            self._end.set_result(why)
+            self._end.set_result(self._leaving or why)
 
     async def _watch_lease(self) -> None:
         while self._lives():
@@ -190,7 +192,8 @@ class ShareAgent:
         return None
 
     async def _take_leave(self, _request: dict[str, Any]) -> None:
-        asyncio.get_running_loop().call_later(0.05, self._over, "the leader has ended the fabric")
+        self._leaving = "the leader has ended the fabric"
+        asyncio.get_running_loop().call_later(0.05, self._over, self._leaving)
 
 
 def main() -> int:

@@ -19,6 +19,7 @@ import re
 import shutil
 import socket
 import sys
+import tempfile
 import time
 import zipfile
 from collections.abc import Callable, Iterable
@@ -129,14 +130,11 @@ def _user() -> str:
 
 def _unwritable(folder: str) -> str:
     """Why nothing can be written there; empty when it can."""
-    probe = os.path.join(folder, f".written-{os.getpid()}")
     try:
         os.makedirs(folder, exist_ok=True)
-        try:
-            with open(probe, "wb") as file:
-                file.write(bytes(4096))
-        finally:
-            os.unlink(probe)
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(4096))
+            file.flush()
     except OSError as error:
         return error.strerror or str(error)
     return ""

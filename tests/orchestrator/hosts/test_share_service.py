@@ -130,13 +130,16 @@ async def test_who_has_the_key_and_asks_amiss_is_hung_up_on(tmp_path: Path) -> N
         await still_starts(service)
 
 
-async def test_more_shares_than_the_service_has_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(share_service, "SHARES_MAX", 1)
+async def test_several_shares_at_once_and_no_more_than_the_service_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(share_service, "SHARES_MAX", 4)
     async with standing(tmp_path) as service:
-        running = await ENGINE.start(service.host(), launch())
-        with pytest.raises(ConfigError, match="host vm2: has 1 shares already"):
+        fabrics = [ENGINE.start(service.host(), launch(fabric=f"fabric{number}")) for number in range(4)]
+        shares = await asyncio.gather(*fabrics)
+        with pytest.raises(ConfigError, match="host vm2: has 4 shares already"):
             await ENGINE.start(service.host(), launch(fabric="other"))
-        await running.stop()
+        await asyncio.gather(*(share.stop() for share in shares))
         await still_starts(service)
 
 
