@@ -1,15 +1,16 @@
 """The messages of the control channel: layout, authentication, the fabric's secret.
 
-One datagram is a 16-byte keyed MAC and a msgpack map. A request is {v, fabric, epoch, incarnation, id, op, args, page},
-an answer {v, fabric, epoch, incarnation, id, status, page, pages, body}; `id` is (client, sequence), `status` one of
-ok, refused, pending. The two ends are `mrcfabric.control` (client) and `mrcfabric.control_server`.
+One datagram is a 16-byte MAC, keyed with the secret and the daemon's name, and a msgpack map. A request is {v, fabric,
+epoch, incarnation, id, op, args, page}, an answer {v, fabric, epoch, incarnation, id, status, page, pages, body}; `id`
+is (client, sequence), `status` one of ok, refused, pending. The two ends are `mrcfabric.control` (client) and
+`mrcfabric.control_server`.
 """
 
 import hashlib
 import hmac
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -25,6 +26,7 @@ PAGE_BYTES = 32 * 1024
 PAGES_MAX = 2048
 """The longest answer is PAGES_MAX * PAGE_BYTES = 64 MiB; a longer one is refused."""
 _PERSON = b"mrcfabric-ctl"
+_PERSON_NODE = b"mrcfabric-node"
 
 Address: TypeAlias = tuple[str, int]
 RequestId: TypeAlias = tuple[int, int]
@@ -39,6 +41,11 @@ class Realm:
     fabric: str = ""
     epoch: int = 0
     """Counts the launches of a fabric: a message of an earlier one is dropped."""
+
+    def of(self, node: str) -> "Realm":
+        """The same for what is said to one daemon, and by it: another has no use for a message that is recorded."""
+        digest = hashlib.blake2b(node.encode(), key=self.secret, digest_size=SECRET_BYTES, person=_PERSON_NODE)
+        return replace(self, secret=digest.digest())
 
 
 def new_secret() -> bytes:

@@ -47,15 +47,17 @@ class ControlLimits:
     pending_max: int = 256
     """Requests being carried out at once; one more is refused as busy."""
     clients_max: int = 4096
-    """Clients whose oldest valid sequence number is remembered."""
+    """Clients whose oldest valid sequence number is remembered; with so many, further ones are refused."""
 
 
 class _Answer:
     """What is known of one request id: still running, or its pages."""
 
-    __slots__ = ("pages", "status", "uncut")
+    __slots__ = ("asker", "pages", "status", "uncut")
 
-    def __init__(self) -> None:
+    def __init__(self, asker: Any = None) -> None:
+        self.asker = asker
+        """The address that it is for: a request that comes again from another is somebody's recording."""
         self.uncut = False
         self.status = "pending"
         self.pages: list[bytes] = [b""]
@@ -97,7 +99,7 @@ class ControlServer:
         self._answers: OrderedDict[RequestId, _Answer] = OrderedDict()
         self._answer_bytes = 0
         self._pending = 0
-        self._floors: OrderedDict[int, int] = OrderedDict()
+        self._floors: dict[int, int] = {}
         self.requests = 0
         self.duplicates = 0
         self.refused = 0
@@ -170,6 +172,9 @@ class ControlServer:
             self._drop("cut_off")
             return
         known = self._answers.get(ident)
+        if known is not None and known.asker != peer:
+            self._drop("other_asker")
+            return
         if known is not None:
             self.duplicates += page == 0
             await self._send(ident, known, page, peer)
@@ -179,7 +184,7 @@ class ControlServer:
             self.refused += 1
             await self._send(ident, _settled("refused", reason), 0, peer)
             return
-        self._answers[ident] = answer = _Answer()
+        self._answers[ident] = answer = _Answer(peer)
         answer.uncut = op in self._uncut
         self._pending += 1
         group.create_task(self._run(ident, answer, self._ops[op], args, peer))
@@ -194,6 +199,8 @@ class ControlServer:
             return f"unknown op {op!r}; known: {', '.join(sorted(self._ops))}"
         if page or ident[1] <= self._floors.get(ident[0], -1):
             return "this request is too old, its answer is no longer kept"
+        if ident[0] not in self._floors and len(self._floors) >= self._limits.clients_max:
+            return f"{len(self._floors)} others have asked, no more can be told from recordings"
         if self._pending >= self._limits.pending_max:
             return f"busy: {self._pending} requests are being carried out"
         return None
@@ -222,9 +229,7 @@ class ControlServer:
             del self._answers[ident]
             self._answer_bytes -= answer.size
             client, sequence = ident
-            self._floors[client] = max(sequence, self._floors.pop(client, -1))
-            if len(self._floors) > limits.clients_max:
-                self._floors.popitem(last=False)
+            self._floors[client] = max(sequence, self._floors.get(client, -1))
 
     async def _send(self, ident: RequestId, answer: _Answer, page: int, peer: Any) -> None:
         if page >= len(answer.pages):

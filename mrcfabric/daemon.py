@@ -101,7 +101,9 @@ class Daemon:
         self.brake = Brake()
         """Of the process; `attach` makes it that of the runner."""
         self._control = ControlServer(
-            config.control, config.realm, {**ops, **self._taps.ops, **self._stand.ops, **self.own_ops()},
+            config.control,
+            config.realm.of(config.node),
+            {**ops, **self._taps.ops, **self._stand.ops, **self.own_ops()},
             incarnation=config.incarnation,
             cut_off=lambda: bool(self._cuts.cuts) and self._cuts.cut_off(self.drive.now_ns),
             uncut=OPS_OF_THE_EMULATION,

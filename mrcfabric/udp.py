@@ -56,9 +56,23 @@ _TRAIN_TOO_WIDE = frozenset({errno.EMSGSIZE, errno.EINVAL})
 _SEGMENT_SIZE = struct.Struct("H")
 _GRO_SIZE = struct.Struct("i")
 _CONTROL_BYTES = 64
+_EARLY_MAX = 1 << 16
+"""More datagrams than any queue holds."""
 # Every endpoint of a process receives into this one buffer and copies out exactly what came.
 _SCRATCH = bytearray(1 << 16)
 _SCRATCH_VIEW = memoryview(_SCRATCH)
+
+
+def connect(sock: socket.socket, peer: Address) -> None:
+    """Connect a bound socket, and forget what others have sent to it before: nobody of ours speaks so early."""
+    sock.connect(peer)
+    for _ in range(_EARLY_MAX):
+        try:
+            sock.recv_into(_SCRATCH)
+        except BlockingIOError:
+            return
+        except OSError:
+            continue
 
 
 class Endpoint:
@@ -78,7 +92,7 @@ class Endpoint:
         self._sock = sock = socket.socket(family, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
         try:
             sock.bind(local)
-            sock.connect(peer)
+            connect(sock, peer)
         except OSError as error:
             sock.close()
             raise ConfigError(

@@ -213,8 +213,8 @@ class Roster:
 
     async def _open_client(self, member: Member) -> ControlClient:
         """The client of the present incarnation; others may ask for it while it is being opened."""
-        incarnation = member.incarnation
-        client = ControlClient(self.layout.control_address(member.node), self._realm, incarnation=incarnation)
+        incarnation, address = member.incarnation, self.layout.control_address(member.node)
+        client = ControlClient(address, self._realm.of(member.node), incarnation=incarnation)
         await client.open()
         if member.client is None and member.incarnation == incarnation:
             member.client = client

@@ -164,6 +164,9 @@ class RemoteShare:
         self.fail(f"not heard for {silent_s:.0f} s: {self._why}")
 
     def _ready(self, stream: KeyedStream) -> None:
+        if stream.peer != self.number:
+            stream.close(f"host {stream.peer} of the fabric answers in its place")
+            return
         self._stream = stream
         self._hung_up = False
         self._heard_s = time.monotonic()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mrcfabric.control import ControlClient, ControlLimits, ControlServer
+from mrcfabric.control import ControlClient, ControlLimits, ControlServer, Realm
 from mrcfabric.control_message import MAC_BYTES, seal
 from mrcfabric.errors import ConfigError, RefusedError
 from tests.support.control import LOOPBACK, REALM, Desk, peer_of, request_of, serving
@@ -112,6 +112,34 @@ def test_strangers_are_dropped_and_counted(run: Run) -> None:
             drops = {"short": 1, "bad_mac": 3, "other_fabric": 2, "malformed": 3}
             assert server.counters()["drops"] == drops
             assert desk.calls == 1
+
+    run(body())
+
+
+def test_what_was_recorded_is_worth_nothing_to_whoever_repeats_it(run: Run) -> None:
+    """The same again from elsewhere, later, to another daemon, to the next life of this one, in another launch."""
+
+    async def body() -> None:
+        desk, limits = Desk(), ControlLimits(answers_max=1, clients_max=1)
+        recorded = request_of("add", (7, 1), {"a": 1, "b": 1}, incarnation=0)
+        async with serving(desk, limits=limits) as server, peer_of(server) as peer, peer_of(server) as thief:
+            assert (await peer.ask(recorded))["status"] == "ok"
+            thief.send(recorded)
+            await eventually(lambda: server.drops == {"other_asker": 1}, deadline_s=5)
+            assert (await peer.ask(request_of("add", (7, 2), {"a": 1, "b": 1})))["status"] == "ok"
+            assert b"too old" in (await thief.ask(recorded))["body"]
+            # Nobody is forgotten to make room for others, who could then be its recordings.
+            assert b"1 others have asked" in (await thief.ask(request_of("add", (8, 1))))["body"]
+            assert desk.calls == 2
+        others = (REALM.of("h001"), Realm(REALM.secret, REALM.fabric, REALM.epoch + 1), Realm(bytes(16), REALM.fabric))
+        for realm, reason in zip(others, ("bad_mac", "other_fabric", "bad_mac"), strict=True):
+            async with serving(desk, realm=realm) as server, peer_of(server) as peer:
+                peer.send(recorded)
+                await eventually(lambda of=server, why=reason: of.drops == {why: 1}, deadline_s=5)
+        async with serving(desk, incarnation=1) as server, peer_of(server) as peer:
+            assert b"incarnation 0 is gone" in (await peer.ask(recorded))["body"]
+        assert desk.calls == 2
+        assert REALM.of("h001") == REALM.of("h001") != REALM.of("h002")
 
     run(body())
 

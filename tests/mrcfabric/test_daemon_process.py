@@ -89,7 +89,7 @@ def started(tmp_path: Path) -> Iterator[Started]:
 
 @contextlib.asynccontextmanager
 async def client_of(table: dict[str, Any], **options: Any) -> AsyncIterator[ControlClient]:
-    async with ControlClient(tuple(table["control"]), REALM, **options) as client:
+    async with ControlClient(tuple(table["control"]), REALM.of(table["node"]), **options) as client:
         yield client
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from mrcfabric.errors import ConfigError
-from mrcfabric.udp import Endpoint
+from mrcfabric.udp import Endpoint, connect
 from tests.support.cluster import Family, cluster
 from tests.support.ports import free_udp_ports
 from tests.support.wait import eventually
@@ -65,6 +65,24 @@ def test_strangers_do_not_get_in(pair: tuple[Endpoint, Endpoint]) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
         stranger.sendto(b"let me in", address)
     assert received(pair[0]) == []
+
+
+def test_what_strangers_said_before_the_socket_was_connected_is_forgotten() -> None:
+    one, two = (("127.0.0.1", port) for port in free_udp_ports(2))
+    with (
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as bound,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger,
+    ):
+        bound.bind(one)
+        peer.bind(two)
+        for _ in range(3):
+            stranger.sendto(b"let me in", one)
+        connect(bound, two)
+        with pytest.raises(BlockingIOError):
+            bound.recv(100)
+        peer.sendto(b"a neighbour", one)
+        assert bound.recv(100) == b"a neighbour"
 
 
 def test_a_taken_port_is_the_operators_mistake() -> None:

@@ -42,8 +42,8 @@ class Desk:
 
 
 @asynccontextmanager
-async def serving(desk: Desk, **options: Any) -> AsyncIterator[ControlServer]:
-    server = ControlServer(LOOPBACK, REALM, desk.ops(), **options)
+async def serving(desk: Desk, realm: Realm = REALM, **options: Any) -> AsyncIterator[ControlServer]:
+    server = ControlServer(LOOPBACK, realm, desk.ops(), **options)
     await server.open()
     task = asyncio.create_task(server.serve())
     try:

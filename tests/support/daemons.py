@@ -92,7 +92,7 @@ async def daemons(builds: dict[str, Build], changes: dict[str, Any] | None = Non
             daemon.attach(runner, link_ends(config, -1, firsts[0]), slots[0])
             serving += [asyncio.create_task(daemon.serve()), asyncio.create_task(runner.serve(bench.stop))]
             bench.daemons[name] = daemon
-            bench.clients[name] = await stack.enter_async_context(ControlClient(config.control, REALM))
+            bench.clients[name] = await stack.enter_async_context(ControlClient(config.control, REALM.of(name)))
         try:
             yield bench
         finally:

@@ -81,7 +81,7 @@ async def test_a_switch_of_512_ports_answers_in_pages() -> None:
     await daemon.open()
     serving = asyncio.create_task(daemon.serve())
     try:
-        async with ControlClient(daemon.config.control, REALM) as client:
+        async with ControlClient(daemon.config.control, REALM.of(NODE)) as client:
             rows = await client.call("ports")
             assert [row["port"] for row in rows] == list(range(512))
             assert len(msgpack.packb(rows)) > 2 * PAGE_BYTES

@@ -127,6 +127,15 @@ async def test_a_share_that_fell_silent_is_lost_when_its_machine_says_that_nobod
         os.kill(agent.pid, signal.SIGKILL)
 
 
+async def test_the_share_of_another_host_is_not_taken_for_this_one(tmp_path: Path) -> None:
+    agent = await start(launch(tmp_path), tmp_path / "agent.log")
+    async with ended([agent]):
+        share = RemoteShare(Site("there"), 2, agent.address, REALM, 0.2)
+        with pytest.raises(ProcessFailedError, match=r"host there .* host 1 of the fabric answers in its place"):
+            await share.open()
+        agent.process.kill()
+
+
 async def test_a_share_that_does_not_answer_is_named() -> None:
     server = await asyncio.start_server(lambda _reader, writer: writer.close(), "127.0.0.1", 0)
     share = RemoteShare(Site("there"), 1, server.sockets[0].getsockname(), REALM, 0.2)
