@@ -68,7 +68,7 @@ def sites_of(placement: Placement) -> Sites:
     inventory = placement.inventory
     leader = inventory.rules.orchestrator
     first = inventory.host(leader) if leader else None
-    others = [host for host in inventory.hosts if host is not first and any(placement.numbers_on(host.name))]
+    others = [host for host in inventory.hosts if host is not first and placement.nodes_on(host.name)]
     here = Site("orchestrator", LOOPBACK, LOOPBACK) if first is None else _site(first)
     of_node = {node: number for number, host in enumerate(others, 1) for node in placement.nodes_on(host.name)}
     return Sites((here, *map(_site, others)), of_node, inventory.rules.nodes_per_process)

@@ -58,6 +58,12 @@ def test_a_host_without_nodes_is_not_started(tmp_path: Path) -> None:
     assert [site.name for site in ground.sites.sites] == ["orchestrator", "vm2"]
 
 
+def test_the_first_node_alone_makes_a_host_one_that_carries_something(tmp_path: Path) -> None:
+    pinned = "rules: {pin: [{nodes: [h000], host: vm3}, {nodes: ['*'], host: vm2}]}\n"
+    sites = sites_of(placed(SMALL, inventory(tmp_path, pinned)))
+    assert sites.site("h000").name == "vm3"
+
+
 def test_the_flag_overrides_the_rule_of_how_many_share_a_process(tmp_path: Path) -> None:
     path = inventory(tmp_path, "rules: {nodes_per_process: 2}\n")
     assert sites_of(placed(SMALL, path)).nodes_per_process == 2
