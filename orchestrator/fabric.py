@@ -33,7 +33,7 @@ from orchestrator.faults.table import Stamped
 from orchestrator.faults.whereabouts import Whereabouts
 from orchestrator.hosts.between import Row
 from orchestrator.hosts.ground import Ground
-from orchestrator.hosts.site import LOOPBACK
+from orchestrator.hosts.site import LOOPBACK, Sites
 from orchestrator.journal import Journal
 from orchestrator.launcher import Child, Launcher, ProcessFailedError
 from orchestrator.layout import PRELOADED, Layout, Pack, check_size
@@ -131,7 +131,7 @@ class Fabric(Verbs):
         hosts it stands on (default: this one); metrics are served at `http_host`. Raises ConfigError (folder in use,
         ports in use, a daemon's refusal) or ProcessFailedError; then nothing is left running.
         """
-        check_size(topology)
+        check_size(topology, Sites() if ground is None else ground.sites)
         plan.check(topology)
         folder = RunFolder.claim(default_path(topology.name) if run_dir is None else run_dir)
         try:

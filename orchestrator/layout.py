@@ -1,8 +1,9 @@
 """Where everything of a fabric sits: processes, addresses and ports, clock slots, and each daemon's links.
 
 Pure arithmetic over a topology and its hosts; nothing is opened or started. The numbers of sockets are fixed by the
-topology and the base of the port block, the same on every host, so that a restarted daemon finds its own again. What
-the daemons do with a configuration is `mrcfabric.daemon_config`'s; who starts them is `orchestrator.fabric`'s.
+topology, its hosts and the base of the port block, so that a restarted daemon finds its own again. The block is the
+same on all hosts, as large as the fullest one needs: each host counts its own sockets. What the daemons do with a
+configuration is `mrcfabric.daemon_config`'s; who starts them is `orchestrator.fabric`'s.
 """
 
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from mrcfabric.errors import ConfigError
 from mrcfabric.topology import PortLink, Topology
 from orchestrator.hosts.frames import frame_bytes
 from orchestrator.hosts.site import LEADER, LOOPBACK, Sites
+from orchestrator.hosts.weights import ports
 from orchestrator.ports import PORT_END, PORT_MIN
 
 Pack: TypeAlias = Literal["none", "plane"]
@@ -50,19 +52,43 @@ def pack_of(text: str) -> Pack:
     raise ConfigError(f"--pack {text}", "no such packing", "none: a process per daemon; plane: one per plane")
 
 
-def port_count(topology: Topology, sites: int = 1) -> int:
-    """Size of a fabric's port block: two per link, a control socket per node, a courier's per host where there are
-    several, and the agent's HTTP port last."""
-    return 2 * topology.link_count + topology.nodes + (sites if sites > 1 else 0) + 1
+def host_ports(*, several: bool) -> int:
+    """Port numbers of a host beside its nodes': the agent's HTTP side, and a courier where hosts are several."""
+    return 1 + several
 
 
-def check_size(topology: Topology) -> None:
-    """Raises ConfigError for a fabric that one host's ports cannot hold."""
-    needed = port_count(topology)
+def port_count(topology: Topology, sites: Sites) -> int:
+    """Size of a fabric's port block: what the fullest of its hosts needs."""
+    if sites.several:
+        return _numbered(topology, sites)[1]
+    # Without a name of a node: a fabric of any size may be asked about.
+    return 2 * topology.link_count + topology.nodes + host_ports(several=False)
+
+
+def _numbered(topology: Topology, sites: Sites) -> tuple[list[int], int]:
+    """Where in the block the sockets of each node begin, in slot order, and the size of the block.
+
+    A host begins with its courier, counts its nodes' sockets from there, and has the agent's HTTP port as the last
+    number. Hosts that have an address in common share one count.
+    """
+    couriers = host_ports(several=sites.several) - host_ports(several=False)
+    taken = [couriers if sites.apart else couriers * len(sites.sites)] * len(sites.sites)
+    firsts = []
+    for slot, node in enumerate(topology.node_names()):
+        host = sites.number(node) if sites.apart else LEADER
+        firsts.append(taken[host])
+        taken[host] += ports(topology, topology.tier_of(slot))
+    return firsts, max(taken) + host_ports(several=False)
+
+
+def check_size(topology: Topology, sites: Sites) -> None:
+    """Raises ConfigError for a fabric that the ports of its hosts cannot hold."""
+    needed = port_count(topology, sites)
     if needed > PORT_END - PORT_MIN:
         raise ConfigError(
             f"fabric {topology.name}",
-            f"{topology.nodes} nodes and {topology.link_count} links need {needed} ports of this host",
+            f"{topology.nodes} nodes and {topology.link_count} links need {needed} ports of "
+            + ("one of its hosts" if sites.several else "this host"),
             f"at most {PORT_END - PORT_MIN}; `mrcfabric plan` and the simulator take any size",
         )
 
@@ -106,19 +132,17 @@ class Layout:
     """Node -> its process."""
     cut: dict[tuple[int, int], int] = field(default_factory=dict)
     """From one host to another -> what goes there in one piece, where frames are longer than that."""
-    _link_numbers: dict[str, int] = field(init=False)
+    port_count: int = field(init=False)
+    """Size of the port block."""
+    _firsts: list[int] = field(init=False)
+    """Where in the block the sockets of each node begin, in slot order."""
 
     def __post_init__(self) -> None:
         topology = self.topology
         self.processes = processes_of(topology, self.pack, self.sites)
         self.process_of = {node: plan.name for plan in self.processes for node in plan.nodes}
         self.ports = {name: topology.ports(name) for name in topology.node_names()}
-        self._link_numbers = {link.name: number for number, link in enumerate(topology.links())}
-
-    @property
-    def port_count(self) -> int:
-        """Size of the port block."""
-        return port_count(self.topology, len(self.sites.sites))
+        self._firsts, self.port_count = _numbered(topology, self.sites)
 
     @property
     def doorbells_here(self) -> int:
@@ -148,12 +172,12 @@ class Layout:
 
     def control_address(self, node: str) -> Address:
         """Where a daemon listens for its agent."""
-        return self.sites.site(node).control, self.port_base + 2 * self.topology.link_count + self.slot(node)
+        return self.sites.site(node).control, self._first(node) + len(self.ports[node])
 
     def courier_addresses(self) -> list[Address]:
         """Where the courier of each host listens."""
-        first = self.port_base + 2 * self.topology.link_count + self.topology.nodes
-        return [(site.control, first + number) for number, site in enumerate(self.sites.sites)]
+        numbers = enumerate(self.sites.sites, self.port_base)
+        return [(site.control, self.port_base if self.sites.apart else number) for number, site in numbers]
 
     def probe_addresses(self) -> list[Address]:
         """Where the courier of each host answers probes of the way that frames go; the same numbers, of UDP."""
@@ -174,10 +198,12 @@ class Layout:
         """The number of every node's host, in slot order."""
         return [self.sites.number(node) for node in self.ports]
 
-    def data_address(self, node: str, end: PortLink) -> Address:
-        """Where `node`'s end of a cable is bound: even numbers are the ends named first in the link's name."""
-        number = 2 * self._link_numbers[end.link] + (not end.link.startswith(f"{node}~"))
-        return self.sites.site(node).data, self.port_base + number
+    def data_address(self, node: str, port: int) -> Address:
+        """Where a node's end of the cable in one of its ports is bound."""
+        return self.sites.site(node).data, self._first(node) + port
+
+    def _first(self, node: str) -> int:
+        return self.port_base + self._firsts[self.slot(node)]
 
     def links_of(self, node: str) -> list[dict[str, Any]]:
         """The `links` part of a daemon's configuration."""
@@ -185,8 +211,8 @@ class Layout:
         return [
             {
                 "port": end.port,
-                "local": list(self.data_address(node, end)),
-                "peer": list(self.data_address(end.peer, end)),
+                "local": list(self.data_address(node, end.port)),
+                "peer": list(self.data_address(end.peer, end.peer_port)),
                 "peer_node": end.peer,
                 "peer_slot": self.slot(end.peer),
                 "peer_port": end.peer_port,

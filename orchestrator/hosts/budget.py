@@ -12,7 +12,6 @@ The pace of a host is the dilation (wall time over fabric time) that it can keep
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Final
 
 from mrcfabric.egress_config import OVERHEAD_BYTES
 from mrcfabric.topology import Topology
@@ -22,9 +21,7 @@ from mrcfabric.wire.link import LINK_HEADER_BYTES
 from orchestrator.hosts.inventory import Host
 from orchestrator.hosts.placement import Placement
 from orchestrator.hosts.weights import SHARED_BYTES, TIERS, cpu_s, data_packet_bytes, memory_bytes, ports
-
-HOST_PORTS: Final = 1
-"""Port numbers of a host beside those of its nodes: its HTTP side."""
+from orchestrator.layout import host_ports
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +113,8 @@ def budget(placement: Placement) -> Budget:
     for pair, rate_bps in rates.items():
         for at in pair:
             crossing[at] += rate_bps
+    carrying = {host.name for host, (count, _) in zip(hosts, processes, strict=True) if count}
+    several = len(carrying | {placement.inventory.rules.orchestrator}) > 1
     budgets = []
     for at, host in enumerate(hosts):
         tiers = {tier: by_tier[at][tier] for tier in TIERS}
@@ -130,7 +129,7 @@ def budget(placement: Placement) -> Budget:
                 t0s=tiers["t0"],
                 t1s=tiers["t1"],
                 processes=count,
-                ports=taken + HOST_PORTS if count else 0,
+                ports=taken + host_ports(several=several) if count else 0,
                 memory_bytes=memory + SHARED_BYTES if count else 0,
                 cpu_s=cpu,
                 process_cpu_s=heaviest,

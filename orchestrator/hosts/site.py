@@ -61,6 +61,12 @@ class Sites:
         return 6 if ":" in self.sites[-1].data else 4
 
     @property
+    def apart(self) -> bool:
+        """Whether no two have an address in common, as several shares of one machine may."""
+        addresses = [address for site in self.sites for address in {site.data, site.control}]
+        return len(set(addresses)) == len(addresses)
+
+    @property
     def several(self) -> bool:
         """Whether there is more than the leader's."""
         return len(self.sites) > 1

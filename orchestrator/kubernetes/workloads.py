@@ -51,8 +51,9 @@ class Workloads:
     def __init__(self, budget: Budget, leading: Leading, port_base: int) -> None:
         """Raises ConfigError for what cannot be in a cluster."""
         placement = budget.placement
-        check_size(placement.topology)
-        self.layout = Layout(placement.topology, "none", sites_of(placement), port_base=port_base)
+        sites = sites_of(placement)
+        check_size(placement.topology, sites)
+        self.layout = Layout(placement.topology, "none", sites, port_base=port_base)
         self.fabric = placement.topology.name
         self._budget = {one.host.name: one for one in budget.hosts}
         self._leading = leading

@@ -158,7 +158,7 @@ async def taken_back(home: Host, third: Host) -> None:
     with third.network(), socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as stranger:
         stranger.bind((third.address, 10_050))
         refused = await mrcfabric(home, "host", "restart", "h3")
-        assert refused.err.startswith("mrcfabric: host h3: ports 10048..10096: port 10050 is in use by ")
+        assert refused.err.startswith("mrcfabric: host h3: ports 10048..10071: port 10050 is in use by ")
         assert refused.err.endswith(" (mend that, and restart the host again)\n")
     assert "h3 at fd4d:5243::3: 0 of 4 daemons run, LOST: " in (await mrcfabric(home, "host", "list")).well()
     said = (await mrcfabric(home, "host", "restart", "h3")).well()
@@ -268,7 +268,7 @@ async def test_a_host_that_is_killed_takes_its_nodes_along_and_a_second_launch_w
             stranger.bind((third.address, 10_050))
             refused = await mrcfabric(home, *up)
             assert (refused.code, refused.out) == (2, "")
-            assert refused.err.startswith("mrcfabric: host h3: ports 10048..10096: port 10050 is in use by ")
+            assert refused.err.startswith("mrcfabric: host h3: ports 10048..10071: port 10050 is in use by ")
             assert refused.err.endswith(" (name a block that is free on every host with --port-base)\n")
         (await mrcfabric(home, *up)).well()
         (await mrcfabric(home, "down")).well()

@@ -9,6 +9,7 @@ from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator import ports
 from orchestrator.fabric import Fabric
 from orchestrator.faults.fault import once
+from orchestrator.hosts.site import Sites
 from orchestrator.layout import port_count
 from orchestrator.ports import PortBlock
 from tests.orchestrator.running import (
@@ -24,13 +25,13 @@ pytestmark = pytest.mark.integration
 
 
 async def test_a_daemon_that_cannot_start_is_one_clear_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    free = ports.allocate(port_count(SMALL))
+    free = ports.allocate(port_count(SMALL, Sites()))
     free.close()
     base = free.base
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as rival:
-        rival.bind(("127.0.0.1", base + 2))
+        rival.bind(("127.0.0.1", base))
         monkeypatch.setattr(ports, "allocate", lambda size, base_asked: PortBlock(base, size))
-        with pytest.raises(ConfigError, match=rf"did not start: .*UDP 127\.0\.0\.1:{base + 2}: cannot bind"):
+        with pytest.raises(ConfigError, match=rf"did not start: .*UDP 127\.0\.0\.1:{base}: cannot bind"):
             async with Fabric.launch(SMALL, tmp_path / "small"):
                 pass
     assert {path.name for path in (tmp_path / "small").iterdir()} == {"lock", "logs"}

@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from mrcfabric.topology import Topology
 from orchestrator.hosts.budget import Budget, budget, wire_factor
 from orchestrator.hosts.inventory import Host, Inventory, NicRule, Pairing, Rules, SwitchRule
+from orchestrator.hosts.muster import sites_of
 from orchestrator.hosts.placing import place
 from orchestrator.hosts.weights import cpu_s
+from orchestrator.layout import port_count, processes_of
 from tests.support.inventories import inventory
 
 UNEVEN = Topology(
@@ -59,12 +61,15 @@ def test_nodes_processes_ports_and_load_are_those_of_the_placement(
     nics: NicRule, switches: SwitchRule, pins: list[Pairing], most: int
 ) -> None:
     found = reckoned(Rules(nics, switches, tuple(pins), nodes_per_process=most))
+    sites = sites_of(found.placement)
+    processes = processes_of(UNEVEN, "none", sites)
+    assert max(one.ports for one in found.hosts) == port_count(UNEVEN, sites)
     for one in found.hosts:
         nodes = found.placement.nodes_on(one.host.name)
-        plans = found.placement.processes_on(one.host.name)
+        plans = [plan for plan in processes if sites.sites[plan.site].name == one.host.name]
         tiers = Counter(UNEVEN.parse_node(node).tier for node in nodes)
         assert (one.nics, one.t0s, one.t1s, one.processes) == (tiers["nic"], tiers["t0"], tiers["t1"], len(plans))
-        assert one.ports == (sum(len(UNEVEN.ports(node)) + 1 for node in nodes) + 1 if nodes else 0)
+        assert one.ports == (sum(len(UNEVEN.ports(node)) + 1 for node in nodes) + 2 if nodes else 0)
         loads = [sum(cpu_s(UNEVEN, UNEVEN.parse_node(node).tier) for node in plan.nodes) for plan in plans]
         assert one.cpu_s == pytest.approx(sum(loads))
         assert one.process_cpu_s == pytest.approx(max(loads, default=0.0))

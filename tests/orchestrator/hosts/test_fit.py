@@ -39,9 +39,9 @@ def test_ports_beyond_the_range_are_refused() -> None:
     wide = Topology(planes=8, t0_per_plane=16, t1_per_plane=64, nics_per_t0=64)
     found = asked(inventory((64,)), wide)
     assert told(found) == [
-        "refused vm1: its 1,664 nodes need 34,433 ports, there are 22,000 (more hosts, or a smaller fabric)"
+        "refused vm1: its 1,664 nodes need 34,434 ports, there are 22,000 (more hosts, or a smaller fabric)"
     ]
-    with pytest.raises(ConfigError, match="34,433 ports"):
+    with pytest.raises(ConfigError, match="34,434 ports"):
         refuse(found)
     assert told(asked(inventory((64, 64)), wide)) == []
 

@@ -17,9 +17,9 @@ fabric demo on 3 hosts
   nics spread, switches by_plane, 0 pins, 0 exclusions, at most 1 switch per process
 
   host  data address  nics  t0  t1  processes  ports  memory    cores  pace
-  vm1   10.0.0.1      3     6   12  21         118    189.3 MB  4      1,320
-  vm2   10.0.0.2      3     6   12  21         118    189.3 MB  4      1,320
-  vm3   10.0.0.3      2     4   8   14         79     146.2 MB  4      880
+  vm1   10.0.0.1      3     6   12  21         119    189.3 MB  4      1,320
+  vm2   10.0.0.2      3     6   12  21         119    189.3 MB  4      1,320
+  vm3   10.0.0.3      2     4   8   14         80     146.2 MB  4      880
 
   vm1  h000..h002 p0..p2
   vm2  h003..h005 p3..p5

@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
 from orchestrator.hosts.inventory import Inventory, NicRule, Pairing, Rules, SwitchRule
+from orchestrator.hosts.muster import sites_of
 from orchestrator.hosts.placement import Placement
 from orchestrator.hosts.placing import PLACED_NODES_MAX, WHOLE_COSTS, place, speeds
 from orchestrator.hosts.weights import cpu_s
+from orchestrator.layout import processes_of
 from orchestrator.ports import PORT_END, PORT_MIN
 from tests.support.inventories import hosts, inventory
 
@@ -59,7 +61,7 @@ def test_every_node_is_in_one_process_of_one_host_and_ever_the_same(
 ) -> None:
     there = inventory(cores, Rules(nics, switches, nodes_per_process=most))
     placement = place(topology, there)
-    plans = [plan for host in there.hosts for plan in placement.processes_on(host.name)]
+    plans = processes_of(topology, "none", sites_of(placement))
     assert sorted(node for plan in plans for node in plan.nodes) == sorted(topology.node_names())
     assert len({plan.name for plan in plans}) == len(plans)
     assert all(len(plan.nodes) <= (1 if plan.nodes[0].startswith("h") else most) for plan in plans)

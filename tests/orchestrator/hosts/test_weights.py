@@ -3,13 +3,14 @@
 import pytest
 
 from mrcfabric.topology import Topology
+from orchestrator.hosts.site import Sites
 from orchestrator.hosts.weights import TIERS, cpu_s, data_packet_bytes, memory_bytes, port_packets, ports
 from orchestrator.layout import port_count
 
 
 def test_all_ports_but_the_agents_are_some_nodes() -> None:
     demo = Topology.demo()
-    assert sum(ports(demo, demo.tier_of(number)) for number in range(demo.nodes)) == port_count(demo) - 1
+    assert sum(ports(demo, demo.tier_of(number)) for number in range(demo.nodes)) == port_count(demo, Sites()) - 1
 
 
 def test_a_demonstration_at_full_load_takes_what_was_measured() -> None:

@@ -10,7 +10,6 @@ from orchestrator.hosts.budget import budget
 from orchestrator.hosts.inventory import Host, Inventory, Rules, Service
 from orchestrator.hosts.placing import place
 from orchestrator.kubernetes.workloads import NODE_PORTS, PORT_BASE, Leading, Workloads
-from orchestrator.layout import port_count
 
 SMALL = Topology(name="small", planes=2, t0_per_plane=2, t1_per_plane=2, nics_per_t0=2)
 KEPT = Leading("up", "topology.yaml", ())
@@ -58,11 +57,12 @@ def test_a_run_has_no_metrics_and_is_not_repeated_for_its_verdict() -> None:
     assert "--metrics-address" not in container["args"]
 
 
-@pytest.mark.parametrize("base", [9_999, NODE_PORTS.start - port_count(SMALL, 4) + 1])
-def test_ports_stay_below_those_of_the_cluster(base: int) -> None:
-    with pytest.raises(ConfigError, match="below the node ports of a cluster"):
-        workloads(three(), base=base)
-    workloads(three(), base=NODE_PORTS.start - port_count(SMALL, 4))
+def test_ports_stay_below_those_of_the_cluster() -> None:
+    last = NODE_PORTS.start - workloads(three()).layout.port_count
+    workloads(three(), base=last)
+    for base in (9_999, last + 1):
+        with pytest.raises(ConfigError, match="below the node ports of a cluster"):
+            workloads(three(), base=base)
 
 
 def test_hosts_that_would_have_one_name_are_refused() -> None:
