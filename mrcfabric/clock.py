@@ -129,6 +129,9 @@ class ClockPage:
     def pending_word(self, node: int) -> int:
         return HEADER_WORDS + node * SLOT_WORDS + S_PENDING
 
+    def incarnation_word(self, node: int) -> int:
+        return HEADER_WORDS + node * SLOT_WORDS + S_INCARNATION
+
     def sent_word(self, node: int, port: int) -> int:
         """Frames that `node` has sent on `port`."""
         return self._sent_base + self._edge(node, port)

@@ -7,7 +7,9 @@ it does within one. Every word has one source:
   host of the orchestrator; orders of one slot are numbered;
 - what a process writes of its node (horizon, pending, counts) is the news of the host it runs on.
 
-News of a slot under an older order than the page has are those of a life that is over, and are dropped. They tell
+News of a slot under an older order than the page has are those of a life that is over, and are dropped. So are all
+news of a node that the leader has ordered dead: where its host was given up and still runs, its process does not know
+it, and must neither bind anybody nor be heard any more. News tell
 counts first and the horizon last, as a process publishes: whoever sees a horizon can ask for all frames sent before it.
 So a slow network makes the fabric slower, never wrong, and no host needs another's wall clock.
 
@@ -259,15 +261,18 @@ class Replica:
         words, base = self.page.words, self._word(node, 0)
         if orders < words[base + S_ORDERS] or state not in _STATES:
             return
+        if state == SlotState.DEAD or (orders == words[base + S_ORDERS] and words[base + S_STATE] == SlotState.DEAD):
+            return  # who is dead is the leader's word alone
         if pending:
             words[base + S_PENDING] = pending
             rings.agent = rings.agent or (self.here == self.leader and self.page.asleep)
+        # Before the counts: whoever sees those of a new life knows that it is one.
+        words[base + S_INCARNATION] = incarnation
         ports, first_sent, first_taken = self._count_words[node]
         for port in range(ports):
             words[first_sent + port] = record[_NEWS_WORDS + port]
             words[first_taken + port] = record[_NEWS_WORDS + ports + port]
         words[base + S_PID] = pid
-        words[base + S_INCARNATION] = incarnation
         words[base + S_STATE] = state
         words[base + S_PENDING] = pending
         words[base + S_HORIZON] = horizon
@@ -278,7 +283,10 @@ class Replica:
     def _take_order(self, node: int, record: "array[int]", rings: Rings) -> None:
         _, orders, state, horizon = record[:_ORDER_WORDS]
         words, base = self.page.words, self._word(node, 0)
-        if orders <= words[base + S_ORDERS] or state not in (SlotState.BOOTING, SlotState.DEAD):
+        known = words[base + S_ORDERS]
+        # Its host may have heard of its death before us, and told us so in the news of who lives on there.
+        unheard = orders == known and state == SlotState.DEAD != words[base + S_STATE]
+        if not (orders > known or unheard) or state not in (SlotState.BOOTING, SlotState.DEAD):
             return
         # A host that has been started anew remembers nothing; sequence numbers must go on all the same.
         first_sent, first_taken = self.page.sent_word(node, 0), self.page.taken_word(node, 0)

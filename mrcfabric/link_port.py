@@ -20,7 +20,7 @@ SMALL_BYTES = 512
 # Frames of one tick of one port are fewer than this.
 SEQUENCE_GAP = 1 << 20
 # Half the range of the 16-bit incarnation: what differs by more is older.
-_INCARNATION_HALF = 0x8000
+_INCARNATION_HALF, _INCARNATION_MASK = 0x8000, 0xFFFF
 _INCARNATION_UNKNOWN = -1
 
 _input = tuple.__new__  # what Input(...) does, without its Python-level constructor
@@ -67,9 +67,12 @@ class LinkPort:
 
     __slots__ = (
         "_incarnation",
+        "_least_incarnation",
         "_live_from",
         "_missing_since_ns",
+        "_page",
         "_peer_incarnation",
+        "_peer_incarnation_word",
         "_shared",
         "_tag",
         "delay_ns",
@@ -104,12 +107,18 @@ class LinkPort:
         self.taken_word = page.taken_word(slot, end.port)
         self.published_word = page.sent_word(end.peer_node, end.peer_port)
         """The neighbour's count of frames sent to us."""
+        self._page = page
+        self._peer_incarnation_word = page.incarnation_word(end.peer_node)
         self.horizon_word = page.horizon_word(end.peer_node)
         self.want_word = page.want_word(end.peer_node, end.peer_port)
         """Where we write for which horizon of the neighbour we wait."""
         self.wanted_word = page.want_word(slot, end.port)
         """Where the neighbour writes for which horizon of ours it waits."""
         self.outgoing: list[Transmit] = []
+        if incarnation:
+            # What a neighbour has taken was sent, though it be of a host that was lost before all had heard of it.
+            taken = page.words[page.taken_word(end.peer_node, end.peer_port)]
+            page.words[self.sent_word] = max(page.words[self.sent_word], taken)
         # Sequence numbers go on over a restart, beyond all that a process killed in the middle of a tick may have sent
         # and not published; what was sent to the dead process's socket is gone.
         self.sent: int = page.words[self.sent_word] + (SEQUENCE_GAP if incarnation else 0)
@@ -117,6 +126,8 @@ class LinkPort:
         page.words[self.taken_word] = self.taken
         self._incarnation = incarnation
         self._peer_incarnation = _INCARNATION_UNKNOWN
+        self._least_incarnation = page.words[self._peer_incarnation_word] & _INCARNATION_MASK
+        """Frames of an older one are remnants of a life that is over."""
         self._tag = tag
         self._live_from = live_from
         self.fidelity = fidelity
@@ -128,6 +139,11 @@ class LinkPort:
 
     def receive(self, enough: int, held: list[Input]) -> None:
         """Read trains into `held` until frame number `enough` has been seen or the socket is empty."""
+        if self._shared and enough - self.taken >= SEQUENCE_GAP:
+            # Another life of the neighbour. What the one before has sent and not published is in the socket before
+            # its frames, and is nothing that the fabric has seen.
+            self._least_incarnation = self._page.words[self._peer_incarnation_word] & _INCARNATION_MASK
+            self._peer_incarnation = _INCARNATION_UNKNOWN
         while self.taken < enough:
             train = self.endpoint.receive()
             if train is None:
@@ -174,6 +190,8 @@ class LinkPort:
                 continue
             if sequence == self.taken + 1 and incarnation == self._peer_incarnation:
                 self.taken = sequence
+            elif (incarnation - self._least_incarnation) & _INCARNATION_HALF:
+                continue
             elif not self._resynchronize(sequence, incarnation):
                 bad += 1
                 continue
@@ -189,9 +207,7 @@ class LinkPort:
     def _resynchronize(self, sequence: int, incarnation: int) -> bool:
         """Not the next frame of the same sender: a gap is a host drop, an old frame is refused."""
         if incarnation != self._peer_incarnation:
-            if (incarnation - self._peer_incarnation) & _INCARNATION_HALF:
-                return False
-            self._peer_incarnation = incarnation
+            self._peer_incarnation = self._least_incarnation = incarnation
         elif sequence > self.taken + 1:
             self._lose(sequence - self.taken - 1)
         if sequence <= self.taken and self._shared:

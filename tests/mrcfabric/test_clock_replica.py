@@ -124,6 +124,36 @@ def test_news_of_a_life_that_is_over_are_dropped(born: Cluster) -> None:
     assert [page.horizon(1) for page in born.pages] == [NEVER] * 3
 
 
+@pytest.mark.parametrize("first", [LEADER, LEFT])
+@pytest.mark.parametrize("reborn", [False, True])
+def test_a_process_that_outlives_its_death_binds_nobody(born: Cluster, first: int, reborn: bool) -> None:
+    born.publish(1, 500)
+    born.settle()
+    born.pages[LEADER].mark_dead(1)
+    born.look(LEADER)
+    born.deliver(LEADER, LEFT)
+    # Its host has heard it, its process has not.
+    if reborn:
+        born.bear(1, 1)
+    born.pages[LEFT].words[born.pages[LEFT].sent_word(1, 1)] += 9
+    born.publish(1, 600, pending=1)
+    born.look(LEFT)
+    for source in (first, LEADER + LEFT - first):
+        born.deliver(source, RIGHT)
+    born.publish(1, 700)
+    born.settle()
+    for page in (born.pages[LEADER], born.pages[RIGHT]):
+        assert (page.slot_state(1), page.horizon(1)) == (SlotState.DEAD, NEVER)
+        assert not page.words[page.pending_word(1)]
+    # Born again, it is heard again.
+    born.pages[LEADER].mark_booting(1, 800)
+    born.settle()
+    born.bear(1, 2)
+    born.publish(1, 900)
+    born.settle()
+    assert [(page.slot_state(1), page.horizon(1)) for page in born.pages] == [(SlotState.ALIVE, 900)] * 3
+
+
 def test_a_death_rings_those_who_wait_for_the_dead(born: Cluster) -> None:
     right = born.pages[RIGHT]
     right.words[right.want_word(1, 1)] = 900
@@ -217,6 +247,14 @@ def test_strange_news_are_refused(born: Cluster, source: int, news: bytes) -> No
     assert bytes(born.pages[LEFT].words) == before
 
 
+def assert_dead(cluster: Cluster, nodes: set[int]) -> None:
+    """For the leader, and for the hosts of their neighbours."""
+    for node in nodes:
+        hosts = {LEADER, *(HOST_OF[peer] for peer, _ in ROW[node])} - {HOST_OF[node]}
+        told = {(cluster.pages[host].slot_state(node), cluster.pages[host].horizon(node)) for host in hosts}
+        assert told == {(SlotState.DEAD, NEVER)}
+
+
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("publish"), st.integers(0, 3), st.integers(1, 500)),
@@ -254,11 +292,11 @@ def test_whatever_is_late_no_replica_is_ahead_and_all_agree_in_the_end(steps: li
             cluster.settle()
             cluster.bear(one, 1)
             living.add(one)
-        elif verb in ("publish", "send") and one in living:
+        elif verb in ("publish", "send"):
             page = cluster.pages[HOST_OF[one]]
-            if verb == "send":
-                page.words[page.sent_word(one, 0)] += two
-            cluster.publish(one, page.horizon(one) + two)
+            page.words[page.sent_word(one, 0)] += two if verb == "send" else 0
+            # One that is dead goes on when nobody has told its process.
+            cluster.publish(one, page.horizon(one) + two if one in living else two)
         for node in living:
             truth = cluster.pages[HOST_OF[node]]
             for page in cluster.pages:
@@ -266,7 +304,8 @@ def test_whatever_is_late_no_replica_is_ahead_and_all_agree_in_the_end(steps: li
                 if page.slot_state(node) == SlotState.ALIVE and truth.horizon(node) != NEVER:
                     assert known <= truth.horizon(node)
     cluster.settle()
-    for node in range(4):
+    assert_dead(cluster, set(range(4)) - living)
+    for node in living:
         truth = cluster.pages[HOST_OF[node]]
         assert cluster.pages[LEADER].horizon(node) == truth.horizon(node)
         assert cluster.pages[LEADER].slot_state(node) == truth.slot_state(node)

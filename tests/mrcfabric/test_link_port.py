@@ -28,6 +28,7 @@ class Wire:
         self.opened: list[LinkPort] = []
 
     def open(self, node: int, incarnation: int = 0, tag: int = TAG, live_from: int = 0) -> LinkPort:
+        self.page.mark_alive(node, 100, incarnation)
         local, peer = self.addresses[node], self.addresses[1 - node]
         end = LinkEnd(port=0, local=local, peer=peer, peer_node=1 - node, peer_port=0, delay_ns=1_000)
         port = LinkPort(
@@ -114,17 +115,34 @@ def test_a_restarted_sender_goes_on_counting(wire: Wire) -> None:
     assert (b.fidelity.host_drops, b.fidelity.bad_frames) == (0, 0)
 
 
-def test_what_a_killed_sender_did_not_publish_hides_nothing(wire: Wire) -> None:
-    """It died between sending and publishing: its successor's frames are heard all the same."""
+@pytest.mark.parametrize("heard", [True, False])
+def test_what_a_killed_sender_did_not_publish_was_never_sent(wire: Wire, heard: bool) -> None:
+    """It died between sending and publishing: its successor's frames are heard, and those are not."""
     a, b = wire.open(0), wire.open(1)
-    wire.send(a, (1, b"published"))
+    if heard:
+        wire.send(a, (1, b"published"))
+        assert len(wire.take(b)) == 1
     a.outgoing += [Transmit(0, 2, b"not published"), Transmit(0, 3, b"nor this")]
     a.send()
     a.endpoint.close()
     again = wire.open(0, incarnation=1)
     wire.send(again, (9, b"second life"))
-    assert [bytes(entry.body) for entry in wire.take(b)][-1] == b"second life"
-    assert (b.fidelity.host_drops, b.fidelity.bad_frames) == (0, 0)
+    wire.send(again, (10, b"goes on"))
+    assert [bytes(entry.body) for entry in wire.take(b)] == [b"second life", b"goes on"]
+    assert (b.fidelity.host_drops, b.fidelity.bad_frames, b.fidelity.frames_in) == (0, 0, 2 + heard)
+
+
+def test_what_was_taken_was_sent_though_nobody_knows_of_it_any_more(wire: Wire) -> None:
+    a, b = wire.open(0), wire.open(1)
+    wire.send(a, (1, b"told to the neighbour alone"))
+    wire.take(b)
+    wire.page.words[b.taken_word] = b.taken
+    a.endpoint.close()
+    wire.page.words[a.sent_word] = 0
+    again = wire.open(0, incarnation=1)
+    assert wire.page.words[again.sent_word] == b.taken == 1
+    wire.send(again, (2, b"second life"))
+    assert [bytes(entry.body) for entry in wire.take(b)] == [b"second life"]
 
 
 def test_an_older_incarnation_is_not_heard_again(wire: Wire) -> None:
@@ -134,7 +152,7 @@ def test_an_older_incarnation_is_not_heard_again(wire: Wire) -> None:
     a.endpoint.send([LINK_HEADER.pack(2, a.sent + 1, 2, LINK_VERSION, 0, TAG), b"ghost"], 29, 1)
     wire.page.words[a.sent_word] += 1
     assert wire.take(b) == []
-    assert b.fidelity.bad_frames == 1
+    assert (b.fidelity.bad_frames, b.fidelity.frames_in) == (0, 1)
 
 
 @pytest.mark.parametrize("make", [lambda: b"", lambda: b"short", lambda: os.urandom(24), lambda: os.urandom(900)])
