@@ -9,22 +9,35 @@ we carry when there is one, and else from the index that the host's pip knows. A
 import asyncio
 import hashlib
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from mrcfabric.errors import ConfigError
 from orchestrator.hosts.engines.findings import Findings
-from orchestrator.hosts.engines.remote import Remote, last_words
+from orchestrator.hosts.engines.remote import last_words
 from orchestrator.hosts.engines.wheel import Wheel, wheel_of
+from orchestrator.hosts.inventory import Host
 
 DISTRIBUTION: Final = "mrcfabric"
 PIP: Final = "pip"
 PIP_WALL_S: Final = 900.0
 """How long an installation may take on a host."""
 _NAME_CHARS: Final = 12
+
+
+class Reached(Protocol):
+    """A host on which things can be done, by whatever way (`orchestrator.hosts.engines.remote` says what each is)."""
+
+    host: Host
+
+    async def run(self, words: Sequence[str], *, within_s: float) -> tuple[int, str]: ...
+
+    async def there(self, order: Mapping[str, Any]) -> dict[str, Any]: ...
+
+    async def put(self, files: Mapping[str, bytes]) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +78,7 @@ def order(requirements: Sequence[str], digest: str, wheelhouse: Wheelhouse | Non
     }
 
 
-async def deliver(remote: Remote, findings: Findings, wheel: Wheel, wheelhouse: Wheelhouse | None) -> list[str]:
+async def deliver(remote: Reached, findings: Findings, wheel: Wheel, wheelhouse: Wheelhouse | None) -> list[str]:
     """Bring what the host lacks; returns the folders of modules, ours first.
 
     Raises ConfigError when packages are missing and cannot be had, ProcessFailedError when the connection breaks.
@@ -85,7 +98,7 @@ async def deliver(remote: Remote, findings: Findings, wheel: Wheel, wheelhouse: 
     return [code, packages]
 
 
-async def _settle(remote: Remote, draft: str, target: str) -> None:
+async def _settle(remote: Reached, draft: str, target: str) -> None:
     answer = await remote.there({"do": "settle", "draft": draft, "target": target})
     if answer["failed"]:
         what = f"{target} cannot be written: {answer['failed']}"
@@ -99,7 +112,7 @@ def _draft(target: str) -> str:
 
 
 async def _install(
-    remote: Remote, findings: Findings, requirements: Sequence[str], wheelhouse: Wheelhouse | None, target: str
+    remote: Reached, findings: Findings, requirements: Sequence[str], wheelhouse: Wheelhouse | None, target: str
 ) -> None:
     pip = await _pip(remote, findings)
     source: list[str] = []
@@ -123,7 +136,7 @@ async def _install(
         )
 
 
-async def _pip(remote: Remote, findings: Findings) -> list[str]:
+async def _pip(remote: Reached, findings: Findings) -> list[str]:
     """How pip is called there."""
     if findings.has_pip:
         return [remote.host.python, "-m", "pip"]

@@ -23,13 +23,7 @@ class Findings:
     def check(self, ports: Sequence[Listening]) -> None:
         """Raises ConfigError for the first thing that keeps a program from running there; `ports` as asked."""
         found = self._found
-        if tuple(found["python"]) < OLDEST_PYTHON:
-            version = ".".join(map(str, found["python"]))
-            wanted = ".".join(map(str, OLDEST_PYTHON))
-            raise self._error(
-                f"`{self._python}` is Python {version}, and it takes {wanted} or newer",
-                "install one there and name it as the host's `python`",
-            )
+        self.check_python()
         if found["unwritable"]:
             raise self._error(
                 f"{found['user']} cannot write into {self.run_dir}: {found['unwritable']}",
@@ -38,6 +32,16 @@ class Findings:
         for port, trouble in zip(ports, found["ports"], strict=True):
             if trouble:
                 raise self._port_error(port, trouble)
+
+    def check_python(self) -> None:
+        """That it is not too old, where that alone is known. Raises ConfigError."""
+        if tuple(self._found["python"]) < OLDEST_PYTHON:
+            version = ".".join(map(str, self._found["python"]))
+            wanted = ".".join(map(str, OLDEST_PYTHON))
+            raise self._error(
+                f"`{self._python}` is Python {version}, and it takes {wanted} or newer",
+                "install one there and name it as the host's `python`",
+            )
 
     def check_version(self, version: str) -> None:
         """That its own installation is of this version. Raises ConfigError."""
@@ -53,6 +57,10 @@ class Findings:
     def run_dir(self) -> str:
         """Absolute path there."""
         return str(self._found["run_dir"])
+
+    def has_the_files(self, stamp: str) -> bool:
+        """Whether its Python finds the very files that run here, of this stamp."""
+        return bool(self._found["stamp"] == stamp)
 
     @property
     def missing(self) -> list[str]:

@@ -39,7 +39,7 @@ _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)\s*([^;]*)")
 
 def look(order: dict[str, Any]) -> dict[str, Any]:
     """`order`: `run_dir`, `ports` of [kind, address, port]; with `code`, a digest, also `requirements`, `packages`,
-    which stands for them in names, and `wheels`, names."""
+    which stands for them in names, and `wheels`, names; with `modules`, names of packages, also `requirements`."""
     folder = os.path.abspath(os.path.expanduser(order["run_dir"]))
     found = {
         "python": list(sys.version_info[:3]),
@@ -48,11 +48,13 @@ def look(order: dict[str, Any]) -> dict[str, Any]:
         "unwritable": _unwritable(folder),
         "ports": [_taken(*port) for port in order["ports"]],
     }
+    if "modules" in order:
+        found |= {"stamp": stamp(order["modules"]), "missing": _missing(order)}
     if "code" in order:
         code = os.path.join(folder, "code", order["code"])
         kind = f"{order['packages']}-{sys.implementation.cache_tag}-{platform.machine()}"
         packages = os.path.join(folder, "packages", kind)
-        missing = [text for text in order["requirements"] if not satisfied(text, _version)]
+        missing = _missing(order)
         found |= {
             "installed": _version("mrcfabric"),
             "missing": missing,
@@ -87,6 +89,25 @@ def settle(order: dict[str, Any]) -> dict[str, Any]:
             return {"failed": error.strerror or str(error)}
     _forget_old(os.path.dirname(target), target)
     return {"failed": ""}
+
+
+def stamp(packages: Iterable[str]) -> str:
+    """What stands for the very files of installed packages: equal on two hosts whose file system is the same."""
+    total = hashlib.sha256()
+    for package in sorted(packages):
+        spec = importlib.util.find_spec(package)
+        for folder in (spec.submodule_search_locations or ()) if spec else ():
+            for path, folders, names in os.walk(folder):
+                folders[:] = sorted(name for name in folders if name != "__pycache__")
+                for name in sorted(names):
+                    about = os.stat(os.path.join(path, name))
+                    total.update(f"{path}/{name} {about.st_size} {about.st_mtime_ns}\n".encode())
+    return total.hexdigest()
+
+
+def _missing(order: dict[str, Any]) -> list[str]:
+    """The requirements that are not met."""
+    return [text for text in order["requirements"] if not satisfied(text, _version)]
 
 
 def satisfied(text: str, version: Callable[[str], str | None]) -> bool:

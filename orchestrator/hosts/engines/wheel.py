@@ -40,10 +40,7 @@ class Wheel:
 
 def wheel_of(distribution: str) -> Wheel:
     """Make the wheel of an installed distribution of pure Python. Raises ConfigError when it is not installed."""
-    try:
-        found = metadata.distribution(distribution)
-    except metadata.PackageNotFoundError:
-        raise ConfigError(distribution, "is not installed here", f"pip install {distribution}") from None
+    found = _found(distribution)
     files = dict(_modules(found))
     info = f"{distribution}-{found.version}.dist-info"
     for name in _CARRIED:
@@ -55,14 +52,38 @@ def wheel_of(distribution: str) -> Wheel:
     digest = _digest(files)
     record = "".join(f"{name},sha256={_base64(files[name])},{len(files[name])}\n" for name in sorted(files))
     files[f"{info}/RECORD"] = f"{record}{info}/RECORD,,\n".encode()
-    needs = tuple(sorted(text for text in found.requires or () if "extra ==" not in text))
     name = f"{distribution}-{found.version}-py3-none-any.whl"
-    return Wheel(name, found.version, _zip(files), digest, needs)
+    return Wheel(name, found.version, _zip(files), digest, _needs(found))
+
+
+def requirements_of(distribution: str) -> tuple[str, ...]:
+    """What an installed distribution needs besides, without extras. Raises ConfigError when it is not installed."""
+    return _needs(_found(distribution))
+
+
+def packages_of(distribution: str) -> tuple[str, ...]:
+    """The names of its packages, as they are imported. Raises ConfigError when it is not installed."""
+    return _packages(_found(distribution))
+
+
+def _found(distribution: str) -> metadata.Distribution:
+    try:
+        return metadata.distribution(distribution)
+    except metadata.PackageNotFoundError:
+        raise ConfigError(distribution, "is not installed here", f"pip install {distribution}") from None
+
+
+def _needs(found: metadata.Distribution) -> tuple[str, ...]:
+    return tuple(sorted(text for text in found.requires or () if "extra ==" not in text))
+
+
+def _packages(found: metadata.Distribution) -> tuple[str, ...]:
+    return tuple((found.read_text("top_level.txt") or "").split())
 
 
 def _modules(found: metadata.Distribution) -> Iterator[tuple[str, bytes]]:
     """Every file of its packages, from where they are imported: what runs here is what will run there."""
-    for package in (found.read_text("top_level.txt") or "").split():
+    for package in _packages(found):
         spec = importlib.util.find_spec(package)
         if spec is None or not spec.submodule_search_locations:
             continue

@@ -131,3 +131,19 @@ def test_the_script_stands_alone(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
     [line] = [text for text in done.stdout.splitlines() if text.startswith(there.MARK)]
     assert json.loads(line.removeprefix(there.MARK))["run_dir"] == str(tmp_path)
+
+
+def test_a_stamp_stands_for_the_very_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "oddlynamed"
+    (package / "inner").mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "inner/code.py").write_text("x = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    first = there.stamp(["oddlynamed"])
+    (package / "__pycache__").mkdir()
+    assert there.stamp(["oddlynamed", "nosuchpackage"]) == first
+    (package / "inner/code.py").write_text("x = 22\n")
+    second = there.stamp(["oddlynamed"])
+    assert second != first
+    found = there.look(order(tmp_path, modules=["oddlynamed"], requirements=["pytest>=1", "nosuchpackage"]))
+    assert (found["stamp"], found["missing"]) == (second, ["nosuchpackage"])

@@ -10,7 +10,7 @@ import pytest
 
 import orchestrator
 from mrcfabric.errors import ConfigError
-from orchestrator.hosts.engines.wheel import wheel_of
+from orchestrator.hosts.engines.wheel import packages_of, requirements_of, wheel_of
 
 pytestmark = pytest.mark.slow
 
@@ -41,6 +41,11 @@ def test_what_a_source_tree_knows_of_itself_is_carried_as_metadata(
     wheel = wheel_of("treelike")
     with zipfile.ZipFile(io.BytesIO(wheel.content)) as archive:
         assert b"Version: 7.5" in archive.read("treelike-7.5.dist-info/METADATA")
+
+
+def test_what_is_installed_is_known_without_a_wheel_of_it() -> None:
+    assert {"orchestrator", "mrcfabric", "nicd", "switchd"} <= set(packages_of("mrcfabric"))
+    assert requirements_of("mrcfabric") == wheel_of("mrcfabric").requirements
 
 
 def test_what_is_not_installed_is_said() -> None:
