@@ -36,7 +36,7 @@ InventoryOption: TypeAlias = Annotated[
     Path | None, typer.Option("--inventory", metavar="FILE", help="Hosts in YAML, and who runs where.")
 ]
 EngineOption: TypeAlias = Annotated[
-    str, typer.Option("--engine", help="With --inventory: what starts the hosts' shares: ssh, service or local.")
+    str, typer.Option("--engine", help="What starts the hosts' shares: ssh, service or local of --inventory, or slurm.")
 ]
 WheelhouseOption: TypeAlias = Annotated[
     Path | None,
@@ -60,6 +60,8 @@ PlaneArgument: TypeAlias = Annotated[int, typer.Argument(metavar="PLANE", help="
 SenderOption: TypeAlias = Annotated[str, typer.Option("--from", metavar="NIC", help="The NIC that sends.")]
 ReceiverOption: TypeAlias = Annotated[str, typer.Option("--to", metavar="NIC", help="The NIC it is for.")]
 
+KNOWS_HOSTS = ("slurm",)
+"""Engines that need no inventory."""
 _KEYS = {
     "planes": "planes",
     "t0": "t0_per_plane",
@@ -87,12 +89,15 @@ def ground_asked_for(
     *,
     detached: bool = False,
 ) -> "Ground | None":
-    """The hosts of an inventory's file, not yet started; None without one. Raises ConfigError."""
+    """The hosts of an inventory's file, or of an engine that knows them, not yet started; None without either.
+
+    Raises ConfigError.
+    """
     from mrcfabric.errors import ConfigError
     from orchestrator.hosts.host_lease import lease_of
 
     lease = lease_of(lease_s, detached=detached)
-    if inventory is None:
+    if not over_hosts(inventory, engine):
         if wheelhouse is not None:
             raise ConfigError("--wheelhouse", "is for other hosts", "name them with --inventory")
         if lease_s is not None:
@@ -103,17 +108,22 @@ def ground_asked_for(
     return muster(topology, inventory, engine, nodes_per_process, lease, _say, wheelhouse)
 
 
+def over_hosts(inventory: Path | None, engine: str) -> bool:
+    """Whether several hosts are asked for."""
+    return inventory is not None or engine in KNOWS_HOSTS
+
+
 def _say(line: str) -> None:
     typer.echo(line, err=True)
 
 
-def hosts_of(inventory: Path | None) -> "Hosts | None":
-    """What says which nodes the hosts of an inventory's file carry; None without one."""
-    if inventory is None:
+def hosts_of(inventory: Path | None, engine: str = "") -> "Hosts | None":
+    """What says which nodes the hosts of a file or of an engine carry; None where there are no hosts."""
+    if not over_hosts(inventory, engine):
         return None
     from orchestrator.hosts.muster import whereabouts
 
-    return lambda topology: whereabouts(topology, inventory)
+    return lambda topology: whereabouts(topology, inventory, engine)
 
 
 def instant(option: str, text: str | None) -> int | None:

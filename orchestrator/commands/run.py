@@ -18,6 +18,7 @@ from orchestrator.flags import (
     WheelhouseOption,
     ground_asked_for,
     hosts_of,
+    over_hosts,
 )
 
 if TYPE_CHECKING:
@@ -77,9 +78,9 @@ def run(
     from orchestrator.scenario.render import render_timetable
     from orchestrator.scenario.resolve import load
 
-    _check(backend, on, inventory, trace=trace)
+    _check(backend, on, trace=trace, own_hosts=over_hosts(inventory, engine))
     if on is None or dry_run:
-        plan = load(str(file), settings or [], seed=seed, hosts=hosts_of(inventory))
+        plan = load(str(file), settings or [], seed=seed, hosts=hosts_of(inventory, engine))
         if dry_run:
             typer.echo(render_timetable(plan))
             return
@@ -106,16 +107,16 @@ def run(
     raise typer.Exit(EXIT_SIGNAL + conduct.signal if conduct.signal else data["exit_code"])
 
 
-def _check(backend: str, on: str | None, inventory: Path | None, *, trace: bool) -> None:
-    """Raises ConfigError for flags that do not go together."""
+def _check(backend: str, on: str | None, *, trace: bool, own_hosts: bool) -> None:
+    """Raises ConfigError for flags that do not go together; `own_hosts`: hosts are asked for."""
     from mrcfabric.errors import ConfigError
 
     if backend not in ("udp", "sim"):
         raise ConfigError(f"--backend {backend}", "is not known", "udp or sim")
     if on is not None and (backend == "sim" or trace):
         raise ConfigError(f"--on {on}", "takes a fabric as it is", "leave out --backend sim and --trace")
-    if inventory is not None and on is not None:
-        raise ConfigError("--inventory", "is for a fabric of the run's own", "leave out --on")
+    if own_hosts and on is not None:
+        raise ConfigError("--inventory, --engine", "are for a fabric of the run's own", "leave out --on")
 
 
 def _audience(as_json: bool, plain: bool) -> "Audience":

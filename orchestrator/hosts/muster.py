@@ -13,14 +13,17 @@ from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
 from orchestrator.faults.whereabouts import Whereabouts
 from orchestrator.hosts import inventory as inventories
+from orchestrator.hosts.allocation import allocated
 from orchestrator.hosts.budget import budget
 from orchestrator.hosts.engines.engine import AGENT, Engine, Launch, Running
 from orchestrator.hosts.engines.local import LocalEngine
 from orchestrator.hosts.engines.service import ServiceEngine
+from orchestrator.hosts.engines.slurm import SlurmEngine
 from orchestrator.hosts.engines.ssh import SshEngine
 from orchestrator.hosts.fit import refuse
 from orchestrator.hosts.ground import Ground
 from orchestrator.hosts.host_start import Host, Start
+from orchestrator.hosts.inventory import Inventory
 from orchestrator.hosts.inventory_file import NODES_PER_PROCESS_MAX, load
 from orchestrator.hosts.placement import Placement
 from orchestrator.hosts.placing import place
@@ -29,9 +32,15 @@ from orchestrator.hosts.site import LOOPBACK, Site, Sites
 ENGINES: Final[Mapping[str, Callable[[], Engine]]] = {
     "local": LocalEngine,
     "service": ServiceEngine,
+    "slurm": SlurmEngine,
     "ssh": SshEngine,
 }
-CARRIERS: Final[Mapping[str, Callable[[Path], Engine]]] = {"ssh": lambda folder: SshEngine(wheelhouse=folder)}
+HOSTS_OF: Final[Mapping[str, Callable[[Path | None, Callable[[str], None]], Inventory]]] = {"slurm": allocated}
+"""Engines that know themselves which hosts there are, with an inventory's file or without, and how they are asked."""
+CARRIERS: Final[Mapping[str, Callable[[Path], Engine]]] = {
+    "slurm": lambda folder: SlurmEngine(wheelhouse=folder),
+    "ssh": lambda folder: SshEngine(wheelhouse=folder),
+}
 """Those that bring packages from a folder of wheels to hosts that lack them."""
 
 
@@ -40,7 +49,11 @@ def placed(topology: Topology, file: Path, nodes_per_process: int | None = None)
 
     Raises ConfigError.
     """
-    inventory = load(file)
+    return placed_on(topology, load(file), nodes_per_process)
+
+
+def placed_on(topology: Topology, inventory: Inventory, nodes_per_process: int | None = None) -> Placement:
+    """As `placed`, on the hosts of an inventory. Raises ConfigError."""
     if nodes_per_process is not None:
         if not 1 <= nodes_per_process <= NODES_PER_PROCESS_MAX:
             where, hint = f"--nodes-per-process {nodes_per_process}", f"1 to {NODES_PER_PROCESS_MAX}"
@@ -79,27 +92,37 @@ def _site(host: inventories.Host) -> Site:
     return Site(host.name, host.data, host.control, labels, host.mtu)
 
 
-def whereabouts(topology: Topology, file: Path) -> Whereabouts:
-    """Which nodes the hosts of an inventory's file carry, nothing started. Raises ConfigError."""
-    return Whereabouts.of(topology, sites_of(placed(topology, file)))
+def whereabouts(topology: Topology, file: Path | None, engine: str = "") -> Whereabouts:
+    """Which nodes the hosts carry that `hosts_meant` finds, nothing started. Raises ConfigError."""
+    inventory = hosts_meant(file, engine, lambda _line: None)
+    return Whereabouts.of(topology, sites_of(placed_on(topology, inventory)))
+
+
+def hosts_meant(file: Path | None, engine: str, say: Callable[[str], None]) -> Inventory:
+    """The hosts of an inventory's file, or those that the engine knows; it has a word in both. Raises ConfigError."""
+    if engine in HOSTS_OF:
+        return HOSTS_OF[engine](file, say)
+    assert file is not None, f"{engine} knows no hosts itself"
+    return load(file)
 
 
 def muster(
     topology: Topology,
-    file: Path,
+    file: Path | None,
     engine: str,
     nodes_per_process: int | None,
     lease_s: float,
     say: Callable[[str], None],
     wheelhouse: Path | None = None,
 ) -> Ground:
-    """The ground of a topology on the hosts of an inventory's file, not yet open.
+    """The ground of a topology on the hosts of an inventory's file, or those that the engine knows; not yet open.
 
     Raises ConfigError for a mistake in the file and for what does not fit. `say` hears the agents' lines.
     """
-    placement = placed(topology, file, nodes_per_process)
+    starting = engine_of(engine, wheelhouse)
+    placement = placed_on(topology, hosts_meant(file, engine, say), nodes_per_process)
     refuse(budget(placement))
-    return ground_of(placement, engine_of(engine, wheelhouse), lease_s, say)
+    return ground_of(placement, starting, lease_s, say)
 
 
 def ground_of(placement: Placement, engine: Engine, lease_s: float, say: Callable[[str], None]) -> Ground:

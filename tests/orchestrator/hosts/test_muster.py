@@ -6,10 +6,11 @@ import pytest
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
+from orchestrator.flags import KNOWS_HOSTS
 from orchestrator.hosts.engines.local import LocalEngine
 from orchestrator.hosts.engines.ssh import SshEngine
 from orchestrator.hosts.host_lease import LEASE_S
-from orchestrator.hosts.muster import engine_of, muster, placed, sites_of
+from orchestrator.hosts.muster import ENGINES, HOSTS_OF, engine_of, muster, placed, sites_of
 from orchestrator.hosts.site import LEADER, LOOPBACK
 
 SMALL = Topology(name="muster", planes=2, t0_per_plane=2, t1_per_plane=2, nics_per_t0=2)
@@ -94,3 +95,10 @@ def test_an_engine_carries_wheels_or_says_that_it_does_not(tmp_path: Path) -> No
     assert isinstance(engine_of("ssh", tmp_path), SshEngine)
     with pytest.raises(ConfigError, match="--wheelhouse: the engine local carries no packages"):
         engine_of("local", tmp_path)
+
+
+def test_engines_that_know_their_hosts_need_no_inventory(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert set(HOSTS_OF) == set(KNOWS_HOSTS) <= set(ENGINES)
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    with pytest.raises(ConfigError, match="--engine slurm: this is no allocation"):
+        muster(SMALL, None, "slurm", None, LEASE_S, silent)

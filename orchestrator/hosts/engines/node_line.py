@@ -1,0 +1,117 @@
+"""The line to a task that stands on a node and has not become the program yet: orders out, answers back.
+
+Owns the frames of that dialogue. It goes over the pipes of whatever started the task there, and is to
+`orchestrator.hosts.engines.cargo` what a login is; what a broken line means is for the engine to say. What is done
+there is `orchestrator.hosts.engines.doorstep`'s.
+"""
+
+import asyncio
+import base64
+import contextlib
+import inspect
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from mrcfabric.errors import ConfigError
+from orchestrator.hosts.engines import doorstep, there
+from orchestrator.hosts.engines.findings import OLDEST_PYTHON
+from orchestrator.hosts.inventory import Host
+from orchestrator.launcher import ProcessFailedError
+
+ANSWER_WALL_S: Final = 60.0
+"""How long an order may take."""
+ANSWER_BYTES_MAX: Final = 1 << 20
+# Read by any Python 3, to say that it is too old. The end of the input is the end of the task.
+TASK: Final = f"""import os, sys
+def take():
+    size = b""
+    while size[-1:] != b"\\n":
+        size += os.read(0, 1) or sys.exit(1)
+    body = bytearray()
+    while len(body) < int(size):
+        body += os.read(0, int(size) - len(body)) or sys.exit(1)
+    return bytes(body)
+if sys.version_info < {OLDEST_PYTHON}:
+    sys.stdout.write('\\n{doorstep.MARK}{{"python": [%d, %d, %d]}}\\n' % sys.version_info[:3])
+else:
+    exec(compile(take(), "doorstep", "exec"), {{"take": take}})
+"""
+"""What the task runs with `-c`."""
+
+
+class LineBrokenError(Exception):
+    """The task has ended, or cannot be heard."""
+
+
+class NodeLine:
+    """The dialogue with one task."""
+
+    def __init__(self, host: Host, process: asyncio.subprocess.Process, on_line: Callable[[str], None]) -> None:
+        """`process`: whose standard input and output are the task's; it reads lines of ANSWER_BYTES_MAX."""
+        self.host = host
+        self.process = process
+        self._on_line = on_line
+
+    async def greet(self, within_s: float) -> dict[str, Any]:
+        """Who stands there: `python`, and with one that will do `step` and `pid`, or `failed`.
+
+        Raises LineBrokenError, TimeoutError.
+        """
+        self._write(inspect.getsource(doorstep).encode())
+        return await self._answer(within_s)
+
+    async def order(self, order: Mapping[str, Any], within_s: float = ANSWER_WALL_S) -> dict[str, Any]:
+        """Have an order carried out. Raises LineBrokenError, TimeoutError."""
+        self._write(json.dumps(order).encode())
+        return await self._answer(within_s)
+
+    async def there(self, order: Mapping[str, Any]) -> dict[str, Any]:
+        """Carry out an order of `there` by the Python there. Raises what `order` raises, ProcessFailedError."""
+        answer = await self.order({"do": "there", "script": inspect.getsource(there), "order": dict(order)})
+        if "failed" in answer:
+            raise ProcessFailedError(f"host {self.host.name}: {answer['failed']}")
+        found: dict[str, Any] = answer["answer"]
+        return found
+
+    async def put(self, files: Mapping[str, bytes]) -> None:
+        """Write files: path -> content; readable by the user alone. Raises ConfigError, and what `order` raises."""
+        for path, content in files.items():
+            answer = await self.order({"do": "put", "path": path, "content": base64.b64encode(content).decode()})
+            if "failed" in answer:
+                what = f"files cannot be copied there: {answer['failed']}"
+                raise ConfigError(f"host {self.host.name}", what, "is its disk full?")
+
+    async def run(self, words: Sequence[str], within_s: float = ANSWER_WALL_S) -> tuple[int, str]:
+        """Run a command to its end; its exit code (negative: a signal) and the end of what it wrote."""
+        answer = await self.order({"do": "run", "words": list(words)}, within_s)
+        if "failed" in answer:
+            raise ProcessFailedError(f"host {self.host.name}: {words[0]}: {answer['failed']}")
+        return int(answer["code"]), str(answer["output"])
+
+    def become(self, folder: str, modules: Sequence[str], arguments: Sequence[str], message: bytes) -> None:
+        """Let the task be the program, with the message on its standard input: no answer comes but the program's."""
+        held = [f"{one}/{there.HELD}" for one in modules]
+        order = {"do": "become", "folder": folder, "modules": list(modules), "held": held, "arguments": list(arguments)}
+        self._write(json.dumps(order).encode())
+        self._send(message)
+
+    def _write(self, body: bytes) -> None:
+        self._send(b"%d\n" % len(body) + body)
+
+    def _send(self, data: bytes) -> None:
+        assert self.process.stdin is not None
+        with contextlib.suppress(ConnectionError, RuntimeError):  # it has ended already, and says why
+            self.process.stdin.write(data)
+
+    async def _answer(self, within_s: float) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        async with asyncio.timeout(within_s):
+            while line := await self.process.stdout.readline():
+                text = line.decode(errors="replace").rstrip()
+                if text.startswith(doorstep.MARK):
+                    answer: dict[str, Any] = json.loads(text.removeprefix(doorstep.MARK))
+                    return answer
+                if text:  # what the cluster says to every task
+                    self._on_line(text)
+        raise LineBrokenError
