@@ -15,8 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from orchestrator.commands import manifests
 from orchestrator.hosts.cluster_key import write_new
+from orchestrator.kubernetes.pods import FILE_MODE, FILES_DIR, USER
 from orchestrator.ports import command_of
 from tests.checks.source import ROOT
 from tests.support import base_image
@@ -27,9 +30,7 @@ from tests.support.packages import program
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(300)]
 
 TAG = "localhost/mrcfabric"
-USER = 10001
 DEADLINE_S = 60.0
-FILES = "/etc/mrcfabric"
 SCENARIO = """\
 name: boxed
 fabric: {planes: 2, t0_per_plane: 1, t1_per_plane: 1, nics_per_t0: 2, link_delay_ns: 20us, mtu_bytes: 1024}
@@ -91,9 +92,9 @@ def container(store: Store, image: str) -> str:
 
 
 def inside(store: Store, container: str, files: Path, *words: str) -> list[str]:
-    """A command of ours in the container; `files` are to be seen below FILES."""
+    """A command of ours in the container; `files` are to be seen below FILES_DIR."""
     return store.words(
-        "run", "--isolation=chroot", f"--volume={files}:{FILES}:ro", container, "--", "mrcfabric", *words
+        "run", "--isolation=chroot", f"--volume={files}:{FILES_DIR}:ro", container, "--", "mrcfabric", *words
     )
 
 
@@ -109,42 +110,52 @@ async def test_it_carries_the_command_and_nothing_of_the_source(store: Store, co
     (tmp_path / "scenario.yaml").write_text(SCENARIO)
     os.chmod(tmp_path, 0o755)
     assert (await run(inside(store, container, tmp_path, "--version"))).well() == f"mrcfabric {version('mrcfabric')}\n"
-    assert (await run(inside(store, container, tmp_path, "validate", f"{FILES}/scenario.yaml"))).well()
+    assert (await run(inside(store, container, tmp_path, "validate", f"{FILES_DIR}/scenario.yaml"))).well()
     mounted = Path(store.do("mount", container))
     assert not (mounted / "source").exists()
     assert not (mounted / "wheels").exists()
     assert (mounted / "run/mrcfabric").stat().st_uid == USER
 
 
-async def test_shares_in_containers_carry_a_fabric(store: Store, container: str, tmp_path: Path) -> None:
-    """Two hosts run `mrcfabric share` of the image, a third `mrcfabric run`: every byte arrives, and all of it ends."""
-    write_new(tmp_path / "cluster.key")
-    os.chown(tmp_path / "cluster.key", USER, USER)
+async def test_the_pods_of_the_manifests_carry_a_fabric(store: Store, image: str, tmp_path: Path) -> None:
+    """Two hosts run the command of their share's pod in the image, a third the job's: every byte arrives, all ends."""
     (tmp_path / "scenario.yaml").write_text(SCENARIO)
+    write_new(tmp_path / "cluster.key")
     async with cluster(hosts=2) as hosts:
-        inventory = {"hosts": {host.name: host.address for host in hosts}}
-        (tmp_path / "hosts.yaml").write_text(json.dumps(inventory))
-        os.chmod(tmp_path, 0o755)
+        (tmp_path / "hosts.yaml").write_text(json.dumps({"hosts": {host.name: host.address for host in hosts}}))
+        manifests.manifests(tmp_path / "hosts.yaml", tmp_path / "out", run=tmp_path / "scenario.yaml")
+        files = projected(tmp_path / "out")
 
-        def words(host: Host, *rest: str) -> list[str]:
-            return [*entering(host.init, "net"), *inside(store, container, tmp_path, *rest)]
+        def words(host: Host, arguments: list[str]) -> list[str]:
+            return [*entering(host.init, "net"), *inside(store, store.do("from", image), files, *arguments)]
 
         async with AsyncExitStack() as stack:
-            shares = [await stack.enter_async_context(_share(words(host, *_service(host)))) for host in hosts]
-            led = await run(words(hosts.home, "run", f"{FILES}/scenario.yaml", *_over("service")))
-            assert "verdict: HELD" in led.well()
+            arguments = arguments_of(tmp_path / "out/shares.yaml")
+            pods = [words(host, its) for host, its in zip(hosts, arguments, strict=True)]
+            shares = [await stack.enter_async_context(_share(pod)) for pod in pods]
+            (leading,) = arguments_of(tmp_path / "out/orchestrator.yaml")
+            assert "verdict: HELD" in (await run(words(hosts.home, leading))).well()
             for host in hosts:
                 os.kill(_service_on(host), signal.SIGTERM)
             assert [await asyncio.wait_for(share.wait(), DEADLINE_S) for share in shares] == [0, 0]
 
 
-def _service(host: Host) -> list[str]:
-    key = f"{FILES}/cluster.key"
-    return ["share", "--listen", f"{host.address}:4790", "--key", key, "--run-dir", f"/run/mrcfabric/{host.name}"]
+def arguments_of(manifest: Path) -> list[list[str]]:
+    """What the containers of a file's workloads are told."""
+    objects = yaml.safe_load_all(manifest.read_text())
+    return [one["spec"]["template"]["spec"]["containers"][0]["args"] for one in objects]
 
 
-def _over(engine: str) -> list[str]:
-    return ["--inventory", f"{FILES}/hosts.yaml", "--engine", engine, "--plain"]
+def projected(manifests: Path) -> Path:
+    """The files of the pods, of whom they are and for whom as a cluster has it."""
+    found = Path(shutil.copytree(manifests / "files", manifests.parent / "projected"))
+    shutil.copy(manifests / "secret/cluster.key", found)
+    for file in found.iterdir():
+        os.chown(file, 0, USER)
+        file.chmod(FILE_MODE)
+    for folder in (found, manifests.parent):
+        folder.chmod(0o755)
+    return found
 
 
 @asynccontextmanager
