@@ -134,8 +134,8 @@ def _kustomization(
 def write(folder: Path, files: Mapping[str, bytes], workloads: Workloads) -> None:
     """Write the folder and the keys into it; what it had of an earlier time and has no more is removed.
 
-    Raises ConfigError when a key cannot be read, when the folder has other things in it, or cannot be written; then
-    nothing is changed.
+    Raises ConfigError when a key cannot be read or the folder has other things in it, and nothing is changed then; also
+    when it cannot be written.
     """
     for key in workloads.keys.by_item.values():
         ClusterKey.read(key.file)
