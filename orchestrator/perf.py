@@ -20,6 +20,7 @@ from orchestrator.accounting import Books, difference
 from orchestrator.fabric import Fabric
 from orchestrator.hiring import processes_of
 from orchestrator.hosts.ground import Ground
+from orchestrator.launcher import ProcessFailedError
 from orchestrator.layout import Pack
 from orchestrator.patterns import Flows, Pattern, flows_of, peers_of
 from orchestrator.verdict import Verdict, in_short, judge_clean
@@ -144,7 +145,7 @@ class Perf:
             try:
                 async with hired(self._members(fabric), processes_of(fabric, "perf")) as crew:
                     await self._measure(fabric, crew, books)
-            except WorkerFailedError as error:
+            except (WorkerFailedError, ProcessFailedError) as error:
                 failure = str(error)
             await self._count(fabric, books)
             verdict = Verdict(books.fidelity(fabric.time.record()))
@@ -206,7 +207,8 @@ class Perf:
                 source=SEEDED,
                 sink=CHECKED,
             )
-        return {nic: await crew.hear(self._numbers[nic], "round") for nic in busy}
+        reports = await crew.hear_all("round", [self._numbers[nic] for nic in busy])
+        return dict(zip(busy, reports, strict=True))
 
     async def _count(self, fabric: Fabric, books: Books) -> dict[str, int]:
         for node, answer in (await fabric.counters()).items():

@@ -100,12 +100,16 @@ class Crew:
         await asyncio.wait([worker.ended], timeout=END_WALL_S)
         return f": {worker.how_it_ended()}" if worker.ended.done() else ""
 
-    async def hear_all(self, kind: str) -> list[Message]:
-        """One message of this kind from everybody, in the order of the members. The first failure is raised."""
+    async def hear_all(self, kind: str, numbers: Sequence[int] | None = None) -> list[Message]:
+        """One message of this kind from each of `numbers` (None: everybody, in the order of the members).
+
+        The first failure in time is raised: it is the cause of others.
+        """
         tasks: list[asyncio.Task[Message]] = []
+        asked = range(len(self.members)) if numbers is None else numbers
         try:
             async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(self.hear(number, kind)) for number in range(len(self.members))]
+                tasks = [group.create_task(self.hear(number, kind)) for number in asked]
         except ExceptionGroup as failures:
             raise failures.exceptions[0] from None
         return [task.result() for task in tasks]

@@ -7,6 +7,7 @@ import asyncio
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -71,20 +72,18 @@ async def test_a_host_that_is_killed_takes_its_nodes_along_and_nothing_else(tmp_
 
 async def test_a_measurement_ends_with_the_host_of_one_of_its_workers(tmp_path: Path) -> None:
     machine = Machine(tmp_path, 2, {"h001": 1}, LEASE_S)
-    perf = Perf(TINY, PerfSettings("pair", sizes=(100_000,), messages=10_000, depth=4), machine.ground)
-    measuring = asyncio.create_task(perf.run(tmp_path / "vm0"))
-    await eventually(lambda: "mrc-worker h001" in titles(machine), DEADLINE_S)
-    pids = everything()
-    os.kill(machine.agents[1].pid, signal.SIGKILL)
-    data = await measuring
+    perf = Perf(TINY, PerfSettings("pair", sizes=(10_000,), messages=4, depth=4, rounds=10_000), machine.ground)
+    pids: list[int] = []
+
+    def kill(record: dict[str, Any]) -> None:
+        if not record["round"]:
+            pids.extend(everything())
+            os.kill(machine.agents[1].pid, signal.SIGKILL)
+
+    perf.on_round = kill
+    data = await perf.run(tmp_path / "vm0")
     why = "SIGKILL: host vm1 is lost: its agent has ended: exit code -9"
     assert data["verdict"] == "fail"
     assert f"the workload process at h001 has died: {why}; h001: {why}" in data["reasons"][0]
     assert nothing_left(tmp_path / "vm0", machine, pids)
     await eventually(lambda: all(map(is_gone, pids)), DEADLINE_S)
-
-
-def titles(machine: Machine) -> list[str]:
-    """What runs on the host of the first share."""
-    pids = tree(machine.agents[1].pid) if 1 in machine.agents else []
-    return [Path(f"/proc/{pid}/cmdline").read_text().strip("\0") for pid in pids if not is_gone(pid)]
