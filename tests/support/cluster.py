@@ -99,6 +99,8 @@ class Host:
         self.name = name
         self.addresses = _addresses(number, cluster.family)
         self.folder = cluster.folder / name
+        self.ahead_s = 0
+        """How much more its monotonic clock shows than the machine's, from its next boot on."""
         self.log: list[str] = []
         """What its sshd says."""
         # It keeps this one over a boot: others remember it for longer than a host takes to return.
@@ -131,6 +133,7 @@ class Host:
             "--fork",
             "--kill-child=SIGKILL",
             "--mount-proc",
+            *(["--time", f"--monotonic={self.ahead_s}"] if self.ahead_s else []),
         ]
         figures = [self.name, str(cluster.mtu), str(self.folder), self._ethernet, *map(_with_length, self.addresses)]
         self._entry = await asyncio.create_subprocess_exec(
@@ -189,7 +192,7 @@ class Host:
     def entering(self) -> list[str]:
         """The beginning of a command that runs what follows on this host, in its folder."""
         return [
-            *entering(self.init, "net", "uts", "mount", "pid"),
+            *entering(self.init, "net", "uts", "mount", "pid", "time"),
             "env",
             "-C",
             str(self.folder),
