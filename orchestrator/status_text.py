@@ -71,7 +71,8 @@ def render_pairs(rows: Sequence[Mapping[str, Any]]) -> list[str]:
                 "itself" if own else row["peer"],
                 "" if row["clock_offset_s"] is None
                 else f"{row['clock_offset_s'] * 1e3:+,.3f} ms +-{row['clock_error_s'] * 1e3:,.3f}",
-                "" if row["clock_drift_ppm"] is None else f"{row['clock_drift_ppm']:+.1f} ppm",
+                "" if row["clock_drift_ppm"] is None
+                else f"{row['clock_drift_ppm']:+.1f} ppm +-{row['clock_drift_error_ppm']:.1f}",
                 "" if row["round_trip_s"] is None else f"{row['round_trip_s'] * 1e3:,.3f} ms",
                 "" if row["path_mtu"] is None else f"{row['path_mtu']:,}",
                 f"{waiting:.1f}",

@@ -73,7 +73,7 @@ def test_every_host_and_its_peers_have_a_line() -> None:
     assert [line.split() for line in text] == [
         ["between", "clock", "drift", "there", "and", "back", "path", "nodes", "waiting", "late", "lost"],
         ["vm1", "itself", "0.0", "0", "0"],
-        ["vm1", "vm2", "-12.000", "ms", "+-0.100", "+1.2", "ppm", "0.200", "ms", "1,500", "1.5", "0", "7"],
+        ["vm1", "vm2", "-12.000", "ms", "+-0.100", "+1.2", "ppm", "+-0.5", "0.200", "ms", "1,500", "1.5", "0", "7"],
     ]
     assert len({len(line) for line in text}) == 1
 
