@@ -33,6 +33,8 @@ LOOK_WALL_S: Final = 0.1
 """From a look to the next, at least."""
 REST: Final = 2
 """A look is followed by so many times its own length without one."""
+LAST_LOOKS: Final = 3
+"""How often nodes that do not answer are asked for what they have when a capture is stopped."""
 ASLEEP_WALL_S: Final = 0.5
 """Between two looks at a fabric in which nothing is pending."""
 SIZE_BYTES: Final = 256 * MIB
@@ -67,6 +69,8 @@ class Outcome:
     """Wanted packets for which the taps had no room."""
     again: tuple[str, ...]
     """Nodes whose tap was set again after they had been down."""
+    silent: tuple[str, ...]
+    """Nodes that did not answer at the end: what they had not told by then is missing."""
     why: str
     """What ended it."""
 
@@ -116,7 +120,8 @@ class _Capture:
         self._file.finish(lost)
         await self._sink.flush_last()
         again = tuple(self._listening.again)
-        return Outcome(self._file.packets, self._file.size_bytes, sum(lost.values()), again, self._why)
+        silent = tuple(sorted(self._listening.silent))
+        return Outcome(self._file.packets, self._file.size_bytes, sum(lost.values()), again, silent, self._why)
 
     async def _look_until_enough(self) -> None:
         try:
@@ -125,6 +130,7 @@ class _Capture:
                 self._from_ns = (await self._fabric.clock()).front_ns
                 self._until_ns = self._from_ns + self._request.for_ns
             await self._flush()
+            last_looks = 0
             while not self._why:
                 await self._wait()
                 # What came before the signal came in time: look once more.
@@ -132,7 +138,8 @@ class _Capture:
                 began_s = time.monotonic()
                 self._take(await self._listening.look(), await self._read_clocks())
                 self._looked_wall_s = time.monotonic() - began_s
-                if stopped:
+                last_looks += stopped
+                if stopped and (not self._listening.silent or last_looks == LAST_LOOKS):
                     self._end("it was stopped")
                 await self._flush()
         except RefusedError:

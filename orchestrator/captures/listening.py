@@ -96,6 +96,8 @@ class Listening:
         self._sequence = 0
         self.complete_ns: Instant = 0
         """All packets that arrive up to here have been handed on, nodes that are down aside."""
+        self.silent: set[str] = set()
+        """Nodes that did not answer at the latest look: what they have to tell is still to come."""
         self.again: list[str] = []
         """Nodes whose tap was set again, once for each time: what they had kept and not told is not here."""
 
@@ -182,11 +184,13 @@ class Listening:
                 if now_ns is None:
                     now_ns, newest = answer["now_ns"], answer["newest"]
             post.complete_ns = now_ns
+            self.silent.discard(post.node)
         except NoAnswerError:
-            pass  # what it has to tell may still come: nothing later is told before
+            self.silent.add(post.node)  # nothing later is told before
         except RefusedError:
             # It is down, or came back without the tap: nobody waits for it until it has one again.
             post.set, post.complete_ns = False, NEVER
+            self.silent.discard(post.node)
         return records
 
     async def _set(self, post: _Post) -> None:

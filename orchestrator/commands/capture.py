@@ -97,6 +97,8 @@ def _tell(outcome: "Outcome", target: str) -> None:
     typer.echo(f"{outcome.packets} packets, {outcome.size_bytes} bytes{where}: {outcome.why}", err=True)
     if outcome.lost:
         typer.echo(f"{outcome.lost} packets came faster than they could be read, and are missing", err=True)
+    for node in outcome.silent:
+        typer.echo(f"{node} did not answer at the end: what it had not told by then is missing", err=True)
     for node in dict.fromkeys(outcome.again):
         typer.echo(f"{node} was down, or was not read for long: what it sent just before is missing", err=True)
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from mrcfabric.control import NoAnswerError
 from mrcfabric.egress_config import OVERHEAD_BYTES
 from mrcfabric.errors import ConfigError
 from mrcfabric.packet_filter import PacketFilter
@@ -173,6 +174,46 @@ async def test_a_link_that_is_cut_is_captured_as_it_is(fabric: Fabric, tmp_path:
     assert crossed["p0-t0-0>p0-t1-0"] > 0
     assert dark.again == ()
     await healed(fabric, fault)
+
+
+ALL = 1 << 30
+"""More answers than there are."""
+
+
+class Lossy:
+    """A fabric between which and us the answers of one node are lost, so many times from some moment on."""
+
+    def __init__(self, fabric: Fabric, node: str) -> None:
+        self._fabric = fabric
+        self._node = node
+        self.to_lose = 0
+
+    async def call(self, node: str, op: str, *rest: Any) -> Any:
+        if node == self._node and op == "tapped" and self.to_lose:
+            self.to_lose -= 1
+            raise NoAnswerError(op)
+        return await self._fabric.call(node, op, *rest)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._fabric, name)
+
+
+async def test_who_does_not_answer_at_the_end_is_asked_again_and_then_named(fabric: Fabric, tmp_path: Path) -> None:
+    write = await connect(fabric)
+    captured = []
+    for wr_id, to_lose in enumerate((0, capturing.LAST_LOOKS - 1, ALL), 1):
+        await idle_totals(fabric)
+        lossy = Lossy(fabric, "h000")
+        one = Capturing(lossy, tmp_path / f"{wr_id}.pcapng", ("h000>*",), wanted=PacketFilter(kinds=("data",)))
+        await one.begun()
+        lossy.to_lose = ALL
+        await write_once(fabric, write, MESSAGE_BYTES // 8, wr_id)
+        one.stop.set()
+        lossy.to_lose = to_lose
+        outcome = await one.ended()
+        captured.append(outcome.packets)
+        assert outcome.silent == (("h000",) if to_lose == ALL else ())
+    assert captured == [MESSAGE_BYTES // 8 // SMALL.mtu_bytes] * 2 + [0]
 
 
 async def test_a_capture_ends_at_its_bound(fabric: Fabric, tmp_path: Path) -> None:

@@ -109,8 +109,10 @@ async def test_nobody_goes_beyond_the_node_that_has_said_least() -> None:
     nodes.nodes[T1].silent = True
     nodes.nodes[T1].now_ns = 900
     assert await ears.look() == []
+    assert ears.silent == {T1}
     nodes.nodes[T1].silent = False
     assert [one.at_ns for one in await ears.look()] == [150]
+    assert ears.silent == set()
     nodes.nodes[T0].send(T0_PORT, 600)
     assert await ears.look() == []
     assert [one.at_ns for one in ears.rest()] == [600]
