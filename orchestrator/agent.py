@@ -176,6 +176,7 @@ class Agent:
                 "pack": fabric.layout.pack,
                 "processes": len(fabric.layout.processes),
                 "hosts": self._hosts.rows(),
+                "warnings": fabric.ground.warnings,
                 "host_pairs": fabric.ground.between.rows(fabric.layout, counters),
                 "nodes": len(members),
                 "alive": sum(member.alive for member in members),

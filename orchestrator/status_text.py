@@ -26,6 +26,7 @@ def render_status(answer: dict[str, Any]) -> str:
         f"  totals    {', '.join(counted) or 'nothing has been sent'}",
     ]
     lines += [f"  host      {render_host(host)}" for host in answer["hosts"] if host["nodes"]]
+    lines += [f"  warning   {what}" for what in answer["warnings"]]
     lines += render_pairs(answer["host_pairs"])
     if answer["prometheus"]:
         url, ended = answer["prometheus"]["url"], answer["prometheus"]["ended"]

@@ -133,7 +133,9 @@ def _leave_behind(options: UpOptions, report: int) -> NoReturn:
         for target in (1, 2):
             os.dup2(log, target)
         os.close(log)
-        tell({"ready": summary(agent, options, "")})
+        # What was said meanwhile, nobody heard.
+        warnings = [f"  warning  {what}" for what in agent.fabric.ground.warnings]
+        tell({"ready": "\n".join([summary(agent, options, ""), *warnings])})
 
     def log_line(text: str) -> None:
         print(text, file=sys.stderr, flush=True)

@@ -70,7 +70,8 @@ class Ground:
         self.restarts: Counter[int] = Counter()
         """How often that has been."""
         self.on_warning: Callable[[str], None] = lambda _what: None
-        """Called with what makes the fabric slower than it need be."""
+        """Called with what makes the fabric slower than it need be; `warnings` keeps it."""
+        self.warnings: list[str] = []
         self.on_broken: Callable[[str], None] = lambda _why: None
         """Called when the leader's own courier has ended: nobody is heard any more."""
         self._hosts = hosts
@@ -115,7 +116,7 @@ class Ground:
         courier.ended.add_done_callback(lambda _ended: self.on_broken(self._without(courier)))
         await asyncio.gather(*(share.start_courier() for share in self._remote.values()))
         await self._until_heard()
-        layout.cut = ways.judge(layout, self.between, self.on_warning)
+        layout.cut = ways.judge(layout, self.between, self._warn)
         self._watching = asyncio.get_running_loop().create_task(self._watch())
 
     async def close(self) -> None:
@@ -308,6 +309,10 @@ class Ground:
             if self._post.child is not None and not self._post.child.alive:
                 raise ProcessFailedError(self._without(self._post.child))
             await asyncio.sleep(HEARD_POLL_S)
+
+    def _warn(self, what: str) -> None:
+        self.warnings.append(what)
+        self.on_warning(what)
 
     def _without(self, courier: Child) -> str:
         return f"the courier of host {self.sites.sites[LEADER].name} has ended: {courier.how_it_ended()}"

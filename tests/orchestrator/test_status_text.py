@@ -16,6 +16,7 @@ STATUS: dict[str, Any] = {
     "processes": 56,
     "hosts": [],
     "host_pairs": [],
+    "warnings": [],
     "nodes": 56,
     "alive": 56,
     "down": [],
@@ -69,7 +70,9 @@ def test_hosts_are_named_with_what_runs_there() -> None:
 
 
 def test_every_host_and_its_peers_have_a_line() -> None:
-    text = render_status({**STATUS, "host_pairs": [OWN_PAIR, HOST_PAIR]}).splitlines()[-3:]
+    lines = render_status({**STATUS, "host_pairs": [OWN_PAIR, HOST_PAIR], "warnings": ["too long"]}).splitlines()
+    warning, *text = lines[-4:]
+    assert warning == "  warning   too long"
     assert [line.split() for line in text] == [
         ["between", "clock", "drift", "there", "and", "back", "path", "nodes", "waiting", "late", "lost"],
         ["vm1", "itself", "0.0", "0", "0"],
