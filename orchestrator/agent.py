@@ -23,6 +23,7 @@ from orchestrator import agent_metrics, answers, bodies, sums
 from orchestrator.fabric import Fabric
 from orchestrator.fault_desk import FaultDesk
 from orchestrator.host_desk import HostDesk
+from orchestrator.hosts.site import LEADER
 from orchestrator.launcher import ProcessFailedError
 from orchestrator.link_desk import LinkDesk
 from orchestrator.lookout.event_collector import EventCollector
@@ -170,6 +171,7 @@ class Agent:
                 "name": fabric.topology.name,
                 "pid": os.getpid(),
                 "folder": str(fabric.folder.path),
+                "full": fabric.ground.share(LEADER).full,
                 "http": f"http://{fabric.layout.http_address}",
                 "prometheus": None if self.prometheus is None else self.prometheus.record(),
                 "ports": [fabric.layout.port_base, fabric.layout.port_base + fabric.layout.port_count - 1],

@@ -25,8 +25,8 @@ class HostDesk:
 
     def rows(self) -> list[dict[str, Any]]:
         """Every host by name: its addresses for data and for control, how many of its `nodes` are `alive`, its `state`
-        (runs, starts, or lost, and `why`), the hosts that are `unheard` by it, how many `restarts` its share has had,
-        and whether it `leads`. None where there is but this one."""
+        (runs, starts, or lost, and `why`), whether its disk is `full`, the hosts that are `unheard` by it, how many
+        `restarts` its share has had, and whether it `leads`. None where there is but this one."""
         fabric = self._fabric
         sites, members, ground = fabric.layout.sites, fabric.roster.members, fabric.ground
         if not sites.several:
@@ -44,6 +44,7 @@ class HostDesk:
                     "alive": sum(alive),
                     "state": state,
                     "why": why,
+                    "full": state == "runs" and ground.share(number).full,
                     "unheard": ground.unheard_by(number),
                     "restarts": ground.restarts[number],
                     "leads": number == LEADER,

@@ -18,6 +18,7 @@ from mrcfabric.errors import ConfigError
 from orchestrator.ports import command_of
 
 SECRET_BYTES = 32
+ROOM_BYTES_MIN = 64 * 1024
 # Unix socket addresses hold 107 characters; the longest name in a folder is `verbs/h131071.sock`.
 PATH_CHARS_MAX = 86
 
@@ -154,6 +155,15 @@ def read_state(path: Path) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return None
     return state if isinstance(state, dict) else None
+
+
+def is_full(path: Path) -> bool:
+    """Whether the disk under a folder has no room for the next lines of a log."""
+    try:
+        disk = os.statvfs(path)
+    except OSError:
+        return False
+    return disk.f_bavail * disk.f_frsize < ROOM_BYTES_MIN
 
 
 def is_held(path: Path) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 TARGETS_SHOWN = 4
+_FULL = "DISK FULL: logs suffer"
 _SIDES = "<<>>>>>>>"
 
 
@@ -19,7 +20,7 @@ def render_status(answer: dict[str, Any]) -> str:
     counted = [f"{value:,} {key.replace('_', ' ')}" for key, value in answer["totals"].items() if value]
     lines = [
         f"fabric {answer['name']}: {run}, agent pid {answer['pid']}",
-        f"  folder    {answer['folder']}",
+        f"  folder    {answer['folder']}" + (f", {_FULL}" if answer["full"] else ""),
         f"  ports     {answer['ports'][0]}..{answer['ports'][1]}   metrics {answer['http']}/metrics/NODE",
         f"  time      {fidelity['fabric_ns'] / 1000:.3f} us of fabric time, {clock}{slower}",
         f"  fidelity  {valid}: {fidelity['frames']:,} frames, {losses}",
@@ -51,6 +52,8 @@ def render_host(host: dict[str, Any]) -> str:
     parts = [f"{host['host']} at {host['address']}: {host['alive']} of {host['nodes']} daemons run"]
     if host["state"] != "runs":
         parts.append("being started anew" if host["state"] == "starts" else f"LOST: {host['why']}")
+    if host["full"]:
+        parts.append(_FULL)
     if host["unheard"]:
         parts.append(f"WAITS for {', '.join(host['unheard'])}")
     if host["restarts"]:

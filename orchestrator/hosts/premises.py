@@ -95,6 +95,11 @@ class Premises:
         (self._folder.path / _STATUS).unlink(missing_ok=True)
         self._folder.release()
 
+    @property
+    def full(self) -> bool:
+        """Whether the disk under the run folder has no room."""
+        return self._folder is not None and run_folder.is_full(self._folder.path)
+
     def note(self, *, heard: bool) -> None:
         """Whether the leader is heard: for a later launch, which must not take a host from a leader that lives."""
         if self._folder is not None and heard != self._heard:

@@ -32,6 +32,7 @@ from orchestrator.launcher import EXIT_WALL_S, Child, ProcessFailedError
 from orchestrator.layout import ProcessPlan
 
 RECALL_S = 0.2
+BEAT_ID = 0
 _REFUSED = os.strerror(errno.ECONNREFUSED)
 DOUBT_S = 1.0
 """A share that its engine has lost from view, and that has hung up on us too, has so long to be called again."""
@@ -57,6 +58,7 @@ class RemoteShare:
         follow."""
         self.on_found: Callable[[dict[str, Any]], None] = lambda _report: None
         """Called with what its courier has found out about a host (`orchestrator.hosts.survey`)."""
+        self.full = False
         self.heard: set[int] = set()
         """The hosts that its courier hears."""
         self._address = address
@@ -159,7 +161,7 @@ class RemoteShare:
 
     async def _keep_beating(self) -> None:
         while (silent_s := time.monotonic() - self._heard_s) < self._patience_s:
-            self._send(msgpack.packb({"id": 0, "op": "beat"}))
+            self._send(msgpack.packb({"id": BEAT_ID, "op": "beat"}))
             await asyncio.sleep(min(self._beat_s, self._patience_s - silent_s))
         self.fail(f"not heard for {silent_s:.0f} s: {self._why}")
 
@@ -168,6 +170,7 @@ class RemoteShare:
             stream.close(f"host {stream.peer} of the fabric answers in its place")
             return
         self._stream = stream
+        self._why = "it says nothing"
         self._hung_up = False
         self._heard_s = time.monotonic()
         if not self._first.done():
@@ -205,6 +208,8 @@ class RemoteShare:
                 self.heard.discard(told["down"])
             else:
                 self.on_found(told)
+        elif told["id"] == BEAT_ID:
+            self.full = told["ok"]["full"]
         elif told["id"] in self._answers and not (answer := self._answers[told["id"]][1]).done():
             answer.set_result(told)
 

@@ -20,6 +20,7 @@ from orchestrator.hosts import courier
 from orchestrator.hosts.site import LEADER
 from orchestrator.launcher import Child, Launcher
 from orchestrator.layout import Layout, ProcessPlan
+from orchestrator.run_folder import is_full
 
 COURIER = "courier"
 HEARD_WALL_S = 20.0
@@ -44,6 +45,11 @@ class Share(Protocol):
     folder: Path
     """The run folder on that host."""
     descriptors: Descriptors
+
+    @property
+    def full(self) -> bool:
+        """Whether the disk there has no room: daemons go on, their logs suffer."""
+        ...
 
     async def spawn(self, plan: ProcessPlan, tables: Any, orders: dict[int, int]) -> Child:
         """Start a process of the fabric. `orders`: slot -> how often the leader has ordered its births and deaths, of
@@ -168,6 +174,11 @@ class LocalShare:
         self.folder = folder
         self.descriptors = Descriptors(-1, -1, -1, {})
         self._launcher = launcher
+
+    @property
+    def full(self) -> bool:
+        """See `Share`."""
+        return is_full(self.folder)
 
     async def spawn(self, plan: ProcessPlan, tables: Any, orders: dict[int, int]) -> Child:
         """See `Share`; the orders are given in this very page."""

@@ -44,6 +44,8 @@ ANSWERS_KEPT = 1024
 """More than a leader has under way: what it asks again is not done again."""
 REPEATABLE = workers.REPEATABLE | {"beat", "machine", "read"}
 """What may be done again."""
+EXIT_LOST = 1
+"""What was needed here has ended, or the leader was not heard."""
 EXIT_CONFIG = 2
 
 
@@ -62,6 +64,8 @@ class ShareAgent:
         """Whether the leader's end has closed the last conversation."""
         self._leaving = ""
         """Why it will end in a moment, whoever is faster; "" otherwise."""
+        self.dismissed = False
+        """Whether its end was asked for."""
         self._end: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._tasks: set[asyncio.Task[None]] = set()
         self._answers: dict[int, dict[str, Any] | None] = {}
@@ -80,7 +84,7 @@ class ShareAgent:
         server = await loop.create_server(self._accept, *listen)
         port = server.sockets[0].getsockname()[1]
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            loop.add_signal_handler(number, self._over, f"signal {number}")
+            loop.add_signal_handler(number, self._dismiss, f"signal {number}")
         say(
             {
                 "address": listen[0],
@@ -102,6 +106,10 @@ class ShareAgent:
             for stream in (self._leader, *self._strangers):
                 if stream is not None:
                     stream.close()
+
+    def _dismiss(self, why: str) -> None:
+        self.dismissed = True
+        self._over(why)
 
     def _over(self, why: str) -> None:
         if not self._end.done():
@@ -188,12 +196,13 @@ class ShareAgent:
             self._answers[ident] = answer
         self._tell(answer)
 
-    async def _beat(self, _request: dict[str, Any]) -> None:
-        return None
+    async def _beat(self, _request: dict[str, Any]) -> dict[str, bool]:
+        """How it is with us."""
+        return {"full": self._premises.full}
 
     async def _take_leave(self, _request: dict[str, Any]) -> None:
         self._leaving = "the leader has ended the fabric"
-        asyncio.get_running_loop().call_later(0.05, self._over, self._leaving)
+        asyncio.get_running_loop().call_later(0.05, self._dismiss, self._leaving)
 
 
 def main() -> int:
@@ -202,9 +211,10 @@ def main() -> int:
     def say(line: dict[str, Any]) -> None:
         print(json.dumps(line), flush=True)
 
-    async def serve() -> str:
+    async def serve() -> tuple[str, bool]:
         host, port = launch["listen"]
-        return await ShareAgent(launch).serve((host, port), say)
+        agent = ShareAgent(launch)
+        return await agent.serve((host, port), say), agent.dismissed
 
     try:
         launch = json.loads(sys.stdin.readline())
@@ -217,13 +227,13 @@ def main() -> int:
 
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            why = runner.run(serve())
+            why, dismissed = runner.run(serve())
     except OSError as error:
         where = f"TCP {launch['listen'][0]}:{launch['listen'][1]}"
         say({"where": where, "what": error.strerror or str(error), "hint": "is this an address of the host?"})
         return EXIT_CONFIG
     print(f"share of host {launch['number']}: {why}", file=sys.stderr, flush=True)
-    return 0
+    return 0 if dismissed else EXIT_LOST
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from mrcfabric.errors import ConfigError
+from orchestrator import run_folder
 from orchestrator.run_folder import RunFolder, holder_pid, is_held, read_state, sweep_dead
 
 
@@ -135,3 +136,10 @@ def test_a_file_in_the_way_is_one_clear_message(tmp_path: Path) -> None:
 def test_a_folder_that_does_not_exist_has_no_state(tmp_path: Path) -> None:
     assert read_state(tmp_path / "none") is None
     assert holder_pid(tmp_path / "none") is None
+
+
+def test_a_disk_without_room_for_the_next_lines_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not run_folder.is_full(tmp_path)
+    assert not run_folder.is_full(tmp_path / "nowhere")
+    monkeypatch.setattr(run_folder, "ROOM_BYTES_MIN", 1 << 80)
+    assert run_folder.is_full(tmp_path)

@@ -10,6 +10,7 @@ STATUS: dict[str, Any] = {
     "name": "demo",
     "pid": 4711,
     "folder": "/somewhere/out/demo",
+    "full": False,
     "http": "http://127.0.0.1:10360",
     "prometheus": None,
     "ports": [10048, 10360],
@@ -50,23 +51,25 @@ def test_a_healthy_idle_fabric() -> None:
 
 
 def test_hosts_are_named_with_what_runs_there() -> None:
-    well: dict[str, Any] = {"state": "runs", "why": "", "unheard": [], "restarts": 0}
+    well: dict[str, Any] = {"state": "runs", "why": "", "full": False, "unheard": [], "restarts": 0}
     hosts = [
         {"host": "orchestrator", "address": "127.0.0.1", "nodes": 0, "alive": 0, **well},
         {"host": "vm1", "address": "10.0.0.1", "nodes": 28, "alive": 27, **well},
         {"host": "vm2", "address": "10.0.0.2", "nodes": 3, "alive": 0, **well, "state": "lost", "why": "no power"},
         {"host": "vm3", "address": "10.0.0.3", "nodes": 3, "alive": 0, **well, "state": "starts", "restarts": 2},
-        {"host": "vm4", "address": "10.0.0.4", "nodes": 3, "alive": 3, **well, "unheard": ["vm1", "vm5"]},
+        {"host": "vm4", "address": "10.0.0.4", "nodes": 3, "alive": 3, **well, "full": True, "unheard": ["vm1", "vm5"]},
     ]
     text = render_status({**STATUS, "hosts": hosts})
     for line in (
         "vm1 at 10.0.0.1: 27 of 28 daemons run",
         "vm2 at 10.0.0.2: 0 of 3 daemons run, LOST: no power",
         "vm3 at 10.0.0.3: 0 of 3 daemons run, being started anew, started anew 2 x",
-        "vm4 at 10.0.0.4: 3 of 3 daemons run, WAITS for vm1, vm5",
+        "vm4 at 10.0.0.4: 3 of 3 daemons run, DISK FULL: logs suffer, WAITS for vm1, vm5",
     ):
         assert f"  host      {line}\n" in text + "\n"
     assert "orchestrator" not in text
+    full = render_status({**STATUS, "full": True})
+    assert "  folder    /somewhere/out/demo, DISK FULL: logs suffer\n" in full
 
 
 def test_every_host_and_its_peers_have_a_line() -> None:

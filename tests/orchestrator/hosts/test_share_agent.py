@@ -149,7 +149,7 @@ async def test_a_share_without_its_leader_ends_with_its_lease(tmp_path: Path) ->
         await share.spawn(SLEEPER, share.descriptors.alive, {})
         pids = tree(agent.pid)
         hang_up(share)
-        assert await agent.ended == "exit code 0"
+        assert await agent.ended == "exit code 1"
         await all_gone(pids)
     assert "the leader has not been heard for 2 s" in agent.words()
     assert not run_folder.is_held(tmp_path / "small")
@@ -196,7 +196,7 @@ async def test_a_share_without_its_courier_ends(tmp_path: Path) -> None:
         await eventually(lambda: lost, DEADLINE_S)
         assert lost == ["its courier has ended: SIGKILL"]
         assert not sleeper.alive
-        assert await agent.ended == "exit code 0"
+        assert await agent.ended == "exit code 1"
         await all_gone(pids)
     assert "the courier has ended: SIGKILL" in agent.words()
 
