@@ -5,6 +5,7 @@ Owns signals (Ctrl-C, SIGTERM and a closed terminal mean `down`), what is printe
 """
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -181,7 +182,7 @@ async def _serve(options: UpOptions, ready: "Callable[[Agent], None]", say: Call
             agent = Agent(fabric)
             for number in _SIGNALS:
                 loop.add_signal_handler(number, agent.stop.set)
-            fabric.journal.on_note = lambda note: say(describe(note))
+            fabric.journal.on_note = lambda note: _say_if_one_can(say, describe(note))
             async with (
                 _prometheus(fabric, options) as agent.prometheus,
                 _live_map(agent, options) as agent.map_url,
@@ -193,6 +194,13 @@ async def _serve(options: UpOptions, ready: "Callable[[Agent], None]", say: Call
     except asyncio.CancelledError:
         raise RefusedError("interrupted before the fabric was ready; nothing is left running") from None
     return 0
+
+
+def _say_if_one_can(say: Callable[[str], None], text: str) -> None:
+    """Whoever notes something is in the middle of it: a log on a full disk, or a terminal that is gone, is no reason
+    to leave it there."""
+    with contextlib.suppress(OSError):
+        say(text)
 
 
 def _prometheus(fabric: Fabric, options: UpOptions) -> "AbstractAsyncContextManager[Beside | None]":

@@ -13,7 +13,7 @@ import pytest
 
 from mrcfabric.errors import ConfigError
 from orchestrator import ports, run_folder
-from orchestrator.up import metrics_at
+from orchestrator.up import _say_if_one_can, metrics_at
 from tests.orchestrator.running import (
     DEADLINE_S,
     MRCFABRIC,
@@ -28,6 +28,18 @@ from tests.orchestrator.running import (
 from tests.support.wait import eventually_blocking
 
 pytestmark = pytest.mark.integration
+
+
+def test_a_note_that_no_log_has_room_for_stops_nobody() -> None:
+    tried: list[str] = []
+    with open("/dev/full", "wb", buffering=0) as log:
+
+        def say(text: str) -> None:
+            tried.append(text)
+            log.write(text.encode())
+
+        _say_if_one_can(say, "h001 has died")
+    assert tried == ["h001 has died"]
 
 
 def test_a_second_up_is_refused_with_the_holder(detached: Path) -> None:
