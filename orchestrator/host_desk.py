@@ -1,16 +1,21 @@
-"""The agent's doors to hosts: how it is with each, and one that is lost taken back.
+"""The agent's doors to hosts: how it is with each, one that is lost taken back, and one that runs started anew.
 
-Owns whose restart makes sense, and the order: the share first, then its nodes, all born at one instant. How a share is
-started anew is `orchestrator.hosts.ground`'s, how a node returns `orchestrator.mishaps`'s.
+Owns whose restart makes sense, and what it is: of a lost host the share first, then its nodes, all born at one instant;
+of one that runs the fault `host_crash`, for as short a time as there is. How a share is started anew is
+`orchestrator.hosts.ground`'s, how nodes die and return `orchestrator.mishaps`'s.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator import bodies
 from orchestrator.fabric import Fabric
+from orchestrator.faults.checks import absence_ns_min
+from orchestrator.faults.fault import once
 from orchestrator.hosts.site import LEADER
+
+CRASH: Final = "host_crash"
 
 
 class HostDesk:
@@ -53,16 +58,32 @@ class HostDesk:
         return rows
 
     async def restart(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """`host`: one that is lost. Its share is started anew, and those of its nodes live again that had died with it
-        or otherwise unasked; answers the `host`, its `nodes` that live then, and the instant `at_ns` from which on they
-        do (none: no node returned). Raises ProcessFailedError too, when a share or a daemon does not start."""
+        """`host`: one that is lost, or one that runs. The `host`, its `nodes` that live again, and from which instant
+        on, `at_ns` (none: no node returned).
+
+        Lost: its share is started anew, and those of its nodes return that had died with it or otherwise unasked; the
+        answer comes when they have. Raises ProcessFailedError too, when a share or a daemon does not start. Running:
+        answers before all its nodes die, at `dies_ns`.
+        """
         fabric = self._fabric
         name = bodies.text(body, "host")
         number = self._number(name)
         if number == LEADER:
             raise RefusedError(f"host {name} leads the fabric: `mrcfabric down` and `mrcfabric up` start that anew")
-        await fabric.ground.start_share(number)
+        for fault in fabric.faults():
+            if fault.kind == CRASH and name in fault.targets:
+                raise RefusedError(
+                    f"host {name} is being restarted already"
+                    if fault.id == _restart(name)
+                    else f"host {name} crashes by fault {fault.id}: heal that"
+                )
         nodes = self._nodes(number)
+        if fabric.ground.condition(number)[0] == "runs":
+            dies_ns = fabric.soon_ns()
+            lives_ns = dies_ns + absence_ns_min(fabric.topology)
+            await fabric.inject(once(CRASH, name, at_ns=dies_ns, until_ns=lives_ns, fault_id=_restart(name)))
+            return {"host": name, "nodes": nodes, "at_ns": lives_ns, "dies_ns": dies_ns}
+        await fabric.ground.start_share(number)
         at_ns = await fabric.mishaps.revive(nodes, f"host {name} was started anew")
         return {"host": name, "nodes": [node for node in nodes if fabric.alive(node)], "at_ns": at_ns}
 
@@ -78,3 +99,8 @@ class HostDesk:
         """What is placed on a host."""
         fabric = self._fabric
         return [node for node in fabric.roster.members if fabric.layout.sites.number(node) == number]
+
+
+def _restart(host: str) -> str:
+    """The id of the fault that the restart of a running host is."""
+    return f"restart-{host}"

@@ -246,7 +246,8 @@ class Roster:
         others = len(member.process.nodes) - 1
         if others:
             raise RefusedError(
-                f"{member.node} shares its process with {others} other switches; launch with --pack none"
+                f"{member.node} shares its process with {others} other switches; launch with --pack none "
+                "and one node per process"
             )
 
     async def close(self) -> None:

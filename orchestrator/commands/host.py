@@ -43,12 +43,16 @@ def restart(
     run_dir: RunDirOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Take a host back that is lost: its share is started anew, and its daemons live again from one instant on."""
+    """Start a host's share anew; its daemons live again from one instant on. One that runs dies before, all at once."""
     from orchestrator.agent_client import find
 
     done = find(name, run_dir, RESTART_WALL_S).post("/hosts/restart", host=host)
     if as_json:
         typer.echo(json.dumps(done, indent=2))
+        return
+    if "dies_ns" in done:
+        dies, lives = (f"{done[key] / 1000:.3f} us" for key in ("dies_ns", "at_ns"))
+        typer.echo(f"host {host} is started anew: {len(done['nodes'])} daemons die at {dies} and live from {lives} on")
         return
     from_when = "" if done["at_ns"] is None else f" from {done['at_ns'] / 1000:.3f} us on"
     typer.echo(f"host {host} has been started anew: {len(done['nodes'])} daemons run{from_when}")

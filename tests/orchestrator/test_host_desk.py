@@ -10,6 +10,7 @@ import pytest
 
 from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator.fabric import Fabric
+from orchestrator.faults.fault import once
 from orchestrator.host_desk import HostDesk
 from tests.orchestrator.running import DEADLINE_S, verified
 from tests.orchestrator.running import SMALL as TINY
@@ -43,7 +44,7 @@ async def test_a_host_that_died_is_taken_back_with_all_that_died_with_it(tmp_pat
         assert [(row["host"], row["alive"], row["nodes"], row["leads"]) for row in desk.rows()] == [
             ("vm0", 0, 0, True), ("vm1", 6, 6, False), ("vm2", 4, 4, False),
         ]  # fmt: skip
-        for host, why in (("vm0", "leads the fabric"), ("vm2", "the share of host vm2 runs")):
+        for host, why in (("vm0", "leads the fabric"), ("vm2", "p1-t0-0 shares its process with 1 other switches")):
             with pytest.raises(RefusedError, match=why):
                 await desk.restart({"host": host})
         with pytest.raises(ConfigError, match=r"host vm9: is none of this fabric's .there are vm0, vm1, vm2"):
@@ -82,3 +83,32 @@ async def test_a_host_that_died_is_taken_back_with_all_that_died_with_it(tmp_pat
         assert (await fabric.fidelity())["valid"]
         pids = everything()
     assert nothing_left(tmp_path / "vm1", machine, pids)
+
+
+async def test_a_host_that_runs_is_started_anew_between_two_exact_instants(tmp_path: Path) -> None:
+    machine = Machine(tmp_path, 2, dict.fromkeys(PLANE, 1), LEASE_S)
+    async with Fabric.launch(TINY, tmp_path / "vm0", ground=machine.ground) as fabric:
+        desk = HostDesk(fabric)
+        former = machine.agents[1].pid
+        fabric.time.limit(fabric.now_ns())
+        told = await desk.restart({"host": "vm1"})
+        assert (told["host"], told["nodes"]) == ("vm1", PLANE)
+        with pytest.raises(RefusedError, match="host vm1 is being restarted already"):
+            await desk.restart({"host": "vm1"})
+        fabric.time.limit(None)
+        await eventually(lambda: desk.rows()[1]["restarts"] == 1, DEADLINE_S)
+        await eventually(lambda: fabric.now_ns() > told["at_ns"] and not fabric.faults(), DEADLINE_S)
+        assert machine.agents[1].pid != former
+        happened = {(note["node"], note["kind"]): note["at_ns"] for note in fabric.journal.after(0) if "node" in note}
+        assert happened == {
+            **{(node, "died"): told["dies_ns"] for node in PLANE},
+            **{(node, "returned"): told["at_ns"] for node in PLANE},
+        }
+        assert not fabric.unexpected_deaths()
+        assert await verified(fabric) == 1 << 20
+        assert (await fabric.fidelity())["valid"]
+        crash = once("host_crash", "vm1", at_ns=fabric.soon_ns(), fault_id="f1")
+        await fabric.inject(crash)
+        with pytest.raises(RefusedError, match="host vm1 crashes by fault f1: heal that"):
+            await desk.restart({"host": "vm1"})
+        await fabric.heal("f1")
