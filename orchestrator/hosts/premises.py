@@ -146,7 +146,11 @@ class Premises:
         path = self._run_dir / topology.name
         again = request["again"]  # this launch had a share here before
         await _fence(path, self.realm.epoch if again else None)
-        self._folder = folder = RunFolder.claim(path, keep_logs=again)
+        try:
+            self._folder = folder = RunFolder.claim(path, keep_logs=again)
+        except ConfigError as error:  # where it lies the inventory says, not a flag
+            hint = error.hint.replace("with --run-dir", "as the `run_dir` of the host")
+            raise ConfigError(error.where, error.what, hint) from None
         (folder.path / _STATUS).unlink(missing_ok=True)
         self.note(heard=True)
         self._launcher.start(f"mrcfabric {topology.name} fork server", PRELOADED, folder.log("forkserver"))

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from mrcfabric.control_message import Realm
+from mrcfabric.errors import ConfigError
 from orchestrator.hosts.remote_share import RemoteShare
 from orchestrator.hosts.site import Site
 from orchestrator.launcher import Child, ProcessFailedError
@@ -125,6 +126,16 @@ async def test_a_share_that_fell_silent_is_lost_when_its_machine_says_that_nobod
         await share.close()
         await line.cut()
         os.kill(agent.pid, signal.SIGKILL)
+
+
+async def test_a_folder_that_will_not_do_is_told_with_where_it_is_named(tmp_path: Path) -> None:
+    agent = await start(launch(tmp_path / ("x" * 90)), tmp_path / "agent.log")
+    async with ended([agent]):
+        share = RemoteShare(Site("there"), 1, agent.address, REALM, LEASE_S)
+        await share.open()
+        with pytest.raises(ConfigError, match=r"shorter one as the `run_dir` of the host"):
+            await share.furnish(SETTINGS)
+        await share.close()
 
 
 async def test_the_share_of_another_host_is_not_taken_for_this_one(tmp_path: Path) -> None:
