@@ -35,6 +35,9 @@ workload:
   - {{name: pair, kind: p2p, ranks: [h000, h003]}}
 method:
   - {{name: reboot, at: 20rtt, for: 30rtt, fault: switch_reboot, selector: {{nodes: p0-t1-0}}}}
+  - {{name: restart, at: 25rtt, for: 20rtt, fault: host_crash, selector: {{hosts: h3}}}}
+  - {{name: parted, at: 55rtt, for: 10rtt, fault: host_partition, selector: {{hosts: h1~h2}}}}
+  - {{name: slow, at: 55rtt, for: 10rtt, fault: host_slow, selector: {{hosts: h2}}}}
 expect:
   - {{measure: qp_errors, at_most: 0}}
   - {{measure: bytes_verified, at_least: 64KiB}}
@@ -181,7 +184,7 @@ async def test_a_scenario_over_three_hosts_is_that_of_virtual_time(family: Famil
         words = ("run", "apart.yaml", "--trace", "--plain", "--report")
         done, simulated = await asyncio.gather(
             mrcfabric(home, *words, "udp", "--inventory", "hosts.yaml"),
-            mrcfabric(home, *words, "sim", "--backend", "sim"),
+            mrcfabric(home, *words, "sim", "--inventory", "hosts.yaml", "--backend", "sim"),
         )
         assert (done.code, simulated.code) == (0, 0), done.out + done.err + simulated.err
         seen, expected = report(home, "udp"), report(home, "sim")
