@@ -71,19 +71,18 @@ class Fault:
         return None
 
     def record(self) -> dict[str, Any]:
-        """As it stands in reports and answers: plain data; `parts` of faults about hosts alone."""
-        parts = {"parts": list(self.parts)} if self.parts else {}
+        """As it stands in reports and answers: plain data."""
         return {
             "id": self.id,
             "kind": self.kind,
             "title": self.title,
             "targets": list(self.targets),
+            "parts": list(self.parts),
             "owner": self.owner,
             "windows": [
                 [window.start_ns, None if window.end_ns == NEVER else window.end_ns, dict(window.figures)]
                 for window in self.windows
             ],
-            **parts,
         }
 
     @classmethod

@@ -15,9 +15,14 @@ STARS_MAX = 6
 _GLOB = re.compile(r"[*?\[]")
 
 
+def is_plain(pattern: str) -> bool:
+    """Whether it is a name, and no glob."""
+    return not _GLOB.search(pattern)
+
+
 def matcher(patterns: tuple[str, ...], exists: Callable[[str], object]) -> Callable[[str], bool]:
     """Whether a name is one of these. Raises ConfigError, by `exists`, for a plain name that there is not."""
-    plain = {pattern for pattern in patterns if not _GLOB.search(pattern)}
+    plain = {pattern for pattern in patterns if is_plain(pattern)}
     for name in sorted(plain):
         exists(name)
     globs = [re.compile(_regex(pattern)) for pattern in patterns if pattern not in plain]

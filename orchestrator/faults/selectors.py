@@ -13,7 +13,7 @@ from mrcfabric.errors import ConfigError
 from mrcfabric.naming import nic_name, shown
 from mrcfabric.rng import Rng
 from mrcfabric.topology import Topology
-from orchestrator.faults.globs import matcher
+from orchestrator.faults.globs import is_plain, matcher
 from orchestrator.faults.kinds import ABOUT_HOSTS, KINDS, Target, nearest_kind, no_hosts
 from orchestrator.faults.whereabouts import NOWHERE, Whereabouts
 
@@ -136,7 +136,7 @@ def select(
     target = _target(kind)
     _refuse_strange(kind, target, selector)
     if kind in ABOUT_HOSTS:
-        found = list(_HOSTS_MATCHING[target](whereabouts, kind, selector))
+        found = _about_hosts(topology, kind, selector, whereabouts)
     else:
         found = list(_MATCHING[target](topology, selector))
     if kind == "t0_down":
@@ -264,28 +264,22 @@ def _planes(topology: Topology, selector: Selector) -> Iterator[str]:
     return (str(plane) for plane in range(topology.planes) if _in_planes(selector, plane))
 
 
-def _hosts(whereabouts: Whereabouts, kind: str, selector: Selector) -> Iterator[str]:
-    """The one that leads is meant by its plain name alone, where a kind cannot befall it."""
+def _about_hosts(topology: Topology, kind: str, selector: Selector, whereabouts: Whereabouts) -> list[str]:
+    """Hosts or pairs. Of those that a kind cannot befall (the one that leads, those without links) only plain names are
+    left, for the fault to be refused."""
     if not whereabouts.nodes:
         raise no_hosts(kind)
-    wanted = matcher(selector.hosts or ("*",), whereabouts.require)
-    for host in whereabouts.nodes:
-        spared = whereabouts.spared(kind, host) and host not in selector.hosts
-        if wanted(host) and not spared and whereabouts.labels.get(host, frozenset()).issuperset(selector.labels):
-            yield host
+    if KINDS[kind].target is Target.HOST:
+        wanted = matcher(selector.hosts or ("*",), whereabouts.require)
+        labels = whereabouts.labels
+        found = [one for one in whereabouts.nodes if wanted(one) and labels[one].issuperset(selector.labels)]
+    else:
+        wanted = matcher(selector.hosts or ("*",), whereabouts.pair)
+        found = [one for one in whereabouts.pairs() if any(map(wanted, (one, "~".join(reversed(one.split("~"))))))]
+    able = whereabouts.linked(topology) if KINDS[kind].parts is Target.LINK else whereabouts.nodes
+    plain = {one if "~" not in one else "~".join(whereabouts.pair(one)) for one in selector.hosts if is_plain(one)}
+    return [one for one in found if one in plain or (one in able and not whereabouts.spared(kind, one))]
 
-
-def _host_pairs(whereabouts: Whereabouts, kind: str, selector: Selector) -> Iterator[str]:
-    if not whereabouts.nodes:
-        raise no_hosts(kind)
-    wanted = matcher(selector.hosts or ("*",), whereabouts.pair)
-    return (pair for pair in whereabouts.pairs() if wanted(pair) or wanted("~".join(reversed(pair.split("~")))))
-
-
-_HOSTS_MATCHING: Mapping[Target, Callable[[Whereabouts, str, Selector], Iterator[str]]] = {
-    Target.HOST: _hosts,
-    Target.HOST_PAIR: _host_pairs,
-}
 
 _MATCHING: Mapping[Target, Callable[[Topology, Selector], Iterator[str]]] = {
     Target.LINK: _links,

@@ -89,6 +89,11 @@ class Whereabouts:
         """Whether a kind of fault cannot befall a host, because the fabric is led from there."""
         return kind in SPARING_LEADER and host == self.leader
 
+    def linked(self, topology: Topology) -> frozenset[str]:
+        """The hosts, and the pairs of hosts by name, that have a link to others, or between them."""
+        pairs = {ends for _, ends in self._crossing(topology)}
+        return frozenset(pair for pair in self.pairs() if frozenset(pair.split("~")) in pairs).union(*pairs)
+
     def settled(self, topology: Topology, fault: Fault) -> Fault:
         """The fault with the parts that its hosts come to here; one that is not about hosts as it is.
 
@@ -111,8 +116,8 @@ class Whereabouts:
             else:
                 parts = tuple(node for host in self.nodes if host in hosts for node in self.nodes[host])
         if not parts:
-            what = f"no link of the fabric runs between {' or '.join(fault.targets[:4])} and others"
-            raise ConfigError(fault.id, what, "they share none")
+            where = ", ".join(fault.targets[:4])
+            raise ConfigError(f"host {where}", "no link of the fabric leads across", f"nothing for a {fault.kind}")
         return replace(fault, parts=parts)
 
     def _crossing(self, topology: Topology) -> Iterator[tuple[str, frozenset[str]]]:

@@ -107,6 +107,7 @@ class FaultRow(TypedDict):
     kind: str
     title: str
     targets: list[str]
+    parts: Annotated[list[str], _said("Nodes or cables that a fault about hosts came to; empty: the targets.")]
     owner: str
     windows: Annotated[
         list[tuple[int, int | None, dict[str, int | str | bool | None]]],

@@ -67,8 +67,9 @@ def test_what_cannot_be(kind: str, target: str, complaint: str) -> None:
 def test_hosts_without_a_link_between_them_cannot_be_parted() -> None:
     places = {"h001": 1, "p1-t1-0": 2}
     hosts = Whereabouts.of(TOPOLOGY, Sites(SITES.sites, places))
-    with pytest.raises(ConfigError, match="no link of the fabric runs between vm2~vm3"):
+    with pytest.raises(ConfigError, match="host vm2~vm3: no link of the fabric leads across"):
         hosts.settled(TOPOLOGY, once("host_partition", "vm2~vm3", at_ns=5))
+    assert hosts.linked(TOPOLOGY) == {"vm1", "vm2", "vm3", "vm1~vm2", "vm1~vm3"}
 
 
 def test_on_one_host_there_are_none_by_name() -> None:
