@@ -143,7 +143,7 @@ async def test_a_host_that_is_killed_takes_its_nodes_along_and_nothing_else(site
     (home.folder / "wrong.yaml").write_text(inventory(hosts).replace("h2:", "h9:"))
     (home.folder / "hosts.yaml").write_text(inventory(hosts))
     job = await site.jobs.allocate()
-    up = ("up", "apart.yaml", "--detach", "--engine", "slurm", "--lease", "10", "--inventory")
+    up = ("up", "apart.yaml", "--detach", "--engine", "slurm", "--lease", "6", "--inventory")
     refused = await site.mrcfabric(*up, "wrong.yaml", job=job)
     assert (refused.code, refused.out) == (2, "")
     hint = "hosts are called as Slurm calls them; it has h1, h2, h3"

@@ -36,6 +36,8 @@ DRAIN_WALL_S: Final = 1.0
 LEAVE_WALL_S: Final = 1.0
 """How long a program that has been told to end may take until Slurm is asked to end it."""
 CANCEL_WALL_S: Final = 5.0
+FORCE_WALL_S: Final = 2.0
+"""How long srun may wait for the end of a step that it has killed: of one on a node that is dead it never hears."""
 WORDS_KEPT: Final = 32
 """Lines of Slurm's own, the latest."""
 _OPTIONS: Final = (
@@ -178,7 +180,7 @@ class SlurmProgram:
                 break
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._process.pid, number)  # the process's own way would take its exit code from the loop
-            await asyncio.wait([self._watching], timeout=STOP_WALL_S)
+            await asyncio.wait([self._watching], timeout=FORCE_WALL_S)
         await self._watching
         assert self._process.stdin is not None
         self._process.stdin.close()

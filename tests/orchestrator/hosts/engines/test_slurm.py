@@ -81,6 +81,7 @@ async def test_a_program_that_slurm_does_not_end_goes_with_srun(
     site(tmp_path, monkeypatch, HERE.replace('\n"$@"\n', '\nexec "$@"\n'))
     monkeypatch.setattr("orchestrator.hosts.engines.slurm.LEAVE_WALL_S", 0.0)
     monkeypatch.setattr("orchestrator.hosts.engines.slurm.STOP_WALL_S", 0.0)
+    monkeypatch.setattr("orchestrator.hosts.engines.slurm.FORCE_WALL_S", 0.0)
     running = await SlurmEngine().start(HOST, launch(LOOPBACK))
     await running.stop()
     assert running.ended.result().startswith("connection lost: srun has ended: SIG")
