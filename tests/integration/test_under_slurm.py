@@ -14,7 +14,7 @@ import pytest
 import pytest_asyncio
 
 from orchestrator import run_folder
-from tests.integration.test_over_ssh import DEADLINE_S, PLANE, RIGHT, RULES, SCENARIO, TOPOLOGY, begun, held, report
+from tests.integration.test_over_ssh import DEADLINE_S, PLANE, RIGHT, RULES, TOPOLOGY, begun, held, report
 from tests.support.cluster import Cluster, Host, cluster
 from tests.support.namespaces import Finished
 from tests.support.slurm import Slurm, slurm
@@ -28,6 +28,20 @@ pytestmark = [
 ]
 
 SCRIPT = Path(__file__).parents[2] / "deploy/slurm/mrcfabric.sbatch"
+SCENARIO = """\
+name: apart
+fabric: {{planes: 2, t0_per_plane: 2, t1_per_plane: 2, nics_per_t0: 2, mtu_bytes: 1024, evs_per_qp: 16,
+         reserve_evs_per_qp: 4}}
+seed: paper
+length: {length}
+workload:
+  - {{name: pair, kind: p2p, ranks: [h000, h003]}}
+method:
+  - {{name: reboot, at: 20rtt, for: 30rtt, fault: switch_reboot, selector: {{nodes: p0-t1-0}}}}
+expect:
+  - {{measure: qp_errors, at_most: 0}}
+  - {{measure: bytes_verified, at_least: 64KiB}}
+"""
 SLURMS = ("sshd", "munged", "slurmd", "slurmctld")
 
 
@@ -98,7 +112,7 @@ async def site() -> AsyncIterator[Site]:
 
 async def test_a_scenario_from_a_batch_script_is_that_of_virtual_time(site: Site) -> None:
     home = site.home
-    (home.folder / "apart.yaml").write_text(SCENARIO.format(mtu_bytes=1024, length="60rtt"))
+    (home.folder / "apart.yaml").write_text(SCENARIO.format(length="60rtt"))
     refused = await site.mrcfabric("run", "apart.yaml", "--engine", "slurm")
     assert (refused.code, refused.out) == (2, "")
     assert refused.err.startswith("mrcfabric: --engine slurm: this is no allocation: SLURM_JOB_ID is not set (salloc ")
@@ -119,7 +133,7 @@ async def test_a_scenario_from_a_batch_script_is_that_of_virtual_time(site: Site
 
 async def test_the_end_of_a_job_and_of_an_orchestrator_leaves_nothing(site: Site) -> None:
     home, first, others = site.home, site.hosts[0], site.hosts.hosts[1:]
-    (home.folder / "long.yaml").write_text(SCENARIO.format(mtu_bytes=1024, length="100000rtt"))
+    (home.folder / "long.yaml").write_text(SCENARIO.format(length="100000rtt"))
     (home.folder / "apart.yaml").write_text(TOPOLOGY)
     alone = await site.jobs.allocate("--nodelist=h1")
     (await site.mrcfabric("up", "apart.yaml", "--detach", "--engine", "slurm", "--lease", "5", job=alone)).well()
