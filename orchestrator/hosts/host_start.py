@@ -31,6 +31,6 @@ class Host:
 
     start: Start
     run_dir: str
-    """The folder of runs on that host."""
+    """The folder of runs on that host, absolute or from where its agent stands."""
     own_ports: bool = True
     """Whether its ports are other than the leader's: not when both are one machine with one address."""

@@ -43,6 +43,9 @@ CARRIERS: Final[Mapping[str, Callable[[Path], Engine]]] = {
 }
 """Those that bring packages from a folder of wheels to hosts that lack them."""
 
+STANDS: Final = "."
+"""The folder of runs as a share's agent sees it: an engine has it stand in the one that the inventory names."""
+
 
 def placed(topology: Topology, file: Path, nodes_per_process: int | None = None) -> Placement:
     """A topology placed on the hosts of an inventory's file; `nodes_per_process` overrides its rule.
@@ -130,7 +133,7 @@ def ground_of(placement: Placement, engine: Engine, lease_s: float, say: Callabl
     sites = sites_of(placement)
     own_ports = not isinstance(engine, LocalEngine)  # its hosts are this machine, whose ports the leader reserves
     hosts = [
-        Host(_starter(engine, host, say), host.run_dir, own_ports)
+        Host(_starter(engine, host, say), STANDS, own_ports)
         for host in (placement.inventory.host(site.name) for site in sites.sites[1:])
     ]
     ground = Ground(sites, hosts, lease_s)

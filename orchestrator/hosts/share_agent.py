@@ -56,7 +56,7 @@ class ShareAgent:
         self.realm = Realm(bytes.fromhex(launch["secret"]), launch["fabric"], launch["epoch"])
         self.number = int(launch["number"])
         self._lease_s = float(launch.get("lease_s", LEASE_S))
-        self._premises = Premises(self.realm, self.number, Path(launch["run_dir"]), self._tell, self._over)
+        self._premises = Premises(self.realm, self.number, Path(launch["run_dir"]).absolute(), self._tell, self._over)
         self._strangers: set[KeyedStream] = set()
         self._leader: KeyedStream | None = None
         self._heard_s = time.monotonic()
