@@ -38,6 +38,9 @@ LIMIT_WORD = W_LIMIT
 SLOT_WORDS = 8
 S_HORIZON, S_STATE, S_PENDING, S_PID, S_INCARNATION, S_ORDERS, S_EDGE_BASE, S_PORTS = range(8)
 
+ORDER_UNDER_WAY = 1 << 63
+"""Part of S_ORDERS while the words of an order are being written."""
+
 DILATION_UNIT = 1_000
 """Dilation is stored in thousandths."""
 
@@ -239,14 +242,26 @@ class ClockPage:
         """How often the agent has ordered the node's birth or death."""
         return int(self.words[HEADER_WORDS + node * SLOT_WORDS + S_ORDERS])
 
-    def mark_booting(self, node: int, horizon: Instant) -> None:
-        """The node will be (re)started; until it is, its neighbours advance no further than horizon + link delay."""
-        slot = HEADER_WORDS + node * SLOT_WORDS
+    def mark_booting(self, node: int, horizon: Instant) -> int:
+        """The node will be (re)started; until it is, its neighbours advance no further than horizon + link delay.
+
+        Returns the number of the order, which `orders` then says unless somebody has overwritten it.
+        """
         self._held[node] = horizon
-        self.words[slot + S_ORDERS] += 1
-        self.words[slot + S_HORIZON] = horizon
-        self.words[slot + S_PENDING] = 1
-        self.words[slot + S_STATE] = SlotState.BOOTING
+        return self._order(node, ((S_HORIZON, horizon), (S_PENDING, 1), (S_STATE, SlotState.BOOTING)))
+
+    def _order(self, node: int, words: Sequence[tuple[int, int]]) -> int:
+        """Write a slot's words in this order, under a number that tells others not to read what is half written."""
+        slot = HEADER_WORDS + node * SLOT_WORDS
+        number = (int(self.words[slot + S_ORDERS]) & ~ORDER_UNDER_WAY) + 1
+        while True:
+            self.words[slot + S_ORDERS] = number | ORDER_UNDER_WAY
+            for word, value in words:
+                self.words[slot + word] = value
+            self.words[slot + S_ORDERS] = number
+            # A courier may have stood in the midst of the slot with news of the life before: nobody else writes here.
+            if all(self.words[slot + word] == value for word, value in words):
+                return number
 
     def mark_alive(self, node: int, pid: int, incarnation: int) -> None:
         """Called by the node's own process once its sockets are bound."""
@@ -255,13 +270,12 @@ class ClockPage:
         self.words[slot + S_INCARNATION] = incarnation
         self.words[slot + S_STATE] = SlotState.ALIVE
 
-    def mark_dead(self, node: int) -> None:
-        """The node is gone and not to be waited for. Ring the doorbells of its neighbours afterwards."""
-        slot = HEADER_WORDS + node * SLOT_WORDS
-        self.words[slot + S_ORDERS] += 1
-        self.words[slot + S_STATE] = SlotState.DEAD
-        self.words[slot + S_PENDING] = 0
-        self.words[slot + S_HORIZON] = NEVER
+    def mark_dead(self, node: int) -> int:
+        """The node is gone and not to be waited for. Ring the doorbells of its neighbours afterwards.
+
+        Returns the number of the order, as `mark_booting`.
+        """
+        return self._order(node, ((S_STATE, SlotState.DEAD), (S_PENDING, 0), (S_HORIZON, NEVER)))
 
     def fabric_now(self) -> Instant:
         """The instant that every node has reached which lives or is being started; 0 when there is none.

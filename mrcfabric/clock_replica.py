@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 
 from mrcfabric.clock import (
     HEADER_WORDS,
+    ORDER_UNDER_WAY,
     S_HORIZON,
     S_INCARNATION,
     S_ORDERS,
@@ -156,19 +157,22 @@ class Replica:
         now = self._order_words.tolist()
         if not moved and now == self._orders:
             return
+        told = {node: self._order(node) for node in range(self.page.nodes) if now[node] != self._orders[node]}
         for host, nodes in self._ordered.items():
-            orders = b"".join(self._order(node) for node in nodes if now[node] != self._orders[node])
+            orders = b"".join([told[node].tobytes() for node in nodes if node in told])
             if moved or orders:
                 # Orders first: a fabric that is woken for a birth must know of it.
                 news[host] = orders + (header if moved else b"") + news.get(host, b"")
-        self._orders = now
+        for node, order in told.items():
+            if order:
+                self._orders[node] = order[1]
 
     def everything(self, host: int) -> bytes:
         """All that a host is to know of this page: for a new connection."""
         told = b"".join(self._record(node) for node in self._about[host])
         if self.here != self.leader:
             return told
-        orders = b"".join(self._order(node) for node in self._ordered[host])
+        orders = b"".join([self._order(node).tobytes() for node in self._ordered[host]])
         return orders + self._header_record() + told
 
     @staticmethod
@@ -192,12 +196,16 @@ class Replica:
         return True
 
     def _record(self, node: int) -> bytes:
+        """Empty while the node is being ordered something: then the slot will have changed at the next look."""
         words, base = self.page.words, self._word(node, 0)
+        orders = words[base + S_ORDERS]
+        if orders & ORDER_UNDER_WAY:
+            return b""
         horizon = words[base + S_HORIZON]  # before the counts: what is sent by then is in them
         counts = self._counts(node)
         record = [
             _NEWS << _KIND_SHIFT | node,
-            words[base + S_ORDERS],
+            orders,
             words[base + S_STATE],
             words[base + S_PENDING],  # after the counts: who has taken a frame says so before it counts it
             words[base + S_PID],
@@ -206,10 +214,14 @@ class Replica:
         ]
         return array("Q", record + counts).tobytes()
 
-    def _order(self, node: int) -> bytes:
+    def _order(self, node: int) -> "array[int]":
+        """The latest order about a node; empty while it is being given, which is to be looked at again."""
         words, base = self.page.words, self._word(node, 0)
-        record = [words[base + S_ORDERS], words[base + S_STATE], words[base + S_HORIZON]]
-        return array("Q", [_ORDER << _KIND_SHIFT | node, *record, *self._counts(node)]).tobytes()
+        orders = words[base + S_ORDERS]
+        record = [orders, words[base + S_STATE], words[base + S_HORIZON], *self._counts(node)]
+        if orders & ORDER_UNDER_WAY or words[base + S_ORDERS] != orders:
+            return array("Q")
+        return array("Q", [_ORDER << _KIND_SHIFT | node, *record])
 
     def _counts(self, node: int) -> list[int]:
         ports, first_sent, first_taken = self._count_words[node]
@@ -294,10 +306,11 @@ class Replica:
         for port in range(ports):
             words[first_sent + port] = max(words[first_sent + port], record[_ORDER_WORDS + port])
             words[first_taken + port] = max(words[first_taken + port], record[_ORDER_WORDS + ports + port])
-        words[base + S_ORDERS] = orders
         words[base + S_PENDING] = int(state == SlotState.BOOTING)
         words[base + S_STATE] = state
         words[base + S_HORIZON] = horizon
+        # Last: who sees it starts the process, which says in these words that it lives.
+        words[base + S_ORDERS] = orders
         self._ring_waiting(node, horizon, rings)
 
     def _take_header(self, record: "array[int]", rings: Rings) -> None:

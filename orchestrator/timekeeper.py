@@ -225,14 +225,12 @@ class Timekeeper:
 
     def hold_for(self, slot: int, horizon_ns: Instant) -> None:
         """A node is to be (re)started: its neighbours go no further than one hop past `horizon_ns` until it is."""
-        self.page.mark_booting(slot, horizon_ns)
-        self._ordered[slot] = self.page.orders(slot), horizon_ns
+        self._ordered[slot] = self.page.mark_booting(slot, horizon_ns), horizon_ns
         self.ring()
 
     def bury(self, slot: int) -> None:
         """A node is gone; nobody waits for it."""
-        self.page.mark_dead(slot)
-        self._ordered[slot] = self.page.orders(slot), None
+        self._ordered[slot] = self.page.mark_dead(slot), None
         self.ring()
 
     def _insist(self) -> None:

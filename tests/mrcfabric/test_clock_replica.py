@@ -1,6 +1,9 @@
 """Replicas of a clock page: one source per word, old lives dropped, counts before horizons, nobody left waiting."""
 
+import itertools
 from collections import deque
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -311,3 +314,71 @@ def test_whatever_is_late_no_replica_is_ahead_and_all_agree_in_the_end(steps: li
         assert cluster.pages[LEADER].slot_state(node) == truth.slot_state(node)
         sent = truth.words[truth.sent_word(node, 0)]
         assert cluster.pages[LEADER].words[cluster.pages[LEADER].sent_word(node, 0)] == sent
+
+
+class Watched:
+    """The words of a page, looked at by somebody else before and after each of them is written."""
+
+    def __init__(self, words: memoryview, look: Callable[[], None]) -> None:
+        self._words = words
+        self._look = look
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._words[index]
+
+    def __setitem__(self, index: int, value: int) -> None:
+        self._look()
+        self._words[index] = value
+        self._look()
+
+
+@pytest.mark.parametrize("alive", [True, False])
+def test_nobody_hears_of_half_an_order(born: Cluster, alive: bool) -> None:
+    """The courier of the leader may look while the leader's agent writes."""
+    page, look = born.pages[LEADER], lambda: born.look(LEADER)
+    words = page.words
+    if not alive:
+        page.mark_dead(1)
+        born.settle()
+    page.words = Watched(words, look)  # type: ignore[assignment]
+    number = page.mark_booting(1, 500)
+    page.words = words
+    born.settle()
+    assert [(one.orders(1), one.slot_state(1), one.horizon(1)) for one in born.pages] == [
+        (number, SlotState.BOOTING, 500)
+    ] * 3
+    born.bear(1, 1)
+    born.publish(1, 600)
+    born.settle()
+    assert [(one.slot_state(1), one.horizon(1)) for one in born.pages] == [(SlotState.ALIVE, 600)] * 3
+    page.words = Watched(words, look)  # type: ignore[assignment]
+    number = page.mark_dead(1)
+    page.words = words
+    born.settle()
+    assert [(one.orders(1), one.slot_state(1), one.horizon(1)) for one in born.pages] == [
+        (number, SlotState.DEAD, NEVER)
+    ] * 3
+
+
+@pytest.mark.parametrize("after", range(7))
+def test_an_order_given_in_the_midst_of_news_stands_or_is_seen_to_be_overwritten(born: Cluster, after: int) -> None:
+    """The leader's courier may be writing what it has heard of the former life while the agent writes."""
+    page = born.pages[LEADER]
+    words = page.words
+    born.publish(1, 300)
+    born.look(LEFT)
+    news = born.wires[LEFT, LEADER].popleft()
+    written = itertools.count()
+    numbers: list[int] = []
+
+    def order() -> None:
+        if next(written) == 2 * after:
+            page.words = words
+            numbers.append(page.mark_booting(1, 500))
+
+    page.words = Watched(words, order)  # type: ignore[assignment]
+    born.replicas[LEADER].take(LEFT, news)
+    page.words = words
+    assert len(numbers) == 1
+    slot = (page.slot_state(1), page.horizon(1))
+    assert page.orders(1) < numbers[0] or slot == (SlotState.BOOTING, 500)
