@@ -29,7 +29,7 @@ KEPT_APART = {"h000": 0, "h001": 0, "p0-t0-0": 0, "p0-t0-1": 0, "p0-t1-0": 0, "p
 """All of plane 1 of the tiny fabric on another host than the NICs and plane 0."""
 
 
-async def test_one_trace_on_three_hosts(tmp_path: Path) -> None:
+async def test_one_trace(tmp_path: Path) -> None:
     machine = Machine(tmp_path, HOSTS, spread(SMALL, HOSTS), LEASE_S)
     assert_same(await real(tmp_path / "vm0", machine.ground))
     assert nothing_left(tmp_path, machine, [])
