@@ -52,7 +52,7 @@ async def answers(by: socket.socket, address: str, packet_bytes: int, within_s: 
 
 def _checksum(data: bytes) -> int:
     padded = data + bytes(len(data) % 2)
-    total = sum(struct.unpack(f"!{len(padded) // 2}H", padded))
+    total: int = sum(struct.unpack(f"!{len(padded) // 2}H", padded))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
     return ~total & 0xFFFF
