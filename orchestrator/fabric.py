@@ -42,6 +42,7 @@ from orchestrator.lookout.glances import Gatherer, Glances
 from orchestrator.mishaps import Mishaps
 from orchestrator.roster import CALL_WALL_S, Roster
 from orchestrator.run_folder import RunFolder, default_path
+from orchestrator.runs.absence import deaf
 from orchestrator.staff import Staff
 from orchestrator.state_file import StateFile
 from orchestrator.timekeeper import Timekeeper
@@ -266,8 +267,12 @@ class Fabric(Verbs):
         return sums.fidelity((await self.counters(parts=("fidelity",))).values(), self.time.record())
 
     async def host_pairs(self) -> list[Row]:
-        """As `Verbs.host_pairs`."""
-        return self.ground.between.rows(self.layout, await self.counters(parts=("fidelity",)))
+        """As `Verbs.host_pairs`; what a daemon has lost that hears nobody is not in it."""
+        if not self.ground.sites.several:
+            return []
+        cut = deaf(self.faults(), self.now_ns())
+        asked = [node for node in self.topology.node_names() if node not in cut]
+        return self.ground.between.rows(self.layout, await self.counters(asked, parts=("fidelity",)))
 
     def now_ns(self) -> Instant:
         """The fabric time that every living node has reached."""

@@ -72,8 +72,9 @@ def files(folder: Path, name: str) -> tuple[Path, Path]:
 @pytest.mark.parametrize(
     ("name", "restarts"),
     [("plane-lost", {}), ("rank-lost", {}), ("restart-and-partition", {2: 1}), ("storm", {1: 3, 2: 2})],
+    ids=["plane", "rank", "restart", "storm"],  # folders of shares are below one of this name: sockets want short ones
 )
-async def test_hosts_break_alike_on_both_beds(name: str, restarts: dict[int, int], tmp_path: Path) -> None:
+async def test_alike(name: str, restarts: dict[int, int], tmp_path: Path) -> None:
     file, inventory = files(tmp_path, name)
     plan = load(str(file), hosts=hosts_of(inventory))
     said: list[str] = []
