@@ -131,11 +131,17 @@ async def test_tshark_reads_the_pipe_while_it_is_written(served: Fabric) -> None
     process = await asyncio.create_subprocess_exec(*command, stdout=writing, stderr=subprocess.PIPE)
     os.close(writing)
     assert process.stderr is not None
-    async with asyncio.timeout(DEADLINE_S):
-        assert (await process.stderr.readline()).startswith(b"capturing")
-        await write(served)
-        rows = [line.split("\t") for line in (await shark.communicate())[0].decode().splitlines()]
-    assert "its reader has gone" in await ended(process)
+    try:
+        async with asyncio.timeout(DEADLINE_S):
+            assert (await process.stderr.readline()).startswith(b"capturing")
+            await write(served)
+            rows = [line.split("\t") for line in (await shark.communicate())[0].decode().splitlines()]
+        assert "its reader has gone" in await ended(process)
+    finally:
+        for one in (shark, process):
+            if one.returncode is None:
+                one.kill()
+                await one.communicate()
     assert len(rows) == 8
     assert {way for way, _ in rows} <= {"h000>p0-t0-0", "h000>p1-t0-0", "p0-t0-0>h000", "p1-t0-0>h000"}
     assert {int(opcode, 16) for _, opcode in rows} & {0xC6, 0xC7}
