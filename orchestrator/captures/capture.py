@@ -11,7 +11,7 @@ machine is; what comes faster is forgotten at the node and counted.
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -75,12 +75,15 @@ class Outcome:
     """What ended it."""
 
 
-async def capture(fabric: Verbs, request: Request, sink: Sink, stop: asyncio.Event) -> Outcome:
-    """Capture into `sink` until a bound is reached or `stop` is set. The taps are in force from the first look on.
+async def capture(
+    fabric: Verbs, request: Request, sink: Sink, stop: asyncio.Event, begun: Callable[[], None] = lambda: None
+) -> Outcome:
+    """Capture into `sink` until a bound is reached or `stop` is set. `begun` is called when all taps are set: what is
+    sent from then on is captured.
 
     Raises RefusedError when a node refuses one more tap, or the file cannot be written on.
     """
-    return await _Capture(fabric, request, sink, stop, wall_clock.whose(await fabric.host_pairs())).run()
+    return await _Capture(fabric, request, sink, stop, wall_clock.whose(await fabric.host_pairs())).run(begun)
 
 
 class _Capture:
@@ -107,11 +110,12 @@ class _Capture:
         self._enough = False
         """A bound has been reached: what was heard beyond it is not wanted."""
 
-    async def run(self) -> Outcome:
+    async def run(self, begun: Callable[[], None]) -> Outcome:
         """Everything, from the taps to the last block."""
         await self._read_clocks()
         await self._listening.begin()
         try:
+            begun()
             await self._look_until_enough()
         finally:
             with suppress(asyncio.CancelledError):

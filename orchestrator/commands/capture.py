@@ -88,8 +88,8 @@ async def _run(fabric: "AttachedFabric", request: "Request", target: str) -> "Ou
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     with Sink(target) as sink:
-        typer.echo(f"capturing {len(request.wires)} directions of links into {sink.name}", err=True)
-        return await capture(fabric, request, sink, stop)
+        said = f"capturing {len(request.wires)} directions of links into {sink.name}"
+        return await capture(fabric, request, sink, stop, lambda: typer.echo(said, err=True))
 
 
 def _tell(outcome: "Outcome", target: str) -> None:

@@ -72,9 +72,10 @@ async def test_following_ends_with_a_signal_and_with_its_reader(served: Fabric) 
 
 
 def test_following_ends_with_the_fabric(detached: Path) -> None:
-    asked = [MRCFABRIC, "events", "--follow", "-n", "0", "--json"]
+    # It tells what has been, then what comes: when the first line is there, it is following.
+    ask(detached, "fault", "add", "nic_port_down", "h001:1")
+    asked = [MRCFABRIC, "events", "--follow", "-n", "1", "--kind", "fault", "--json"]
     with subprocess.Popen(asked, cwd=detached, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
-        ask(detached, "fault", "add", "nic_port_down", "h001:1")
         assert child.stdout is not None
         assert json.loads(child.stdout.readline())["kind"] == "fault"
         ask(detached, "down")
