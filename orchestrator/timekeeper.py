@@ -217,8 +217,9 @@ class Timekeeper:
             self._moved = (now, reached)
         since, fabric_ns = self._pace_mark
         if now - since >= PACE_WALL_S:
-            self._pace_ns_per_s = (reached - fabric_ns) / (now - since)
-            self._pace_ns_per_s_max = max(self._pace_ns_per_s_max, self._pace_ns_per_s)
+            if reached > fabric_ns:  # else it waits for somebody, and will go on as fast as before
+                self._pace_ns_per_s = (reached - fabric_ns) / (now - since)
+                self._pace_ns_per_s_max = max(self._pace_ns_per_s_max, self._pace_ns_per_s)
             self._pace_mark = (now, reached)
 
     # Births and deaths.

@@ -9,7 +9,7 @@ import pytest
 from mrcfabric.clock import S_ORDERS, S_STATE, SlotState
 from mrcfabric.units import NEVER
 from orchestrator import timekeeper
-from orchestrator.timekeeper import IDLE_HOPS_PER_S, LEAD_HOPS_MIN, LEAD_WALL_S, Timekeeper
+from orchestrator.timekeeper import IDLE_HOPS_PER_S, LEAD_HOPS_MIN, LEAD_WALL_S, PACE_WALL_S, Timekeeper
 from tests.support.wait import eventually
 
 HOP_NS = 1000
@@ -118,6 +118,15 @@ def test_the_lead_of_a_fabric_that_is_let_go_is_that_of_its_pace_before(keeper: 
     assert keeper.lead_ns() == LEAD_HOPS_MIN * HOP_NS
     keeper.limit(None)
     assert keeper.lead_ns() == IDLE_HOPS_PER_S * HOP_NS * LEAD_WALL_S
+
+
+async def test_the_lead_of_a_fabric_that_waits_for_somebody_is_that_of_its_pace_before(
+    serving: Timekeeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timekeeper, "STALL_WALL_S", 5 * PACE_WALL_S)
+    serving.page.words[serving.page.pending_word(0)] = 1
+    await eventually(lambda: serving.stalled() is not None, DEADLINE_S)
+    assert serving.lead_ns() == IDLE_HOPS_PER_S * HOP_NS * LEAD_WALL_S, "it may go on at any moment"
 
 
 def test_commands_are_stamped_ahead_of_the_furthest_node(keeper: Timekeeper) -> None:
