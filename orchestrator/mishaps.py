@@ -28,12 +28,11 @@ from orchestrator.host_mishaps import HostMishaps, Shares
 from orchestrator.journal import Journal
 from orchestrator.launcher import Child, ProcessFailedError
 from orchestrator.roster import READY_WALL_S, Roster, start_failure
+from orchestrator.telling import COMMAND_WALL_S, Telling
 from orchestrator.timekeeper import Timekeeper
 
-COMMAND_WALL_S = 24 * 3600.0
-"""A command waits for its instant as long as the fabric runs."""
-SCRIPT_COMMANDS = 64
-"""Commands of a script that go in one datagram."""
+TELL_WALL_S = 10.0
+"""How long whoever breaks or heals something waits until all daemons concerned have been told."""
 READY_POLL_S = 0.004
 
 _TROUBLES = (RefusedError, NoAnswerError, ProcessFailedError, ConfigError)
@@ -63,23 +62,17 @@ class Mishaps:
         self._journal = journal
         self._living = {node: self.table.life(node, 0) for node in roster.members}
         """The life for which the latest process of a node was started."""
-        self._told: dict[str, int] = defaultdict(int)
-        """How much of that life's script its process has been given."""
-        self._ordered: dict[str, Instant] = defaultdict(lambda: NEVER)
-        """When that process has been ordered to die."""
-        self._windows: dict[str, dict[str, Any]] = defaultdict(dict)
-        """Op -> the windows that it has been told of: when to hear nobody, when to be slow."""
         self._died: dict[str, Instant] = defaultdict(lambda: -1)
         """When it last died; the life it is in, or is to have, is the first of the table's after that."""
         self._births: dict[str, asyncio.Task[None]] = {}
         self._superseded: set[str] = set()
         self._laments: dict[str, str] = {}
         """Node that died though nobody had asked for it -> the fault that its death is."""
-        self._talking: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._turning: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._deaths = itertools.count(1)
         self.injected: Counter[str] = Counter()
         """Faults by kind, deaths that nobody asked for left out."""
+        self._telling = Telling(roster, self.table)
         self._hosts = HostMishaps(whereabouts, roster.layout.sites.number, self.table, shares, self)
         self._background = Background(_TROUBLES, self._note_trouble)
 
@@ -182,7 +175,10 @@ class Mishaps:
         return await self._roster.call(command.node, "command", args, COMMAND_WALL_S)
 
     async def _tell(self, node: str) -> None:
-        """Give a process the rest of its life's script, its cuts and its end; a dead one learns when it returns."""
+        """Have a process told the rest of its life's script, its cuts and its end; a dead one learns when it returns.
+
+        Raises NoAnswerError for one that does not answer in time; it is told all the same, as soon as it hears.
+        """
         birth = self._births.get(node)
         if birth is not None and birth is not asyncio.current_task():
             if self._hosts.waits(node, self._living[node].start_ns):
@@ -190,29 +186,21 @@ class Mishaps:
             await asyncio.wait([birth])
             if not birth.cancelled() and (error := birth.exception()) is not None:
                 raise error
-        async with self._talking[node]:
-            if not self._runs(node):
-                return
-            life = self._living[node]
-            news = life.script[self._told[node] :]
-            self._told[node] = len(life.script)
-            try:
-                for start in range(0, len(news), SCRIPT_COMMANDS):
-                    part = [[one.at_ns, one.op, one.args] for one in news[start : start + SCRIPT_COMMANDS]]
-                    await self._roster.call(node, "script", {"commands": part})
-                for op, windows in self.table.told_whole(node).items():
-                    if windows != self._windows[node].get(op, []):
-                        self._windows[node][op] = windows
-                        await self._roster.call(node, op, {"windows": windows})
-                if life.end_ns != self._ordered[node]:
-                    self._ordered[node] = life.end_ns
-                    never = life.end_ns == NEVER
-                    await self._roster.call(node, "crash", {"never": True} if never else {"at_ns": life.end_ns})
-            except _TROUBLES as error:
-                # What a node that died meanwhile has missed it learns when it returns.
-                self._note_trouble(node, error)
-                if self._roster.members[node].alive:
-                    raise
+        telling = self._background.start(self._catch_up(node), node)
+        if not (await asyncio.wait([telling], timeout=TELL_WALL_S))[0]:
+            raise NoAnswerError(f"{node} has not answered for {TELL_WALL_S:g} s; it is told as soon as it does")
+        if (trouble := telling.result()) is not None:
+            raise trouble
+
+    async def _catch_up(self, node: str) -> Exception | None:
+        """Tell a process what it does not know yet, however long that takes; what a living one has against it."""
+        try:
+            await self._telling.catch_up(node, lambda: self._living[node] if self._runs(node) else None)
+        except _TROUBLES as error:
+            # What a node that died meanwhile has missed it learns when it returns.
+            self._note_trouble(node, error)
+            return error if self._roster.members[node].alive else None
+        return None
 
     def _note_trouble(self, node: str, error: Exception) -> None:
         if self._roster.members[node].alive:
@@ -331,11 +319,7 @@ class Mishaps:
     async def _deliver(self, lives: Mapping[str, Life]) -> None:
         """Start a process for lives as they stand now, and have it answer."""
         [(start_ns, end_ns)] = {(life.start_ns, life.end_ns) for life in lives.values()}
-        for node, life in lives.items():
-            self._told[node] = len(life.script)
-            self._ordered[node] = end_ns
-            self._windows[node].clear()
-        scripts = {node: tuple(life.script) for node, life in lives.items()}
+        scripts = {node: self._telling.begin(node, life) for node, life in lives.items()}
         child = await self._roster.restart(start_ns, scripts, end_ns)
         slots = [self._roster.layout.slot(node) for node in lives]
         async with asyncio.timeout(READY_WALL_S):
