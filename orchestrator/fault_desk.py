@@ -6,7 +6,6 @@ fault does, and to whom, is the fabric's; `orchestrator.agent` serves the reques
 """
 
 import asyncio
-import contextlib
 import itertools
 import json
 from collections.abc import Awaitable, Callable, Mapping
@@ -75,7 +74,8 @@ class FaultDesk:
     async def heal(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """`ids`, or `all`: true; `at_ns` (none: soon). What is left of each: a record, or nothing.
 
-        With `all` a fault that ends meanwhile is no mistake.
+        With `all` a fault that ends meanwhile is no mistake. A daemon that does not answer keeps no other fault from
+        being healed; then NoAnswerError is raised.
         """
         fabric, everything = self._fabric, body.get("all") is True
         ids = [fault.id for fault in fabric.faults()] if everything else bodies.texts(body, "ids")
@@ -83,11 +83,20 @@ class FaultDesk:
             raise ConfigError("ids", "is missing", "mrcfabric fault list shows them")
         at_ns = bodies.whole(body, "at_ns", 1)
         left: dict[str, Any] = {}
+        silent: NoAnswerError | None = None
         for one in ids:
-            with contextlib.suppress(*([RefusedError] if everything else [])):
+            try:
                 rest = await fabric.heal(one, at_ns)
-                self._forget(one)
                 left[one] = None if rest is None else rest.record()
+            except RefusedError:
+                if not everything:
+                    raise
+                continue
+            except NoAnswerError as error:
+                silent = error  # it has ended, and who is silent hears of it yet: so shall the others
+            self._forget(one)
+        if silent is not None:
+            raise silent
         return left
 
     async def every(self, _body: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -150,9 +159,12 @@ class FaultDesk:
         for one in self._expiries.keys() - {live.id for live in self._fabric.faults()}:
             self._forget(one)
         fault = self._fabric.whereabouts.settled(self._fabric.topology, fault)
-        await self._fabric.inject(fault)
-        if not fault.owner:
-            self._expiries[fault.id] = asyncio.get_running_loop().call_later(ttl_s, self._expire, fault.id)
+        try:
+            await self._fabric.inject(fault)
+        finally:
+            # Also when a daemon has not answered, or its host: the fault has been taken, and they hear of it yet.
+            if not fault.owner and fault.id not in self._expiries and fault in self._fabric.faults():
+                self._expiries[fault.id] = asyncio.get_running_loop().call_later(ttl_s, self._expire, fault.id)
         return fault.record()
 
     def _expire(self, fault_id: str) -> None:

@@ -1,10 +1,13 @@
 """The agent's doors to faults: ids, times to live, owners, and leases that end however their owner ends."""
 
+import os
+import signal
 from typing import Any
 
 import pytest
 
 from mrcfabric.errors import ConfigError, RefusedError
+from orchestrator import mishaps
 from orchestrator.fabric import Fabric
 from orchestrator.faults.fault import Fault, once
 from orchestrator.lease import lease
@@ -52,6 +55,32 @@ async def test_the_time_to_live_of_a_fault_that_is_over_ends_no_later_one_of_the
     await add(served, kind="loss", selector={"links": LINK}, id="other", ttl_s=0.6)
     await add(served, kind="link_down", selector={"links": LINK}, id="mine")
     await eventually(lambda: [one.id for one in served.faults()] == ["mine"], DEADLINE_S)
+
+
+async def test_a_daemon_that_does_not_answer_keeps_no_fault_from_being_healed(
+    served: Fabric, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mishaps, "TELL_WALL_S", 0.1)
+    port, others = {"nic_ports": "h001:1"}, ("p0-t0-0~p0-t1-1", LINK)
+    stopped = served.roster.members["h001"].child
+    assert stopped is not None
+    os.kill(stopped.pid, signal.SIGSTOP)
+    try:
+        with pytest.raises(RefusedError, match="h001 has not answered"):
+            await add(served, kind="nic_port_down", selector=port, ttl_s=0.2)
+        await eventually(lambda: served.journal.after(0)[-1]["kind"] == "healed", DEADLINE_S)
+        assert served.journal.after(0)[-1]["why"] == "its time to live was over"
+        with pytest.raises(RefusedError, match="h001 has not answered"):
+            await add(served, kind="nic_port_down", selector=port)
+        for link in others:
+            await add(served, kind="link_down", selector={"links": link})
+        taken = {fault.id for fault in served.faults()}
+        with pytest.raises(RefusedError, match="h001 has not answered"):
+            await ask(client_of(served).post, "/faults/heal", all=True)
+        assert taken <= {note["id"] for note in served.journal.after(0) if note["kind"] == "healed"}
+    finally:
+        os.kill(stopped.pid, signal.SIGCONT)
+    await eventually(lambda: served.faults() == [], DEADLINE_S)
 
 
 async def test_only_who_holds_a_lease_may_own(served: Fabric) -> None:
