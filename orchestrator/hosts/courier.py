@@ -6,9 +6,10 @@ elsewhere waits for, and it rings daemons when such a horizon has come. What is 
 smaller number and opened again for ever when it is lost. A courier has no say in what is dead: while a host is not
 heard, its nodes stand still, and so does the fabric, until the leader decides.
 
-Whoever started the courier hears over a pipe, one JSON line each: `{"up": HOST}` when a host is heard and has told
-everything, `{"down": HOST, "why": ...}` when it is no longer, and `{"peer": HOST, ...}`, of our own host too, what has
-been found out about it (`orchestrator.hosts.survey`).
+Whoever started the courier hears over a pipe, one JSON line each: `{"heard": [HOST, ...]}`, the hosts that are heard
+and have told everything, whenever that changes and with every beat, since a line may be lost on its way; `why` is in
+it when a conversation has ended; and `{"peer": HOST, ...}`, of our own host too, what has been found out about it
+(`orchestrator.hosts.survey`).
 """
 
 import asyncio
@@ -165,7 +166,7 @@ class Courier:
             del self._streams[stream.peer]
             self._heard.discard(stream.peer)
             self._survey.talk.lost(stream.peer)
-            self._report({"down": stream.peer, "why": why})
+            self._report({"heard": sorted(self._heard), "why": why})
 
     def _message(self, stream: KeyedStream, message: bytes) -> None:
         self._heard_s[stream.peer] = asyncio.get_running_loop().time()
@@ -182,7 +183,7 @@ class Courier:
         rings = self._replica.take(stream.peer, news)
         if stream.peer not in self._heard:
             self._heard.add(stream.peer)
-            self._report({"up": stream.peer})
+            self._report({"heard": sorted(self._heard)})
         self._ring(rings)
         self._rouse()
 
@@ -236,6 +237,7 @@ class Courier:
                 stream.close("it is silent")
             else:
                 stream.send(self._survey.talk.ask(peer))
+        self._report({"heard": sorted(self._heard)})
         for host in (self._station.here, *self._replica.others):
             self._survey.tell(host)
 

@@ -202,10 +202,8 @@ class RemoteShare:
         if event == "died":
             self._bury(told)
         elif event == "courier":
-            if "up" in told:
-                self.heard.add(told["up"])
-            elif "down" in told:
-                self.heard.discard(told["down"])
+            if "heard" in told:
+                self.heard = set(told["heard"])
             else:
                 self.on_found(told)
         elif told["id"] == BEAT_ID:

@@ -150,10 +150,8 @@ class CourierPost:
         *lines, self._partial = self._partial.split(b"\n")
         for line in lines:
             report = json.loads(line)
-            if "up" in report:
-                self.heard.add(report["up"])
-            elif "down" in report:
-                self.heard.discard(report["down"])
+            if "heard" in report:
+                self.heard = set(report["heard"])
             self._on_report(report)
 
 

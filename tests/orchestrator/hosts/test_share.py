@@ -42,15 +42,15 @@ def test_a_courier_knows_its_own_nodes_and_every_host() -> None:
     assert max(ports) < one.port_base + one.port_count
 
 
-async def test_reports_add_up_to_who_is_heard() -> None:
+async def test_the_latest_report_says_who_is_heard() -> None:
     reports: list[dict[str, Any]] = []
     post = CourierPost(reports.append)
     asyncio.get_running_loop().add_reader(post._read, post._readable)
-    os.write(post._write, b'{"up": 1}\n{"up": 2}\n{"do')
+    os.write(post._write, b'{"heard": [1]}\n{"heard": [1, 2]}\n{"hea')
     await eventually(lambda: post.heard == {1, 2}, DEADLINE_S)
-    os.write(post._write, b'wn": 1, "why": "cut"}\n')
+    os.write(post._write, b'rd": [2], "why": "cut"}\n')
     await eventually(lambda: post.heard == {2}, DEADLINE_S)
-    assert reports == [{"up": 1}, {"up": 2}, {"down": 1, "why": "cut"}]
+    assert reports == [{"heard": [1]}, {"heard": [1, 2]}, {"heard": [2], "why": "cut"}]
     post.close()
 
 
