@@ -31,6 +31,8 @@ from orchestrator.hosts.workers import carry
 from orchestrator.launcher import EXIT_WALL_S, Child, ProcessFailedError
 from orchestrator.layout import ProcessPlan
 
+OPEN_WALL_S = 10.0
+"""How long a share that has just said where it listens may take to be reached there."""
 RECALL_S = 0.2
 BEAT_ID = 0
 _REFUSED = os.strerror(errno.ECONNREFUSED)
@@ -87,17 +89,24 @@ class RemoteShare:
         """Why its engine does not see it any more, or None."""
         self.lost: str | None = None
         """Why it has been given up, or None."""
+        self._over: str | None = None
+        """Why nothing can be asked any more, or None."""
 
     async def open(self) -> None:
-        """Call the share agent. Raises ProcessFailedError when it ends, or does not answer for the lease."""
-        self._heard_s = time.monotonic()
+        """Call the share agent. Raises ProcessFailedError when it ends, ConfigError when it cannot be reached."""
         loop = asyncio.get_running_loop()
-        self._keeping = [loop.create_task(self._keep_calling()), loop.create_task(self._keep_beating())]
+        self._keeping = [loop.create_task(self._keep_calling())]
         try:
-            await self._first
+            if not (await asyncio.wait([self._first], timeout=OPEN_WALL_S))[0]:
+                address, port = self._address
+                what = f"its share does not answer at {address} port {port}, where it listens: {self._why}"
+                hint = "TCP from here to its control address must pass, at the ports that its kernel gives"
+                raise ConfigError(f"host {self.site.name}", what, hint)
+            self._first.result()
         except BaseException:
             await self.close()
             raise
+        self._keeping.append(loop.create_task(self._keep_beating()))
 
     async def close(self) -> None:
         """End the share and everything in it. Safe to repeat, whatever state it is in."""
@@ -112,6 +121,7 @@ class RemoteShare:
             task.cancel()
         if keeping:
             await asyncio.wait(keeping)
+        self._refuse(f"host {self.site.name}: its share has been ended")
 
     async def kill(self) -> None:
         """Have everything there killed at once; returns when it is known to be gone, at the latest with its lease."""
@@ -133,13 +143,18 @@ class RemoteShare:
         self._send(msgpack.packb({"id": next(self._ids), "op": "end"}))  # should it hear us all the same
         if not self._first.done():
             self._first.set_exception(ProcessFailedError(error))
-        for _, answer in self._answers.values():
-            if not answer.done():
-                answer.set_exception(ProcessFailedError(error))
+        self._refuse(error)
         if not self._killed:
             self.on_lost(why)
         for ident in list(self._children):
             self._bury({"child": ident, "status": -signal.SIGKILL, "words": error, "reached": {}})
+
+    def _refuse(self, why: str) -> None:
+        """Whatever has been asked and not yet answered, and all that will be."""
+        self._over = self._over or why
+        for _, answer in self._answers.values():
+            if not answer.done():
+                answer.set_exception(ProcessFailedError(why))
 
     def doubt(self, why: str) -> None:
         """Its engine does not see it any more. While our own conversation stands, its silence alone counts."""
@@ -213,9 +228,9 @@ class RemoteShare:
 
     async def _ask(self, op: str, timeout_s: float | None = ASK_WALL_S, **args: Any) -> Any:
         """Its answer, within `timeout_s` of being heard (None: when it comes). Raises ConfigError (its refusal),
-        ProcessFailedError (lost, or heard without an answer in time)."""
-        if self.lost is not None:
-            raise ProcessFailedError(f"host {self.site.name} is lost: {self.lost}")
+        ProcessFailedError (lost or ended, or heard without an answer in time)."""
+        if self._over is not None:
+            raise ProcessFailedError(self._over)
         ident = next(self._ids)
         answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         request = msgpack.packb({"id": ident, "op": op, **args})

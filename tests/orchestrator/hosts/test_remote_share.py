@@ -10,6 +10,7 @@ import pytest
 
 from mrcfabric.control_message import Realm
 from mrcfabric.errors import ConfigError
+from orchestrator.hosts.host_lease import LEASE_DETACHED_S
 from orchestrator.hosts.remote_share import RemoteShare
 from orchestrator.hosts.site import Site
 from orchestrator.launcher import Child, ProcessFailedError
@@ -138,18 +139,40 @@ async def test_a_folder_that_will_not_do_is_told_with_where_it_is_named(tmp_path
         await share.close()
 
 
-async def test_the_share_of_another_host_is_not_taken_for_this_one(tmp_path: Path) -> None:
+async def test_who_asks_a_share_that_is_ended_hears_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("orchestrator.hosts.remote_share.END_WALL_S", 0.1)
+    monkeypatch.setattr("orchestrator.hosts.remote_share.ASK_WALL_S", 0.2)
     agent = await start(launch(tmp_path), tmp_path / "agent.log")
     async with ended([agent]):
-        share = RemoteShare(Site("there"), 2, agent.address, REALM, 0.2)
-        with pytest.raises(ProcessFailedError, match=r"host there .* host 1 of the fabric answers in its place"):
+        share = RemoteShare(Site("there"), 1, agent.address, REALM, LEASE_S)
+        await share.open()
+        os.kill(agent.pid, signal.SIGSTOP)
+        asked = asyncio.ensure_future(share.spawn(SLEEPER, -1, {}))
+        await eventually(lambda: share._answers, DEADLINE_S)
+        await share.close()
+        for asking in (asked, share.machine()):
+            with pytest.raises(ProcessFailedError, match="host there: its share has been ended"):
+                await asyncio.wait_for(asking, DEADLINE_S)
+        os.kill(agent.pid, signal.SIGCONT)
+
+
+async def test_the_share_of_another_host_is_not_taken_for_this_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("orchestrator.hosts.remote_share.OPEN_WALL_S", 1.0)
+    agent = await start(launch(tmp_path), tmp_path / "agent.log")
+    async with ended([agent]):
+        share = RemoteShare(Site("there"), 2, agent.address, REALM, LEASE_S)
+        with pytest.raises(ConfigError, match=r"host there: .*: host 1 of the fabric answers in its place"):
             await share.open()
         agent.process.kill()
 
 
-async def test_a_share_that_does_not_answer_is_named() -> None:
+async def test_a_share_that_cannot_be_reached_is_named_however_long_its_lease(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("orchestrator.hosts.remote_share.OPEN_WALL_S", 0.5)
     server = await asyncio.start_server(lambda _reader, writer: writer.close(), "127.0.0.1", 0)
-    share = RemoteShare(Site("there"), 1, server.sockets[0].getsockname(), REALM, 0.2)
-    with pytest.raises(ProcessFailedError, match="host there is lost: not heard for"):
-        await share.open()
+    address = server.sockets[0].getsockname()
+    share = RemoteShare(Site("there"), 1, address, REALM, LEASE_DETACHED_S)
+    with pytest.raises(ConfigError, match=f"host there: its share does not answer at 127.0.0.1 port {address[1]}"):
+        await asyncio.wait_for(share.open(), DEADLINE_S)
     server.close()
