@@ -189,11 +189,13 @@ class Fabric(Verbs):
             pass  # the fork server has ended, and everything of this host with it
         finally:
             self._launcher.abandon()
-            await self.ground.close()
-            if self._serving:
-                await asyncio.wait(self._serving)
-            self._release()
-            self.folder.release()
+            try:
+                await self.ground.close()
+            finally:
+                if self._serving:
+                    await asyncio.wait(self._serving)
+                self._release()
+                self.folder.release()
 
     def _release(self) -> None:
         if self._timekeeper is not None:

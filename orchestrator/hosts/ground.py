@@ -120,7 +120,8 @@ class Ground:
         self._watching = asyncio.get_running_loop().create_task(self._watch())
 
     async def close(self) -> None:
-        """End every share, then what the engines left. Safe to repeat. Raises what an engine raises, at the end."""
+        """End every share, then what the engines left. Safe to repeat. Raises what an engine raises, at the end;
+        ProcessFailedError when it does not end what it left in time."""
         self.on_broken = lambda _why: None
         if self._watching is not None:
             self._watching.cancel()
@@ -129,7 +130,7 @@ class Ground:
         await self._fetch_logs()
         await asyncio.gather(*(share.close() for share in self._remote.values()))
         running, self._running = self._running, {}
-        stops = await asyncio.gather(*map(_stop, running.values()), return_exceptions=True)
+        stops = await asyncio.gather(*(self._stop(*one) for one in running.items()), return_exceptions=True)
         if self._post is not None:
             self._post.close()
             self._post = None
@@ -187,31 +188,46 @@ class Ground:
 
     async def _restart(self, number: int) -> None:
         site = self.sites.sites[number]
-        if (running := self._running.pop(number, None)) is not None:
-            await _stop(running)
+        await self._stop_former(number)
         # Whoever still hears the former one would be taken to hear the next.
         await self._until(
             lambda: not any(number in heard for heard in self._hearing().values()),
             lambda: ConfigError(f"host {site.name}", f"what it had is still heard after {HEARD_WALL_S:g} s"),
         )
-        share = await self._start_agent(number)
+        share: RemoteShare | None = None
         try:
+            share = await self._start_agent(number)
             await self._furnish(share, again=True)
             await share.start_courier()
             await self._until_heard(share)
             if share.lost is not None:
                 raise ProcessFailedError(f"host {site.name} is lost: {share.lost}")
         except BaseException as error:
-            await share.close()
-            if (running := self._running.pop(number, None)) is not None:
-                await _stop(running)
-            if isinstance(error, ConfigError):
+            if share is not None:
+                await share.close()
+            await self._stop_former(number)
+            if share is not None and isinstance(error, ConfigError):
                 raise ConfigError(error.where, error.what, "mend that, and restart the host again") from None
             raise
         self._remote[number] = share
         self._tell_of(share)
         self.restarts[number] += 1
         self.on_joined(site.name)
+
+    async def _stop_former(self, number: int) -> None:
+        """End what an engine has started on a host, if it has."""
+        if (running := self._running.pop(number, None)) is not None:
+            await self._stop(number, running)
+
+    async def _stop(self, number: int, running: Running) -> None:
+        try:
+            async with asyncio.timeout(STOP_WALL_S):
+                await running.stop()
+        except TimeoutError:
+            name = self.sites.sites[number].name
+            raise ProcessFailedError(
+                f"host {name}: what was started there has not ended in {STOP_WALL_S:g} s"
+            ) from None
 
     async def _start_agents(self) -> None:
         async def start(number: int) -> None:
@@ -376,8 +392,3 @@ def _ended(share: RemoteShare, ended: "asyncio.Future[str]") -> None:
             share.doubt(f"the engine has lost sight of its agent: {how}")
         else:
             share.fail(f"its agent has ended: {how}")
-
-
-async def _stop(running: Running) -> None:
-    async with asyncio.timeout(STOP_WALL_S):
-        await running.stop()

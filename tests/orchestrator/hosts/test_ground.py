@@ -18,7 +18,7 @@ from orchestrator.hosts.site import LEADER, Site, Sites
 from orchestrator.launcher import ProcessFailedError
 from tests.orchestrator.running import DEADLINE_S, is_gone, verified
 from tests.orchestrator.running import SMALL as TINY
-from tests.support.shares import Agent, Machine, everything, nothing_left, spread, tree
+from tests.support.shares import Agent, Machine, everything, nothing_left, spread, start, tree
 from tests.support.wait import eventually
 
 LEASE_S = 10.0
@@ -34,7 +34,14 @@ async def test_a_fabric_on_one_host_has_its_own_share(fabric: Fabric) -> None:
     assert fabric.ground.whole
 
 
-async def test_an_engine_that_fails_at_the_end_is_told_when_all_others_have_ended() -> None:
+@pytest.mark.parametrize(
+    ("trouble", "said"),
+    [("fails", "host bad cannot be reached"), ("hangs", "host bad: what was started there has not ended in 0.1 s")],
+)
+async def test_an_engine_that_fails_at_the_end_is_told_when_all_others_have_ended(
+    trouble: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("orchestrator.hosts.ground.STOP_WALL_S", 0.1)
     stopped: list[str] = []
 
     class Engine:
@@ -47,6 +54,8 @@ async def test_an_engine_that_fails_at_the_end_is_told_when_all_others_have_ende
         async def stop(self) -> None:
             await asyncio.sleep(0)
             stopped.append(self.name)
+            if self.name == "bad" and trouble == "hangs":
+                await asyncio.Event().wait()
             if self.name == "bad":
                 raise ProcessFailedError("host bad cannot be reached")
 
@@ -55,7 +64,7 @@ async def test_an_engine_that_fails_at_the_end_is_told_when_all_others_have_ende
 
     ground = Ground(Sites((Site("here"), Site("bad"), Site("good"))), [Host(start, "a"), Host(start, "b")])
     ground._running = {1: Engine("bad"), 2: Engine("good")}
-    with pytest.raises(ProcessFailedError, match="host bad cannot be reached"):
+    with pytest.raises(ProcessFailedError, match=said):
         await ground.close()
     assert stopped == ["bad", "good"]
     await ground.close()
@@ -74,6 +83,25 @@ async def test_a_fabric_without_its_own_courier_is_broken(tmp_path: Path) -> Non
         async with asyncio.timeout(DEADLINE_S):
             assert await fabric.broken == "the courier of host vm0 has ended: SIGKILL"
     assert nothing_left(tmp_path, machine, pids)
+
+
+@pytest.mark.integration
+@pytest.mark.slow
+async def test_hosts_that_do_not_end_keep_nobody_from_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ground = Ground()
+    closed = ground.close
+
+    async def closed_and_told() -> None:
+        await closed()
+        raise ProcessFailedError("host vm1 cannot be reached")
+
+    monkeypatch.setattr(ground, "close", closed_and_told)
+    with pytest.raises(ProcessFailedError, match="host vm1 cannot be reached"):
+        async with Fabric.launch(TINY, tmp_path / "vm0", ground=ground):
+            pass
+    assert nothing_left(tmp_path, Machine(tmp_path, 1, {}, LEASE_S), everything())
 
 
 @pytest.mark.integration
@@ -142,7 +170,9 @@ def lives(page: ClockPage) -> list[tuple[int, ...]]:
 
 @pytest.mark.integration
 @pytest.mark.slow
-async def test_a_share_that_was_killed_is_started_anew_and_knows_everything(tmp_path: Path) -> None:
+async def test_a_share_that_was_killed_is_started_anew_and_knows_everything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     places = spread(TINY, HOSTS)
     machine = Machine(tmp_path, HOSTS, places, LEASE_S)
     ground = machine.ground
@@ -167,6 +197,21 @@ async def test_a_share_that_was_killed_is_started_anew_and_knows_everything(tmp_
         with pytest.raises(ProcessFailedError, match="host vm1 is lost: it was killed, as asked"):
             await ground.fetch_log(fabric.roster.member(gone[0]).process)
         await ground.kill_share(1)
+
+        # One that cannot be reached is ended again, and the host as lost as before.
+        async def begin_deaf(launch: dict[str, Any]) -> Agent:
+            agent = await start(launch, tmp_path / "deaf.log")
+            agent.address = ("127.0.0.1", 1)
+            return agent
+
+        with monkeypatch.context() as impatient:
+            impatient.setattr(machine, "start", begin_deaf)
+            impatient.setattr("orchestrator.hosts.remote_share.OPEN_WALL_S", 0.3)
+            impatient.setattr("tests.support.shares.STOP_WALL_S", 0.1)
+            with pytest.raises(ConfigError, match=r"its share does not answer at 127\.0\.0\.1 port 1"):
+                await ground.start_share(1)
+        assert machine.agents[1].ended.done()
+        assert ground.condition(1) == ("lost", "it was killed, as asked")
 
         # Meanwhile things change.
         fabric.time.limit(bound_ns := fabric.soon_ns() + 10 * LIFE_NS)
