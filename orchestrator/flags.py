@@ -60,6 +60,8 @@ PlaneArgument: TypeAlias = Annotated[int, typer.Argument(metavar="PLANE", help="
 SenderOption: TypeAlias = Annotated[str, typer.Option("--from", metavar="NIC", help="The NIC that sends.")]
 ReceiverOption: TypeAlias = Annotated[str, typer.Option("--to", metavar="NIC", help="The NIC it is for.")]
 
+ENGINE = "ssh"
+"""Where none is asked for."""
 KNOWS_HOSTS = ("slurm",)
 """Engines that need no inventory."""
 _KEYS = {
@@ -98,6 +100,7 @@ def ground_asked_for(
 
     lease = lease_of(lease_s, detached=detached)
     if not over_hosts(inventory, engine):
+        refuse_alone(engine, nodes_per_process)
         if wheelhouse is not None:
             raise ConfigError("--wheelhouse", "is for other hosts", "name them with --inventory")
         if lease_s is not None:
@@ -105,7 +108,7 @@ def ground_asked_for(
         return None
     from orchestrator.hosts.muster import muster
 
-    return muster(topology, inventory, engine, nodes_per_process, lease, _say, wheelhouse)
+    return muster(topology, inventory, engine, nodes_per_process, lease, say, wheelhouse)
 
 
 def over_hosts(inventory: Path | None, engine: str) -> bool:
@@ -113,7 +116,20 @@ def over_hosts(inventory: Path | None, engine: str) -> bool:
     return inventory is not None or engine in KNOWS_HOSTS
 
 
-def _say(line: str) -> None:
+def refuse_alone(engine: str, nodes_per_process: int | None) -> None:
+    """Raises ConfigError for what says how a fabric is on other hosts, where there are none."""
+    from mrcfabric.errors import ConfigError
+
+    if engine != ENGINE:
+        raise ConfigError(f"--engine {engine}", "there are no hosts to start anything on", "add --inventory FILE")
+    if nodes_per_process is not None:
+        raise ConfigError(
+            "--nodes-per-process", "says how many, but not where", "add --inventory FILE, or take --pack plane"
+        )
+
+
+def say(line: str) -> None:
+    """What is told beside the work, for whoever looks at it."""
     typer.echo(line, err=True)
 
 

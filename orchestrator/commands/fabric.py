@@ -15,6 +15,7 @@ from typing import Annotated
 import typer
 
 from orchestrator.flags import (
+    ENGINE,
     DelayOption,
     EngineOption,
     EvsOption,
@@ -60,7 +61,7 @@ def up(
     run_dir: Annotated[Path | None, typer.Option("--run-dir", help="Its folder; default: out/NAME.")] = None,
     pack: PackOption = "none",
     inventory: InventoryOption = None,
-    engine: EngineOption = "ssh",
+    engine: EngineOption = ENGINE,
     nodes_per_process: NodesPerProcessOption = None,
     wheelhouse: WheelhouseOption = None,
     lease: LeaseOption = None,

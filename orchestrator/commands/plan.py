@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from orchestrator.flags import (
+    ENGINE,
     DelayOption,
+    EngineOption,
     EvsOption,
     FileArgument,
     InventoryOption,
@@ -23,7 +25,10 @@ from orchestrator.flags import (
     SetOption,
     T0Option,
     T1Option,
+    over_hosts,
     overrides,
+    refuse_alone,
+    say,
 )
 
 if TYPE_CHECKING:
@@ -45,6 +50,7 @@ def plan(
     qps: Annotated[int | None, typer.Option("--qps", metavar="N", help="With --state: QPs of a NIC.")] = None,
     peers: Annotated[int | None, typer.Option("--peers", metavar="N", help="With --state: NICs they lead to.")] = None,
     inventory: InventoryOption = None,
+    engine: EngineOption = ENGINE,
     nodes_per_process: NodesPerProcessOption = None,
     planes: PlanesOption = None,
     t0: T0Option = None,
@@ -69,10 +75,12 @@ def plan(
         raise ConfigError("--towards", "says where to, but not from where", "add --nic NIC")
     if not state and (qps or peers):
         raise ConfigError("--qps, --peers", "say how many, but not of what", "add --state")
-    if inventory and (fib or nic or state):
-        raise ConfigError("--inventory", "shows hosts, not tables", "--fib, --nic and --state go without it")
-    if nodes_per_process and not inventory:
-        raise ConfigError("--nodes-per-process", "says how many, but not where", "add --inventory FILE")
+    hosts = over_hosts(inventory, engine)
+    if hosts and (fib or nic or state):
+        option = "--inventory" if inventory else f"--engine {engine}"
+        raise ConfigError(option, "shows hosts, not tables", "--fib, --nic and --state go without it")
+    if not hosts:
+        refuse_alone(engine, nodes_per_process)
     try:
         document = plans.summary(source.topology)
     except ConfigError as error:
@@ -85,18 +93,18 @@ def plan(
         from orchestrator.state_plan import QPS, state_table
 
         document["state"] = state_table(source.topology, QPS if qps is None else qps, peers)
-    if inventory:
-        _show_hosts(_budget(source.topology, inventory, nodes_per_process), document, as_json)
+    if hosts:
+        _show_hosts(_budget(source.topology, inventory, engine, nodes_per_process), document, as_json)
     else:
         typer.echo(json.dumps(document, indent=2) if as_json else plans.render(document))
 
 
-def _budget(topology: "Topology", file: Path, nodes_per_process: int | None) -> "Budget":
-    """What a fabric asks of the hosts of an inventory. Raises ConfigError."""
+def _budget(topology: "Topology", file: Path | None, engine: str, nodes_per_process: int | None) -> "Budget":
+    """What a fabric asks of the hosts of an inventory, or of those that an engine knows. Raises ConfigError."""
     from orchestrator.hosts.budget import budget
-    from orchestrator.hosts.muster import placed
+    from orchestrator.hosts.muster import hosts_meant, placed_on
 
-    return budget(placed(topology, file, nodes_per_process))
+    return budget(placed_on(topology, hosts_meant(file, engine, say), nodes_per_process))
 
 
 def _show_hosts(found: "Budget", document: dict[str, Any], as_json: bool) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from orchestrator.flags import (
+    ENGINE,
     EngineOption,
     InventoryOption,
     LeaseOption,
@@ -18,7 +19,6 @@ from orchestrator.flags import (
     WheelhouseOption,
     ground_asked_for,
     hosts_of,
-    over_hosts,
 )
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def run(
     ] = None,
     pack: PackOption = "none",
     inventory: InventoryOption = None,
-    engine: EngineOption = "ssh",
+    engine: EngineOption = ENGINE,
     wheelhouse: WheelhouseOption = None,
     lease: LeaseOption = None,
     trace: Annotated[bool, typer.Option("--trace", help="Keep a digest of all that every node does.")] = False,
@@ -78,7 +78,7 @@ def run(
     from orchestrator.scenario.render import render_timetable
     from orchestrator.scenario.resolve import load
 
-    _check(backend, on, trace=trace, own_hosts=over_hosts(inventory, engine))
+    _check(backend, on, trace=trace, own_hosts=inventory is not None or engine != ENGINE)
     if on is None or dry_run:
         plan = load(str(file), settings or [], seed=seed, hosts=hosts_of(inventory, engine))
         if dry_run:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 import typer
 
 from orchestrator.flags import (
+    ENGINE,
     EngineOption,
     FileArgument,
     InventoryOption,
@@ -97,7 +98,7 @@ def demo(
     tensor_mib: Annotated[int, typer.Option("--tensor-mib", help="Gradient per rank and step.")] = 16,
     buckets: Annotated[int, typer.Option("--buckets", help="Pieces of it under way at once.")] = 32,
     inventory: InventoryOption = None,
-    engine: EngineOption = "ssh",
+    engine: EngineOption = ENGINE,
     nodes_per_process: NodesPerProcessOption = None,
     wheelhouse: WheelhouseOption = None,
     lease: LeaseOption = None,
@@ -153,7 +154,7 @@ def perf(
     file: TopologyOption = None,
     pack: PackOption = "none",
     inventory: InventoryOption = None,
-    engine: EngineOption = "ssh",
+    engine: EngineOption = ENGINE,
     nodes_per_process: NodesPerProcessOption = None,
     wheelhouse: WheelhouseOption = None,
     lease: LeaseOption = None,
@@ -202,7 +203,7 @@ def send(
     topology_file: TopologyOption = None,
     pack: PackOption = "none",
     inventory: InventoryOption = None,
-    engine: EngineOption = "ssh",
+    engine: EngineOption = ENGINE,
     nodes_per_process: NodesPerProcessOption = None,
     wheelhouse: WheelhouseOption = None,
     lease: LeaseOption = None,
@@ -220,7 +221,8 @@ def send(
 
     what = Transfer(file, source, target, out)
     try:
-        if not (topology_file or settings or inventory or wheelhouse or lease) and (name or run_dir or running()):
+        own = topology_file or settings or inventory or engine != ENGINE or nodes_per_process or wheelhouse or lease
+        if not own and (name or run_dir or running()):
             record = _run(send_in_running(folder_of(name, run_dir), what))
         else:
             topology = load(topology_file, overrides(settings))

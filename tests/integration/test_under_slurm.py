@@ -136,6 +136,8 @@ async def test_the_end_of_a_job_and_of_an_orchestrator_leaves_nothing(site: Site
     (home.folder / "long.yaml").write_text(SCENARIO.format(length="100000rtt"))
     (home.folder / "apart.yaml").write_text(TOPOLOGY)
     alone = await site.jobs.allocate("--nodelist=h1")
+    plan = (await site.mrcfabric("plan", "apart.yaml", "--json", "--engine", "slurm", job=alone)).well()
+    assert [(one["name"], one["data"]) for one in json.loads(plan)["placement"]["hosts"]] == [("h1", first.address)]
     (await site.mrcfabric("up", "apart.yaml", "--detach", "--engine", "slurm", "--lease", "5", job=alone)).well()
     said = (await site.mrcfabric("status")).well()
     assert f"host      h1 at {first.address}: 12 of 12 daemons run" in said

@@ -92,7 +92,10 @@ def test_switches_share_processes_as_the_flag_says() -> None:
     assert [host["processes"] for host in packed] == [6, 6, 4]
     with pytest.raises(ConfigError, match="--nodes-per-process 0: will not do"):
         run(*words, "--nodes-per-process", "0")
-    with pytest.raises(ConfigError, match="add --inventory FILE"):
-        run("plan", "--nodes-per-process", "6")
+    for alone in (("--nodes-per-process", "6"), ("--engine", "service")):
+        with pytest.raises(ConfigError, match="add --inventory FILE"):
+            run("plan", *alone)
     with pytest.raises(ConfigError, match="shows hosts, not tables"):
         run(*words, "--fib", "p0-t0-0")
+    with pytest.raises(ConfigError, match="--engine slurm: shows hosts, not tables"):
+        run("plan", "--engine", "slurm", "--fib", "p0-t0-0")
