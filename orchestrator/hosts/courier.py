@@ -29,7 +29,7 @@ from mrcfabric.clock_replica import Replica, Rings, StrangeNewsError
 from mrcfabric.control_message import Address, Realm
 from mrcfabric.errors import ConfigError
 from orchestrator.hosts.clock_talk import StrangeStampsError
-from orchestrator.hosts.keyed_stream import Door, KeyedStream, call
+from orchestrator.hosts.keyed_stream import Door, KeyedStream, Strangers, call
 from orchestrator.hosts.survey import Survey
 
 ENTRY = "orchestrator.hosts.courier:run"
@@ -96,7 +96,7 @@ class Courier:
         )  # fmt: skip
         self._door = Door(station.realm, station.here, PURPOSE)
         self._streams: dict[int, KeyedStream] = {}
-        self._strangers: set[KeyedStream] = set()
+        self._strangers: Strangers = {}
         self._heard: set[int] = set()
         self._heard_s: dict[int, float] = {}
         self._beat_s = 0.0

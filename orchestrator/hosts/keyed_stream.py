@@ -18,7 +18,7 @@ import socket
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
+from typing import TypeAlias, cast
 
 from mrcfabric.control_message import MAC_BYTES, Address, Realm
 
@@ -27,7 +27,7 @@ MESSAGE_BYTES_MAX = 64 << 20
 HELLO_WALL_S = 5.0
 """How long a stranger may take to say who it is."""
 STRANGERS_MAX = 256
-"""Connections that have not said who they are; further ones are closed at once."""
+"""Connections that have not said who they are. For one more the oldest goes: who knows the secret needs no time."""
 SILENT_WALL_S = 4
 """A network that takes nothing for so long is cut: whoever called calls again, and need not wait until TCP does."""
 CALL_WALL_S = 2.0
@@ -68,7 +68,7 @@ class KeyedStream(asyncio.Protocol):
         on_ready: "Callable[[KeyedStream], None]",
         on_message: "Callable[[KeyedStream, bytes], None]",
         on_lost: "Callable[[KeyedStream, str], None]",
-        strangers: "set[KeyedStream] | None" = None,
+        strangers: "Strangers | None" = None,
     ) -> None:
         """`strangers` is where an accepting end counts those who have not said who they are."""
         self._door = door
@@ -136,9 +136,10 @@ class KeyedStream(asyncio.Protocol):
             _set_options(sock)
         if self._strangers is not None:
             if len(self._strangers) >= STRANGERS_MAX:
-                self.close("too many strangers")
-                return
-            self._strangers.add(self)
+                oldest = next(iter(self._strangers))
+                del self._strangers[oldest]
+                oldest.close("too many strangers")
+            self._strangers[self] = None
         self._deadline = asyncio.get_running_loop().call_later(HELLO_WALL_S, self.close, "it did not say who it is")
         if self._strangers is None:
             self._say_hello(b"")
@@ -153,7 +154,7 @@ class KeyedStream(asyncio.Protocol):
         if self._deadline is not None:
             self._deadline.cancel()
         if self._strangers is not None:
-            self._strangers.discard(self)
+            self._strangers.pop(self, None)
         self.over.set()
         closed = error is None or isinstance(error, ConnectionResetError)
         self._on_lost(self, self._why or (HUNG_UP if closed else str(error)))
@@ -207,7 +208,7 @@ class KeyedStream(asyncio.Protocol):
 
     def _is_known(self) -> None:
         if self._strangers is not None:
-            self._strangers.discard(self)
+            self._strangers.pop(self, None)
         if self._deadline is not None:
             self._deadline.cancel()
         self.peer = self._number
@@ -260,6 +261,10 @@ def _set_options(sock: socket.socket) -> None:
     ):
         sock.setsockopt(socket.IPPROTO_TCP, option, value)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+
+
+Strangers: TypeAlias = dict[KeyedStream, None]
+"""Those of one door who have not said who they are, in the order in which they came."""
 
 
 async def call(address: Address, stream: KeyedStream) -> None:

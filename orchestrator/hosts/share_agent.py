@@ -35,7 +35,7 @@ from mrcfabric.errors import ConfigError
 from orchestrator.forkserver import die_with_parent
 from orchestrator.hosts import workers
 from orchestrator.hosts.host_lease import HUNG_UP_S, LEASE_S, UNHEARD_S, beat_s
-from orchestrator.hosts.keyed_stream import HUNG_UP, Door, KeyedStream
+from orchestrator.hosts.keyed_stream import HUNG_UP, Door, KeyedStream, Strangers
 from orchestrator.hosts.premises import Premises
 from orchestrator.launcher import ProcessFailedError
 
@@ -57,7 +57,7 @@ class ShareAgent:
         self.number = int(launch["number"])
         self._lease_s = float(launch.get("lease_s", LEASE_S))
         self._premises = Premises(self.realm, self.number, Path(launch["run_dir"]).absolute(), self._tell, self._over)
-        self._strangers: set[KeyedStream] = set()
+        self._strangers: Strangers = {}
         self._leader: KeyedStream | None = None
         self._heard_s = time.monotonic()
         self._hung_up = False

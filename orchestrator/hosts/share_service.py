@@ -33,7 +33,7 @@ from orchestrator.hosts.cluster_key import ClusterKey
 from orchestrator.hosts.engines.engine import AGENT, READY_WALL_S, Launch, Listening
 from orchestrator.hosts.engines.local import LocalEngine, LocalProgram
 from orchestrator.hosts.inventory import Host
-from orchestrator.hosts.keyed_stream import Door, KeyedStream
+from orchestrator.hosts.keyed_stream import Door, KeyedStream, Strangers
 from orchestrator.launcher import ProcessFailedError
 
 PURPOSE: Final = b"launch"
@@ -57,7 +57,7 @@ class ShareService:
         self._run_dir = run_dir.absolute()
         self._say = say
         self._engine = LocalEngine()
-        self._strangers: set[KeyedStream] = set()
+        self._strangers: Strangers = {}
         self._callers: dict[KeyedStream, bool] = {}
         """Everybody who has the key, and whether he has asked for his share."""
         self._starting: dict[KeyedStream, asyncio.Task[None]] = {}

@@ -11,7 +11,7 @@ import pytest
 
 from mrcfabric.control_message import MAC_BYTES, Realm
 from orchestrator.hosts import keyed_stream
-from orchestrator.hosts.keyed_stream import MESSAGE_BYTES_MAX, Door, KeyedStream, call
+from orchestrator.hosts.keyed_stream import MESSAGE_BYTES_MAX, Door, KeyedStream, Strangers, call
 from tests.support.loops import Run, run
 from tests.support.wait import eventually
 
@@ -31,7 +31,7 @@ class Ear:
     messages: list[bytes] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
 
-    def stream(self, door: Door, strangers: set[KeyedStream] | None = None) -> KeyedStream:
+    def stream(self, door: Door, strangers: Strangers | None = None) -> KeyedStream:
         return KeyedStream(
             door,
             self.streams.append,
@@ -46,7 +46,7 @@ class House:
 
     def __init__(self) -> None:
         self.ear = Ear()
-        self.strangers: set[KeyedStream] = set()
+        self.strangers: Strangers = {}
         self.address = ("127.0.0.1", 0)
         self.complaints: list[dict[str, Any]] = []
 
@@ -209,14 +209,19 @@ async def test_a_cut_hello_is_no_hello() -> None:
         assert await reader.read() == b""
 
 
-async def test_silent_strangers_are_sent_away_and_no_more_than_so_many_let_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keyed_stream, "HELLO_WALL_S", 0.3)
+async def test_silent_strangers_are_sent_away_and_keep_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keyed_stream, "HELLO_WALL_S", 0.5)
     monkeypatch.setattr(keyed_stream, "STRANGERS_MAX", 2)
     async with house() as one:
         writers = [(await asyncio.open_connection(*one.address))[1] for _ in range(3)]
-        await eventually(lambda: len(one.ear.lost) == 3, DEADLINE_S)
-        assert one.ear.lost == ["too many strangers", *["it did not say who it is"] * 2]
-        assert not one.strangers
+        await eventually(lambda: one.ear.lost == ["too many strangers"], DEADLINE_S)
+        assert len(one.strangers) == 2
+        async with visitor(one.address, DOOR) as ear:
+            await eventually(lambda: one.ear.streams and ear.streams, DEADLINE_S)
+            await eventually(lambda: len(one.ear.lost) == 3, DEADLINE_S)
+            assert one.ear.lost == [*["too many strangers"] * 2, "it did not say who it is"]
+            assert not one.strangers
+            assert ear.streams[0].ready
         for writer in writers:
             writer.close()
 
