@@ -22,8 +22,8 @@ from mrcfabric.errors import ConfigError
 from orchestrator.launcher import Child, Launcher, ProcessFailedError, last_line
 from orchestrator.workload.channel import channel_pair, next_packet
 
-REPEATABLE = frozenset({"say", "hear", "let_go"})
-"""What may be asked again."""
+REPEATABLE = frozenset({"say", "hear"})
+"""What may be done again: both go by the number of the packet."""
 
 
 class _Line:

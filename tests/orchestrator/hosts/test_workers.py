@@ -8,7 +8,9 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
+import msgpack
 import pytest
 
 from mrcfabric.control_message import Realm
@@ -98,6 +100,23 @@ async def test_a_worker_that_nobody_hears_waits_and_its_end_comes_last(tmp_path:
         assert await next_packet(sock) == b""
         assert child.how_it_ended() == "exit code 1: RuntimeError: broken on purpose"
         sock.close()
+
+
+async def test_how_a_worker_ended_is_told_again_when_it_is_asked_again(tmp_path: Path) -> None:
+    async with furnished(tmp_path) as (_, _, share):
+        worker, pid = await share._ask("worker", name="rank", entry=f"{ENTRIES}:parrot", arguments=None, preload=[])
+        os.kill(pid, signal.SIGKILL)
+
+        async def asked() -> Any:
+            """As over a new conversation, when the answer got lost with the former one."""
+            request = msgpack.packb({"id": 1 << 20, "op": "let_go", "worker": worker})
+            answer = asyncio.get_running_loop().create_future()
+            share._answers[1 << 20] = request, answer
+            share._send(request)
+            async with asyncio.timeout(DEADLINE_S):
+                return (await answer)["ok"]
+
+        assert [await asked(), await asked()] == [[-signal.SIGKILL, ""]] * 2
 
 
 async def test_a_worker_that_is_killed_and_a_host_that_is_lost_are_heard(tmp_path: Path) -> None:
