@@ -44,7 +44,9 @@ def _variables(host: Host) -> dict[str, Any]:
     if ssh.key:
         told["ansible_ssh_private_key_file"] = _path(ssh.key)
     if ssh.known_hosts:
-        told["ansible_ssh_common_args"] = shlex.join(["-o", f"UserKnownHostsFile={_path(ssh.known_hosts)}"])
+        # ssh takes a list of files there, parted by blanks, with signs of its own.
+        file = _path(ssh.known_hosts).replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+        told["ansible_ssh_common_args"] = shlex.join(["-o", f'UserKnownHostsFile="{file}"'])
     return told
 
 

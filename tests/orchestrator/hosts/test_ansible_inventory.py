@@ -1,6 +1,7 @@
 """What Ansible is told of the hosts of an inventory."""
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -26,8 +27,14 @@ def test_every_host_with_what_its_role_needs() -> None:
     assert (second["ansible_host"], second["ansible_port"], second["ansible_user"]) == ("gate.example", 2222, "ubuntu")
     assert (second["mrcfabric_listen"], second["mrcfabric_port"]) == ("192.168.7.2", 4791)
     assert second["ansible_ssh_private_key_file"] == "/conf/keys/vm2"
-    assert second["ansible_ssh_common_args"] == f"-o UserKnownHostsFile={Path.home()}/.ssh/known"
+    assert second["ansible_ssh_common_args"] == f"-o 'UserKnownHostsFile=\"{Path.home()}/.ssh/known\"'"
     assert second["mrcfabric_key"] == "/conf/keys/cluster"
+
+
+def test_ssh_takes_a_path_with_blanks_and_signs_for_one_file() -> None:
+    text = "hosts: {vm1: {data: 10.0.0.1, ssh: {known_hosts: 'of 50%/\"all\"'}}}"
+    told = listed(parsed("/my conf/hosts.yaml", text))["_meta"]["hostvars"]["vm1"]["ansible_ssh_common_args"]
+    assert shlex.split(told) == ["-o", 'UserKnownHostsFile="/my conf/of 50%%/\\"all\\""']
 
 
 def test_the_file_is_named_by_the_environment(
