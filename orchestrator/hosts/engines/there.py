@@ -213,18 +213,22 @@ def _forget_old(folder: str, newest: str) -> None:
         path = os.path.join(folder, name)
         if not name.startswith("."):
             sets.append(path)
-        elif time.time() - os.lstat(path).st_mtime > DRAFT_S:
-            _remove(path)
+        else:
+            _sweep(path)
     idle = [path for path in sets if path != newest and os.path.join(path, HELD) not in held]
     for path in sorted(idle, key=used_s)[: max(0, len(idle) - KEPT)]:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def _remove(path: str) -> None:
-    if os.path.isdir(path):
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        os.unlink(path)
+def _sweep(draft: str) -> None:
+    """Remove a draft that is too old to become anything."""
+    with contextlib.suppress(FileNotFoundError):  # another launch, of a host with the same home, has ended it
+        if time.time() - os.lstat(draft).st_mtime <= DRAFT_S:
+            return
+        if os.path.isdir(draft):
+            shutil.rmtree(draft, ignore_errors=True)
+        else:
+            os.unlink(draft)
 
 
 def _open_files() -> set[str]:

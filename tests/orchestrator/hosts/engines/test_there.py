@@ -116,6 +116,13 @@ def test_drafts_of_launches_that_failed_are_swept(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == [".young", "new"]
 
 
+def test_a_draft_of_another_launch_may_vanish_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = os.listdir
+    monkeypatch.setattr(os, "listdir", lambda path: [*listed(path), ".gone"])
+    (tmp_path / ".draft").mkdir()
+    assert there.settle({"draft": str(tmp_path / ".draft"), "target": str(tmp_path / "new")}) == {"failed": ""}
+
+
 def test_a_draft_that_becomes_nothing_is_removed(tmp_path: Path) -> None:
     (tmp_path / ".draft").mkdir()
     settled = there.settle({"draft": str(tmp_path / ".draft"), "target": str(tmp_path / "none/new")})
