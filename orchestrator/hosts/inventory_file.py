@@ -207,6 +207,8 @@ def _address(spot: Spot, text: str) -> str:
     if isinstance(address, IPv6Address):
         if address.is_link_local:
             raise spot.wrong(f"{shown(text)} means another host on every link", "an address that all hosts can reach")
+        if address.scope_id is not None:
+            raise spot.wrong(f"{shown(text)} names an interface of one host", f"{text.partition('%')[0]}")
         if address.ipv4_mapped:
             raise spot.wrong(f"{shown(text)} is an IPv4 address in disguise", f"{address.ipv4_mapped}")
     return str(address)

@@ -64,6 +64,7 @@ MISTAKES = (
     ("hosts: {vm1: 224.0.0.1}", "224.0.0.1 is no host's address"),
     ("hosts: {vm1: 'fe80::1'}", "fe80::1 means another host on every link"),
     ("hosts: {vm1: '::ffff:10.0.0.1'}", "is an IPv4 address in disguise (10.0.0.1)"),
+    ("hosts: {vm1: 'fd00::1%eth0'}", "fd00::1%eth0 names an interface of one host (fd00::1)"),
     ("hosts: {vm 1: 10.0.0.1}", "vm 1 is no name of a host"),
     ("hosts: {none: 10.0.0.1}", "none is no name of a host"),
     ("hosts:\n  a: 10.0.0.1\n  a: 10.0.0.2", "hosts.yaml:3: a stands here twice"),
