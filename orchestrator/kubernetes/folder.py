@@ -144,7 +144,7 @@ def write(folder: Path, files: Mapping[str, bytes], workloads: Workloads) -> Non
         found = sorted(_found(folder)) if folder.exists() else []
         _refuse_others(folder, found)
         for name in found:
-            if name not in files and not name.startswith(f"{SECRET}/"):
+            if name not in files and name not in keys:
                 (folder / name).unlink()
         for name, content in files.items():
             _put(folder / name, content, 0o644)
@@ -176,5 +176,6 @@ def _refuse_others(folder: Path, found: Sequence[str]) -> None:
 
 def _put(path: Path, content: bytes, mode: int) -> None:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o755 if mode & 0o077 else 0o700)
+    path.unlink(missing_ok=True)  # one that is there may be open to others
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
         file.write(content)

@@ -55,6 +55,16 @@ def test_what_is_no_longer_needed_is_removed(tmp_path: Path) -> None:
     assert "files/scenario.yaml" in again
 
 
+def test_keys_are_for_their_owner_and_none_stays_that_is_no_longer_used(tmp_path: Path) -> None:
+    write(tmp_path)
+    key = tmp_path / "out/secret/cluster.key"
+    key.chmod(0o644)
+    key.with_name("former.key").write_text("what opened the services")
+    write(tmp_path)
+    assert [path.name for path in key.parent.iterdir()] == ["cluster.key"]
+    assert key.stat().st_mode & 0o777 == 0o600
+
+
 @pytest.mark.parametrize("other", ["notes.txt", "podmonitor/rules.yaml", ".git/config"])
 def test_other_files_are_left_alone(tmp_path: Path, other: str) -> None:
     write(tmp_path)
