@@ -19,7 +19,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import ConfigError, RefusedError
-from orchestrator import agent_metrics, answers, bodies, sums
+from orchestrator import agent_metrics, answers, bodies
 from orchestrator.fabric import Fabric
 from orchestrator.fault_desk import FaultDesk
 from orchestrator.host_desk import HostDesk
@@ -137,6 +137,7 @@ class Agent:
             web.post("/load", _desk(self._runs.load)),
             web.post("/counters", _desk(self._runs.counters)),
             web.post("/glances", _desk(self._runs.glances)),
+            web.post("/fidelity", _desk(self._runs.fidelity)),
             web.post("/host_pairs", _desk(self._runs.host_pairs)),
             web.post("/deaths", _desk(self._runs.deaths)),
             web.post("/log", _desk(self.events.answer)),
@@ -179,7 +180,7 @@ class Agent:
                 "processes": len(fabric.layout.processes),
                 "hosts": self._hosts.rows(),
                 "warnings": fabric.ground.warnings,
-                "host_pairs": fabric.ground.between.rows(fabric.layout, counters),
+                "host_pairs": fabric.known_pairs(),
                 "nodes": len(members),
                 "alive": sum(member.alive for member in members),
                 "down": [member.node for member in members if not member.alive],
@@ -189,7 +190,7 @@ class Agent:
                 "stalled": self._stalled(),
                 "apart": None if (apart := fabric.ground.apart()) is None else asdict(apart),
                 "faults": self._faults.records(),
-                "fidelity": sums.fidelity(counters.values(), fabric.time.record()),
+                "fidelity": fabric.known_fidelity(),
                 "totals": fabric.sum_up(counters),
             }
         )

@@ -25,7 +25,6 @@ from mrcfabric.metrics import (
     text,
     value,
 )
-from orchestrator import sums
 from orchestrator.fabric import Fabric
 from orchestrator.faults.kinds import KINDS
 
@@ -33,8 +32,8 @@ PAIR: Final = ("host", "peer")
 TARGETS_CHARS_MAX: Final = 60
 """Of a fault's targets as a label; the rest is in `mrcfabric fault list`."""
 FIDELITY_WALL_S: Final = 0.5
-"""A daemon that has not answered by then says nothing of the emulation's fidelity: the agent has to answer a scrape
-within a second, also while one of its daemons is silent."""
+"""Of a daemon that has not answered by then counts what it said before of the emulation's fidelity: the agent has to
+answer a scrape within a second, also while one of its daemons is silent."""
 
 
 def _nodes(reading: Counters) -> Iterator[Sample]:
@@ -158,14 +157,14 @@ def series_names() -> frozenset[str]:
 async def reading_of(fabric: Fabric, links: Mapping[str, Any]) -> dict[str, Any]:
     """Everything the definitions read; `links` is `LinkDesk.reading`. Asks each daemon how faithful it was."""
     topology, time, members = fabric.topology, fabric.time.record(), fabric.roster.members
-    answers = await fabric.counters(timeout_s=FIDELITY_WALL_S, silent=[], parts=("fidelity",))
+    await fabric.counters(timeout_s=FIDELITY_WALL_S, silent=[], parts=("fidelity",))
     active = fabric.active_faults()
     return {
         "build": {"version": version("mrcfabric"), "python": platform.python_version()},
         "time": time,
         "dilation": time["dilation_effective"] or 0.0,
         "running": int(not fabric.time.page.asleep and not fabric.time.standing),
-        "valid": int(sums.fidelity(answers.values(), time)["valid"]),
+        "valid": int(fabric.known_fidelity()["valid"]),
         "base_rtt_ns": topology.base_rtt_ns(),
         "rate_bps": topology.rate_bps,
         "daemons": topology.nodes,
@@ -175,7 +174,7 @@ async def reading_of(fabric: Fabric, links: Mapping[str, Any]) -> dict[str, Any]
         "faults_in_force": [(fault.id, fault.kind, _shortened(fault.targets), fault.owner) for fault in active],
         "faults_injected": dict.fromkeys(KINDS, 0) | fabric.mishaps.injected,
         "links": links,
-        "host_pairs": fabric.ground.between.rows(fabric.layout, answers),
+        "host_pairs": fabric.known_pairs(),
     }
 
 

@@ -266,15 +266,24 @@ class Fabric(Verbs):
 
     async def fidelity(self) -> dict[str, Any]:
         """How faithful the emulation has been so far (`sums.fidelity`)."""
-        return sums.fidelity((await self.counters(parts=("fidelity",))).values(), self.time.record())
+        await self.counters(parts=("fidelity",))
+        return self.known_fidelity()
+
+    def known_fidelity(self) -> dict[str, Any]:
+        """The same by what all daemons have told when they were last asked, those that have died since among them."""
+        return sums.fidelity(self.roster.past.counters().values(), self.time.record())
 
     async def host_pairs(self) -> list[Row]:
-        """As `Verbs.host_pairs`; what a daemon has lost that hears nobody is not in it."""
+        """As `Verbs.host_pairs`; what a daemon that hears nobody has lost meanwhile is not in it."""
         if not self.ground.sites.several:
             return []
         cut = deaf(self.faults(), self.now_ns())
-        asked = [node for node in self.topology.node_names() if node not in cut]
-        return self.ground.between.rows(self.layout, await self.counters(asked, parts=("fidelity",)))
+        await self.counters([node for node in self.topology.node_names() if node not in cut], parts=("fidelity",))
+        return self.known_pairs()
+
+    def known_pairs(self) -> list[Row]:
+        """The same by what all daemons have told when they were last asked."""
+        return self.ground.between.rows(self.layout, self.roster.past.counters())
 
     def now_ns(self) -> Instant:
         """The fabric time that every living node has reached."""

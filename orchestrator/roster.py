@@ -19,6 +19,7 @@ from orchestrator.hosts.ground import Ground
 from orchestrator.hosts.share import COURIER
 from orchestrator.launcher import Child, ProcessFailedError
 from orchestrator.layout import Layout, ProcessPlan
+from orchestrator.past_lives import PastLives
 from orchestrator.timekeeper import Timekeeper
 
 READY_WALL_S = 60.0
@@ -52,6 +53,8 @@ class Roster:
         """`ground`: the hosts, open before `start_all`."""
         self.layout = layout
         self.members = {node: Member(node, plan) for plan in layout.processes for node in plan.nodes}
+        self.past = PastLives()
+        """How faithful the emulation has been, as far as daemons have been asked."""
         self._ground = ground
         self._time = time
         self._realm = realm
@@ -195,12 +198,13 @@ class Roster:
     ) -> dict[str, dict[str, Any]]:
         """See `Fabric.counters`."""
         asked = [node for node in (self.members if nodes is None else nodes) if self.member(node).alive]
+        lives = [self.members[node].incarnation for node in asked]
         args = {} if parts is None else {"parts": list(parts)}
         answers = await asyncio.gather(
             *(self.call(node, "counters", args, timeout_s) for node in asked), return_exceptions=True
         )
         found = {}
-        for node, answer in zip(asked, answers, strict=True):
+        for node, incarnation, answer in zip(asked, lives, answers, strict=True):
             if isinstance(answer, NoAnswerError) and silent is not None:
                 silent.append(node)
             elif isinstance(answer, RefusedError):
@@ -209,6 +213,8 @@ class Roster:
                 raise answer
             else:
                 found[node] = answer
+                if "fidelity" in answer:
+                    self.past.note(node, incarnation, answer["fidelity"])
         return found
 
     async def _open_client(self, member: Member) -> ControlClient:

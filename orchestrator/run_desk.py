@@ -78,6 +78,10 @@ class RunDesk:
         """`nodes` as for `counters`; `orchestrator.lookout.glances.Glances`, as data."""
         return (await self._fabric.glances(bodies.texts(body, "nodes"))).record()
 
+    async def fidelity(self, _body: Mapping[str, Any]) -> dict[str, Any]:
+        """`orchestrator.sums.fidelity`, over all lives of all nodes."""
+        return await self._fabric.fidelity()
+
     async def host_pairs(self, _body: Mapping[str, Any]) -> list[dict[str, Any]]:
         """`orchestrator.hosts.between`."""
         return await self._fabric.host_pairs()

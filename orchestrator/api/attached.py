@@ -22,7 +22,7 @@ from mrcfabric.errors import RefusedError
 from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
 from nicd.programs.program import Program
-from orchestrator import answers, sums
+from orchestrator import answers
 from orchestrator.agent_client import find, refusal
 from orchestrator.api.readings import ClockReading, Death
 from orchestrator.api.verbs import Verbs
@@ -128,7 +128,8 @@ class AttachedFabric(Verbs):
 
     async def fidelity(self) -> dict[str, Any]:
         """As `Fabric.fidelity`."""
-        return sums.fidelity((await self.counters()).values(), (await self.clock()).pace)
+        found: dict[str, Any] = await self.post("/fidelity")
+        return found
 
     async def host_pairs(self) -> list[dict[str, Any]]:
         """As `Fabric.host_pairs`."""

@@ -164,7 +164,7 @@ class HostPair(TypedDict):
     path_mtu: Annotated[int | None, _said("Largest IP packet that reaches the peer whole; null: no frames go there.")]
     waited_s: Annotated[Number, _said("Waits of nodes of the host for nodes of the peer, summed over nodes.")]
     ran_s: Annotated[Number, _said("The time over which that was looked at.")]
-    late_frames: Annotated[int, _said("From the peer, counted by daemons that live.")]
+    late_frames: Annotated[int, _said("From the peer, as far as daemons that have died had told.")]
     host_drops: Annotated[int, _said("Frames from the peer that never came.")]
 
 

@@ -59,7 +59,7 @@ class Between:
         return None if found is None else Path(**found)
 
     def rows(self, layout: Layout, counters: Mapping[str, Mapping[str, Any]]) -> list[Row]:
-        """Every host and its peers; `counters` of the daemons, of which the part `fidelity` is used.
+        """Every host and its peers; `counters` of the nodes, of which the part `fidelity` is used.
 
         Nothing where there is but one host.
         """

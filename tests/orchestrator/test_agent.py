@@ -16,7 +16,7 @@ from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator.agent_client import AgentClient
 from orchestrator.fabric import Fabric
 from tests.orchestrator.running import DEADLINE_S, SMALL, T1, broken
-from tests.support.wait import eventually
+from tests.support.wait import eventually, eventually_true
 
 pytestmark = pytest.mark.integration
 
@@ -40,12 +40,28 @@ async def test_metrics_of_every_node_and_of_the_agent(served: Fabric) -> None:
         status, text = await fetch(served, f"/metrics/{node}")
         assert status == 200
         assert f'node="{node}"' in text
-    status, text = await fetch(served, "/metrics")
+    text = (await fetch(served, "/metrics"))[1]
     assert 'mrc_agent_daemons_alive{fabric="small"} 10.0' in text
+    assert 'mrc_agent_valid{fabric="small"} 1.0' in text
+    # The page says of a frame that it was sent to the switch; it never was.
+    page, sender = served.time.page, served.layout.slot("p0-t0-0")
+    [port] = [end.port for end in served.layout.ports["p0-t0-0"] if end.peer == T1]
+    page.words[page.sent_word(sender, port)] += 1
+
+    async def lost() -> bool:
+        return 'mrc_agent_valid{fabric="small"} 0.0' in (await fetch(served, "/metrics"))[1]
+
+    await eventually_true(lost, DEADLINE_S)
     await broken(served, "switch_crash", T1)
     await eventually(lambda: not served.alive(T1), DEADLINE_S)
     assert (await fetch(served, f"/metrics/{T1}"))[0] == 409
-    assert 'mrc_agent_daemons_alive{fabric="small"} 9.0' in (await fetch(served, "/metrics"))[1]
+    text = (await fetch(served, "/metrics"))[1]
+    assert 'mrc_agent_daemons_alive{fabric="small"} 9.0' in text
+    assert 'mrc_agent_valid{fabric="small"} 0.0' in text, "who has counted the loss is dead, and the frame is lost"
+    status = await ask(client_of(served).get, "/status")
+    assert (status["fidelity"]["host_drops"], status["fidelity"]["valid"]) == (1, False)
+    async with Fabric.attach(run_dir=served.folder.path) as attached:
+        assert (await attached.fidelity())["host_drops"] == 1
 
 
 async def test_targets_for_prometheus_by_file_and_by_http(served: Fabric) -> None:
