@@ -316,7 +316,7 @@ class Fabric(Verbs):
 
     async def clock(self) -> ClockReading:
         """What time it is, how far it may go, and whether anything is pending."""
-        return ClockReading.of(self.time)
+        return ClockReading.of(self.time, self.ground.whole)
 
     async def limit(self, at_ns: Instant | None, owner: str = "") -> Instant | None:
         """Let everything up to and including `at_ns` happen and then stand still; None: let time go on for good.

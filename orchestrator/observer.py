@@ -5,6 +5,7 @@ whole fabric seldom: a switch has little to say and 48 of them would be heard in
 """
 
 import asyncio
+import functools
 import time
 from bisect import bisect_left
 from collections.abc import Callable
@@ -64,12 +65,14 @@ class Observer:
     async def refresh(self, whole: bool = True) -> None:
         """Ask the NICs, or every node, now."""
         async with self._asking:
-            answers = await self.fabric.counters(None if whole else self._nics)
+            asked = None if whole else self._nics
+            answers = await self.fabric.patiently(lambda: self.fabric.counters(asked))
             for node, answer in answers.items():
                 self.books.enter(node, answer)
             wanted = [(nic, {"since": self.goodput.resume_ns(nic)}) for nic in self._nics if nic in answers]
             for nic, args in wanted:
-                self.goodput.enter(nic, await self.fabric.call(nic, "bins", args))
+                bins = functools.partial(self.fabric.call, nic, "bins", args)
+                self.goodput.enter(nic, await self.fabric.patiently(bins))
             self.clocks.append((self.wall_s(), self.now_ns))
         self._changed.set()
 

@@ -211,6 +211,6 @@ class Perf:
         return dict(zip(busy, reports, strict=True))
 
     async def _count(self, fabric: Fabric, books: Books) -> dict[str, int]:
-        for node, answer in (await fabric.counters()).items():
+        for node, answer in (await fabric.patiently(fabric.counters)).items():
             books.enter(node, answer)
         return books.totals()

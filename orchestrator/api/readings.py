@@ -37,10 +37,12 @@ class ClockReading(NamedTuple):
     """`run` or `sleep`."""
     pace: Mapping[str, Any]
     """Fabric and wall time so far and the dilation (`Timekeeper.record`)."""
+    whole: bool = True
+    """All hosts hear each other: while they do not, time stands still, and whoever does not answer may be back."""
 
     @classmethod
-    def of(cls, time: Timekeeper) -> "ClockReading":
-        """As the agent's clock page says now."""
+    def of(cls, time: Timekeeper, whole: bool) -> "ClockReading":
+        """As the agent's clock page says now; `whole` as its hosts do."""
         limit_ns = time.page.limit
         return cls(
             now_ns=time.now_ns(),
@@ -51,6 +53,7 @@ class ClockReading(NamedTuple):
             idle=time.page.all_idle(),
             state=time.state,
             pace=time.record(),
+            whole=whole,
         )
 
 

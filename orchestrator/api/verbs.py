@@ -7,9 +7,9 @@ Owns the verbs that are made of a fabric's own ways of asking and telling, which
 import asyncio
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Final, Unpack
+from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
 
 from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import RefusedError
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from orchestrator.api.work import Work
     from orchestrator.findings.judge import Finding
     from orchestrator.lookout.glances import Glances
+
+T = TypeVar("T")
 
 WAIT_WALL_S: Final = 60.0
 POLL_S: Final = 0.01
@@ -196,6 +198,18 @@ class Verbs(Finder, ABC):
             await self.limit(None, self.owner)
 
     # Waiting.
+
+    async def patiently(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """The answer to a question, asked again as long as hosts do not hear each other: time waits for whoever is
+        silent meanwhile, and so do we. Raises what the question raises."""
+        apart = False
+        while True:
+            try:
+                return await ask()
+            except NoAnswerError:
+                was_apart, apart = apart, not (await self.clock()).whole
+                if not (apart or was_apart):
+                    raise
 
     async def reached(self, at_ns: Instant, within_s: float = WAIT_WALL_S) -> ClockReading:
         """Wait until fabric time is there, or nothing is pending that could bring it there.

@@ -81,7 +81,7 @@ class Gatherer:
         await self._wait(alive)
         down = tuple(name for name in names if not self._roster.member(name).alive)
         found = {name: None if name in down else self._newest(name, since_s) for name in names}
-        return Glances(ClockReading.of(self._time), time.time(), found, down)
+        return Glances(ClockReading.of(self._time, self._roster.whole), time.time(), found, down)
 
     async def close(self) -> None:
         """Give up what is under way."""

@@ -27,7 +27,7 @@ POLL_SHARE = 0.1
 DEATHS_S = 0.25
 """How often meanwhile whether somebody has died."""
 ANSWER_WALL_S = 30.0
-"""A daemon that has not answered by then is lost."""
+"""A daemon that has not answered by then is lost, unless hosts do not hear each other."""
 LOAD_WALL_S = 120.0
 """So long a NIC may take to make its memory and QPs."""
 LOST_WALL_S = 5.0
@@ -153,7 +153,7 @@ class UdpBed:
     async def counters(self, nodes: Sequence[str]) -> dict[str, dict[str, Any]]:
         """As `Bed.counters`; they are kept for the fidelity of the run."""
         try:
-            found = await self._fabric.counters(nodes)
+            found = await self._fabric.patiently(lambda: self._fabric.counters(nodes))
         except SILENCE as error:
             raise BedLostError(f"{error}") from None
         for node, answer in found.items():
@@ -167,7 +167,7 @@ class UdpBed:
     async def ask(self, node: str, op: str, args: Mapping[str, Any] | None = None) -> Any:
         """As `Bed.ask`; of programs only those of this run, under their own names."""
         try:
-            answer = await self._fabric.call(node, op, args, ANSWER_WALL_S)
+            answer = await self._fabric.patiently(lambda: self._fabric.call(node, op, args, ANSWER_WALL_S))
         except SILENCE as error:
             await self._until_told(node)
             raise BedLostError(f"{node} does not answer to {op}: {error}") from None
@@ -186,7 +186,7 @@ class UdpBed:
     async def host_pairs(self) -> list[dict[str, Any]]:
         """As `Bed.host_pairs`."""
         try:
-            return await self._fabric.host_pairs()
+            return await self._fabric.patiently(self._fabric.host_pairs)
         except SILENCE as error:
             raise BedLostError(f"{error}") from None
 

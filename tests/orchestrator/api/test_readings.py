@@ -24,9 +24,9 @@ def test_deaths_are_those_that_nobody_asked_for(tmp_path: Path) -> None:
 def test_a_clock_that_stands_says_so() -> None:
     time = Timekeeper([[(1, 0)], [(0, 0)]], 1, 1_000, 0.0)
     try:
-        assert ClockReading.of(time).limit_ns is None
+        assert ClockReading.of(time, True).limit_ns is None
         time.limit(7)
-        reading = ClockReading.of(time)
+        reading = ClockReading.of(time, True)
         assert reading.limit_ns == 7
         assert (reading.now_ns, reading.state) == (0, "sleep")
         assert reading.soon_ns > reading.front_ns

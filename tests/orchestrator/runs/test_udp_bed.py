@@ -2,15 +2,18 @@
 
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import RefusedError
 from nicd.programs.program import Program
-from orchestrator.api.readings import Death
+from orchestrator.api.readings import ClockReading, Death
 from orchestrator.fabric import Fabric
+from orchestrator.roster import CALL_WALL_S
 from orchestrator.runs.bed import BedLostError
 from orchestrator.runs.udp_bed import UdpBed, obituary
 from tests.support.runs import BEGIN_NS, RTT_NS, TOPOLOGY, pair, reboot
@@ -49,6 +52,37 @@ async def test_a_fault_is_never_late_while_time_stands(fabric: Fabric) -> None:
     assert answer["process"]["incarnation"] == 1
     assert bed.faults() == []
     assert (await bed.fidelity())["late_commands"] == 0
+
+
+class _Silent(Fabric):
+    """A fabric that leaves some questions unanswered, and before the last of them its hosts hear each other again;
+    nothing of it runs."""
+
+    def __init__(self, silences: int) -> None:
+        self.topology = TOPOLOGY
+        self.silences = silences
+
+    async def counters(self, nodes: Sequence[str] | None = None, **_others: Any) -> dict[str, dict[str, Any]]:
+        self.silences -= 1
+        if self.silences >= 0:
+            raise NoAnswerError("counters: no answer")
+        return {node: {"process": {"incarnation": 0}} for node in nodes or ()}
+
+    async def call(
+        self, node: str, op: str, args: Mapping[str, Any] | None = None, timeout_s: float = CALL_WALL_S
+    ) -> Any:
+        return next(iter((await self.counters([node])).values()))
+
+    async def clock(self) -> ClockReading:
+        return ClockReading(0, 0, 0, 0, False, False, "run", {}, whole=self.silences <= 0)
+
+
+async def test_hosts_that_do_not_hear_each_other_for_a_while_end_no_run() -> None:
+    for silences in (2, 5):
+        assert await UdpBed(_Silent(silences), 0).counters(["h000"]) == {"h000": {"process": {"incarnation": 0}}}
+        assert await UdpBed(_Silent(silences), 0).ask("h000", "progress") == {"process": {"incarnation": 0}}
+    with pytest.raises(BedLostError, match="no answer"):
+        await UdpBed(_Silent(1), 0).counters(["h000"])
 
 
 async def test_a_program_that_a_nic_refuses_is_refused(fabric: Fabric) -> None:
