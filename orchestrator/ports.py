@@ -3,7 +3,8 @@
 Every socket of a fabric (two per link, one control socket per daemon) has its number in one contiguous block outside
 the kernel's ephemeral range, so that a restarted daemon finds its own number again. Which socket has which number is
 `orchestrator.layout`'s business. Two fabrics that start at the same moment are kept apart by abstract Unix sockets, one
-per `SLOT_PORTS` numbers: like ports they belong to the network namespace, and they vanish with their process.
+per `SLOT_PORTS` numbers: like ports they belong to the network namespace, and they vanish with their process. Whether
+an address is this host's at all is asked here too.
 """
 
 import os
@@ -71,6 +72,16 @@ def ephemeral_range() -> range:
     except (OSError, ValueError):
         return range(0)
     return range(int(low), int(high) + 1)
+
+
+def check_own(*addresses: str) -> None:
+    """Raises ConfigError for the first of these addresses, IPv4 or IPv6, that this host does not have."""
+    for address in addresses:
+        with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM) as tried:
+            try:
+                tried.bind((address, 0))
+            except OSError:
+                raise ConfigError("", f"has no address {address}", "name one that `ip addr` shows there") from None
 
 
 def owner_of(port: int) -> str:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
+from orchestrator import ports
 from orchestrator.faults.whereabouts import Whereabouts
 from orchestrator.hosts import inventory as inventories
 from orchestrator.hosts.allocation import allocated
@@ -27,7 +28,7 @@ from orchestrator.hosts.inventory import Inventory
 from orchestrator.hosts.inventory_file import NODES_PER_PROCESS_MAX, load
 from orchestrator.hosts.placement import Placement
 from orchestrator.hosts.placing import place
-from orchestrator.hosts.site import LOOPBACK, Site, Sites
+from orchestrator.hosts.site import LEADER, LOOPBACK, Site, Sites
 
 ENGINES: Final[Mapping[str, Callable[[], Engine]]] = {
     "local": LocalEngine,
@@ -125,7 +126,17 @@ def muster(
     starting = engine_of(engine, wheelhouse)
     placement = placed_on(topology, hosts_meant(file, engine, say), nodes_per_process)
     refuse(budget(placement))
+    _check_leads(sites_of(placement).sites[LEADER])
     return ground_of(placement, starting, lease_s, say)
+
+
+def _check_leads(site: Site) -> None:
+    """Raises ConfigError where the host that is to lead is another machine than this."""
+    try:
+        ports.check_own(site.control, site.data)
+    except ConfigError as error:
+        hint = f"give the command on {site.name}, which is the `orchestrator`, or correct its address"
+        raise ConfigError(f"host {site.name}", f"this machine {error.what}", hint) from None
 
 
 def ground_of(placement: Placement, engine: Engine, lease_s: float, say: Callable[[str], None]) -> Ground:

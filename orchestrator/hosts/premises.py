@@ -143,6 +143,8 @@ class Premises:
             frozenset(request["alone"]),
         )
         self._layout = layout = Layout(topology, request["pack"], sites, port_base=request["port_base"])
+        own = sites.sites[self.number]
+        ports.check_own(own.control, own.data)
         path = self._run_dir / topology.name
         again = request["again"]  # this launch had a share here before
         await _fence(path, self.realm.epoch if again else None)

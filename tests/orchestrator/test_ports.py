@@ -110,6 +110,13 @@ def test_too_large_a_fabric_is_one_clear_refusal() -> None:
         allocate(30_000)
 
 
+@pytest.mark.parametrize(("own", "other"), [("127.0.0.1", "198.51.100.1"), ("::1", "2001:db8::1")])
+def test_an_address_of_another_host_is_named(own: str, other: str) -> None:
+    ports.check_own(own)
+    with pytest.raises(ConfigError, match=f"has no address {other}"):
+        ports.check_own(own, other)
+
+
 def test_closing_twice_is_harmless() -> None:
     block: PortBlock = allocate(1)
     block.close()

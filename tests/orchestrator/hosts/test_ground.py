@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from tests.support.shares import Agent, Machine, everything, nothing_left, sprea
 from tests.support.wait import eventually
 
 LEASE_S = 10.0
+NOBODYS = "198.51.100.1"
+"""An address that no machine has."""
 HOSTS = 3
 LIFE_NS = 100_000_000
 
@@ -130,7 +133,7 @@ async def test_a_courier_that_ends_while_daemons_start_is_told_at_once(
 
 @pytest.mark.integration
 @pytest.mark.slow
-@pytest.mark.parametrize("trouble", ["folder", "engine", "agent"])
+@pytest.mark.parametrize("trouble", ["folder", "engine", "agent", "address"])
 async def test_one_host_that_cannot_begin_is_named_and_the_others_are_given_back(tmp_path: Path, trouble: str) -> None:
     async def begin(launch: dict[str, Any]) -> Agent:
         if trouble == "engine":
@@ -141,6 +144,9 @@ async def test_one_host_that_cannot_begin_is_named_and_the_others_are_given_back
         return agent
 
     machine = Machine(tmp_path, HOSTS, spread(TINY, HOSTS), LEASE_S, {2: begin})
+    if trouble == "address":
+        here, first, _second = machine.ground.sites.sites
+        machine.ground.sites = replace(machine.ground.sites, sites=(here, first, Site("vm2", data=NOBODYS)))
     if trouble == "folder":
         (tmp_path / "vm2" / "small").mkdir(parents=True)
         (tmp_path / "vm2" / "small" / "letters.txt").touch()
@@ -148,6 +154,7 @@ async def test_one_host_that_cannot_begin_is_named_and_the_others_are_given_back
         "folder": f"host vm2: run folder {tmp_path}/vm2/small.* holds files that are no fabric's",
         "engine": "host vm2.*cannot be reached",
         "agent": "host vm2 is lost: its agent has ended: exit code -9",
+        "address": f"host vm2: has no address {NOBODYS}",
     }
     with pytest.raises((ConfigError, ProcessFailedError), match=said[trouble]):
         async with Fabric.launch(TINY, tmp_path / "vm0", ground=machine.ground):

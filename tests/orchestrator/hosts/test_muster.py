@@ -79,6 +79,14 @@ def test_what_does_not_fit_is_refused_before_anything_starts(tmp_path: Path) -> 
         muster(SMALL, cut, "ssh", None, LEASE_S, silent)
 
 
+def test_a_command_given_on_another_machine_than_the_one_that_leads_is_told_so(tmp_path: Path) -> None:
+    path = inventory(tmp_path, "rules: {orchestrator: vm2}\n", THREE.replace("10.0.0.2", "198.51.100.2"))
+    with pytest.raises(
+        ConfigError, match=r"host vm2: this machine has no address 198.51.100.2 \(give the command on vm2"
+    ):
+        muster(SMALL, path, "ssh", None, LEASE_S, silent)
+
+
 def test_engines_have_names() -> None:
     assert isinstance(engine_of("local"), LocalEngine)
     assert isinstance(engine_of("ssh"), SshEngine)
