@@ -7,16 +7,19 @@ the table under `fabric` is `mrcfabric.topology_file`'s.
 import difflib
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Final, TypeAlias
 
 import yaml
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.naming import shown
+from mrcfabric.topology import Topology
 from mrcfabric.topology_file import text_of
 
 FABRIC_KEY: Final = "fabric"
+_OF_THE_FABRIC: Final = {one.name for one in fields(Topology)} - {"name", "seed"}
+"""Settings that `up --set` takes without `fabric.`; a scenario has none of these names."""
 VALUES_MAX: Final = 100_000
 """A file that holds more values, aliases written out, is refused."""
 INT_MAX: Final = 1 << 60
@@ -205,6 +208,8 @@ def override(document: Document, flag: str) -> None:
             raise ConfigError(where, "fabric is a table", "one setting at a time: fabric.planes=4")
         document.fabric_flags.append(flag.partition(".")[2])
         return
+    if words[0] in _OF_THE_FABRIC:
+        raise ConfigError(where, f"{words[0]} is a setting of the fabric", f"--set fabric.{shown(flag)}")
     parent, path = _follow(document.root, words[:-1], where)
     last: str | int = words[-1]
     if isinstance(parent, list):

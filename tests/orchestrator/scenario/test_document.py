@@ -99,6 +99,7 @@ def test_flags_of_the_fabric_are_kept_for_its_reader(tmp_path: Path) -> None:
         ("=3", "is no setting"),
         ("\udc80=3", "is no setting"),
         ("fabric=3", "fabric is a table"),
+        ("mtu_bytes=1024", "mtu_bytes is a setting of the fabric (--set fabric.mtu_bytes=1024)"),
         ("name.x=3", "is one value, not a table"),
         ("wrkload.train.steps=3", "there is no wrkload"),
         ("workload.trian.steps=3", "no entry is called trian (nearest is train)"),
