@@ -53,7 +53,8 @@ class Wheelhouse:
         """Raises ConfigError when there is no wheel in it."""
         wheels = {path.name: path for path in sorted(folder.glob("*.whl"))}
         if not wheels:
-            raise ConfigError(f"--wheelhouse {folder}", "there is no wheel in it", f"pip wheel -w {folder} mrcfabric")
+            hint = f"at the top of the source tree: pip wheel --wheel-dir {folder} ."
+            raise ConfigError(f"--wheelhouse {folder}", "there is no wheel in it", hint)
         return cls(wheels, {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in wheels.items()})
 
 

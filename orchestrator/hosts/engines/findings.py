@@ -50,7 +50,7 @@ class Findings:
             has = "no mrcfabric" if installed is None else f"mrcfabric {installed}"
             raise self._error(
                 f"its `{self._python}` has {has}, and this is {version}",
-                f"pip install mrcfabric=={version} there, or let the code be carried",
+                "install this version there, or let the code be carried",
             )
 
     @property
