@@ -231,7 +231,6 @@ class Mishaps:
         if child is not None and child.alive:
             self._superseded.add(node)
             await self._roster.end(child)
-            await child.ended
         self._begin_next(node)
 
     def _begin_next(self, node: str, died_ns: Instant = 0) -> None:
@@ -349,7 +348,6 @@ class Mishaps:
             if node not in self._births and child is not None and child.alive:
                 self._superseded.add(node)
                 await self._roster.end(child)
-                await child.ended
                 self._begin({node: life})
 
     # What ends badly.

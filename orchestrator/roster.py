@@ -6,6 +6,7 @@ node that is down is `orchestrator.timekeeper`'s; why a node dies or returns is 
 """
 
 import asyncio
+import contextlib
 import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -242,9 +243,11 @@ class Roster:
         return self.members[node]
 
     async def end(self, child: Child) -> None:
-        """SIGKILL a process; its death is reported as any other."""
+        """SIGKILL a process and return when it has ended, be it with its host; its death is reported as any other."""
         site = next(member.process.site for member in self.members.values() if member.child is child)
-        await self._ground.share(site).signal(child, signal.SIGKILL)
+        with contextlib.suppress(ProcessFailedError):  # its host is lost, or does not answer until it is
+            await self._ground.share(site).signal(child, signal.SIGKILL)
+        await child.ended
 
     @staticmethod
     def require_own_process(member: Member) -> None:
