@@ -285,9 +285,8 @@ class Mishaps:
         """Nobody had asked for this death: it is a fault from now on."""
         self.unexpected.append(line)
         kind = "nic_crash" if self.topology.parse_node(node).tier == "nic" else "switch_crash"
-        fault = once(
-            kind, node, at_ns=died_ns, fault_id=f"death-{next(self._deaths)}", title=f"{node} died: {how}"[:200]
-        )
+        name = next(name for number in self._deaths if self.table.get(name := f"death-{number}") is None)
+        fault = once(kind, node, at_ns=died_ns, fault_id=name, title=f"{node} died: {how}"[:200])
         self._laments[node] = fault.id
         nodes = self.table.add(fault, self._time.page.fabric_front(), seen_ns=self._time.soon_ns())
         for one in nodes:

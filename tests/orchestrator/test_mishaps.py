@@ -172,11 +172,13 @@ async def test_a_death_that_is_called_off_does_not_happen(fabric: Fabric) -> Non
 async def test_a_death_nobody_asked_for_is_told(fabric: Fabric) -> None:
     child = fabric.roster.members["h001"].child
     assert child is not None
+    # Somebody has used the name that the death would have had.
+    await fabric.inject(once("trimming_off", T1, at_ns=fabric.soon_ns(), fault_id="death-1"))
     os.kill(child.pid, signal.SIGSEGV)
     await eventually(lambda: not fabric.alive("h001"), DEADLINE_S)
     assert [death.split(":")[0] for death in fabric.unexpected_deaths()] == ["h001"]
-    (death,) = fabric.faults()
-    assert (death.kind, death.targets) == ("nic_crash", ("h001",))
+    _, death = fabric.faults()
+    assert (death.id, death.kind, death.targets) == ("death-2", "nic_crash", ("h001",))
     assert death.title.startswith("h001 died: SIGSEGV")
     # The others go on.
     assert (await fabric.call("h000", "status"))["node"] == "h000"

@@ -230,6 +230,8 @@ def test_what_is_over_is_forgotten_and_does_not_count() -> None:
         table.add(once("loss", f"{T0}>{T1}", at_ns=10 * number + 10, until_ns=10 * number + 15), 0)
     with pytest.raises(RefusedError, match="1024 faults are not over yet"):
         table.add(once("loss", UPLINK, at_ns=100), 0)
+    assert table.add(once("switch_crash", T1, at_ns=5), 0, seen_ns=50) == [T1], "it has died, whatever there is"
+    table.heal(f"switch_crash {T1} 5", 60, 0)
     table.add(once("loss", UPLINK, at_ns=100_000), 50_000)
     assert len(table.faults(50_000)) == 1
 
