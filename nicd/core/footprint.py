@@ -46,6 +46,8 @@ KEY_BITS: Final = 32
 PEER_BITS: Final = 16
 # 16 MiB: 1.5 bandwidth-delay products of 800 Gb/s over 100 us.
 WINDOW_BITS: Final = 24
+# `reverse_silent_probes` is at most this.
+SILENCE_BITS: Final = 4
 # A round trip in ticks of 1 ns, up to 1 ms.
 DELAY_BITS: Final = 20
 
@@ -291,7 +293,8 @@ def peer_bytes(planes: int, ev_bits: int, questions: int) -> dict[str, int]:
     """Bytes by piece of one destination with so many EV probes out."""
     return {
         "congestion": record_bytes(CONGESTION),
-        "path_template": record_bytes(DESTINATION, planes),
+        # A plane is up or down there, and silent so often.
+        "path_template": record_bytes(DESTINATION, planes * (1 + SILENCE_BITS)),
         "reverse_evs": (planes * ev_bits + 7) // 8,
         "ev_questions": questions * record_bytes(EV_QUESTION, ev_bits),
     }

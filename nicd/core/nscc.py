@@ -1,7 +1,8 @@
 """NSCC, the network-signalled congestion control of UEC, as MRC uses it: a window per destination, clocked by SACKs.
 
 Owns the window's course. The constants are `nscc_constants`', what is in flight the in-flight tables', which path a
-packet takes the EV profile's: a mark with little delay is an affair of paths alone, and moves nothing here.
+packet takes the EV profile's: a mark with little delay is an affair of paths alone, and moves nothing here. So is a
+packet that is gone without a trim where switches trim: its path is broken, and the others have lost no room.
 
 MRC 1.0 4, UEC CMS. Two signals, four cases: marked or not, delay below the target or not.
 
@@ -11,7 +12,8 @@ MRC 1.0 4, UEC CMS. Two signals, four cases: marked or not, delay below the targ
     marked,     below      nothing
 
 Increases add up and are applied as inc / cwnd after 8 MTU or one base RTT, eta once per base RTT on top. Quick adapt
-looks back once per base RTT + target, or once per round trip where that is longer; trims and losses cut their own size.
+looks back once per base RTT + target, or once per round trip where that is longer. Trims cut their own size, and so do
+losses where switches do not trim.
 """
 
 from typing import Final
@@ -33,9 +35,9 @@ class Nscc:
     __slots__ = (
         "_adjusted_ns", "_average", "_avg_samples", "_cuts", "_decreased_ns", "_delay_ns", "_delays", "_delivered",
         "_eta_ns", "_fast", "_fast_bytes", "_floor", "_gamma_ppt", "_ignore_bytes", "_inc", "_limits",
-        "_md_ppt", "_penalised", "_qa", "_qa_bytes", "_qa_end_ns", "_qa_measured", "_qa_period_ns", "_qa_trigger",
-        "_reference_ns", "_saved", "_setup", "_since_bytes", "base_rtt_ns", "cwnd_bytes", "cwnd_bytes_max",
-        "inflight_bytes", "penalties", "quick_adapts", "restores",
+        "_loss_cuts", "_md_ppt", "_penalised", "_qa", "_qa_bytes", "_qa_end_ns", "_qa_measured", "_qa_period_ns",
+        "_qa_trigger", "_reference_ns", "_saved", "_setup", "_since_bytes", "base_rtt_ns", "cwnd_bytes",
+        "cwnd_bytes_max", "inflight_bytes", "penalties", "quick_adapts", "restores",
     )  # fmt: skip
 
     def __init__(self, setup: WindowSetup) -> None:
@@ -47,6 +49,7 @@ class Nscc:
         self._md_ppt = knobs.max_md_jump_ppt
         self._avg_samples = knobs.delay_avg_samples
         self._qa = not knobs.disable_qa
+        self._loss_cuts = knobs.loss_is_congestion or not knobs.trim_nack
         self._cuts = setup.stats.cwnd_cuts
         self._delays = setup.stats.queue_delay
         self._measure(knobs.base_rtt_ns)
@@ -183,7 +186,11 @@ class Nscc:
         self._gone(now, size, "trim")
 
     def on_loss(self, now: Instant, size: int) -> None:
-        self._gone(now, size, "loss")
+        # A deliberate difference, see the knob: with trimming a queue that overflows says so itself.
+        if self._loss_cuts:
+            self._gone(now, size, "loss")
+        elif self._ignore_bytes > 0:
+            self._ignore_bytes -= size
 
     def _gone(self, now: Instant, size: int, cause: str) -> None:
         """A packet was trimmed or lost: quick adapt if it is time, else its own size off the window."""

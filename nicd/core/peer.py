@@ -50,9 +50,11 @@ class Peer:
         "_plane",
         "_planes",
         "_refresh",
+        "_replying",
         "_request_id",
         "_reverse_path",
         "_rng",
+        "_silence",
         "_sprayed",
         "_stale_ns",
         "_update_id",
@@ -111,6 +113,10 @@ class Peer:
         """When the peer's data last arrived."""
         self._confirmed_ns: list[Instant] = [-1] * planes
         """When our own data were last acknowledged, by plane."""
+        self._silence = [0] * planes
+        """Probes of each plane in a row without an answer."""
+        self._replying = (1 << planes) - 1
+        """Bit p: plane p is not left out for its silence."""
         # So long probing alone would leave a plane, at one random plane per refresh time.
         self._stale_ns = settings.reverse_refresh_ns * planes
         self._refresh = Timer(board.timers, self._refresh_one)
@@ -130,7 +136,7 @@ class Peer:
 
     def reply_plane(self) -> int:
         """The plane for the next control packet, in turn; -1 when no plane is up at both ends."""
-        mask = self._board.ports.carrier & self.up & self._planes
+        mask = self._usable()
         if not mask:
             return -1
         plane = self._plane + 1
@@ -144,6 +150,12 @@ class Peer:
             self._take(self._candidate(plane))
         return plane
 
+    def _usable(self) -> int:
+        """Bit p: acknowledgements may take plane p now."""
+        mask = self._board.ports.carrier & self.up & self._planes
+        # Were all silent, one of them may be so for the sake of the others: answers go round, too.
+        return mask & self._replying or mask
+
     def probed(self, now: Instant) -> None:
         """The peer asks what has arrived: what we told it may have been lost, on planes that take turns for ever."""
         # An answer of two packets, taking two planes in turn, would lose the same one each time.
@@ -156,6 +168,13 @@ class Peer:
             self.reverse[plane] = (ev, outer)
             self._reverse_path[plane] = path
         self._confirmed_ns[plane] = now
+        if self._silence[plane]:
+            self._answers(plane)
+
+    def _answers(self, plane: int) -> None:
+        """Something came through on this plane."""
+        self._silence[plane] = 0
+        self._replying |= 1 << plane
 
     def data_arrived(self, now: Instant) -> None:
         """The peer sends data, or probes for want of answers: keep the reverse set fresh."""
@@ -178,6 +197,10 @@ class Peer:
         if not stale:
             return
         plane = stale[self._rng.below(len(stale))]
+        if self._silence[plane] < settings.reverse_silent_probes:
+            self._silence[plane] += 1
+        elif settings.reverse_silent_probes:
+            self._replying &= ~(1 << plane)
         ev = self._candidate(plane)
         request = self._next_id()
         if len(self._ev_probes) >= _EV_PROBES_MAX:
@@ -314,9 +337,12 @@ class Peer:
             answered(now, port)
             return
         ev = self._ev_probes.pop(request, None)
-        if ev is not None:
-            self._board.stats.probe_rtt.add(since_ns(now, stamp))
-        if ev is not None and not self._is_denied(self.destination.plane(ev), self.destination.path(ev)):
+        if ev is None:
+            return
+        self._board.stats.probe_rtt.add(since_ns(now, stamp))
+        plane = self.destination.plane(ev)
+        self._answers(plane)
+        if not self._is_denied(plane, self.destination.path(ev)):
             self._take(ev)
 
     @property
@@ -326,7 +352,7 @@ class Peer:
 
     def reverse_rows(self) -> list[dict[str, int | bool]]:
         """One row per plane: the EV and path that acknowledgements to this peer take, and whether the plane is used."""
-        usable = self._board.ports.carrier & self.up & self._planes
+        usable = self._usable()
         return [
             {"peer_index": self.index, "plane": plane, "ev": ev, "path": path, "usable": bool(usable >> plane & 1)}
             for plane, ((ev, _), path) in enumerate(zip(self.reverse, self._reverse_path, strict=True))

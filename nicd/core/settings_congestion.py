@@ -64,6 +64,10 @@ class CongestionKnobs:
     """Quick adapt where less than the largest window divided by 2**qa_gate arrived in its span."""
     qa_threshold_ns: int = 0
     """Delay that triggers quick adapt where switches do not trim. Default 4 targets."""
+    loss_is_congestion: bool = False
+    """A packet that is gone without a trim takes its size off the window and makes quick adapt due, as published.
+    False: only where switches do not trim (`trim_nack`). Where they do, a full queue trims, so that what is simply gone
+    was on a broken path: the EV's state answers that, and a plane that dies takes nothing from the others."""
     receiver_penalty: str = "off"
     """When our SACKs penalise senders: "off", "incast", "ooo" (`nicd.core.penalty`)."""
     penalty_senders: int = 4

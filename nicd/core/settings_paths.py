@@ -66,6 +66,10 @@ class PathKnobs:
     """While a peer's data arrive, one EV for acknowledgements is probed per this time. Default 1 base RTT."""
     reverse_idle_ns: int = 0
     """Without data for this long the refreshing stops. Default 2 base RTT."""
+    reverse_silent_probes: int = 4
+    """After so many of these probes of a plane in a row without an answer acknowledgements leave that plane out, until
+    one is answered or own data are acknowledged there; of planes that are all silent none is left out. 0: never. A
+    plane without a live path would lose its share of the acknowledgements for as long as it is gone."""
 
 
 DERIVED: Final[dict[str, float]] = {
@@ -81,6 +85,7 @@ LEAST: Final[dict[str, int]] = {
     "ev_min_active": 0,
     "skip_ns": 0,
     "always_skip_marks": 0,
+    "reverse_silent_probes": 0,
 }
 """Smallest value where it is not 1."""
 MOST: Final[dict[str, int]] = {
@@ -88,6 +93,7 @@ MOST: Final[dict[str, int]] = {
     "evs_reserve": 65_536,
     "probes_outstanding_max": 32_768,
     "port_update_tries": 32,
+    "reverse_silent_probes": 15,
 }
 """Largest value where there is one."""
 CHOICES: Final[dict[str, Collection[str]]] = {"path_policy": POLICIES}

@@ -175,6 +175,12 @@ _PATHS = (
         _of(NIC, "reverse_candidates", "reverse_refresh_ns", "reverse_idle_ns"),
     ),
     Choice(
+        "A plane on which no reverse path answers",
+        UNKNOWN,
+        "Left out of the turn of acknowledgements after so many probes in a row, until something comes through again.",
+        _of(NIC, "reverse_silent_probes"),
+    ),
+    Choice(
         "Limits of the controller's EV probes",
         OPTION,
         "One batch per command; what is not answered in time is lost. An answer changes no state.",

@@ -45,6 +45,14 @@ CONGESTION = (
         _of(NIC, "qa_measured"),
     ),
     Choice(
+        "A packet that is lost without a trim: off the window, or not",
+        DEVIATION,
+        "Not where switches trim: a full queue says so itself there, and what is simply gone tells of a broken path, "
+        "which the state of its EV answers. Taken off the window, as published, the packets of a plane that dies make "
+        "the other planes idle. Where switches do not trim it is off the window.",
+        _of(NIC, "loss_is_congestion"),
+    ),
+    Choice(
         "Base RTT: configured, or measured",
         OPTION,
         "Begins with the topology's and follows lower samples of full packets, per destination, down to a quarter; "

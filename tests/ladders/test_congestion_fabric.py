@@ -3,6 +3,8 @@
 NICs of 8 ports of 100 Gb/s below two T0s per plane.
 """
 
+import itertools
+
 import pytest
 
 from mrcfabric.impairment import Impairment
@@ -136,9 +138,9 @@ def test_a_bystander_of_an_incast_is_not_hurt() -> None:
 
 @pytest.mark.slow
 @pytest.mark.spec("MRC 1.0", "4")
-def test_the_window_recovers_after_a_link_fault() -> None:
+def test_the_window_recovers_after_a_link_fault_that_was_taken_for_congestion() -> None:
     size = 16 << 20
-    made = fabric()
+    made = Fabric(Topology(name="demo", nics_per_t0=4, nic={"loss_is_congestion": True}))
     made.permutation(4, size)
     made.write_all(size, 2)
     made.impair("p1-t0-0", 4, Impairment(up=False), 30_000)
@@ -153,3 +155,31 @@ def test_the_window_recovers_after_a_link_fault() -> None:
     rows = [row for name in made.topology.nic_names() for row in made.core(name).qp_table() if row["qpn"] < 200]
     assert all(int(row["cwnd_bytes"]) > 0.9 * full for row in rows)
     made.verify(size)
+
+
+@pytest.mark.slow
+@pytest.mark.spec("MRC 1.0", "4")
+@pytest.mark.parametrize(("planes", "dip"), [(8, 0.95), (4, 0.8)])
+def test_all_t1s_of_a_plane_lost_cost_no_more_than_that_plane(planes: int, dip: float) -> None:
+    """Of eight planes the others go on as they did; of four they give way while packets are missed."""
+    pieces, piece = 7, 100_000 * planes
+    made = Fabric(Topology(name="demo", planes=planes, t1_per_plane=2, nics_per_t0=2, rate_bps=25_000_000_000))
+    topology, rtt_ns = made.topology, made.topology.base_rtt_ns()
+    made.permutation(2, pieces * piece)
+    made.write_all(pieces * piece, pieces)
+    lost_ns = READY_NS + 10 * rtt_ns
+    for t0 in range(topology.t0_per_plane):
+        for t1 in range(topology.t1_per_plane):
+            made.impair(f"p1-t0-{t0}", topology.nics_per_t0 + t1, Impairment(up=False), lost_ns)
+            made.impair(f"p1-t1-{t1}", t0, Impairment(up=False), lost_ns)
+    placed = [0]
+    for step in range(1, 19):
+        made.simulator.run(READY_NS + step * rtt_ns)
+        placed.append(made.total("bytes_placed"))
+    assert made.done() < made.posted, "there was work all the time"
+    rates = [later - earlier for earlier, later in itertools.pairwise(placed)]
+    whole = sum(rates[4:10]) / 6 * (planes - 1) / planes
+    assert min(rates[10:]) >= dip * whole
+    assert made.finish(DEADLINE_NS)
+    assert made.errors() == []
+    made.verify(pieces * piece)

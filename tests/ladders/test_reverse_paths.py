@@ -155,3 +155,25 @@ def test_a_plane_that_own_data_do_not_use_is_still_probed() -> None:
     pair.kill(True, 1, path)
     both()
     assert pair.reverse()[1] != path
+
+
+@pytest.mark.spec("arXiv 2605.04333", "2")
+@pytest.mark.parametrize("busy", [False, True], ids=["idle", "busy"])
+def test_a_plane_that_is_gone_costs_no_acknowledgements_for_long_and_comes_back(busy: bool) -> None:
+    pair = Pair(2, busy)
+    pair.carry()
+    for path in range(PATHS):
+        pair.kill(True, 1, path)
+        pair.kill(False, 1, path)
+    pair.carry(64)
+    usable = [row["usable"] for row in pair.core(B).reverse_paths()]
+    assert usable == [True, False]
+    # Nothing is lost any more, so nothing is asked for twice.
+    before = pair.total("packets_lost"), pair.total("timeouts")
+    pair.carry(64)
+    assert (pair.total("packets_lost"), pair.total("timeouts")) == before
+    for path in range(PATHS):
+        pair.kill(True, 1, path, HEALTHY)
+        pair.kill(False, 1, path, HEALTHY)
+    pair.carry(64)
+    assert all(row["usable"] for row in pair.core(B).reverse_paths())

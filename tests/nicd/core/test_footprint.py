@@ -40,8 +40,8 @@ def test_records_by_hand() -> None:
     assert record_bytes(PROBE) == 4
     # Key 32, address 64, length 40, page table 64, readers 12: 212 bits.
     assert record_bytes(MEMORY_KEY) == 27
-    # Address 128, four uSIDs 64, port updates 60, reverse timers 48, one bit per plane: 308 bits.
-    assert record_bytes(DESTINATION, 8) == 39
+    # Address 128, four uSIDs 64, port updates 60, reverse timers 48, five bits per plane: 340 bits.
+    assert record_bytes(DESTINATION, 8 * 5) == 43
 
 
 @pytest.mark.spec("MRC 1.0", "3")
@@ -69,7 +69,7 @@ def test_peers_and_keys_by_hand() -> None:
     # 73 + 20 + 30 + 48 + 72 + 24 + 74 + 25 + 25 + 48: 439 bits.
     assert record_bytes(CONGESTION) == 55
     assert peer_bytes(8, 32, 2) == {
-        "congestion": 55, "path_template": 39, "reverse_evs": 32, "ev_questions": 2 * 6,
+        "congestion": 55, "path_template": 43, "reverse_evs": 32, "ev_questions": 2 * 6,
     }  # fmt: skip
     # An EV of a profile: 32 + 6 + 1 bits and a value of 128 or 16.
     assert nic_bytes(3, 2, [128, 128, 16]) == {"memory_keys": 81, "deny_list": 2 * 5, "ev_profiles": 21 + 21 + 7}

@@ -3,7 +3,6 @@
 100 Gb/s and 12 us: BDP 150,000; target 9,000 ns; alpha x target 12,288; fi 20,480; fi_scale 0.25; eta 614.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -173,21 +172,6 @@ class TestFastIncrease:
         assert made.cwnd_bytes == MOST
 
 
-class TestLoss:
-    @pytest.mark.spec("MRC 1.0", "4")
-    @pytest.mark.parametrize("what", ["on_trim", "on_loss"])
-    def test_a_lost_packet_takes_its_size_and_leaves_one_packet(self, what: str) -> None:
-        made = window(cwnd=20_000)
-        tell: Callable[[int, int], None] = getattr(made, what)
-        tell(1, 4_000)
-        assert made.cwnd_bytes == 16_000
-        for _ in range(5):
-            tell(1, 4_000)
-        assert made.cwnd_bytes == MTU
-        cause = what.removeprefix("on_")
-        assert made._setup.stats.cwnd_cuts[cause] == 6
-
-
 class TestQuickAdapt:
     """A span is base RTT + target = 21,000 ns; less than 225,000 / 8 = 28,125 bytes in it are little."""
 
@@ -224,10 +208,18 @@ class TestQuickAdapt:
         assert late(made, 23_000, 2 * TARGET, 80_000 - 40_000 - MTU, marked=True) == 20_000
         assert late(made, 24_000, 2 * TARGET, 1, marked=True) == 12_000
 
+    @pytest.mark.spec("MRC 1.0", "4")
+    def test_what_was_lost_of_it_is_out_no_more(self) -> None:
+        made = self.begun(delay_avg_samples=1)
+        late(made, 5_000, TARGET, 20_000)
+        made.on_trim(21_000, MTU)
+        made.on_loss(21_100, 80_000)
+        assert late(made, 22_000, 2 * TARGET, 1, marked=True) == 12_000, "marks count again"
+
     @pytest.mark.parametrize(("delivered", "adapts"), [(28_124, 1), (28_125, 0)])
     @pytest.mark.spec("MRC 1.0", "4")
     def test_the_gate(self, delivered: int, adapts: int) -> None:
-        made = self.begun()
+        made = self.begun(loss_is_congestion=True)
         made.on_loss(1, MTU)
         late(made, 21_000, TARGET, delivered)
         assert made.quick_adapts == adapts

@@ -17,7 +17,7 @@ EDGES = {
     **dict.fromkeys(("adjust_bytes_threshold", "adjust_period_threshold_ns", "qa_threshold_ns"), (0, 1, _HUGE)),
     **dict.fromkeys(("max_cwnd_bytes", "cwnd_bytes"), (0, 1, 5_000, _HUGE)),
     **dict.fromkeys(("gamma_ppt", "max_md_jump_ppt"), (0, 1, 1_000)),
-    **dict.fromkeys(("disable_qa", "qa_measured", "trim_nack"), (False, True)),
+    **dict.fromkeys(("disable_qa", "qa_measured", "trim_nack", "loss_is_congestion"), (False, True)),
     "fi_scale_ppt": (0, 1, 100_000),
     "delay_avg_samples": (1, 80, 100_000),
     "qa_gate": (0, 3, 32),

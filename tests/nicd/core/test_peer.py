@@ -69,6 +69,49 @@ def test_our_own_sacks_spare_the_probes_of_their_plane() -> None:
     assert [bench.peer.destination.plane(packet[6]) for packet in bench.sent(3_000)] == [0]
 
 
+def silent_plane(bench: Bench, answering: int, until: int) -> None:
+    """The peer's data arrive up to `until`; its NIC answers the probes of one plane alone."""
+    asked: list[tuple[int, ...]] = []
+    for now in range(0, until, 500):
+        bench.peer.data_arrived(now)
+        bench.fire(now)
+        asked += [packet for packet in bench.sent(now) if packet[2] == ENDPOINT_REQUEST]
+        for packet in asked:
+            if bench.peer.destination.plane(packet[6]) == answering:
+                bench.peer.on_response(now, packet[5], OP_EV_PROBE)
+
+
+@pytest.mark.spec("arXiv 2605.04333", "2")
+def test_a_plane_where_no_probe_is_answered_carries_no_acknowledgements_until_one_is() -> None:
+    bench = Bench(reverse_refresh_ns=1_000, reverse_idle_ns=2_000)
+    silent_plane(bench, 0, 40_000)
+    assert {bench.peer.reply_plane() for _ in range(8)} == {0}
+    assert [row["usable"] for row in bench.peer.reverse_rows()] == [True, False]
+    # Our own data are acknowledged there.
+    bench.peer.confirm(40_001, 1, 0, *bench.peer.reverse[1])
+    assert {bench.peer.reply_plane() for _ in range(8)} == {0, 1}
+    # Now the other one falls silent, and this one answers.
+    silent_plane(bench, 1, 80_000)
+    assert {bench.peer.reply_plane() for _ in range(8)} == {1}
+    bench.board.ports.set_carrier(80_000, 1, False)
+    assert {bench.peer.reply_plane() for _ in range(8)} == {0}, "rather there than not at all"
+
+
+@pytest.mark.parametrize(("knob", "planes"), [(0, {0, 1}), (1, {0}), (15, {0})])
+@pytest.mark.spec("arXiv 2605.04333", "2")
+def test_how_long_a_plane_may_be_silent_is_a_knob(knob: int, planes: set[int]) -> None:
+    bench = Bench(reverse_refresh_ns=1_000, reverse_idle_ns=2_000, reverse_silent_probes=knob)
+    silent_plane(bench, 0, 100_000)
+    assert {bench.peer.reply_plane() for _ in range(8)} == planes
+
+
+@pytest.mark.spec("arXiv 2605.04333", "2")
+def test_all_planes_silent_are_all_used() -> None:
+    bench = Bench(reverse_refresh_ns=1_000, reverse_idle_ns=2_000)
+    silent_plane(bench, -1, 60_000)
+    assert {bench.peer.reply_plane() for _ in range(8)} == {0, 1}
+
+
 @pytest.mark.spec("MRC 1.0", "2.6")
 def test_a_port_update_is_repeated_until_it_is_answered() -> None:
     bench = Bench(port_update_retry_ns=1_000)

@@ -1,0 +1,39 @@
+"""What a packet that is trimmed, or simply gone, takes off the window of NSCC."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.nicd.core.test_nscc import MTU, TARGET, late, window
+
+
+@pytest.mark.spec("MRC 1.0", "4")
+@pytest.mark.parametrize("what", ["on_trim", "on_loss"])
+def test_a_lost_packet_takes_its_size_and_leaves_one_packet(what: str) -> None:
+    made = window(cwnd=20_000, loss_is_congestion=True)
+    tell: Callable[[int, int], None] = getattr(made, what)
+    tell(1, 4_000)
+    assert made.cwnd_bytes == 16_000
+    for _ in range(5):
+        tell(1, 4_000)
+    assert made.cwnd_bytes == MTU
+    cause = what.removeprefix("on_")
+    assert made._setup.stats.cwnd_cuts[cause] == 6
+
+
+@pytest.mark.spec("MRC 1.0", "4")
+def test_what_is_gone_without_a_trim_was_on_a_broken_path_where_switches_trim() -> None:
+    made = window(cwnd=20_000)
+    late(made, 0, TARGET)
+    for now in range(5):
+        made.on_loss(now, 4_000)
+    assert late(made, 21_000, 0, 2_000, marked=True) == 20_000, "no quick adapt either"
+    assert not any(made._setup.stats.cwnd_cuts.values())
+    assert made.quick_adapts == 0
+
+
+@pytest.mark.spec("MRC 1.0", "4")
+def test_where_they_do_not_trim_it_is_all_that_tells_of_a_full_queue() -> None:
+    made = window(cwnd=20_000, trim_nack=False)
+    made.on_loss(1, 4_000)
+    assert made.cwnd_bytes == 16_000
