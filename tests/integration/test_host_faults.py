@@ -1,4 +1,7 @@
-"""Hosts that die, return, are kept apart and slow under verified work: on shares of this machine as in virtual time."""
+"""Hosts that die, return, are kept apart and slow under verified work, all at once: shares of this machine as in sim.
+
+The scenarios of examples/cluster run over real sshd in `test_over_ssh`.
+"""
 
 from pathlib import Path
 
@@ -12,9 +15,6 @@ from orchestrator.scenario.resolve import load
 from tests.support.runs import conducted
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(240)]
-
-CLUSTER = Path(__file__).parents[2] / "examples" / "cluster"
-
 
 STORM_HOSTS = """\
 hosts:
@@ -58,31 +58,17 @@ expect:
 twice at once; and one that crashes though a process waits there for a life that begins later."""
 
 
-def files(folder: Path, name: str) -> tuple[Path, Path]:
-    """Scenario and inventory; the folders of hosts are below `folder`."""
-    file, hosts = CLUSTER / f"{name}.yaml", (CLUSTER / "hosts.yaml").read_text()
-    if name == "storm":
-        file, hosts = folder / "storm.yaml", STORM_HOSTS
-        file.write_text(STORM)
-    inventory = folder / "hosts.yaml"
-    inventory.write_text(hosts.replace("run_dir: ", f"run_dir: {folder}/"))
-    return file, inventory
-
-
-@pytest.mark.parametrize(
-    ("name", "restarts"),
-    [("plane-lost", {}), ("rank-lost", {}), ("restart-and-partition", {2: 1}), ("storm", {1: 3, 2: 2})],
-    ids=["plane", "rank", "restart", "storm"],  # folders of shares are below one of this name: sockets want short ones
-)
-async def test_alike(name: str, restarts: dict[int, int], tmp_path: Path) -> None:
-    file, inventory = files(tmp_path, name)
+async def test_a_storm_of_host_faults_is_that_of_virtual_time(tmp_path: Path) -> None:
+    file, inventory = tmp_path / "storm.yaml", tmp_path / "hosts.yaml"
+    file.write_text(STORM)
+    inventory.write_text(STORM_HOSTS.replace("run_dir: ", f"run_dir: {tmp_path}/"))
     plan = load(str(file), hosts=hosts_of(inventory))
     said: list[str] = []
     ground = muster(plan.topology, inventory, "local", None, LEASE_S, said.append)
     expected = await conducted(plan, "sim", tmp_path)
     seen = await conducted(plan, "udp", tmp_path / "run", ground)
     assert (seen.ended, seen.lost) == ("complete", ""), said
-    assert ground.restarts == restarts
+    assert ground.restarts == {1: 3, 2: 2}
     assert (seen.fidelity["late_share"], seen.fidelity["host_drops"]) == (0, 0)
     assert [finding.record() for finding in verdict(plan.expectations, expected).findings if not finding.held] == []
     assert seen.looks == expected.looks
