@@ -17,13 +17,14 @@ def targets(layout: Layout, host: str) -> list[dict[str, Any]]:
     """Every target of one fabric: nodes in slot order, then the agent.
 
     All are the agent's one HTTP port and differ in path. Labels of each: `fabric`, `plane` (empty for a NIC, which
-    stands in all, and for the agent), `role` (nic, t0, t1 or agent), `node`, `host` (the machine: as `host` names the
-    agent's, as the inventory names the others) and `instance`, which is the node.
+    stands in all, and for the agent), `role` (nic, t0, t1 or agent), `node`, `host` (the machine: of several as
+    everything else calls it, the inventory above all; of one as it calls itself, `host`) and `instance`, the node.
     """
-    fabric = layout.topology.name
+    fabric, sites = layout.topology.name, layout.sites
+    leader = sites.sites[LEADER].name if sites.several else host
     own = [layout.http_address]
 
-    def target(path: str, node: str, role: str, plane: str, host: str = host) -> dict[str, Any]:
+    def target(path: str, node: str, role: str, plane: str, host: str) -> dict[str, Any]:
         labels = {
             "__metrics_path__": path,
             "fabric": fabric,
@@ -39,6 +40,6 @@ def targets(layout: Layout, host: str) -> list[dict[str, Any]]:
     for node in layout.ports:
         name = layout.topology.parse_node(node)
         plane = "" if name.tier == "nic" else str(name.plane)
-        site = layout.sites.site(node).name if layout.sites.number(node) != LEADER else host
-        found.append(target(f"/metrics/{node}", node, name.tier, plane, site))
-    return [*found, target("/metrics", AGENT, AGENT, "")]
+        where = leader if sites.number(node) == LEADER else sites.site(node).name
+        found.append(target(f"/metrics/{node}", node, name.tier, plane, where))
+    return [*found, target("/metrics", AGENT, AGENT, "", leader)]

@@ -1,6 +1,7 @@
 """Targets of a fabric: one per node and the agent, with the labels that boards and rules count on."""
 
 from mrcfabric.topology import Topology
+from orchestrator.hosts.site import Site, Sites
 from orchestrator.layout import Layout
 from orchestrator.monitoring.discovery import targets
 
@@ -29,6 +30,16 @@ def test_every_node_and_the_agent_is_a_target() -> None:
         "p1-t0-0": ("t0", "1", "/metrics/p1-t0-0"),
         "p1-t1-0": ("t1", "1", "/metrics/p1-t1-0"),
         "agent": ("agent", "", "/metrics"),
+    }
+
+
+def test_of_several_hosts_each_has_the_name_that_the_inventory_gives_it() -> None:
+    sites = Sites((Site("vm1"), Site("vm2")), {"h000": 0, "p0-t0-0": 1})
+    rows = {target["labels"]["node"]: target["labels"] for target in targets(Layout(TOPOLOGY, "none", sites), "rack7")}
+    assert {node: rows[node]["host"] for node in ("h000", "p0-t0-0", "agent")} == {
+        "h000": "vm1",
+        "p0-t0-0": "vm2",
+        "agent": "vm1",
     }
 
 
