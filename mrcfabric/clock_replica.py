@@ -275,6 +275,8 @@ class Replica:
             return
         if state == SlotState.DEAD or (orders == words[base + S_ORDERS] and words[base + S_STATE] == SlotState.DEAD):
             return  # who is dead is the leader's word alone
+        if orders == words[base + S_ORDERS] and horizon < words[base + S_HORIZON]:
+            return  # overtaken by what the node had reached when it died (`ClockPage.set_reached`)
         if pending:
             words[base + S_PENDING] = pending
             rings.agent = rings.agent or (self.here == self.leader and self.page.asleep)

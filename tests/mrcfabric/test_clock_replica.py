@@ -127,6 +127,18 @@ def test_news_of_a_life_that_is_over_are_dropped(born: Cluster) -> None:
     assert [page.horizon(1) for page in born.pages] == [NEVER] * 3
 
 
+def test_what_a_node_had_reached_when_it_died_is_not_undone_by_news_from_before(born: Cluster) -> None:
+    leader, left = born.pages[LEADER], born.pages[LEFT]
+    born.publish(1, 500)
+    born.look(LEFT)
+    left.words[left.sent_word(1, 1)] += 3
+    born.publish(1, 600)
+    # The share of its host tells of its death before the courier has told of its end, and before anybody is told.
+    leader.set_reached(1, left.reached(1))
+    born.deliver(LEFT, LEADER)
+    assert leader.reached(1) == left.reached(1)
+
+
 @pytest.mark.parametrize("first", [LEADER, LEFT])
 @pytest.mark.parametrize("reborn", [False, True])
 def test_a_process_that_outlives_its_death_binds_nobody(born: Cluster, first: int, reborn: bool) -> None:
