@@ -185,9 +185,10 @@ class Nscc:
         self._average += ((self._reference_ns << _FINE) - self._average) // self._avg_samples
         self._gone(now, size, "trim")
 
-    def on_loss(self, now: Instant, size: int) -> None:
-        # A deliberate difference, see the knob: with trimming a queue that overflows says so itself.
-        if self._loss_cuts:
+    def on_loss(self, now: Instant, size: int, port_down: bool = False) -> None:
+        # A deliberate difference, see the knob: with trimming a queue that overflows says so itself. What a port took
+        # with it was its part of the window.
+        if self._loss_cuts or port_down:
             self._gone(now, size, "loss")
         elif self._ignore_bytes > 0:
             self._ignore_bytes -= size

@@ -120,10 +120,11 @@ class Recovery:
         lost: dict[str, int] = {}
         for sent in gone:
             cause = trigger.name.lower()
-            if sent.sent_ns <= profile.down_ns[profile.plane[sent.ev]]:
+            down = sent.sent_ns <= profile.down_ns[profile.plane[sent.ev]]
+            if down:
                 cause = "port_down"
             lost[cause] = lost.get(cause, 0) + 1
-            self._window.on_loss(now, sent.size)
+            self._window.on_loss(now, sent.size, down)
             profile.feedback(now, sent.ev, trigger, sent.sent_ns)
             self._lose(sent, cause)
         self._tell_lost(now, lost)

@@ -46,8 +46,8 @@ class CongestionWindow(Protocol):
         """A packet of `size` payload bytes was trimmed."""
         ...
 
-    def on_loss(self, now: Instant, size: int) -> None:
-        """A packet of `size` payload bytes was lost without a trim."""
+    def on_loss(self, now: Instant, size: int, port_down: bool = False) -> None:
+        """A packet of `size` payload bytes was lost without a trim; `port_down`: its plane went down at one end."""
         ...
 
     def record(self) -> dict[str, int]:
@@ -109,7 +109,7 @@ class FixedWindow:
         if self._trim_response:
             self.cwnd_bytes = max(self.cwnd_bytes - size, self._mtu_bytes)
 
-    def on_loss(self, now: Instant, size: int) -> None:
+    def on_loss(self, now: Instant, size: int, port_down: bool = False) -> None:
         """A broken path says nothing about congestion."""
 
     def record(self) -> dict[str, int]:

@@ -37,3 +37,11 @@ def test_where_they_do_not_trim_it_is_all_that_tells_of_a_full_queue() -> None:
     made = window(cwnd=20_000, trim_nack=False)
     made.on_loss(1, 4_000)
     assert made.cwnd_bytes == 16_000
+
+
+@pytest.mark.spec("MRC 1.0", "4")
+def test_what_was_out_on_a_port_that_went_down_was_its_part_of_the_window() -> None:
+    made = window(cwnd=20_000)
+    made.on_loss(1, 4_000, port_down=True)
+    assert made.cwnd_bytes == 16_000
+    assert made._setup.stats.cwnd_cuts["loss"] == 1
