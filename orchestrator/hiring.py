@@ -11,9 +11,7 @@ from mrcfabric.topology import Topology
 from orchestrator.fabric import Fabric
 from orchestrator.launcher import Child
 from orchestrator.workload.crew import Spawn
-from orchestrator.workload.worker import ENTRY
-
-PRELOADED = ("numpy", "orchestrator.workload.allreduce", "orchestrator.workload.traffic")
+from orchestrator.workload.worker import ENTRY, PRELOADED
 
 
 def ring_order(topology: Topology) -> list[int]:

@@ -25,7 +25,7 @@ from orchestrator.hosts.share import COURIER, CourierPost, Descriptors, open_des
 from orchestrator.hosts.site import Site, Sites
 from orchestrator.hosts.workers import Workers
 from orchestrator.launcher import Child, Launcher, ProcessFailedError, last_line
-from orchestrator.layout import PRELOADED, Layout
+from orchestrator.layout import NICD_ENTRY, PRELOADED, SWITCHD_ENTRY, Layout
 from orchestrator.run_folder import RunFolder
 
 ORDER_POLL_S = 0.002
@@ -35,6 +35,8 @@ FADE_WALL_S = UNHEARD_S + 2 * beat_s(LEASE_S)
 """So long after its leader's last word a share may say that it hears it."""
 FADE_POLL_S = 0.05
 CHUNK_BYTES = 1 << 20
+STARTED = {NICD_ENTRY, SWITCHD_ENTRY}
+"""What a share starts beside workers: it does not run whatever its leader names."""
 _STATUS = "share.json"
 
 
@@ -188,18 +190,22 @@ class Premises:
         """Start a process, once the page has heard of the orders that its nodes be born."""
         assert self._page is not None, "furnish first"
         assert self._folder is not None, "furnish first"
-        page = self._page
+        page, name, entry = self._page, request["name"], request["entry"]
+        if entry not in STARTED:
+            raise ConfigError(f"process {name}", f"{entry} is no daemon of ours")
         deadline_s = time.monotonic() + ORDER_WALL_S
         while any(page.orders(slot) < orders for slot, orders in request["orders"].items()):
             if time.monotonic() > deadline_s:
-                raise ProcessFailedError(f"{request['name']}: the page has not heard of its birth")
+                raise ProcessFailedError(f"{name}: the page has not heard of its birth")
             await asyncio.sleep(ORDER_POLL_S)
-        name = request["name"]
-        child = await self._launcher.spawn(name, request["entry"], request["arguments"], log=self._folder.log(name))
+        child = await self._launcher.spawn(name, entry, request["arguments"], log=self._log(name))
         return self._adopt(child)
 
     def _log(self, process: str) -> Path:
+        """Raises ConfigError for a name that leads out of the folder of logs."""
         assert self._folder is not None, "furnish first"
+        if process in ("", ".", "..") or os.sep in process:
+            raise ConfigError(f"process {process}", "is no name of a process")
         return self._folder.log(process)
 
     def _adopt(self, child: Child) -> list[int]:

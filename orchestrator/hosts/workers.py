@@ -21,6 +21,10 @@ from typing import Any, TypeAlias
 from mrcfabric.errors import ConfigError
 from orchestrator.launcher import Child, Launcher, ProcessFailedError, last_line
 from orchestrator.workload.channel import channel_pair, next_packet
+from orchestrator.workload.worker import ENTRY, PRELOADED
+
+STARTED = {ENTRY}
+"""What a share starts as a worker: it does not run whatever its leader names."""
 
 REPEATABLE = frozenset({"say", "hear"})
 """What may be done again: both go by the number of the packet."""
@@ -78,7 +82,7 @@ class Workers:
             "hear": self._hear,
             "let_go": self._let_go,
         }
-        """What may be asked: word of the request -> its answer. Raises ProcessFailedError."""
+        """What may be asked: word of the request -> its answer. Raises ConfigError, ProcessFailedError."""
         self._launcher = launcher
         self._log = log
         self._lines: dict[int, _Line] = {}
@@ -92,14 +96,15 @@ class Workers:
 
     async def _start(self, request: dict[str, Any]) -> list[int]:
         """`name`, `entry`, `arguments`, `preload`; what the worker is called from then on, and its process."""
+        name, entry, preload = request["name"], request["entry"], request["preload"]
+        if entry not in STARTED or not {*preload} <= {*PRELOADED}:
+            raise ConfigError(f"process {name}", f"{entry} is no worker of ours")
+        log = self._log(name)
         mine, theirs = channel_pair()
         mine.setblocking(False)
-        name = request["name"]
         try:
-            await self._launcher.preload(request["preload"])
-            child = await self._launcher.spawn(
-                name, request["entry"], request["arguments"], log=self._log(name), fds=[theirs.fileno()]
-            )
+            await self._launcher.preload(preload)
+            child = await self._launcher.spawn(name, entry, request["arguments"], log=log, fds=[theirs.fileno()])
         except BaseException:
             mine.close()
             raise

@@ -22,6 +22,8 @@ from orchestrator.workload.channel import ChannelClosedError, Message, WorkerCha
 
 ENTRY = "orchestrator.workload.worker:main"
 """What the fork server is told to run."""
+PRELOADED = ("numpy", "orchestrator.workload.allreduce", "orchestrator.workload.traffic")
+"""What it imports before, for all workers to come."""
 EXIT_FAILED = 1
 WAIT_S = 60.0
 """Longest wait without any event before the worker looks again; only a safety net."""

@@ -55,12 +55,13 @@ class Agent:
 
 
 async def say(launch: bytes, log: Path) -> tuple[asyncio.subprocess.Process, dict[str, Any]]:
-    """A share agent's process with this on its standard input, and the first line it says; {} when it says none."""
+    """The process of a share agent that starts those of tests too, with this on its standard input, and the first line
+    that it says; {} when it says none."""
     with log.open("ab") as errors:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
-            "orchestrator.hosts.share_agent",
+            "tests.support.share_agent",
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=errors,

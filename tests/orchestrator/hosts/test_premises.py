@@ -12,6 +12,8 @@ from mrcfabric.errors import ConfigError
 from orchestrator import ports, run_folder
 from orchestrator.hosts.premises import CHUNK_BYTES, Premises
 from orchestrator.launcher import ProcessFailedError
+from orchestrator.layout import NICD_ENTRY
+from orchestrator.workload.worker import ENTRY
 from tests.orchestrator.hosts.test_share_agent import SECRET, SETTINGS
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
@@ -55,9 +57,27 @@ async def test_a_process_is_not_started_before_the_page_has_heard_of_its_birth(
     monkeypatch.setattr("orchestrator.hosts.premises.ORDER_WALL_S", 0.05)
     async with premises(tmp_path) as here:
         await here.ops["furnish"](SETTINGS)
-        order = {"name": "h000", "entry": "tests.orchestrator.entries:obey", "arguments": 0, "orders": {0: 1}}
+        order = {"name": "h000", "entry": NICD_ENTRY, "arguments": 0, "orders": {0: 1}}
         with pytest.raises(ProcessFailedError, match="h000: the page has not heard of its birth"):
             await here.ops["spawn"](order)
+
+
+async def test_nothing_is_run_there_but_daemons_and_workers_and_no_log_is_elsewhere(tmp_path: Path) -> None:
+    out = tmp_path / "out.log"
+    shell = {"name": "h000", "entry": "pty:spawn", "arguments": ["touch", str(out)], "orders": {}, "preload": []}
+    async with premises(tmp_path) as here:
+        await here.ops["furnish"](SETTINGS)
+        for op, order, what in (
+            ("spawn", shell, "pty:spawn is no daemon of ours"),
+            ("spawn", shell | {"entry": ENTRY}, "is no daemon of ours"),
+            ("spawn", shell | {"entry": NICD_ENTRY, "name": "../../out"}, "is no name of a process"),
+            ("worker", shell, "pty:spawn is no worker of ours"),
+            ("worker", shell | {"entry": ENTRY, "preload": ["antigravity"]}, "is no worker of ours"),
+            ("worker", shell | {"entry": ENTRY, "name": "../../out"}, "is no name of a process"),
+        ):
+            with pytest.raises(ConfigError, match=what):
+                await here.ops[op](order)
+    assert not out.exists()
 
 
 async def test_ports_that_somebody_has_are_named_and_everything_is_given_back(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ async def hired(share: RemoteShare, entry: str, arguments: object = None) -> tup
     mine.setblocking(False)
     with theirs:
         try:
-            return await share.spawn_worker("rank", f"{ENTRIES}:{entry}", arguments, ["json"], theirs), mine
+            return await share.spawn_worker("rank", f"{ENTRIES}:{entry}", arguments, [], theirs), mine
         except ProcessFailedError:
             mine.close()
             raise
