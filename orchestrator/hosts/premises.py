@@ -38,6 +38,7 @@ CHUNK_BYTES = 1 << 20
 STARTED = {NICD_ENTRY, SWITCHD_ENTRY}
 """What a share starts beside workers: it does not run whatever its leader names."""
 _STATUS = "share.json"
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 class Premises:
@@ -106,7 +107,7 @@ class Premises:
         """Whether the leader is heard: for a later launch, which must not take a host from a leader that lives."""
         if self._folder is not None and heard != self._heard:
             self._heard = heard
-            status = {"pid": os.getpid(), "epoch": self.realm.epoch, "heard": int(heard)}
+            status = {"pid": os.getpid(), "at": _machine(), "epoch": self.realm.epoch, "heard": int(heard)}
             # Over what stands there, as long as it: so much can be written on a full disk.
             with contextlib.suppress(OSError):
                 fd = os.open(self._folder.path / _STATUS, os.O_WRONLY | os.O_CREAT, 0o600)
@@ -273,10 +274,17 @@ async def _fence(path: Path, epoch: int | None) -> None:
 
 
 def _former(path: Path) -> dict[str, int] | None:
-    """What the share says of itself that holds a run folder; None when none does."""
+    """What the share says of itself that holds a run folder; None when none does, or none of this machine."""
     try:
         said = json.loads((path / _STATUS).read_text())
         former = {key: int(said[key]) for key in ("pid", "epoch", "heard")}
+        if said["at"] != _machine():
+            return None
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return former if run_folder.is_held(path) and run_folder.holder_pid(path) == former["pid"] else None
+
+
+def _machine() -> str:
+    """Where a number of a process means ours: hosts and containers may have a file system in common."""
+    return f"{_BOOT_ID.read_text().strip()} {os.readlink('/proc/self/ns/pid')}"

@@ -1,5 +1,6 @@
 """What a share agent does on its host: refused where it must be, in words for the operator."""
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -78,6 +79,16 @@ async def test_nothing_is_run_there_but_daemons_and_workers_and_no_log_is_elsewh
             with pytest.raises(ConfigError, match=what):
                 await here.ops[op](order)
     assert not out.exists()
+
+
+async def test_a_share_of_another_machine_in_the_same_folder_is_no_process_of_ours_to_end(tmp_path: Path) -> None:
+    async with premises(tmp_path) as there, premises(tmp_path) as here:
+        await there.ops["furnish"](SETTINGS)
+        there.note(heard=False)
+        status = tmp_path / "small" / "share.json"
+        status.write_text(json.dumps(json.loads(status.read_text()) | {"at": "the hour of its birth pid:[1]"}))
+        with pytest.raises(ConfigError, match="a fabric is already running there"):
+            await here.ops["furnish"](SETTINGS)
 
 
 async def test_ports_that_somebody_has_are_named_and_everything_is_given_back(tmp_path: Path) -> None:
