@@ -2,7 +2,7 @@
 
 Owns the window's course. The constants are `nscc_constants`', what is in flight the in-flight tables', which path a
 packet takes the EV profile's: a mark with little delay is an affair of paths alone, and moves nothing here. So is a
-packet that is gone without a trim where switches trim: its path is broken, and the others have lost no room.
+packet that is gone without a trim where switches trim and broken paths are left: the others have lost no room.
 
 MRC 1.0 4, UEC CMS. Two signals, four cases: marked or not, delay below the target or not.
 
@@ -13,13 +13,15 @@ MRC 1.0 4, UEC CMS. Two signals, four cases: marked or not, delay below the targ
 
 Increases add up and are applied as inc / cwnd after 8 MTU or one base RTT, eta once per base RTT on top. Quick adapt
 looks back once per base RTT + target, or once per round trip where that is longer. Trims cut their own size, and so do
-losses where switches do not trim.
+losses that no path is blamed for.
 """
 
 from typing import Final
 
 from mrcfabric.units import Instant
+from nicd.core.ev_state import EvState, EvTrigger
 from nicd.core.nscc_constants import THOUSAND, NsccConstants
+from nicd.core.path_policy import POLICIES
 from nicd.core.window import RESTORE, WindowSetup
 
 _FINE: Final = 10
@@ -49,7 +51,9 @@ class Nscc:
         self._md_ppt = knobs.max_md_jump_ppt
         self._avg_samples = knobs.delay_avg_samples
         self._qa = not knobs.disable_qa
-        self._loss_cuts = knobs.loss_is_congestion or not knobs.trim_nack
+        # Who leaves a path for a loss has answered it; who stays, or cannot tell it from a full queue, gives way.
+        leaves = POLICIES[knobs.path_policy].judge(EvState.GOOD, EvTrigger.GAP).target == EvState.ASSUMED_BAD
+        self._loss_cuts = knobs.loss_is_congestion or not (knobs.trim_nack and leaves)
         self._cuts = setup.stats.cwnd_cuts
         self._delays = setup.stats.queue_delay
         self._measure(knobs.base_rtt_ns)

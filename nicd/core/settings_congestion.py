@@ -66,9 +66,10 @@ class CongestionKnobs:
     """Delay that triggers quick adapt where switches do not trim. Default 4 targets."""
     loss_is_congestion: bool = False
     """A packet that is gone without a trim takes its size off the window and makes quick adapt due, as published.
-    False: only where switches do not trim (`trim_nack`). Where they do, a full queue trims, so that what is simply gone
-    was on a broken path: the EV's state answers that, and a plane that dies takes nothing from the others. What was out
-    on a port that went down comes off in any case: the NIC knows that it has less to send by."""
+    False: only where switches do not trim (`trim_nack`), or paths are not left for losses (`path_policy`). With both a
+    full queue trims, what is simply gone was on a broken path, and the EV's state answers that: a plane that dies
+    takes nothing from the others. What was out on a port that went down comes off in any case: there is less to send
+    by."""
     receiver_penalty: str = "off"
     """When our SACKs penalise senders: "off", "incast", "ooo" (`nicd.core.penalty`)."""
     penalty_senders: int = 4

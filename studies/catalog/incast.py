@@ -14,14 +14,16 @@ DEGREE = 7
 VICTIM, NEIGHBOUR, BYSTANDER = 0, 1, 11
 """NIC 0 receives the incast, NIC 1 below the same T0 the bystander's flow, which NIC 11 sends."""
 _NO_TRIM: Mapping[str, Setting] = {"trim": False, "trim_last_hop": False}
+_NO_NACK: Mapping[str, Setting] = {"trim_nack": False}
+"""NICs that know that nobody trims: a loss is all that tells them of a full queue."""
 _SIZES = {"t0_per_plane": 3}
 
 
 def _trimming(seed: str) -> dict[str, Trial]:
     trials = {}
-    for name, switch in (("with trimming", {}), ("without", _NO_TRIM)):
+    for name, nic, switch in (("with trimming", {}, {}), ("without", _NO_NACK, _NO_TRIM)):
         for degree, size in ((2, 2 * MIB), (DEGREE, MIB // 4), (DEGREE, 2 * MIB)):
-            topology = four_by_100(seed, switch=switch, **_SIZES)
+            topology = four_by_100(seed, nic=nic, switch=switch, **_SIZES)
             flows = incast(topology, degree, size)
             label = f"{degree} to 1, {size >> 10} KiB, {name}"
             trials[label] = Trial(topology, flows, deadline_ns=START_NS + 4_000_000)
@@ -85,7 +87,7 @@ def _bystander(seed: str) -> dict[str, Trial]:
     trials = {}
     ways: tuple[tuple[str, Mapping[str, Setting], Mapping[str, Setting], int], ...] = (
         ("MRC", {}, {}, 1),
-        ("MRC, no trimming", {}, _NO_TRIM, 1),
+        ("MRC, no trimming", _NO_NACK, _NO_TRIM, 1),
         ("oblivious", OBLIVIOUS, {}, 1),
         ("one path, 1 QP", ONE_PATH, {}, 1),
         ("one path, 8 QPs", ONE_PATH, {}, 8),

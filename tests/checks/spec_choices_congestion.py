@@ -49,7 +49,8 @@ CONGESTION = (
         DEVIATION,
         "Not where switches trim: a full queue says so itself there, and what is simply gone tells of a broken path, "
         "which the state of its EV answers. Taken off the window, as published, the packets of a plane that dies make "
-        "the other planes idle. Where switches do not trim, or its port went down, it is off the window.",
+        "the other planes idle. It is off the window where switches do not trim, where its port went down, and where "
+        "the path policy leaves no path.",
         _of(NIC, "loss_is_congestion"),
     ),
     Choice(

@@ -1,6 +1,7 @@
 """What a packet that is trimmed, or simply gone, takes off the window of NSCC."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -33,8 +34,9 @@ def test_what_is_gone_without_a_trim_was_on_a_broken_path_where_switches_trim() 
 
 
 @pytest.mark.spec("MRC 1.0", "4")
-def test_where_they_do_not_trim_it_is_all_that_tells_of_a_full_queue() -> None:
-    made = window(cwnd=20_000, trim_nack=False)
+@pytest.mark.parametrize("knobs", [{"trim_nack": False}, {"path_policy": "oblivious"}, {"path_policy": "single"}])
+def test_where_they_do_not_or_no_path_is_left_for_it_the_sender_gives_way(knobs: dict[str, Any]) -> None:
+    made = window(cwnd=20_000, **knobs)
     made.on_loss(1, 4_000)
     assert made.cwnd_bytes == 16_000
 
