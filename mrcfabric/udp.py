@@ -101,7 +101,7 @@ class Endpoint:
         self.receive_buffer_bytes = ask_for_buffers(sock)
         self.whole_bytes_max = TRAIN_BYTES_MAX
         if path_mtu is not None:
-            let_cut(sock)
+            set_whole(sock, False)
             self.whole_bytes_max = path_mtu - IP_BYTES[6 if family == socket.AF_INET6 else 4] - UDP_SIZE
         self.gro = self.gso = offload
         if offload:
@@ -188,22 +188,16 @@ class Endpoint:
         return False
 
 
-def keep_whole(sock: socket.socket) -> None:
-    """From now on nobody may cut what a UDP socket sends; what is too long for our own interface is EMSGSIZE."""
-    if sock.family == socket.AF_INET6:
-        sock.setsockopt(socket.IPPROTO_IPV6, _IPV6_MTU_DISCOVER, _PMTUDISC_PROBE)
-        sock.setsockopt(socket.IPPROTO_IPV6, _IPV6_DONTFRAG, 1)
-    else:
-        sock.setsockopt(socket.IPPROTO_IP, _IP_MTU_DISCOVER, _PMTUDISC_PROBE)
+def set_whole(sock: socket.socket, whole: bool) -> None:
+    """From now on nobody may cut what a UDP socket sends, and what is too long for our own interface is EMSGSIZE.
 
-
-def let_cut(sock: socket.socket) -> None:
-    """From now on what is too long goes in fragments, of our interface's size; an IPv4 network may cut them on."""
+    Not `whole`: it goes in fragments of our interface's size, and an IPv4 network may cut them on.
+    """
     if sock.family == socket.AF_INET6:
-        sock.setsockopt(socket.IPPROTO_IPV6, _IPV6_MTU_DISCOVER, _PMTUDISC_WANT)
-        sock.setsockopt(socket.IPPROTO_IPV6, _IPV6_DONTFRAG, 0)
+        sock.setsockopt(socket.IPPROTO_IPV6, _IPV6_MTU_DISCOVER, _PMTUDISC_PROBE if whole else _PMTUDISC_WANT)
+        sock.setsockopt(socket.IPPROTO_IPV6, _IPV6_DONTFRAG, int(whole))
     else:
-        sock.setsockopt(socket.IPPROTO_IP, _IP_MTU_DISCOVER, _PMTUDISC_DONT)
+        sock.setsockopt(socket.IPPROTO_IP, _IP_MTU_DISCOVER, _PMTUDISC_PROBE if whole else _PMTUDISC_DONT)
 
 
 def _cut(buffers: list[Buffer], segment: int) -> Iterator[list[Buffer]]:

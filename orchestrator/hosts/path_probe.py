@@ -26,7 +26,7 @@ from typing import Final
 
 from mrcfabric.control_message import MAC_BYTES, Address, Realm
 from mrcfabric.errors import ConfigError
-from mrcfabric.udp import IP_BYTES, ask_for_buffers, keep_whole, let_cut
+from mrcfabric.udp import IP_BYTES, ask_for_buffers, set_whole
 from mrcfabric.wire.layout import UDP_SIZE
 
 PACKET_BYTES_MAX: Final = 65_535
@@ -177,10 +177,7 @@ class PathProbe:
         datagram = head + self._mac(head)
         if kind == _ASK:
             datagram = datagram.ljust(size - self._head_bytes, b"\0")
-        if whole:
-            keep_whole(self._sock)
-        else:
-            let_cut(self._sock)
+        set_whole(self._sock, whole)
         # Too large already for our own interface, or there is no way: nobody answers.
         with contextlib.suppress(OSError):
             self._sock.sendto(datagram, self._addresses[peer])

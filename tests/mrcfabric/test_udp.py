@@ -1,12 +1,14 @@
 """Trains in and out of a pair of connected sockets, with and without kernel offload."""
 
+import os
 import socket
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
 from mrcfabric.errors import ConfigError
-from mrcfabric.udp import Endpoint, connect
+from mrcfabric.udp import Endpoint, connect, set_whole
 from tests.support.cluster import Family, cluster
 from tests.support.ports import free_udp_ports
 from tests.support.wait import eventually
@@ -83,6 +85,21 @@ def test_what_strangers_said_before_the_socket_was_connected_is_forgotten() -> N
             bound.recv(100)
         peer.sendto(b"a neighbour", one)
         assert bound.recv(100) == b"a neighbour"
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
+def test_who_may_cut_is_the_kernel_told(address: str) -> None:
+    """Only routers on the way show the difference: they cut what may be cut, and lose what may not."""
+    level, discover = (socket.IPPROTO_IPV6, 23) if ":" in address else (socket.IPPROTO_IP, 10)
+    whole, cut = 3, 1 if ":" in address else 0  # linux/in.h: IP_PMTUDISC_PROBE, _WANT, _DONT
+    with closing(Endpoint((address, 0), (address, 9), path_mtu=1500)) as end:
+        sock = socket.socket(fileno=os.dup(end.fileno()))
+        with sock:
+            assert sock.getsockopt(level, discover) == cut
+            set_whole(sock, True)
+            assert sock.getsockopt(level, discover) == whole
+            set_whole(sock, False)
+            assert sock.getsockopt(level, discover) == cut
 
 
 def test_a_taken_port_is_the_operators_mistake() -> None:

@@ -20,6 +20,7 @@ from tests.support.relays import relayed
 REALM = Realm(bytes(range(32)), "small", 9)
 HEADERS = 28
 FRAME_BYTES = 4_284
+IP_MTU_DISCOVER, DONT, PROBE = 10, 0, 3  # linux/in.h
 Address = tuple[str, int]
 
 
@@ -49,6 +50,9 @@ async def test_the_largest_datagram_that_passes_is_found_to_the_byte(mtu: int) -
     async with relayed(two, lambda data: len(data) + HEADERS <= mtu) as network:
         with probe(0, [one, network.address]) as here, probe(1, [one, two]):
             assert await here.measure(1) == Path(mtu, mtu >= FRAME_BYTES)
+            # Nobody may cut a question, but the last one where frames are longer than that.
+            assert here._sock is not None
+            assert here._sock.getsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER) == (PROBE if mtu >= FRAME_BYTES else DONT)
 
 
 async def test_a_way_that_takes_what_our_interface_takes_costs_one_question() -> None:
