@@ -2,8 +2,6 @@
 
 import itertools
 from collections import deque
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +10,7 @@ from hypothesis import strategies as st
 from mrcfabric.clock import ClockPage, PageState, SlotState
 from mrcfabric.clock_replica import Replica, Rings, StrangeNewsError
 from mrcfabric.units import NEVER
+from tests.support.watched import Watched
 
 # Four nodes in a row, 0 -- 1 -- 2 -- 3: the leader's host has none, host 1 the first two, host 2 the others.
 ROW = [[(1, 0)], [(0, 0), (2, 0)], [(1, 1), (3, 0)], [(2, 1)]]
@@ -133,7 +132,7 @@ def test_what_a_node_had_reached_when_it_died_is_not_undone_by_news_from_before(
     born.look(LEFT)
     left.words[left.sent_word(1, 1)] += 3
     born.publish(1, 600)
-    # The share of its host tells of its death before the courier has told of its end, and before anybody is told.
+    # The share of its host tells of its death before the courier has told of its last step.
     leader.set_reached(1, left.reached(1))
     born.deliver(LEFT, LEADER)
     assert leader.reached(1) == left.reached(1)
@@ -328,22 +327,6 @@ def test_whatever_is_late_no_replica_is_ahead_and_all_agree_in_the_end(steps: li
         assert cluster.pages[LEADER].words[cluster.pages[LEADER].sent_word(node, 0)] == sent
 
 
-class Watched:
-    """The words of a page, looked at by somebody else before and after each of them is written."""
-
-    def __init__(self, words: memoryview, look: Callable[[], None]) -> None:
-        self._words = words
-        self._look = look
-
-    def __getitem__(self, index: Any) -> Any:
-        return self._words[index]
-
-    def __setitem__(self, index: int, value: int) -> None:
-        self._look()
-        self._words[index] = value
-        self._look()
-
-
 @pytest.mark.parametrize("alive", [True, False])
 def test_nobody_hears_of_half_an_order(born: Cluster, alive: bool) -> None:
     """The courier of the leader may look while the leader's agent writes."""
@@ -370,6 +353,19 @@ def test_nobody_hears_of_half_an_order(born: Cluster, alive: bool) -> None:
     assert [(one.orders(1), one.slot_state(1), one.horizon(1)) for one in born.pages] == [
         (number, SlotState.DEAD, NEVER)
     ] * 3
+
+
+def test_nobody_hears_news_of_a_node_under_half_an_order() -> None:
+    """Of a node on the leader's own host, whose courier stands beside the agent."""
+    here, there = pages = [ClockPage.create([[(1, 0)], [(0, 0)]]) for _ in range(2)]
+    leader, other = (Replica(page, [[(1, 0)], [(0, 0)]], [0, 1], number, 0) for number, page in enumerate(pages))
+    words, look = here.words, lambda: [other.take(0, news) for news in leader.look().values()]
+    here.words = Watched(words, look)  # type: ignore[assignment]
+    here.mark_booting(0, 500)
+    number = here.mark_dead(0)
+    here.words = words
+    look()
+    assert (there.orders(0), there.slot_state(0), there.horizon(0)) == (number, SlotState.DEAD, NEVER)
 
 
 @pytest.mark.parametrize("after", range(7))

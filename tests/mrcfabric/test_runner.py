@@ -3,6 +3,7 @@
 import asyncio
 import os
 import socket
+import time
 from collections.abc import AsyncIterator, Callable
 
 import pytest
@@ -135,10 +136,16 @@ async def test_time_that_stands_still_at_odd_instants_gives_the_same_trace(row: 
 
 async def test_a_process_that_pauses_changes_nothing_but_the_pace(row: Row) -> None:
     pauses: list[float] = []
+    early: list[float] = []
+    until_s = 0.0
 
     class Counted(Brake):
         def pause_s(self, worked_s: float, now_ns: int) -> float:
+            nonlocal until_s
             pauses.append(super().pause_s(worked_s, now_ns))
+            if time.monotonic() - worked_s < until_s:
+                early.append(worked_s)
+            until_s = time.monotonic() + pauses[-1] / 2  # timers are no better than a millisecond
             return pauses[-1]
 
     row.runners[1].brake = Counted()
@@ -146,6 +153,7 @@ async def test_a_process_that_pauses_changes_nothing_but_the_pace(row: Row) -> N
     row.wake()
     await row.reach(END_NS)
     assert sum(pause_s > 0 for pause_s in pauses) > 10
+    assert not early, "who pauses takes no turn"
     for name, expected in simulated().items():
         assert row.traces[name].digest() == expected.digest(), name
     assert all(drive.fidelity_record()["late_frames"] == 0 for drive in row.drives)

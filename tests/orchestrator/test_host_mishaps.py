@@ -22,6 +22,7 @@ class Hosts:
     def __init__(self) -> None:
         self.done: list[str] = []
         self.fails = False
+        self.state = "lost"
         self.begins: dict[str, Instant | None] = dict.fromkeys(NODES, 0)
         self.living = set(NODES)
         self.table = FaultTable(TOPOLOGY)
@@ -37,7 +38,7 @@ class Hosts:
         self.done.append(f"start {number}")
 
     def condition(self, _number: int) -> tuple[str, str]:
-        return "lost", ""
+        return self.state, ""
 
     def alive(self, node: str) -> bool:
         return node in self.living
@@ -176,3 +177,27 @@ async def test_other_hosts_have_nothing_to_wait_for_and_the_end_forgets_all() ->
         hosts.died(node, None)
     await turns()
     assert hosts.done == ["bear h000"]
+
+
+async def test_no_share_is_killed_under_a_birth() -> None:
+    hosts = Hosts()
+    for node in NODES:
+        hosts.died(node, END_NS)
+    async with hosts.mishaps.birth("h001", END_NS):
+        # A crash before that, of which nobody knew when the birth began.
+        hosts.add(crash(until_ns=END_NS - 1))
+        await turns()
+        assert hosts.done == []
+    await turns()
+    assert hosts.done == ["kill 1"]
+
+
+async def test_a_share_that_somebody_else_has_started_is_not_started_again() -> None:
+    hosts = Hosts()
+    hosts.add(crash())
+    for node in NODES:
+        hosts.died(node, END_NS)
+    await turns()
+    hosts.state = "runs"
+    await hosts.bear("h001", END_NS)
+    assert hosts.done == ["kill 1", "bear h001"]

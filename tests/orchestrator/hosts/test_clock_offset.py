@@ -104,11 +104,26 @@ def test_a_clock_that_jumps_begins_a_new_history() -> None:
     reading = pair.clock.at(pair.now_ns)
     assert reading is not None
     assert (reading.jumps, reading.drift_ppm) == (1, None)
-    assert all(off <= error for off, error in pair.run(60))
+    assert all(off <= error for off, error in pair.run(15))
+    reading = pair.clock.at(pair.now_ns)
+    assert reading is not None
+    assert reading.drift_ppm is None, "that of the clock before says nothing"
+    assert all(off <= error for off, error in pair.run(45))
     reading = pair.clock.at(pair.now_ns)
     assert reading is not None
     assert reading.drift_ppm is not None
     assert abs(reading.drift_ppm + 20) < 5
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_drift_follows_from_the_best_exchanges(seed: int) -> None:
+    pair = Pair(0, 7.0, jittery, jittery, seed=seed)
+    pair.run(300)
+    reading = pair.clock.at(pair.now_ns)
+    assert reading is not None
+    assert reading.drift_ppm is not None
+    assert reading.drift_error_ppm is not None
+    assert abs(reading.drift_ppm - 7.0) < reading.drift_error_ppm < 5
 
 
 def test_a_drift_that_changes_is_no_jump() -> None:
