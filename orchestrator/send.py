@@ -102,6 +102,7 @@ class _Copy:
         self._path = path
         self._file = file
         self._hash = hashlib.sha256()
+        self._begun = False
 
     async def read(self, size: int) -> bytes:
         """The next bytes; fewer only where the file ends. Raises RefusedError."""
@@ -110,7 +111,10 @@ class _Copy:
         return data
 
     async def write(self, data: bytes) -> None:
-        """Add to it. Raises RefusedError."""
+        """Add to it; what was there before goes with the first. Raises RefusedError."""
+        if not self._begun:
+            self._begun = True
+            await self._do(self._file.truncate, 0)
         await self._do(self._file.write, data)
         self._hash.update(data)
 
@@ -127,7 +131,7 @@ class _Copy:
             raise RefusedError(f"{self._path}: {_why(error)}") from None
 
 
-def _opened(stack: ExitStack, path: Path, mode: Literal["rb", "wb"]) -> _Copy:
+def _opened(stack: ExitStack, path: Path, mode: Literal["rb", "ab"]) -> _Copy:
     try:
         return _Copy(path, stack.enter_context(path.open(mode)))
     except OSError as error:
@@ -145,7 +149,7 @@ async def transfer(fabric: Fabric, what: Transfer) -> dict[str, Any]:
     order = {"turn": 0, "size": MESSAGE_BYTES, "depth": DEPTH, "messages_out": messages, "messages_in": messages}
     with ExitStack() as stack:
         file = _opened(stack, what.file, "rb")
-        kept = None if what.out is None else _opened(stack, what.out, "wb")
+        kept = None if what.out is None else _opened(stack, what.out, "ab")
         async with hired(members, processes_of(fabric, "send")) as crew:
             crew.tell(0, "round", **order, **{"to": 1, "from": None, "source": CARRIED, "sink": CHECKED})
             sink = HASHED if kept is None else CARRIED

@@ -23,6 +23,7 @@ async def test_a_file_arrives_in_a_fabric_of_its_own(tmp_path: Path) -> None:
     content = bytes(range(251)) * 4501  # a little more than one message
     assert len(content) % MESSAGE_BYTES
     (tmp_path / "in").write_bytes(content)
+    (tmp_path / "out").write_bytes(content * 2)
     what = Transfer(tmp_path / "in", "h000", "h003", tmp_path / "out")
     record = await send_in_new(SMALL, tmp_path / "a", "plane", what)
     assert record["same"]
@@ -55,6 +56,14 @@ async def test_whoever_fails_in_a_transfer_is_named_and_leaves_nothing(tmp_path:
         os.truncate(tmp_path / "in", MESSAGE_BYTES)
         with pytest.raises(WorkerFailedError, match="h000: the file got shorter while it was being sent"):
             await sending
+        # What is in the way of a copy stays until something of it arrives.
+        (tmp_path / "out").write_bytes(b"a former one")
+        child = fabric.roster.members["h003"].child
+        assert child is not None
+        await fabric.roster.end(child)
+        with pytest.raises(WorkerFailedError, match="h003"):
+            await transfer(fabric, Transfer(tmp_path / "in", "h000", "h003", tmp_path / "out"))
+        assert (tmp_path / "out").read_bytes() == b"a former one"
 
 
 @pytest.mark.parametrize(
