@@ -10,7 +10,8 @@ import pytest
 from mrcfabric.errors import ConfigError
 from orchestrator.agent_client import find
 from orchestrator.commands.mapper import share
-from tests.orchestrator.running import MRCFABRIC, ask, fails, run
+from tests.orchestrator.running import DEADLINE_S, MRCFABRIC, ask, fails, run
+from tests.support.wait import eventually_blocking
 
 LINK = "p0-t0-1~p0-t1-0"
 QUICK = ["--once", "--rounds", "40", "--period", "20us"]
@@ -60,8 +61,8 @@ def test_an_interrupted_check_ends_in_the_fabric_too(detached: Path) -> None:
     try:
         # Asked and not tried: a second check, were it the first to come, would be the one that is under way.
         client = find(None, detached / "out" / "small")
-        while not client.post("/links", action="map")["checking"]:
-            assert check.poll() is None
+        eventually_blocking(lambda: client.post("/links", action="map")["checking"], DEADLINE_S)
+        assert check.poll() is None
         assert "under way" in fails(detached, "mapper", "--once", "--rounds", "5", code=1)
         check.send_signal(signal.SIGINT)
         assert check.wait(30) != 0
