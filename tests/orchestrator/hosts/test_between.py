@@ -62,6 +62,9 @@ def test_what_came_between_two_readings() -> None:
     before = between.rows(LAYOUT, {"h000": {"fidelity": {"ports": {0: [2, 1]}}}})
     between.take(1, report(2, waited_s=4, ran_ns=12 * NS_PER_S))
     between.take(2, report(1))
+    # A daemon that was started anew has counted nothing yet.
+    [anew, _] = since(between.rows(LAYOUT, {"h000": {"fidelity": {"ports": {0: [0, 0]}}}}), before)
+    assert (anew["late_frames"], anew["host_drops"]) == (0, 0)
     rows = since(between.rows(LAYOUT, {"h000": {"fidelity": {"ports": {0: [2, 4]}}}}), before)
     assert [(row["waited_s"], row["ran_s"], row["late_frames"], row["host_drops"]) for row in rows] == [
         (1.0, 2.0, 0, 3),

@@ -66,6 +66,7 @@ def test_only_what_was_asked_is_heard_and_once() -> None:
     hosts.there.take(HERE, answer)  # it has not asked
     assert hosts.there.report(HERE) is None
     hosts.here.take(THERE, answer)
+    assert not hosts.here._peers[THERE].asked
     first = hosts.here.report(THERE)
     hosts.now_ns += NS_PER_S
     hosts.here.take(THERE, answer)
@@ -77,6 +78,15 @@ def test_only_what_was_asked_is_heard_and_once() -> None:
         hosts.now_ns += 1
         hosts.here.ask(THERE)
     assert len(hosts.here._peers[THERE].asked) == ASKS_MAX
+
+
+def test_what_was_asked_in_a_conversation_that_is_lost_is_not_heard_in_the_next() -> None:
+    hosts = Hosts()
+    answer = hosts.there.take(HERE, hosts.here.ask(THERE))
+    assert answer is not None
+    hosts.here.lost(THERE)
+    hosts.here.take(THERE, answer)
+    assert hosts.here.report(THERE) is None
 
 
 def test_strange_stamps_are_refused() -> None:

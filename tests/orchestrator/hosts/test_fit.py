@@ -60,6 +60,10 @@ def test_frames_longer_than_the_mtu_of_a_host_are_refused(mtu: int, hint: str) -
     ]
 
 
+def test_frames_as_long_as_the_mtu_fit() -> None:
+    assert told(asked(with_first(mtu=4280))) == []
+
+
 def test_a_host_that_sends_nothing_to_others_has_no_need_of_an_mtu() -> None:
     alone = replace(with_first(mtu=1500), rules=Rules("pack", "pack"))
     assert told(asked(alone)) == [f"warned vm{at}: carries no node (it is not needed for this fabric)" for at in (2, 3)]

@@ -95,6 +95,18 @@ async def test_noise_is_not_heard() -> None:
         assert await there.measure(0) == Path(PACKET_BYTES_MAX)
 
 
+async def test_what_is_for_another_host_or_came_cut_short_is_not_answered() -> None:
+    one, two = places()
+    with probe(0, [one, two, two]) as here, probe(1, [one, two, two]):
+        assert await here.measure(2) == Path(None)
+        nonce, answered = here._asked(1)
+        head = path_probe._HEAD.pack(path_probe._MAGIC, path_probe._ASK, 0, 1, 1500, nonce)
+        assert here._sock is not None
+        here._sock.sendto(head + here._mac(head), two)
+        assert await here.measure(1) == Path(PACKET_BYTES_MAX)
+        assert not answered.done()
+
+
 SCRIPT = """
 import asyncio, sys
 from dataclasses import astuple

@@ -54,7 +54,8 @@ def test_a_way_that_loses_fragments_is_refused() -> None:
     what = f"hosts vm1 and vm2: from vm1 to vm2 pass 1,500 bytes, frames take {FRAME_BYTES:,}, and fragments of them"
     with pytest.raises(ConfigError, match=what):
         judged(*measured(1500, cut=False))
-    assert judged(*measured(FRAME_BYTES, cut=False)) == ({}, [])
+    sites = (SITES[0], replace(SITES[1], mtu=FRAME_BYTES), SITES[2])
+    assert judged(*measured(FRAME_BYTES, cut=False, sites=sites)) == ({}, [])
 
 
 def test_an_inventory_that_tells_more_than_passes_is_refused() -> None:

@@ -25,6 +25,14 @@ def test_a_folder_that_somebody_else_has_made_is_not_used(tmp_path: Path) -> Non
     assert not list((tmp_path / "elsewhere").iterdir())
 
 
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
+def test_a_folder_of_another_user_is_not_used(tmp_path: Path) -> None:
+    (tmp_path / "mrcfabric-0").mkdir()
+    os.chown(tmp_path / "mrcfabric-0", 12345, 12345)
+    with pytest.raises(PermissionError, match="belongs to somebody else"):
+        doorstep.own_folder(str(tmp_path), "h2")
+
+
 def test_files_are_written_for_the_user_alone(tmp_path: Path) -> None:
     path = tmp_path / "a/b"
     assert doorstep.carry_out({"do": "put", "path": str(path), "content": base64.b64encode(b"carried").decode()}) == {}
