@@ -15,6 +15,7 @@ from orchestrator.hosts.host_lease import (
     beat_s,
     lease_of,
 )
+from orchestrator.hosts.keyed_stream import HUNG_UP
 from orchestrator.hosts.share_agent import ShareAgent
 from tests.orchestrator.hosts.test_share_agent import launch
 
@@ -35,6 +36,23 @@ def test_a_lease_has_bounds(asked_s: float) -> None:
 
 def test_words_are_said_often_enough_for_any_lease() -> None:
     assert all(beat_s(lease_s) <= lease_s / 4 for lease_s in (LEASE_S_MIN, LEASE_S, LEASE_S_MAX))
+
+
+async def test_a_lease_that_is_over_is_over_for_a_leader_that_comes_back(tmp_path: Path) -> None:
+    agent = ShareAgent(launch(tmp_path, lease_s=LEASE_S))
+    agent._heard_s = heard_s = time.monotonic() - LEASE_S - 1
+    agent._hear()
+    assert agent._heard_s == heard_s
+    assert agent._end.result().startswith("the leader has not been heard for 1")
+
+
+async def test_only_a_leader_that_closes_has_hung_up(tmp_path: Path) -> None:
+    agent = ShareAgent(launch(tmp_path))
+    for why in ("Connection timed out", HUNG_UP):
+        agent._leader = agent._accept()
+        agent._lost(agent._leader, why)
+        assert agent._leader is None
+        assert agent._hung_up == (why == HUNG_UP)
 
 
 async def test_a_share_waits_for_a_silent_leader_and_not_for_one_whose_kernel_has_hung_up(tmp_path: Path) -> None:

@@ -6,11 +6,13 @@ import signal
 import time
 from pathlib import Path
 
+import msgpack
 import pytest
 
 from mrcfabric.control_message import Realm
 from mrcfabric.errors import ConfigError
 from orchestrator.hosts.host_lease import LEASE_DETACHED_S
+from orchestrator.hosts.keyed_stream import HUNG_UP, Door, KeyedStream
 from orchestrator.hosts.remote_share import RemoteShare
 from orchestrator.hosts.site import Site
 from orchestrator.launcher import Child, ProcessFailedError
@@ -127,6 +129,45 @@ async def test_a_share_that_fell_silent_is_lost_when_its_machine_says_that_nobod
         await share.close()
         await line.cut()
         os.kill(agent.pid, signal.SIGKILL)
+
+
+async def test_a_share_that_has_hung_up_has_done_so_until_it_is_heard() -> None:
+    share = RemoteShare(Site("there"), 1, ("127.0.0.1", 9), REALM, LEASE_S)
+    door = Door(REALM, 1, b"share")
+
+    def call() -> KeyedStream:
+        return KeyedStream(door, share._ready, share._message, share._lost)
+
+    share._stream = stream = call()
+    for one, why, hung_up in (
+        (call(), "no answer within 2 s", False),
+        (stream, HUNG_UP, True),
+        (call(), "no answer within 2 s", True),
+        (call(), "Connection refused", True),
+    ):
+        share._lost(one, why)
+        assert share._hung_up == hung_up
+    heard = call()
+    heard.peer = 1
+    share._ready(heard)
+    assert not share._hung_up
+    await share.close()
+
+
+async def test_a_death_that_is_told_before_the_birth_is_one_and_so_is_one_told_twice() -> None:
+    died: list[Child] = []
+    share = RemoteShare(Site("there"), 1, ("127.0.0.1", 9), REALM, LEASE_S)
+    share.on_death = died.append
+    told = msgpack.packb({"event": "died", "child": 4, "status": 3, "words": "leaving", "reached": {}})
+    early = KeyedStream(Door(REALM, 1, b"share"), share._ready, share._message, share._lost)
+    share._message(early, told)
+    child = share._adopt("h000", [4, 77])
+    for _ in range(2):
+        assert died == [child]
+        share._message(early, told)
+    assert died == [child]
+    assert child.how_it_ended() == "exit code 3: leaving"
+    await share.close()
 
 
 async def test_a_folder_that_will_not_do_is_told_with_where_it_is_named(tmp_path: Path) -> None:

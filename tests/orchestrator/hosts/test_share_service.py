@@ -1,6 +1,7 @@
 """What strangers and careless friends do to a standing share service: it goes on, bounded, and keeps nothing."""
 
 import asyncio
+import json
 import os
 import random
 from collections.abc import AsyncIterator
@@ -121,6 +122,11 @@ async def test_who_has_the_key_and_asks_amiss_is_hung_up_on(tmp_path: Path) -> N
             async with talk(service, []) as one:
                 one._stream.send(msgpack.packb(amiss))
                 await asyncio.wait_for(one.over, DEADLINE_S)
+        order = {"host": "vm2", "message": dict(launch().message), "ports": [], "ready_wall_s": 5.0}
+        async with talk(service, []) as one:
+            for _ in range(2):  # one share for one conversation
+                one.say({"op": "launch", "sealed": sealed(json.dumps(order).encode())})
+            await asyncio.wait_for(one.over, DEADLINE_S)
         async with talk(service, heard := []) as one:
             one.say({"op": "stop", "launch": "never heard of"})
             await eventually(lambda: heard, DEADLINE_S)
@@ -141,10 +147,28 @@ async def test_several_shares_at_once_and_no_more_than_the_service_has(
         await still_starts(service)
 
 
+async def test_callers_are_few_and_one_who_takes_nothing_gets_no_more_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(share_service, "CALLERS_MAX", 2)
+    monkeypatch.setattr(share_service, "UNSENT_BYTES_MAX", 0)
+    heard: list[str] = []
+    async with standing(tmp_path) as service:
+        async with talk(service, []):
+            running = await ENGINE.start(service.host(), launch(on_line=heard.append))
+            with pytest.raises(ConfigError):
+                async with talk(service, []):
+                    pass
+            await running.stop()
+        assert not heard
+        assert any("share of host 1: signal 15" in line for line in service.said)
+
+
 async def test_a_caller_who_leaves_while_his_share_starts_leaves_no_share(tmp_path: Path) -> None:
     async with standing(tmp_path) as service:
         before = everything()
-        starting = asyncio.create_task(ENGINE.start(service.host(), launch()))
+        # With a lease that is longer than this test waits.
+        starting = asyncio.create_task(ENGINE.start(service.host(), launch(lease_s=600.0)))
         await eventually(lambda: len(everything()) > len(before), DEADLINE_S)
         [pid] = set(everything()) - set(before)
         starting.cancel()
