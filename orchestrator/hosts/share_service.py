@@ -116,6 +116,8 @@ class ShareService:
     def _message(self, stream: KeyedStream, message: bytes) -> None:
         try:
             match msgpack.unpackb(message):
+                case {"op": "launch"} if self.stop.is_set():
+                    stream.close("the service ends")
                 case {"op": "launch", "sealed": bytes(sealed)} if not self._callers[stream]:
                     self._callers[stream] = True
                     order = json.loads(self._key.unseal(sealed))

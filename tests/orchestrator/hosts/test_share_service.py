@@ -17,8 +17,9 @@ from orchestrator.hosts import keyed_stream, share_service
 from orchestrator.hosts.cluster_key import ClusterKey
 from orchestrator.hosts.engines.service import ServiceEngine, Talk
 from orchestrator.hosts.keyed_stream import STRANGERS_MAX
+from orchestrator.hosts.share_service import ShareService
 from tests.orchestrator.running import is_gone
-from tests.support.services import LOOPBACK, Standing, launch, standing
+from tests.support.services import LOOPBACK, Standing, key_in, launch, standing
 from tests.support.shares import everything
 from tests.support.wait import eventually
 
@@ -162,6 +163,17 @@ async def test_callers_are_few_and_one_who_takes_nothing_gets_no_more_lines(
             await running.stop()
         assert not heard
         assert any("share of host 1: signal 15" in line for line in service.said)
+
+
+async def test_a_service_that_ends_starts_nothing(tmp_path: Path) -> None:
+    service = ShareService(ClusterKey.read(key_in(tmp_path)), tmp_path / "runs", lambda _line: None)
+    stream = service._accept()
+    service._callers[stream] = False
+    service.stop.set()
+    order = {"host": "vm2", "message": dict(launch().message), "ports": [], "ready_wall_s": 5.0}
+    service._message(stream, msgpack.packb({"op": "launch", "sealed": service._key.seal(json.dumps(order).encode())}))
+    assert not service._tasks
+    assert stream._why == "the service ends"
 
 
 async def test_a_caller_who_leaves_while_his_share_starts_leaves_no_share(tmp_path: Path) -> None:
