@@ -7,7 +7,8 @@ Pure. Owns the bounds of figures and the spelling of directions of links; the ca
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from mrcfabric.brake import SHARE_PPM_MIN
+from mrcfabric.brake import SHARE_PPM_MIN, SPELLS_MAX
+from mrcfabric.control_cut import WINDOWS_MAX as CUTS_MAX
 from mrcfabric.egress_config import OVERHEAD_BYTES
 from mrcfabric.errors import ConfigError
 from mrcfabric.impairment import BURST_PACKETS_MAX, DELAY_NS_MAX, RATE_BPS_MAX
@@ -22,6 +23,8 @@ from orchestrator.faults.selectors import nic_port
 
 WINDOWS_MAX: Final = 4096
 """Of one fault: a flap that goes on for longer is several faults."""
+_WINDOWS_MAX_OF: Final = {"control_cut": CUTS_MAX, "host_slow": SPELLS_MAX}
+"""Of kinds whose windows a daemon is told of all at once."""
 PULSES_MAX: Final = 1 << 16
 """Windows times targets of one fault: each is told to a daemon."""
 
@@ -137,8 +140,9 @@ def _check_together(kind: str, figures: Mapping[str, Figure]) -> None:
 
 
 def _check_windows(topology: Topology, fault: Fault) -> None:
-    if not 1 <= len(fault.windows) <= WINDOWS_MAX:
-        raise ConfigError(fault.id, f"has {len(fault.windows)} windows", f"1 to {WINDOWS_MAX}")
+    most = _WINDOWS_MAX_OF.get(fault.kind, WINDOWS_MAX)
+    if not 1 <= len(fault.windows) <= most:
+        raise ConfigError(fault.id, f"has {len(fault.windows)} windows", f"1 to {most}")
     if len(fault.windows) * len(fault.struck) > PULSES_MAX:
         raise ConfigError(fault.id, "is too much at once", f"windows times targets: at most {PULSES_MAX}")
     least_ns = absence_ns_min(topology) if fault.kind in DEADLY else 1

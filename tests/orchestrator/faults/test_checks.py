@@ -2,7 +2,10 @@
 
 import pytest
 
-from mrcfabric.errors import ConfigError
+from mrcfabric.brake import Brake
+from mrcfabric.control_cut import ControlCuts
+from mrcfabric.errors import ConfigError, RefusedError
+from mrcfabric.rng import PPM
 from mrcfabric.topology import Topology
 from orchestrator.faults.checks import PULSES_MAX, WINDOWS_MAX, check, figures_of, ways
 from orchestrator.faults.fault import Fault, Window, once
@@ -56,6 +59,18 @@ def test_windows_are_in_order_and_not_too_many() -> None:
     check(TOPOLOGY, windows(*many[:-1]))
     with pytest.raises(ConfigError, match=f"has {WINDOWS_MAX + 1} windows"):
         check(TOPOLOGY, windows(*many))
+    # A daemon takes fewer of what it is told of all at once; nobody is to find that out in the midst of a run.
+    for kind, targets, parts, told in (
+        ("control_cut", ("h000",), (), ControlCuts().tell),
+        ("host_slow", ("vm1",), ("h000",), lambda windows, _now_ns: Brake().tell([[*one, PPM] for one in windows])),
+    ):
+        fault = Fault("many", kind, targets, windows(*many).windows, parts=parts)
+        with pytest.raises(ConfigError, match=f"has {WINDOWS_MAX + 1} windows .1 to ") as refused:
+            check(TOPOLOGY, fault)
+        most = int(refused.value.hint.removeprefix("1 to "))
+        told([one[:2] for one in fault.windows[:most]], 0)
+        with pytest.raises(RefusedError, match=f"{most + 1} are too many"):
+            told([one[:2] for one in fault.windows[: most + 1]], 0)
     targets = tuple(f"{one}{way}{other}" for one, other in ((T0, T1), ("p0-t0-0", "p0-t1-0")) for way in "~>")
     big = Fault("f", "flap", (*targets, *(f"{T0}~h00{n}" for n in (0, 1))), windows(*many[:-1]).windows)
     assert len(big.targets) * WINDOWS_MAX <= PULSES_MAX
