@@ -141,14 +141,13 @@ _ON_SWITCHES: Final[Mapping[str, Callable[[_Figures], tuple[Aspect, Any]]]] = {
 def composed(aspect: Aspect, states: Sequence[Any]) -> Any:
     """What several faults on one spot come to, in the order in which they were injected.
 
-    Impairments as `Impairment.merged` says; of wrong thresholds the latest, and no marks if any says so.
+    Impairments as `Impairment.merged` says; of wrong thresholds the latest, and no marks if any says so. How slow a
+    daemon is follows from all windows that it is told of (`mrcfabric.brake`).
     """
     if not states:
         return WHOLE[aspect]
     if aspect is Aspect.IMPAIRMENT:
         return states[0] if len(states) == 1 else Impairment.merged(states)
-    if aspect is Aspect.PACE:
-        return min(states)
     if aspect is Aspect.ECN:
         return next((state for state in states if state["off"]), states[-1])
     return states[0]
