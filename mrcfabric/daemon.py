@@ -11,7 +11,8 @@ counters. nicd and switchd add what is theirs by subclassing `Daemon`; processes
     commands {}                  names of the core's commands
     events {since, limit}        events after number `since`
     trace {}                     digests of all that the node did (when the configuration asks for them)
-    script {commands}            many commands of the core at once, each [at_ns, op, args]; answers when they are taken
+    script {commands}            many commands of the core at once, each [at_ns, op, args]; answers when they are taken.
+                                 They keep no fabric awake: whoever gives them sees to it that time comes that far
     crash {at_ns, never}         advance to that instant, then die by SIGKILL; as soon as possible without it; or not
                                  at all, after all
     tap, tapped, untap {...}     copies of the packets that it sends (`mrcfabric.taps`)
@@ -174,7 +175,7 @@ class Daemon:
         for command, at_ns in scripted:
             if at_ns > config.start_ns:  # what is before the start was carried out by an earlier incarnation
                 command.token = next(self._tokens)
-                self.drive.command(command, at_ns)
+                self.drive.script(command, at_ns)
 
     async def serve(self) -> None:
         """Answer the control channel, and Prometheus where asked to, until cancelled."""
@@ -301,7 +302,7 @@ class Daemon:
                 raise RefusedError("commands: wanted an instant and a name of each")
             built.append((self.commands.build(entry[1], entry[2], next(self._tokens)), at_ns))
         for command, at_ns in built:
-            self.drive.command(command, at_ns)
+            self.drive.script(command, at_ns)
         return len(built)
 
     async def _commands(self, _args: dict[str, Any]) -> list[str]:

@@ -92,6 +92,8 @@ class Drive:
         self._held: list[Input] = []
         self._soon: list[Any] = []
         self._commands = 0
+        self._scripted: set[int] = set()
+        """Held commands, by sequence, for which nobody waits."""
         page = turns.page
         self._words = page.words
         self._horizon_word = page.horizon_word(slot)
@@ -117,6 +119,14 @@ class Drive:
             self._hold_command(command, at_ns)
         self._words[self._pending_word] = 1
         self._turns.kick()
+
+    def script(self, command: Any, at_ns: Instant) -> None:
+        """The same, but fabric time may stop before it: whoever wrote it sees to it that time comes that far.
+
+        The end of a fault that has been healed before is one, and would keep a fabric awake for nothing.
+        """
+        self.command(command, at_ns)
+        self._scripted.add(self._commands)
 
     def stay_awake(self, until: Instant) -> None:
         """Something outside the core waits for `until`: fabric time is to go on until then."""
@@ -235,6 +245,8 @@ class Drive:
         due = bisect_right(held, until, key=_at_ns)
         inputs = held[:due]
         del held[:due]
+        if self._scripted:
+            self._scripted.difference_update(one.sequence for one in inputs if one.rank == Rank.COMMAND)
         if inputs and inputs[0][0] <= self.core.now_ns:
             self._mend_late(inputs)
         return inputs
@@ -277,9 +289,8 @@ class Drive:
                     self._turns.ring(port.doorbell)
 
     def _pending(self) -> int:
-        busy = (
-            self._held or self._soon or self._crash_ns < NEVER or self.now_ns < max(self._live_from, self._awake_until)
-        )
+        awaited = len(self._held) > len(self._scripted) or self._soon or self._crash_ns < NEVER
+        busy = awaited or self.now_ns < max(self._live_from, self._awake_until)
         return int(bool(busy) or self.core.next_timeout() is not None)
 
     @property

@@ -158,6 +158,25 @@ def test_commands_come_in_the_order_of_their_instants(turns: ByHand, drive: Driv
     assert "".join(event.text for event in core.heard) == "abcd"
 
 
+def test_what_is_scripted_keeps_nobody_awake_and_happens_all_the_same(turns: ByHand) -> None:
+    drive = open_drive(turns, Source("me", ports=1, packets=0, period_ns=500, size=200))
+    core, pending = drive.core, drive._pending_word
+    assert isinstance(core, Source)
+    drive.script("far", 9_000)
+    drive.command("near", 3_500)
+    assert turns.kicks == 2
+    for horizon, busy, heard in ((2_000, 1, []), (3_000, 0, [3_500]), (9_000, 0, [3_500, 9_000])):
+        turns.neighbour_is_at(horizon)
+        assert drive.tick(NEVER, 1)
+        assert turns.page.words[pending] == busy
+        assert [event.at_ns for event in core.heard] == heard
+    drive.command("last", 11_000)
+    turns.neighbour_is_at(9_500)
+    drive.tick(NEVER, 1)
+    assert turns.page.words[pending] == 1
+    drive.close()
+
+
 def test_a_restarted_node_is_dark_until_its_start(turns: ByHand) -> None:
     turns.page.mark_booting(ME, 6_000)
     core = Source("late", ports=1, packets=1, period_ns=100, size=200, start_ns=9_000)

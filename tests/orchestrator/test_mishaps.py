@@ -84,6 +84,16 @@ async def test_what_is_broken_and_healed_in_a_sleeping_fabric_is_so_when_it_slee
         assert [one.id for one in shown] == live == [one.id for one in fabric.faults()]
 
 
+async def test_a_fault_that_is_healed_before_its_end_lets_the_fabric_sleep_at_once(fabric: Fabric) -> None:
+    lossy = once("loss", "p1-t0-0~p1-t1-0", at_ns=fabric.soon_ns(), until_ns=10**15, share_ppm=10_000)
+    await fabric.inject(lossy)
+    await eventually(lambda: fabric.now_ns() >= lossy.start_ns, DEADLINE_S)
+    assert fabric.time.state == "run"
+    await healed(fabric, lossy.id)
+    await eventually(lambda: fabric.time.state == "sleep", DEADLINE_S)
+    assert fabric.faults() == []
+
+
 async def test_a_cut_cable_loses_packets_and_is_routed_round(fabric: Fabric) -> None:
     write = await connect(fabric)
     await broken(fabric, "link_down", f"p0-t0-0~{T1}")
