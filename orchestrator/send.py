@@ -7,6 +7,8 @@ to be kept, back from the other, part by part. The fabric is one that runs alrea
 
 import asyncio
 import hashlib
+import os
+import stat
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -111,10 +113,11 @@ class _Copy:
         return data
 
     async def write(self, data: bytes) -> None:
-        """Add to it; what was there before goes with the first. Raises RefusedError."""
+        """Add to it; what a file had before goes with the first. Raises RefusedError."""
         if not self._begun:
             self._begun = True
-            await self._do(self._file.truncate, 0)
+            if stat.S_ISREG(os.fstat(self._file.fileno()).st_mode):  # a device has nothing to lose
+                await self._do(self._file.truncate, 0)
         await self._do(self._file.write, data)
         self._hash.update(data)
 
