@@ -152,17 +152,24 @@ class UdpBed:
 
     async def counters(self, nodes: Sequence[str]) -> dict[str, dict[str, Any]]:
         """As `Bed.counters`; they are kept for the fidelity of the run."""
-        try:
-            found = await self._fabric.patiently(lambda: self._fabric.counters(nodes))
-        except SILENCE as error:
-            raise BedLostError(f"{error}") from None
+        found = await self._answers(nodes)
+        # A process that is being replaced while time stands still answers a moment later.
+        deadline = asyncio.get_running_loop().time() + LOST_WALL_S
+        while missing := [node for node in nodes if node not in found]:
+            await self._check_deaths()
+            if asyncio.get_running_loop().time() > deadline:
+                raise BedLostError(f"{missing[0]} is down")
+            await asyncio.sleep(POLL_S)
+            found |= await self._answers(missing)
         for node, answer in found.items():
             self._records[node, answer["process"]["incarnation"]] = answer
-        for node in nodes:
-            if node not in found:
-                await self._until_told(node)
-                raise BedLostError(f"{node} is down")
         return found
+
+    async def _answers(self, nodes: Sequence[str]) -> dict[str, dict[str, Any]]:
+        try:
+            return await self._fabric.patiently(lambda: self._fabric.counters(nodes))
+        except SILENCE as error:
+            raise BedLostError(f"{error}") from None
 
     async def ask(self, node: str, op: str, args: Mapping[str, Any] | None = None) -> Any:
         """As `Bed.ask`; of programs only those of this run, under their own names."""
