@@ -109,7 +109,7 @@ def test_a_run_is_a_job_that_clusters_take(tmp_path: Path) -> None:
     container = pod_of(found, "orchestrator")["spec"]["containers"][0]
     name, words = understood(container["args"])
     assert (name, str(words["file"]), words["engine"]) == ("run", f"{FILES_DIR}/scenario.yaml", "service")
-    assert words["settings"] == ["seed=7"]
+    assert [*words["settings"]] == ["seed=7"]
     assert "ports" not in container
 
 

@@ -100,6 +100,8 @@ class Machine:
     ) -> None:
         """`starts`: other ways to start the agents of some hosts."""
         self._folder = folder
+        self.others = {*everything()}
+        """Processes of other fixtures, as a browser, which may outlast these hosts."""
         self.agents: dict[int, Agent] = {}
         sites = Sites(tuple(Site(f"vm{number}") for number in range(hosts)), spread, nodes_per_process)
 
@@ -139,7 +141,8 @@ def tree(pid: int) -> list[int]:
 
 def nothing_left(folder: Path, machine: Machine, pids: list[int]) -> bool:
     """No process, and no run folder that is held or still has more in it than its logs."""
-    gone = all(map(is_gone, pids)) and all(agent.process.returncode is not None for agent in machine.agents.values())
+    ended = all(agent.process.returncode is not None for agent in machine.agents.values())
+    gone = ended and all(is_gone(pid) for pid in pids if pid not in machine.others)
     claimed = [path.parent for path in folder.rglob("lock")]
     kept = {"lock", "logs", "events.jsonl", "prometheus"}
     left = [one for path in claimed for one in path.iterdir() if one.name not in kept]
@@ -147,7 +150,7 @@ def nothing_left(folder: Path, machine: Machine, pids: list[int]) -> bool:
 
 
 def everything() -> list[int]:
-    """All processes of this fabric but our own."""
+    """All processes that stem from this one."""
     return tree(os.getpid())[1:]
 
 

@@ -60,7 +60,7 @@ def test_what_will_not_do_is_one_line(other: dict[str, Any], line: str) -> None:
 
 def test_an_installation_is_of_our_version() -> None:
     findings(installed="0.1.0").check_version("0.1.0")
-    with pytest.raises(ConfigError, match=r"h1: its `python3` has mrcfabric 0\.0\.9, and this is 0\.1\.0 \(pip"):
+    with pytest.raises(ConfigError, match=r"has mrcfabric 0\.0\.9, and this is 0\.1\.0 \(install this"):
         findings(installed="0.0.9").check_version("0.1.0")
     with pytest.raises(ConfigError, match=r"has no mrcfabric, and this is 0\.1\.0"):
         findings().check_version("0.1.0")
