@@ -145,7 +145,12 @@ async def test_the_end_of_a_job_and_of_an_orchestrator_leaves_nothing(site: Site
     (await home.run(["kill", "-KILL", str(pid)])).well()
 
     job = (await home.run(["sbatch", "--parsable", "--nodes=2", str(SCRIPT), "long.yaml"], site.here)).well().strip()
-    await eventually(lambda: all(any("nicd" in one for one in site.ours([host])) for host in others), DEADLINE_S)
+    try:
+        await eventually(lambda: all(any("nicd" in one for one in site.ours([host])) for host in others), DEADLINE_S)
+    except AssertionError as error:
+        told = home.folder / f"slurm-{job}.out"
+        queued = (await site.jobs.run(["squeue", "--long"])).out
+        raise AssertionError(f"{queued}{told.read_text() if told.exists() else ''}{site.ours()}") from error
     await site.jobs.cancel(job)
     await eventually(lambda: not site.ours(others), DEADLINE_S)
     # The first still has its lease.
