@@ -158,8 +158,15 @@ async def test_the_end_of_a_job_and_of_an_orchestrator_leaves_nothing(site: Site
     await site.jobs.cancel(alone)
 
 
-async def test_a_host_that_is_killed_takes_its_nodes_along_and_nothing_else(site: Site) -> None:
-    hosts, home, third = site.hosts, site.home, site.hosts[2]
+@pytest_asyncio.fixture(loop_scope="module")
+async def doomed() -> AsyncIterator[Site]:
+    """One of its own, whatever comes after."""
+    async with cluster(hosts=3) as hosts, slurm(hosts) as jobs:
+        yield Site(hosts, jobs)
+
+
+async def test_a_host_that_is_killed_takes_its_nodes_along_and_nothing_else(doomed: Site) -> None:
+    site, hosts, home, third = doomed, doomed.hosts, doomed.home, doomed.hosts[2]
     (home.folder / "apart.yaml").write_text(TOPOLOGY)
     (home.folder / "wrong.yaml").write_text(inventory(hosts).replace("h2:", "h9:"))
     (home.folder / "hosts.yaml").write_text(inventory(hosts))
