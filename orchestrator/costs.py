@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from mrcfabric.egress_config import OVERHEAD_BYTES
-from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES, Topology
+from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES
 from mrcfabric.units import GBPS, Instant
 from orchestrator.accounting import difference
 from orchestrator.goodput import Goodput
@@ -112,24 +112,6 @@ def _duration(
 def line_bps(nics: int, planes: int, rate_bps: int) -> float:
     """What all ports of all NICs could carry, headers included."""
     return float(nics * planes * rate_bps)
-
-
-def too_narrow(topology: Topology) -> str:
-    """The first T0 whose uplinks do not carry all that its NICs can send, in words; "" for a fabric that has none.
-
-    All traffic of the demonstration crosses T1s: where T0s are too narrow it is congested before anything breaks, and
-    what a NIC gets, also with a port down, depends on what the others leave it.
-    """
-    for t0 in topology.switch_names():
-        if topology.parse_node(t0).tier != "t0":
-            continue
-        down = up = 0
-        for end in topology.ports(t0):
-            rate_bps = topology.link_rates_bps.get(end.link, topology.rate_bps)
-            down, up = (down + rate_bps, up) if end.towards == "nic" else (down, up + rate_bps)
-        if up < down:
-            return f"the uplinks of {t0} carry {up / down:.0%} of what its NICs can send"
-    return ""
 
 
 def payload_share(mtu_bytes: int) -> float:

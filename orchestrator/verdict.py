@@ -86,24 +86,21 @@ def judge_demo(
     )
 
 
-def judge_port_share(verdict: Verdict, planes: int, share: float, narrow: str = "") -> None:
-    """Goodput of a NIC with one port down, as a share of its goodput before. `narrow`: why it is only told
-    (`costs.too_narrow`)."""
+def judge_port_share(verdict: Verdict, planes: int, share: float) -> None:
+    """Goodput of a NIC with one port down, as a share of its goodput before."""
     wanted = (planes - 1) / planes
     verdict.check(
         f"goodput with one NIC port down within 5 points of {planes - 1}/{planes}",
-        bool(narrow) or abs(share - wanted) <= PORT_SHARE_TOLERANCE,
-        f"{share:.1%}, " + (f"not judged: {narrow}" if narrow else f"wanted {wanted:.1%}"),
+        abs(share - wanted) <= PORT_SHARE_TOLERANCE,
+        f"{share:.1%}, wanted {wanted:.1%}",
     )
 
 
-def judge_baseline(verdict: Verdict, goodput_bps: float, line_bps: float, mtu_bytes: int, narrow: str = "") -> None:
-    """Goodput before the first fault, of packets with so much payload; both rates in bits per second of fabric time.
-    `narrow`: why it is only told (`costs.too_narrow`)."""
+def judge_baseline(verdict: Verdict, goodput_bps: float, line_bps: float, mtu_bytes: int) -> None:
+    """Goodput before the first fault, of packets with so much payload; both rates in bits per second of fabric time."""
     known = max((size for size in BASELINE_SHARES_MIN if size <= mtu_bytes), default=min(BASELINE_SHARES_MIN))
     share, least = goodput_bps / line_bps if line_bps else 0.0, BASELINE_SHARES_MIN[known] * payload_share(mtu_bytes)
-    found = f"{share:.3f}" + (f", not judged: {narrow}" if narrow else "")
-    verdict.check(f"goodput before the faults at least {least:.2g} of line rate", bool(narrow) or share >= least, found)
+    verdict.check(f"goodput before the faults at least {least:.2g} of line rate", share >= least, f"{share:.3f}")
 
 
 def judge_clean(verdict: Verdict, rounds: list[dict[str, Any]]) -> None:

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
-from orchestrator.costs import QUIET_RTTS, Happened, cost_of, line_bps, port_share, pulses_ns, too_narrow
+from orchestrator.costs import QUIET_RTTS, Happened, cost_of, line_bps, port_share, pulses_ns
 from orchestrator.goodput import Goodput
 from orchestrator.timetable import Episode
 
@@ -80,13 +79,3 @@ def test_pulses_and_line_rate() -> None:
     assert pulses_ns(episode, 100, 10) == [(100, 150), (200, 250)]
     assert line_bps(8, 8, 100_000_000_000) == 6.4e12
     assert QUIET_RTTS * RTT < START
-
-
-def test_a_fabric_is_as_narrow_as_its_narrowest_t0() -> None:
-    assert not too_narrow(Topology.demo())
-    assert not too_narrow(Topology(planes=2, t0_per_plane=2, t1_per_plane=4, nics_per_t0=2))
-    rates = {"p1-t0-1~p1-t1-0": 10**10}
-    slower = Topology(planes=2, t0_per_plane=2, t1_per_plane=2, nics_per_t0=2, link_rates_bps=rates)
-    assert too_narrow(slower) == "the uplinks of p1-t0-1 carry 55% of what its NICs can send"
-    crowded = Topology(planes=2, t0_per_plane=2, t1_per_plane=2, nics_per_t0=3)
-    assert too_narrow(crowded) == "the uplinks of p0-t0-0 carry 67% of what its NICs can send"
