@@ -17,7 +17,7 @@ from mrcfabric.naming import nic_name
 from mrcfabric.topology import Topology
 from mrcfabric.units import GBPS, MIB, Instant
 from orchestrator import report
-from orchestrator.costs import QUIET_RTTS, Happened, cost_of, line_bps, port_share, pulses_ns
+from orchestrator.costs import QUIET_RTTS, Happened, cost_of, line_bps, payload_share, port_share, pulses_ns
 from orchestrator.fabric import Fabric
 from orchestrator.faults.fault import Fault, Window
 from orchestrator.hiring import processes_of, ring_order, ring_peers
@@ -179,7 +179,7 @@ class Demo:
         ends = ranks.step_ends_ns if ranks else {}
         baseline = (ends.get(0, 0), course.happened[0].start_ns if course.happened else 0)
         baseline_bps = goodput.rate_bps(*baseline)
-        judge_baseline(verdict, baseline_bps, line, topology.mtu_bytes)
+        judge_baseline(verdict, baseline_bps, line, payload_share(topology.mtu_bytes))
         for happened in course.happened:
             if happened.episode.kind == "nic-port":
                 judge_port_share(verdict, topology.planes, port_share(happened, goodput, rtt_ns, baseline))

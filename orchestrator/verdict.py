@@ -8,18 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from orchestrator.costs import payload_share
-
 Outcome: TypeAlias = Literal["pass", "fail", "invalid"]
 
 EXIT_CODES: dict[Outcome, int] = {"pass": 0, "fail": 1, "invalid": 3}
 
 PORT_SHARE_TOLERANCE = 0.05
 """How far the goodput of a NIC with one port down may be from (planes - 1) / planes."""
-BASELINE_SHARES_MIN = {4096: 0.936, 2048: 0.915, 1024: 0.84}
-"""Payload of a packet -> least goodput before the first fault, as a share of what headers leave for payload: 0.9, 0.85
-and 0.72 of line rate. The smaller packets are, the more of them meet in a queue at full load, and every EV that is
-skipped for a mark upsets the even spray of the others. Virtual time comes to 0.984, 0.963 and 0.888."""
+BASELINE_SHARE_MIN = 0.936
+"""Goodput before the first fault, as a share of what headers leave for payload: 0.9 of line rate at 4096 bytes."""
 
 
 @dataclass(slots=True)
@@ -96,10 +92,9 @@ def judge_port_share(verdict: Verdict, planes: int, share: float) -> None:
     )
 
 
-def judge_baseline(verdict: Verdict, goodput_bps: float, line_bps: float, mtu_bytes: int) -> None:
-    """Goodput before the first fault, of packets with so much payload; both rates in bits per second of fabric time."""
-    known = max((size for size in BASELINE_SHARES_MIN if size <= mtu_bytes), default=min(BASELINE_SHARES_MIN))
-    share, least = goodput_bps / line_bps if line_bps else 0.0, BASELINE_SHARES_MIN[known] * payload_share(mtu_bytes)
+def judge_baseline(verdict: Verdict, goodput_bps: float, line_bps: float, payload: float) -> None:
+    """Goodput before the first fault; `payload` is its largest share of line rate (`costs.payload_share`)."""
+    share, least = goodput_bps / line_bps if line_bps else 0.0, BASELINE_SHARE_MIN * payload
     verdict.check(f"goodput before the faults at least {least:.2g} of line rate", share >= least, f"{share:.3f}")
 
 

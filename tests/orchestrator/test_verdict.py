@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator.costs import payload_share
 from orchestrator.verdict import Verdict, in_short, judge_baseline, judge_clean, judge_demo, judge_port_share
 
 FAITHFUL = {"valid": True, "host_drops": 0, "late_share": 0.0}
@@ -22,7 +23,7 @@ def demo(fidelity: dict[str, Any] = FAITHFUL, **changed: Any) -> Verdict:
 def test_a_clean_run_passes() -> None:
     verdict = demo()
     judge_port_share(verdict, 8, 0.86)
-    judge_baseline(verdict, 0.91 * 800e9, 800e9, 4096)
+    judge_baseline(verdict, 0.91 * 800e9, 800e9, 0.96)
     assert (verdict.outcome, verdict.exit_code, verdict.reasons) == ("pass", 0, [])
     assert len(verdict.checks) == 7
 
@@ -51,14 +52,13 @@ def test_one_port_down_costs_its_share(share: float, holds: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mtu_bytes", "share", "holds"),
-    [(4096, 0.9, True), (4096, 0.899, False), (2048, 0.84, False), (1024, 0.73, True), (1024, 0.72, False)],
+    ("mtu_bytes", "share", "holds"), [(4096, 0.9, True), (4096, 0.899, False), (1024, 0.81, True), (1024, 0.8, False)]
 )
 def test_the_nic_must_be_the_bottleneck(mtu_bytes: int, share: float, holds: bool) -> None:
     verdict = Verdict(FAITHFUL)
-    judge_baseline(verdict, share * 1e12, 1e12, mtu_bytes)
+    judge_baseline(verdict, share * 1e12, 1e12, payload_share(mtu_bytes))
     assert (verdict.outcome == "pass") is holds
-    least = {4096: "0.9", 2048: "0.85", 1024: "0.72"}[mtu_bytes]
+    least = {4096: "0.9", 1024: "0.81"}[mtu_bytes]
     assert verdict.checks[0]["name"] == f"goodput before the faults at least {least} of line rate"
 
 
