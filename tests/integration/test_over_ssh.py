@@ -196,24 +196,24 @@ async def alike(home: Host, file: str, *more: str) -> None:
 
 
 async def test_the_scenarios_of_the_examples_over_three_hosts_are_those_of_virtual_time() -> None:
-    async with cluster(hosts=3, family=4, mtu=1500) as hosts:
+    async with cluster(hosts=3, family=4, mtu=9000) as hosts:
         home = hosts.home
         rules = (EXAMPLES / "hosts.yaml").read_text().partition("rules:\n")
         assert LEADER in rules[2]
-        text = inventory(hosts, 1500, "vm", rules[1] + rules[2].replace(LEADER, ""))
+        text = inventory(hosts, 9000, "vm", rules[1] + rules[2].replace(LEADER, ""))
         (home.folder / "hosts.yaml").write_text(text)
         for name in SCENARIOS:
-            await alike(home, str(EXAMPLES / f"{name}.yaml"), "--set", "fabric.mtu_bytes=1024")
+            await alike(home, str(EXAMPLES / f"{name}.yaml"))
         await eventually(lambda: not ours([*hosts]), DEADLINE_S)
         assert not held([*hosts, home])
 
 
 async def test_hosts_that_crash_part_and_slow_down_over_version_6_leave_the_trace_of_virtual_time() -> None:
-    async with cluster(hosts=3, family=6, mtu=9000) as hosts:
+    async with cluster(hosts=3, family=6, mtu=1500) as hosts:
         home = hosts.home
-        (home.folder / "hosts.yaml").write_text(inventory(hosts, 9000))
+        (home.folder / "hosts.yaml").write_text(inventory(hosts, 1500))
         (home.folder / "apart.yaml").write_text(SCENARIO)
-        await alike(home, "apart.yaml")
+        await alike(home, "apart.yaml", "--set", "fabric.mtu_bytes=1024")
         await eventually(lambda: not ours([*hosts]), DEADLINE_S)
         assert not held([*hosts, home])
 

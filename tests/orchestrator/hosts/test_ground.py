@@ -244,5 +244,4 @@ async def test_a_share_that_was_killed_is_started_anew_and_knows_everything(
         assert await verified(fabric) == 1 << 20
         log = tmp_path / "vm1" / "small" / "logs" / f"{gone[0]}.log"
         await eventually(lambda: log.read_text().count(" ready") == 2, DEADLINE_S)
-    # What was killed without a word may take its time to end.
-    await eventually(lambda: nothing_left(tmp_path, machine, pids), DEADLINE_S)
+    assert nothing_left(tmp_path, machine, pids)
