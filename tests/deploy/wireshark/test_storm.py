@@ -33,10 +33,12 @@ DEADLINE_S = 150.0
 
 async def loaded(fabric: Fabric) -> None:
     """Everybody writes to one NIC, whose packets are trimmed, while links fail in several ways."""
-    now_ns = (await fabric.clock()).now_ns
+    held_ns = await fabric.limit(fabric.now_ns())
+    assert held_ns is not None
     figures = {"message_bytes": 1 << 14, "for_ns": 10**9}
-    await fabric.load(Program("incast", "incast", 0, (0, 1, 2, 3), now_ns + 30_000, "storm", figures))
-    begin_ns = now_ns + 45_000
+    program = Program("incast", "incast", 0, (0, 1, 2, 3), held_ns + 30_000, "storm", figures)
+    await fabric.load(program, held_ns + 1)
+    begin_ns = held_ns + 45_000
     broken: list[tuple[str, str, dict[str, Any]]] = [
         ("loss", "p0-t0-0~p0-t1-0", {"share_ppm": 50_000}),
         ("link_down", "p1-t0-1~p1-t1-1", {}),
@@ -46,6 +48,7 @@ async def loaded(fabric: Fabric) -> None:
     faults = [once(kind, target, at_ns=begin_ns, **settings) for kind, target, settings in broken]
     faults.append(once("link_down", "h001~p0-t0-0", at_ns=begin_ns, until_ns=begin_ns + 30_000))
     await asyncio.gather(*map(fabric.inject, faults))
+    await fabric.limit(None)
 
 
 def kind_of(summary: str) -> str:
