@@ -41,7 +41,8 @@ from nicd.core.limits import Limits
 from nicd.core.mark_runs import MarkRuns
 from nicd.core.peer import Peer
 from nicd.core.recovery import QpLink
-from nicd.core.sack import BITMAP_BITS, DUPLICATE, NEW, OUTSIDE, ReceiveWindow, Waiting
+from nicd.core.sack import BITMAP_BITS, DUPLICATE, NEW, OUTSIDE, ReceiveWindow
+from nicd.core.sack_spans import Waiting
 from nicd.core.settings import MPR_UNIT
 from nicd.core.stamps import moved_on
 from nicd.core.timers import Timer
@@ -162,11 +163,10 @@ class Responder:
         self._board.bins.add(now, plane, size)
         # UEC PDS: counts UDP length + 40 of new packets.
         self._rcvd_bytes += len(packet) - 40
-        counted = max(_SACK_BYTES_LEAST, size)
-        if flags & _FLAG_NOW or m or self._waiting.counted + counted >= self._threshold:
-            self._sack(now, psn, ev, m, bool(flags & FLAG_RTX), stamp)
+        if flags & _FLAG_NOW or m:
+            self._sack_now(now, psn, ev, m, flags, stamp)
         else:
-            self._wait(now, psn, ev, stamp, counted)
+            self._wait(now, psn, ev, stamp, max(_SACK_BYTES_LEAST, size))
         message.left = left = message.left - 1
         if opcode in IMM_OPCODES and not self._assembly.immediate(message, rqmsn, read_imm(packet, start)):
             self._unfit(now, psn, ev, stamp)
@@ -190,10 +190,8 @@ class Responder:
         self._stats.probes_answered += 1
         self._peer.probed(now)
         shown = self.window.bitmaps(self._board.settings.probe_sacks_max)
-        waiting = self._waiting
-        if waiting.counted and waiting.high >= self.window.expected + shown[-1][0] + BITMAP_BITS - 1:
-            self._sack_waiting(now)  # The answer does not reach as far.
-        waiting.counted = 0
+        self._waiting.shown_below(self.window.expected + shown[-1][0] + BITMAP_BITS - 1)
+        self._sack_rest(now)
         m = M_SKIP_ONCE if marked else M_NONE
         for offset, bitmap in shown:
             self._send_sack(now, 0, ev, m, False, probe_id, offset, bitmap, stamp)
@@ -212,9 +210,9 @@ class Responder:
         self, now: Instant, verdict: int, psn: int, psn24: int, opcode: int, ev: int, m: int, flags: int, stamp: int
     ) -> None:
         if verdict == DUPLICATE:
-            # MRC 1.0 section 3: acknowledged once more, not written again; it may be the acknowledgement that was lost.
+            # MRC 1.0 section 3: acknowledged once more, not written again; an acknowledgement may have been lost.
             self._stats.duplicates += 1
-            self._sack(now, psn, ev, m, bool(flags & FLAG_RTX), stamp)
+            self._sack_now(now, psn, ev, m, flags, stamp)
             if opcode != WRITE_MIDDLE and opcode != WRITE_FIRST and psn < self.window.expected:
                 self._acknowledge(now, SYNDROME_ACK)
             return
@@ -294,42 +292,43 @@ class Responder:
 
     def _on_timer(self, now: Instant) -> None:
         waiting = self._waiting
-        if not waiting.counted:
-            return
-        due_ns = waiting.first_ns + self._delay_ns
-        if now < due_ns:
-            self._timer.set(due_ns)
-        else:
+        while waiting.spans:
+            due_ns = waiting.spans[0].first_ns + self._delay_ns
+            if now < due_ns:
+                self._timer.set(due_ns)
+                return
             self._sack_waiting(now)
 
     def _wait(self, now: Instant, psn: int, ev: int, stamp: int, counted: int) -> None:
-        """A packet waits for its SACK, with those that wait already if one bitmap shows them all."""
-        if not self._waiting.add(now, psn, ev, stamp, counted, self.window.expected):
+        """A packet waits for its SACK, unless bytes enough have come since the last one."""
+        waiting = self._waiting
+        waiting.add(now, psn, ev, stamp, counted, self.window.expected)
+        if waiting.counted >= self._threshold:
             self._sack_waiting(now)
-            self._waiting.add(now, psn, ev, stamp, counted, psn)
-        if self._timer.at_ns == NEVER:
+        elif self._timer.at_ns == NEVER:
             self._timer.set(now + self._delay_ns)
 
+    def _sack_now(self, now: Instant, psn: int, ev: int, m: int, flags: int, stamp: int) -> None:
+        """A SACK for this packet. Who has asked, or has had to send again, is told all that has arrived."""
+        self._sack(now, psn, ev, m, bool(flags & FLAG_RTX), stamp)
+        if flags & _FLAG_NOW:
+            self._sack_rest(now)
+
+    def _sack_rest(self, now: Instant) -> None:
+        while self._waiting.spans:
+            self._sack_waiting(now)
+
     def _sack_waiting(self, now: Instant) -> None:
-        """The SACK of those that wait for one, caused by the last of them."""
-        waiting = self._waiting
-        stamp = waiting.stamp
+        """The SACK of those that have waited longest, caused by the last of them."""
+        span = self._waiting.next(self.window.expected)
         # UEC CMS: a round trip without the time that the packet has waited for its SACK.
-        if self._service_time:
-            stamp = moved_on(stamp, now - waiting.last_ns)
-        self._sack(now, waiting.psn, waiting.ev, M_NONE, False, stamp)
+        stamp = moved_on(span.stamp, now - span.last_ns) if self._service_time else span.stamp
+        self._sack(now, span.psn, span.ev, M_NONE, False, stamp)
 
     def _sack(self, now: Instant, psn: int, ev: int, m: int, rtx: bool, stamp: int) -> None:
-        """A SACK caused by the packet `psn`, which came on `ev`. Those that wait are in it, or get one of their own."""
-        window, waiting = self.window, self._waiting
-        latest = psn
-        if waiting.counted:
-            if not waiting.fits(psn, window.expected):
-                self._sack_waiting(now)
-            elif waiting.high > psn:
-                latest = waiting.high
-            waiting.counted = 0
-        offset, bitmap = window.bitmap(latest, self._recent)
+        """A SACK caused by the packet `psn`, which came on `ev`. Of those that wait it shows what its bitmap can."""
+        window = self.window
+        offset, bitmap = window.bitmap(self._waiting.shown(psn, window.expected), self._recent)
         self._send_sack(now, psn - window.expected + 1, ev, m, rtx, None, offset, bitmap, stamp)
 
     def _send_sack(

@@ -1,13 +1,12 @@
 """The responder's memory of PSNs: what has arrived, in one integer, and the picture of it that a SACK carries.
 
-Owns the tracking window, classification of an arriving PSN, the cumulative point, the 64-bit bitmap, and what waits
-for the next SACK. When a SACK is
-due is decided by `responder`; its layout is the wire's. MRC 1.0 section 3 (tracking window), 7.5 (SETH).
+Owns the tracking window, classification of an arriving PSN, the cumulative point and the 64-bit bitmap. What waits for
+the next SACK is `sack_spans`', when one is due is decided by `responder`; its layout is the wire's. MRC 1.0 section 3
+(tracking window), 7.5 (SETH).
 """
 
 from typing import Final
 
-from mrcfabric.units import Instant
 from mrcfabric.wire.layout import PSN_MASK
 from nicd.core.stats import Distances
 
@@ -108,48 +107,3 @@ class ReceiveWindow:
             bits >>= BITMAP_BITS
             offset += BITMAP_BITS
         return shown
-
-
-class Waiting:
-    """Packets received since the last SACK: how much, which PSNs, and the last of them, which will be the cause."""
-
-    __slots__ = ("_span", "counted", "ev", "first_ns", "high", "last_ns", "low", "psn", "stamp")
-
-    def __init__(self, recent: bool) -> None:
-        """`recent`: bitmaps show the newest arrivals, and so can leave out what came long before."""
-        self._span = BITMAP_BITS if recent else PSN_MASK
-        self.counted = 0
-        """Bytes as the threshold counts them; 0: none waits."""
-        self.first_ns: Instant = 0
-        """When the first came."""
-        self.low = self.high = 0
-        """The least and the greatest PSN."""
-        self.psn = self.ev = self.stamp = 0
-        """Of the last, as is when it came."""
-        self.last_ns: Instant = 0
-
-    def fits(self, psn: int, expected: int) -> bool:
-        """One bitmap shows all that waits, and `psn`; what is below `expected` needs none."""
-        low = min(self.low, psn)
-        high = max(self.high, psn)
-        return high - low < self._span or high - max(low, expected) < self._span
-
-    def add(self, now: Instant, psn: int, ev: int, stamp: int, counted: int, expected: int) -> bool:
-        """A packet waits, too. False, and nothing done, when it does not fit."""
-        if not self.counted:
-            self.low = self.high = psn
-            self.first_ns = now
-        elif psn > self.high:
-            if psn - self.low >= self._span and not self.fits(psn, expected):
-                return False
-            self.high = psn
-        elif psn < self.low:
-            if self.high - psn >= self._span and not self.fits(psn, expected):
-                return False
-            self.low = psn
-        self.counted += counted
-        self.psn = psn
-        self.ev = ev
-        self.stamp = stamp
-        self.last_ns = now
-        return True

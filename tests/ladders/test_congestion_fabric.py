@@ -55,6 +55,25 @@ def test_a_healthy_permutation_keeps_its_goodput_and_sends_nothing_twice() -> No
 
 
 @pytest.mark.slow
+@pytest.mark.spec("MRC 1.0", "3")
+def test_small_packets_that_come_far_apart_cost_no_more_acknowledgements() -> None:
+    """Sprayed over queues they lie more than 64 PSNs apart, and SACKs go ahead of data: a SACK per packet fills the
+    links, and queues grow, and packets come further apart."""
+    size = 4 << 20
+    made = Fabric(Topology(name="demo", planes=4, evs_per_qp=64, mtu_bytes=256))
+    made.permutation(4, size)
+    made.write_all(size, 2)
+    finish(made, size)
+    made.verify(size)
+    packets = made.total("data_packets")
+    for name in made.topology.nic_names():
+        far = sum(count for bits, count in made.core(name).counters()["ahead"].items() if 1 << int(bits) >= 64)
+        assert 8 * far > packets // 10, "they lie near together"
+    # 16 KiB make one due, and a small packet counts as 1 KiB.
+    assert packets / 16 <= made.total("sacks_sent") < packets / 14
+
+
+@pytest.mark.slow
 @pytest.mark.spec("MRC 1.0", "4")
 def test_an_incast_of_seven_is_fair_and_accuses_nobody() -> None:
     size = 2 << 20

@@ -287,3 +287,29 @@ def test_a_duplicate_of_a_last_packet_brings_the_transport_ack_again() -> None:
     far.receive(1, far.packet(0, rtx=True))
     acks = [read_aeth(packet) for opcode, packet in far.answers(1_000) if opcode == ACKNOWLEDGE]
     assert acks == [(SYNDROME_ACK, 1)] * 2
+
+
+@pytest.mark.spec("MRC 1.0", "3")
+@pytest.mark.parametrize("fields", [{"a": True}, {"rtx": True}])
+def test_who_asks_is_told_all_that_waits(fields: dict[str, object]) -> None:
+    far = Far()
+    for number in (10, 100, 200):
+        far.receive(0, far.packet(number))
+    assert sacks(far) == []
+    far.receive(1, far.packet(300, **fields))
+    shown = {sack[4] + sack[6] + bit - PSN_RECEIVE for sack in sacks(far) for bit in range(64) if sack[7] >> bit & 1}
+    assert shown == {10, 100, 200, 300}
+
+
+@pytest.mark.spec("MRC 1.0", "3")
+def test_a_mark_is_told_at_once_and_the_rest_waits_on() -> None:
+    far = Far()
+    far.receive(0, far.packet(10))
+    marked = far.packet(300)
+    mark_ce(marked)
+    far.receive(1, marked)
+    ((m, offset),) = [(sack[0], sack[2]) for sack in sacks(far)]
+    assert (m, offset) == (M_SKIP_ONCE, 301)
+    far.fire(far.board.settings.sack_delay_ns)
+    ((m, offset),) = [(sack[0], sack[2]) for sack in sacks(far, 10_000)]
+    assert (m, offset) == (M_NONE, 11)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nicd.core.sack import BITMAP_BITS, DUPLICATE, NEW, OUTSIDE, ReceiveWindow, Waiting
+from nicd.core.sack import BITMAP_BITS, DUPLICATE, NEW, OUTSIDE, ReceiveWindow
 from nicd.core.stats import Distances
 
 MASK = 0xFFFFFF
@@ -61,29 +61,6 @@ def test_bitmaps_show_all_that_has_arrived(arrived: set[int]) -> None:
 @pytest.mark.spec("MRC 1.0", "3")
 def test_edges_of_the_window(psn: int, verdict: int) -> None:
     assert ReceiveWindow(100, MPR).classify(psn)[0] == verdict
-
-
-def test_what_waits_fits_into_one_bitmap_or_not() -> None:
-    waiting = Waiting(recent=True)
-    assert waiting.add(5, 1_000, 1, 2, 4096, 0)
-    assert waiting.add(6, 1_020, 3, 4, 4096, 0)
-    assert (waiting.counted, waiting.first_ns, waiting.last_ns) == (8192, 5, 6)
-    assert (waiting.low, waiting.high, waiting.psn, waiting.ev, waiting.stamp) == (1_000, 1_020, 1_020, 3, 4)
-    assert waiting.fits(1_063, 0)
-    assert not waiting.fits(1_064, 0)
-    assert not waiting.fits(956, 0)
-    # What is below the cumulative point needs no bit.
-    assert waiting.fits(1_064, 1_001)
-    assert not waiting.add(7, 1_064, 1, 2, 4096, 0)
-    assert not waiting.add(7, 956, 1, 2, 4096, 0)
-    assert waiting.last_ns == 6
-    assert waiting.add(7, 1_064, 1, 2, 4096, 1_001)
-
-
-def test_a_bitmap_at_the_cumulative_point_takes_no_notice_of_it() -> None:
-    waiting = Waiting(recent=False)
-    assert waiting.add(5, 1_000, 1, 2, 4096, 0)
-    assert waiting.fits(5_000, 0)
 
 
 def test_packets_ahead_of_their_turn_are_counted_by_how_far() -> None:
