@@ -53,11 +53,31 @@ def spread(count: int, over: int) -> list[int]:
     return [place * over // count for place in range(count)]
 
 
+def check_wide(topology: Topology) -> None:
+    """Raises ConfigError where the uplinks of a T0 do not carry all that its NICs can send.
+
+    All traffic of the demonstration crosses T1s: it would be congested before anything breaks, and what a NIC gets,
+    with a port down too, would be what the others leave it. Neither can be held against line rate.
+    """
+    for t0 in topology.switch_names():
+        if topology.parse_node(t0).tier != "t0":
+            continue
+        down = up = 0
+        for end in topology.ports(t0):
+            rate_bps = topology.link_rates_bps.get(end.link, topology.rate_bps)
+            down, up = (down + rate_bps, up) if end.towards == "nic" else (down, up + rate_bps)
+        if up < down:
+            found = f"{t0} has uplinks for {up / down:.0%} of what its NICs send, and the demonstration needs all of it"
+            hint = "t1_per_plane not below nics_per_t0, no slow links; `mrcfabric run` and `perf` take any"
+            raise ConfigError("topology", found, hint)
+
+
 def timetable(topology: Topology) -> tuple[Episode, ...]:
-    """The episodes in order. Raises ConfigError for a topology that has nothing to lose."""
+    """The episodes in order. Raises ConfigError for a topology that has nothing to lose, or is congested by itself."""
     for key, least in (("planes", 2), ("t0_per_plane", 2), ("t1_per_plane", 2)):
         if getattr(topology, key) < least:
             raise ConfigError(f"topology.{key}", "too small for the demonstration", f"at least {least}")
+    check_wide(topology)
     planes, t1s = topology.planes, topology.t1_per_plane
     reduced = (planes - 1) / planes
     one_link = 1 / (planes * t1s)

@@ -47,6 +47,23 @@ def test_a_fabric_with_nothing_to_lose_is_refused(key: str) -> None:
         timetable(small(**{key: 1}))
 
 
+@pytest.mark.parametrize(
+    ("topology", "t0", "share"),
+    [
+        (small(nics_per_t0=3), "p0-t0-0", "67%"),
+        (Topology(planes=2, t1_per_plane=4, nics_per_t0=4, link_rates_bps={"p1-t0-1~p1-t1-0": 10**10}), "p1-t0-1", "78%"),
+    ],
+)
+def test_a_fabric_that_is_congested_by_itself_is_refused(topology: Topology, t0: str, share: str) -> None:
+    with pytest.raises(ConfigError, match=f"{t0} has uplinks for {share}"):
+        timetable(topology)
+
+
+def test_slow_ports_of_nics_need_no_more_uplinks() -> None:
+    rates = {"p1-t0-1~p1-t1-0": 10**10, "h002~p1-t0-1": 10**10}
+    assert timetable(Topology(planes=2, t0_per_plane=2, t1_per_plane=2, nics_per_t0=2, link_rates_bps=rates))
+
+
 def test_spread_is_even_and_distinct() -> None:
     assert spread(4, 8) == [0, 2, 4, 6]
     assert spread(4, 4) == [0, 1, 2, 3]
