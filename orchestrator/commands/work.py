@@ -211,7 +211,7 @@ def send(
     settings: SetOption = None,
 ) -> None:
     """Send a file across a fabric, a running one or one of its own, and compare its SHA-256 at the far end."""
-    from mrcfabric.errors import RefusedError
+    from mrcfabric.errors import ConfigError, RefusedError
     from mrcfabric.topology_file import load
     from orchestrator.agent_client import folder_of, running
     from orchestrator.layout import pack_of
@@ -222,6 +222,8 @@ def send(
     what = Transfer(file, source, target, out)
     try:
         own = topology_file or settings or inventory or engine != ENGINE or nodes_per_process or wheelhouse or lease
+        if name and (own or pack != "none"):
+            raise ConfigError(f"--name {name}", "runs as it was started", "leave out what a new one is made of")
         if not own and (name or run_dir or running()):
             record = _run(send_in_running(folder_of(name, run_dir), what))
         else:

@@ -39,7 +39,15 @@ def run(monkeypatch: pytest.MonkeyPatch, folder: Path, *words: str) -> int:
         (("perf", "ring", "--lease", "20"), "add --inventory FILE"),
         (("demo", "--engine", "service"), "add --inventory FILE"),
         (("perf", "ring", "--nodes-per-process", "2"), "add --inventory FILE"),
-        (("send", "missing", "--from", "h000", "--to", "h001", "--name", "x", "--engine", "slurm"), "no allocation"),
+        (("send", "missing", "--from", "h000", "--to", "h001", "--engine", "slurm"), "no allocation"),
+        (
+            ("send", "missing", "--from", "h000", "--to", "h001", "--name", "x", "--inventory", "y"),
+            "runs as it was started",
+        ),
+        (
+            ("send", "missing", "--from", "h000", "--to", "h001", "--name", "x", "--pack", "plane"),
+            "runs as it was started",
+        ),
         (("send", "missing", "--from", "h000", "--to", "h001", "--inventory", "no-hosts.yaml"), "no-hosts.yaml"),
         (("perf", "star"), "one of pair, ring, alltoall"),
         (("perf", "pair", "--from", "h99"), "h99"),
