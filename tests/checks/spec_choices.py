@@ -247,6 +247,12 @@ _RELIABILITY = (
         _of(NIC, "sack_bytes"),
     ),
     Choice(
+        "Packets further apart than the 64 PSNs of a bitmap",
+        UNKNOWN,
+        "They wait side by side, in spans of which one SACK shows each (`nicd/core/sack_spans.py`); the one opened "
+        "first goes first, and A or rtx calls for all of them.",
+    ),
+    Choice(
         "The longest wait for a SACK, and for asking after silence",
         DEVIATION,
         "Two timers that the text does not have: without them the tail of a burst waits for its RTO.",
