@@ -32,6 +32,9 @@ T = TypeVar("T")
 
 WAIT_WALL_S: Final = 60.0
 POLL_S: Final = 0.01
+SOON_LEADS: Final = (1, 2, 4, 8, 16, 32)
+"""How far ahead a fault begins that is to begin soon, in leads of a command sent now, try by try: on a busy machine the
+fabric may be there before the word is."""
 
 
 class Verbs(Finder, ABC):
@@ -139,12 +142,32 @@ class Verbs(Finder, ABC):
         healed. Raises ConfigError, RefusedError.
         """
         targets = tuple(self.targets(kind, *names, **narrowed))
-        start_ns = await self._next_ns() if at_ns is None else at_ns
-        end_ns = NEVER if for_ns is None else start_ns + for_ns
-        window = Window(start_ns, end_ns, dict(figures or {}))
         number = f"{self.owner or 'script'}-{next(self._ids)}"
-        fault = Fault(number, kind, targets, (window,), self.owner, title)
+
+        def beginning(start_ns: Instant) -> Fault:
+            window = Window(start_ns, NEVER if for_ns is None else start_ns + for_ns, dict(figures or {}))
+            return Fault(number, kind, targets, (window,), self.owner, title)
+
+        if at_ns is None and self._held_ns is not None:
+            at_ns = self._held_ns + 1
+        if at_ns is None:
+            return await self._inject_soon(beginning)
+        fault = beginning(at_ns)
         await self.inject(fault)
+        return fault
+
+    async def _inject_soon(self, beginning: Callable[[Instant], Fault]) -> Fault:
+        """The fault as it was taken: further ahead each time that the fabric was faster than our word to it."""
+        for lead in SOON_LEADS:
+            clock = await self.clock()
+            fault = beginning(clock.soon_ns + (lead - 1) * (clock.soon_ns - clock.front_ns))
+            try:
+                await self.inject(fault)
+            except RefusedError:
+                if lead == SOON_LEADS[-1] or (await self.clock()).front_ns < fault.start_ns:
+                    raise
+            else:
+                break
         return fault
 
     @asynccontextmanager
@@ -169,11 +192,6 @@ class Verbs(Finder, ABC):
             return  # somebody healed it meanwhile
         if left is not None and self._held_ns is None:
             await self.reached(left.end_ns)
-
-    async def _next_ns(self) -> Instant:
-        """The earliest instant that is not late."""
-        clock = await self.clock()
-        return clock.soon_ns if self._held_ns is None else self._held_ns + 1
 
     async def heal_all(self) -> list[str]:
         """End every fault that this object injected; returns their ids."""

@@ -9,10 +9,12 @@ import pytest
 from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import RefusedError
 from orchestrator.api.attached import AttachedFabric
+from orchestrator.api.readings import ClockReading
 from orchestrator.api.verbs import Verbs
 from orchestrator.api.watch import Watch
 from orchestrator.api.work import Work
 from orchestrator.fabric import Fabric
+from orchestrator.faults.fault import Fault
 from tests.orchestrator.running import DEADLINE_S
 from tests.support.wait import eventually
 
@@ -48,6 +50,38 @@ async def test_a_fault_lasts_as_long_as_its_block(fabric: Fabric) -> None:
     async with fabric.fault("link_down", LINK) as fault:
         await fabric.heal(fault.id)
     assert not fabric.active_faults()
+
+
+@pytest.mark.integration
+async def test_a_fabric_that_was_faster_than_our_word_is_told_again(
+    fabric: Fabric, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, stale = fabric.clock, await fabric.clock()
+    readings = [stale._replace(front_ns=0, soon_ns=0), stale]
+
+    async def clock() -> ClockReading:
+        return readings.pop(0) if readings else await read()
+
+    monkeypatch.setattr(fabric, "clock", clock)
+    fault = await fabric.add_fault("link_down", LINK)
+    assert fault.start_ns > stale.front_ns
+    assert (readings, [one.id for one in fabric.faults()]) == ([], [fault.id])
+
+
+@pytest.mark.integration
+async def test_what_is_refused_for_another_reason_is_asked_for_once(
+    fabric: Fabric, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Fault] = []
+
+    async def inject(fault: Fault) -> None:
+        asked.append(fault)
+        raise RefusedError("one too many")
+
+    monkeypatch.setattr(fabric, "inject", inject)
+    with pytest.raises(RefusedError, match="one too many"):
+        await fabric.add_fault("link_down", LINK)
+    assert len(asked) == 1
 
 
 @pytest.mark.integration

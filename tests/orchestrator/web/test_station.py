@@ -76,7 +76,8 @@ async def test_beside_it_until_another_one_runs_there(tmp_path: Path) -> None:
                 await eventually(lambda: said, DEADLINE_S)
                 watcher = Watcher(session, said[0].split()[-1])
                 versions.append((await watcher.answer(200))["version"])
-                await watcher.ask("POST", "/api/faults", {"kind": "link_down", "targets": [LINK]})
+                status, made = await watcher.ask("POST", "/api/faults", {"kind": "link_down", "targets": [LINK]})
+                assert status == 200, made
                 [fault] = fabric.faults()
                 assert fault.owner.startswith("web-")
                 if len(versions) == 2:
