@@ -97,6 +97,8 @@ class Premises:
             self._block.close()
         (self._folder.path / _STATUS).unlink(missing_ok=True)
         self._folder.release()
+        # Whether the leader is heard concerns nobody any more: the end of its conversation comes after this.
+        self._folder = None
 
     @property
     def full(self) -> bool:

@@ -106,3 +106,13 @@ async def test_ports_that_somebody_has_are_named_and_everything_is_given_back(tm
         taken.close()
     assert not run_folder.is_held(tmp_path / "small")
     assert not (tmp_path / "small" / "share.json").exists()
+
+
+async def test_who_is_heard_after_the_end_leaves_nothing_in_the_folder(tmp_path: Path) -> None:
+    async with premises(tmp_path) as here:
+        await here.ops["furnish"](SETTINGS)
+        here.note(heard=True)
+        assert (tmp_path / "small" / "share.json").exists()
+    # The leader's conversation ends last.
+    here.note(heard=False)
+    assert not (tmp_path / "small" / "share.json").exists()
