@@ -321,8 +321,9 @@ class Fabric(Verbs):
     async def limit(self, at_ns: Instant | None, owner: str = "") -> Instant | None:
         """Let everything up to and including `at_ns` happen and then stand still; None: let time go on for good.
 
-        Returns the instant that binds: where the furthest node already is, when that is later. Raises RefusedError
-        when time is in somebody else's hands.
+        Returns the instant that binds: where the furthest node already is, when that is later. A node in the middle of
+        a step may end it beyond that; none ends one beyond `soon_ns`. Raises RefusedError when time is in somebody
+        else's hands.
         """
         if self.limit_owner not in (None, owner):
             raise RefusedError(f"fabric time is in the hands of {self.limit_owner or 'somebody else'}")

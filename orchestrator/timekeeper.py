@@ -131,7 +131,8 @@ class Timekeeper:
     def limit(self, at_ns: Instant | None) -> Instant:
         """Let everything up to and including `at_ns` happen, and nothing after it; None: let time go on for good.
 
-        Returns the instant that binds: where the furthest node already is, when that is later.
+        Returns the instant that binds: where the furthest node already is, when that is later. A node in the middle of
+        a step may end it beyond that; none ends one beyond `soon_ns`.
         """
         self._moved = (time.monotonic(), self.now_ns())
         if at_ns is None:

@@ -204,10 +204,11 @@ class Verbs(Finder, ABC):
 
     @asynccontextmanager
     async def held(self) -> AsyncIterator[Instant]:
-        """Fabric time stands still in the block, at the instant that it is given: what is broken or healed in it takes
-        effect right there. Raises RefusedError when time is in somebody else's hands.
+        """Fabric time comes to a stand in the block, at the instant that it is given: what is broken or healed in it
+        takes effect right there. Raises RefusedError when time is in somebody else's hands.
         """
-        self._held_ns = await self.limit((await self.clock()).front_ns, self.owner)
+        # Not where the furthest node is: one in the middle of a step ends it without having heard of the limit.
+        self._held_ns = await self.limit((await self.clock()).soon_ns, self.owner)
         assert self._held_ns is not None
         try:
             yield self._held_ns

@@ -206,7 +206,7 @@ class ShareAgent:
 
 
 def main() -> int:
-    """Read the launch, serve, say why it is over unless the leader has ended it; returns the exit code."""
+    """Read the launch, serve, say why it is over; returns the exit code."""
 
     def say(line: dict[str, Any]) -> None:
         print(json.dumps(line), flush=True)
@@ -232,10 +232,8 @@ def main() -> int:
         where = f"TCP {launch['listen'][0]}:{launch['listen'][1]}"
         say({"where": where, "what": error.strerror or str(error), "hint": "is this an address of the host?"})
         return EXIT_CONFIG
-    if dismissed:
-        return 0
     print(f"share of host {launch['number']}: {why}", file=sys.stderr, flush=True)
-    return EXIT_LOST
+    return 0 if dismissed else EXIT_LOST
 
 
 if __name__ == "__main__":

@@ -31,10 +31,9 @@ KINDS = {"WRITE First", "WRITE Middle", "WRITE Last with Immediate", "trimmed", 
 DEADLINE_S = 150.0
 
 
-async def loaded(fabric: Fabric) -> None:
-    """Everybody writes to one NIC, whose packets are trimmed, while links fail in several ways."""
-    held_ns = await fabric.limit(fabric.now_ns())
-    assert held_ns is not None
+async def loaded(fabric: Fabric, held_ns: int) -> None:
+    """Everybody writes to one NIC, whose packets are trimmed, while links fail in several ways; fabric time, which
+    stands at that instant or goes on to it, goes on after it again."""
     figures = {"message_bytes": 1 << 14, "for_ns": 10**9}
     program = Program("incast", "incast", 0, (0, 1, 2, 3), held_ns + 30_000, "storm", figures)
     await fabric.load(program, held_ns + 1)
@@ -59,10 +58,14 @@ async def test_thousands_of_real_packets_of_every_kind_agree(tmp_path: Path) -> 
     async with Fabric.launch(STORM, tmp_path / "run") as fabric:
         wires = wires_of(STORM, links_meant(STORM, (), "both", ()))
         with Sink(str(tmp_path / "x.pcapng")) as sink:
-            request = Request(wires, snap_bytes=1 << 16, for_ns=250_000)
-            capturing = asyncio.create_task(capture(fabric, request, sink, asyncio.Event()))
-            await loaded(fabric)
+            front_ns, held_ns = (await fabric.clock()).front_ns, await fabric.limit(fabric.soon_ns())
+            assert held_ns is not None
+            request = Request(wires, snap_bytes=1 << 16, for_ns=held_ns - front_ns + 250_000)
+            begun = asyncio.Event()
+            capturing = asyncio.create_task(capture(fabric, request, sink, asyncio.Event(), begun=begun.set))
             async with asyncio.timeout(DEADLINE_S):
+                await begun.wait()
+                await loaded(fabric, held_ns)
                 await capturing
     with (tmp_path / "x.pcapng").open("rb") as file:
         packets = [one.packet for one in captured(file, "x")]

@@ -85,6 +85,14 @@ async def test_what_is_refused_for_another_reason_is_asked_for_once(
 
 
 @pytest.mark.integration
+async def test_time_is_held_where_no_node_ends_its_step_beyond(fabric: Fabric) -> None:
+    before = await fabric.clock()
+    async with fabric.held() as at_ns:
+        assert at_ns >= before.soon_ns > before.front_ns
+        await eventually(lambda: fabric.time.page.fabric_front() <= at_ns, DEADLINE_S)
+
+
+@pytest.mark.integration
 async def test_what_is_broken_while_time_is_held_breaks_there(fabric: Fabric) -> None:
     async with fabric.held() as at_ns:
         first = await fabric.add_fault("link_down", LINK, for_ns=5_000)
