@@ -80,7 +80,7 @@ class ShareService:
         for stream in [*self._strangers]:
             stream.close("the service ends")
         for task in self._starting.values():
-            task.cancel()
+            _give_up(task)
         await asyncio.gather(*(share.stop() for share in self._shares.values()))
         # Whoever asked for them is told how they ended.
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -111,7 +111,7 @@ class ShareService:
             return
         self._callers.pop(stream, None)
         if (starting := self._starting.get(stream)) is not None:
-            starting.cancel()
+            _give_up(starting)
 
     def _message(self, stream: KeyedStream, message: bytes) -> None:
         try:
@@ -187,6 +187,12 @@ class ShareService:
         if (share := self._shares.get(name)) is not None:
             await share.stop()
         _tell(stream, {"stopped": name})
+
+
+def _give_up(starting: asyncio.Task[None]) -> None:
+    """Start no share; once, for what is ending one already must not be broken off."""
+    if not starting.cancelling():
+        starting.cancel()
 
 
 def _tell(stream: KeyedStream, message: dict[str, Any]) -> None:

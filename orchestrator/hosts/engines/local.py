@@ -31,12 +31,17 @@ class LocalEngine:
         findings.check(launch.ports)
         folder = Path(findings.run_dir)
         await asyncio.to_thread(_write, folder, launch.files)
-        process = await asyncio.create_subprocess_exec(
+        spawning = asyncio.ensure_future(asyncio.create_subprocess_exec(
             sys.executable, *launch.arguments,
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
             cwd=folder, start_new_session=True,
-        )  # fmt: skip
-        program = LocalProgram(process, launch)
+        ))  # fmt: skip
+        try:
+            program = LocalProgram(await asyncio.shield(spawning), launch)
+        except asyncio.CancelledError:
+            # It is started all the same, and nobody else would end it.
+            await LocalProgram(await spawning, launch).stop()
+            raise
         try:
             await program.begin(host.name, launch)
         except BaseException:

@@ -32,24 +32,26 @@ async def core(fabric: Fabric, node: str) -> dict[str, Any]:
 
 async def test_a_message_crosses_what_is_lossy_frozen_and_wrong(fabric: Fabric) -> None:
     write = await connect(fabric)
-    at_ns = fabric.soon_ns() + 100_000
-    faults = (
-        once("loss", f"p0-t0-0>{T1}", at_ns=at_ns, until_ns=at_ns + FAR_NS, share_ppm=300_000, burst_packets=4),
-        once("duplication", f"p0-t0-0>{T1}", at_ns=at_ns, until_ns=at_ns + FAR_NS, share_ppm=300_000),
-        once("switch_freeze", "p1-t1-0", at_ns=at_ns, until_ns=at_ns + FAR_NS),
-        once("ecn_misconfigured", "p1-t0-0", at_ns=at_ns, until_ns=at_ns + FAR_NS, min_bytes=0, max_bytes=1),
-        once("trimming_off", "p0-t0-0", at_ns=at_ns, until_ns=at_ns + FAR_NS),
-    )
-    # Fabric time goes on while daemons are told of one: all are taken before.
-    await asyncio.gather(*map(fabric.inject, faults))
-    assert len(fabric.faults()) == len(faults)
+    # Fabric time would go on while daemons are told of one after the other.
+    async with fabric.held() as held_ns:
+        at_ns, end_ns = held_ns + 1, held_ns + FAR_NS
+        faults = (
+            once("loss", f"p0-t0-0>{T1}", at_ns=at_ns, until_ns=end_ns, share_ppm=300_000, burst_packets=4),
+            once("duplication", f"p0-t0-0>{T1}", at_ns=at_ns, until_ns=end_ns, share_ppm=300_000),
+            once("switch_freeze", "p1-t1-0", at_ns=at_ns, until_ns=end_ns),
+            once("ecn_misconfigured", "p1-t0-0", at_ns=at_ns, until_ns=end_ns, min_bytes=0, max_bytes=1),
+            once("trimming_off", "p0-t0-0", at_ns=at_ns, until_ns=end_ns),
+        )
+        await asyncio.gather(*map(fabric.inject, faults))
+        assert len(fabric.faults()) == len(faults)
     await eventually(lambda: len(fabric.active_faults()) == len(faults), DEADLINE_S)
     assert (await core(fabric, "p1-t1-0"))["forwarding"] == 0
     await fabric.command("h000", "post_write", {**write, "wr_id": 1})
     await totals_when_placed(fabric, MESSAGE_BYTES)
-    for fault in faults:
-        if any(one.id == fault.id for one in fabric.faults()):
-            await healed(fabric, fault.id)
+    async with fabric.held() as held_ns:
+        for fault in fabric.faults():
+            await fabric.heal(fault.id, held_ns + 1)
+    await eventually(lambda: fabric.faults() == [], DEADLINE_S)
     totals = await idle_totals(fabric)
     assert totals["bytes_placed"] == MESSAGE_BYTES
     assert totals["qp_errors"] == 0

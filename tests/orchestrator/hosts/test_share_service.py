@@ -15,6 +15,7 @@ import pytest
 from mrcfabric.errors import ConfigError
 from orchestrator.hosts import keyed_stream, share_service
 from orchestrator.hosts.cluster_key import ClusterKey
+from orchestrator.hosts.engines.local import LocalProgram
 from orchestrator.hosts.engines.service import ServiceEngine, Talk
 from orchestrator.hosts.keyed_stream import STRANGERS_MAX
 from orchestrator.hosts.share_service import ShareService
@@ -186,6 +187,30 @@ async def test_a_caller_who_leaves_while_his_share_starts_leaves_no_share(tmp_pa
         starting.cancel()
         await asyncio.wait([starting])
         await eventually(lambda: is_gone(pid), DEADLINE_S)
+
+
+async def test_a_service_that_ends_waits_for_a_share_that_it_is_ending(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop, stopping, go = LocalProgram.stop, asyncio.Event(), asyncio.Event()
+    ended: list[str] = []
+
+    async def slowly(program: LocalProgram) -> None:
+        stopping.set()
+        await go.wait()
+        await stop(program)
+        ended.append(program.ended.result())
+
+    monkeypatch.setattr(LocalProgram, "stop", slowly)
+    async with standing(tmp_path) as service:
+        before = everything()
+        starting = asyncio.create_task(ENGINE.start(service.host(), launch(lease_s=600.0)))
+        await eventually(lambda: len(everything()) > len(before), DEADLINE_S)
+        starting.cancel()
+        await asyncio.wait([starting])
+        await asyncio.wait_for(stopping.wait(), DEADLINE_S)
+        asyncio.get_running_loop().call_later(0.1, go.set)
+    assert len(ended) == 1
 
 
 @pytest.mark.slow
