@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: setup demo test pytest test-fast lint bench fuzz compliance tables paper swarm clean
+.PHONY: setup demo test pytest test-long test-fast lint bench fuzz compliance tables paper swarm clean
 setup: $(STAMP)
 $(STAMP): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("mrcfabric needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; try make PYTHON=python3.11") if sys.version_info < (3, 11) else None'
@@ -20,10 +20,14 @@ test: setup
 	$(MAKE) --jobs=2 lint pytest
 
 pytest: setup
-	$(BIN)/pytest -n auto --dist worksteal
+	$(BIN)/pytest -n auto --dist worksteal -m "not long"
+
+# Repetitions, soaks, many seeds, whole clusters: what `make test` shows once, at length.
+test-long: setup
+	$(BIN)/pytest -n auto --dist worksteal -m long
 
 test-fast: setup
-	$(BIN)/pytest -n auto --dist worksteal -m "not integration and not slow" -q
+	$(BIN)/pytest -n auto --dist worksteal -m "not integration and not slow and not long" -q
 
 lint: setup
 	$(BIN)/ruff check .

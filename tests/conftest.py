@@ -1,12 +1,15 @@
 """What every test of the project shares: how thoroughly properties are searched, how many run side by side, that what
-is compiled is compiled once, and that no child process is left."""
+is compiled is compiled once, that no program of the system is found unasked, and that no child process is left."""
 
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.support import packages
 
 # No deadline: how long one example takes says more about the neighbours on the machine than about the code.
 _BASE = settings(deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
@@ -18,6 +21,32 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 # it imports; it takes a third of the CPU of a command.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+_LINKS = packages.hide_programs()
+
+
+def pytest_unconfigure() -> None:
+    """The folders that stand for the machine's on the PATH of the tests."""
+    if _LINKS is not None:
+        shutil.rmtree(_LINKS)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """At the end: what this machine could not try, and what it would take."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    lines = packages.not_tried(report.longrepr[2] for report in skipped if isinstance(report.longrepr, tuple))
+    if lines:
+        terminalreporter.section("not tried")
+        for line in lines:
+            terminalreporter.write_line(line)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def asked_programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What a module asks for is on the PATH until its end."""
+    packages.module_begins(tmp_path_factory.mktemp("asked"))
+    yield
+    packages.module_ends()
 
 
 def pytest_xdist_auto_num_workers() -> int:

@@ -267,15 +267,17 @@ class Cluster:
                 (await host.run([_tool("ip"), "neigh", order, address, *what, "dev", "eth0"])).well()
 
 
-@asynccontextmanager
-async def cluster(hosts: int = 3, family: Family = 4, mtu: int = MTU_BYTES) -> AsyncIterator[Cluster]:
-    """Hosts that are up and reach each other; nothing of them is left after the block.
-
-    Skips the test, or fails it in CI, where programs or privileges are missing.
-    """
+def can_be_made() -> None:
+    """Skips the test, or fails it in CI, where programs or privileges for hosts are missing."""
     namespaces.privileged()
     for name in ("ip", "sshd", "ssh-keygen", "unshare", "nsenter", "setpriv"):
         program(name)
+
+
+@asynccontextmanager
+async def cluster(hosts: int = 3, family: Family = 4, mtu: int = MTU_BYTES) -> AsyncIterator[Cluster]:
+    """Hosts that are up and reach each other; nothing of them is left after the block. See `can_be_made`."""
+    can_be_made()
     _sweep()
     folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{_owner(os.getpid())}-"))
     async with AsyncExitStack() as stack:

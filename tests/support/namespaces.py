@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.packages import program
+from tests.support.packages import NEEDS_ROOT, program
 
 _CLONE_NEWNET = 0x4000_0000
 _PROC = Path("/proc")
@@ -25,8 +25,8 @@ def privileged() -> None:
     if os.geteuid() == 0:
         return
     if os.environ.get("CI"):
-        pytest.fail("hosts in namespaces need root; CI runs the tests as root")
-    pytest.skip("hosts in namespaces need root")
+        pytest.fail(f"{NEEDS_ROOT}: makes namespaces; CI runs the tests as root")
+    pytest.skip(f"{NEEDS_ROOT}: makes namespaces")
 
 
 @dataclass(frozen=True, slots=True)

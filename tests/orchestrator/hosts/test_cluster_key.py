@@ -7,6 +7,7 @@ import pytest
 
 from mrcfabric.errors import ConfigError
 from orchestrator.hosts.cluster_key import ClusterKey, write_new
+from tests.support.packages import NEEDS_ROOT
 
 
 def written(folder: Path, text: str, mode: int = 0o600) -> Path:
@@ -51,7 +52,7 @@ def test_a_key_that_is_not_there(tmp_path: Path) -> None:
         ClusterKey.read(tmp_path / "cluster.key")
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root has files of root")
+@pytest.mark.skipif(os.geteuid() != 0, reason=f"{NEEDS_ROOT}: only root has files of root")
 def test_what_root_hands_to_a_group_is_a_key(tmp_path: Path) -> None:
     path = written(tmp_path, "ab" * 32 + "\n", 0o440)
     assert ClusterKey.read(path).realm.secret == bytes.fromhex("ab" * 32)

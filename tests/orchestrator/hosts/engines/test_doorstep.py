@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.hosts.engines import doorstep
+from tests.support.packages import NEEDS_ROOT
 
 
 def test_the_folder_of_a_node_is_its_users_alone(tmp_path: Path) -> None:
@@ -25,7 +26,7 @@ def test_a_folder_that_somebody_else_has_made_is_not_used(tmp_path: Path) -> Non
     assert not list((tmp_path / "elsewhere").iterdir())
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
+@pytest.mark.skipif(os.getuid() != 0, reason=f"{NEEDS_ROOT}: only root can give a folder away")
 def test_a_folder_of_another_user_is_not_used(tmp_path: Path) -> None:
     (tmp_path / "mrcfabric-0").mkdir()
     os.chown(tmp_path / "mrcfabric-0", 12345, 12345)
