@@ -59,7 +59,7 @@ GOLDEN = Study(
         columns.DONE_US,
         columns.DONE_RTTS,
         *(columns.resent(cause) for cause in ("gap", "timeout", "trim", "nack", "port_down")),
-        columns.SPURIOUS,
+        columns.NEEDLESS,
         columns.RETIRED,
         columns.TRIMS,
         Column("goodput share", _share_of_what_is_left, 3),

@@ -13,7 +13,7 @@ from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES, Topology
 from mrcfabric.units import NS_PER_S, Instant
 from orchestrator.simulated import SimulatedFabric
 
-_SUMMED = ("data_packets", "packets_lost", "spurious", "ev_skips", "ev_replacements", "qp_errors", "probes_sent",
+_SUMMED = ("data_packets", "packets_lost", "taken_back", "ev_skips", "ev_replacements", "qp_errors", "probes_sent",
            "tail_probes", "ecn_marks", "duplicates", "nacks_sent", "sacks_sent", "bytes_placed")  # fmt: skip
 _SWITCH_SUMMED = ("marks", "trim_sent", "trim_dropped")
 RETIRED = "assumed_bad:"

@@ -161,10 +161,11 @@ class NicBooks:
                 what = f"{count} retransmits for {cause}, {self._judged.get(cause, 0)} losses"
                 raise InvariantError("retransmission", self._nic.name, at_ns, what)
         waiting = sum(anatomy.lost(link.requestor) for _, link in anatomy.links(self._nic))
-        flushed = judged - sum(stats.retransmits.values()) - stats.spurious - waiting
+        flushed = judged - sum(stats.retransmits.values()) - stats.taken_back - waiting
         failed = stats.qp_errors > self._failed or len(anatomy.qps(self._nic)) < self._qps
         self._failed, self._qps = stats.qp_errors, len(anatomy.qps(self._nic))
         if flushed != self._flushed and not (failed and flushed > self._flushed):
-            what = f"{judged} judged lost, {stats.retransmits} sent again, {stats.spurious} taken back, {waiting} wait"
+            again, back = stats.retransmits, stats.taken_back
+            what = f"{judged} judged lost, {again} sent again, {back} taken back, {waiting} wait"
             raise InvariantError("retransmission", self._nic.name, at_ns, what)
         self._flushed = flushed

@@ -14,7 +14,7 @@ AFTERLIFE_RTTS: Final = 100
 """How long flows are watched whose end was destroyed, in base RTTs."""
 
 
-TOLD: Final = ("data_packets", "retransmits", "packets_lost", "spurious", "duplicates", "trims", "qp_errors")
+TOLD: Final = ("data_packets", "retransmits", "packets_lost", "taken_back", "duplicates", "trims", "qp_errors")
 """Counters of the NICs that are summed up for a reader."""
 
 

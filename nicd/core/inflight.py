@@ -261,7 +261,7 @@ class InflightTable:
             return sent.size
         if state == LOST:
             self.lost -= 1
-            self._stats.spurious += 1
+            self._stats.taken_back += 1
             if not self.lost:
                 # Only leftovers of losses taken back.
                 self._lost_heap.clear()

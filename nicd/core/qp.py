@@ -331,6 +331,8 @@ class Link:
             "cack": requestor.cack,
             "expected": self.responder.window.expected,
             "out_of_order": self.responder.window.ooo_count,
+            "bytes_placed": self.responder.bytes_placed,
+            "duplicates": self.responder.duplicates,
             "planes": self.planes,
             **self.limits.record(),
         }

@@ -63,8 +63,8 @@ class Responder:
 
     __slots__ = (
         "_admit", "_assembly", "_bitmap_psns", "_board", "_bounded", "_control", "_delay_ns", "_dynamic_mpr", "_early",
-        "_held", "_held_max", "_in_order", "_mpr", "_peer", "_qp", "_rcvd_bytes", "_recent", "_runs",
-        "_service_time", "_stats", "_threshold", "_timer", "_trim_nack", "_waiting", "marks", "window",
+        "_held", "_held_max", "_in_order", "_mpr", "_peer", "_qp", "_rcvd_bytes", "_recent", "_runs", "_service_time",
+        "_stats", "_threshold", "_timer", "_trim_nack", "_waiting", "bytes_placed", "duplicates", "marks", "window",
     )  # fmt: skip
 
     def __init__(
@@ -100,6 +100,8 @@ class Responder:
         self.marks = MarkRuns(settings.always_skip_marks, settings.marked_evs_max)
         self._runs = self.marks.runs
         self._rcvd_bytes = 0
+        self.bytes_placed = self.duplicates = 0
+        """This QP's part of the NIC's counters of these names."""
         self._waiting = Waiting(settings.sack_base_recent)
         self._timer = Timer(board.timers, self._on_timer)
 
@@ -114,18 +116,9 @@ class Responder:
         return self._assembly
 
     def on_data(
-        self,
-        now: Instant,
-        plane: int,
-        packet: Buffer,
-        traffic_class: int,
-        opcode: int,
-        flags: int,
-        psn24: int,
-        ev: int,
-        start: int,
-        size: int,
-    ) -> None:
+        self, now: Instant, plane: int, packet: Buffer, traffic_class: int, opcode: int, flags: int, psn24: int,
+        ev: int, start: int, size: int,
+    ) -> None:  # fmt: skip
         """A whole data packet with a good ICRC."""
         window = self.window
         verdict, psn = window.classify(psn24)
@@ -160,6 +153,7 @@ class Responder:
         if self._bounded:
             self._hold(window.ooo_count)
         stats.bytes_placed += size
+        self.bytes_placed += size
         self._board.bins.add(now, plane, size)
         # UEC PDS: counts UDP length + 40 of new packets.
         self._rcvd_bytes += len(packet) - 40
@@ -212,6 +206,7 @@ class Responder:
         if verdict == DUPLICATE:
             # MRC 1.0 section 3: acknowledged once more, not written again; an acknowledgement may have been lost.
             self._stats.duplicates += 1
+            self.duplicates += 1
             self._sack_now(now, psn, ev, m, flags, stamp)
             if opcode != WRITE_MIDDLE and opcode != WRITE_FIRST and psn < self.window.expected:
                 self._acknowledge(now, SYNDROME_ACK)

@@ -100,7 +100,7 @@ class NicStats:
         "ev_transitions", "events_lost", "messages_completed", "nacks_received", "nacks_sent", "packets_lost",
         "payload_bytes", "penalties_sent", "port_updates_received", "port_updates_sent", "probe_replies",
         "probe_rtt", "probes_answered", "probes_sent", "qp_errors", "queue_delay", "retransmits", "reverse_probes",
-        "rtt", "rtt_max_ns", "rtt_min_ns", "sacks_received", "sacks_sent", "spurious", "tail_probes", "timeouts",
+        "rtt", "rtt_max_ns", "rtt_min_ns", "sacks_received", "sacks_sent", "tail_probes", "taken_back", "timeouts",
         "trims",
     )  # fmt: skip
 
@@ -115,6 +115,7 @@ class NicStats:
         """New payload written to memory."""
         self.ahead = Distances()
         self.duplicates = 0
+        """Data packets received whose bytes were there already: sent again for nothing, or copied by a link."""
         self.retransmits = dict.fromkeys(RETRANSMIT_CAUSES, 0)
         self.cwnd_cuts = dict.fromkeys(CWND_CUTS, 0)
         """Times that a window was made smaller, by what did it."""
@@ -122,8 +123,9 @@ class NicStats:
         """SACKs sent with a penalty for the sender."""
         self.packets_lost = 0
         """Packets judged lost; each is retransmitted unless its acknowledgement still comes."""
-        self.spurious = 0
-        """Packets judged lost whose acknowledgement came after all."""
+        self.taken_back = 0
+        """Packets judged lost whose acknowledgement came before they were sent again. Those that were sent again though
+        they had arrived show at the receiver, in its `duplicates`."""
         self.trims = {"path": 0, "last_hop": 0}
         """Trimmed packets received."""
         self.ecn_marks = 0

@@ -124,9 +124,9 @@ def _times() -> list[Panel]:
 def _reliability() -> list[Panel]:
     return [
         common.retransmits(NODE),
-        lines("Judged lost", "Is the requestor too impatient? Spurious: its acknowledgement came after all.",
+        lines("Judged lost", "Are requestors too impatient? Received twice: sent for nothing, as receivers count.",
               Query(flow("mrc_nic_packets_judged_lost_total", "", NODE), "judged lost"),
-              Query(flow("mrc_nic_spurious_losses_total", "", NODE), "spurious"),
+              Query(flow("mrc_nic_losses_taken_back_total", "", NODE), "taken back"),
               Query(flow("mrc_nic_duplicate_packets_total", "", NODE), "received twice"),
               Query(flow("mrc_nic_timeouts_total", "", NODE), "timeouts"), unit="pps"),
         _kinds("Acknowledgements received", "What do receivers tell these NICs?",

@@ -72,11 +72,11 @@ def _standing(reading: Reading, question: Question) -> list[Figure]:
     return found
 
 
-def of_nics(counter: str) -> Reading:
-    """A plain counter: of all NICs, and of each."""
+def of_nics(*counters: str) -> Reading:
+    """A plain counter, or the sum of several: of all NICs, and of each."""
 
     def read(look: Look) -> Cells:
-        each = {name: nic.counts.get(counter, 0) for name, nic in look.nics.items()}
+        each = {name: sum(nic.counts.get(counter, 0) for counter in counters) for name, nic in look.nics.items()}
         return {"": sum(each.values()), **each}
 
     return read

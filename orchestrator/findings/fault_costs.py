@@ -34,6 +34,7 @@ def fault_row(one: Injected, recording: Recording) -> dict[str, Any]:
         "goodput_after": _share(recording, over, over + around),
         "packets_lost": _grew(recording, "packets_lost", start, over + around),
         "retransmissions": _grew(recording, "retransmissions", start, over + around),
+        "duplicates": _grew(recording, "duplicates", start, over + around),
         "evs_retired": _grew(recording, "ev_entries", start, over + around, "assumed_bad"),
         "avoidance_rtts": _told(avoidance_rtts(_about(one, recording))),
         "detection_rtts": _told(detection_rtts(_about(one, recording))),

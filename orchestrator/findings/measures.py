@@ -141,9 +141,21 @@ MEASURES: Mapping[str, Measure] = {
         of_work=False,
     ),
     "data_packets": _count("data_packets", "Data packets sent, retransmissions included."),
-    "duplicates": _count("duplicates", "Data packets that arrived though their bytes were there."),
+    "duplicates": _count(
+        "duplicates",
+        "Data packets that arrived though their bytes were there: sent again for nothing, or copied by a link.",
+    ),
     "packets_lost": _count("packets_lost", "Packets that their sender judged lost, trimmed ones included."),
-    "spurious": _count("spurious", "Those whose acknowledgement came after all."),
+    "spurious": Measure(
+        Unit.COUNT,
+        "Those that had arrived: taken back before they were sent again (as their sender counts), or sent again for "
+        "nothing and received twice (as the receiver counts).",
+        counts.counted(counts.of_nics("taken_back", "duplicates")),
+        _NIC,
+        reduce="sum",
+        binned=True,
+        of_work=False,
+    ),
     "timeouts": _count("timeouts", "Times a QP found packets silent for their whole RTO."),
     "qp_errors": _count("qp_errors", "QPs that failed."),
     "ev_skips": _count("ev_skips", "Entries of EVs into SKIP."),

@@ -18,7 +18,7 @@ class NicLook:
     """One NIC at one instant."""
 
     counts: dict[str, int]
-    """Flat: `data_packets`, `payload_bytes`, `bytes_placed`, `duplicates`, `packets_lost`, `spurious`, `qp_errors`,
+    """Flat: `data_packets`, `payload_bytes`, `bytes_placed`, `duplicates`, `packets_lost`, `taken_back`, `qp_errors`,
     `timeouts`, `ev_skips`, `retransmits.<cause>`, `trims.<where>`, `drops.<reason>`, `ev_in.<state>` (entries), ..."""
     evs: list[dict[str, int]]
     """Per plane: EVs of all QPs by state."""

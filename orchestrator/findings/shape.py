@@ -121,6 +121,7 @@ class FaultRow(TypedDict):
     goodput_after: Number | None
     packets_lost: int
     retransmissions: int
+    duplicates: Annotated[int, _said("Data packets received twice: sent again for nothing, or copied by a link.")]
     evs_retired: int
     avoidance_rtts: Number | None
     detection_rtts: Number | None

@@ -57,6 +57,7 @@ _FAULT_COLUMNS = (
     ("after", "goodput_after", "share"),
     ("packets lost", "packets_lost", "count"),
     ("sent again", "retransmissions", "count"),
+    ("received twice", "duplicates", "count"),
     ("EVs retired", "evs_retired", "count"),
     ("avoided, RTT", "avoidance_rtts", "rtt"),
     ("recovered, RTT", "recovery_rtts", "rtt"),

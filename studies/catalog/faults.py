@@ -111,7 +111,7 @@ SWITCHES = Study(
         columns.sum_share(),
         columns.REACTION,
         columns.LOST,
-        columns.SPURIOUS,
+        columns.NEEDLESS,
         columns.RETIRED,
         columns.GAP,
         columns.ERRORS,

@@ -47,7 +47,7 @@ TRIMMING = Study(
         columns.RESENT,
         columns.TIMEOUTS,
         columns.RETIRED,
-        columns.SPURIOUS,
+        columns.NEEDLESS,
     ),
     claims=(
         More(

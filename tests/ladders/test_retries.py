@@ -262,7 +262,7 @@ def test_n_lost_packets_are_n_retransmissions() -> None:
     ladder.verify()
     assert sorted(seen.number for seen in ladder.data(rtx=True)) == sorted(lost)
     assert ladder.a.retransmits == {"gap": len(lost)}
-    assert ladder.a.count("spurious") == ladder.b.count("duplicates") == 0
+    assert ladder.a.count("taken_back") == ladder.b.count("duplicates") == 0
 
 
 @pytest.mark.spec("MRC 1.0", "3")

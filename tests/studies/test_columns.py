@@ -18,7 +18,7 @@ LINE = payload_bps(TOPOLOGY)
 
 
 def outcome(*flows: FlowResult, timeline: tuple[int, ...] = ()) -> Outcome:
-    counters = {"data_packets": 2000, "ecn_marks": 5, "qp_errors": 0, "spurious": 1}
+    counters = {"data_packets": 2000, "ecn_marks": 5, "qp_errors": 0, "duplicates": 1}
     causes = {"gap": 2, "timeout": 3, "trim": 4, "nack": 0, "port_down": 1}
     trims = {"path": 1, "last_hop": 3}
     return Outcome(

@@ -83,7 +83,7 @@ def sample_look(at_ns: int) -> Look:
         "bytes_placed": packets * 4096,
         "duplicates": 2 * flapped,
         "packets_lost": 10 * flapped + 6 * rebooted,
-        "spurious": 2 * flapped,
+        "taken_back": 2 * flapped,
         "qp_errors": 0,
         "timeouts": 1 * rebooted,
         "ev_skips": packets // 1000,

@@ -73,8 +73,9 @@ def test_packets_go_to_their_place_in_any_order() -> None:
     assert bytes(region[:400]) == b"".join(bytes([number]) * 100 for number in range(4))
     assert far.link.responder.window.cack == PSN_RECEIVE + 3
     far.receive(1, far.packet(2))
-    assert far.board.stats.duplicates == 1
-    assert far.board.stats.bytes_placed == 400
+    assert far.board.stats.duplicates == far.link.responder.duplicates == 1
+    assert far.board.stats.bytes_placed == far.link.responder.bytes_placed == 400
+    assert (far.link.record()["duplicates"], far.link.record()["bytes_placed"]) == (1, 400)
 
 
 @pytest.mark.spec("MRC 1.0", "3")

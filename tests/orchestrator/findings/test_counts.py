@@ -4,6 +4,7 @@ import pytest
 
 from orchestrator.findings import counts
 from orchestrator.findings.measure import Question
+from orchestrator.findings.measures import MEASURES
 from orchestrator.findings.spans import Interval
 from tests.support.recordings import BEGIN, END, FLAP, sample_recording
 
@@ -49,6 +50,11 @@ def test_plain_counters_and_those_of_switches() -> None:
     assert ask(counts.counted(counts.of_nics("packets_lost")), "h00[23]") == [("h002", 16), ("h003", 16)]
     assert ask(counts.counted(counts.of_nics("packets_lost"))) == [("", 64)]
     assert ask(counts.counted(counts.of_switches("trimmed"))) == [("", 16)]
+
+
+def test_what_was_sent_for_nothing_is_spurious_beside_what_was_taken_back() -> None:
+    assert ask(MEASURES["spurious"].take) == [("", 16)]
+    assert ask(MEASURES["duplicates"].take) == [("", 8)]
 
 
 def test_drops_of_switches_are_in_the_sum() -> None:
