@@ -20,7 +20,8 @@ _LIST_OFFSET = IPV6_SIZE + 8
 NONE_LEFT = "no_usid_left"
 """There is no segment to go on with."""
 MALFORMED = "bad_srh"
-"""A routing header with segments left that contradicts itself, is of another type or cut short."""
+"""A routing header that is longer than its packet, or that has segments left and contradicts itself or is of another
+type."""
 
 
 def take_segment(packet: bytearray) -> str | None:
@@ -30,7 +31,8 @@ def take_segment(packet: bytearray) -> str | None:
     """
     if packet[_NEXT_HEADER_OFFSET] != NEXT_HEADER_ROUTING:
         return NONE_LEFT
-    if len(packet) < _LIST_OFFSET:
+    # RFC 8200 4.4: the length counts 8 bytes each, without the first 8.
+    if len(packet) < _LIST_OFFSET or len(packet) < _LIST_OFFSET + packet[_LENGTH_OFFSET] * 8:
         return MALFORMED
     left = packet[_LEFT_OFFSET]
     # RFC 8200 4.4: with no segments left the header is passed over, whatever its type.
@@ -44,9 +46,6 @@ def take_segment(packet: bytearray) -> str | None:
     if last >= segments or left > last + 1:
         return MALFORMED
     start = _LIST_OFFSET + (left - 1) * CONTAINER_SIZE
-    segment = packet[start : start + CONTAINER_SIZE]
-    if len(segment) < CONTAINER_SIZE:
-        return MALFORMED
     packet[_LEFT_OFFSET] = left - 1
-    packet[CONTAINER_IN_PACKET] = segment
+    packet[CONTAINER_IN_PACKET] = packet[start : start + CONTAINER_SIZE]
     return None

@@ -55,6 +55,10 @@ def test_without_segments_left_there_is_no_way_on(body):
         packet(1, length=1),
         packet(3)[:47],
         packet(3)[:95],
+        packet(1)[:95],
+        packet(1, length=8),
+        packet(0, length=8),
+        packet(3, length=255),
         packet(1)[:40],
     ],
 )
