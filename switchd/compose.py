@@ -72,6 +72,7 @@ def switch_config(topology: Topology, name: str) -> SwitchConfig:
         ports=ports,
         dscp=dscp,
         hop_limit_per_shift=settings.hop_limit_per_shift,
+        route_foreign=settings.route_foreign,
         towards=tuple(end.towards for end in ends),
         peers=tuple(end.peer for end in ends),
         adjacency={adjacency_usid(end.port): end.port for end in ends} if settings.adjacency else {},

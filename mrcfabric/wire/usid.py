@@ -77,6 +77,16 @@ def route_of(packet: Buffer) -> tuple[int, int, int]:
     return block_, active_, next_
 
 
+def argument_is_zero(packet: Buffer) -> bool:
+    """Whether nothing stands behind the active uSID of a packet of at least 40 bytes.
+
+    The argument is all that follows, so a zero next uSID alone does not end a container: one with a hole goes on.
+    """
+    # RFC 9800 4.1.1
+    high, low = _REST.unpack_from(packet, NEXT_OFFSET)
+    return not high | low
+
+
 def shift_packet(packet: bytearray | memoryview) -> None:
     """`shift` applied to the destination address of a writable packet, in place."""
     # RFC 9800 4.1.1

@@ -1,15 +1,15 @@
 """The forwarding step field by field, for the packets that one look-up does not settle.
 
-Owns what a switch does as the endpoint of a segment: own uSIDs that repeat, adjacencies, the next segment of a segment
-routing header, and the name of what is wrong otherwise. The usual packet never comes here (`switch`, `fib`); queues
-are `mrcfabric.egress`'s.
+Owns what a switch does as the endpoint of a segment: own uSIDs that repeat, adjacencies, containers with a hole, the
+next segment of a segment routing header. Owns also the way of a packet that is addressed to another node, and the name
+of what is wrong otherwise. The usual packet never comes here (`switch`, `fib`); queues are `mrcfabric.egress`'s.
 
-RFC 9800 4.1.1 (NEXT-C-SID of End) and 4.1.2 (of End.X), RFC 8986 4.1, RFC 8754 4.3.1.1, MRC 1.0 5.
+RFC 9800 4.1.1 (NEXT-C-SID of End) and 4.1.2 (of End.X), RFC 8986 4.1, RFC 8754 4.3 and 4.3.1.1, MRC 1.0 5.
 """
 
 from mrcfabric.wire.layout import HOP_LIMIT_OFFSET
 from mrcfabric.wire.segments import take_segment
-from mrcfabric.wire.usid import END, route_of, shift_packet
+from mrcfabric.wire.usid import argument_is_zero, route_of, shift_packet
 from switchd.core.settings import SwitchConfig
 
 
@@ -22,7 +22,7 @@ def settle(packet: bytearray, config: SwitchConfig) -> int | str:
     if block != config.block:
         return "unknown_block"
     if active != config.usid:
-        return "not_own_usid"
+        return _pass_on(packet, active, config)
     steps = 0
     # RFC 9800 4.1.1: what is left is looked up again, and it may be this very switch.
     while active == config.usid:
@@ -40,11 +40,18 @@ def settle(packet: bytearray, config: SwitchConfig) -> int | str:
     return _spend(packet, steps, config) or active
 
 
+def _pass_on(packet: bytearray, active: int, config: SwitchConfig) -> int | str:
+    """A packet whose active uSID is another node's: it has come astray, and goes as it is to a neighbour it names."""
+    # RFC 8754 4.3: an address that is no segment of this node is routed like any other.
+    if not config.route_foreign or active not in config.fib:
+        return "not_own_usid"
+    return _spend(packet, 1, config) or active
+
+
 def _next_destination(packet: bytearray) -> str | None:
-    """The active uSID goes; when it was the last of its container, the next segment comes."""
-    _, _, next_usid = route_of(packet)
-    if next_usid == END:
-        # RFC 9800 4.1.1: an argument of zero makes it an ordinary End.
+    """The active uSID goes; when nothing stands behind it in its container, the next segment comes."""
+    # RFC 9800 4.1.1: an argument of zero, all of it, makes it an ordinary End.
+    if argument_is_zero(packet):
         return take_segment(packet)
     shift_packet(packet)
     return None

@@ -69,6 +69,10 @@ class SwitchSettings:
     hop_limit_per_shift: bool = False
     """What a packet pays that carries the same uSID several times in a row: True one hop per shift, False one."""
 
+    # RFC 8754 4.3: what is no segment of this node is routed; Linux does that too.
+    route_foreign: bool = True
+    """A packet whose active uSID is a neighbour's goes there unchanged; False: it is dropped as `not_own_usid`."""
+
     def __post_init__(self) -> None:
         for knob in fields(self):
             _check_type(knob.name, getattr(self, knob.name), knob.default)
@@ -138,6 +142,8 @@ class SwitchConfig:
     dscp: Dscp = field(default_factory=Dscp)
     hop_limit_per_shift: bool = False
     """See `SwitchSettings`."""
+    route_foreign: bool = True
+    """Likewise."""
     towards: tuple[Towards, ...] = ()
     """What each port leads to, for metrics; empty when nobody asks."""
     peers: tuple[str, ...] = ()

@@ -112,6 +112,13 @@ CONGESTION = (
         _of(SWITCH, "hop_limit_per_shift"),
     ),
     Choice(
+        "A packet whose active uSID is not this switch's",
+        OPTION,
+        "Routed like any address, unchanged, as RFC 8754 has it and Linux does: to the neighbour that it names. To no "
+        "neighbour, or with the setting off, it is the drop not_own_usid.",
+        _of(SWITCH, "route_foreign"),
+    ),
+    Choice(
         "What is left of a trimmed packet, and under which code point",
         UNKNOWN,
         "256 bytes from the outer header on: 128, counted from the frame, would lose the RETH. The code point is the "

@@ -45,6 +45,17 @@ def test_shifting_a_packet_in_place_changes_its_destination_alone(block: int, id
     assert packet[40:] == before[40:]
 
 
+@pytest.mark.spec("RFC 9800", "4.1.1")
+@given(block=blocks, ids=usid_lists, at=st.integers(0, 15), value=st.integers(1, 255))
+def test_the_argument_is_all_behind_the_active_usid(block: int, ids: list[int], at: int, value: int) -> None:
+    packet = data_packet(0xC7)
+    packet[usid.CONTAINER_IN_PACKET] = usid.build(block, ids)
+    assert usid.argument_is_zero(packet) == (len(ids) == 1)
+    packet[usid.CONTAINER_IN_PACKET] = usid.build(block, ids[:1])
+    packet[usid.CONTAINER_OFFSET + at] = value
+    assert usid.argument_is_zero(packet) == (at < 6)
+
+
 @pytest.mark.parametrize("ids", [[], [1] * 7, [1, 0, 2]])
 def test_what_fits_no_container_is_our_own_mistake(ids: list[int]) -> None:
     with pytest.raises(AssertionError):

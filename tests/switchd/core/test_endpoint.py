@@ -1,6 +1,7 @@
-"""The unusual packets: repeated own uSIDs, adjacencies, the next segment, and what is wrong with the rest."""
+"""The unusual packets: own uSIDs that repeat, adjacencies, holes, next segments, strays, and the drops."""
 
 from dataclasses import replace
+from struct import pack
 
 import pytest
 from hypothesis import given
@@ -17,6 +18,7 @@ BLOCK, OWN, NEXT, LAST, STRANGER, LOCAL = 0xFCBB_BB00, 0x4001, 0x8002, 0x4003, 0
 CONFIG = SwitchConfig("s", usid=OWN, block=BLOCK, fib={NEXT: 0, LAST: 1}, ports=(EgressConfig(),) * 2)
 WITH_ADJACENCY = replace(CONFIG, adjacency={LOCAL: 1})
 PER_SHIFT = replace(CONFIG, hop_limit_per_shift=True)
+STRICT = replace(CONFIG, route_foreign=False)
 
 
 def packet(*usids: int, segments: tuple[bytes, ...] = (), hop_limit: int = 64, block: int = BLOCK) -> bytearray:
@@ -51,6 +53,47 @@ def test_an_adjacency_goes_with_the_own_usid_and_its_port_decides():
     assert settled(packet(OWN, LOCAL, NEXT))[0] == "unknown_usid"
 
 
+def holed(*places: int) -> bytes:
+    """A container that has zeros between its uSIDs."""
+    return pack(">I6H", BLOCK, *places, *(0,) * (6 - len(places)))
+
+
+def with_address(address: bytes, *segments: bytes) -> bytearray:
+    body = packet(OWN, segments=segments)
+    body[CONTAINER_IN_PACKET] = address
+    return body
+
+
+@pytest.mark.spec("RFC 9800", "4.1.1")
+@pytest.mark.parametrize("segments", [(), (way(LAST),)])
+@pytest.mark.parametrize("places", [(OWN, 0, NEXT), (OWN, 0, 0, 0, 0, 7), (OWN, 0, OWN)])
+def test_a_hole_is_no_end_and_no_segment_comes(places, segments):
+    body = with_address(holed(*places), *segments)
+    assert settled(body) == ("unknown_usid", holed(*places[1:]), 64)
+
+
+@pytest.mark.spec("RFC 9800", "4.1.1")
+def test_a_hole_further_behind_is_not_looked_at():
+    assert settled(with_address(holed(OWN, NEXT, 0, LAST))) == (NEXT, holed(NEXT, 0, LAST), 63)
+
+
+@pytest.mark.spec("RFC 9800", "4.1.2")
+@pytest.mark.parametrize("segments", [(), (way(LAST),)])
+@pytest.mark.parametrize("behind", [(0, NEXT), (0, 0, 0, 9), (STRANGER,)])
+def test_an_adjacency_takes_whatever_stands_behind_it(behind, segments):
+    body = with_address(holed(OWN, LOCAL, *behind), *segments)
+    assert settled(body, WITH_ADJACENCY) == (LOCAL, holed(*behind), 63)
+
+
+@pytest.mark.spec("RFC 8754", "4.3")
+def test_a_neighbours_active_usid_is_routed_or_dropped():
+    assert settled(packet(NEXT, LAST)) == (NEXT, way(NEXT, LAST), 63)
+    assert settled(packet(NEXT, LAST), PER_SHIFT) == (NEXT, way(NEXT, LAST), 63)
+    assert settled(packet(NEXT, LAST, hop_limit=1))[0] == "hop_limit"
+    assert settled(packet(STRANGER, LAST))[0] == "not_own_usid"
+    assert settled(packet(NEXT, LAST), STRICT) == ("not_own_usid", way(NEXT, LAST), 64)
+
+
 @pytest.mark.spec("RFC 8754", "4.3.1.1")
 def test_the_next_segment_comes_when_the_container_is_used_up():
     assert settled(packet(OWN, segments=(way(NEXT, LAST),))) == (NEXT, way(NEXT, LAST), 63)
@@ -69,7 +112,7 @@ def test_a_segment_may_begin_with_this_very_switch():
     ("body", "reason"),
     [
         (packet(OWN, block=BLOCK + 1), "unknown_block"),
-        (packet(NEXT, LAST), "not_own_usid"),
+        (packet(STRANGER, NEXT), "not_own_usid"),
         (packet(OWN, STRANGER), "unknown_usid"),
         (packet(OWN), "no_usid_left"),
         (packet(OWN, segments=(way(OWN),)), "no_usid_left"),
