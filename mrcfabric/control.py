@@ -6,6 +6,7 @@ Owns the asking end: repetition until an answer or a deadline, pages, errors. Th
 
 import asyncio
 import os
+import time
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -44,10 +45,33 @@ __all__ = [
 
 _RETRY_FIRST_S = 0.1
 _RETRY_MAX_S = 1.0
+_LATE_S = 0.5
+"""So late a timer may be on a busy machine."""
 
 
 class NoAnswerError(Exception):
     """A daemon did not answer before the deadline; the text says whom, what, and what was heard last."""
+
+
+class _Deadline:
+    """The end of a call, by the time in which this process ran: one that was stopped reads what has come meanwhile."""
+
+    def __init__(self, timeout_s: float) -> None:
+        self._left_s = timeout_s
+        self._began_s: float | None = None
+        self._wait_s = 0.0
+
+    def next_wait_s(self, wait_s: float) -> float:
+        """How long to wait now, at most `wait_s`. Raises TimeoutError when the time is over."""
+        now_s = time.monotonic()
+        if self._began_s is not None:
+            passed_s = now_s - self._began_s
+            # Far too late, and we were stopped: what has come meanwhile has yet to be read.
+            self._left_s -= passed_s if passed_s < 2 * self._wait_s + _LATE_S else self._wait_s / 2
+        if self._left_s <= 0:
+            raise TimeoutError
+        self._began_s, self._wait_s = now_s, min(wait_s, self._left_s)
+        return self._wait_s
 
 
 class ControlClient:
@@ -97,20 +121,25 @@ class ControlClient:
         self._waiting[sequence] = inbox
         self._last_error = ""
         try:
-            async with asyncio.timeout(timeout_s):
-                return await self._fetch(sequence, op, dict(args or {}), inbox)
+            return await self._fetch(sequence, op, dict(args or {}), inbox, _Deadline(timeout_s))
         except TimeoutError:
             host, port = self._address
-            why = f": {self._last_error}" if self._last_error else ""
-            raise NoAnswerError(f"{op}: no answer from {host}:{port} within {timeout_s:g} s{why}") from None
+            raise NoAnswerError(f"{op}: no answer from {host}:{port} within {timeout_s:g} s{self.heard_last}") from None
         finally:
             del self._waiting[sequence]
 
-    async def _fetch(self, sequence: int, op: str, args: dict[str, Any], inbox: asyncio.Queue[dict[str, Any]]) -> Any:
+    @property
+    def heard_last(self) -> str:
+        """What was heard last of a request without an answer, as the end of a sentence; "" for nothing."""
+        return f": {self._last_error}" if self._last_error else ""
+
+    async def _fetch(
+        self, sequence: int, op: str, args: dict[str, Any], inbox: asyncio.Queue[dict[str, Any]], deadline: "_Deadline"
+    ) -> Any:
         parts: list[bytes] = []
         pages = 1
         while len(parts) < pages:
-            answer = await self._ask(sequence, op, args, len(parts), inbox)
+            answer = await self._ask(sequence, op, args, len(parts), inbox, deadline)
             if answer["status"] == "refused":
                 raise RefusedError(msgpack.unpackb(answer["body"]))
             pages = answer["pages"]
@@ -120,7 +149,13 @@ class ControlClient:
         return msgpack.unpackb(b"".join(parts), strict_map_key=False)
 
     async def _ask(
-        self, sequence: int, op: str, args: dict[str, Any], page: int, inbox: asyncio.Queue[dict[str, Any]]
+        self,
+        sequence: int,
+        op: str,
+        args: dict[str, Any],
+        page: int,
+        inbox: asyncio.Queue[dict[str, Any]],
+        deadline: "_Deadline",
     ) -> dict[str, Any]:
         request = {
             "v": PROTOCOL_VERSION,
@@ -141,8 +176,9 @@ class ControlClient:
         wait_s = _RETRY_FIRST_S
         while True:
             await self._send(datagram)
+            this_wait_s = deadline.next_wait_s(wait_s)
             try:
-                async with asyncio.timeout(wait_s):
+                async with asyncio.timeout(this_wait_s):
                     while True:
                         answer = await inbox.get()
                         if answer["status"] == "pending":

@@ -41,3 +41,19 @@ class Background:
             self._on_trouble(about, error)
         elif error is not None:
             asyncio.get_running_loop().call_exception_handler({"message": str(error), "exception": error})
+
+
+async def first_to_end(*works: Any, forever: Any) -> None:
+    """Run everything at once until all of `works` have ended; the first exception ends all and is raised."""
+    background = asyncio.ensure_future(forever)
+    tasks = [asyncio.ensure_future(work) for work in works]
+    try:
+        waiting = {background, *tasks}
+        while not all(task.done() for task in tasks):
+            done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+    finally:
+        for task in (background, *tasks):
+            task.cancel()
+        await asyncio.gather(background, *tasks, return_exceptions=True)

@@ -5,7 +5,6 @@ the training, the report. It waits on conditions in fabric time, never on second
 what is watched `observer`'s, what it cost `costs`', whether it passed `verdict`'s, how it looks `demo_screen`'s.
 """
 
-import asyncio
 import itertools
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,7 +16,9 @@ from mrcfabric.naming import nic_name
 from mrcfabric.topology import Topology
 from mrcfabric.units import GBPS, MIB, Instant
 from orchestrator import report
+from orchestrator.background import first_to_end
 from orchestrator.costs import QUIET_RTTS, Happened, cost_of, line_bps, payload_share, port_share, pulses_ns
+from orchestrator.death_watch import DaemonDiedError
 from orchestrator.fabric import Fabric
 from orchestrator.faults.fault import Fault, Window
 from orchestrator.hiring import processes_of, ring_order, ring_peers
@@ -101,6 +102,9 @@ class Demo:
             self.course.observer = observer = Observer(fabric)
             try:
                 await self._train(fabric, observer)
+            except DaemonDiedError as error:
+                if not fabric.unexpected_deaths():  # else they are told below
+                    self.course.notes.append(str(error))
             except TROUBLES as error:
                 self.course.notes.append(str(error))
             self.course.notes += in_short(fabric.unexpected_deaths())
@@ -219,19 +223,3 @@ async def inflict(fabric: Fabric, episode: Episode, start_ns: Instant, rtt_ns: i
     targets = tuple(target if episode.plane is None else f"{target}:{episode.plane}" for target in episode.targets)
     windows = tuple(Window(down_ns, up_ns, {}) for down_ns, up_ns in pulses_ns(episode, start_ns, rtt_ns))
     await fabric.inject(Fault(episode.title, kind, targets, windows, title=episode.title))
-
-
-async def first_to_end(*works: Any, forever: Any) -> None:
-    """Run everything at once until all of `works` have ended; the first exception ends all and is raised."""
-    background = asyncio.ensure_future(forever)
-    tasks = [asyncio.ensure_future(work) for work in works]
-    try:
-        waiting = {background, *tasks}
-        while not all(task.done() for task in tasks):
-            done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
-    finally:
-        for task in (background, *tasks):
-            task.cancel()
-        await asyncio.gather(background, *tasks, return_exceptions=True)

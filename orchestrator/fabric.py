@@ -40,7 +40,7 @@ from orchestrator.layout import PRELOADED, Layout, Pack, check_size
 from orchestrator.link_testing import LinkTesting
 from orchestrator.lookout.glances import Gatherer, Glances
 from orchestrator.mishaps import Mishaps
-from orchestrator.roster import CALL_WALL_S, Roster
+from orchestrator.roster import SCRAPE_WALL_S, Roster
 from orchestrator.run_folder import RunFolder, default_path
 from orchestrator.runs.absence import deaf
 from orchestrator.staff import Staff
@@ -219,16 +219,17 @@ class Fabric(Verbs):
     # Asking.
 
     async def call(
-        self, node: str, op: str, args: Mapping[str, Any] | None = None, timeout_s: float = CALL_WALL_S
+        self, node: str, op: str, args: Mapping[str, Any] | None = None, timeout_s: float | None = None
     ) -> Any:
         """The answer of a node's daemon to an op of its control channel (`mrcfabric.daemon` lists them).
 
-        Raises ConfigError (no such node), RefusedError (its refusal, or it is down), NoAnswerError (too slow).
+        Raises ConfigError (no such node), RefusedError (its refusal, or it is down), NoAnswerError: within `timeout_s`,
+        or when there is no hope for an answer (`orchestrator.patience`).
         """
         return await self.roster.call(node, op, args, timeout_s)
 
     async def command(
-        self, node: str, op: str, args: Mapping[str, Any], at_ns: Instant | None = None, timeout_s: float = CALL_WALL_S
+        self, node: str, op: str, args: Mapping[str, Any], at_ns: Instant | None = None, timeout_s: float | None = None
     ) -> Any:
         """Have a node's core carry out a command, at `at_ns` or as soon as possible; its result when it is done."""
         answer = await self.call(node, "command", {"op": op, "args": dict(args), "at_ns": at_ns}, timeout_s)
@@ -245,7 +246,7 @@ class Fabric(Verbs):
         self,
         nodes: Sequence[str] | None = None,
         *,
-        timeout_s: float = CALL_WALL_S,
+        timeout_s: float | None = None,
         silent: list[str] | None = None,
         parts: Sequence[str] | None = None,
     ) -> dict[str, dict[str, Any]]:
@@ -262,7 +263,7 @@ class Fabric(Verbs):
     async def metrics(self, node: str) -> str:
         """What a node counts, as Prometheus text (docs/METRICS.md). Raises as `call`."""
         render = nicd.metrics.render if self.topology.parse_node(node).tier == "nic" else switchd.metrics.render
-        return render(self.topology.name, node, await self.call(node, "counters")).decode()
+        return render(self.topology.name, node, await self.call(node, "counters", timeout_s=SCRAPE_WALL_S)).decode()
 
     async def fidelity(self) -> dict[str, Any]:
         """How faithful the emulation has been so far (`sums.fidelity`)."""

@@ -220,8 +220,8 @@ def main() -> None:
     agent.set_inheritable(False)
     die_with_parent(int(sys.argv[2]))
     gc.disable()
-    preload(sys.argv[4:])
     setproctitle(sys.argv[3])
+    preload(sys.argv[4:])
     ForkServer(agent).serve()
 
 

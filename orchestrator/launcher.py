@@ -53,7 +53,7 @@ class Child:
     def how_it_ended(self) -> str:
         """`exit code 1` or `SIGKILL`, with the last line of its log when it failed by itself."""
         code = self.ended.result()
-        text = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
+        text = _how(code)
         last = self.words
         if not last and code not in (0, -signal.SIGKILL) and self.log is not None:
             last = last_line(self.log)
@@ -287,9 +287,13 @@ class Launcher:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(EXIT_WALL_S)
         code = self._process.returncode
-        how = "it does not answer" if code is None else f"status {code}"
+        how = "it does not answer" if code is None else _how(code)
         last = last_line(self._log) if self._log is not None else ""
         return f"the fork server has ended ({how})" + (f": {last}" if last else "")
+
+
+def _how(code: int) -> str:
+    return f"exit code {code}" if code >= 0 else signal.Signals(-code).name
 
 
 def _allow_descriptors() -> None:

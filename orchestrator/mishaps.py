@@ -27,12 +27,10 @@ from orchestrator.faults.whereabouts import Whereabouts
 from orchestrator.host_mishaps import HostMishaps, Shares
 from orchestrator.journal import Journal
 from orchestrator.launcher import Child, ProcessFailedError
-from orchestrator.roster import READY_WALL_S, Roster, start_failure
+from orchestrator.roster import Roster, start_failure
 from orchestrator.telling import COMMAND_WALL_S, Telling
 from orchestrator.timekeeper import Timekeeper
 
-TELL_WALL_S = 10.0
-"""How long whoever breaks or heals something waits until all daemons concerned have been told."""
 READY_POLL_S = 0.004
 
 _TROUBLES = (RefusedError, NoAnswerError, ProcessFailedError, ConfigError)
@@ -187,9 +185,8 @@ class Mishaps:
             if not birth.cancelled() and (error := birth.exception()) is not None:
                 raise error
         telling = self._background.start(self._catch_up(node), node)
-        while not (await asyncio.wait([telling], timeout=TELL_WALL_S))[0]:
-            if self._roster.whole:  # else time waits for hosts that do not hear each other, and so do we
-                raise NoAnswerError(f"{node} has not answered for {TELL_WALL_S:g} s; it is told as soon as it does")
+        if why := await self._roster.give_up_on(node, telling):
+            raise NoAnswerError(f"{node} {why}; it is told as soon as it does")
         if (trouble := telling.result()) is not None:
             raise trouble
 
@@ -300,10 +297,10 @@ class Mishaps:
         try:
             async with self._hosts.birth(next(iter(lives)), start_ns):
                 await self._deliver(lives)
-        except (*_TROUBLES, TimeoutError) as error:
+        except _TROUBLES as error:
             if not all(self._has_lived_out(node, life) for node, life in lives.items()):
                 for node in lives:
-                    self._lose(node, start_ns, str(error) or f"not ready after {READY_WALL_S:g} s")
+                    self._lose(node, start_ns, str(error))
                 raise
         for node in lives:
             self._births.pop(node, None)
@@ -321,8 +318,11 @@ class Mishaps:
         scripts = {node: self._telling.begin(node, life) for node, life in lives.items()}
         child = await self._roster.restart(start_ns, scripts, end_ns)
         slots = [self._roster.layout.slot(node) for node in lives]
-        async with asyncio.timeout(READY_WALL_S):
-            await _until(child, lambda: all(map(self._time.is_alive, slots)))
+        patience, node = self._roster.patience(), next(iter(lives))
+        while child.alive and not all(map(self._time.is_alive, slots)):
+            await asyncio.wait([child.ended], timeout=READY_POLL_S)
+            if self._roster.waited_enough(node, patience):
+                raise ProcessFailedError(f"not ready after {patience.why()}")
         if not child.alive:
             raise start_failure(child)
         await asyncio.gather(*(self._roster.call(node, "status") for node in lives))
@@ -370,9 +370,3 @@ class Mishaps:
         """Forget what is still planned."""
         await self._hosts.close()
         await self._background.close()
-
-
-async def _until(child: Child, reached: Callable[[], bool]) -> None:
-    """Wait for a predicate on the clock page, or for the end of a process."""
-    while child.alive and not reached():
-        await asyncio.wait([child.ended], timeout=READY_POLL_S)

@@ -14,6 +14,7 @@ from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import RefusedError
 from mrcfabric.units import NS_PER_S, Instant
 from orchestrator.accounting import Books
+from orchestrator.death_watch import DeathWatch
 from orchestrator.fabric import Fabric
 from orchestrator.goodput import Goodput
 
@@ -77,7 +78,20 @@ class Observer:
         self._changed.set()
 
     async def serve(self) -> None:
-        """Look again and again; until cancelled. Raises FabricLostError when the fabric has ended."""
+        """Look again and again; until cancelled. Raises FabricLostError when the fabric does not answer,
+        DaemonDiedError when a daemon has died that nobody asked to."""
+        looking = asyncio.ensure_future(self._look_on())
+        dying = asyncio.ensure_future(DeathWatch(self.fabric, self.fabric.broken).go_on())
+        try:
+            # A look may wait long for who is silent, and whoever has died is heard of all the same.
+            await asyncio.wait([looking, dying], return_when=asyncio.FIRST_COMPLETED)
+            await (dying if dying.done() else looking)
+        finally:
+            looking.cancel()
+            dying.cancel()
+            await asyncio.gather(looking, dying, return_exceptions=True)
+
+    async def _look_on(self) -> None:
         turn = missed = 0
         while True:
             turn += 1
@@ -89,9 +103,7 @@ class Observer:
                 missed += 1
                 if missed > MISSED_MAX:
                     raise FabricLostError(str(error)) from None
-            await asyncio.wait([self.fabric.broken], timeout=PERIOD_S)
-            if self.fabric.broken.done():
-                raise FabricLostError(self.fabric.broken.result())
+            await asyncio.sleep(PERIOD_S)
 
     async def until(self, condition: Callable[[], bool], deadline_s: float, what: str) -> None:
         """Wait until a condition on what was seen holds. Raises FabricLostError after `deadline_s` of wall time."""

@@ -17,6 +17,8 @@ from mrcfabric.topology import Topology
 from mrcfabric.units import MIB
 from orchestrator import report
 from orchestrator.accounting import Books, difference
+from orchestrator.background import first_to_end
+from orchestrator.death_watch import DaemonDiedError, DeathWatch
 from orchestrator.fabric import Fabric
 from orchestrator.hiring import processes_of
 from orchestrator.hosts.ground import Ground
@@ -144,10 +146,15 @@ class Perf:
             failure = ""
             try:
                 async with hired(self._members(fabric), processes_of(fabric, "perf")) as crew:
-                    await self._measure(fabric, crew, books)
+                    await first_to_end(
+                        self._measure(fabric, crew, books), forever=DeathWatch(fabric, fabric.broken).go_on()
+                    )
+            except DaemonDiedError as error:
+                failure = "" if fabric.unexpected_deaths() else str(error)
             except (WorkerFailedError, ProcessFailedError) as error:
                 failure = str(error)
-            await self._count(fabric, books)
+            if not fabric.broken.done():
+                await self._count(fabric, books)
             verdict = Verdict(books.fidelity(fabric.time.record()))
             deaths = in_short(fabric.unexpected_deaths())
         books.bytes_verified = sum(record["bytes_verified"] for record in self.rounds)

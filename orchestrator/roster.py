@@ -7,6 +7,7 @@ node that is down is `orchestrator.timekeeper`'s; why a node dies or returns is 
 
 import asyncio
 import contextlib
+import math
 import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,15 +19,16 @@ from mrcfabric.units import NEVER, Instant
 from orchestrator.faults.table import Stamped
 from orchestrator.hosts.ground import Ground
 from orchestrator.hosts.share import COURIER
+from orchestrator.hosts.site import LEADER
 from orchestrator.launcher import Child, ProcessFailedError
 from orchestrator.layout import Layout, ProcessPlan
 from orchestrator.past_lives import PastLives
+from orchestrator.patience import TICK_WALL_S, Patience
 from orchestrator.timekeeper import Timekeeper
 
-READY_WALL_S = 60.0
-"""How long all daemons may take to bind their sockets."""
 READY_POLL_S = 0.004
-CALL_WALL_S = 10.0
+SCRAPE_WALL_S = 10.0
+"""So long whoever scrapes metrics waits for a daemon."""
 SPAWNS_MAX = 16
 """Requests under way at the fork server at once; each holds a descriptor here and one there."""
 EXIT_CONFIG = 2
@@ -90,7 +92,7 @@ class Roster:
 
         await asyncio.gather(*(start(plan) for plan in self.layout.processes))
         await self._until_bound()
-        await asyncio.gather(*(self.call(node, "status") for node in self.members))
+        await self._until_all_answer()
 
     async def restart(
         self, start_ns: Instant, commands: Mapping[str, Sequence[Stamped]], crash_ns: Instant = NEVER
@@ -161,41 +163,92 @@ class Roster:
 
     async def _until_bound(self) -> None:
         endings = {member.child.ended for member in self.members.values() if member.child is not None}
-        try:
-            async with asyncio.timeout(READY_WALL_S):
-                while not self._time.all_alive():
-                    done, _ = await asyncio.wait(endings, timeout=READY_POLL_S, return_when=asyncio.FIRST_COMPLETED)
-                    if done:
-                        break
-        except TimeoutError:
-            late = [node for node in self.members if not self._time.is_alive(self.layout.slot(node))]
-            raise ProcessFailedError(
-                f"{late[0]} and {len(late) - 1} more are not ready after {READY_WALL_S:g} s"
-            ) from None
+        patience, late = self.patience(), len(self.members) + 1
+        while not self._time.all_alive():
+            done, _ = await asyncio.wait(endings, timeout=READY_POLL_S, return_when=asyncio.FIRST_COMPLETED)
+            if done:
+                break
+            if not patience.due:
+                continue
+            waiting = [node for node in self.members if not self._time.is_alive(self.layout.slot(node))]
+            if len(waiting) < late:
+                late = len(waiting)
+                patience.heard()
+            if patience.ended([self._pid_here(self.members[node]) for node in waiting]):
+                more = f" and {late - 1} more are" if late > 1 else " is"
+                raise ProcessFailedError(f"{waiting[0]}{more} not ready after {patience.why()}")
+        self._raise_if_one_died()
+
+    def _raise_if_one_died(self) -> None:
         for member in self.members.values():
             if member.child is not None and not member.child.alive:
                 raise start_failure(member.child)
 
+    async def _until_all_answer(self) -> None:
+        try:
+            await asyncio.gather(*(self.call(node, "status") for node in self.members))
+        except RefusedError:
+            self._raise_if_one_died()  # that it has died says more than what it has not answered
+            raise
+
+    def patience(self) -> Patience:
+        """For one wait for a daemon."""
+        return Patience(len(self.layout.processes))
+
+    def waited_enough(self, node: str, patience: Patience) -> bool:
+        """Whether there is no hope that the daemon of a node will do something (`Patience.ended`)."""
+        return patience.ended([self._pid_here(self.members[node])])
+
+    @staticmethod
+    def _pid_here(member: Member) -> int | None:
+        """The process of a node; None when it runs on another host, or has none."""
+        return member.child.pid if member.child is not None and member.process.site == LEADER else None
+
+    async def give_up_on(self, node: str, wait: "asyncio.Future[Any]") -> str:
+        """Wait until a future is done, as long as there is hope that the daemon of a node will do something for it;
+        "" when it is done, else why there is none."""
+        patience = self.patience()
+        while not (await asyncio.wait([wait], timeout=TICK_WALL_S))[0]:
+            if not self.whole:  # time waits for hosts that do not hear each other, and so do we
+                patience = self.patience()
+            elif self.waited_enough(node, patience):
+                return f"has not answered for {patience.why()}"
+        return ""
+
     async def call(
-        self, node: str, op: str, args: Mapping[str, Any] | None = None, timeout_s: float = CALL_WALL_S
+        self, node: str, op: str, args: Mapping[str, Any] | None = None, timeout_s: float | None = None
     ) -> Any:
-        """Ask a daemon. Raises ConfigError (no such node), RefusedError (its refusal, or it is down), NoAnswerError."""
+        """Ask a daemon, and wait for the answer; None: as long as there is hope for one (`orchestrator.patience`).
+
+        Raises ConfigError (no such node), RefusedError (its refusal, or it is down), NoAnswerError.
+        """
         member = self.member(node)
         child = member.child
         if child is None or not child.alive:
             raise RefusedError(f"{node} is down" + (f" ({child.how_it_ended()})" if child is not None else ""))
         client = member.client or await self._open_client(member)
-        asked = asyncio.ensure_future(client.call(op, args, timeout_s))
+        asked = asyncio.ensure_future(client.call(op, args, math.inf if timeout_s is None else timeout_s))
+        patience = self.patience() if timeout_s is None else None
         try:
-            await asyncio.wait([asked, child.ended], return_when=asyncio.FIRST_COMPLETED)
-            if asked.done():
-                return asked.result()
+            while True:
+                tick_s = None if patience is None else TICK_WALL_S
+                done, _ = await asyncio.wait([asked, child.ended], timeout=tick_s, return_when=asyncio.FIRST_COMPLETED)
+                if asked.done():
+                    return asked.result()
+                if done:
+                    break
+                if patience is not None and self.waited_enough(node, patience):
+                    raise NoAnswerError(f"{op}: no answer from {node}{client.heard_last} after {patience.why()}")
         finally:
             asked.cancel()
         raise RefusedError(f"{node} has ended ({child.how_it_ended()}) before it answered {op}")
 
     async def counters(
-        self, nodes: Sequence[str] | None, timeout_s: float, silent: list[str] | None, parts: Sequence[str] | None
+        self,
+        nodes: Sequence[str] | None,
+        timeout_s: float | None,
+        silent: list[str] | None,
+        parts: Sequence[str] | None,
     ) -> dict[str, dict[str, Any]]:
         """See `Fabric.counters`."""
         asked = [node for node in (self.members if nodes is None else nodes) if self.member(node).alive]

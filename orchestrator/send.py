@@ -7,6 +7,7 @@ to be kept, back from the other, part by part. The fabric is one that runs alrea
 
 import asyncio
 import hashlib
+import math
 import os
 import stat
 from collections.abc import Callable, Coroutine, Mapping
@@ -218,5 +219,5 @@ async def send_in_running(run_dir: Path, what: Transfer) -> dict[str, Any]:
     """
     async with Fabric.attach(run_dir=run_dir) as fabric:
         what.check(fabric.topology)
-        record: dict[str, Any] = await fabric.post("/send", None, owner=fabric.owner, **what.record())
+        record: dict[str, Any] = await fabric.post("/send", math.inf, owner=fabric.owner, **what.record())
     return record | {"file": str(what.file)}

@@ -11,6 +11,7 @@ from orchestrator.roster import Roster
 from orchestrator.timekeeper import Timekeeper
 
 WATCH_POLL_S = 1.0
+LATE_POLLS = 3
 FENCE_WALL_S = 30.0
 """A process that has held the fabric this long is killed, so that the others can go on."""
 
@@ -19,7 +20,10 @@ async def watch(roster: Roster, time: Timekeeper, journal: Journal) -> None:
     """Until cancelled."""
     told, whole = "", True
     while True:
+        asked_s = asyncio.get_running_loop().time()
         await asyncio.sleep(WATCH_POLL_S)
+        if asyncio.get_running_loop().time() - asked_s > LATE_POLLS * WATCH_POLL_S:
+            time.excuse()  # we were stopped, and perhaps all others with us
         was_whole, whole = whole, roster.whole
         if whole and not was_whole:
             time.excuse()

@@ -8,6 +8,8 @@ everything, see that their agent is gone, and stop.
 import os
 from typing import Any
 
+from setproctitle import getproctitle
+
 from mrcfabric.topology import Topology
 from nicd.daemon import run_nicd
 from orchestrator.hosts.site import LOOPBACK
@@ -21,13 +23,15 @@ _PEER = [LOOPBACK, 9]
 
 def warm_up() -> None:
     """Run both kinds of daemon to their end. Raises RuntimeError when one fails."""
+    # Under the fork server's own name: whoever looks for a daemon in the list of processes must not find this one.
+    title = getproctitle()
     layout = Layout(_SMALLEST, "none")
     agent_gone, agent = os.pipe()
     os.close(agent)
     try:
         codes = (
-            run_switchd([_table(layout, "p0-t0-0", agent_gone)]),
-            run_nicd(_table(layout, "h000", agent_gone)),
+            run_switchd([_table(layout, "p0-t0-0", agent_gone)], title=title),
+            run_nicd(_table(layout, "h000", agent_gone), title=title),
         )
     finally:
         os.close(agent_gone)

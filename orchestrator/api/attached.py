@@ -30,11 +30,13 @@ from orchestrator.faults.fault import Fault
 from orchestrator.faults.whereabouts import Whereabouts
 from orchestrator.lease import lease
 from orchestrator.lookout.glances import Glances
-from orchestrator.roster import CALL_WALL_S
+from orchestrator.patience import bound_s, done_within
 
 MARGIN_WALL_S = 5.0
 """Longer than the agent waits for a daemon, before the agent itself is taken for silent."""
 ANSWER_WALL_S = 60.0
+"""So long, beyond what the agent waits for daemons (`patience.bound_s`), its answer may take."""
+_NO_LIMIT = aiohttp.ClientTimeout(total=None)
 _NUMBERS = itertools.count(1)
 
 
@@ -74,8 +76,9 @@ class AttachedFabric(Verbs):
         async with aiohttp.ClientSession(connector=connector) as session, lease(door, owner) as ended:
             yield cls(client.folder, client.state, session, owner, ended)
 
-    async def post(self, path: str, wall_s: float | None = ANSWER_WALL_S, **body: Any) -> Any:
-        """The answer of the agent's door `path`, within `wall_s` (None: when it comes); None values are left out.
+    async def post(self, path: str, wall_s: float | None = None, **body: Any) -> Any:
+        """The answer of the agent's door `path`, within `wall_s` (None: as long as the agent itself may wait for
+        daemons; `math.inf`: when it comes); None values are left out.
 
         Raises ConfigError (a mistake), RefusedError (a refusal, or the agent is gone), NoAnswerError (too slow).
         """
@@ -83,31 +86,38 @@ class AttachedFabric(Verbs):
         return answers.loads(await self._ask("POST", path, wall_s, given))
 
     async def _ask(self, method: str, path: str, wall_s: float | None, body: Mapping[str, Any] | None) -> str:
-        limit = aiohttp.ClientTimeout(total=wall_s)
+        wall_s = ANSWER_WALL_S + bound_s(self.topology.nodes) if wall_s is None else wall_s
+        asked = asyncio.ensure_future(self._answered(method, path, body))
         try:
-            async with self._session.request(method, f"http://agent{path}", json=body, timeout=limit) as response:
-                content, status = await response.read(), response.status
-        except TimeoutError:
-            raise NoAnswerError(f"the agent of {self.topology.name} has not answered within {wall_s:g} s") from None
+            if not await done_within(asked, wall_s):
+                raise NoAnswerError(f"the agent of {self.topology.name} has not answered within {wall_s:g} s")
+            status, content = asked.result()
         except (aiohttp.ClientError, OSError) as error:
             why = str(error) or "no answer"
             raise RefusedError(f"the agent of {self.topology.name} cannot be reached: {why}") from error
+        finally:
+            asked.cancel()
+            await asyncio.gather(asked, return_exceptions=True)
         if status != HTTPStatus.OK:
             refused = refusal(status, content)
             raise NoAnswerError(str(refused)) if status == HTTPStatus.GATEWAY_TIMEOUT else refused
         return content.decode()
 
+    async def _answered(self, method: str, path: str, body: Mapping[str, Any] | None) -> tuple[int, bytes]:
+        async with self._session.request(method, f"http://agent{path}", json=body, timeout=_NO_LIMIT) as response:
+            return response.status, await response.read()
+
     # Asking.
 
     async def call(
-        self, node: str, op: str, args: Mapping[str, Any] | None = None, timeout_s: float = CALL_WALL_S
+        self, node: str, op: str, args: Mapping[str, Any] | None = None, timeout_s: float | None = None
     ) -> Any:
         """As `Fabric.call`."""
-        wall_s = timeout_s + MARGIN_WALL_S
+        wall_s = None if timeout_s is None else timeout_s + MARGIN_WALL_S
         return await self.post("/call", wall_s, node=node, op=op, args=dict(args or {}), timeout_s=timeout_s)
 
     async def command(
-        self, node: str, op: str, args: Mapping[str, Any], at_ns: Instant | None = None, timeout_s: float = CALL_WALL_S
+        self, node: str, op: str, args: Mapping[str, Any], at_ns: Instant | None = None, timeout_s: float | None = None
     ) -> Any:
         """As `Fabric.command`."""
         asked = {"op": op, "args": dict(args), "at_ns": at_ns}

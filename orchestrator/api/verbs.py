@@ -20,7 +20,6 @@ from orchestrator import sums
 from orchestrator.api.finder import Finder, Narrowing
 from orchestrator.api.readings import ClockReading, Death
 from orchestrator.faults.fault import Fault, Figure, Window
-from orchestrator.roster import CALL_WALL_S
 
 if TYPE_CHECKING:
     from orchestrator.api.watch import Bounds, Watch
@@ -54,9 +53,9 @@ class Verbs(Finder, ABC):
 
     @abstractmethod
     async def call(
-        self, node: str, op: str, args: Mapping[str, Any] | None = None, timeout_s: float = CALL_WALL_S
+        self, node: str, op: str, args: Mapping[str, Any] | None = None, timeout_s: float | None = None
     ) -> Any:
-        """The answer of a node's daemon to an op of its control channel."""
+        """The answer of a node's daemon to an op of its control channel; None: as long as there is hope for one."""
 
     @abstractmethod
     async def counters(self, nodes: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:

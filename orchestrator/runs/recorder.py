@@ -219,8 +219,7 @@ class Recorder:
         for name, books in self._books.items():
             if name not in nics:
                 switches = _sum(switches, books.total())
-        payroll = self._payroll
-        look = Look(at_ns, nics, switches, payroll.flows(), payroll.steps(), payroll.placed())
+        look = Look(at_ns, nics, switches, self._payroll.flows(), self._payroll.steps())
         recording = self.recording
         # The last look may fall on an instant at which it was looked already.
         if recording.looks and recording.looks[-1].at_ns == at_ns:

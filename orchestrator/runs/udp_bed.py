@@ -14,20 +14,17 @@ from mrcfabric.errors import RefusedError
 from mrcfabric.units import Instant
 from nicd.programs.program import Program
 from orchestrator import sums
-from orchestrator.api.readings import Death
 from orchestrator.api.verbs import Verbs
+from orchestrator.death_watch import CHECK_WALL_S, DaemonDiedError, DeathWatch
 from orchestrator.faults.fault import Fault
 from orchestrator.launcher import ProcessFailedError
+from orchestrator.patience import OwnTime, bound_s
 from orchestrator.runs.bed import BedLostError
 
 POLL_S = 0.002
 POLL_S_MAX = 0.02
 POLL_SHARE = 0.1
 """How often the fabric is asked whether it has come to the limit: by the time that it has taken so far."""
-DEATHS_S = 0.25
-"""How often meanwhile whether somebody has died."""
-ANSWER_WALL_S = 30.0
-"""A daemon that has not answered by then is lost, unless hosts do not hear each other."""
 LOAD_WALL_S = 120.0
 """So long a NIC may take to make its memory and QPs."""
 LOST_WALL_S = 5.0
@@ -75,7 +72,7 @@ class UdpBed:
         self._fabric = fabric
         self._owner = owner
         self._past = past
-        self._broken = broken
+        self._deaths = DeathWatch(fabric, broken, past.deaths)
         self._own_names = {new: name for name, new in past.names.items()}
         self._faults: dict[str, Fault] = {fault.id: fault for fault in past.faults}
         self._records: dict[tuple[str, int], dict[str, Any]] = {}
@@ -99,7 +96,7 @@ class UdpBed:
             self.idle = reading.idle and (reading.standing or reading.state == "sleep")
             if reading.now_ns >= at_ns or self.idle:
                 break
-            if clock() - checked_s > DEATHS_S:
+            if clock() - checked_s > CHECK_WALL_S:
                 await self._check_deaths()
                 checked_s = clock()
             await asyncio.sleep(min(max(POLL_S, (clock() - begun_s) * POLL_SHARE), POLL_S_MAX))
@@ -145,20 +142,23 @@ class UdpBed:
     async def inject(self, fault: Fault) -> None:
         try:
             await self._fabric.inject(replace(fault, owner=self._owner))
-        except SILENCE:
+        except SILENCE as error:
             await self._check_deaths()
-            raise
+            if isinstance(error, RefusedError):
+                raise
+            raise BedLostError(f"{error}") from None
         self._faults[fault.id] = fault
 
     async def counters(self, nodes: Sequence[str]) -> dict[str, dict[str, Any]]:
         """As `Bed.counters`; they are kept for the fidelity of the run."""
         found = await self._answers(nodes)
         # A process that is being replaced while time stands still answers a moment later.
-        deadline = asyncio.get_running_loop().time() + LOST_WALL_S
+        own = OwnTime()
         while missing := [node for node in nodes if node not in found]:
             await self._check_deaths()
-            if asyncio.get_running_loop().time() > deadline:
-                raise BedLostError(f"{missing[0]} is down")
+            own.tick()
+            if own.passed_s > (limit_s := bound_s(self.topology.nodes)):
+                raise BedLostError(f"{missing[0]} has been down for {limit_s:.0f} s")
             await asyncio.sleep(POLL_S)
             found |= await self._answers(missing)
         for node, answer in found.items():
@@ -174,7 +174,7 @@ class UdpBed:
     async def ask(self, node: str, op: str, args: Mapping[str, Any] | None = None) -> Any:
         """As `Bed.ask`; of programs only those of this run, under their own names."""
         try:
-            answer = await self._fabric.patiently(lambda: self._fabric.call(node, op, args, ANSWER_WALL_S))
+            answer = await self._fabric.patiently(lambda: self._fabric.call(node, op, args))
         except SILENCE as error:
             await self._until_told(node)
             raise BedLostError(f"{node} does not answer to {op}: {error}") from None
@@ -201,11 +201,10 @@ class UdpBed:
         return [fault for fault in self._faults.values() if fault.end_ns > self.now_ns]
 
     async def _check_deaths(self) -> None:
-        if self._broken is not None and self._broken.done():
-            raise BedLostError(self._broken.result())
-        deaths = (await self._fabric.deaths())[self._past.deaths :]
-        if deaths:
-            raise BedLostError("\n".join(map(obituary, deaths)))
+        try:
+            await self._deaths.check()
+        except DaemonDiedError as error:
+            raise BedLostError(str(error)) from None
 
     async def _until_told(self, node: str) -> None:
         """Whoever is silent has perhaps died, and the news of it says more."""
@@ -213,8 +212,3 @@ class UdpBed:
         while asyncio.get_running_loop().time() < deadline:
             await self._check_deaths()
             await asyncio.sleep(POLL_S)
-
-
-def obituary(death: Death) -> str:
-    """Who died, how, and the last that it wrote."""
-    return "\n  ".join([f"{death.node} at {death.at_ns} ns: {death.how}", *death.log])

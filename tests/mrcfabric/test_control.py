@@ -1,6 +1,7 @@
 """The asking end of the control channel over loopback sockets, on both loops."""
 
 import asyncio
+import time
 
 import pytest
 
@@ -55,6 +56,18 @@ def test_no_answer_says_whom_and_why(run: Run) -> None:
         async with ControlClient(address, REALM) as client:
             with pytest.raises(NoAnswerError, match="refused"):
                 await client.call("add", {"a": 1, "b": 1}, timeout_s=0.3)
+
+    run(body())
+
+
+def test_an_answer_that_came_while_the_asker_was_stopped_is_read(run: Run) -> None:
+    async def body() -> None:
+        desk = Desk()
+        async with serving(desk) as server, ControlClient(server.address, REALM) as client:
+            call = asyncio.create_task(client.call("add", {"a": 2, "b": 3}, timeout_s=0.4))
+            await asyncio.sleep(0)
+            time.sleep(1.5)  # noqa: ASYNC251 - as if we had been stopped
+            assert await call == 5
 
     run(body())
 

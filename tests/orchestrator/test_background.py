@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mrcfabric.errors import RefusedError
-from orchestrator.background import Background
+from orchestrator.background import Background, first_to_end
 
 
 async def test_expected_failures_are_told_and_others_are_the_loops() -> None:
@@ -34,3 +34,32 @@ async def test_none_outlives_its_owner() -> None:
     await background.close()
     assert forever.cancelled()
     await background.close()
+
+
+async def test_the_first_exception_ends_everything() -> None:
+    ended: list[str] = []
+
+    async def stays(name: str) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(name)
+
+    async def fails() -> None:
+        raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        await first_to_end(stays("work"), fails(), forever=stays("watch"))
+    assert sorted(ended) == ["watch", "work"]
+    with pytest.raises(ValueError, match="broken"):
+        await first_to_end(stays("work"), forever=fails())
+
+
+async def test_the_background_ends_with_the_last_work() -> None:
+    watching = asyncio.Event()
+
+    async def watch() -> None:
+        watching.set()
+        await asyncio.Event().wait()
+
+    await asyncio.wait_for(first_to_end(watching.wait(), forever=watch()), 10)

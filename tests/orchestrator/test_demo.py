@@ -8,7 +8,7 @@ import pytest
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
-from orchestrator.demo import Demo, DemoSettings, first_to_end
+from orchestrator.demo import Demo, DemoSettings
 from tests.support.fabrics import SMALL
 from tests.support.shares import Machine, nothing_left
 
@@ -27,35 +27,6 @@ def test_the_tensor_is_rounded_down_to_whole_chunks() -> None:
 def test_impossible_sizes_are_refused(settings: DemoSettings) -> None:
     with pytest.raises(ConfigError, match="tensor-mib"):
         Demo(Topology.demo(), settings)
-
-
-async def test_the_first_exception_ends_everything() -> None:
-    ended: list[str] = []
-
-    async def stays(name: str) -> None:
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.append(name)
-
-    async def fails() -> None:
-        raise ValueError("broken")
-
-    with pytest.raises(ValueError, match="broken"):
-        await first_to_end(stays("work"), fails(), forever=stays("watch"))
-    assert sorted(ended) == ["watch", "work"]
-    with pytest.raises(ValueError, match="broken"):
-        await first_to_end(stays("work"), forever=fails())
-
-
-async def test_the_background_ends_with_the_last_work() -> None:
-    watching = asyncio.Event()
-
-    async def watch() -> None:
-        watching.set()
-        await asyncio.Event().wait()
-
-    await asyncio.wait_for(first_to_end(watching.wait(), forever=watch()), 10)
 
 
 @pytest.mark.integration

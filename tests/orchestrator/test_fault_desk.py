@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mrcfabric.errors import ConfigError, RefusedError
-from orchestrator import mishaps
+from orchestrator import patience
 from orchestrator.fabric import Fabric
 from orchestrator.faults.fault import Fault, once
 from orchestrator.lease import lease
@@ -41,7 +41,7 @@ async def test_ids_are_given_and_what_is_left_to_chance_follows_from_them(served
 
 
 async def test_a_fault_lives_as_long_as_it_is_told_to(served: Fabric) -> None:
-    await add(served, kind="switch_crash", selector={"nodes": T1}, ttl_s=0.3)
+    await add(served, kind="switch_crash", selector={"nodes": T1}, ttl_s=5.0)
     await eventually(lambda: not served.alive(T1), DEADLINE_S)
     await eventually(lambda: served.faults() == [] and served.alive(T1), DEADLINE_S)
     assert served.unexpected_deaths() == []
@@ -60,7 +60,8 @@ async def test_the_time_to_live_of_a_fault_that_is_over_ends_no_later_one_of_the
 async def test_a_daemon_that_does_not_answer_keeps_no_fault_from_being_healed(
     served: Fabric, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mishaps, "TELL_WALL_S", 0.1)
+    monkeypatch.setattr(patience, "BOUND_WALL_S", 0.1)
+    monkeypatch.setattr(patience, "SHARE_WALL_S", 0.0)
     port, others = {"nic_ports": "h001:1"}, ("p0-t0-0~p0-t1-1", LINK)
     stopped = served.roster.members["h001"].child
     assert stopped is not None

@@ -102,7 +102,7 @@ async def test_the_death_of_the_fork_server_takes_everything_and_is_told(launche
     os.kill(launcher.pid, signal.SIGKILL)
     assert await child.ended == -signal.SIGKILL
     await eventually(lambda: is_gone(child.pid) and is_gone(stopped.pid), DEADLINE_S)
-    assert lost == ["the fork server has ended (status -9)"]
+    assert lost == ["the fork server has ended (SIGKILL)"]
     with pytest.raises(ProcessFailedError, match="the fork server has ended"):
         await launcher.spawn("three", f"{ENTRIES}:sleep", None)
 

@@ -124,7 +124,8 @@ async def test_a_courier_that_ends_while_daemons_start_is_told_at_once(
 
     monkeypatch.setattr(machine.ground, "open", opened_and_hurt)
     # Not by the share, which would wait for the orders that nobody brings it, nor by the roster's patience.
-    monkeypatch.setattr("orchestrator.roster.READY_WALL_S", 10 * DEADLINE_S)
+    monkeypatch.setattr("orchestrator.patience.UNSEEN_WALL_S", 10 * DEADLINE_S)
+    monkeypatch.setattr("orchestrator.patience.SILENT_WALL_S", 10 * DEADLINE_S)
     with pytest.raises(ProcessFailedError, match="the courier of host vm0 has ended: SIGKILL"):
         async with Fabric.launch(TINY, tmp_path / "vm0", ground=machine.ground):
             pass

@@ -11,11 +11,10 @@ import pytest
 from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import RefusedError
 from nicd.programs.program import Program
-from orchestrator.api.readings import ClockReading, Death
+from orchestrator.api.readings import ClockReading
 from orchestrator.fabric import Fabric
-from orchestrator.roster import CALL_WALL_S
 from orchestrator.runs.bed import BedLostError
-from orchestrator.runs.udp_bed import UdpBed, obituary
+from orchestrator.runs.udp_bed import UdpBed
 from tests.support.runs import BEGIN_NS, RTT_NS, TOPOLOGY, pair, reboot
 
 pytestmark = pytest.mark.integration
@@ -69,7 +68,7 @@ class _Silent(Fabric):
         return {node: {"process": {"incarnation": 0}} for node in nodes or ()}
 
     async def call(
-        self, node: str, op: str, args: Mapping[str, Any] | None = None, timeout_s: float = CALL_WALL_S
+        self, node: str, op: str, args: Mapping[str, Any] | None = None, timeout_s: float | None = None
     ) -> Any:
         return next(iter((await self.counters([node])).values()))
 
@@ -112,8 +111,3 @@ async def test_the_end_of_all_processes_is_told(fabric: Fabric) -> None:
     os.kill(fabric.state()["forkserver_pid"], signal.SIGKILL)
     with pytest.raises(BedLostError, match="the fork server has ended"):
         await go_on(bed)
-
-
-def test_an_obituary_is_one_line_and_the_last_lines() -> None:
-    assert obituary(Death("h001", 12, "SIGKILL", ())) == "h001 at 12 ns: SIGKILL"
-    assert obituary(Death("h001", 12, "exit code 1", ("a", "b"))) == "h001 at 12 ns: exit code 1\n  a\n  b"
