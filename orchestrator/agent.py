@@ -9,7 +9,7 @@ that does not answer 504.
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -30,6 +30,7 @@ from orchestrator.lookout.event_collector import EventCollector
 from orchestrator.monitoring import discovery
 from orchestrator.run_desk import RunDesk
 from orchestrator.send_desk import SendDesk
+from orchestrator.work_desk import WorkDesk
 
 if TYPE_CHECKING:
     from orchestrator.monitoring.prometheus_server import Beside
@@ -54,12 +55,15 @@ class Agent:
         self.prometheus: Beside | None = None
         """A Prometheus beside the fabric, if there is one."""
         self.map_url: str | None = None
-        """Of the live map, if there is one. The token is in it: nothing for `/status`, which anybody may read."""
+        """Of the live map that this process serves, if it does. The token is in it: for the private door alone."""
+        self._maps: dict[str, str] = {}
+        """The same of maps that others serve, by the owner of their lease."""
         self._links = LinkDesk(fabric.links)
         self._faults = FaultDesk(fabric)
         self._hosts = HostDesk(fabric)
         self._runs = RunDesk(fabric, self._faults)
         self._sends = SendDesk(fabric, self._faults)
+        self._work = WorkDesk(fabric, self._runs)
         self._faults.on_release = self._release
         self.events = EventCollector(fabric)
 
@@ -70,6 +74,7 @@ class Agent:
         """
         async with AsyncExitStack() as stack:
             stack.callback(self._faults.close)
+            stack.push_async_callback(self._work.close)
             await self._open(stack)
             self.fabric.folder.write_targets(self.targets())
             # Before the doors close: who scrapes us is not to take the end for a failure.
@@ -140,6 +145,10 @@ class Agent:
             web.post("/host_pairs", _desk(self._runs.host_pairs)),
             web.post("/deaths", _desk(self._runs.deaths)),
             web.post("/log", _desk(self.events.answer)),
+            web.post("/programs/start", _desk(self._work.start)),
+            web.post("/programs/list", _desk(self._work.every)),
+            web.post("/programs/stop", _desk(self._work.stop)),
+            web.post("/map", _desk(self._map)),
             web.post("/send", _desk(self._sends.send)),
             web.post("/fetch_log", _guarded(self._fetch_log)),
             web.post("/down", _guarded(self._down)),
@@ -161,7 +170,7 @@ class Agent:
     async def _discovery(self, _request: web.Request) -> web.Response:
         return web.json_response(self.targets())
 
-    async def _status(self, _request: web.Request) -> web.Response:
+    async def _status(self, request: web.Request) -> web.Response:
         fabric = self.fabric
         members = fabric.roster.members.values()
         silent: list[str] = []
@@ -189,10 +198,17 @@ class Agent:
                 "stalled": self._stalled(),
                 "apart": None if (apart := fabric.ground.apart()) is None else asdict(apart),
                 "faults": self._faults.records(),
+                "work": self._work.rows(counters),
+                "maps": self._addresses(whole=_is_private(request)),
                 "fidelity": fabric.known_fidelity(),
                 "totals": fabric.sum_up(counters),
             }
         )
+
+    def _addresses(self, *, whole: bool) -> list[str]:
+        """Of the live maps; not `whole`: without the token, which lets its reader break things."""
+        own = [] if self.map_url is None else [self.map_url]
+        return [url if whole else url.partition("#")[0] for url in (*own, *self._maps.values())]
 
     def _stalled(self) -> str | None:
         stalled = self.fabric.time.stalled()
@@ -209,8 +225,16 @@ class Agent:
 
     async def _release(self, owner: str) -> None:
         """An owner's lease has ended, and its faults are healed."""
+        self._maps.pop(owner, None)
         await self._sends.end_of(owner)
         await self._runs.stop_work_of(owner)
+
+    async def _map(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """`owner`, who holds a lease, serves a live map at `url`."""
+        owner = bodies.text(body, "owner")
+        self._faults.require_lease(owner, "its map would stay listed")
+        self._maps[owner] = bodies.text(body, "url")
+        return {}
 
     async def _fetch_log(self, request: web.Request) -> web.Response:
         """Have the log of a node in the run folder, wherever the node runs."""
@@ -224,6 +248,11 @@ class Agent:
     async def _down(self, _request: web.Request) -> web.Response:
         self.stop.set()
         return web.json_response({"pid": os.getpid()})
+
+
+def _is_private(request: web.Request) -> bool:
+    """Whether it came through the socket in the run folder, which is the owner's alone."""
+    return request.transport is not None and isinstance(request.transport.get_extra_info("sockname"), str)
 
 
 def _guarded(answer: _Answer) -> _Answer:

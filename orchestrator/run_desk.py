@@ -62,6 +62,10 @@ class RunDesk:
             raise RefusedError(f"{PROGRAMS_MAX} programs have owners")
         self._owned[program.name] = owner, program
 
+    def owners(self) -> dict[str, str]:
+        """Program -> whose it is, of those that end with an owner."""
+        return {name: owner for name, (owner, _) in self._owned.items()}
+
     async def stop_work_of(self, owner: str) -> None:
         """An owner has gone: nothing of its programs stays. What cannot be stopped stands in the journal."""
         for program in [program for whose, program in self._owned.values() if whose == owner]:

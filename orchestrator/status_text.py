@@ -6,6 +6,8 @@ from typing import Any
 TARGETS_SHOWN = 4
 _FULL = "DISK FULL: logs suffer"
 _SIDES = "<<>>>>>>>"
+_RANKS = {"running": "running", "done": "done", "failed": "FAILED", "lost": "LOST with its NIC"}
+"""How ranks of a program may stand."""
 
 
 def render_status(answer: dict[str, Any]) -> str:
@@ -33,6 +35,7 @@ def render_status(answer: dict[str, Any]) -> str:
         url, ended = answer["prometheus"]["url"], answer["prometheus"]["ended"]
         what = f"at {url}" if ended is None else f"has ended: {ended} (`mrcfabric logs prometheus`)"
         lines.append(f"  series    Prometheus {what}")
+    lines += [f"  live map  {url}" for url in answer["maps"]]
     if answer["stalled"]:
         lines.append(f"  STALLED   fabric time waits for {answer['stalled']}")
     if answer["apart"]:
@@ -43,6 +46,7 @@ def render_status(answer: dict[str, Any]) -> str:
     lines += [f"  SILENT    {node} does not answer" for node in answer["silent"]]
     lines += [f"  down      {node}" for node in answer["down"]]
     lines += [f"  DIED      {death}" for death in answer["unexpected_deaths"]]
+    lines += [f"  work      {render_work(row)}" for row in answer["work"]]
     lines += [f"  fault     {render_fault(fault)}" for fault in answer["faults"]]
     return "\n".join(lines)
 
@@ -109,4 +113,24 @@ def render_fault(fault: dict[str, Any]) -> str:
         parts.append(f"of {fault['owner']}")
     elif fault.get("ttl_s") is not None:
         parts.append(f"healed in {fault['ttl_s']:.0f} s at the latest")
+    return ", ".join(parts)
+
+
+def render_work(row: Mapping[str, Any]) -> str:
+    """One program: its name, what it is, how its ranks stand, what arrived, and what ends it."""
+    parts = [f"{row['name']}  {row['kind']} of {row['ranks']} NICs"]
+    states = [(state, word) for state, word in _RANKS.items() if row[state] and row[state] < row["ranks"]]
+    whole = next((word for state, word in _RANKS.items() if row[state] == row["ranks"]), None)
+    parts.append(whole or ", ".join(f"{row[state]} {word}" for state, word in states))
+    if row["steps"]:
+        parts.append(f"{row['steps']:,} steps")
+    parts.append(f"{row['verified']:,} bytes verified")
+    if row["wrong"]:
+        parts.append(f"{row['wrong']:,} WRONG")
+    if row["owner"]:
+        parts.append(f"of {row['owner']}")
+    elif row["running"] and row["endless"]:
+        parts.append("until it is stopped")
+    elif row["running"] and row["until_ns"] is not None:
+        parts.append(f"until {row['until_ns'] / 1000:.3f} us")
     return ", ".join(parts)

@@ -22,6 +22,7 @@ from nicd.programs.commands import RunProgram, StopProgram
 from nicd.programs.kind import Part, Run
 from nicd.programs.program import PROGRAMS_MAX, Program
 from nicd.programs.rank import Rank
+from nicd.programs.record import RankRecord
 
 _NO_TOKEN: Final = 0
 """The host is told at once what came of its commands, not by an event."""
@@ -100,16 +101,27 @@ class Host:
     def records(self) -> list[dict[str, Any]]:
         """Every rank that is not forgotten: `name`, `kind`, `rank`, and what `RankRecord.record` tells."""
         return [
-            {"name": name, "kind": guest.program.kind, "rank": guest.rank.number, **guest.rank.record.record()}
+            {"name": name, "kind": guest.program.kind, "rank": guest.rank.number, **self._told(guest).record()}
             for name, guest in self._guests.items()
         ]
 
     def progress(self) -> dict[str, dict[str, Any]]:
         """Program -> its number, and how far its rank here has come; see `RankRecord.progress`."""
         return {
-            name: {"number": guest.program.number, **guest.rank.record.progress()}
+            name: {"number": guest.program.number, **self._told(guest).progress()}
             for name, guest in self._guests.items()
         }
+
+    def _told(self, guest: Guest) -> RankRecord:
+        """The record of a rank, with the bytes that its QPs have placed by now."""
+        placed: dict[str, int] = {}
+        for qpn, peer in guest.qps.items():
+            qp = self._executor.qps.get(qpn)
+            if qp is not None and qp.link is not None and qp.link.responder.bytes_placed:
+                name = nic_name(guest.program.ranks[peer])
+                placed[name] = placed.get(name, 0) + qp.link.responder.bytes_placed
+        guest.rank.record.placed = placed
+        return guest.rank.record
 
     def glance(self) -> list[tuple[str, str, int, str, int]]:
         """A `mrcfabric.glance.ProgramGlance` of every rank that is not forgotten, as plain tuples."""

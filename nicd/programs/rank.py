@@ -51,7 +51,7 @@ class Rank:
         self.strands = Strands(program.begin_ns)
         self._names = names
         self._post = post
-        self._posted: dict[int, tuple[Signal[None], Instant, int]] = {}
+        self._posted: dict[int, tuple[Signal[None], Instant, int, int]] = {}
         self._posts = 0
         self._unawaited = 0
         self._arrived: dict[tuple[int, int], deque[Arrival]] = {}
@@ -84,13 +84,13 @@ class Rank:
             sent.fire(None)
             return sent
         self._posts += 1
-        self._posted[self._posts] = sent, self.now, size
+        self._posted[self._posts] = sent, self.now, size, peer
         self._post(self.now, peer, self._posts, offset, size, to, channel << NOTE_BITS | note)
         return sent
 
     async def all_sent(self) -> None:
         """Until everything that was sent is acknowledged."""
-        for signal, _, _ in list(self._posted.values()):
+        for signal, *_ in list(self._posted.values()):
             await signal
 
     def receive(self, peer: int, channel: int = 0, size: int = 1) -> Signal[Arrival]:
@@ -123,10 +123,10 @@ class Rank:
 
     def on_sent(self, work: int) -> None:
         """A message of ours is acknowledged."""
-        signal, posted_ns, size = self._posted.pop(work)
+        signal, posted_ns, size, peer = self._posted.pop(work)
         self.record.messages_sent += 1
         self.record.bytes_sent += size
-        self.record.latencies.add(self.now - posted_ns)
+        self.record.latencies.add(self._names[peer], self.now, self.now - posted_ns)
         signal.fire(None)
 
     def on_received(self, peer: int, size: int, imm: int) -> None:

@@ -16,27 +16,27 @@ STEP_BUCKET_BITS: Final = range(12, 31)
 
 
 class Latencies:
-    """Durations, thinned out evenly."""
+    """From posting to completion of messages, thinned out evenly: (receiver's NIC, completed, duration)."""
 
     __slots__ = ("_count", "_every", "_kept")
 
     def __init__(self) -> None:
-        self._kept: list[int] = []
+        self._kept: list[tuple[str, Instant, int]] = []
         self._every = 1
         self._count = 0
 
-    def add(self, latency_ns: int) -> None:
-        """One more."""
+    def add(self, to: str, now: Instant, latency_ns: int) -> None:
+        """One more message is complete."""
         if self._count % self._every == 0:
-            self._kept.append(latency_ns)
+            self._kept.append((to, now, latency_ns))
             if len(self._kept) >= LATENCIES_MAX:
                 del self._kept[1::2]
                 self._every *= 2
         self._count += 1
 
-    def ascending(self) -> list[int]:
-        """Those that were kept."""
-        return sorted(self._kept)
+    def kept(self) -> list[tuple[str, Instant, int]]:
+        """Those that were kept, in the order of completion."""
+        return list(self._kept)
 
 
 class Flow:
@@ -71,7 +71,7 @@ class RankRecord:
 
     __slots__ = (
         "begin_ns", "bytes_received", "bytes_sent", "bytes_verified", "bytes_wrong", "end_ns", "flows", "latencies",
-        "messages_received", "messages_sent", "reason", "state", "step_times", "steps",
+        "messages_received", "messages_sent", "placed", "reason", "state", "step_times", "steps",
     )  # fmt: skip
 
     def __init__(self, begin_ns: Instant) -> None:
@@ -93,6 +93,8 @@ class RankRecord:
         self.latencies = Latencies()
         self.flows: dict[str, Flow] = {}
         """By the sender's NIC."""
+        self.placed: dict[str, int] = {}
+        """By the sender's NIC: bytes written to memory, of whole messages or not; the host fills it in."""
 
     def record(self) -> dict[str, Any]:
         """Everything, as plain data."""
@@ -101,8 +103,9 @@ class RankRecord:
         return {
             **{name: getattr(self, name) for name in plain},
             "steps": [list(step) for step in self.steps],
-            "latencies_ns": self.latencies.ascending(),
+            "latencies": [list(one) for one in self.latencies.kept()],
             "flows": {nic: flow.record() for nic, flow in self.flows.items()},
+            "placed": dict(self.placed),
         }
 
     def counters(self) -> dict[str, Any]:
@@ -123,4 +126,5 @@ class RankRecord:
             "state": self.state,
             "steps": len(self.steps),
             "flows": {nic: flow.received_bytes for nic, flow in self.flows.items()},
+            "placed": dict(self.placed),
         }

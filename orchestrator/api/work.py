@@ -75,9 +75,11 @@ async def make(
     nics: Sequence[str],
     figures: Mapping[str, Any],
     seed: str | None,
+    leads: int = LEADS,
 ) -> Program:
     """The record of a program that can begin soon, with a number (and by default a name) that no NIC knows yet.
 
+    `leads`: how far ahead it begins, in leads of a command sent now.
     Raises ConfigError for what makes no sense, RefusedError when the fabric has as many programs as it can.
     """
     known = await asyncio.gather(*(fabric.call(nic, "progress") for nic in nics))
@@ -91,7 +93,7 @@ async def make(
         kind=kind,
         number=number,
         ranks=tuple(map(fabric.topology.nic_index, nics)),
-        begin_ns=clock.soon_ns + (LEADS - 1) * (clock.soon_ns - clock.front_ns),
+        begin_ns=clock.soon_ns + (leads - 1) * (clock.soon_ns - clock.front_ns),
         seed=fabric.topology.seed if seed is None else seed,
         figures=dict(figures),
     )

@@ -52,15 +52,26 @@ def stall(question: Question) -> list[Figure]:
 
 
 def latency(question: Question) -> list[Figure]:
-    """From posting to completion of every message that was kept, of ranks whose time lies in a window."""
+    """From posting to completion of every message that was kept and completed in a window; of programs or of flows."""
     programs = {program.name: program for program in question.recording.programs}
+    flows = {
+        f"{program.name}:{rank.nic}>{to}"
+        for program in programs.values()
+        for rank in program.ranks
+        for to, _, _ in rank.latencies
+    }
     found = []
-    for name in matching(question.of, programs):
-        for program in programs.values() if not name else (programs[name],):
-            for rank in program.ranks:
-                end = recorded_ns(question.recording) if rank.end_ns is None else rank.end_ns
-                label = f"{name} {rank.nic}".strip()
-                found += [Figure(value, label, rank.begin_ns, end) for value in rank.latencies_ns]
+    for name in matching(question.of, [*programs, *sorted(flows)]):
+        asked, _, flow = name.partition(":")
+        for window in question.windows:
+            for program in programs.values() if not asked else (programs[asked],):
+                for rank in program.ranks:
+                    label = name if flow else f"{name} {rank.nic}".strip()
+                    found += [
+                        Figure(latency_ns, label, *window)
+                        for to, at_ns, latency_ns in rank.latencies
+                        if window.start_ns <= at_ns <= window.end_ns and flow in ("", f"{rank.nic}>{to}")
+                    ]
     return found
 
 

@@ -38,6 +38,8 @@ class Expectation:
     """Not one figure but one per bin of this width, each within the bounds."""
     reduce: Literal["each", "sum", "mean", "min", "max", "p50", "p95", "p99", "p999"] | None = None
     """How many figures become one; None: what the measure says."""
+    per_name: bool = False
+    """The figures of each name become one by themselves."""
     at_least: float | None = None
     at_most: float | None = None
     relative_to: Literal["line", "baseline"] | None = None

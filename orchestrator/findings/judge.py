@@ -54,6 +54,7 @@ class Finding:
             "during": _span_text(asked.during),
             "bin_ns": asked.bin_ns,
             "reduce": asked.reduce or MEASURES[asked.measure].reduce,
+            "per_name": asked.per_name,
             "unit": self.unit,
             "at_least": asked.at_least,
             "at_most": asked.at_most,
@@ -82,7 +83,7 @@ def judge(asked: Expectation, recording: Recording, *, last_ns: Instant | None =
         figures = _related(figures, asked, measure, recording, relative)
         if not figures:
             return Finding(asked, False, unit, None, why=f"there is no {relative} to compare with")
-    judged = _reduced(figures, asked.reduce or measure.reduce, by_window=question.binned)
+    judged = _reduced(figures, asked, measure, by_window=question.binned)
     if not judged:
         return Finding(asked, False, unit, None, why="nothing was observed")
     margins = [_margin(figure.value, asked) for figure in judged]
@@ -155,13 +156,15 @@ def _before(recording: Recording, measure: Measure) -> list[Interval]:
     return [baseline(recording)] if measure.unit is Unit.BPS else intervals(Span("before"), recording, work(recording))
 
 
-def _reduced(figures: Sequence[Figure], reduce: Reduce, *, by_window: bool) -> list[Figure]:
-    """One figure of many, or one per bin of the many of that bin."""
+def _reduced(figures: Sequence[Figure], asked: Expectation, measure: Measure, *, by_window: bool) -> list[Figure]:
+    """One figure of many, or one per bin of the many of that bin, or one per name."""
+    reduce = asked.reduce or measure.reduce
     if reduce == "each":
         return list(figures)
     groups: dict[Any, list[Figure]] = {}
     for one in figures:
-        groups.setdefault((one.start_ns, one.end_ns) if by_window else None, []).append(one)
+        window = (one.start_ns, one.end_ns) if by_window else None
+        groups.setdefault((window, one.of if asked.per_name else ""), []).append(one)
     return [_one(group, reduce) for group in groups.values()]
 
 

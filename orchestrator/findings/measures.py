@@ -93,7 +93,13 @@ MEASURES: Mapping[str, Measure] = {
         relative=("baseline",),
     ),
     "latency": Measure(
-        Unit.NS, "From posting to completion of a message, over the whole run.", durations.latency, (Of.PROGRAM,)
+        Unit.NS,
+        "From posting to completion of a message, of those that completed in the span or bin; `reduce: p99` and such "
+        "give percentiles, with `per_name` of each flow by itself.",
+        durations.latency,
+        (Of.PROGRAM, Of.FLOW),
+        binned=True,
+        relative=("baseline",),
     ),
     "recovery_rtts": Measure(
         Unit.RTT,

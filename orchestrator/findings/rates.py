@@ -1,13 +1,17 @@
 """Measures of rates: goodput of the fabric, of NICs, planes, programs and flows, and how evenly it is spread.
 
-NICs and planes are told from the bins of placed bytes, over whole bins; flows and programs from whole messages at
-looks, so their windows had better be long beside a message. Line rate is that of all ports of a NIC, headers included:
-4096-byte packets leave 0.96 of it for goodput.
+Bytes count when they are written to memory. NICs and planes are told from bins, over whole bins; flows and programs
+from looks. Line rate is that of all ports of a NIC, headers included: 4096-byte packets leave 0.96 of it for goodput. A
+packet counts with its last byte, so a window may hold one packet per port of which a part travelled before it began:
+no more than the line carries of payload is told of it.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from mrcfabric.units import NS_PER_S
+from mrcfabric.egress_config import OVERHEAD_BYTES
+from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES
+from mrcfabric.units import NS_PER_S, Instant
 from orchestrator.findings.counts import look_after, look_at
 from orchestrator.findings.measure import Figure, Question, matching
 from orchestrator.findings.recording import Recording
@@ -58,13 +62,23 @@ def _placed(recording: Recording, name: str, window: Interval) -> Figure | None:
         size = sum(sum(bins.by_plane.get(start, ())) for start in starts)
         line = len(receivers(recording)) * nic_line_bps(recording)
     width = len(starts) * bins.bin_ns
-    return Figure(size * 8 * NS_PER_S / width, name, starts[0], starts[0] + width, line)
+    return Figure(_rate_bps(recording, size, width, line), name, starts[0], starts[0] + width, line)
+
+
+def _rate_bps(recording: Recording, size: int, width_ns: int, line_bps: float) -> float:
+    """Bytes over a time, as `bit/s`; what was under way on `line_bps` when it began counts for no more than fits."""
+    topology = recording.topology
+    mtu = topology.mtu_bytes
+    payload_bps = line_bps * mtu / (mtu + DATA_PACKET_EXTRA_BYTES + OVERHEAD_BYTES)
+    rate = size * 8 * NS_PER_S / width_ns
+    under_way = line_bps / topology.rate_bps * mtu * 8 * NS_PER_S / width_ns
+    return payload_bps if payload_bps < rate <= payload_bps + under_way else rate
 
 
 def _lives(recording: Recording) -> dict[str, Interval]:
     """Every flow, and from when to when it lasted: until its last message, or, when there should be more, until now."""
     everything = work(recording)
-    lives = {name: everything for look in recording.looks[-1:] for name in look.flows}
+    lives = {name: everything for look in recording.looks[-1:] for name in look.placed}
     for program in recording.programs:
         for rank in program.ranks:
             for sender, record in rank.flows.items():
@@ -74,20 +88,33 @@ def _lives(recording: Recording) -> dict[str, Interval]:
 
 
 def _of_flows(question: Question, name: str, lives: dict[str, Interval]) -> list[Figure]:
-    """The goodput of a flow, or the sum of a program's flows."""
+    """The goodput of a flow, or of all flows of a program together, as long as any of them lasted."""
     flows = [flow for flow in lives if name in (flow, flow.partition(":")[0])]
     line = float(nic_line_bps(question.recording)) * len({flow.partition(">")[2] for flow in flows})
     found = []
     for window in question.windows:
-        rates = [rate for flow in flows if (rate := _rate(question, flow, lives[flow], window)) is not None]
-        if rates:
-            start, end = min(rate.start_ns for rate in rates), max(rate.end_ns for rate in rates)
-            found.append(Figure(sum(rate.value or 0.0 for rate in rates), name, start, end, line))
+        parts = [part for flow in flows if (part := _part(question, flow, lives[flow], window)) is not None]
+        if parts:
+            start, end = min(part.start_ns for part in parts), max(part.end_ns for part in parts)
+            size = sum(part.size for part in parts)
+            found.append(Figure(_rate_bps(question.recording, size, end - start, line), name, start, end, line))
     return found
 
 
-def _rate(question: Question, flow: str, life: Interval, window: Interval) -> Figure | None:
-    """A flow's mean rate as long as it lasted within a window; None when it did not."""
+class _Part(NamedTuple):
+    """What a flow placed of a window, as long as it lasted."""
+
+    start_ns: Instant
+    end_ns: Instant
+    size: int
+
+    @property
+    def rate_bps(self) -> float:
+        return self.size * 8 * NS_PER_S / (self.end_ns - self.start_ns)
+
+
+def _part(question: Question, flow: str, life: Interval, window: Interval) -> _Part | None:
+    """What a flow placed as long as it lasted within a window; None when it did not."""
     recording = question.recording
     first = look_at(recording, max(window.start_ns, life.start_ns))
     last = (look_at if question.binned else look_after)(recording, min(window.end_ns, life.end_ns))
@@ -97,8 +124,7 @@ def _rate(question: Question, flow: str, life: Interval, window: Interval) -> Fi
     end = min(life.end_ns, last.at_ns)
     if start >= end or end <= window.start_ns or start >= window.end_ns:
         return None
-    size = last.flows.get(flow, 0) - (0 if first is None else first.flows.get(flow, 0))
-    return Figure(size * 8 * NS_PER_S / (end - start), flow, start, end)
+    return _Part(start, end, last.placed.get(flow, 0) - (0 if first is None else first.placed.get(flow, 0)))
 
 
 def fairness(question: Question) -> list[Figure]:
@@ -107,8 +133,8 @@ def fairness(question: Question) -> list[Figure]:
     chosen = [flow for flow in lives if not question.of or _is_meant(flow, question.of)]
     found = []
     for window in question.windows:
-        rates = [rate for flow in chosen if (rate := _rate(question, flow, lives[flow], window)) is not None]
-        index = jain([rate.value or 0.0 for rate in rates])
+        parts = [part for flow in chosen if (part := _part(question, flow, lives[flow], window)) is not None]
+        index = jain([part.rate_bps for part in parts])
         if index is not None:
             found.append(Figure(index, ", ".join(question.of), window.start_ns, window.end_ns))
     return found

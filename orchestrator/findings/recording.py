@@ -40,6 +40,8 @@ class Look:
     """`program:h001>h000` -> bytes of whole messages received."""
     steps: dict[str, int]
     """Program -> steps that every rank has finished."""
+    placed: dict[str, int] = field(default_factory=dict)
+    """As `flows`: bytes written to memory, whether their messages are whole or not."""
 
 
 @dataclass(slots=True)
@@ -71,10 +73,18 @@ class RankResult:
     bytes_verified: int = 0
     """Bytes compared with what they had to be."""
     bytes_wrong: int = 0
-    latencies_ns: list[int] = field(default_factory=list)
-    """Of messages, from posting to completion: sorted, thinned out evenly when there are too many."""
+    latencies: list[tuple[str, Instant, int]] = field(default_factory=list)
+    """Of messages sent, (receiver's NIC, completed, from posting to completion in ns): in the order of completion,
+    thinned out evenly when there are too many."""
     flows: dict[str, dict[str, int]] = field(default_factory=dict)
     """Sender's NIC -> `bytes`, `messages`, `first_ns`, `last_ns` as received here."""
+    placed: dict[str, int] = field(default_factory=dict)
+    """Sender's NIC -> bytes written to memory here, whether their messages are whole or not."""
+
+    @property
+    def latencies_ns(self) -> list[int]:
+        """The durations alone, sorted."""
+        return sorted(latency_ns for _, _, latency_ns in self.latencies)
 
 
 @dataclass(slots=True)

@@ -29,6 +29,7 @@ class Finding(TypedDict):
     of: Annotated[list[str], _said("Of what, as asked; empty: of all together.")]
     during: Annotated[str, _said("The span, in words.")]
     bin_ns: Annotated[int | None, _said("One figure per bin of this width; null: one for the whole span.")]
+    per_name: Annotated[bool, _said("The figures of each name became one by themselves.")]
     reduce: Annotated[str, _said("How many figures became one.")]
     unit: Annotated[str, _said("Of the bounds and of what was observed.")]
     at_least: Number | None

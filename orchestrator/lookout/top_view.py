@@ -99,7 +99,11 @@ def plain(shot: Snapshot) -> str:
 
 
 def _pace(shot: Snapshot) -> str:
-    return f"dilation {shot.dilation:,.0f}" if shot.running and shot.dilation else "time stands still"
+    """How fast time went since the look before, and whether it goes now: the rates are of that stretch."""
+    stands = "" if shot.running else "time stands still"
+    if not shot.dilation:
+        return stands or ("first look" if shot.number == 1 else "time stands still")
+    return f"dilation {shot.dilation:,.0f}" + (f", now {stands}" if stands else "")
 
 
 def _head(name: str, shot: Snapshot, state: str) -> Text:
@@ -137,7 +141,8 @@ def _fault(fault: FaultView) -> Text:
 
 def _programs(shot: Snapshot) -> Iterator[Text]:
     for program in shot.programs:
-        line = Text(f"work  {program.name}  {program.steps} steps  {program.running} of {program.ranks} ranks run")
+        steps = f"  {program.steps} steps" if program.steps else ""
+        line = Text(f"work  {program.name}  {program.kind}{steps}  {program.running} of {program.ranks} ranks run")
         yield line.append(f"  {program.failed} FAILED", _WRONG) if program.failed else line
 
 

@@ -23,6 +23,7 @@ class Payroll:
         """By program and NIC, as all that follows."""
         self._steps: dict[tuple[str, str], int] = {}
         self._received: dict[tuple[str, str], dict[str, int]] = {}
+        self._placed: dict[tuple[str, str], dict[str, int]] = {}
         self._employed: set[str] = set()
         for program in programs:
             self.hire(program)
@@ -37,6 +38,7 @@ class Payroll:
             self._ranks[key] = rank
             self._steps[key] = 0
             self._received[key] = {}
+            self._placed[key] = {}
             self._employed.add(rank.nic)
 
     def employs(self, nic: str) -> bool:
@@ -51,6 +53,7 @@ class Payroll:
                 rank.state = entry["state"]
                 self._steps[name, nic] = entry["steps"]
                 self._received[name, nic] = dict(entry["flows"])
+                self._placed[name, nic] = dict(entry["placed"])
 
     def enter_records(self, nic: str, told: Iterable[Mapping[str, Any]]) -> None:
         """Take what a NIC answers to `programs`."""
@@ -63,12 +66,13 @@ class Payroll:
         rank.state, rank.reason = entry["state"], entry["reason"]
         self._steps[key] = len(entry["steps"])
         self._received[key] = {sender: flow["bytes"] for sender, flow in entry["flows"].items()}
+        self._placed[key] = rank.placed = dict(entry["placed"])
         rank.begin_ns, rank.end_ns = entry["begin_ns"], entry["end_ns"]
         rank.steps = [Step(*step) for step in entry["steps"]]
         rank.messages_sent, rank.messages_received = entry["messages_sent"], entry["messages_received"]
         rank.bytes_sent, rank.bytes_received = entry["bytes_sent"], entry["bytes_received"]
         rank.bytes_verified, rank.bytes_wrong = entry["bytes_verified"], entry["bytes_wrong"]
-        rank.latencies_ns = list(entry["latencies_ns"])
+        rank.latencies = [(nic, at_ns, latency_ns) for nic, at_ns, latency_ns in entry["latencies"]]
         rank.flows = {sender: dict(flow) for sender, flow in entry["flows"].items()}
 
     def lose(self, dead: Iterable[str]) -> None:
@@ -85,11 +89,11 @@ class Payroll:
 
     def flows(self) -> dict[str, int]:
         """`program:sender>receiver` -> bytes of whole messages received."""
-        return {
-            f"{name}:{sender}>{nic}": size
-            for (name, nic), senders in self._received.items()
-            for sender, size in sorted(senders.items())
-        }
+        return _by_flow(self._received)
+
+    def placed(self) -> dict[str, int]:
+        """The same of all bytes that were written to memory."""
+        return _by_flow(self._placed)
 
     def steps(self) -> dict[str, int]:
         """Program -> steps that every rank has finished."""
@@ -100,3 +104,11 @@ class Payroll:
     def results(self) -> list[ProgramResult]:
         """As told so far; the same objects every time."""
         return self._results
+
+
+def _by_flow(found: Mapping[tuple[str, str], Mapping[str, int]]) -> dict[str, int]:
+    return {
+        f"{name}:{sender}>{nic}": size
+        for (name, nic), senders in found.items()
+        for sender, size in sorted(senders.items())
+    }

@@ -219,7 +219,8 @@ class Recorder:
         for name, books in self._books.items():
             if name not in nics:
                 switches = _sum(switches, books.total())
-        look = Look(at_ns, nics, switches, self._payroll.flows(), self._payroll.steps())
+        payroll = self._payroll
+        look = Look(at_ns, nics, switches, payroll.flows(), payroll.steps(), payroll.placed())
         recording = self.recording
         # The last look may fall on an instant at which it was looked already.
         if recording.looks and recording.looks[-1].at_ns == at_ns:

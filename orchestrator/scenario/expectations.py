@@ -41,6 +41,7 @@ def expectation_of(
         span,
         None if entry.bin is None else site.scale.length(entry.bin),
         entry.reduce,
+        entry.per_name,
         _bound(site, spot / "at_least", entry.at_least, measure, relative),
         _bound(site, spot / "at_most", entry.at_most, measure, relative),
         entry.relative_to,

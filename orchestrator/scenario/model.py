@@ -167,6 +167,8 @@ class Expect(Struct, kw_only=True, forbid_unknown_fields=True):
     bin: Length | None = None
     """Not one figure but one per bin of this width, each within the bounds."""
     reduce: Reduction | None = None
+    per_name: bool = False
+    """The figures of each name become one by themselves."""
     at_least: Bound | None = None
     at_most: Bound | None = None
     relative_to: Literal["line", "baseline"] | None = None

@@ -70,6 +70,7 @@ async def beside(
                     AttachedFabric.open(run_dir=folder, owner=f"{OWNER}-{os.getpid()}") as fabric,
                     server.showing(_shown(fabric, folder), shelves=shelves, look_hz=look_hz),
                 ):
+                    await fabric.post("/map", owner=fabric.owner, url=address(door, bound))
                     if not told:
                         say(f"live map of {fabric.topology.name}: {address(door, bound)}")
                         told = True

@@ -27,7 +27,7 @@ from tests.support.cluster import Host, cluster
 from tests.support.namespaces import entering, identity, pids_within, privileged, run
 from tests.support.packages import program
 
-pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(300)]
 
 TAG = "localhost/mrcfabric"
 DEADLINE_S = 60.0

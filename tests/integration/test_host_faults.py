@@ -58,6 +58,7 @@ expect:
 twice at once; and one that crashes though a process waits there for a life that begins later."""
 
 
+@pytest.mark.long
 async def test_a_storm_of_host_faults_is_that_of_virtual_time(tmp_path: Path) -> None:
     file, inventory = tmp_path / "storm.yaml", tmp_path / "hosts.yaml"
     file.write_text(STORM)

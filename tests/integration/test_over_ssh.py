@@ -195,6 +195,7 @@ async def alike(home: Host, file: str, *more: str) -> None:
     assert (seen["fidelity"]["late_share"], seen["fidelity"]["host_drops"]) == (0, 0)
 
 
+@pytest.mark.long
 async def test_the_scenarios_of_the_examples_over_three_hosts_are_those_of_virtual_time() -> None:
     async with cluster(hosts=3, family=4, mtu=9000) as hosts:
         home = hosts.home
@@ -208,6 +209,7 @@ async def test_the_scenarios_of_the_examples_over_three_hosts_are_those_of_virtu
         assert not held([*hosts, home])
 
 
+@pytest.mark.long
 async def test_hosts_that_crash_part_and_slow_down_over_version_6_leave_the_trace_of_virtual_time() -> None:
     async with cluster(hosts=3, family=6, mtu=1500) as hosts:
         home = hosts.home
@@ -218,6 +220,7 @@ async def test_hosts_that_crash_part_and_slow_down_over_version_6_leave_the_trac
         assert not held([*hosts, home])
 
 
+@pytest.mark.long
 async def test_the_demonstration_over_three_hosts_passes() -> None:
     async with cluster(hosts=3) as hosts:
         home = hosts.home

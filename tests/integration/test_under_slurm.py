@@ -131,6 +131,7 @@ async def test_a_scenario_from_a_batch_script_is_that_of_virtual_time(site: Site
     assert not held([home])
 
 
+@pytest.mark.long
 async def test_the_end_of_a_job_and_of_an_orchestrator_leaves_nothing(site: Site) -> None:
     home, first, others = site.home, site.hosts[0], site.hosts.hosts[1:]
     (home.folder / "long.yaml").write_text(SCENARIO.format(length="100000rtt"))
@@ -165,6 +166,7 @@ async def doomed() -> AsyncIterator[Site]:
         yield Site(hosts, jobs)
 
 
+@pytest.mark.long
 async def test_a_host_that_is_killed_takes_its_nodes_along_and_nothing_else(doomed: Site) -> None:
     site, hosts, home, third = doomed, doomed.hosts, doomed.home, doomed.hosts[2]
     (home.folder / "apart.yaml").write_text(TOPOLOGY)

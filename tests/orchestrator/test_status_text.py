@@ -2,8 +2,10 @@
 
 from typing import Any
 
+import pytest
+
 from orchestrator.faults.fault import Fault, Window, once
-from orchestrator.status_text import render_fault, render_status
+from orchestrator.status_text import render_fault, render_status, render_work
 from tests.support.recordings import HOST_PAIR, OWN_PAIR
 
 STATUS: dict[str, Any] = {
@@ -26,6 +28,8 @@ STATUS: dict[str, Any] = {
     "clock": "sleep",
     "stalled": None,
     "apart": None,
+    "maps": [],
+    "work": [],
     "faults": [],
     "fidelity": {
         "dilation_effective": None,
@@ -126,3 +130,37 @@ def test_a_fault_of_a_run_with_many_targets_and_windows() -> None:
         "lossy  loss p0-t0-0~p0-t1-0 p0-t0-1~p0-t1-0 p0-t0-2~p0-t1-0 p0-t0-3~p0-t1-0 and 2 more, share_ppm=500, "
         "from 1.000 us to 2.500 us, in 2 windows, of run-7"
     )
+
+
+WORK: dict[str, Any] = {
+    "name": "w1", "kind": "permutation", "owner": "", "ranks": 8, "running": 8, "done": 0, "failed": 0, "lost": 0,
+    "steps": 0, "verified": 1_048_576, "wrong": 0, "begin_ns": 0, "until_ns": None, "endless": True, "figures": {},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("told", "line"),
+    [
+        ({}, "w1  permutation of 8 NICs, running, 1,048,576 bytes verified, until it is stopped"),
+        (
+            {"endless": False, "until_ns": 2_500, "running": 7, "lost": 1, "steps": 1_000},
+            (
+                "w1  permutation of 8 NICs, 7 running, 1 LOST with its NIC, 1,000 steps, 1,048,576 bytes verified, "
+                "until 2.500 us"
+            ),
+        ),
+        (
+            {"running": 0, "done": 8, "wrong": 3},
+            "w1  permutation of 8 NICs, done, 1,048,576 bytes verified, 3 WRONG",
+        ),
+        ({"owner": "run-7"}, "w1  permutation of 8 NICs, running, 1,048,576 bytes verified, of run-7"),
+    ],
+)
+def test_work_in_a_line(told: dict[str, Any], line: str) -> None:
+    assert render_work({**WORK, **told}) == line
+    assert f"  work      {line}" in render_status({**STATUS, "work": [{**WORK, **told}]}).splitlines()
+
+
+def test_the_map_is_named_where_there_is_one() -> None:
+    text = render_status({**STATUS, "maps": ["http://127.0.0.1:8787/#token=abc"]})
+    assert "  live map  http://127.0.0.1:8787/#token=abc" in text.splitlines()

@@ -21,6 +21,8 @@ import pytest
 _LIST: Final = Path(__file__).with_name("system_programs.txt")
 WHOLE: Final = "MRCFABRIC_TESTSWHOLE_PATH"
 """The variable that keeps the machine's own PATH for `program`, in this process and in the workers of xdist."""
+_FOLDER: Final = "mrcfabric-path-"
+"""The process that made it follows."""
 _MISSING: Final = " is not installed"
 NEEDS_ROOT: Final = "needs root"
 _asked: list[Path] = []
@@ -64,10 +66,18 @@ def hide_programs() -> Path | None:
     """
     folder = None
     if WHOLE not in os.environ:
-        folder = Path(tempfile.mkdtemp(prefix="mrcfabric-path-"))
+        _sweep()
+        folder = Path(tempfile.mkdtemp(prefix=f"{_FOLDER}{os.getpid()}-"))
         os.environ[WHOLE] = os.environ["PATH"]
         os.environ["PATH"] = bare_path(os.environ["PATH"], folder)
     return folder
+
+
+def _sweep() -> None:
+    """Remove the folders of test processes that were killed."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*"):
+        if not Path("/proc", folder.name.removeprefix(_FOLDER).partition("-")[0]).exists():
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def module_begins(folder: Path) -> None:

@@ -108,7 +108,8 @@ def sample_look(at_ns: int) -> Look:
     flows = {f"train:{NICS[number - 1]}>{nic}": worked * 10 for number, nic in enumerate(NICS)}
     flows["aside:h000>h003"] = worked * 2
     switches = {"packets": packets * 12, "marks": packets // 50, "trimmed": 16 * flapped, "drops.unknown_usid": 0}
-    return Look(at_ns, nics, switches, flows, {"train": min(8, worked // STEP), "aside": 0})
+    steps = {"train": min(8, worked // STEP), "aside": 0}
+    return Look(at_ns, nics, switches, flows, steps, dict(flows))
 
 
 def sample_programs() -> list[ProgramResult]:
@@ -127,6 +128,10 @@ def sample_programs() -> list[ProgramResult]:
     ]
 
 
+def _next(nic: str) -> str:
+    return NICS[(NICS.index(nic) + 1) % len(NICS)]
+
+
 def _rank(nic: str, number: int, steps: list[Step], received: int, sender: str) -> RankResult:
     flows = {sender: {"bytes": received, "messages": 48, "first_ns": BEGIN + 10_000, "last_ns": WORK_END}}
     return RankResult(
@@ -141,7 +146,7 @@ def _rank(nic: str, number: int, steps: list[Step], received: int, sender: str) 
         bytes_sent=received,
         bytes_received=received,
         bytes_verified=received,
-        latencies_ns=[9_000 + 50 * turn for turn in range(48)],
+        latencies=[(_next(nic), BEGIN + 10_000 * turn, 9_000 + 50 * turn) for turn in range(48)],
         flows=flows if received else {},
     )
 

@@ -157,7 +157,8 @@ function drawStatus(seen) {
   mark(byId("programs"), "title", programs);
 }
 
-const programSays = one => `${one.name} step ${one.steps}${one.failed ? ` ✗${one.failed}` : ""}`;
+const programSays = one =>
+  `${one.name} ${one.steps ? `step ${one.steps}` : one.kind}${one.failed ? ` ✗${one.failed}` : ""}`;
 
 // ---- what the reader does -------------------------------------------------------------------------------------------
 

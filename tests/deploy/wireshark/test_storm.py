@@ -17,9 +17,10 @@ from orchestrator.captures.wires import links_meant, wires_of
 from orchestrator.fabric import Fabric
 from orchestrator.faults.fault import once
 from tests.deploy.wireshark.test_mrc import NAMES, OWN, assert_all_agree
+from tests.support.packages import program
 from tests.support.tshark import fields
 
-pytestmark = [pytest.mark.integration, pytest.mark.slow]
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.long]
 
 STORM = Topology(
     name="storm", planes=2, t0_per_plane=2, t1_per_plane=2, nics_per_t0=2, evs_per_qp=16, reserve_evs_per_qp=4,
@@ -55,6 +56,7 @@ def kind_of(summary: str) -> str:
 
 
 async def test_thousands_of_real_packets_of_every_kind_agree(tmp_path: Path) -> None:
+    program("tshark")
     async with Fabric.launch(STORM, tmp_path / "run") as fabric:
         wires = wires_of(STORM, links_meant(STORM, (), "both", ()))
         with Sink(str(tmp_path / "x.pcapng")) as sink:

@@ -41,7 +41,7 @@ def test_a_message_is_sent_and_acknowledged() -> None:
     rank.on_sent(1)
     step(rank, 250)
     assert seen == [250]
-    assert rank.record.latencies.ascending() == [50]
+    assert rank.record.latencies.kept() == [("h009", 250, 50)]
     assert (rank.record.messages_sent, rank.record.bytes_sent) == (1, 16)
 
 

@@ -15,8 +15,9 @@ def test_a_record_has_the_fields_of_the_recording() -> None:
 def test_latencies_are_thinned_out_evenly() -> None:
     latencies = Latencies()
     for value in range(4 * LATENCIES_MAX):
-        latencies.add(4 * LATENCIES_MAX - value)
-    kept = latencies.ascending()
+        latencies.add("h001", value, 4 * LATENCIES_MAX - value)
+    assert latencies.kept()[1] == ("h001", 8, 4 * LATENCIES_MAX - 8)
+    kept = sorted(latency_ns for _, _, latency_ns in latencies.kept())
     assert LATENCIES_MAX // 2 <= len(kept) < LATENCIES_MAX
     assert len({late - early for early, late in pairwise(kept)}) == 1
 
@@ -33,4 +34,4 @@ def test_progress_is_short() -> None:
     record.steps.append((1, 2, 3))
     record.flows["h001"] = flow = Flow()
     flow.add(1, 8)
-    assert record.progress() == {"state": "running", "steps": 1, "flows": {"h001": 8}}
+    assert record.progress() == {"state": "running", "steps": 1, "flows": {"h001": 8}, "placed": {}}

@@ -16,7 +16,8 @@ def test_point_to_point_sends_what_it_should_and_all_of_it_is_checked() -> None:
     assert [record["messages_sent"] for record in records] == [9, 0, 9, 0]
     assert [record["bytes_verified"] for record in records] == [0, 9 * SIZE, 0, 9 * SIZE]
     assert total(records, "bytes_wrong") == 0
-    assert len(records[0]["latencies_ns"]) == 9
+    assert len(records[0]["latencies"]) == 9
+    assert records[1]["placed"] == {"h000": 9 * SIZE}
     assert records[1]["flows"] == {"h000": {"bytes": 9 * SIZE, "messages": 9, **spans(records[1])}}
 
 

@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 
 from mrcfabric.errors import ConfigError
 from orchestrator.cli import build_app
-from tests.orchestrator.running import MRCFABRIC
+from tests.orchestrator.running import DEADLINE_S, MRCFABRIC, ask, state_of
+from tests.support.wait import eventually_blocking
 
 
 @pytest.mark.integration
@@ -27,8 +28,12 @@ def test_it_prints_its_address_and_ends_with_an_interrupt(detached: Path) -> Non
             assert json.load(answer)["look_hz"] == 10
         with urllib.request.urlopen(address, timeout=10) as answer:
             assert "text/html" in answer.headers["Content-Type"]
+        eventually_blocking(lambda: f"  live map  {line.split()[-1]}\n" in ask(detached, "status"), DEADLINE_S)
+        with urllib.request.urlopen(state_of(detached)["http"] + "/status", timeout=10) as answer:
+            assert json.load(answer)["maps"] == [address], "who may only read gets no token"
         web.send_signal(signal.SIGINT)
         assert web.wait(timeout=10) == 0
+    eventually_blocking(lambda: "live map" not in ask(detached, "status"), DEADLINE_S)
 
 
 @pytest.mark.parametrize(

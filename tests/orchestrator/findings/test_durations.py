@@ -43,6 +43,13 @@ def test_latencies_are_those_of_the_ranks() -> None:
     assert found[0].of == "aside h000"
 
 
+def test_latencies_of_a_flow_are_those_that_completed_in_the_window() -> None:
+    window = (BEGIN + 10_000, BEGIN + 30_000)
+    found = durations.latency(question("train:h001>*", window=window))
+    assert [(one.of, one.value) for one in found] == [("train:h001>h002", 9_000 + 50 * turn) for turn in (1, 2, 3)]
+    assert durations.latency(question("train:h001>h003")) == []
+
+
 def test_recovery_is_reckoned_from_the_fault_to_the_first_good_window() -> None:
     (figure,) = durations.recovery_rtts(question(fault="flaps", averaged_ns=RTT))
     # A window of 10 us, the RTT in whole bins, is good again when it holds no bin of the 20 us of darkness.

@@ -2,6 +2,8 @@
 
 import pytest
 
+from mrcfabric.egress_config import OVERHEAD_BYTES
+from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES
 from orchestrator.findings.measure import Figure, Question
 from orchestrator.findings.rates import fairness, goodput, jain, plane_balance
 from orchestrator.findings.spans import Interval
@@ -63,6 +65,37 @@ def test_a_flow_that_is_under_way_is_known_from_the_looks_alone() -> None:
     recording = sample_recording(programs=[])
     (figure,) = goodput(Question(recording, ("aside",), (CALM,), binned=True))
     assert figure.value == pytest.approx(16 * GBPS)
+
+
+def test_a_program_carries_what_its_flows_carry_together_however_they_follow_each_other() -> None:
+    recording = sample_recording()
+    for look in recording.looks:
+        # One flow of train after the other, each at the payload rate of the line.
+        turn = (look.at_ns - BEGIN) // 100_000
+        for number in range(4):
+            look.placed[f"train:{_nic(number - 1)}>{_nic(number)}"] = 1_000_000 * max(0, min(1, turn - number))
+    (figure,) = goodput(Question(recording, ("train",), (Interval(BEGIN, WORK_END),)))
+    assert figure.value == pytest.approx(4_000_000 * 8e9 / (WORK_END - BEGIN))
+
+
+def _nic(number: int) -> str:
+    return f"h00{number % 4}"
+
+
+@pytest.mark.parametrize("packets", [0, 1, 7, 8])
+def test_what_was_under_way_when_a_window_began_does_not_exceed_what_the_line_carries(packets: int) -> None:
+    recording = sample_recording()
+    topology = recording.topology
+    line = topology.planes * topology.rate_bps
+    share = topology.mtu_bytes / (topology.mtu_bytes + DATA_PACKET_EXTRA_BYTES + OVERHEAD_BYTES)
+    fits = int(line * share * 20_000 / 8e9)
+    last = next(look for look in recording.looks if look.at_ns == 220_000)
+    first = next(look for look in recording.looks if look.at_ns == 200_000)
+    last.placed["aside:h000>h003"] = first.placed["aside:h000>h003"] + fits + packets * topology.mtu_bytes
+    (figure,) = goodput(Question(recording, ("aside",), (Interval(200_000, 220_000),), binned=True))
+    bounded = (figure.value or 0) <= line * share * (1 + 1e-9)
+    # One packet per port may have been under way; what is more than that is not explained away.
+    assert bounded == (packets <= topology.planes)
 
 
 def test_jain_index() -> None:

@@ -1,5 +1,7 @@
 """What `mrcfabric top` shows of fabrics of every size and condition, in terminals of every size."""
 
+from dataclasses import replace
+
 import pytest
 
 from mrcfabric.topology import Topology
@@ -58,3 +60,13 @@ def test_a_line_for_what_is_no_terminal() -> None:
     assert "assumed_bad=" in line
     assert "faults f1,f2" in line
     assert "\n" not in line
+
+
+def test_the_pace_is_that_of_the_rates_beside_it() -> None:
+    went = replace(busy(SMALL), dilation=1234.0)
+    assert "dilation 1,234  valid" in plain(replace(went, running=True))
+    assert "dilation 1,234, now time stands still" in plain(replace(went, running=False))
+    stood = replace(quiet(SMALL), dilation=0.0)
+    assert "first look" in plain(replace(stood, running=True, number=1))
+    assert "time stands still" in plain(replace(stood, running=True, number=2))
+    assert "time stands still" in plain(replace(stood, running=False, number=1))

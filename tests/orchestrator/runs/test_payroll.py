@@ -15,8 +15,9 @@ def record(**changed: Any) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "name": "pair", "kind": "p2p", "rank": 1, "state": "running", "reason": "", "begin_ns": 100, "end_ns": None,
         "messages_sent": 0, "messages_received": 2, "bytes_sent": 0, "bytes_received": 30, "bytes_verified": 30,
-        "bytes_wrong": 0, "steps": [[100, 150, 200]], "latencies_ns": [5, 6],
+        "bytes_wrong": 0, "steps": [[100, 150, 200]], "latencies": [["h000", 110, 5], ["h000", 120, 6]],
         "flows": {"h002": {"bytes": 30, "messages": 2, "first_ns": 120, "last_ns": 190}},
+        "placed": {"h002": 44},
     }  # fmt: skip
     return fields | changed
 
@@ -31,11 +32,14 @@ def test_before_anybody_has_said_anything_everybody_works() -> None:
 
 def test_progress_moves_steps_and_flows() -> None:
     payroll = Payroll([PAIR], TOPOLOGY)
-    payroll.enter_progress("h000", {"pair": {"state": "running", "steps": 4, "flows": {"h002": 10}}})
+    payroll.enter_progress(
+        "h000", {"pair": {"state": "running", "steps": 4, "flows": {"h002": 10}, "placed": {"h002": 14}}}
+    )
     assert payroll.steps() == {"pair": 0}, "the other rank has finished none"
-    payroll.enter_progress("h002", {"pair": {"state": "done", "steps": 3, "flows": {}}, "other": {}})
+    payroll.enter_progress("h002", {"pair": {"state": "done", "steps": 3, "flows": {}, "placed": {}}, "other": {}})
     assert payroll.steps() == {"pair": 3}
     assert payroll.flows() == {"pair:h002>h000": 10}
+    assert payroll.placed() == {"pair:h002>h000": 14}
 
 
 def test_a_program_may_be_hired_later() -> None:
@@ -50,9 +54,12 @@ def test_records_make_the_result() -> None:
     payroll = Payroll([PAIR], TOPOLOGY)
     payroll.enter_records("h000", [record(state="done", end_ns=200), record(name="other")])
     rank = payroll.results()[0].ranks[1]
-    assert (rank.state, rank.end_ns, rank.bytes_verified, rank.latencies_ns) == ("done", 200, 30, [5, 6])
+    assert (rank.state, rank.end_ns, rank.bytes_verified, rank.latencies) == (
+        "done", 200, 30, [("h000", 110, 5), ("h000", 120, 6)],
+    )  # fmt: skip
     assert rank.steps == [Step(100, 150, 200)]
     assert payroll.flows() == {"pair:h002>h000": 30}
+    assert payroll.placed() == {"pair:h002>h000": 44}
     payroll.enter_records("h002", [record(state="failed", reason="QP to h000: retry_exceeded", flows={})])
     assert not payroll.working
     assert not payroll.results()[0].done
