@@ -160,6 +160,11 @@ class Egress:
         """Departures by what faults did to them other than losing them: `mrcfabric.impairment.TOUCHES`."""
         return dict.fromkeys(TOUCHES, 0) if self._faulty is None else dict(self._faulty.touched)
 
+    @property
+    def met(self) -> int:
+        """Departures that met a fault of this direction of the link."""
+        return 0 if self._faulty is None else self._faulty.met
+
     def offer(self, now: Instant, packet: Buffer, control: int, out: list[Transmit]) -> bool:
         """A packet wants to leave at `now`; `control` is its class, or a truth value. False: dropped, and counted.
 
@@ -315,6 +320,7 @@ class Egress:
             "drops": dict(self.drops),
             "touched": self.touched,
             "held": self.held,
+            "met": self.met,
             "data_bytes": self.data_bytes,
             "control_bytes": self.control_bytes,
             "data_waiting": len(self._data),

@@ -12,7 +12,7 @@ they left.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from heapq import heappop, heappush
 from struct import Struct
 from typing import Any, Final, TypeAlias
@@ -190,14 +190,16 @@ class ImpairedLink:
     """
 
     __slots__ = (
-        "_bad", "_carried", "_delay_ns", "_ev_order", "_evs", "_last_ns", "_line", "_losing", "_released_ns", "_usids",
-        "impairment", "rng", "touched", "whole",
+        "_bad", "_carried", "_delay_ns", "_ev_order", "_evs", "_last_ns", "_line", "_losing", "_meets_all",
+        "_released_ns", "_usids", "impairment", "met", "rng", "touched", "whole",
     )  # fmt: skip
 
     def __init__(self, rng: Rng, delay_ns: int, ev_order: EvOrder = EvOrder.PORT_LOW) -> None:
         self.rng = rng
         self.touched = dict.fromkeys(TOUCHES, 0)
         """Packets by what happened to them."""
+        self.met = 0
+        """Packets that met a fault: that were lost, or left while there was one that concerns all packets."""
         self.whole = False
         """The link is healthy, and nothing is held back."""
         self._delay_ns = delay_ns
@@ -231,6 +233,8 @@ class ImpairedLink:
             ("black_hole", self._usids or self._evs, self._swallows),
         )
         self._losing = tuple((reason, stage) for reason, in_force, stage in stages if in_force)
+        # A gray link and a black hole concern only what they lose.
+        self._meets_all = replace(impairment, gray_ppm=0, black_hole_usids=(), black_hole_evs=()) != HEALTHY
 
     def carry(self, sent: Transmit, data: bool, out: list[Transmit]) -> str | None:
         """Append to `out`, or hold back, what becomes of one packet; or return the reason why nothing does.
@@ -241,7 +245,9 @@ class ImpairedLink:
         port, arrival_ns, packet = sent
         for reason, loses in self._losing:
             if loses(packet, data):
+                self.met += 1
                 return reason
+        self.met += self._meets_all
         impairment, chance, touched = self.impairment, self.rng.chance, self.touched
         direct = not self._line and not (impairment.delay_ns or impairment.jitter_ns or impairment.reordering_ppm)
         if chance(impairment.corruption_ppm):

@@ -27,6 +27,7 @@ def fault_row(one: Injected, recording: Recording) -> dict[str, Any]:
     return {
         **one.fault.record(),
         "why": one.why,
+        "met_packets": one.met_packets,
         "healed_ns": one.healed_ns,
         "over_ns": None if one.over_ns == NEVER else one.over_ns,
         "goodput_before": _share(recording, start - around, start),

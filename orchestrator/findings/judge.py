@@ -76,6 +76,8 @@ def judge(asked: Expectation, recording: Recording, *, last_ns: Instant | None =
     relative = asked.relative_to or measure.relative_default
     unit = f"share of {relative}" if relative else str(measure.unit)
     question = _question(asked, measure, recording, last_ns)
+    if why := _untried(asked, measure, question):
+        return Finding(asked, False, unit, None, why=why)
     if not question.windows:
         return Finding(asked, False, unit, None, why=_no_time(asked.during, recording, asked.bin_ns))
     figures = measure.take(question)
@@ -122,6 +124,20 @@ def _question(asked: Expectation, measure: Measure, recording: Recording, last_n
         touching=span.kind == "fault",
         averaged_ns=asked.bin_ns or 0,
     )
+
+
+def _untried(asked: Expectation, measure: Measure, question: Question) -> str:
+    """Why nothing can be said of the faults that an expectation is about, "" when something can.
+
+    A fault that met no packet was not tried, whatever was observed meanwhile.
+    """
+    if asked.during.kind not in ("fault", "after") and not measure.of_faults:
+        return ""
+    faults = question.faults
+    if not faults or any(one.met_packets != 0 for one in faults):
+        return ""
+    names = ", ".join(one.fault.id for one in faults[:3]) + (", ..." if len(faults) > 3 else "")
+    return f"not tried: no packet met {names}"
 
 
 def _no_time(span: Span, recording: Recording, bin_ns: Instant | None) -> str:

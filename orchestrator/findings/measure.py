@@ -98,6 +98,8 @@ class Measure:
     """Whether it can be asked for bins."""
     of_work: bool = True
     """Over the work alone, or over everything that was recorded."""
+    of_faults: bool = False
+    """It tells something of each fault, whatever the span."""
     relative: tuple[Relative, ...] = ()
     """What its figures can be a share of."""
     relative_default: Relative | None = None

@@ -107,12 +107,21 @@ MEASURES: Mapping[str, Measure] = {
         "stays so; averaged over `bin`, else over a step of the work, but at least two base RTTs.",
         durations.recovery_rtts,
         _NIC,
+        of_faults=True,
     ),
     "avoidance_rtts": Measure(
-        Unit.RTT, "From a fault to the last packet it cost as long as it bit.", durations.avoidance_rtts, _NIC
+        Unit.RTT,
+        "From a fault to the last packet it cost as long as it bit.",
+        durations.avoidance_rtts,
+        _NIC,
+        of_faults=True,
     ),
     "detection_rtts": Measure(
-        Unit.RTT, "From a fault to the first entry of an EV into ASSUMED_BAD.", durations.detection_rtts, _NIC
+        Unit.RTT,
+        "From a fault to the first entry of an EV into ASSUMED_BAD.",
+        durations.detection_rtts,
+        _NIC,
+        of_faults=True,
     ),
     "completed": Measure(
         Unit.SHARE,

@@ -109,6 +109,8 @@ class Injected:
     """When it was healed before its time; None: it ended by itself, or with the run."""
     why: str = ""
     """What triggered it; "" for the timetable."""
+    met_packets: int | None = None
+    """Packets that met it (`orchestrator.runs.encounters`); None: nobody counted, or it concerns no packets."""
 
     @property
     def over_ns(self) -> Instant:

@@ -16,7 +16,7 @@ from orchestrator.findings.measure import Question
 from orchestrator.findings.measures import MEASURES
 from orchestrator.findings.rates import goodput
 from orchestrator.findings.recording import ProgramResult, Recording
-from orchestrator.findings.spans import baseline, whole, work
+from orchestrator.findings.spans import baseline, recorded_ns, whole, work
 from orchestrator.scenario.plan import Plan
 
 Report: TypeAlias = dict[str, Any]
@@ -27,6 +27,8 @@ KIND = "scenario"
 POINTS_MAX = 600
 """Points of a series; what is longer is thinned out evenly."""
 TIMELINE_BINS_MAX = 1200
+NAMED_MAX = 20
+"""Faults that met no packet and are named."""
 FLOWS_MAX = 1024
 """Flows that are listed one by one."""
 OF_WALL_CLOCK = ("dilation_nominal", "dilation_effective", "run_wall_s")
@@ -94,6 +96,11 @@ def notes(recording: Recording) -> list[str]:
         found.append(f"{recording.events_forgotten} events were forgotten: avoidance and detection may be too short")
     if not recording.programs:
         found.append("there was no work")
+    now = recorded_ns(recording)
+    idle = [one.fault.id for one in recording.faults if one.met_packets == 0 and one.fault.start_ns < now]
+    found += [f"no packet met fault {name}: it was not tried" for name in idle[:NAMED_MAX]]
+    if len(idle) > NAMED_MAX:
+        found.append(f"and {len(idle) - NAMED_MAX} faults more met no packet")
     return found
 
 

@@ -115,6 +115,9 @@ class FaultRow(TypedDict):
         _said("[start, end, figures] in time order; end null: until healed."),
     ]
     why: Annotated[str, _said("The condition that set it off; empty: the timetable.")]
+    met_packets: Annotated[
+        int | None, _said("Packets that met it; 0: it was not tried. null: nobody counted, or it concerns no packets.")
+    ]
     healed_ns: int | None
     over_ns: Annotated[int | None, _said("When it was over; null: it lasted as long as the run.")]
     goodput_before: Number | None

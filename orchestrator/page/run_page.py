@@ -52,6 +52,7 @@ _MS = 1000.0
 """Milliseconds of a second."""
 _SCENARIO_NAME = "scenario.yaml"
 _FAULT_COLUMNS = (
+    ("packets met", "met_packets", "count"),
     ("goodput before", "goodput_before", "share"),
     ("during", "goodput_during", "share"),
     ("after", "goodput_after", "share"),

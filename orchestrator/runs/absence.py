@@ -40,6 +40,20 @@ def partings(faults: Iterable[Fault], after_ns: Instant, until_ns: Instant) -> l
     return [(at_ns, tuple(sorted(set(found[at_ns])))) for at_ns in sorted(found)]
 
 
+def edges(faults: Iterable[Fault], after_ns: Instant, until_ns: Instant) -> list[tuple[Instant, tuple[Fault, ...]]]:
+    """(instant, faults) of every moment in (after, until] at which nodes die of faults or return, in time order.
+
+    What meets a dead node is told by its neighbours, who do not know when it died: they are asked then.
+    """
+    found: dict[Instant, list[Fault]] = {}
+    for fault in faults:
+        if fault.kind in DEADLY:
+            for at_ns in {edge for window in fault.windows for edge in window[:2]}:
+                if after_ns < at_ns <= until_ns:
+                    found.setdefault(at_ns, []).append(fault)
+    return [(at_ns, tuple(found[at_ns])) for at_ns in sorted(found)]
+
+
 def _partings(faults: Iterable[Fault]) -> Iterator[tuple[Instant, str]]:
     for fault in faults:
         if fault.kind in DEADLY | DEAFENING:

@@ -13,7 +13,7 @@ _SWITCH: Final = ("packets", "marks", "trimmed", "trim_sent", "trim_dropped", "r
 
 
 def flat_nic(core: Mapping[str, Any]) -> dict[str, int]:
-    """Of a NIC: counters, `ev_in.<state>` for entries into a state, `port.<plane>` for packets that left a port."""
+    """Of a NIC: counters, `ev_in.<state>` for entries into a state, and those of `flat_ports`."""
     counts = {
         name: value
         for name, value in core.items()
@@ -25,11 +25,10 @@ def flat_nic(core: Mapping[str, Any]) -> dict[str, int]:
     for key, count in core["ev_transitions"].items():
         state = f"ev_in.{key.partition(':')[0]}"
         counts[state] = counts.get(state, 0) + count
-    for plane, port in core["ports"].items():
-        counts[f"port.{plane}"] = port["packets"]
+    for port in core["ports"].values():
         for reason, count in port["drops"].items():
             counts[f"drops.{reason}"] = counts.get(f"drops.{reason}", 0) + count
-    return counts
+    return counts | flat_ports(core)
 
 
 def flat_switch(core: Mapping[str, Any]) -> dict[str, int]:
@@ -37,7 +36,21 @@ def flat_switch(core: Mapping[str, Any]) -> dict[str, int]:
     counts = {name: core[name] for name in _SWITCH}
     for reason, count in core["drops"].items():
         counts[f"drops.{reason}"] = count
+    return counts | flat_ports(core)
+
+
+def flat_ports(core: Mapping[str, Any]) -> dict[str, int]:
+    """`sent.<port>` and `met.<port>`: packets that left a port, and those of them that met a fault of the link."""
+    counts = {}
+    for port, told in core["ports"].items():
+        counts[f"sent.{port}"] = told["packets"]
+        counts[f"met.{port}"] = told["met"]
     return counts
+
+
+def without_ports(counts: Mapping[str, int]) -> dict[str, int]:
+    """Everything but those."""
+    return {name: count for name, count in counts.items() if not name.startswith(("sent.", "met."))}
 
 
 def plane_states(core: Mapping[str, Any], planes: int) -> list[dict[str, int]]:

@@ -13,7 +13,7 @@ from typing import Final
 from mrcfabric.units import NEVER, Instant
 from orchestrator.faults.fault import Fault, Window
 from orchestrator.findings.recording import Injected, Recording
-from orchestrator.runs.absence import partings, to_come
+from orchestrator.runs.absence import edges, partings, to_come
 from orchestrator.runs.audience import Audience
 from orchestrator.runs.bed import Bed, BedLostError
 from orchestrator.runs.recorder import Recorder
@@ -150,9 +150,13 @@ class Course:
     async def _reach(self, at_ns: Instant) -> None:
         """Go on to an instant; what begins on the way is told before, and who dies on the way is heard before."""
         await self._inject_until(at_ns)
-        for parting_ns, nodes in partings(self._bed.faults(), self._bed.now_ns, at_ns):
-            await self._bed.run_until(parting_ns - 1)
-            await self._recorder.last_words(nodes)
+        faults, now_ns = self._bed.faults(), self._bed.now_ns
+        going, changing = dict(partings(faults, now_ns, at_ns)), dict(edges(faults, now_ns, at_ns))
+        for stop_ns in sorted(going.keys() | changing.keys()):
+            await self._bed.run_until(stop_ns - 1)
+            await self._recorder.edge(changing.get(stop_ns, ()))
+            if stop_ns in going:
+                await self._recorder.last_words(going[stop_ns])
         await self._bed.run_until(at_ns)
 
     async def _inject_until(self, at_ns: Instant) -> None:

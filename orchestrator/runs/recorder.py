@@ -7,7 +7,7 @@ because it is dead or deaf, is entered with what it said last.
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Final
@@ -15,12 +15,14 @@ from typing import Any, Final
 from mrcfabric.units import Instant
 from nicd.core.ev_state import EV_STATES
 from nicd.programs.program import Program
+from orchestrator.faults.fault import Fault
 from orchestrator.findings.recording import Injected, Look, NicLook, Recording
 from orchestrator.goodput import Goodput
 from orchestrator.hosts.between import since
 from orchestrator.runs.absence import dead, deaf
 from orchestrator.runs.bed import Bed
-from orchestrator.runs.counting import flat_nic, flat_switch, plane_states, ports_of
+from orchestrator.runs.counting import flat_nic, flat_switch, plane_states, ports_of, without_ports
+from orchestrator.runs.encounters import Encounters
 from orchestrator.runs.payroll import Payroll
 from orchestrator.scenario.plan import Plan
 
@@ -89,6 +91,9 @@ class Recorder:
         self._nics = list(topology.nic_names())
         self._books = {name: _Books() for name in topology.node_names()}
         self._payroll = Payroll(plan.programs, topology)
+        self._encounters = Encounters(topology)
+        self._meeting = bool(plan.all_faults)
+        """Faults may come: what nodes have counted before is kept in mind."""
         self._every_detail = details or bool(plan.triggers)
         self._digests: dict[tuple[str, int], str] = {}
         self._wrong_order = 0
@@ -106,6 +111,8 @@ class Recorder:
 
     def injected(self, injected: Injected) -> None:
         """A fault was handed to the bed."""
+        self._encounters.begin(injected)
+        self._meeting = True
         self.recording.faults.append(injected)
 
     async def begin(self) -> None:
@@ -124,6 +131,16 @@ class Recorder:
     async def last_words(self, nodes: Sequence[str]) -> None:
         """Ask nodes that are about to die or to go deaf, so that what they know is not lost with them."""
         await self._ask(self._within_reach(nodes), whole=True)
+
+    async def edge(self, faults: Sequence[Fault]) -> None:
+        """Right before faults begin or end: what has met those that are in force is read from who can tell."""
+        nodes = {node for fault in faults for node in self._encounters.witnesses(fault)}
+        await self._count(self._within_reach(sorted(nodes)))
+        self._meet(self._bed.now_ns, nodes)
+
+    def _meet(self, at_ns: Instant, nodes: Iterable[str]) -> None:
+        counts = {node: self._books[node].total() for node in nodes}
+        self._encounters.enter(at_ns, counts, self.recording.faults)
 
     async def finish(self) -> None:
         """The last look, with everything that is not asked for while a run goes on."""
@@ -152,9 +169,7 @@ class Recorder:
 
     async def _ask(self, nodes: Sequence[str], whole: bool = False) -> None:
         """Counters of all, and of NICs what else they know; `whole`: also what is long."""
-        for node, answer in (await self._bed.counters(nodes)).items():
-            nic = node in self._payroll.nics
-            self._books[node].enter(answer, flat_nic(answer["core"]) if nic else flat_switch(answer["core"]))
+        await self._count(nodes)
         asked = [node for node in self._nics if node in set(nodes)]
         # All at once, but entered one after the other: the order must not depend on who is fast.
         details = await asyncio.gather(*(self._details(name, whole) for name in asked))
@@ -168,6 +183,11 @@ class Recorder:
         if whole and self._trace:
             for node in nodes:
                 self._digests[node, self._books[node].life] = (await self._bed.ask(node, "trace"))["digest"]
+
+    async def _count(self, nodes: Sequence[str]) -> None:
+        for node, answer in (await self._bed.counters(nodes)).items():
+            nic = node in self._payroll.nics
+            self._books[node].enter(answer, flat_nic(answer["core"]) if nic else flat_switch(answer["core"]))
 
     async def _details(self, nic: str, whole: bool) -> tuple[Any, list[dict[str, Any]], Any]:
         recording, ask = self.recording, self._bed.ask
@@ -204,12 +224,15 @@ class Recorder:
         at_ns = self._bed.now_ns if at_ns is None else at_ns
         gone = dead(self._bed.faults(), at_ns)
         self._payroll.lose(gone)
+        if self._meeting:
+            self._meet(at_ns, self._books)
         planes = self.recording.topology.planes
         nics = {}
         for name in self._nics:
             books = self._books[name]
             totals = books.total()
-            port_packets = [totals.pop(f"port.{plane}", 0) for plane in range(planes)]
+            port_packets = [totals.get(f"sent.{plane}", 0) for plane in range(planes)]
+            totals = without_ports(totals)
             if name in gone:
                 no_evs = [dict.fromkeys(EV_STATES, 0) for _ in range(planes)]
                 nics[name] = NicLook(totals, no_evs, port_packets, [False] * planes, alive=False)
@@ -218,7 +241,7 @@ class Recorder:
         switches: dict[str, int] = {}
         for name, books in self._books.items():
             if name not in nics:
-                switches = _sum(switches, books.total())
+                switches = _sum(switches, without_ports(books.total()))
         payroll = self._payroll
         look = Look(at_ns, nics, switches, payroll.flows(), payroll.steps(), payroll.placed())
         recording = self.recording

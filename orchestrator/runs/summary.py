@@ -17,6 +17,7 @@ def summary_lines(report: dict[str, Any]) -> list[str]:
         place = words.where(finding, begin_ns)
         at = f", at {place}" if place and not finding["held"] else ""
         lines.append(f"  {mark} {finding['name']}: {words.observed(finding)}; {words.expected(finding)}{at}")
+    lines += [f"  note  {note}" for note in report["notes"]]
     lines.append(f"verdict: {report['verdict'].upper()}")
     lines += [f"  {line}" for reason in words.other_reasons(report) for line in reason.split("\n")]
     return lines

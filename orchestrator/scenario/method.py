@@ -16,13 +16,15 @@ from mrcfabric.errors import ConfigError
 from mrcfabric.rng import Rng
 from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
+from nicd.programs.program import Program
 from orchestrator.faults.checks import check
 from orchestrator.faults.fault import Fault, Figure, Window
-from orchestrator.faults.kinds import ABOUT_HOSTS, KINDS
+from orchestrator.faults.kinds import ABOUT_HOSTS, KINDS, Target
 from orchestrator.faults.selectors import Selector, hosts_named, select
 from orchestrator.faults.whereabouts import NOWHERE, Whereabouts
 from orchestrator.scenario import timing
 from orchestrator.scenario.document import Spot
+from orchestrator.scenario.paths_in_use import links_in_use
 from orchestrator.scenario.spelling import Scale, figure_of, share, spelled
 
 FAULTS_MAX: Final = 4096
@@ -42,6 +44,8 @@ class Site:
     seed: str
     length_ns: int
     begin_ns: Instant
+    programs: tuple[Program, ...] = ()
+    """The workloads."""
     whereabouts: Whereabouts | None = None
     """Which hosts there are; None: nobody knows yet, and faults about them are taken at their word."""
 
@@ -134,6 +138,7 @@ def _every(site: Site, spot: Spot, entry: Any, lasting_ns: int | None) -> int | 
 def selector_of(entry: Any) -> Selector:
     """What an entry is about. Raises ConfigError whose `where` begins with selector."""
     given = {key: value for key, value in msgspec.to_builtins(entry.selector).items() if value is not None}
+    given.pop("evs_of", None)
     for key in ("mode", "value", "direction"):
         if getattr(entry, key, None) is not None and (key != "direction" or entry.direction != "both"):
             given[key] = getattr(entry, key)
@@ -145,9 +150,34 @@ def drawn_targets(site: Site, spot: Spot, entry: Any, rng: Rng) -> tuple[str, ..
     try:
         if site.whereabouts is None and entry.fault in ABOUT_HOSTS:
             return hosts_named(entry.fault, selector_of(entry))
-        return select(site.topology, entry.fault, selector_of(entry), rng, site.whereabouts or NOWHERE)
+        selector = selector_of(entry)
+        if entry.selector.evs_of is not None:
+            selector = _in_use(site, spot / "selector" / "evs_of", entry, selector)
+        return select(site.topology, entry.fault, selector, rng, site.whereabouts or NOWHERE)
     except ConfigError as error:
         raise _about_selector(spot, error) from None
+
+
+def _in_use(site: Site, spot: Spot, entry: Any, selector: Selector) -> Selector:
+    """The same, narrowed to links that EVs of a flow cross. Raises ConfigError."""
+    if KINDS[entry.fault].target is not Target.LINK:
+        raise spot.wrong(f"a {entry.fault} is not about links")
+    name, _, flow = entry.selector.evs_of.partition(":")
+    sender, _, receiver = flow.partition(">")
+    program = next((one for one in site.programs if one.name == name), None)
+    if program is None or not receiver:
+        raise spot.wrong(f"{entry.selector.evs_of} is no flow of a workload", "as pair:h000>h002")
+    nics = [site.topology.node_name(nic) for nic in program.ranks]
+    for nic in (sender, receiver):
+        if nic not in nics:
+            raise spot.wrong(f"{nic} has no rank in {name}", ", ".join(nics[:8]))
+    crossed = links_in_use(site.topology, program, nics.index(sender), nics.index(receiver))
+    everything = replace(selector, mode="all", value=None, direction="both")
+    meant = select(site.topology, entry.fault, everything, Rng(""), NOWHERE)
+    links = tuple(link for link in meant if link in crossed)
+    if not links:
+        raise spot.wrong(f"no EV in use of {entry.selector.evs_of} crosses what else is selected")
+    return Selector(links=links, mode=selector.mode, value=selector.value, direction=selector.direction)
 
 
 def _about_selector(spot: Spot, error: ConfigError) -> ConfigError:

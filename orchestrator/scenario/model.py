@@ -58,6 +58,8 @@ class Selector(Struct, kw_only=True, forbid_unknown_fields=True):
     plane: Planes | None = None
     of: Words | None = None
     """Links of these nodes."""
+    evs_of: Word | None = None
+    """Links between T0s and T1s that EVs in use of a flow cross as it begins, as `pair:h000>h002`."""
     hosts: Words | None = None
     """Of the inventory; for faults between two of them as `vm1~vm2`."""
     labels: Words | None = None

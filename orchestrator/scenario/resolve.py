@@ -79,8 +79,10 @@ def resolve(
     length_ns = _positive(root, "length", scale.length(file.length))
     look_ns = _positive(root, "look", scale.length(file.look))
     begin_ns = BEGIN_RTTS * scale.rtt_ns if begin_ns is None else begin_ns
-    site = Site(fabric, scale, seed, length_ns, begin_ns, None if hosts is None else hosts(fabric))
+    whereabouts = None if hosts is None else hosts(fabric)
+    site = Site(fabric, scale, seed, length_ns, begin_ns, whereabouts=whereabouts)
     programs = _programs(site, root, file, programs_before)
+    site = dataclasses.replace(site, programs=programs)
     faults, triggers = _method(site, root, file, [program.name for program in programs])
     return Plan(
         name=file.name,

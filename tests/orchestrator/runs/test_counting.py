@@ -23,7 +23,7 @@ def test_a_nic_is_laid_flat() -> None:
     assert counts["retransmits.gap"] == 3
     assert (counts["ev_in.assumed_bad"], counts["ev_in.good"]) == (3, 1)
     assert (counts["drops.no_carrier"], counts["drops.loss"]) == (1, 8)
-    assert (counts["port.0"], counts["port.1"]) == (7, 7)
+    assert (counts["sent.0"], counts["sent.1"]) == (7, 7)
     assert "rtt_min_ns" not in counts
     assert all(type(count) is int for count in counts.values())
 

@@ -1,0 +1,118 @@
+"""Which traffic each fault met: packets counted where it bites, as long as it bites.
+
+Owns what counts for which kind. A fault that met nothing has shown nothing: reports say so, and what was expected of it
+counts as not tried. Pure: who calls has asked the nodes.
+
+    of a link        packets that left over it while it was impaired, lost or not; of a gray link and a black hole only
+                     those that it lost
+    of a NIC's port  these, and what the NIC sent meanwhile by the ports that it was left with
+    of a dead node   packets that its neighbours sent into it; if those are NICs, all that they sent meanwhile
+    of a switch      packets that a frozen one lost, or that came to one that marks or trims wrongly
+
+Counters of nodes are cumulative. Faults that bite in one place between the same two readings share what was counted.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, TypeAlias
+
+from mrcfabric.topology import Topology
+from mrcfabric.units import Instant
+from orchestrator.faults.checks import DEADLY
+from orchestrator.faults.effects import Aspect, effects
+from orchestrator.faults.fault import Fault
+from orchestrator.findings.recording import Injected
+
+Counts: TypeAlias = Mapping[str, int]
+Place: TypeAlias = tuple[str, str]
+"""A node and the name of one of its counters: `met.3`, `sent.3`, `sent`, `drops.frozen`, `received`."""
+
+_WITHOUT_TRAFFIC: Final = frozenset({"control_cut", "host_slow"})
+"""Kinds that concern no packet of the fabric."""
+
+
+class Encounters:
+    """The traffic that the faults of one run met, added up reading by reading."""
+
+    def __init__(self, topology: Topology) -> None:
+        self._topology = topology
+        self._places: dict[str, frozenset[Place]] = {}
+        """By id of the fault."""
+        self._seen: dict[str, tuple[Instant, dict[str, int]]] = {}
+        """When a node was read last, and what it said."""
+
+    def begin(self, injected: Injected) -> None:
+        """A fault is going to happen; from now on its traffic is counted."""
+        if injected.fault.kind not in _WITHOUT_TRAFFIC:
+            injected.met_packets = 0
+            self._places[injected.fault.id] = frozenset(self._places_of(injected.fault))
+
+    def witnesses(self, fault: Fault) -> list[str]:
+        """The nodes that can tell what a fault meets."""
+        return sorted({node for node, _ in self._places.get(fault.id, ())})
+
+    def enter(self, at_ns: Instant, counts: Mapping[str, Counts], faults: Iterable[Injected]) -> None:
+        """What nodes had counted at an instant, over all their lives. Nodes that are left out are read later."""
+        for injected in faults:
+            places = self._places.get(injected.fault.id)
+            if places is None or injected.fault.start_ns > at_ns:
+                continue
+            assert injected.met_packets is not None
+            for node, name in places:
+                before = self._seen.get(node)
+                if node in counts and before is not None and _bites(injected, before[0], at_ns):
+                    injected.met_packets += _figure(counts[node], name) - before[1].get(name, 0)
+            if injected.over_ns < min((self._seen.get(node, (0, {}))[0] for node, _ in places), default=0):
+                del self._places[injected.fault.id]
+        for node, told in counts.items():
+            self._seen[node] = at_ns, {name: _figure(told, name) for name in _kept(told)}
+
+    def _places_of(self, fault: Fault) -> set[Place]:
+        topology = self._topology
+        found: set[Place] = set()
+        if fault.kind in DEADLY:
+            for node in fault.struck:
+                for end in topology.ports(node):
+                    found.add((end.peer, f"sent.{end.peer_port}"))
+                    if topology.parse_node(end.peer).tier == "nic":
+                        found.add((end.peer, "sent"))
+            return {place for place in found if place[0] not in fault.struck}
+        for window in fault.windows:
+            for spot in effects(topology, fault.kind, fault.struck, window.figures):
+                if spot.aspect is Aspect.IMPAIRMENT:
+                    found.add((spot.node, f"met.{spot.port}"))
+                elif spot.aspect is Aspect.FORWARDING:
+                    found.add((spot.node, "drops.frozen"))
+                elif spot.aspect in (Aspect.ECN, Aspect.TRIM):
+                    found.add((spot.node, "received"))
+        return found | {(nic, "sent") for nic in _dark_nics(topology, fault)}
+
+
+def _dark_nics(topology: Topology, fault: Fault) -> Sequence[str]:
+    """NICs of which a fault takes the carrier of a port."""
+    if fault.kind == "nic_port_down":
+        return [target.partition(":")[0] for target in fault.struck]
+    if fault.kind == "plane_down":
+        return list(topology.nic_names())
+    if fault.kind in ("link_down", "flap", "optic"):
+        ends = [node for target in fault.struck if ">" not in target for node in target.split("~")]
+        return [node for node in ends if topology.parse_node(node).tier == "nic"]
+    return []
+
+
+def _bites(injected: Injected, after_ns: Instant, until_ns: Instant) -> bool:
+    """Whether a fault bites at some instant in (after, until]."""
+    for window in injected.fault.windows:
+        if window.start_ns <= until_ns and min(window.end_ns, injected.over_ns) > after_ns:
+            return True
+    return False
+
+
+def _figure(counts: Counts, name: str) -> int:
+    if name == "sent":
+        return sum(count for key, count in counts.items() if key.startswith("sent."))
+    return counts.get(name, 0)
+
+
+def _kept(counts: Counts) -> list[str]:
+    own = [name for name in counts if name.startswith(("met.", "sent.")) or name in ("drops.frozen", "received")]
+    return [*own, "sent"]

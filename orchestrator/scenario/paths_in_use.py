@@ -1,0 +1,29 @@
+"""Which links the EVs of a flow take as it begins, for faults that are to meet them.
+
+Pure: the EVs of a QP follow from the fabric's seed and the QP's number (MRC 1.0 6), so they are known before anything
+starts. Later losses may have put others in their place. Owns the reading of EVs as links and nothing else.
+"""
+
+from mrcfabric.paths import Destination
+from mrcfabric.rng import Rng
+from mrcfabric.topology import Topology
+from nicd.compose import nic_config
+from nicd.core.ev_universe import Universe
+from nicd.programs.program import Program
+
+_BUILT_IN = 0
+"""The number of the EV profile that QPs of programs are tied to."""
+
+
+def links_in_use(topology: Topology, program: Program, sender: int, receiver: int) -> frozenset[str]:
+    """Names of the cables between T0s and T1s that active EVs of a flow cross; ranks of the program. Empty below one
+    T0."""
+    nic, peer = program.ranks[sender], program.ranks[receiver]
+    destination = Destination(topology, nic, peer)
+    if destination.same_t0:
+        return frozenset()
+    config = nic_config(topology, topology.node_name(nic))
+    rng = Rng(config.seed, config.name, "qp", program.qpn(receiver), "evs")
+    active = Universe(config, _BUILT_IN).draw(destination, rng).active
+    t0s = nic // topology.nics_per_t0, peer // topology.nics_per_t0
+    return frozenset(f"p{one.plane}-t0-{t0}~p{one.plane}-t1-{one.path}" for one in active for t0 in t0s)

@@ -1,0 +1,111 @@
+"""Faults and the packets that met them."""
+
+import pytest
+
+from mrcfabric.topology import Topology
+from orchestrator.faults.fault import Fault, once
+from orchestrator.findings.judge import Verdict, verdict
+from orchestrator.findings.recording import Injected, Recording
+from orchestrator.findings.report import notes
+from orchestrator.runs.encounters import Encounters
+from tests.support.runs import simulated
+from tests.support.scenarios import plan_of
+
+LINK = "p0-t0-0~p0-t1-0"
+
+
+def book(kind: str, *targets: str, start: int = 100, end: int = 200) -> tuple[Encounters, Injected]:
+    encounters = Encounters(Topology(planes=2, t0_per_plane=2, t1_per_plane=2, nics_per_t0=2))
+    injected = Injected(once(kind, *targets, at_ns=start, until_ns=end, fault_id="one"))
+    encounters.begin(injected)
+    return encounters, injected
+
+
+def test_packets_of_a_link_count_while_it_bites() -> None:
+    encounters, injected = book("link_down", LINK)
+    for at_ns, met in ((50, 3), (150, 5), (250, 9), (350, 20)):
+        encounters.enter(at_ns, {"p0-t0-0": {"met.2": met}, "p0-t1-0": {"met.0": 0}}, [injected])
+    assert injected.met_packets == 6
+
+
+def test_a_node_that_is_read_late_loses_nothing() -> None:
+    encounters, injected = book("link_down", LINK)
+    encounters.enter(50, {"p0-t0-0": {"met.2": 0}, "p0-t1-0": {"met.0": 0}}, [injected])
+    encounters.enter(250, {"p0-t1-0": {"met.0": 2}}, [injected])
+    encounters.enter(300, {"p0-t0-0": {"met.2": 7}, "p0-t1-0": {"met.0": 2}}, [injected])
+    assert injected.met_packets == 9
+
+
+@pytest.mark.parametrize(
+    ("kind", "target", "node", "counter"),
+    [
+        ("switch_crash", "p0-t1-0", "p0-t0-1", "sent.2"),
+        ("t0_down", "p0-t0-0", "h001", "sent.1"),
+        ("switch_freeze", "p0-t1-0", "p0-t1-0", "drops.frozen"),
+        ("trimming_off", "p0-t1-0", "p0-t1-0", "received"),
+        ("nic_port_down", "h001:0", "h001", "sent.1"),
+    ],
+)
+def test_other_kinds_are_told_by_who_can_see_them(kind: str, target: str, node: str, counter: str) -> None:
+    encounters, injected = book(kind, target)
+    encounters.enter(99, {node: {counter: 4}}, [injected])
+    encounters.enter(199, {node: {counter: 10}}, [injected])
+    assert injected.met_packets == 6
+    assert node in encounters.witnesses(injected.fault)
+
+
+def test_a_fault_without_packets_is_not_counted() -> None:
+    _, injected = book("control_cut", "h000")
+    assert injected.met_packets is None
+
+
+async def play(method: str, expect: str) -> tuple[Recording, Verdict]:
+    plan = plan_of(
+        "name: met\nfabric: {planes: 2, t0_per_plane: 2, t1_per_plane: 2, nics_per_t0: 2}\nlength: 150rtt\n"
+        "workload: [{name: pair, kind: p2p, ranks: [h000, h002], message_bytes: 64KiB, for: 40rtt}]\n"
+        f"method:\n - {method}\nexpect:\n - {expect}\n"
+    )
+    recording = await simulated(plan)
+    return recording, verdict(plan.expectations, recording)
+
+
+FAULTS = (
+    "fault: link_down, selector: {links: LINKS}, mode: all",
+    "fault: loss, toxicity: 50%, selector: {links: LINKS}",
+    "fault: delay, delay: 100ns, selector: {links: LINKS}",
+    "fault: switch_crash, selector: {nodes: SWITCHES}",
+    "fault: switch_freeze, selector: {nodes: SWITCHES}",
+)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_a_fault_in_the_way_of_traffic_is_met_by_it(fault: str) -> None:
+    words = fault.replace("LINKS", '"p0-t0-0~p0-t1-*"').replace("SWITCHES", '"p0-t1-*"')
+    recording, judged = await play(
+        f"{{name: it, at: 10rtt, for: 10rtt, {words}}}", "{measure: goodput, during: it, at_least: 0}"
+    )
+    assert (recording.faults[0].met_packets or 0) > 0
+    assert judged.outcome == "held"
+    assert notes(recording) == []
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_a_fault_away_from_all_traffic_was_not_tried(fault: str) -> None:
+    # The work is over when it begins; nothing moves on any link any more.
+    words = fault.replace("LINKS", '"p0-t0-0~p0-t1-*"').replace("SWITCHES", '"p0-t1-*"')
+    recording, judged = await play(
+        f"{{name: it, at: 80rtt, for: 10rtt, {words}}}", "{measure: qp_errors, during: it, at_most: 0}"
+    )
+    assert recording.faults[0].met_packets == 0
+    assert judged.outcome == "not held"
+    assert judged.findings[0].why == "not tried: no packet met it"
+    assert notes(recording) == ["no packet met fault it: it was not tried"]
+
+
+def test_a_healed_fault_is_counted_until_then() -> None:
+    encounters = book("link_down", LINK)[0]
+    injected = Injected(Fault("two", "link_down", (LINK,), book("link_down", LINK)[1].fault.windows), healed_ns=150)
+    encounters.begin(injected)
+    for at_ns, met in ((50, 0), (149, 5), (160, 6), (300, 60)):
+        encounters.enter(at_ns, {"p0-t0-0": {"met.2": met}, "p0-t1-0": {"met.0": 0}}, [injected])
+    assert injected.met_packets == 6

@@ -1,0 +1,56 @@
+"""The links that a flow's EVs cross, foretold, beside those that its QP has when it runs."""
+
+import pytest
+
+from mrcfabric.errors import ConfigError
+from nicd.programs.program import Program
+from orchestrator.runs.sim_bed import SimBed
+from orchestrator.scenario.paths_in_use import links_in_use
+from tests.support.scenarios import SMALL, plan_of
+
+LOSSY = """\
+method:
+  - {name: lossy, at: 10rtt, for: 10rtt, fault: FAULT, selector: {evs_of: "FLOW", of: p0-t0-0}, mode: one}
+"""
+
+
+def text(flow: str, fault: str = "link_down") -> str:
+    return SMALL + LOSSY.replace("FLOW", flow).replace("FAULT", fault)
+
+
+@pytest.mark.parametrize("seed", ["a", "b", "c"])
+async def test_they_are_those_of_the_active_evs_of_its_qp(seed: str) -> None:
+    plan = plan_of(SMALL, seed=seed)
+    bed = SimBed(plan.topology)
+    await bed.load(plan.programs)
+    (program,) = plan.programs
+    rows = [row for row in bed.nic("h000").ev_table(program.qpn(1)) if row["active"]]
+    expected = {f"p{row['plane']}-t0-{t0}~p{row['plane']}-t1-{row['path']}" for row in rows for t0 in (0, 1)}
+    assert links_in_use(plan.topology, program, 0, 1) == expected
+
+
+def test_below_one_t0_there_are_none() -> None:
+    topology = plan_of(SMALL).topology
+    assert links_in_use(topology, Program("pair", "p2p", 0, (0, 1), 1, "seed"), 0, 1) == frozenset()
+
+
+@pytest.mark.parametrize("seed", ["a", "b", "c", "d"])
+def test_a_fault_finds_one_of_them_with_every_seed(seed: str) -> None:
+    plan = plan_of(text("pair:h000>h002"), seed=seed)
+    (target,) = plan.faults[0].targets
+    assert target in links_in_use(plan.topology, plan.programs[0], 0, 1)
+    assert "p0-t0-0" in target
+
+
+@pytest.mark.parametrize(
+    ("flow", "fault", "part"),
+    [
+        ("pair", "link_down", "is no flow"),
+        ("other:h000>h002", "link_down", "is no flow"),
+        ("pair:h000>h001", "link_down", "h001 has no rank in pair"),
+        ("pair:h000>h002", "control_cut", "is not about links"),
+    ],
+)
+def test_what_names_no_flow_is_refused(flow: str, fault: str, part: str) -> None:
+    with pytest.raises(ConfigError, match=part):
+        plan_of(text(flow, fault))
