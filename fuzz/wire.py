@@ -16,7 +16,7 @@ from mrcfabric.wire.bth import Bth
 from mrcfabric.wire.data_headers import ImmDt, Meth, Reth, Tseth
 from mrcfabric.wire.describe import describe
 from mrcfabric.wire.dscp import Dscp, dscp_of
-from mrcfabric.wire.endpoint_headers import Eeth, EethLow, Erth, Peth, eeth_class
+from mrcfabric.wire.endpoint_headers import Eeth, EethLow, EethTop, Erth, Peth, eeth_class
 from mrcfabric.wire.entropy import EvOrder, ev_from_wire
 from mrcfabric.wire.header import Header
 from mrcfabric.wire.icrc import icrc_ok
@@ -37,12 +37,12 @@ from mrcfabric.wire.layout import (
     SACK,
     WRITE_ONLY_IMM,
 )
-from mrcfabric.wire.options import EETH_OP_HIGH, EETH_OP_LOW, WireOptions
+from mrcfabric.wire.options import EETH_OP_HIGH, EETH_OP_LOW, EETH_OP_TOP, WireOptions
 from mrcfabric.wire.packet import Packet, dissect, emit, parse
 from mrcfabric.wire.srh import follows, strip
 
 _HEADERS: tuple[type[Header], ...] = (
-    Ipv6, Srh, Udp, Bth, Meth, Tseth, Reth, ImmDt, Aeth, Seth, Neth, Peth, Erth, Eeth, EethLow,
+    Ipv6, Srh, Udp, Bth, Meth, Tseth, Reth, ImmDt, Aeth, Seth, Neth, Peth, Erth, Eeth, EethLow, EethTop,
 )  # fmt: skip
 _DSCP = Dscp()
 
@@ -52,7 +52,7 @@ def options_of(choice: int) -> WireOptions:
     """One of the four ways in which public descriptions read the same bytes."""
     return WireOptions(
         ev_order=EvOrder.PORT_HIGH if choice & 1 else EvOrder.PORT_LOW,
-        eeth_op_shift=EETH_OP_LOW if choice & 2 else EETH_OP_HIGH,
+        eeth_op_shift=(EETH_OP_TOP if choice & 8 else EETH_OP_LOW) if choice & 2 else EETH_OP_HIGH,
     )
 
 
@@ -190,7 +190,7 @@ def captures(data: bytes) -> None:
             size += len(one.packet)
             assert one.packet or one.skipped
             assert one.cut_bytes >= 0
-            describe(one.packet)
+            describe(one.packet, left_out=one.cut_bytes)
     except ConfigError as error:
         assert error.where.startswith("capture")
     assert size <= len(data), "no more comes out than went in"

@@ -74,7 +74,7 @@ def _with_odd_wire(rng: Rng, topology: Topology) -> Topology:
         wire: dict[str, Any] = {
             "udp_port": _one_of(rng, (4791, 4971, 1 + rng.below(65_535))),
             "ev_order": _one_of(rng, ("port_low", "port_high")),
-            "eeth_op_shift": _one_of(rng, (0, 2)),
+            "eeth_op_shift": _one_of(rng, (0, 2)),  # a third place would change every fabric drawn so far
             "nack_cc_type": rng.below(16),
             "hop_limit": _one_of(rng, (5, 64, 255)),
         }

@@ -20,7 +20,7 @@ local prefs = mrc.prefs
 prefs.ports = Pref.range("UDP ports", "4791,4971", "Destination ports that carry MRC", 65535)
 prefs.roce = Pref.bool("Leave other opcodes to RoCEv2", true, "Opcodes outside MRC's transport class are RoCEv2's")
 prefs.port_high = Pref.bool("Source port is the high half of the EV", false, "wire.ev_order = port_high")
-prefs.op_low = Pref.bool("Endpoint response has op in its lowest bits", false, "wire.eeth_op_shift = 0")
+prefs.op_shift = Pref.uint("Bits to the right of the endpoint response's op", 2, "wire.eeth_op_shift: 0, 2 or 4")
 prefs.icrc = Pref.bool("Check the ICRC", false, "Of packets that are whole and not trimmed")
 local ROLES = { "trimmable", "no_trim", "trimmable_retx", "trimmed", "trimmed_lasthop", "control" }
 local CODE_POINTS = { 4, 0, 8, 12, 16, 46 }
@@ -37,6 +37,7 @@ local made = {
   missing = ProtoField.uint32("mrc.missing", "Bytes cut off"),
   payload = ProtoField.bytes("mrc.payload", "Payload"),
   payload_bytes = ProtoField.uint32("mrc.payload_bytes", "Payload length"),
+  payload_sent = ProtoField.uint32("mrc.payload_bytes_sent", "Payload length before it was trimmed"),
   padding = ProtoField.bytes("mrc.padding", "Padding"),
   icrc = ProtoField.uint32("mrc.icrc", "ICRC", base.HEX),
   icrc_good = ProtoField.bool("mrc.icrc_good", "ICRC good"),
@@ -84,7 +85,7 @@ local function value_of(extractor, index)
   return info and info.value
 end
 
--- IBTA annex A17: from the inner IPv6 header on, what may change in flight as ones. nil when the headers cannot be had.
+-- nil when the headers cannot be had.
 local function icrc_of(tvb)
   local ipv6, udp = { seen.ipv6() }, { seen.datagram() }
   local inner, datagram = ipv6[#ipv6], udp[#udp]
@@ -94,12 +95,8 @@ local function icrc_of(tvb)
   if inner.range:len() < IPV6_SIZE or datagram.range:len() < UDP_SIZE then
     return nil
   end
-  local head = inner.range(0, IPV6_SIZE):raw()
-  head = string.char(0x6F) .. wire.ones(head:sub(2), 1, 3)
-  head = wire.ones(head, 8, 8)
   local body = tvb(0, tvb:captured_len() - ICRC_SIZE):raw()
-  local state = wire.crc32(2 ^ 32 - 1, ("\255"):rep(8) .. head .. wire.ones(datagram.range(0, UDP_SIZE):raw(), 7, 8) .. wire.ones(body, 5, 5))
-  return 2 ^ 32 - 1 - state
+  return wire.icrc(inner.range(0, IPV6_SIZE):raw(), datagram.range(0, UDP_SIZE):raw(), body)
 end
 
 -- One header as a subtree: every field, and what is odd about it. Returns a table of its values.
@@ -280,7 +277,7 @@ local function show_headers(tvb, root)
   for index = 2, #row do
     local name = row[index]
     if name ~= "TSETH" or bth.ts == 1 then
-      values, lacking = take(name == "EETH" and prefs.op_low and "EETHlow" or name)
+      values, lacking = take(headers[name .. prefs.op_shift] and name .. prefs.op_shift or name)
       if not values then
         return bth, nil, info, bth.tver ~= 0 and "tver" or lacking
       end
@@ -307,7 +304,11 @@ local function show_contents(tvb, root, bth, start, trimmed, sent, missing, extr
   end
   local kept = math.min(math.max(0, size), there - start)
   if data then
-    root:add(made.payload_bytes, tvb(start, kept), math.max(0, size)):set_generated()
+    local carried = math.min(math.max(0, size), tvb:reported_len() - start)
+    root:add(made.payload_bytes, tvb(start, kept), carried):set_generated()
+    if carried < size then
+      root:add(made.payload_sent, tvb(start, kept), size):set_generated()
+    end
   end
   if kept > 0 then
     root:add(made.payload, tvb(start, kept))
@@ -319,10 +320,10 @@ local function show_contents(tvb, root, bth, start, trimmed, sent, missing, extr
     root:add(made.padding, tvb(start + size, bth.pad_count))
   end
   local range = tvb(there - ICRC_SIZE, ICRC_SIZE)
-  local item = root:add_le(made.icrc, range)
+  local item = root:add(made.icrc, range)
   local sum = prefs.icrc and not trimmed and icrc_of(tvb)
   if sum then
-    local good = sum == range:le_uint()
+    local good = sum == range:uint()
     root:add(made.icrc_good, range, good):set_generated()
     if not good then
       item:add_proto_expert_info(expert.icrc, "Wrong ICRC, it should be " .. hexadecimal(sum, 8))

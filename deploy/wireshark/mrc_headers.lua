@@ -24,8 +24,9 @@ local LAYOUTS = {
   ERTH = "type:4:d next:5:d -:5:- op:2:d -:8:- vendor:8:d port_status_mask:32:x -:32:- tx_timestamp:16:d tsr:1:b -:11:- "
     .. "ftype:4:d",
   EETH = "type:4:d next:5:d -:3:- op:2:d -:2:- -:208:- tx_timestamp:16:d -:48:-",
-  -- The same with op where the request has it: preference "Endpoint response".
-  EETHlow = "type:4:d next:5:d -:5:- op:2:d -:208:- tx_timestamp:16:d -:48:-",
+  -- The same with op elsewhere, by the bits to the right of it: preference op_shift.
+  EETH0 = "type:4:d next:5:d -:5:- op:2:d -:208:- tx_timestamp:16:d -:48:-",
+  EETH4 = "type:4:d next:5:d -:1:- op:2:d -:4:- -:208:- tx_timestamp:16:d -:48:-",
 }
 
 -- MRC 1.0 7.5, opcodes.
@@ -86,7 +87,7 @@ end
 local headers = {}
 for header, layout in pairs(LAYOUTS) do
   local rows, bit = {}, 0
-  local title = header:gsub("low$", "")
+  local title = header:gsub("%d$", "")
   for name, bits, kind in layout:gmatch("(%S-):(%d+):(%S)") do
     bits = tonumber(bits)
     local field, bytes
@@ -129,6 +130,18 @@ local function ones(text, first, last)
   return text:sub(1, first - 1) .. ("\255"):rep(last - first + 1) .. text:sub(last + 1)
 end
 
+-- IBTA annex A17: from the inner IPv6 header on, what may change in flight as ones. Takes the inner IPv6 header, the UDP
+-- header and what is behind it without the sum itself, as strings; the sum as it stands in the packet, read as one number.
+local function icrc(ipv6, udp, body)
+  local head = ones(string.char(0x6F) .. ones(ipv6:sub(2), 1, 3), 8, 8)
+  local state = 2 ^ 32 - 1 - crc32(2 ^ 32 - 1, ("\255"):rep(8) .. head .. ones(udp, 7, 8) .. ones(body, 5, 5))
+  local turned = 0
+  for _ = 1, 4 do
+    turned, state = turned * 256 + state % 256, math.floor(state / 256)
+  end
+  return turned
+end
+
 local function signed(value)
   return value >= 0x8000 and value - 0x10000 or value
 end
@@ -147,6 +160,6 @@ local function ports_of(range)
 end
 
 return {
-  headers = headers, fields = fields, OPCODES = OPCODES, OPS = OPS, VALUES = VALUES, crc32 = crc32, ones = ones, signed = signed,
+  headers = headers, fields = fields, OPCODES = OPCODES, OPS = OPS, VALUES = VALUES, icrc = icrc, signed = signed,
   hexadecimal = hexadecimal, ports_of = ports_of,
 }

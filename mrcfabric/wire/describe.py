@@ -80,12 +80,19 @@ class Description:
     """What can be said about one packet."""
 
     size: int
+    """As it arrived, with what the capture left out."""
     layers: list[Layer]
     summary: str
     reason: str | None
     """Why it is no good packet; None for a good one, and for one that was trimmed."""
     notes: list[str] = field(default_factory=list)
     packet: Packet = field(default_factory=Packet)
+
+    @property
+    def icrc(self) -> int | None:
+        """The four bytes of the ICRC in the order of the wire, as one number, which is how Wireshark shows it."""
+        value = self.packet.icrc
+        return None if value is None else int.from_bytes(value.to_bytes(ICRC_SIZE, "little"), "big")
 
     def as_json(self) -> dict[str, Any]:
         """A dictionary for `json.dumps`; addresses as text, every other value as a number."""
@@ -105,9 +112,11 @@ class Description:
                 }
                 for layer in self.layers
             ],
-            "payload_bytes": len(packet.payload),
+            "payload_bytes": packet.carried,
+            "payload_bytes_sent": packet.sent,
             "missing_bytes": packet.missing,
-            "icrc": packet.icrc,
+            "cut_by_capture": packet.left_out,
+            "icrc": self.icrc,
             "icrc_good": packet.icrc_good,
         }
 
@@ -123,24 +132,30 @@ class Description:
             for row in layer.rows:
                 meaning = f"  ({row.meaning})" if row.meaning else ""
                 yield f"    {row.name:<{width}}  {row.text}{meaning}"
-        payload = self.packet.payload
-        if payload:
-            dots = " ..." if len(payload) > _PREVIEW_BYTES else ""
-            yield f"Payload  {len(payload)} bytes: {payload[:_PREVIEW_BYTES].hex(' ', -2)}{dots}"
-        if self.packet.icrc is not None:
-            wire_order = self.packet.icrc.to_bytes(ICRC_SIZE, "little").hex()
-            yield f"ICRC  {wire_order}  ({'good' if self.packet.icrc_good else 'wrong'})"
+        packet, payload = self.packet, self.packet.payload
+        if packet.carried:
+            dots = " ..." if packet.carried > _PREVIEW_BYTES else ""
+            of = f" of {packet.sent}" if packet.sent > packet.carried else ""
+            yield f"Payload  {packet.carried} bytes{of}: {payload[:_PREVIEW_BYTES].hex(' ', -2)}{dots}"
+        if self.icrc is not None:
+            yield f"ICRC  {self.icrc:#010x}  ({'good' if packet.icrc_good else 'wrong'})"
         yield from self.notes
         if self.reason is not None:
             yield f"Malformed: {self.reason}"
 
 
-def describe(buf: Buffer, *, dscp: Dscp | None = None, options: WireOptions = DEFAULT_OPTIONS) -> Description:
-    """Describe the packet in `buf` (from its outer IPv6 header on), or as much of it as makes sense. Never raises."""
+def describe(
+    buf: Buffer, *, dscp: Dscp | None = None, options: WireOptions = DEFAULT_OPTIONS, left_out: int = 0
+) -> Description:
+    """Describe the packet in `buf` (from its outer IPv6 header on), or as much of it as makes sense. Never raises.
+
+    `left_out`: bytes at its end that the capture did not keep.
+    """
     dscp = dscp or Dscp()
     trimmed = len(buf) > 1 and bool(dscp.trimmed_table()[dscp_of(buf)])
-    packet, reason = dissect(buf, trimmed_ok=trimmed, options=options)
-    if reason is None and not trimmed and not packet.icrc_good:
+    packet, reason = dissect(buf, trimmed_ok=trimmed, options=options, left_out=left_out)
+    # Where the capture has left something out, nobody can say whether the sum was good.
+    if reason is None and not trimmed and not left_out and not packet.icrc_good:
         reason = "icrc"
     layers: list[Layer] = []
     offset = 0
@@ -152,7 +167,9 @@ def describe(buf: Buffer, *, dscp: Dscp | None = None, options: WireOptions = DE
         notes.append(f"Trimmed: {packet.missing} bytes were cut off; the ICRC does not count.")
     elif packet.missing:
         notes.append(f"{packet.missing} bytes are missing at the end.")
-    return Description(len(buf), layers, _summary(packet, trimmed, options), reason, notes, packet)
+    if left_out:
+        notes.append(f"The capture left out the last {left_out} bytes.")
+    return Description(len(buf) + left_out, layers, _summary(packet, trimmed, options), reason, notes, packet)
 
 
 def _layer(header: Header, buf: Buffer, offset: int, dscp: Dscp, outer: bool) -> Layer:

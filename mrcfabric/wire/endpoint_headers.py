@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from mrcfabric.wire.header import Field, Header, reserved
 from mrcfabric.wire.layout import FTYPE
-from mrcfabric.wire.options import EETH_OP_LOW, WireOptions
+from mrcfabric.wire.options import EETH_OP_HIGH, EETH_OP_LOW, EETH_OP_TOP, WireOptions
 
 
 @dataclass(slots=True)
@@ -110,6 +110,24 @@ class EethLow(Eeth):
     FIELDS: ClassVar[tuple[Field, ...]] = (Field("type", 4), Field("next", 5), reserved(5), Field("op", 2), *_EETH_REST)
 
 
+class EethTop(Eeth):
+    """The endpoint response with `op` two bits further to the left than usual."""
+
+    __slots__ = ()
+
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("type", 4),
+        Field("next", 5),
+        reserved(1),
+        Field("op", 2),
+        reserved(4),
+        *_EETH_REST,
+    )
+
+
+_EETH_CLASSES = {EETH_OP_HIGH: Eeth, EETH_OP_LOW: EethLow, EETH_OP_TOP: EethTop}
+
+
 def eeth_class(options: WireOptions) -> type[Eeth]:
     """The layout of the endpoint response that the options ask for."""
-    return EethLow if options.eeth_op_shift == EETH_OP_LOW else Eeth
+    return _EETH_CLASSES[options.eeth_op_shift]

@@ -19,6 +19,9 @@ EETH_OP_HIGH = 2
 """The endpoint response's `op` in bits 3:2 of its second byte."""
 EETH_OP_LOW = 0
 """The same in bits 1:0, where the endpoint request has it."""
+EETH_OP_TOP = 4
+"""The same in bits 5:4, where one public parser reads it."""
+EETH_OP_SHIFTS = (EETH_OP_HIGH, EETH_OP_LOW, EETH_OP_TOP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,7 @@ class WireOptions:
     ev_order: EvOrder = EvOrder.PORT_LOW
     """Which half of the EV rides in the UDP source port."""
     eeth_op_shift: int = EETH_OP_HIGH
-    """Where the endpoint response carries `op`: bits to the right of it in the second byte, 2 or 0."""
+    """Where the endpoint response carries `op`: bits to the right of it in the second byte, 2, 0 or 4."""
     nack_cc_type: int = 0
     """cc_type of a NACK; public encoders send 0 or 2."""
     p_key: int = P_KEY_DEFAULT
@@ -45,8 +48,8 @@ class WireOptions:
             raise ConfigError("wire.udp_port", f"{self.udp_port} is no UDP port", "1 to 65535")
         if self.udp_port not in self.udp_ports_accepted:
             raise ConfigError("wire.udp_ports_accepted", f"{self.udp_port} is sent but not accepted", "add it")
-        if self.eeth_op_shift not in (EETH_OP_HIGH, EETH_OP_LOW):
-            raise ConfigError("wire.eeth_op_shift", f"{self.eeth_op_shift} is neither place", "2 or 0")
+        if self.eeth_op_shift not in EETH_OP_SHIFTS:
+            raise ConfigError("wire.eeth_op_shift", f"{self.eeth_op_shift} is none of its places", "2, 0 or 4")
         if not 0 <= self.nack_cc_type <= 15:
             raise ConfigError("wire.nack_cc_type", f"{self.nack_cc_type} does not fit in 4 bits", "0 to 15")
         if not 0 <= self.p_key <= 0xFFFF:

@@ -67,7 +67,14 @@ class Packet:
     """As received; None when it was cut away (and before `emit`)."""
     icrc_good: bool | None = None
     missing: int = 0
-    """Bytes cut off the end, by the outer header's length."""
+    """Bytes cut off the end in flight, by the outer header's length."""
+    left_out: int = 0
+    """Bytes at the end that were there in flight and that whoever captured the packet did not keep."""
+    carried: int = 0
+    """Payload bytes that were there in flight: fewer than `sent` where the packet was trimmed, more than `payload` has
+    where the capture left some out."""
+    sent: int = 0
+    """Payload bytes as sent, by the lengths in the headers; 0 where nothing is known of them."""
 
     def find(self, kind: type[H]) -> H | None:
         """The first header of this kind, None when the packet has none."""
@@ -121,11 +128,18 @@ def parse(buf: Buffer, *, trimmed_ok: bool = False, options: WireOptions = DEFAU
     return packet
 
 
+class _LeftOutError(Exception):
+    """The capture ends before this header, which the packet had."""
+
+
 def dissect(
-    buf: Buffer, *, trimmed_ok: bool = False, options: WireOptions = DEFAULT_OPTIONS
+    buf: Buffer, *, trimmed_ok: bool = False, options: WireOptions = DEFAULT_OPTIONS, left_out: int = 0
 ) -> tuple[Packet, str | None]:
-    """As much of a packet as makes sense, and the reason why not more. Never raises; the ICRC is only reported."""
-    packet = Packet()
+    """As much of a packet as makes sense, and the reason why not more. Never raises; the ICRC is only reported.
+
+    `left_out`: so many bytes more were there, and the capture did not keep them; that makes no packet malformed.
+    """
+    packet = Packet(left_out=left_out)
     view = memoryview(buf)
     try:
         start = _network(packet, view, options)
@@ -133,10 +147,14 @@ def dissect(
         _contents(packet, view, start, trimmed_ok)
     except WireError as error:
         return packet, error.reason
+    except _LeftOutError:
+        pass
     return packet, None
 
 
 def _take(packet: Packet, kind: type[H], view: memoryview, start: int) -> H:
+    if len(view) < start + kind.SIZE <= len(view) + packet.left_out:
+        raise _LeftOutError
     header = kind.parse(view[start:])
     packet.headers.append(header)
     return header
@@ -147,7 +165,7 @@ def _network(packet: Packet, view: memoryview, options: WireOptions) -> int:
     outer = _take(packet, Ipv6, view, 0)
     if outer.version != 6:
         raise WireError(NO_IPV6)
-    packet.missing = max(0, IPV6_SIZE + outer.payload_length - len(view))
+    packet.missing = max(0, IPV6_SIZE + outer.payload_length - len(view) - packet.left_out)
     start, tunnelled = IPV6_SIZE, outer.next_header
     if tunnelled == NEXT_HEADER_ROUTING:
         srh = _take(packet, Srh, view, start)
@@ -186,7 +204,8 @@ def _transport(packet: Packet, view: memoryview, start: int, options: WireOption
 def _contents(packet: Packet, view: memoryview, start: int, trimmed_ok: bool) -> None:
     """Payload, padding and ICRC, against the lengths that the headers give."""
     end = IPV6_SIZE + packet.outer.payload_length
-    if len(view) > end:
+    arrived = len(view) + packet.left_out
+    if arrived > end:
         raise WireError(BAD_LENGTH)
     if packet.missing and not trimmed_ok:
         raise WireError(TRUNCATED)
@@ -198,8 +217,10 @@ def _contents(packet: Packet, view: memoryview, start: int, trimmed_ok: bool) ->
             raise WireError(BAD_LENGTH)
         if (size + padding) % 4:
             raise WireError(BAD_PADDING)
-    packet.payload = bytes(view[start : start + max(0, size)])
-    if not packet.missing and size >= 0:
+    packet.sent = max(0, size)
+    packet.carried = min(packet.sent, arrived - start)
+    packet.payload = bytes(view[start : start + packet.sent])
+    if not packet.missing and not packet.left_out and size >= 0:
         packet.icrc = int.from_bytes(view[-ICRC_SIZE:], "little")
         packet.icrc_good = packet.icrc == _sum(packet, view)
 
@@ -225,6 +246,7 @@ def emit(packet: Packet) -> bytearray:
     out = bytearray().join([header.emit() for header in packet.headers])
     out += packet.payload + bytes(bth.pad_count) + bytes(ICRC_SIZE)
     packet.icrc = _sum(packet, out)
-    packet.icrc_good, packet.missing = True, 0
+    packet.icrc_good, packet.missing, packet.left_out = True, 0, 0
+    packet.sent = packet.carried = len(packet.payload)
     out[-ICRC_SIZE:] = packet.icrc.to_bytes(ICRC_SIZE, "little")
     return out

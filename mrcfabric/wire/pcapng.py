@@ -176,13 +176,17 @@ def _unwrap(reader: _Reader, link_type: int, frame: bytes, number: int, cut: int
     elif link_type not in LINK_TYPES:
         raise reader.broken(f"link type {link_type}", "1 (Ethernet), 101 (raw IP) or 229 (raw IPv6)")
     packet = frame[start:]
-    if link_type == LINK_ETHERNET:
-        packet = _without_padding(packet)
     if not packet or packet[0] >> 4 != 6:
         return Captured(number, b"", cut, "not IPv6")
+    if link_type == LINK_ETHERNET:
+        packet, cut = _without_padding(packet, cut)
     return Captured(number, packet, cut)
 
 
-def _without_padding(packet: bytes) -> bytes:
-    """Ethernet pads short frames and may keep its check sequence: the IPv6 header knows where the packet ends."""
-    return packet[: 40 + int.from_bytes(packet[4:6], "big")] if len(packet) >= 40 else packet
+def _without_padding(packet: bytes, cut: int) -> tuple[bytes, int]:
+    """The packet, and how much of it the capture cut: Ethernet pads short frames and may keep its check sequence; the
+    IPv6 header knows where the packet ends."""
+    if len(packet) < 40:
+        return packet, cut
+    size = 40 + int.from_bytes(packet[4:6], "big")
+    return packet[:size], min(cut, max(0, size - len(packet)))

@@ -15,11 +15,10 @@ from mrcfabric.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mrcfabric.units import Buffer
     from mrcfabric.wire.describe import Description
     from mrcfabric.wire.pcapng import Captured
 
-    Look = Callable[[Buffer], Description]
+    Look = Callable[..., Description]
 
 # The longest IPv6 packet: header and a 16-bit length.
 PACKET_BYTES_MAX = 40 + 0xFFFF
@@ -81,11 +80,9 @@ def _print_text(records: "Iterator[Captured]", look: "Look", numbered: bool) -> 
         if record.skipped:
             typer.echo(f"{number}{record.skipped}")
             continue
-        description = look(record.packet)
+        description = look(record.packet, left_out=record.cut_bytes)
         good = good and description.reason is None
         typer.echo(number + description.as_text())
-        if record.cut_bytes:
-            typer.echo(f"The capture left out {record.cut_bytes} bytes.")
     return good
 
 
@@ -100,9 +97,9 @@ def _print_json(records: "Iterator[Captured]", look: "Look") -> bool:
         if record.skipped:
             element["skipped"] = record.skipped
         else:
-            description = look(record.packet)
+            description = look(record.packet, left_out=record.cut_bytes)
             good = good and description.reason is None
-            element |= {"cut_by_capture": record.cut_bytes, **description.as_json()}
+            element |= description.as_json()
         typer.echo(before + json.dumps(element, indent=2), nl=False)
         before = ",\n"
     typer.echo("[]" if before == "[\n" else "\n]")

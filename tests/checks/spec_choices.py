@@ -26,7 +26,7 @@ _FORMATS = (
     Choice(
         "Position of `op` in the endpoint response",
         CONFLICT,
-        "Bits 3:2 of the second byte, as two of three descriptions.",
+        "Bits 3:2 of the second byte, as two of four descriptions; the others have bits 1:0 and 5:4.",
         _of(WIRE, "eeth_op_shift"),
     ),
     Choice("`cc_type` of a NACK: 0 or 2", CONFLICT, "0.", _of(WIRE, "nack_cc_type")),

@@ -21,8 +21,8 @@ from mrcfabric.wire.fastpath import FOREIGN_PORT, NO_IPV6, NO_TUNNEL, NO_UDP
 from mrcfabric.wire.header import Header, Kind
 from mrcfabric.wire.icrc import seal
 from mrcfabric.wire.ipv6 import Ipv6, Srh, Udp
-from mrcfabric.wire.layout import BTH_SIZE
-from mrcfabric.wire.options import DEFAULT_OPTIONS, EETH_OP_LOW, WireOptions
+from mrcfabric.wire.layout import BTH_SIZE, DATA_OPCODES
+from mrcfabric.wire.options import DEFAULT_OPTIONS, EETH_OP_LOW, EETH_OP_TOP, WireOptions
 from mrcfabric.wire.packet import BAD_SRH, Packet, emit, extensions
 from mrcfabric.wire.trim import trim
 from tests.checks.source import ROOT
@@ -100,7 +100,9 @@ def assert_agree(row: dict[str, list[str]], said: Description) -> None:
     if said.reason is None:
         assert row["mrc.reserved"] == reserved
         assert "".join(row["mrc.payload"]) == said.packet.payload.hex()
-        assert [number(text) for text in row["mrc.icrc"]] == ([] if said.packet.icrc is None else [said.packet.icrc])
+        assert [number(text) for text in row["mrc.icrc"]] == ([] if said.icrc is None else [said.icrc])
+        if bth.opcode in DATA_OPCODES:
+            assert [number(text) for text in row["mrc.payload_bytes"]] == [said.packet.carried]
 
 
 def assert_all_agree(
@@ -196,11 +198,12 @@ def test_random_bytes_never_raise(tmp_path: Path) -> None:
     ("options", "arguments"),
     [
         (WireOptions(ev_order=EvOrder.PORT_HIGH), ("-o", "mrc.port_high:TRUE")),
-        (WireOptions(eeth_op_shift=EETH_OP_LOW), ("-o", "mrc.op_low:TRUE")),
+        (WireOptions(eeth_op_shift=EETH_OP_LOW), ("-o", "mrc.op_shift:0")),
+        (WireOptions(eeth_op_shift=EETH_OP_TOP), ("-o", "mrc.op_shift:4")),
         (WireOptions(udp_port=4971), ()),
         (WireOptions(udp_port=7777, udp_ports_accepted=(4791, 7777)), ("-o", "mrc.ports:4791,7777")),
     ],
-    ids=["ev_order", "eeth_op", "printed_port", "own_port"],
+    ids=["ev_order", "eeth_op", "eeth_op_top", "printed_port", "own_port"],
 )
 def test_a_fabrics_choices_of_the_wire_are_preferences(
     tmp_path: Path, options: WireOptions, arguments: tuple[str, ...]
@@ -226,6 +229,28 @@ def test_what_the_capture_left_out_is_nobodys_fault(tmp_path: Path) -> None:
     assert (data["mrc.malformed"], data["mrc.psn"], data["mrc.missing"]) == ([], ["5"], [])
     assert data["mrc.meth.msn"] == ["6"]
     assert (sack["mrc.malformed"], sack["mrc.seth.m"]) == ([], [])
+
+
+@pytest.mark.parametrize("snap_bytes", [60, 90, 110, 121, 200, 300])
+def test_decode_reads_what_a_capture_kept_as_the_dissector_does(tmp_path: Path, snap_bytes: int) -> None:
+    long = data_packet(0xC7, bytes(999), ts=True)
+    packets = [long, data_packet(0xCA, b"four"), trim(bytearray(long), 256, Dscp().trimmed), golden.SACK, golden.NACK]
+    file = write(tmp_path / "x.pcapng", packets, snap_bytes)
+    for row, packet in zip(fields(file, [*NAMES, *OWN]), packets, strict=True):
+        said = describe(packet[:snap_bytes], left_out=max(0, len(packet) - snap_bytes))
+        assert said.reason is None
+        if row["mrc.class"]:
+            assert_agree(row, said)
+
+
+def test_the_sum_is_the_number_that_wireshark_shows_of_other_transports(tmp_path: Path) -> None:
+    packet = bytearray(golden.WRITE)
+    packet[88] = 0x0A
+    seal(packet)
+    (row,) = fields(write(tmp_path / "x.pcapng", [packet]), ("infiniband.invariant.crc",))
+    assert [number(text) for text in row["infiniband.invariant.crc"]] == [int.from_bytes(packet[-4:], "big")]
+    said = describe(golden.WRITE)
+    assert said.icrc == int.from_bytes(golden.WRITE[-4:], "big")
 
 
 def test_every_length_of_a_packet_is_read_without_a_stumble(tmp_path: Path) -> None:

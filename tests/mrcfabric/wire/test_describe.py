@@ -26,7 +26,7 @@ def test_the_words_of_a_write() -> None:
         "TSETH  at 104, 4 bytes",
         "    va       0x10000ffe",
         "Payload  5 bytes: 6865 6c6c 6f",
-        f"ICRC  {golden.WRITE[-4:].hex()}  (good)",
+        f"ICRC  0x{golden.WRITE[-4:].hex()}  (good)",
     ):
         assert line in text
 
@@ -58,6 +58,44 @@ def test_a_trimmed_packet_is_no_malformed_one() -> None:
     assert description.reason is None
     assert description.summary.startswith("trimmed WRITE Middle")
     assert description.notes == ["Trimmed: 3964 bytes were cut off; the ICRC does not count."]
+
+
+def test_payload_is_what_a_trimmed_packet_still_has() -> None:
+    description = describe(trim(data_packet(0xC7, bytes(4096)), 256, Dscp().trimmed))
+    answer = description.as_json()
+    assert (answer["payload_bytes"], answer["payload_bytes_sent"], answer["missing_bytes"]) == (136, 4096, 3964)
+    assert "Payload  136 bytes of 4096: " in description.as_text()
+
+
+@pytest.mark.parametrize("kept", [1, 39, 40, 100, 110, 119, 120, 200, 4219])
+@pytest.mark.parametrize("trimmed", [False, True])
+def test_what_the_capture_left_out_makes_nothing_malformed(kept: int, trimmed: bool) -> None:
+    packet = data_packet(0xC7, bytes(4096))
+    if trimmed:
+        packet = trim(packet, 256, Dscp().trimmed)
+        kept = min(kept, 255)
+    left_out = len(packet) - kept
+    description = describe(packet[:kept], left_out=left_out)
+    assert description.reason is None
+    assert description.notes[-1] == f"The capture left out the last {left_out} bytes."
+    answer = description.as_json()
+    assert (answer["size"], answer["cut_by_capture"], answer["icrc"]) == (len(packet), left_out, None)
+    if kept >= 120:
+        assert (answer["payload_bytes"], answer["payload_bytes_sent"]) == (136 if trimmed else 4096, 4096)
+        assert answer["missing_bytes"] == (3964 if trimmed else 0)
+
+
+@pytest.mark.parametrize("lost", [1, 7])
+def test_a_packet_that_was_short_before_the_capture_stays_truncated(lost: int) -> None:
+    arrived = len(golden.WRITE) - lost
+    for size in range(arrived + 1):
+        # Behind the last of its headers there is nothing that the capture could have kept from us.
+        reason = describe(golden.WRITE[:size], left_out=arrived - size).reason
+        assert reason == ("truncated" if size >= 128 else None)
+
+
+def test_a_packet_longer_than_it_says_is_so_whatever_the_capture_kept() -> None:
+    assert describe(golden.WRITE[:130], left_out=14).reason == "length"
 
 
 def test_a_wrong_sum_is_said() -> None:

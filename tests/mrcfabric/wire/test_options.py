@@ -20,6 +20,8 @@ def test_the_default_sends_the_registered_port_and_takes_the_printed_one() -> No
         {"udp_port": 0},
         {"udp_port": 1234},
         {"eeth_op_shift": 1},
+        {"eeth_op_shift": 3},
+        {"eeth_op_shift": 6},
         {"nack_cc_type": 16},
         {"p_key": 0x10000},
         {"hop_limit": 0},

@@ -8,12 +8,12 @@ from mrcfabric.wire.ack_headers import Aeth, Neth, Seth
 from mrcfabric.wire.bth import Bth
 from mrcfabric.wire.data_headers import ImmDt, Meth, Reth, Tseth
 from mrcfabric.wire.dscp import ECT_0, traffic_class
-from mrcfabric.wire.endpoint_headers import Eeth, EethLow, Erth, Peth
+from mrcfabric.wire.endpoint_headers import Erth, Peth, eeth_class
 from mrcfabric.wire.entropy import EvOrder, ev_to_wire
 from mrcfabric.wire.header import Header
 from mrcfabric.wire.ipv6 import Ipv6, Udp
 from mrcfabric.wire.layout import DATA_OPCODES, IMM_OPCODES, NEXT_HEADER_IPV6
-from mrcfabric.wire.options import WireOptions
+from mrcfabric.wire.options import EETH_OP_SHIFTS, WireOptions
 from mrcfabric.wire.packet import Packet, emit
 from tests.support.packets import DSCP, control_template, data_template, golden_packets
 from tests.vectors import wire as golden
@@ -161,11 +161,21 @@ def test_sacks_are_what_the_emitter_makes(
 
 
 @pytest.mark.spec("MRC 1.0", "7.5")
-@given(ev=u32, psn=u24, entropy=u32, stamp=u16, short=u16, mask=u32, op=st.integers(0, 3), low=st.booleans())
+@given(
+    ev=u32,
+    psn=u24,
+    entropy=u32,
+    stamp=u16,
+    short=u16,
+    mask=u32,
+    op=st.integers(0, 3),
+    shift=st.sampled_from(EETH_OP_SHIFTS),
+)
 def test_the_other_control_packets_are_what_the_emitter_makes(
-    ev: int, psn: int, entropy: int, stamp: int, short: int, mask: int, op: int, low: bool
+    ev: int, psn: int, entropy: int, stamp: int, short: int, mask: int, op: int, shift: int
 ) -> None:
-    control = control_template(WireOptions(nack_cc_type=2, eeth_op_shift=0 if low else 2))
+    options = WireOptions(nack_cc_type=2, eeth_op_shift=shift)
+    control = control_template(options)
     way = (ev, golden.CONTAINER)
     ids = {"spdcid": golden.SOURCE_QP, "dpdcid": golden.QP}
     assert control.nack(*way, 0x0B, entropy, psn, stamp) == emitted(
@@ -181,5 +191,5 @@ def test_the_other_control_packets_are_what_the_emitter_makes(
         assert control.endpoint_request(*way, short, op, mask, stamp, data_class) == emitted(
             tc, ev, Bth(0xD8, 2, short), Erth(op, mask, stamp)
         )
-    eeth = EethLow(op, stamp) if low else Eeth(op, stamp)
+    eeth = eeth_class(options)(op, stamp)
     assert control.endpoint_response(*way, short, op, stamp) == emitted(CONTROL_CLASS, ev, Bth(0xD9, 2, short), eeth)

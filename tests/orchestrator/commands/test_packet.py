@@ -47,6 +47,21 @@ def test_a_capture_packet_by_packet(tmp_path: Path) -> None:
     assert listed[1]["skipped"] == "not IPv6"
 
 
+def test_a_capture_with_a_snap_length_holds_no_malformed_packets(tmp_path: Path) -> None:
+    file = tmp_path / "snap.pcapng"
+    bodies = [golden.WRITE, golden.SACK, golden.NACK]
+    file.write_bytes(
+        section()
+        + interface(229)
+        + b"".join(enhanced(body[:size], original=len(body)) for body in bodies for size in range(1, len(body)))
+    )
+    for element in json.loads(decode(str(file), "--json").output):
+        assert element["reason"] is None
+        assert element["cut_by_capture"] > 0
+        assert element["size"] in {len(body) for body in bodies}
+    assert "The capture left out the last 1 bytes." in decode(str(file)).output
+
+
 def test_an_empty_capture_is_an_empty_list(tmp_path: Path) -> None:
     file = tmp_path / "none.pcapng"
     file.write_bytes(section())
