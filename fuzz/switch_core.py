@@ -155,7 +155,7 @@ def _check_conserved(node: Switch, plan: list[Input], ran: tuple[list[Transmit],
     for port in counters["ports"].values():
         assert port["data_bytes"] <= port["data_bytes_peak"] <= _QUEUE_BYTES, "queues are bounded"
         assert port["control_bytes"] <= port["control_bytes_peak"] <= _QUEUE_BYTES
-        assert port["trimmed"] == port["trim_sent"] + port["trim_dropped"]
+        assert port["trimmed"] == port["trim_admitted"] + port["trim_dropped"]
 
 
 def _by_port(transmits: list[Transmit]) -> dict[int, list[tuple[int, bytes]]]:

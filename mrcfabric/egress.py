@@ -53,7 +53,7 @@ class Egress:
         "_lead_max", "_lead_pay", "_link", "_numerator", "_overhead", "_red_rng", "busy_until", "config",
         "control_bytes", "control_bytes_peak", "control_held", "control_packets", "control_sent_bytes", "data_bytes",
         "data_bytes_peak", "data_packets", "data_sent_bytes", "drops", "marks", "next_release_ns", "port",
-        "refused_bytes", "trim", "trim_dropped", "trim_dscp", "trim_sent", "trimmed", "witness",
+        "refused_bytes", "trim", "trim_admitted", "trim_dropped", "trim_dscp", "trimmed", "witness",
     )  # fmt: skip
 
     def __init__(self, config: EgressConfig, port: int, rng: Rng) -> None:
@@ -104,8 +104,9 @@ class Egress:
         """Of packets that were dropped at admission, and what trimming cut off."""
         self.trimmed = 0
         """Packets cut because the data queue was full."""
-        self.trim_sent = 0
-        """Of them, those admitted to the control queue; what is there leaves, so these are sent."""
+        self.trim_admitted = 0
+        """Of them, those admitted to the control queue; they leave when their turn comes, or wait while the port stands
+        still."""
         self.trim_dropped = 0
         """Of them, those for which the control queue had no room."""
         self.data_bytes_peak = 0
@@ -304,7 +305,7 @@ class Egress:
 
         At any instant: `offered_packets` = `packets` + `data_waiting` + `control_waiting` + the drops in `REFUSALS`;
         offered bytes = `bytes` + `data_bytes` + `control_bytes` + `refused_bytes`;
-        `trimmed` = `trim_sent` + `trim_dropped`.
+        `trimmed` = `trim_admitted` + `trim_dropped`.
         """
         return {
             "packets": self.packets,
@@ -314,7 +315,7 @@ class Egress:
             "control_held": self.control_held,
             "marks": self.marks,
             "trimmed": self.trimmed,
-            "trim_sent": self.trim_sent,
+            "trim_admitted": self.trim_admitted,
             "trim_dropped": self.trim_dropped,
             "refused_bytes": self.refused_bytes,
             "drops": dict(self.drops),
@@ -387,7 +388,7 @@ class Egress:
             self.refused_bytes += len(packet)
             return False
         self.refused_bytes += len(packet) - len(rest)
-        self.trim_sent += 1
+        self.trim_admitted += 1
         self.control_bytes = waiting
         if waiting > self.control_bytes_peak:
             self.control_bytes_peak = waiting

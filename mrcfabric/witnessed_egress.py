@@ -31,11 +31,11 @@ class WitnessedEgress(Egress):
         if self.busy_until < now and (self._data or self._control):
             self.run(now - 1, out)
         found = self.data_bytes, self.control_bytes, max(0, self.busy_until - now)
-        trimmed, refused = self.trim_sent, {reason: self.drops[reason] for reason in REFUSALS}
+        trimmed, refused = self.trim_admitted, {reason: self.drops[reason] for reason in REFUSALS}
         admitted = super().offer(now, packet, control, out)
         waits: Any = None
         if admitted:
-            cut = self.trim_sent > trimmed
+            cut = self.trim_admitted > trimmed
             verdict = "trimmed" if cut else "queued"
             waits = self._control[-1] if cut or control else self._data[-1]
         else:

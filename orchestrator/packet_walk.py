@@ -91,7 +91,7 @@ def _step(
     left = bytearray(sent.packet)
     queue = "control" if switch.egress[sent.port].control_bytes_peak else "data"
     hop |= {"egress_port": sent.port, "towards": topology.ports(name)[sent.port].peer, "queue": queue}
-    if switch.egress[sent.port].trim_sent:
+    if switch.egress[sent.port].trim_admitted:
         hop["trimmed_to_bytes"] = len(left)
     return {**hop, **_seen(left, "out")}, left, sent.arrival_ns
 

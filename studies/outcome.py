@@ -15,7 +15,7 @@ from orchestrator.simulated import SimulatedFabric
 
 _SUMMED = ("data_packets", "packets_lost", "taken_back", "ev_skips", "ev_replacements", "qp_errors", "probes_sent",
            "tail_probes", "ecn_marks", "duplicates", "nacks_sent", "sacks_sent", "bytes_placed")  # fmt: skip
-_SWITCH_SUMMED = ("marks", "trim_sent", "trim_dropped")
+_SWITCH_SUMMED = ("marks", "trim_admitted", "trim_dropped")
 RETIRED = "assumed_bad:"
 """Transitions whose name begins so took an EV out of use."""
 

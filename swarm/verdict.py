@@ -210,7 +210,7 @@ def healthy(world: World) -> None:
     if not plain or case.faults or case.unruly or any(flow.terms or flow.late_ns for flow in case.flows):
         return
     refused = sum(sum(world.counters(name)["drops"].values()) for name in topology.switch_names())
-    refused += sum(world.counters(name)["trim_sent"] for name in topology.switch_names())
+    refused += sum(world.counters(name)["trim_admitted"] for name in topology.switch_names())
     lost, timeouts = world.total("packets_lost"), world.total("timeouts")
     if lost > refused or (timeouts and not refused):
         what = f"{lost} packets judged lost, {timeouts} timeouts, and queues refused {refused}"

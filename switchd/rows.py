@@ -57,7 +57,7 @@ def port_row(port: Egress) -> dict[str, Any]:
             "peak_bytes": port.control_bytes_peak,
             "dropped": port.drops["control_full"],
             "trimmed_dropped": port.drops["trimmed_full"],
-            "trim_sent": port.trim_sent,
+            "trim_admitted": port.trim_admitted,
             "trim_dropped": port.trim_dropped,
             "held": port.control_held,
         },

@@ -72,7 +72,7 @@ def _queues() -> list[Panel]:
         worst("Trimmed", "Which queue overflows? Packets cut short.", "mrc_switch_port_trimmed_packets_total"),
         lines("What became of trimmed packets", "Do receivers hear of what was cut? Dropped ones have to be noticed by "
               "a gap or a timeout.",
-              Query(flow("mrc_switch_port_trim_sent_packets_total", "", PLANE, NODE), "sent on"),
+              Query(flow("mrc_switch_port_trim_admitted_packets_total", "", PLANE, NODE), "admitted"),
               Query(flow("mrc_switch_port_trim_dropped_packets_total", "", PLANE, NODE), "dropped"), unit="pps"),
         lines("Control class", "How much of what is sent is control, and does it press data aside?",
               Query(flow("mrc_switch_port_control_packets_total", "", PLANE, NODE), "control packets"),

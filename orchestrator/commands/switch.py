@@ -96,7 +96,20 @@ def _client(node: str, name: str | None, run_dir: Any) -> Any:
 def render_switch(node: str, core: dict[str, Any], rows: list[dict[str, Any]]) -> str:
     """What the switch dropped, and a line per port."""
     drops = ", ".join(f"{count} {reason}" for reason, count in core["drops"].items() if count) or "nothing"
-    head = ("port", "to", "trim", "ecn", "sent", "bytes", "waiting", "marked", "trimmed", "t-sent", "t-drop", "dropped")
+    head = (
+        "port",
+        "to",
+        "trim",
+        "ecn",
+        "sent",
+        "bytes",
+        "waiting",
+        "marked",
+        "trimmed",
+        "t-queued",
+        "t-drop",
+        "dropped",
+    )
     lines = [f"{node}: {core['received']} packets received, dropped: {drops}"]
     return "\n".join([*lines, *_table([head, *map(_port_cells, rows)])])
 
@@ -113,7 +126,7 @@ def _port_cells(row: dict[str, Any]) -> tuple[str, ...]:
         str(data["waiting_packets"] + control["waiting_packets"]),
         str(data["marked"]),
         str(data["trimmed"]),
-        str(control["trim_sent"]),
+        str(control["trim_admitted"]),
         str(control["trim_dropped"]),
         str(data["dropped"] + control["dropped"] + control["trimmed_dropped"] + sum(row["lost"].values())),
     )

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 _GAUGES: Final = ("rtt_min_ns", "rtt_max_ns")
 _LABELLED: Final = ("retransmits", "trims", "drops", "cwnd_cuts", "ahead")
-_SWITCH: Final = ("packets", "marks", "trimmed", "trim_sent", "trim_dropped", "received")
+_SWITCH: Final = ("packets", "marks", "trimmed", "trim_admitted", "trim_dropped", "received")
 
 
 def flat_nic(core: Mapping[str, Any]) -> dict[str, int]:

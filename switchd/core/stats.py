@@ -35,7 +35,7 @@ _SUMMED: Final = (
     "control_held",
     "marks",
     "trimmed",
-    "trim_sent",
+    "trim_admitted",
     "trim_dropped",
     "refused_bytes",
     "data_bytes",

@@ -36,7 +36,7 @@ def test_what_the_share_does_not_carry_is_dropped_and_counted():
     incast(bench)
     row = bench.row(DOWNLINK)
     assert row["control"]["trim_dropped"] > 0
-    assert row["data"]["trimmed"] == row["control"]["trim_sent"] + row["control"]["trim_dropped"]
+    assert row["data"]["trimmed"] == row["control"]["trim_admitted"] + row["control"]["trim_dropped"]
     assert row["control"]["held"] > 0
 
 

@@ -205,11 +205,11 @@ def test_trimmed_is_sent_plus_dropped_at_queue_port_and_switch():
     bench.run()
     for port in (UPLINK, DOWNLINK):
         data, control = bench.row(port)["data"], bench.row(port)["control"]
-        assert (data["trimmed"], control["trim_sent"], control["trim_dropped"]) == (10, 4, 6)
+        assert (data["trimmed"], control["trim_admitted"], control["trim_dropped"]) == (10, 4, 6)
         figures = bench.counters["ports"][port]
-        assert (figures["trimmed"], figures["trim_sent"], figures["trim_dropped"]) == (10, 4, 6)
+        assert (figures["trimmed"], figures["trim_admitted"], figures["trim_dropped"]) == (10, 4, 6)
         assert len(bench.out(port, bench.dscp.trimmed, bench.dscp.trimmed_lasthop)) == 4
-    assert [bench.counters[name] for name in ("trimmed", "trim_sent", "trim_dropped")] == [20, 8, 12]
+    assert [bench.counters[name] for name in ("trimmed", "trim_admitted", "trim_dropped")] == [20, 8, 12]
     assert bench.drops == {"trim_full": 12}
 
 
@@ -224,9 +224,9 @@ def test_a_flood_of_trimmed_packets_leaves_room_for_acknowledgements():
         bench.take(packet)
     bench.acknowledge(UPLINK, 20)
     bench.run()
-    assert bench.row(UPLINK)["control"]["trim_sent"] == int(0.075 * bench.bdp_bytes) // 256
+    assert bench.row(UPLINK)["control"]["trim_admitted"] == int(0.075 * bench.bdp_bytes) // 256
     assert len(bench.out(UPLINK, bench.dscp.control)) == 20
-    assert bench.drops == {"trim_full": 60 - bench.counters["trim_sent"], "trimmed_full": 5}
+    assert bench.drops == {"trim_full": 60 - bench.counters["trim_admitted"], "trimmed_full": 5}
 
 
 def test_a_packet_that_was_trimmed_is_no_drop_of_the_data_queue():

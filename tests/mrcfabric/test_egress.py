@@ -130,7 +130,7 @@ def test_what_finds_the_queue_full_is_cut_remarked_and_overtakes():
     trimmed = transmits[0].packet
     assert (trimmed[0] & 0x0F) << 2 | trimmed[1] >> 6 == 12
     assert trimmed[1] >> 4 & 3 == ECT_0
-    assert (egress.trim_sent, egress.trim_dropped, egress.drops["data_full"]) == (1, 0, 0)
+    assert (egress.trim_admitted, egress.trim_dropped, egress.drops["data_full"]) == (1, 0, 0)
 
 
 def test_retransmissions_may_be_trimmed_and_other_classes_are_dropped():
@@ -150,7 +150,7 @@ def test_without_trimming_the_packet_is_dropped():
 def test_a_trimmed_packet_without_room_is_dropped():
     egress = port(replace(TRIM, control_bytes_max=200))
     assert len(sent(egress, *[(0, packet(1_000), False) for _ in range(4)])) == 2
-    assert (egress.trim_sent, egress.trim_dropped, egress.drops["trim_full"]) == (1, 2, 2)
+    assert (egress.trim_admitted, egress.trim_dropped, egress.drops["trim_full"]) == (1, 2, 2)
     assert egress.counters()["trimmed"] == 3
 
 
@@ -285,7 +285,7 @@ def test_lazy_is_exact_and_cuts_do_not_matter(offers, cuts):
     lost = egress.drops["data_full"] + egress.drops["control_full"] + egress.drops["trim_full"]
     assert len(out) + lost == len(offers)
     assert (egress.packets, egress.bytes) == (len(out), sum(len(entry.packet) for entry in out))
-    assert egress.trimmed == egress.trim_sent + egress.trim_dropped
+    assert egress.trimmed == egress.trim_admitted + egress.trim_dropped
     assert egress.offered_packets == len(offers)
     assert egress.offered_bytes == sum(offer[1] for offer in offers)
     assert (egress.data_bytes, egress.control_bytes) == (0, 0)

@@ -28,8 +28,8 @@ def test_what_left_the_data_queue_trimmed_was_sent_or_dropped_by_the_control_que
     switch = overrun(40)
     row = port_rows(switch)[2]
     data, control = row["data"], row["control"]
-    assert data["trimmed"] == control["trim_sent"] + control["trim_dropped"]
-    assert control["trim_sent"] == control["sent_packets"] + control["waiting_packets"] > 0
+    assert data["trimmed"] == control["trim_admitted"] + control["trim_dropped"]
+    assert control["trim_admitted"] == control["sent_packets"] + control["waiting_packets"] > 0
     assert control["trim_dropped"] > 0
     sent = data["sent_packets"] + control["sent_packets"]
     assert sent + data["waiting_packets"] + control["waiting_packets"] + control["trim_dropped"] == 40

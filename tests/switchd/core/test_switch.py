@@ -306,7 +306,7 @@ def balanced(counters: dict) -> None:
     """Trimmed = sent + dropped, and what entries led to a port is what the port knows of."""
     ports, entries = counters["ports"], counters["usids"]
     for figures in (counters, *ports.values()):
-        assert figures["trimmed"] == figures["trim_sent"] + figures["trim_dropped"]
+        assert figures["trimmed"] == figures["trim_admitted"] + figures["trim_dropped"]
         assert figures["trim_dropped"] == figures["drops"]["trim_full"]
     led = {1: [entries[NEXT]], 2: [entries[LAST], entries[STRANGER]]}
     for number, found in led.items():
