@@ -17,6 +17,7 @@ __all__ = [
     "measure",
     "nodes_down",
     "total",
+    "untold",
     "workload_state",
 ]
 
@@ -39,9 +40,16 @@ def measure(
 
 
 def total(counter: str, configuration: Mapping[str, Any] | None = None) -> int:
-    """A total over the whole fabric since it was launched, as `retransmits`, `drops`, `trims`, `qp_errors`."""
+    """A total over the whole fabric since it was launched, all lives of all nodes included, as `retransmits`, `drops`,
+    `trims`, `qp_errors`. Of a life in `untold` it lacks the end."""
     session = session_of(configuration)
     return session.do(session.fabric.totals())[counter]
+
+
+def untold(configuration: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+    """Lives that ended before they had told all that they counted: node, from and to which instant totals lack it."""
+    session = session_of(configuration)
+    return [life._asdict() for life in session.do(session.fabric.untold())]
 
 
 def faults(configuration: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:

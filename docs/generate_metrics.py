@@ -21,6 +21,9 @@ each of its packets (the framing), over that, over the port's rate in bytes. The
 `mrc_agent_awake_seconds_total` over that of `mrc_agent_fabric_time_seconds_total`. The rules that ship record series of
 these and other figures (MONITORING.md).
 
+Counters of a node begin at 0 in each of its lives (`mrc_incarnation`), and a dead node has no series. What the whole
+fabric has counted since its launch, all lives included, is `mrc_agent_counted_total`.
+
 A histogram NAME has the series `NAME_bucket` (with the label `le`), `NAME_sum` and `NAME_count`. Buckets of durations
 end at powers of two of one nanosecond; the shortest and the longest of a NIC's round trips are `2^10` and `2^24` ns.
 """

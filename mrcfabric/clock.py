@@ -5,7 +5,8 @@ One memory page (a memfd that every process of the host inherits) holds, as 64-b
 - a *limit*: the instant at which fabric time stands still until the agent raises it;
 - per node a *slot*: its horizon (the fabric time up to which it has advanced and sent), whether it has work pending,
   its process and incarnation, and how often the agent has ordered its birth or death;
-- per link direction: how many frames were sent, how many were taken, and the horizon for which the peer is waiting.
+- per link direction: how many frames were sent, how many were taken, and the horizon for which the peer is waiting;
+- per node what it has counted in all its lives (`mrcfabric.tally`).
 
 Every word has one writer, except that the agent may write the slot of a process that is dead or not yet born. A word
 is written by one aligned 64-bit store. The horizon rule (see `mrcfabric.runner`) is: a node may advance to the smallest
@@ -20,13 +21,15 @@ rebirth; the runner reads and publishes.
 
 import mmap
 import os
+from array import array
 from collections.abc import Sequence
 from enum import IntEnum
 from typing import Self
 
+from mrcfabric import tally
 from mrcfabric.units import NEVER, Instant
 
-_MAGIC = 0x4D52_4346_4142_0003  # "MRCFAB", layout 3
+_MAGIC = 0x4D52_4346_4142_0004  # "MRCFAB", layout 4
 
 HEADER_WORDS = 8
 W_MAGIC, W_NODES, W_EDGES, W_STATE, W_DILATION_PPM, W_WAKES, W_LIMIT, W_FLOOR = range(8)
@@ -83,6 +86,7 @@ class ClockPage:
         self._sent_base = HEADER_WORDS + self.nodes * SLOT_WORDS
         self._taken_base = self._sent_base + edges
         self._want_base = self._taken_base + edges
+        self._tally_base = self._want_base + edges
         self._held: dict[int, Instant] = {}
         """Where nodes were held before their births, by whoever held them: the agent."""
 
@@ -94,7 +98,7 @@ class ClockPage:
         The page starts asleep, every slot ABSENT with horizon 0.
         """
         edges = sum(len(ports) for ports in peers)
-        size = 8 * (HEADER_WORDS + len(peers) * SLOT_WORDS + 3 * edges)
+        size = 8 * (HEADER_WORDS + len(peers) * (SLOT_WORDS + tally.WORDS) + 3 * edges)
         fd = os.memfd_create("mrcfabric-clock")
         os.ftruncate(fd, size)
         with mmap.mmap(fd, size) as raw, memoryview(raw) as flat, flat.cast("Q") as words:
@@ -146,6 +150,11 @@ class ClockPage:
     def want_word(self, node: int, port: int) -> int:
         """The horizon of `node` for which its neighbour on `port` waits; NEVER when it does not."""
         return self._want_base + self._edge(node, port)
+
+    def tally_words(self, node: int) -> slice:
+        """What `node` has counted, in the order of `tally.NAMES`."""
+        start = self._tally_base + node * tally.WORDS
+        return slice(start, start + tally.WORDS)
 
     def _edge(self, node: int, port: int) -> int:
         return int(self.words[HEADER_WORDS + node * SLOT_WORDS + S_EDGE_BASE]) + port
@@ -208,6 +217,16 @@ class ClockPage:
                     if peer_state == SlotState.ALIVE:
                         return False
         return True
+
+    # What was counted.
+
+    def tally(self, node: int) -> list[int]:
+        """What a node has counted in all its lives, as `tally.NAMES`."""
+        return self.words[self.tally_words(node)].tolist()
+
+    def set_tally(self, node: int, row: Sequence[int]) -> None:
+        """Write what a node has counted; what others say later and counts more stays."""
+        self.words[self.tally_words(node)] = array("Q", tally.later(self.tally(node), row))
 
     # Life and death.
 

@@ -5,7 +5,8 @@ it does within one. Every word has one source:
 
 - the *header* (run or sleep, limit) and the *orders* (a node is being started, a node is dead) are the leader's, the
   host of the orchestrator; orders of one slot are numbered;
-- what a process writes of its node (horizon, pending, counts) is the news of the host it runs on.
+- what a process writes of its node (horizon, pending, counts) is the news of the host it runs on; what it has counted
+  goes to the leader alone, less often, and comes back with an order: a host that is started anew remembers nothing.
 
 News of a slot under an older order than the page has are those of a life that is over, and are dropped. So are all
 news of a node that the leader has ordered dead: where its host was given up and still runs, its process does not know
@@ -23,6 +24,7 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from mrcfabric import tally
 from mrcfabric.clock import (
     HEADER_WORDS,
     ORDER_UNDER_WAY,
@@ -46,9 +48,10 @@ WORD_BYTES = 8
 _ROW_BYTES = SLOT_WORDS * WORD_BYTES
 _KIND_SHIFT = 32
 _NODE_MASK = (1 << _KIND_SHIFT) - 1
-_NEWS, _ORDER, _HEADER, _ASKED = 1, 2, 3, 4
+_NEWS, _ORDER, _HEADER, _ASKED, _TALLY = 1, 2, 3, 4, 5
 _NEWS_WORDS, _ORDER_WORDS, _HEADER_RECORD_WORDS, _ASKED_WORDS = 7, 4, 5, 1
-"""The counts of a node's ports, sent and then taken, follow the words of news and orders."""
+"""The counts of a node's ports, sent and then taken, follow the words of news and orders; orders end with its tally."""
+_TALLY_RECORD_WORDS = 1 + tally.WORDS
 _STATES = frozenset(map(int, SlotState))
 
 
@@ -87,6 +90,8 @@ class Replica:
         first, end = HEADER_WORDS, HEADER_WORDS + page.nodes * SLOT_WORDS
         self._slots = page.words[first:end].cast("B")
         self._order_words = page.words[first + S_ORDERS : end : SLOT_WORDS]
+        self._tallied: dict[int, list[int]] = {}
+        """What our nodes had counted when the leader was last told."""
         self._seen = bytes(len(self._slots))
         """All slots at the last look: one comparison tells that nothing has changed."""
         self._header = b""
@@ -170,10 +175,23 @@ class Replica:
     def everything(self, host: int) -> bytes:
         """All that a host is to know of this page: for a new connection."""
         told = b"".join(self._record(node) for node in self._about[host])
+        if host == self.leader:
+            self._tallied.clear()
+            return told + self.counted()
         if self.here != self.leader:
             return told
         orders = b"".join([self._order(node).tobytes() for node in self._ordered[host]])
         return orders + self._header_record() + told
+
+    def counted(self) -> bytes:
+        """For the leader: what those of our nodes have counted that have counted more since the last call."""
+        told = array("Q")
+        for node in self._own:
+            row = self.page.tally(node)
+            if row != self._tallied.get(node):
+                self._tallied[node] = row
+                told.extend([_TALLY << _KIND_SHIFT | node, *row])
+        return told.tobytes()
 
     @staticmethod
     def asked() -> bytes:
@@ -218,7 +236,7 @@ class Replica:
         """The latest order about a node; empty while it is being given, which is to be looked at again."""
         words, base = self.page.words, self._word(node, 0)
         orders = words[base + S_ORDERS]
-        record = [orders, words[base + S_STATE], words[base + S_HORIZON], *self._counts(node)]
+        record = [orders, words[base + S_STATE], words[base + S_HORIZON], *self._counts(node), *self.page.tally(node)]
         if orders & ORDER_UNDER_WAY or words[base + S_ORDERS] != orders:
             return array("Q")
         return array("Q", [_ORDER << _KIND_SHIFT | node, *record])
@@ -257,6 +275,8 @@ class Replica:
                 self._take_order(node, record, rings)
             elif kind == _HEADER and source == self.leader:
                 self._take_header(record, rings)
+            elif kind == _TALLY and self.here == self.leader and self._host_of[node] == source:
+                self.page.set_tally(node, record[1:])
             elif kind == _ASKED and self.here == self.leader:
                 rings.agent = True
             else:
@@ -265,7 +285,10 @@ class Replica:
 
     def _size(self, kind: int, node: int) -> int:
         if kind in (_NEWS, _ORDER):
-            return (_NEWS_WORDS if kind == _NEWS else _ORDER_WORDS) + 2 * len(self._peers[node])
+            words = _NEWS_WORDS if kind == _NEWS else _ORDER_WORDS + tally.WORDS
+            return words + 2 * len(self._peers[node])
+        if kind == _TALLY:
+            return _TALLY_RECORD_WORDS
         return _HEADER_RECORD_WORDS if kind == _HEADER else _ASKED_WORDS
 
     def _take_news(self, node: int, record: "array[int]", rings: Rings) -> None:
@@ -308,6 +331,8 @@ class Replica:
         for port in range(ports):
             words[first_sent + port] = max(words[first_sent + port], record[_ORDER_WORDS + port])
             words[first_taken + port] = max(words[first_taken + port], record[_ORDER_WORDS + ports + port])
+        # Nor what its nodes had counted, and the lives to come count on.
+        self.page.set_tally(node, record[-tally.WORDS :])
         words[base + S_PENDING] = int(state == SlotState.BOOTING)
         words[base + S_STATE] = state
         words[base + S_HORIZON] = horizon

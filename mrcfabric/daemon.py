@@ -124,6 +124,10 @@ class Daemon:
         """Ports and rest of a glance."""
         raise NotImplementedError
 
+    def own_totals(self) -> Sequence[int]:
+        """What the core has counted, as `mrcfabric.tally.TOTALS`."""
+        raise NotImplementedError
+
     @staticmethod
     def noteworthy(event: Any) -> bool:
         """Whether an event goes into the ring; answers to commands do not."""
@@ -169,7 +173,7 @@ class Daemon:
             trace=Trace() if config.trace else None,
             offload=config.offload,
         )
-        self.drive.on_events = self._on_events
+        self.drive.on_events, self.drive.totals = self._on_events, self.own_totals
         if config.crash_ns < NEVER:
             self.drive.crash_at(config.crash_ns)
         for command, at_ns in scripted:
@@ -228,6 +232,7 @@ class Daemon:
 
     def counters(self, parts: Collection[str] | None = None) -> dict[str, Any]:
         """Everything the daemon counts: `core`, `fidelity`, `control`, `process`, and its own; or only these parts."""
+        self.drive.tell()  # what has been told anybody is not to be lost with us
         tables: dict[str, Callable[[], Any]] = {
             "core": self.core.counters,
             "fidelity": self.drive.fidelity_record,

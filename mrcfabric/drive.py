@@ -17,19 +17,24 @@ always make a full step, so the rule cannot lock up.
 
 import os
 import signal
+from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from operator import itemgetter
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from mrcfabric.clock import LIMIT_WORD, ClockPage
 from mrcfabric.link_port import Fidelity, LinkEnd, LinkPort
 from mrcfabric.node import Input, Node, Rank
 from mrcfabric.sim.trace import Trace
+from mrcfabric.tally import FIDELITY, TOTALS, together
 from mrcfabric.tap import Tap
 from mrcfabric.udp import Endpoint
-from mrcfabric.units import NEVER, NS_PER_S, Instant
+from mrcfabric.units import NEVER, NS_PER_MS, NS_PER_S, Instant
 
+NOTHING: Final = (0,) * len(TOTALS)
+TELL_WALL_NS: Final = 10 * NS_PER_MS
+"""How old what the page tells of a busy node's counts may be: to add them up at every step costs a switch too much."""
 _at_ns: Callable[[Input], Instant] = itemgetter(0)
 
 
@@ -81,6 +86,8 @@ class Drive:
         self.fidelity = Fidelity()
         self.on_events: Callable[[list[Any]], None] = lambda _events: None
         """Called after a tick with the events of the core, when there are any."""
+        self.totals: Callable[[], Sequence[int]] = lambda: NOTHING
+        """What the core has counted, as `tally.TOTALS`."""
         self.taps: tuple[Tap, ...] | None = None
         """Who gets to see what the core sends, before it is sent."""
         self.step_ns = min((end.delay_ns for end in links), default=NS_PER_S)
@@ -96,6 +103,13 @@ class Drive:
         """Held commands, by sequence, for which nobody waits."""
         page = turns.page
         self._words = page.words
+        self._tally_words = page.tally_words(slot)
+        self._tally_before = page.tally(slot)
+        """What the node had counted in the lives before this one."""
+        self._tally_due_ns = 0
+        """By the monotonic clock: when to tell anew; 0: at once."""
+        self._untold = False
+        """A step has been made of which the page does not tell yet."""
         self._horizon_word = page.horizon_word(slot)
         self._pending_word = page.pending_word(slot)
         self.now_ns: Instant = min(core.now_ns, page.horizon(slot)) if turns.shared else core.now_ns
@@ -152,7 +166,21 @@ class Drive:
         record["receive_buffer_bytes"] = min((endpoint.receive_buffer_bytes for endpoint in endpoints), default=0)
         return record
 
+    def tell(self) -> None:
+        """Write into the page what the node has counted by now: whoever kills the process finds it there."""
+        counted = self.fidelity
+        life = [self.now_ns, counted.late_ns_max, *(getattr(counted, name) for name in FIDELITY), *self.totals()]
+        self._words[self._tally_words] = array("Q", together(self._tally_before, life))
+        self._untold = False
+
+    def tell_in_time(self, mono_ns: int) -> None:
+        """The same, `TELL_WALL_NS` after the last time; at once where the node has nothing more to do or stands."""
+        if self._untold and (mono_ns >= self._tally_due_ns or not self._words[self._pending_word] or self.stands):
+            self._tally_due_ns = mono_ns + TELL_WALL_NS
+            self.tell()
+
     def close(self) -> None:
+        self.tell()
         for port in self._ports:
             port.endpoint.close()
 
@@ -178,6 +206,7 @@ class Drive:
             self._advance(until)
             self._publish(until)
         if until == self._crash_ns:
+            self.tell()
             os.kill(os.getpid(), signal.SIGKILL)
         return True
 
@@ -278,6 +307,7 @@ class Drive:
                 port.send()
                 words[port.sent_word] = port.sent
         self.now_ns = until
+        self._untold = True
         words[self._pending_word] = self._pending()
         words[self._horizon_word] = until
         if not self._turns.shared:

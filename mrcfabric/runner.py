@@ -197,6 +197,9 @@ class Runner:
             for doorbell in self._to_ring:
                 os.eventfd_write(doorbell, 1)
             self._to_ring.clear()
+            mono_ns = time.monotonic_ns()
+            for drive in self.drives:
+                drive.tell_in_time(mono_ns)
             if not moved:
                 self._arrange(wall_bound)
                 return

@@ -125,6 +125,9 @@ class NicDaemon(Daemon):
     def own_glance(self) -> tuple[list[Any], NicRest]:
         return self.nic.glance(self.nic.host.glance())
 
+    def own_totals(self) -> Sequence[int]:
+        return self.nic.totals()
+
     @staticmethod
     def noteworthy(event: Any) -> bool:
         """Answers and good completions are for those who asked; all else is kept."""

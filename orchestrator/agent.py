@@ -142,6 +142,8 @@ class Agent:
             web.post("/counters", _desk(self._runs.counters)),
             web.post("/glances", _desk(self._runs.glances)),
             web.post("/fidelity", _desk(self._runs.fidelity)),
+            web.post("/totals", _desk(self._runs.totals)),
+            web.post("/untold", _desk(self._runs.untold)),
             web.post("/host_pairs", _desk(self._runs.host_pairs)),
             web.post("/deaths", _desk(self._runs.deaths)),
             web.post("/log", _desk(self.events.answer)),
@@ -174,7 +176,8 @@ class Agent:
         fabric = self.fabric
         members = fabric.roster.members.values()
         silent: list[str] = []
-        counters = await fabric.counters(timeout_s=STATUS_WALL_S, silent=silent)
+        parts = ("fidelity", "programs")
+        counters = await fabric.counters(timeout_s=STATUS_WALL_S, silent=silent, parts=parts)
         return web.json_response(
             {
                 "name": fabric.topology.name,
@@ -200,8 +203,9 @@ class Agent:
                 "faults": self._faults.records(),
                 "work": self._work.rows(counters),
                 "maps": self._addresses(whole=_is_private(request)),
-                "fidelity": fabric.known_fidelity(),
-                "totals": fabric.sum_up(counters),
+                "fidelity": await fabric.fidelity(),
+                "totals": await fabric.totals(),
+                "untold": [one._asdict() for one in await fabric.untold()],
             }
         )
 

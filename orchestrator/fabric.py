@@ -24,10 +24,9 @@ from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.topology import Topology
 from mrcfabric.units import NEVER, Instant
 from nicd.programs.program import Program
-from orchestrator import plan, ports, stalls, sums
+from orchestrator import plan, ports, stalls
 from orchestrator.api import readings
 from orchestrator.api.readings import ClockReading, Death
-from orchestrator.api.verbs import Verbs
 from orchestrator.faults.fault import Fault
 from orchestrator.faults.table import Stamped
 from orchestrator.faults.whereabouts import Whereabouts
@@ -45,6 +44,7 @@ from orchestrator.run_folder import RunFolder, default_path
 from orchestrator.runs.absence import deaf
 from orchestrator.staff import Staff
 from orchestrator.state_file import StateFile
+from orchestrator.tallies import Counted, Tallies
 from orchestrator.timekeeper import Timekeeper
 
 ASKED: Final = "somebody asked for it"
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from orchestrator.api.attached import AttachedFabric
 
 
-class Fabric(Verbs):
+class Fabric(Counted):
     """A fabric whose daemons run. Make it with `launch`; it is closed at the end of the block."""
 
     def __init__(
@@ -103,8 +103,11 @@ class Fabric(Verbs):
             )
             self._realm = Realm(folder.secret, topology.name, self.epoch)
             self.roster = Roster(self.layout, self.ground, self.time, self._realm, trace)
+            self.tallies = Tallies(self.time.page, self.layout.slot, list(topology.node_names()))
             self.gatherer = Gatherer(self.roster, self.time)
-            self.mishaps = Mishaps(topology, self.whereabouts, self.ground, self.roster, self.time, self.journal)
+            self.mishaps = Mishaps(
+                topology, self.whereabouts, self.ground, self.roster, self.time, self.tallies, self.journal
+            )
             self._state_file = StateFile(folder, self.roster, self.epoch, self._launcher.pid, self.journal)
         except BaseException:
             self._launcher.abandon()
@@ -264,15 +267,6 @@ class Fabric(Verbs):
         """What a node counts, as Prometheus text (docs/METRICS.md). Raises as `call`."""
         render = nicd.metrics.render if self.topology.parse_node(node).tier == "nic" else switchd.metrics.render
         return render(self.topology.name, node, await self.call(node, "counters", timeout_s=SCRAPE_WALL_S)).decode()
-
-    async def fidelity(self) -> dict[str, Any]:
-        """How faithful the emulation has been so far (`sums.fidelity`)."""
-        await self.counters(parts=("fidelity",))
-        return self.known_fidelity()
-
-    def known_fidelity(self) -> dict[str, Any]:
-        """The same by what all daemons have told when they were last asked, those that have died since among them."""
-        return sums.fidelity(self.roster.past.counters().values(), self.time.record())
 
     async def host_pairs(self) -> list[Row]:
         """As `Verbs.host_pairs`; what a daemon that hears nobody has lost meanwhile is not in it."""

@@ -28,6 +28,7 @@ from orchestrator.host_mishaps import HostMishaps, Shares
 from orchestrator.journal import Journal
 from orchestrator.launcher import Child, ProcessFailedError
 from orchestrator.roster import Roster, start_failure
+from orchestrator.tallies import Tallies
 from orchestrator.telling import COMMAND_WALL_S, Telling
 from orchestrator.timekeeper import Timekeeper
 
@@ -46,6 +47,7 @@ class Mishaps:
         shares: Shares,
         roster: Roster,
         time: Timekeeper,
+        tallies: Tallies,
         journal: Journal,
     ) -> None:
         self.topology = topology
@@ -57,6 +59,7 @@ class Mishaps:
         """Called when a node has returned."""
         self._roster = roster
         self._time = time
+        self._tallies = tallies
         self._journal = journal
         self._living = {node: self.table.life(node, 0) for node in roster.members}
         """The life for which the latest process of a node was started."""
@@ -271,7 +274,9 @@ class Mishaps:
         how = child.how_it_ended()
         planned = child.asked_for or self._living[node].end_ns == died_ns
         self._died[node] = died_ns
-        self._journal.note("died", died_ns, node=node, how=how, planned=planned)
+        untold = self._tallies.died(node, died_ns)
+        lacks = {} if untold is None else {"counted_until_ns": untold.from_ns}
+        self._journal.note("died", died_ns, node=node, how=how, planned=planned, **lacks)
         if planned:
             self._begin_next(node, died_ns)
         else:

@@ -86,6 +86,14 @@ class RunDesk:
         """`orchestrator.sums.fidelity`, over all lives of all nodes."""
         return await self._fabric.fidelity()
 
+    async def totals(self, _body: Mapping[str, Any]) -> dict[str, int]:
+        """`orchestrator.sums.totals`, over all lives of all nodes."""
+        return await self._fabric.totals()
+
+    async def untold(self, _body: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """`orchestrator.tallies.Untold`, as data."""
+        return [one._asdict() for one in await self._fabric.untold()]
+
     async def host_pairs(self, _body: Mapping[str, Any]) -> list[dict[str, Any]]:
         """`orchestrator.hosts.between`."""
         return await self._fabric.host_pairs()

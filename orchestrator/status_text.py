@@ -47,8 +47,15 @@ def render_status(answer: dict[str, Any]) -> str:
     lines += [f"  down      {node}" for node in answer["down"]]
     lines += [f"  DIED      {death}" for death in answer["unexpected_deaths"]]
     lines += [f"  work      {render_work(row)}" for row in answer["work"]]
+    lines += [f"  UNTOLD    {render_untold(life)}" for life in answer["untold"]]
     lines += [f"  fault     {render_fault(fault)}" for fault in answer["faults"]]
     return "\n".join(lines)
+
+
+def render_untold(life: dict[str, Any]) -> str:
+    """A life that ended before it had told everything."""
+    from_us, to_us = life["from_ns"] / 1000, life["to_ns"] / 1000
+    return f"{life['node']} was killed; what it counted from {from_us:.3f} to {to_us:.3f} us is not in the totals"
 
 
 def render_host(host: dict[str, Any]) -> str:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from mrcfabric import tally
 from mrcfabric.clock import ClockPage, PageState, SlotState
 from mrcfabric.units import NEVER, NS_PER_S, Instant
 
@@ -242,14 +243,15 @@ class Timekeeper:
                 self.bury(slot) if held_ns is None else self.hold_for(slot, held_ns)
 
     def has_reached(self, reached: dict[int, list[int]]) -> None:
-        """Slot -> what a node had reached on another host when its process died (`ClockPage.reached`).
+        """Slot -> what a node had reached on another host when its process died (`ClockPage.reached`), and counted.
 
         Its last news may come later than the order that it is dead, and is then dropped: what they would have told its
         neighbours they learn with the order.
         """
         for slot, last in reached.items():
+            self.page.set_tally(slot, last[-tally.WORDS :])
             if self.is_alive(slot):
-                self.page.set_reached(slot, last)
+                self.page.set_reached(slot, last[: -tally.WORDS])
 
     def is_alive(self, slot: int) -> bool:
         """Whether the node's daemon has bound its sockets."""

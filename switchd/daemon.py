@@ -55,6 +55,9 @@ class SwitchDaemon(Daemon):
     def own_glance(self) -> tuple[list[Any], SwitchRest]:
         return self.switch.glance()
 
+    def own_totals(self) -> Sequence[int]:
+        return self.switch.totals()
+
     def set_witness(self, witness: Witness | None) -> None:
         self.switch.set_witness(witness)
 

@@ -24,7 +24,7 @@ from mrcfabric.units import Instant
 from nicd.programs.program import Program
 from orchestrator import answers
 from orchestrator.agent_client import find, refusal
-from orchestrator.api.readings import ClockReading, Death
+from orchestrator.api.readings import ClockReading, Death, Untold
 from orchestrator.api.verbs import Verbs
 from orchestrator.faults.fault import Fault
 from orchestrator.faults.whereabouts import Whereabouts
@@ -140,6 +140,15 @@ class AttachedFabric(Verbs):
         """As `Fabric.fidelity`."""
         found: dict[str, Any] = await self.post("/fidelity")
         return found
+
+    async def totals(self) -> dict[str, int]:
+        """As `Fabric.totals`."""
+        found: dict[str, int] = await self.post("/totals")
+        return found
+
+    async def untold(self) -> list[Untold]:
+        """As `Fabric.untold`."""
+        return [Untold(**one) for one in await self.post("/untold")]
 
     async def host_pairs(self) -> list[dict[str, Any]]:
         """As `Fabric.host_pairs`."""

@@ -57,6 +57,14 @@ class ClockReading(NamedTuple):
         )
 
 
+class Untold(NamedTuple):
+    """A life that ended before it had told all that it counted: what came between the two instants is in no sum."""
+
+    node: str
+    from_ns: Instant
+    to_ns: Instant
+
+
 class Death(NamedTuple):
     """A daemon that ended, or did not come back, though nobody had asked for it."""
 

@@ -16,9 +16,8 @@ from mrcfabric.errors import RefusedError
 from mrcfabric.topology import Topology
 from mrcfabric.units import NEVER, Instant
 from nicd.programs.program import Program
-from orchestrator import sums
 from orchestrator.api.finder import Finder, Narrowing
-from orchestrator.api.readings import ClockReading, Death
+from orchestrator.api.readings import ClockReading, Death, Untold
 from orchestrator.faults.fault import Fault, Figure, Window
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ class Verbs(Finder, ABC):
 
     @abstractmethod
     async def fidelity(self) -> dict[str, Any]:
-        """How faithful the emulation has been so far (`orchestrator.sums.fidelity`)."""
+        """How faithful the emulation has been since the launch, in all lives (`orchestrator.sums.fidelity`)."""
 
     @abstractmethod
     async def host_pairs(self) -> list[dict[str, Any]]:
@@ -111,17 +110,14 @@ class Verbs(Finder, ABC):
     async def deaths(self) -> list[Death]:
         """Daemons that ended though nobody had asked for it."""
 
+    @abstractmethod
     async def totals(self) -> dict[str, int]:
-        """What all counters add up to (`orchestrator.sums.totals`)."""
-        return self.sum_up(await self.counters())
+        """What all nodes have counted since the launch, in all their lives (`orchestrator.sums.totals`)."""
 
-    def sum_up(self, counters: Mapping[str, dict[str, Any]]) -> dict[str, int]:
-        """The same for counters that have been fetched."""
-        nics = set(self.topology.nic_names())
-        return sums.totals(
-            (answer for node, answer in counters.items() if node in nics),
-            (answer for node, answer in counters.items() if node not in nics),
-        )
+    @abstractmethod
+    async def untold(self) -> list[Untold]:
+        """Lives that ended before they had told everything, and between which instants the totals lack what they
+        counted: one that somebody killed from outside, or whose host was lost."""
 
     # Breaking.
 

@@ -39,6 +39,8 @@ LOOK_S = 0.001
 LOOK_ASLEEP_S = 0.25
 RECONNECT_S = 0.1
 BEAT_S = 1.0
+COUNT_S = 0.1
+"""How often the leader hears what the nodes of a host have counted: so old may what a lost host has told be."""
 SILENT_S = 5.0
 """A host that says nothing for so long, not even that it has nothing to say, is not heard, though its machine be."""
 BACKLOG_BYTES_MAX = 8 << 20
@@ -100,6 +102,7 @@ class Courier:
         self._heard: set[int] = set()
         self._heard_s: dict[int, float] = {}
         self._beat_s = 0.0
+        self._counted_s = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._dozes = False
         self._closing = False
@@ -221,6 +224,7 @@ class Courier:
         if self._leads:
             self._replica.set_floor()
         self._look()
+        self._count()
         self._survey.look(asyncio.get_running_loop().time())
         self._beat()
         self._dozes = self.page.asleep
@@ -240,6 +244,15 @@ class Courier:
         self._report({"heard": sorted(self._heard)})
         for host in (self._station.here, *self._replica.others):
             self._survey.tell(host)
+
+    def _count(self) -> None:
+        """Tell the leader what our nodes have counted."""
+        now = asyncio.get_running_loop().time()
+        leader = self._streams.get(self._station.leader)
+        if leader is not None and now - self._counted_s >= COUNT_S:
+            self._counted_s = now
+            if counted := self._replica.counted():
+                leader.send(counted)
 
     def _rouse(self) -> None:
         """Look at a page that runs again as often as at any that runs."""

@@ -227,11 +227,12 @@ class Premises:
                 self._over(f"the courier has ended: {child.how_it_ended()}")
 
     def _reached(self, child: Child) -> dict[int, list[int]]:
-        """Slot -> what a process of ours has reached: the courier may not have told it yet."""
+        """Slot -> what a process of ours has reached, and counted: the courier may not have told it yet."""
         assert self._layout is not None
-        assert self._page is not None
+        page = self._page
+        assert page is not None
         nodes = next((plan.nodes for plan in self._layout.processes if plan.name == child.name), ())
-        return {(slot := self._layout.slot(node)): self._page.reached(slot) for node in nodes}
+        return {(slot := self._layout.slot(node)): page.reached(slot) + page.tally(slot) for node in nodes}
 
     async def _signal(self, request: dict[str, Any]) -> bool:
         return await self._launcher.signal(self._children[request["child"]], request["number"])

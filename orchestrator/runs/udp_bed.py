@@ -13,7 +13,6 @@ from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import RefusedError
 from mrcfabric.units import Instant
 from nicd.programs.program import Program
-from orchestrator import sums
 from orchestrator.api.verbs import Verbs
 from orchestrator.death_watch import CHECK_WALL_S, DaemonDiedError, DeathWatch
 from orchestrator.faults.fault import Fault
@@ -75,8 +74,6 @@ class UdpBed:
         self._deaths = DeathWatch(fabric, broken, past.deaths)
         self._own_names = {new: name for name, new in past.names.items()}
         self._faults: dict[str, Fault] = {fault.id: fault for fault in past.faults}
-        self._records: dict[tuple[str, int], dict[str, Any]] = {}
-        """Node and incarnation -> its latest answer to `counters`, for the fidelity of all lives."""
 
     async def run_until(self, at_ns: Instant) -> None:
         if at_ns <= self.now_ns:
@@ -150,7 +147,7 @@ class UdpBed:
         self._faults[fault.id] = fault
 
     async def counters(self, nodes: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """As `Bed.counters`; they are kept for the fidelity of the run."""
+        """As `Bed.counters`."""
         found = await self._answers(nodes)
         # A process that is being replaced while time stands still answers a moment later.
         own = OwnTime()
@@ -161,8 +158,6 @@ class UdpBed:
                 raise BedLostError(f"{missing[0]} has been down for {limit_s:.0f} s")
             await asyncio.sleep(POLL_S)
             found |= await self._answers(missing)
-        for node, answer in found.items():
-            self._records[node, answer["process"]["incarnation"]] = answer
         return found
 
     async def _answers(self, nodes: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -188,7 +183,7 @@ class UdpBed:
         return answer
 
     async def fidelity(self) -> dict[str, Any]:
-        return sums.fidelity(self._records.values(), (await self._fabric.clock()).pace)
+        return await self._fabric.fidelity()
 
     async def host_pairs(self) -> list[dict[str, Any]]:
         """As `Bed.host_pairs`."""

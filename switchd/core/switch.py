@@ -119,6 +119,17 @@ class Switch:
         found = switch_counters(self.received, self.drops, self.egress, self.config, usids)
         return {"forwarding": int(self.forwarding), **found}
 
+    def totals(self) -> tuple[int, ...]:
+        """`mrcfabric.tally.TOTALS`: the sums of what `counters` tells one by one, cheap enough for every moment."""
+        forwarded = trims = marks = 0
+        drops = sum(self.drops.values())
+        for egress in self.egress:
+            forwarded += egress.packets
+            trims += egress.trimmed
+            marks += egress.marks
+            drops += sum(egress.drops.values())
+        return (0, 0, 0, 0, 0, 0, 0, trims, marks, drops, 0, forwarded)
+
     def glance(self) -> tuple[list[Any], SwitchRest]:
         """The parts of a glance (`mrcfabric.glance`): ports, and the rest."""
         rest = SwitchRest(int(self.forwarding), sum(self.drops.values()))

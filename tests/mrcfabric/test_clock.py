@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from mrcfabric import tally
 from mrcfabric.clock import ClockPage, PageState, SlotState, restart_horizon
 from mrcfabric.units import NEVER
 
@@ -57,7 +58,20 @@ def test_words_of_different_edges_never_overlap(page: ClockPage) -> None:
         for position in (page.sent_word, page.taken_word, page.want_word)
     ]
     assert len(set(words)) == len(words)
-    assert max(words) == len(page.words) - 1
+    rows = [page.tally_words(node) for node in range(3)]
+    assert rows[0].start == max(words) + 1
+    assert [row.start for row in rows[1:]] == [row.stop for row in rows[:-1]]
+    assert rows[-1].stop == len(page.words)
+
+
+def test_what_was_counted_outlives_its_node_and_never_gets_less(page: ClockPage) -> None:
+    page.mark_alive(1, pid=1, incarnation=0)
+    page.set_tally(1, [7] * tally.WORDS)
+    page.set_tally(1, [9] + [3] * (tally.WORDS - 1))
+    page.mark_dead(1)
+    page.mark_booting(1, 100)
+    assert page.tally(1) == [9] + [7] * (tally.WORDS - 1)
+    assert page.tally(0) == page.tally(2) == [0] * tally.WORDS
 
 
 def test_idle_means_nothing_pending_and_nothing_between(page: ClockPage) -> None:

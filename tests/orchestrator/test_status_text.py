@@ -25,6 +25,7 @@ STATUS: dict[str, Any] = {
     "down": [],
     "silent": [],
     "unexpected_deaths": [],
+    "untold": [],
     "clock": "sleep",
     "stalled": None,
     "apart": None,
@@ -107,12 +108,14 @@ def test_what_is_wrong_is_named() -> None:
         "down": ["h003"],
         "silent": ["h004"],
         "unexpected_deaths": ["h003: SIGSEGV"],
+        "untold": [{"node": "h003", "from_ns": 1500, "to_ns": 2750}],
         "stalled": "p1-t0-0",
         "apart": {"host": "vm3", "others": ["vm1", "vm2"], "for_s": 12.3, "lease_s": 600.0},
         "faults": [fault],
     }
     text = render_status(answer)
     assert "running, 2,000 x slower than real" in text
+    assert "  UNTOLD    h003 was killed; what it counted from 1.500 to 2.750 us is not in the totals" in text
     assert "NOT VALID: 0 frames, 0.0000% late, 3 host drops" in text
     assert "totals    1,234 data packets" in text
     assert "STALLED   fabric time waits for p1-t0-0" in text

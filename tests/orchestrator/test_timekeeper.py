@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
+from mrcfabric import tally
 from mrcfabric.clock import S_ORDERS, S_STATE, SlotState
 from mrcfabric.units import NEVER
 from orchestrator import timekeeper
@@ -211,10 +212,14 @@ async def test_what_a_courier_overwrites_is_ordered_again(serving: Timekeeper) -
         assert (page.orders(1), page.horizon(1)) == (orders + 1, horizon)
 
 
+COUNTED = [7] * tally.WORDS
+
+
 def test_the_last_of_a_node_on_another_host_is_kept_for_its_neighbours(keeper: Timekeeper) -> None:
     keeper.page.mark_booting(1, 0)
-    keeper.has_reached({1: [900, 3, 2]})
+    keeper.has_reached({1: [900, 3, 2, *COUNTED]})
     assert keeper.page.horizon(1) == 0, "one that has not been born has reached nothing"
     keeper.page.mark_alive(1, 1, 0)
-    keeper.has_reached({1: [900, 3, 2]})
+    keeper.has_reached({1: [900, 3, 2, *COUNTED]})
     assert keeper.page.reached(1) == [900, 3, 2]
+    assert keeper.page.tally(1) == COUNTED
