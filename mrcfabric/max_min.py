@@ -6,17 +6,17 @@ asks; so is what the flows did get.
 **The shares.** All flows grow alike until a capacity is used up; the flows that use it stop there, the others go on
 (Bertsekas and Gallager, Data Networks, 6.5.2). No flow can have more without one that has no more than it having less.
 
-**What binds a flow.** The planes are networks of their own, and congestion control is fair within each: so each plane is
-filled by itself, and a flow's share is the sum over the planes. In a plane a flow sprays over all T1s that both its T0s
-reach, in whatever parts suit (arXiv 2605.04333 section 2). So no single link binds it, but pools of them do:
+**What binds a flow.** The planes are networks of their own, and congestion control is fair within each: so each plane
+is filled by itself, and a flow's share is the sum over the planes. In a plane a flow sprays over all T1s that both its
+T0s reach, in whatever parts suit (arXiv 2605.04333 section 2). So no single link binds it, but pools of them do:
 
     the port of its NIC, and of the NIC it sends to
     all up-links of its T0, and all down-links to the T0 it sends to
     the T1s between the two, each with the smaller one of its two links
 
 Where the T1s of a plane differ alike for all T0s (dead or slow switches, a slow plane) the pools can be filled to the
-brim, and the shares are exact. Where single links are broken here and there no flow can have more than its pools give, and
-sometimes less: a run is then measured by a bar that is too high, never by one too low.
+brim, and the shares are exact. Where single links are broken here and there no flow can have more than its pools give,
+and sometimes less: a run is then measured by a bar that is too high, never by one too low.
 
 Rates are whole numbers in any unit, shares exact fractions of it.
 """

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from mrcfabric.units import Instant
 from orchestrator.findings.measure import Figure, Question, matching
-from orchestrator.findings.recording import Look, Recording
+from orchestrator.findings.recording import WINDOWS, Look, Recording
 
 SWITCHES = "switches"
 """How the switches, all together, are called where NICs have names."""
@@ -70,6 +70,46 @@ def _standing(reading: Reading, question: Question) -> list[Figure]:
             cells = reading(look)
             found += [Figure(cells.get(name, 0), name, look.at_ns, look.at_ns) for name in matching(question.of, cells)]
     return found
+
+
+def levels(reading: Reading) -> Callable[[Question], list[Figure]]:
+    """How a gauge stood at every look of every window, or at the look before a window without one."""
+    return partial(_levels, reading)
+
+
+def _levels(reading: Reading, question: Question) -> list[Figure]:
+    found = []
+    for window in question.windows:
+        looks = [look for look in question.recording.looks if window.start_ns <= look.at_ns <= window.end_ns]
+        if not looks and (before := look_at(question.recording, window.end_ns)) is not None:
+            looks = [before]
+        for look in looks:
+            cells = reading(look)
+            span = window if question.binned else (look.at_ns, look.at_ns)
+            found += [Figure(cells[name], name, *span) for name in matching(question.of, cells)]
+    return found
+
+
+def windows(look: Look) -> Cells:
+    """Congestion windows and what is in flight: by NIC and name (`h003:cwnd`); by name alone, the sum or the least."""
+    cells: Cells = {"": 0, **dict.fromkeys(WINDOWS, 0)}
+    seen = {nic: told.windows for nic, told in look.nics.items() if told.windows}
+    for name in WINDOWS:
+        values = [told[name] for told in seen.values()]
+        if values:
+            cells[name] = min(values) if name == "cwnd_min" else sum(values)
+        cells |= {f"{nic}:{name}": told[name] for nic, told in seen.items()}
+    return cells
+
+
+def queues(look: Look) -> Cells:
+    """Bytes that wait in the fullest port: anywhere, of a node."""
+    return {"": max(look.queues.values(), default=0), **look.queues}
+
+
+def queue_peaks(look: Look) -> Cells:
+    """The same of the most that ever waited."""
+    return {"": max(look.queue_peaks.values(), default=0), **look.queue_peaks}
 
 
 def of_nics(*counters: str) -> Reading:

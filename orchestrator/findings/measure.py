@@ -29,6 +29,8 @@ class Of(StrEnum):
     """The name of a workload."""
     FLOW = "flow"
     """`train:h001>h000`: what h000 received of h001 for this workload."""
+    NODE = "node"
+    """A switch or a NIC: `p0-t1-2`."""
     LABEL = "label"
     """What the measure tells apart: a cause, a reason, a state. `h003:timeout` is one NIC's."""
 

@@ -13,9 +13,10 @@ from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
 from nicd.core.ev_state import EV_STATES
 from nicd.core.stats import DROP_REASONS, RETRANSMIT_CAUSES
-from orchestrator.findings import counts, durations, outcomes, rates
+from orchestrator.findings import counts, durations, optimum, outcomes, rates
 from orchestrator.findings.expectation import Expectation
 from orchestrator.findings.measure import Measure, Of, Reduce, Unit, matching
+from orchestrator.findings.recording import WINDOWS
 from switchd.core.stats import DROP_REASONS as SWITCH_DROP_REASONS
 
 _ENTERED = tuple(state for state in EV_STATES if state != "skip")
@@ -59,6 +60,15 @@ MEASURES: Mapping[str, Measure] = {
         Unit.SHARE,
         "Jain's index over the rates of flows: 1 when all are equal.",
         rates.fairness,
+        (Of.PROGRAM, Of.FLOW),
+        binned=True,
+    ),
+    "max_min": Measure(
+        Unit.SHARE,
+        "What flows placed of what max-min gave them of the capacity that faults left: all together, of a program, of "
+        "a flow. What one has beyond its share does not make up for what another lacks. Of flows that always have "
+        "something to send.",
+        optimum.max_min,
         (Of.PROGRAM, Of.FLOW),
         binned=True,
     ),
@@ -174,6 +184,38 @@ MEASURES: Mapping[str, Measure] = {
     "timeouts": _count("timeouts", "Times a QP found packets silent for their whole RTO."),
     "qp_errors": _count("qp_errors", "QPs that failed."),
     "ev_skips": _count("ev_skips", "Entries of EVs into SKIP."),
+    "ev_replacements": _count("ev_replacements", "EVs of the reserve that took the place of one that had failed."),
+    "probes": _count("probes_sent", "Reliability probes sent, those that look for a way back included."),
+    "probe_replies": _count("probe_replies", "Answers to them that came."),
+    "window": Measure(
+        Unit.BYTES,
+        "At looks, of every NIC: its congestion windows together (`cwnd`), the smallest of them (`cwnd_min`), payload "
+        "in flight (`inflight`).",
+        counts.levels(counts.windows),
+        _LABELLED,
+        WINDOWS,
+        of_needed=True,
+        reduce="mean",
+        binned=True,
+    ),
+    "queue": Measure(
+        Unit.BYTES,
+        "At looks: bytes that wait in the fullest port, of the fabric or of a node.",
+        counts.levels(counts.queues),
+        (Of.NODE,),
+        reduce="max",
+        binned=True,
+        of_work=False,
+    ),
+    "queue_peak": Measure(
+        Unit.BYTES,
+        "The most data that ever waited in a port, of the fabric or of a node, by the end of the span or bin.",
+        counts.standing(counts.queue_peaks),
+        (Of.NODE,),
+        reduce="max",
+        binned=True,
+        of_work=False,
+    ),
     "retransmissions": _labelled("retransmits.", "Packets sent again, by cause.", RETRANSMIT_CAUSES),
     "trims_received": _labelled("trims.", "Trimmed packets that NICs received, by where.", ("path", "last_hop")),
     "drops": _labelled("drops.", "Packets that were dropped, by reason.", _DROPS, switches=True),
@@ -272,6 +314,7 @@ def _meant(pattern: str, measure: Measure, topology: Topology, programs: Collect
         Of.PLANE: [str(plane) for plane in range(topology.planes)],
         Of.PROGRAM: list(programs),
         Of.LABEL: list(measure.labels),
+        Of.NODE: list(topology.node_names()),
     }
     if Of.LABEL in measure.of:
         names[Of.NIC].append(counts.SWITCHES)
@@ -290,6 +333,7 @@ def _spelling(measure: Measure) -> str:
         Of.PLANE: "a plane as 5",
         Of.PROGRAM: "a workload by its name",
         Of.FLOW: "a flow as train:h001>h000",
+        Of.NODE: "a node as p0-t1-2",
         Of.LABEL: f"one of {', '.join(measure.labels)}",
     }
     return "of " + ", ".join(examples[one] for one in measure.of)

@@ -38,7 +38,7 @@ def goodput(question: Question) -> list[Figure]:
     for window in question.windows:
         found += [figure for name in placed if (figure := _placed(recording, name, window)) is not None]
     if question.of:
-        lives = _lives(recording)
+        lives = flow_lives(recording)
         programs = sorted({name.partition(":")[0] for name in lives})
         for name in matching(question.of, [*programs, *lives]):
             found += _of_flows(question, name, lives)
@@ -75,7 +75,7 @@ def _rate_bps(recording: Recording, size: int, width_ns: int, line_bps: float) -
     return payload_bps if payload_bps < rate <= payload_bps + under_way else rate
 
 
-def _lives(recording: Recording) -> dict[str, Interval]:
+def flow_lives(recording: Recording) -> dict[str, Interval]:
     """Every flow, and from when to when it lasted: until its last message, or, when there should be more, until now."""
     everything = work(recording)
     lives = {name: everything for look in recording.looks[-1:] for name in look.placed}
@@ -93,7 +93,7 @@ def _of_flows(question: Question, name: str, lives: dict[str, Interval]) -> list
     line = float(nic_line_bps(question.recording)) * len({flow.partition(">")[2] for flow in flows})
     found = []
     for window in question.windows:
-        parts = [part for flow in flows if (part := _part(question, flow, lives[flow], window)) is not None]
+        parts = [part for flow in flows if (part := flow_part(question, flow, lives[flow], window)) is not None]
         if parts:
             start, end = min(part.start_ns for part in parts), max(part.end_ns for part in parts)
             size = sum(part.size for part in parts)
@@ -101,7 +101,7 @@ def _of_flows(question: Question, name: str, lives: dict[str, Interval]) -> list
     return found
 
 
-class _Part(NamedTuple):
+class Part(NamedTuple):
     """What a flow placed of a window, as long as it lasted."""
 
     start_ns: Instant
@@ -113,7 +113,7 @@ class _Part(NamedTuple):
         return self.size * 8 * NS_PER_S / (self.end_ns - self.start_ns)
 
 
-def _part(question: Question, flow: str, life: Interval, window: Interval) -> _Part | None:
+def flow_part(question: Question, flow: str, life: Interval, window: Interval) -> Part | None:
     """What a flow placed as long as it lasted within a window; None when it did not."""
     recording = question.recording
     first = look_at(recording, max(window.start_ns, life.start_ns))
@@ -124,16 +124,16 @@ def _part(question: Question, flow: str, life: Interval, window: Interval) -> _P
     end = min(life.end_ns, last.at_ns)
     if start >= end or end <= window.start_ns or start >= window.end_ns:
         return None
-    return _Part(start, end, last.placed.get(flow, 0) - (0 if first is None else first.placed.get(flow, 0)))
+    return Part(start, end, last.placed.get(flow, 0) - (0 if first is None else first.placed.get(flow, 0)))
 
 
 def fairness(question: Question) -> list[Figure]:
     """Jain's index over the rates of flows: 1 when all have the same, 1/n when one of n has everything."""
-    lives = _lives(question.recording)
+    lives = flow_lives(question.recording)
     chosen = [flow for flow in lives if not question.of or _is_meant(flow, question.of)]
     found = []
     for window in question.windows:
-        parts = [part for flow in chosen if (part := _part(question, flow, lives[flow], window)) is not None]
+        parts = [part for flow in chosen if (part := flow_part(question, flow, lives[flow], window)) is not None]
         index = jain([part.rate_bps for part in parts])
         if index is not None:
             found.append(Figure(index, ", ".join(question.of), window.start_ns, window.end_ns))

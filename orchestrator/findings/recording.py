@@ -12,6 +12,9 @@ from mrcfabric.units import Instant
 from orchestrator.faults.fault import Fault
 from orchestrator.goodput import Goodput
 
+WINDOWS = ("cwnd", "cwnd_min", "inflight")
+"""Congestion windows together, the smallest of them, and what of them is used."""
+
 
 @dataclass(slots=True)
 class NicLook:
@@ -26,6 +29,8 @@ class NicLook:
     """Per plane: packets that left the port."""
     ports_up: list[bool]
     alive: bool = True
+    windows: dict[str, int] = field(default_factory=dict)
+    """By the names of `WINDOWS`, in bytes, over all destinations."""
 
 
 @dataclass(slots=True)
@@ -42,6 +47,10 @@ class Look:
     """Program -> steps that every rank has finished."""
     placed: dict[str, int] = field(default_factory=dict)
     """As `flows`: bytes written to memory, whether their messages are whole or not."""
+    queues: dict[str, int] = field(default_factory=dict)
+    """Node -> bytes that wait in its fullest port."""
+    queue_peaks: dict[str, int] = field(default_factory=dict)
+    """Node -> the most data bytes that ever waited in one of its ports, in this life of the node."""
 
 
 @dataclass(slots=True)

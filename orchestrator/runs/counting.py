@@ -53,6 +53,21 @@ def without_ports(counts: Mapping[str, int]) -> dict[str, int]:
     return {name: count for name, count in counts.items() if not name.startswith(("sent.", "met."))}
 
 
+def windows_of(core: Mapping[str, Any]) -> dict[str, int]:
+    """Of a NIC: its windows, by the names of `recording.WINDOWS`."""
+    told = core["windows"]
+    return {"cwnd": told["cwnd_bytes"], "cwnd_min": told["cwnd_bytes_min"], "inflight": told["inflight_bytes"]}
+
+
+def queues_of(core: Mapping[str, Any]) -> tuple[int, int]:
+    """Bytes that wait in the fullest port of a node, and the most data that ever waited in one."""
+    ports = core["ports"].values()
+    return (
+        max((port["data_bytes"] + port["control_bytes"] for port in ports), default=0),
+        max((port["data_bytes_peak"] for port in ports), default=0),
+    )
+
+
 def plane_states(core: Mapping[str, Any], planes: int) -> list[dict[str, int]]:
     """Per plane: EVs of all QPs of a NIC by state."""
     return [dict(core["ev_states"][str(plane)]) for plane in range(planes)]

@@ -21,7 +21,15 @@ from orchestrator.goodput import Goodput
 from orchestrator.hosts.between import since
 from orchestrator.runs.absence import dead, deaf
 from orchestrator.runs.bed import Bed
-from orchestrator.runs.counting import flat_nic, flat_switch, plane_states, ports_of, without_ports
+from orchestrator.runs.counting import (
+    flat_nic,
+    flat_switch,
+    plane_states,
+    ports_of,
+    queues_of,
+    windows_of,
+    without_ports,
+)
 from orchestrator.runs.encounters import Encounters
 from orchestrator.runs.payroll import Payroll
 from orchestrator.scenario.plan import Plan
@@ -237,13 +245,18 @@ class Recorder:
                 no_evs = [dict.fromkeys(EV_STATES, 0) for _ in range(planes)]
                 nics[name] = NicLook(totals, no_evs, port_packets, [False] * planes, alive=False)
             else:
-                nics[name] = NicLook(totals, plane_states(books.core, planes), port_packets, ports_of(books.core))
+                evs, ports = plane_states(books.core, planes), ports_of(books.core)
+                nics[name] = NicLook(totals, evs, port_packets, ports, windows=windows_of(books.core))
         switches: dict[str, int] = {}
         for name, books in self._books.items():
             if name not in nics:
                 switches = _sum(switches, without_ports(books.total()))
         payroll = self._payroll
-        look = Look(at_ns, nics, switches, payroll.flows(), payroll.steps(), payroll.placed())
+        queues = {node: queues_of(books.core) for node, books in self._books.items() if books.core and node not in gone}
+        look = Look(
+            at_ns, nics, switches, payroll.flows(), payroll.steps(), payroll.placed(),
+            {node: now for node, (now, _) in queues.items()}, {node: peak for node, (_, peak) in queues.items()},
+        )  # fmt: skip
         recording = self.recording
         # The last look may fall on an instant at which it was looked already.
         if recording.looks and recording.looks[-1].at_ns == at_ns:

@@ -29,7 +29,7 @@ def test_flows_that_share_a_pool_stop_together_and_others_go_on() -> None:
 )
 def test_no_other_allocation_is_fairer(sizes: list[int], drawn: list[set[int]]) -> None:
     """Every allocation in sixths is tried: none has a larger smallest share, or the same and a larger second."""
-    pools = {number: size for number, size in enumerate([*sizes, 6])}
+    pools = dict(enumerate([*sizes, 6]))
     flows = [[pool for pool in own if pool in pools] or [0] for own in drawn]
     found = fill(flows, pools)
     for pool, size in pools.items():

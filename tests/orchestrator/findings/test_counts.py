@@ -57,6 +57,26 @@ def test_what_was_sent_for_nothing_is_spurious_beside_what_was_taken_back() -> N
     assert ask(MEASURES["duplicates"].take) == [("", 8)]
 
 
+def test_windows_and_queues_as_they_stood_at_every_look() -> None:
+    recording = sample_recording()
+    for number, look in enumerate(recording.looks):
+        look.nics["h000"].windows = {"cwnd": 100 + number, "cwnd_min": 10, "inflight": 5}
+        look.nics["h001"].windows = {"cwnd": 50, "cwnd_min": 20, "inflight": 7}
+        look.queues = {"h000": number, "p0-t1-0": 3}
+        look.queue_peaks = {"h000": 9 + number}
+    window = (Interval(BEGIN, BEGIN + 40_000),)
+
+    def told(name: str, *of: str) -> list[float | None]:
+        return [figure.value for figure in MEASURES[name].take(Question(recording, of, window))]
+
+    assert told("window", "cwnd") == [150, 151, 152]
+    assert told("window", "cwnd_min") == [10, 10, 10]
+    assert told("window", "h001:inflight") == [7, 7, 7]
+    assert told("queue") == [3, 3, 3]
+    assert told("queue", "h000") == [0, 1, 2]
+    assert told("queue_peak") == [11]
+
+
 def test_drops_of_switches_are_in_the_sum() -> None:
     take = counts.counted(counts.by_label("drops.", switches=True))
     assert ask(take) == [("", 4)]
