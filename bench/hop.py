@@ -28,13 +28,13 @@ from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES, Topology
 from mrcfabric.units import NEVER, serialization_ns
 from mrcfabric.wire.dscp import Dscp
 from mrcfabric.wire.layout import WRITE_MIDDLE
-from mrcfabric.wire.link import LINK_HEADER, LINK_VERSION, link_tag
+from mrcfabric.wire.link import LINK_HEADER, LINK_VERSION
 from mrcfabric.wire.templates import DataTemplate
 from switchd.compose import switch_config
 from switchd.core.switch import Switch
 
 FRAMES_PER_STEP = 3
-_TAG = link_tag("bench", 1)
+_TAG = 0xBE7C
 
 
 class Traffic:
@@ -92,11 +92,11 @@ class Hop:
         self._page.wake()
         self._rig = Rig(len(links))
         ends = [
-            LinkEnd(link.port, near, far, 1 + link.port, 0, link.delay_ns)
+            LinkEnd(link.port, near, far, 1 + link.port, 0, link.delay_ns, tag=_TAG, peer_tag=_TAG)
             for link, (near, far) in zip(links, self._rig.ends, strict=True)
         ]
         self._doorbell = os.eventfd(0)
-        self._drive = Runner(self._page, self._doorbell).add(Switch(switch_config(topology, name)), 0, ends, tag=_TAG)
+        self._drive = Runner(self._page, self._doorbell).add(Switch(switch_config(topology, name)), 0, ends)
         self._delay_ns = topology.link_delay_ns
         self._fabric_ns = self._sent = 0
         self.drain = self._rig.drain

@@ -38,20 +38,24 @@ _NUMBERS = (0, 1, 2, 3, 16, 17, 1 << 16, (1 << 24) - 1, 1 << 24, (1 << 32) - 1, 
 @cache
 def _port() -> LinkPort:
     page = ClockPage.create([[(1, 0)], [(0, 0)]])
-    end = LinkEnd(0, ("127.0.0.1", 0), ("127.0.0.1", 9), 1, 0, 1_000)
-    return LinkPort(end, Endpoint(end.local, end.peer), page, 0, 0, _TAG, 0, Fidelity(), shared=False)
+    end = LinkEnd(0, ("127.0.0.1", 0), ("127.0.0.1", 9), 1, 0, 1_000, tag=_TAG, peer_tag=_TAG)
+    return LinkPort(end, Endpoint(end.local, end.peer), page, 0, 0, 0, Fidelity(), shared=False)
+
+
+def _counted(fidelity: Fidelity) -> int:
+    return fidelity.frames_in + fidelity.bad_frames + fidelity.old_frames + fidelity.refused_frames
 
 
 def link(data: bytes) -> None:
     """A train as the kernel hands it over; the first two bytes are the size of its segments."""
     port = _port()
-    before = port.fidelity.frames_in + port.fidelity.bad_frames
+    before = _counted(port.fidelity)
     segment = max(1, int.from_bytes(data[:2], "big"))
     train = memoryview(data[2:])
     held: list[Input] = []
     port.take_train(train, segment, held)
     segments = -(-len(train) // segment)
-    assert port.fidelity.frames_in + port.fidelity.bad_frames == before + segments, "each segment counts once"
+    assert _counted(port.fidelity) == before + segments, "each segment counts once"
     assert len(held) <= segments
     assert sum(len(entry.body) for entry in held) <= len(train)
 

@@ -169,7 +169,6 @@ class Daemon:
             slot,
             links,
             incarnation=config.incarnation,
-            tag=link_tag(config.realm.fabric, config.realm.epoch),
             trace=Trace() if config.trace else None,
             offload=config.offload,
         )
@@ -362,7 +361,13 @@ def instant_of(args: Mapping[str, Any], name: str) -> int | None:
 def link_ends(config: DaemonConfig, own_doorbell: int, first_peer_slot: int | None) -> list[LinkEnd]:
     """The runner's view of the links. With `first_peer_slot` every port has a private slot for its peer, from there."""
     ends = []
+    realm, far_ends = config.realm, {end.port: end for end in config.topology.ports(config.node)}
+
+    def tag(node: str, port: int) -> int:
+        return link_tag(realm.secret, realm.fabric, realm.epoch, node, port)
+
     for index, link in enumerate(config.links):
+        far = far_ends[link.port]
         private = first_peer_slot is not None
         doorbell = link.peer_doorbell if link.peer_doorbell != own_doorbell else None
         ends.append(
@@ -375,6 +380,8 @@ def link_ends(config: DaemonConfig, own_doorbell: int, first_peer_slot: int | No
                 delay_ns=link.delay_ns,
                 peer_doorbell=None if private else doorbell,
                 path_mtu=link.path_mtu,
+                tag=tag(config.node, link.port),
+                peer_tag=tag(far.peer, far.peer_port),
             )
         )
     return ends

@@ -75,7 +75,6 @@ class Drive:
         links: Sequence[LinkEnd],
         *,
         incarnation: int = 0,
-        tag: int = 0,
         trace: Trace | None = None,
         offload: bool = True,
     ) -> None:
@@ -117,7 +116,7 @@ class Drive:
         self._ports = [
             LinkPort(
                 end, Endpoint(end.local, end.peer, offload=offload, path_mtu=end.path_mtu), page, slot, incarnation,
-                tag, self._live_from, self.fidelity, shared=turns.shared,
+                self._live_from, self.fidelity, shared=turns.shared,
             )
             for end in links
         ]  # fmt: skip

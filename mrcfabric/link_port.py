@@ -42,6 +42,10 @@ class LinkEnd:
     """The eventfd of the neighbour's process; None when it is this process, or there is no page."""
     path_mtu: int | None = None
     """See `Endpoint`."""
+    tag: int = 0
+    """`wire.link.link_tag` of what is sent here; without a launch there is none."""
+    peer_tag: int = 0
+    """The same of what the neighbour sends."""
 
 
 @dataclass(slots=True)
@@ -54,7 +58,11 @@ class Fidelity:
     host_drops: int = 0
     """Frames that were sent and that the kernel did not deliver."""
     bad_frames: int = 0
-    """Segments that are no frame of this launch of this fabric."""
+    """Segments that are no frame of this launch of this fabric, or not of the neighbour from whom they seem to be."""
+    old_frames: int = 0
+    """Frames of a life of the neighbour that is over: it was killed before it had published them."""
+    refused_frames: int = 0
+    """Frames with the neighbour's mark of a life that the clock page does not know, or numbered beyond all it tells."""
     frames_in: int = 0
     frames_out: int = 0
     trains_in: int = 0
@@ -73,6 +81,7 @@ class LinkPort:
         "_page",
         "_peer_incarnation",
         "_peer_incarnation_word",
+        "_peer_tag",
         "_shared",
         "_tag",
         "delay_ns",
@@ -94,7 +103,7 @@ class LinkPort:
     )  # fmt: skip
 
     def __init__(
-        self, end: LinkEnd, endpoint: Endpoint, page: ClockPage, slot: int, incarnation: int, tag: int,
+        self, end: LinkEnd, endpoint: Endpoint, page: ClockPage, slot: int, incarnation: int,
         live_from: Instant, fidelity: Fidelity, *, shared: bool,
     ) -> None:  # fmt: skip
         """`live_from`: frames that arrived up to then reached a node that was down. `shared`: the page is."""
@@ -128,7 +137,8 @@ class LinkPort:
         self._peer_incarnation = _INCARNATION_UNKNOWN
         self._least_incarnation = page.words[self._peer_incarnation_word] & _INCARNATION_MASK
         """Frames of an older one are remnants of a life that is over."""
-        self._tag = tag
+        self._tag = end.tag
+        self._peer_tag = end.peer_tag
         self._live_from = live_from
         self.fidelity = fidelity
         self.late_frames = 0
@@ -176,7 +186,7 @@ class LinkPort:
     def take_train(self, view: memoryview, segment: int, held: list[Input]) -> None:
         """The frames of one train of segments of equal size into `held`; what is no frame of ours is counted."""
         unpack = LINK_HEADER.unpack_from
-        tag = self._tag
+        tag = self._peer_tag
         size = len(view)
         bad = 0
         for start in range(0, size, segment):
@@ -191,6 +201,10 @@ class LinkPort:
             if sequence == self.taken + 1 and incarnation == self._peer_incarnation:
                 self.taken = sequence
             elif (incarnation - self._least_incarnation) & _INCARNATION_HALF:
+                self.fidelity.old_frames += 1
+                continue
+            elif self._shared and self._is_strange(sequence, incarnation):
+                self.fidelity.refused_frames += 1
                 continue
             elif not self._resynchronize(sequence, incarnation):
                 bad += 1
@@ -203,6 +217,17 @@ class LinkPort:
                 packet = bytearray(packet)
             held.append(_input(Input, (arrival_ns, _FRAME, self.number, sequence, packet)))
         self.fidelity.bad_frames += bad
+
+    def _is_strange(self, sequence: int, incarnation: int) -> bool:
+        """Not the next frame of the same sender: whether the clock page knows of no life that may have sent it.
+
+        The page tells of a life before it sends, and of frames at the end of the tick that sent them.
+        """
+        words = self._page.words
+        known = words[self._peer_incarnation_word] & _INCARNATION_MASK
+        ahead = (incarnation - known) & _INCARNATION_MASK
+        # A new life numbers its frames one gap further.
+        return 0 < ahead < _INCARNATION_HALF or sequence >= words[self.published_word] + 2 * SEQUENCE_GAP
 
     def _resynchronize(self, sequence: int, incarnation: int) -> bool:
         """Not the next frame of the same sender: a gap is a host drop, an old frame is refused."""

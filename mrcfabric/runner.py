@@ -103,15 +103,14 @@ class Runner:
         links: Sequence[LinkEnd],
         *,
         incarnation: int = 0,
-        tag: int = 0,
         trace: Trace | None = None,
         offload: bool = True,
     ) -> Drive:
         """Bind the node's sockets and take its place in the page. Raises ConfigError when a port is taken.
 
-        `links` has one entry for every port the core transmits on; `tag` is `wire.link.link_tag` of the launch.
+        `links` has one entry for every port the core transmits on.
         """
-        drive = Drive(self, core, slot, links, incarnation=incarnation, tag=tag, trace=trace, offload=offload)
+        drive = Drive(self, core, slot, links, incarnation=incarnation, trace=trace, offload=offload)
         self.drives.append(drive)
         self._step_ns = min(self._step_ns, drive.step_ns)
         self.page.mark_alive(slot, os.getpid(), incarnation)

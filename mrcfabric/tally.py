@@ -12,7 +12,7 @@ from typing import Final
 
 GREATEST: Final = ("at_ns", "late_ns_max")
 """Words of which the greatest counts: the fabric time up to which the row counts, and the greatest lateness."""
-FIDELITY: Final = ("frames_in", "late_frames", "late_commands", "host_drops", "bad_frames")
+FIDELITY: Final = ("frames_in", "late_frames", "late_commands", "host_drops", "bad_frames", "refused_frames")
 """Counts of `mrcfabric.link_port.Fidelity`."""
 TOTALS: Final = (
     "data_packets",

@@ -11,7 +11,7 @@ from typing import Any, Final
 Record = Mapping[str, Any]
 """As `mrcfabric.drive.Drive.fidelity_record` says."""
 
-_SUMMED: Final = ("frames_in", "late_frames", "late_commands", "host_drops", "bad_frames")
+_SUMMED: Final = ("frames_in", "late_frames", "late_commands", "host_drops", "bad_frames", "refused_frames")
 
 
 @dataclass(slots=True)

@@ -19,6 +19,8 @@ def render_status(answer: dict[str, Any]) -> str:
     slower = f", {pace:,.0f} x slower than real" if pace else ""
     valid = "valid" if fidelity["valid"] else "NOT VALID"
     losses = f"{fidelity['late_share']:.4%} late, {fidelity['host_drops']} host drops"
+    if fidelity["refused_frames"]:
+        losses += f", {fidelity['refused_frames']} frames refused: the clock page knows of no life that sent them"
     counted = [f"{value:,} {key.replace('_', ' ')}" for key, value in answer["totals"].items() if value]
     lines = [
         f"fabric {answer['name']}: {run}, agent pid {answer['pid']}",

@@ -48,7 +48,7 @@ def fidelity(nodes: Iterable[Counters], time: Mapping[str, Any]) -> dict[str, An
     `late_share` of the frames taken came after their stamp had passed; `host_drops` frames were lost by the kernel;
     `valid` says whether the figures of the run may be believed.
     """
-    frames = late = late_max_ns = drops = late_commands = bad = 0
+    frames = late = late_max_ns = drops = late_commands = bad = refused = 0
     for node in nodes:
         record = node["fidelity"]
         frames += record["frames_in"]
@@ -57,6 +57,7 @@ def fidelity(nodes: Iterable[Counters], time: Mapping[str, Any]) -> dict[str, An
         late_commands += record["late_commands"]
         drops += record["host_drops"]
         bad += record["bad_frames"]
+        refused += record["refused_frames"]
     late_share = late / frames if frames else 0.0
     return {
         "dilation_nominal": time["dilation_nominal"],
@@ -69,15 +70,21 @@ def fidelity(nodes: Iterable[Counters], time: Mapping[str, Any]) -> dict[str, An
         "late_commands": late_commands,
         "host_drops": drops,
         "bad_frames": bad,
-        "valid": not doubts(frames, late, drops),
+        "refused_frames": refused,
+        "valid": not doubts(frames, late, drops, refused),
     }
 
 
-def doubts(frames: int, late: int, host_drops: int) -> list[str]:
-    """Why figures may not be believed, in words: nothing when they may. Frames taken, late ones, and those lost."""
+def doubts(frames: int, late: int, host_drops: int, refused: int = 0) -> list[str]:
+    """Why figures may not be believed, in words: nothing when they may.
+
+    Frames taken, late ones, those lost, and those refused because the clock page knows of no life that sent them.
+    """
     found = []
     if host_drops:
         found.append(f"{host_drops:,} frames that were sent were lost by the host")
     if late > frames * LATE_SHARE_MAX:
         found.append(f"{late:,} of {frames:,} frames came late")
+    if refused:
+        found.append(f"{refused:,} frames were refused: the clock page knows of no life that sent them")
     return found

@@ -50,6 +50,8 @@ class Verdict:
         reasons = list(self.reasons)
         if not self.fidelity["valid"]:
             lost = f"{self.fidelity['host_drops']} host drops, {self.fidelity['late_share']:.3%} of frames late"
+            if self.fidelity.get("refused_frames"):
+                lost += f", {self.fidelity['refused_frames']} frames of no life that the clock page knows"
             reasons.insert(0, f"not a faithful run: {lost}")
         return {"verdict": self.outcome, "reasons": reasons, "checks": list(self.checks)}
 

@@ -10,7 +10,9 @@ time. It is no part of MRC.
     +-------+--------+----------+------+------+---------+----------
 
 `sequence` counts every frame of one link direction from 1, over restarts of the sender. `incarnation` tells restarts
-apart. `tag` is derived from the fabric's name and epoch: a frame of another fabric is never taken for one of ours.
+apart. `tag` is the mark of one direction of one link in one launch, derived from the launch's secret. So no frame of
+another fabric is taken for one of ours; and whoever hears one direction, at the port of a node that is dead, say,
+cannot speak in the other.
 """
 
 import struct
@@ -21,6 +23,10 @@ LINK_HEADER = struct.Struct(">QQHBBI")
 LINK_HEADER_BYTES = LINK_HEADER.size
 
 
-def link_tag(fabric: str, epoch: int) -> int:
-    """The 32-bit mark of one launch of one fabric."""
-    return int.from_bytes(blake2b(f"{fabric}/{epoch}".encode(), digest_size=4).digest(), "big")
+_PERSON = b"mrcfabric-link"
+
+
+def link_tag(secret: bytes, fabric: str, epoch: int, node: str, port: int) -> int:
+    """The 32-bit mark of all that `node` sends on `port` in one launch of one fabric; `secret` is the launch's."""
+    name = f"{fabric}/{epoch}/{node}/{port}".encode()
+    return int.from_bytes(blake2b(name, key=secret, digest_size=4, person=_PERSON).digest(), "big")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from mrcfabric.clock import ClockPage
-from mrcfabric.link_port import MISSING_WALL_NS_MAX, SMALL_BYTES, Fidelity, LinkEnd, LinkPort
+from mrcfabric.link_port import MISSING_WALL_NS_MAX, SEQUENCE_GAP, SMALL_BYTES, Fidelity, LinkEnd, LinkPort
 from mrcfabric.node import Input, Transmit
 from mrcfabric.udp import Address, Endpoint
 from mrcfabric.wire.link import LINK_HEADER, LINK_VERSION
@@ -30,10 +30,10 @@ class Wire:
     def open(self, node: int, incarnation: int = 0, tag: int = TAG, live_from: int = 0) -> LinkPort:
         self.page.mark_alive(node, 100, incarnation)
         local, peer = self.addresses[node], self.addresses[1 - node]
-        end = LinkEnd(port=0, local=local, peer=peer, peer_node=1 - node, peer_port=0, delay_ns=1_000)
-        port = LinkPort(
-            end, Endpoint(local, peer), self.page, node, incarnation, tag, live_from, Fidelity(), shared=True
+        end = LinkEnd(
+            port=0, local=local, peer=peer, peer_node=1 - node, peer_port=0, delay_ns=1_000, tag=tag, peer_tag=TAG
         )
+        port = LinkPort(end, Endpoint(local, peer), self.page, node, incarnation, live_from, Fidelity(), shared=True)
         self.opened.append(port)
         return port
 
@@ -152,7 +152,39 @@ def test_an_older_incarnation_is_not_heard_again(wire: Wire) -> None:
     a.endpoint.send([LINK_HEADER.pack(2, a.sent + 1, 2, LINK_VERSION, 0, TAG), b"ghost"], 29, 1)
     wire.page.words[a.sent_word] += 1
     assert wire.take(b) == []
-    assert (b.fidelity.bad_frames, b.fidelity.frames_in) == (0, 1)
+    assert (b.fidelity.bad_frames, b.fidelity.frames_in, b.fidelity.old_frames) == (0, 1, 1)
+
+
+@pytest.mark.parametrize(("incarnation", "beyond"), [(1, 1), (0x7000, 1), (0, 3 * SEQUENCE_GAP), (0, 1 << 60)])
+def test_a_life_that_the_page_does_not_know_moves_nothing(wire: Wire, incarnation: int, beyond: int) -> None:
+    """Forged by somebody who knows the mark, while the sender is dead: whoever lives after it is heard."""
+    a, b = wire.open(0), wire.open(1)
+    wire.send(a, (1, b"first life"))
+    wire.take(b)
+    forged = LINK_HEADER.pack(2, a.sent + beyond, incarnation, LINK_VERSION, 0, TAG)
+    for _ in range(2):
+        a.endpoint.send([forged, b"ghost"], len(forged) + 5, 1)
+    a.endpoint.close()
+    again = wire.open(0, incarnation=1) if incarnation else wire.open(0)
+    wire.send(again, (3, b"second life"))
+    taken = [bytes(entry.body) for entry in wire.take(b)]
+    assert b"second life" in taken
+    if incarnation != 1:
+        assert taken == [b"second life"]
+        assert b.fidelity.refused_frames == 2
+    wire.send(again, (4, b"goes on"))
+    assert [bytes(entry.body) for entry in wire.take(b)] == [b"goes on"]
+
+
+def test_what_is_sent_back_to_its_sender_is_no_frame(wire: Wire) -> None:
+    """Whoever sits at the port of a dead neighbour hears our mark, which is not the neighbour's."""
+    a, b = wire.open(0), wire.open(1, tag=TAG + 1)
+    wire.send(b, (1, b"into silence"))
+    heard = LINK_HEADER.pack(1, 1, 0, LINK_VERSION, 0, TAG + 1)
+    a.endpoint.send([heard, b"into silence"], len(heard) + 12, 1)
+    wire.page.words[a.sent_word] += 1
+    assert wire.take(b) == []
+    assert (b.fidelity.bad_frames, b.taken) == (1, 0)
 
 
 @pytest.mark.parametrize("make", [lambda: b"", lambda: b"short", lambda: os.urandom(24), lambda: os.urandom(900)])

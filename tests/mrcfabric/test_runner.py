@@ -69,10 +69,12 @@ class Row:
                 peer_port=peer_port,
                 delay_ns=DELAY_NS,
                 peer_doorbell=self.doorbells[peer],
+                tag=TAG,
+                peer_tag=TAG,
             )
             for port, (peer, peer_port) in enumerate(PEERS[slot])
         ]
-        return self.runners[slot].add(core, slot, links, tag=TAG, trace=trace, offload=self.offload)
+        return self.runners[slot].add(core, slot, links, trace=trace, offload=self.offload)
 
     def wake(self) -> None:
         self.page.wake()

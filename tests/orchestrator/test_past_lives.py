@@ -16,6 +16,7 @@ def record(frames: int, late: int = 0, drops: int = 0, ports: dict[int, list[int
         "late_commands": 0,
         "host_drops": drops,
         "bad_frames": 0,
+        "refused_frames": 0,
         "ports": {} if ports is None else ports,
     }
 

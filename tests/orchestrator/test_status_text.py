@@ -34,6 +34,7 @@ STATUS: dict[str, Any] = {
     "faults": [],
     "fidelity": {
         "dilation_effective": None,
+        "refused_frames": 0,
         "fabric_ns": 15_000,
         "frames": 0,
         "late_share": 0.0,

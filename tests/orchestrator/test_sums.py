@@ -37,6 +37,7 @@ def node(**changed: int) -> dict[str, Any]:
         "late_commands": 0,
         "host_drops": 0,
         "bad_frames": 0,
+        "refused_frames": 0,
     }
     return {"fidelity": record | changed}
 

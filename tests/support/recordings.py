@@ -36,7 +36,14 @@ FLAP = (120_000, 180_000)
 REBOOT = (300_000, 360_000)
 PLANE_BIN_BYTES = 56_250
 """Placed by one NIC in one plane and bin: 90 Gb/s of 100."""
-FIDELITY: dict[str, Any] = {"frames": 10_000, "late_share": 0.0, "host_drops": 0, "bad_frames": 0, "valid": True}
+FIDELITY: dict[str, Any] = {
+    "frames": 10_000,
+    "late_share": 0.0,
+    "host_drops": 0,
+    "bad_frames": 0,
+    "refused_frames": 0,
+    "valid": True,
+}
 
 
 def sample_topology() -> Topology:

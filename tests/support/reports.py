@@ -19,6 +19,7 @@ FIDELITY = {
     "late_commands": 0,
     "host_drops": 0,
     "bad_frames": 0,
+    "refused_frames": 0,
     "valid": True,
 }
 

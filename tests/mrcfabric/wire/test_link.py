@@ -9,7 +9,10 @@ def test_layout_by_hand() -> None:
     assert len(packed) == LINK_HEADER_BYTES == 24
 
 
-def test_launches_have_different_tags() -> None:
-    tags = {link_tag("demo", 1), link_tag("demo", 2), link_tag("other", 1), link_tag("demo/1", 1)}
-    assert len(tags) == 4
+def test_launches_and_directions_have_different_tags() -> None:
+    launch = (bytes(32), "demo", 1, "h000", 0)
+    others = [(b"\1" * 32, "demo", 1, "h000", 0), (bytes(32), "other", 1, "h000", 0), (bytes(32), "demo", 2, "h000", 0)]
+    ends = [(bytes(32), "demo", 1, "p0-t0-0", 0), (bytes(32), "demo", 1, "h000", 1)]
+    tags = {link_tag(*one) for one in (launch, *others, *ends)}
+    assert len(tags) == 6
     assert all(0 <= tag < 1 << 32 for tag in tags)
