@@ -1,0 +1,203 @@
+"""A scenario over seeds and parameters, in virtual time: what every combination showed, and the ranges.
+
+Owns which combinations there are, their runs side by side in processes of their own, and the figures that are told of
+them. What one run is and how it is judged is the business of `course` and `orchestrator.findings`.
+"""
+
+import asyncio
+import re
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from itertools import product
+from multiprocessing import get_context
+from statistics import median
+from typing import Any, Final
+
+from mrcfabric.errors import ConfigError, RefusedError
+from mrcfabric.units import Instant
+from orchestrator.findings.judge import EXIT_CODES, rounded, verdict
+from orchestrator.findings.recording import Injected, Recording
+from orchestrator.findings.report import notes
+from orchestrator.runs.course import Course
+from orchestrator.runs.recorder import Recorder
+from orchestrator.runs.sim_bed import SimBed
+from orchestrator.scenario.plan import Plan, Trigger
+from orchestrator.scenario.resolve import load
+
+FORMAT: Final = 1
+RUNS_MAX: Final = 10_000
+_RANGE = re.compile(r"(\d+)-(\d+)")
+_NOT_RUN: Final = 4
+_GRAVEST: Final = (130, 4, 3, 1, 0)
+"""Exit codes, the gravest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One run of a sweep."""
+
+    values: tuple[tuple[str, str], ...]
+    """Keys that are varied and what they are here."""
+    seed: str
+
+    @property
+    def title(self) -> str:
+        """Its values and its seed, for people."""
+        return ", ".join([*(f"{key}={value}" for key, value in self.values), f"seed {self.seed}"])
+
+
+class _Deaf:
+    """An audience that listens to nothing."""
+
+    def began(self, plan: Plan, backend: str) -> None: ...
+
+    def looked(self, recording: Recording) -> None: ...
+
+    def injected(self, injected: Injected) -> None: ...
+
+    def triggered(self, trigger: Trigger, at_ns: Instant) -> None: ...
+
+    def ended(self, report: dict[str, Any]) -> None: ...
+
+    def closed(self) -> None: ...
+
+
+def seeds_of(text: str) -> list[str]:
+    """The seeds of `1-5,9,paper`: numbers of a range, or words as they stand. Raises ConfigError."""
+    found: dict[str, None] = {}
+    for word in text.split(","):
+        span = _RANGE.fullmatch(word.strip())
+        if span is not None:
+            first, last = int(span[1]), int(span[2])
+            if last < first or last - first >= RUNS_MAX:
+                raise ConfigError("--seeds", f"{word} is no range of seeds", "as 1-5")
+            found.update(dict.fromkeys(str(number) for number in range(first, last + 1)))
+        elif word.strip():
+            found[word.strip()] = None
+        else:
+            raise ConfigError("--seeds", f"{text!r} has an empty place", "as 1-5 or 1,2,paper")
+    return list(found)
+
+
+def varied(settings: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """`key=a,b,c` as the key and its values; commas inside brackets do not part them. Raises ConfigError."""
+    found = []
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        values = [value.strip() for value in re.split(r",(?![^\[{(]*[\]})])", text)]
+        if not equals or not key or not all(values):
+            raise ConfigError(f"--set {setting}", "is no key with values", "--set fabric.planes=2,4,8")
+        found.append((key, values))
+    return found
+
+
+def points(seeds: Sequence[str], settings: Sequence[tuple[str, list[str]]]) -> list[Point]:
+    """Every combination of values with every seed. Raises ConfigError for too many."""
+    keys = [key for key, _ in settings]
+    combinations = list(product(*(values for _, values in settings)))
+    count = len(combinations) * len(seeds)
+    if count > RUNS_MAX:
+        raise ConfigError("sweep", f"{count} runs", f"at most {RUNS_MAX}")
+    return [Point(tuple(zip(keys, values, strict=True)), seed) for values in combinations for seed in seeds]
+
+
+def plan_of(file: str, point: Point) -> Plan:
+    """The plan of one run. Raises ConfigError."""
+    return load(file, [f"{key}={value}" for key, value in point.values], seed=point.seed)
+
+
+def played(file: str, point: Point) -> dict[str, Any]:
+    """One run in virtual time, as plain data: `seed`, `verdict`, `exit_code`, `reasons`, `notes`, `findings`."""
+    plan = plan_of(file, point)
+
+    async def run() -> Recording:
+        bed = SimBed(plan.topology)
+        return await Course(plan, bed, Recorder(plan, bed), _Deaf()).run()
+
+    try:
+        recording = asyncio.run(run())
+    except (RefusedError, ConfigError) as error:
+        return {"seed": point.seed, "verdict": "not run", "exit_code": _NOT_RUN, "reasons": [str(error)], "notes": [],
+                "findings": []}  # fmt: skip
+    judged = verdict(plan.expectations, recording)
+    return {
+        "seed": point.seed,
+        "verdict": judged.outcome,
+        "exit_code": judged.exit_code,
+        "reasons": list(judged.reasons),
+        "notes": notes(recording),
+        "findings": [finding.record() for finding in judged.findings],
+    }
+
+
+def swept(file: str, wanted: Sequence[Point], jobs: int) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(number of the point, what came of it) of every run, as they end; `jobs` at a time. Runs that are not over end
+    with the iterator."""
+    if jobs == 1:
+        yield from ((number, played(file, point)) for number, point in enumerate(wanted))
+        return
+    pool = ProcessPoolExecutor(jobs, get_context("forkserver"))
+    try:
+        going = {pool.submit(played, file, point): number for number, point in enumerate(wanted)}
+        for done in as_completed(going):
+            yield going[done], done.result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def sweep(
+    file: str, seeds: Sequence[str], settings: Sequence[str], jobs: int, tell: Callable[[int, int, Point, str], None]
+) -> dict[str, Any]:
+    """All runs and their ranges as plain data. `tell`: how many of how many are over, and the newest.
+
+    Raises ConfigError for any combination that makes no sense, before the first run.
+    """
+    wanted = points(seeds, varied(settings))
+    for point in wanted:
+        plan_of(file, point)
+    results: dict[int, dict[str, Any]] = {}
+    for number, result in swept(file, wanted, jobs):
+        results[number] = result
+        tell(len(results), len(wanted), wanted[number], result["verdict"])
+    groups: dict[tuple[tuple[str, str], ...], list[dict[str, Any]]] = {}
+    for number, point in enumerate(wanted):
+        groups.setdefault(point.values, []).append(results[number])
+    codes = {result["exit_code"] for result in results.values()}
+    return {
+        "format": FORMAT,
+        "kind": "sweep",
+        "scenario": plan_of(file, wanted[0]).name,
+        "seeds": list(seeds),
+        "exit_code": next(code for code in _GRAVEST if code in codes),
+        "points": [_point(values, runs) for values, runs in groups.items()],
+    }
+
+
+def _point(values: tuple[tuple[str, str], ...], runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """One combination: verdicts, and the range of every expectation over the seeds."""
+    names = list(dict.fromkeys(finding["name"] for run in runs for finding in run["findings"]))
+    verdicts = [run["verdict"] for run in runs]
+    return {
+        "set": dict(values),
+        "verdicts": {outcome: verdicts.count(outcome) for outcome in (*EXIT_CODES, "not run") if outcome in verdicts},
+        "measures": [_range(name, runs) for name in names],
+        "runs": runs,
+    }
+
+
+def _range(name: str, runs: list[dict[str, Any]]) -> dict[str, Any]:
+    found = [finding for run in runs for finding in run["findings"] if finding["name"] == name]
+    values = [finding["observed"] for finding in found if finding["observed"] is not None]
+    return {
+        "name": name,
+        "unit": found[0]["unit"],
+        "at_least": found[0]["at_least"],
+        "at_most": found[0]["at_most"],
+        "min": min(values, default=None),
+        "median": rounded(median(values)) if values else None,
+        "max": max(values, default=None),
+        "observed": len(values),
+        "held": sum(finding["held"] for finding in found),
+        "runs": len(runs),
+    }

@@ -1,0 +1,63 @@
+"""Scenarios over seeds and parameters."""
+
+from pathlib import Path
+
+import pytest
+
+from mrcfabric.errors import ConfigError
+from orchestrator.runs.sweep import Point, points, seeds_of, sweep, varied
+from tests.support.scenarios import SMALL
+
+EXPECT = "expect:\n  - {measure: goodput, at_least: 0.1}\n  - {measure: data_packets, at_most: 300}\n"
+
+
+def scenario(folder: Path, more: str = EXPECT) -> str:
+    path = folder / "small.yaml"
+    path.write_text(SMALL.replace("ranks: [h000, h002]", "ranks: [h000, h002], messages: 1") + more)
+    return str(path)
+
+
+def test_seeds_are_numbers_of_ranges_and_words() -> None:
+    assert seeds_of("1-3,7,paper,2") == ["1", "2", "3", "7", "paper"]
+    for bad in ("3-1", "1,,2", ""):
+        with pytest.raises(ConfigError):
+            seeds_of(bad)
+
+
+def test_values_are_parted_by_commas_outside_of_brackets() -> None:
+    assert varied(["a.b=1,2", "ranks=[h000, h001],all"]) == [("a.b", ["1", "2"]), ("ranks", ["[h000, h001]", "all"])]
+    for bad in ("a", "a=", "a=1,,2", "=1"):
+        with pytest.raises(ConfigError):
+            varied([bad])
+
+
+def test_every_value_meets_every_other_and_every_seed() -> None:
+    found = points(["1", "2"], [("a", ["x", "y"]), ("b", ["z"])])
+    assert found[1] == Point((("a", "x"), ("b", "z")), "2")
+    assert len(found) == 4
+    with pytest.raises(ConfigError, match="runs"):
+        points([str(number) for number in range(200)], [("a", ["x"] * 60)])
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_ranges_over_seeds_for_every_combination(jobs: int, tmp_path: Path) -> None:
+    told: list[tuple[int, int]] = []
+    size = "workload.pair.message_bytes=64KiB,4MiB"
+    found = sweep(scenario(tmp_path), ["1", "2"], [size], jobs, lambda done, count, *_: told.append((done, count)))
+    assert told == [(done, 4) for done in range(1, 5)]
+    assert [point["set"] for point in found["points"]] == [
+        {"workload.pair.message_bytes": size} for size in ("64KiB", "4MiB")
+    ]
+    small, large = found["points"]
+    assert small["verdicts"] == {"held": 2}
+    assert large["verdicts"] == {"not held": 2}
+    assert found["exit_code"] == 1
+    (packets,) = [row for row in large["measures"] if row["name"] == "data_packets"]
+    assert packets["min"] <= packets["median"] <= packets["max"]
+    assert (packets["held"], packets["runs"]) == (0, 2)
+    assert [run["seed"] for run in small["runs"]] == ["1", "2"]
+
+
+def test_a_combination_that_makes_no_sense_is_refused_before_the_first_run(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="planes"):
+        sweep(scenario(tmp_path), ["1"], ["fabric.planes=2,0"], 1, lambda *_: pytest.fail("a run was carried out"))
