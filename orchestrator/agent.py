@@ -19,7 +19,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import ConfigError, RefusedError
-from orchestrator import agent_metrics, answers, bodies
+from orchestrator import agent_metrics, answers, bodies, window_limits
 from orchestrator.fabric import Fabric
 from orchestrator.fault_desk import FaultDesk
 from orchestrator.host_desk import HostDesk
@@ -190,7 +190,7 @@ class Agent:
                 "pack": fabric.layout.pack,
                 "processes": len(fabric.layout.processes),
                 "hosts": self._hosts.rows(),
-                "warnings": fabric.ground.warnings,
+                "warnings": [*fabric.ground.warnings, *window_limits.warnings(fabric.topology)],
                 "host_pairs": fabric.known_pairs(),
                 "nodes": len(members),
                 "alive": sum(member.alive for member in members),

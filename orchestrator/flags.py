@@ -133,6 +133,14 @@ def say(line: str) -> None:
     typer.echo(line, err=True)
 
 
+def say_limits(topology: "Topology") -> None:
+    """One warning line, on standard error, for each limit that keeps QPs below the rate of their links."""
+    from orchestrator import window_limits
+
+    for line in window_limits.warnings(topology):
+        typer.echo(f"warning: {line}", err=True)
+
+
 def hosts_of(inventory: Path | None, engine: str = "") -> "Hosts | None":
     """What says which nodes the hosts of a file or of an engine carry; None where there are no hosts."""
     if not over_hosts(inventory, engine):

@@ -15,6 +15,7 @@ from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES, SACK_PACKET_BYTES, Topol
 from mrcfabric.units import serialization_ns
 from mrcfabric.wire import usid
 from nicd.compose import nic_config
+from orchestrator import window_limits
 from switchd.compose import switch_config
 
 __all__ = ["check", "fib_table", "nic_config", "nic_table", "render", "summary", "switch_config"]
@@ -38,6 +39,7 @@ def summary(topology: Topology) -> dict[str, Any]:
         "tables": _tables(topology),
         "timing": _timing(topology),
         "queues": _queues(topology),
+        "limits": window_limits.table(topology),
         "failures": _failures(topology),
         "launch": {
             "daemons": topology.nodes,

@@ -36,6 +36,7 @@ from orchestrator.flags import (
     WheelhouseOption,
     ground_asked_for,
     overrides,
+    say_limits,
 )
 
 SCRAPE_S = 2.0
@@ -121,6 +122,7 @@ def up(
     ground = ground_asked_for(topology, inventory, engine, nodes_per_process, wheelhouse, lease, detached=detach)
     folder = run_dir or run_folder.default_path(topology.name)
     metrics = agent.metrics_at(metrics_address)
+    say_limits(topology)
     options = agent.UpOptions(topology, folder, packing, port_base, trace, pace, web, ground, metrics, started)
     raise typer.Exit((agent.run_detached if detach else agent.run_foreground)(options, typer.echo))
 

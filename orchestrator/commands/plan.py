@@ -29,6 +29,7 @@ from orchestrator.flags import (
     overrides,
     refuse_alone,
     say,
+    say_limits,
 )
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ def plan(
         from orchestrator.state_plan import QPS, state_table
 
         document["state"] = state_table(source.topology, QPS if qps is None else qps, peers)
+    say_limits(source.topology)
     if hosts:
         _show_hosts(_budget(source.topology, inventory, engine, nodes_per_process), document, as_json)
     else:

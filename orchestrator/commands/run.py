@@ -19,6 +19,7 @@ from orchestrator.flags import (
     WheelhouseOption,
     ground_asked_for,
     hosts_of,
+    say_limits,
 )
 
 if TYPE_CHECKING:
@@ -92,6 +93,8 @@ def run(
         fabric = run_dir or (report or default_path(plan.name)) / FABRIC_FOLDER
         ground = ground_asked_for(plan.topology, inventory, engine, wheelhouse=wheelhouse, lease_s=lease)
         venue = launched(plan, fabric, pack=pack_of(pack), trace=trace, ground=ground)
+    if on is None:
+        say_limits(plan.topology)
     if report is not None:
         from orchestrator.findings.files import prepare
 

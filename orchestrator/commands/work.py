@@ -25,6 +25,7 @@ from orchestrator.flags import (
     WheelhouseOption,
     ground_asked_for,
     overrides,
+    say_limits,
 )
 
 ReportOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the report as JSON.")]
@@ -119,6 +120,7 @@ def demo(
 
     topology = load(file, overrides(settings))
     ground = ground_asked_for(topology, inventory, engine, nodes_per_process, wheelhouse, lease)
+    say_limits(topology)
     run = Demo(topology, DemoSettings(tensor_mib, buckets), ground)
     folder = run_dir or default_path(topology.name)
     # With --json standard output is the report's alone.
@@ -178,6 +180,7 @@ def perf(
         topology.nics - 1 if target is None else topology.nic_index(target),
     )
     sizes = tuple(size_of(text) for text in size or ["1M"])
+    say_limits(topology)
     run = Perf(
         topology,
         PerfSettings(pattern_of(pattern), sizes, messages, depth, rounds, pair, both_ways, pack_of(pack)),
@@ -228,6 +231,7 @@ def send(
             record = _run(send_in_running(folder_of(name, run_dir), what))
         else:
             topology = load(topology_file, overrides(settings))
+            say_limits(topology)
             ground = ground_asked_for(topology, inventory, engine, nodes_per_process, wheelhouse, lease)
             record = _run(send_in_new(topology, run_dir or default_path("send"), pack_of(pack), what, ground))
     except WorkerFailedError as error:

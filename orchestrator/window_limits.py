@@ -1,0 +1,126 @@
+"""Which limits of a NIC keep its QPs below the rate of their links, before anything is started.
+
+A limit lets so many bytes be under way, and what is under way is acknowledged one round trip later: it bounds goodput
+to its bytes per round trip. Owns that arithmetic over topology and settings, and its words. What a limit does is the
+NIC's (`nicd.core.limits`, `nicd.core.window`); the round trip is the topology's longest, without queues.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mrcfabric.egress_config import OVERHEAD_BYTES
+from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES, Topology
+from mrcfabric.units import NS_PER_S
+from nicd.compose import nic_settings
+from nicd.core.limits import MPR_UNITS_MAX
+from nicd.core.settings import MPR_UNIT, NicSettings
+
+_MESSAGE_LIMITS: Final = ("work_requests_max", "max_wimm")
+"""Limits that count messages: what they come to is for the messages' size to say."""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowLimit:
+    """One limit of what may be under way."""
+
+    setting: str
+    """Of a NIC, as a topology names it."""
+    value: int
+    bounds: str
+    """What it bounds: a QP, or all QPs to one destination."""
+    window_bytes: int
+    """Payload that it lets be under way."""
+    goodput_bps: int
+    """What it comes to per round trip; above the rate of the links it binds nobody."""
+    remedy: str
+
+
+def line_bps(topology: Topology) -> int:
+    """Payload per second that all ports of a NIC carry, headers paid."""
+    whole = topology.mtu_bytes + DATA_PACKET_EXTRA_BYTES + OVERHEAD_BYTES
+    return topology.planes * topology.rate_bps * topology.mtu_bytes // whole
+
+
+def rtt_ns(topology: Topology) -> int:
+    """The longest base RTT between two NICs."""
+    return topology.base_rtt_ns(same_t0=topology.t0_per_plane == 1)
+
+
+def window_limits(topology: Topology) -> list[WindowLimit]:
+    """Every limit of bytes or packets under way, whether it binds or not. Raises ConfigError for bad settings."""
+    knobs = nic_settings(topology)
+    found = [
+        _limit(topology, "nic.mpr_units", knobs.mpr_units, "a QP", knobs.mpr_units * MPR_UNIT, _mpr_remedy(topology))
+    ]
+    held = [(name, getattr(knobs, name)) for name in ("ooo_packets_max", "bitmap_psns") if getattr(knobs, name)]
+    if knobs.dynamic_mpr:
+        # Dynamic MPR advertises what these leave, in whole units, and never less than one.
+        for name, packets in held:
+            granted = max(1, packets // MPR_UNIT) * MPR_UNIT
+            found.append(_limit(topology, f"nic.{name}", packets, "a QP", granted, f"raise nic.{name}"))
+    window = _cwnd_setting(knobs)
+    if window is not None:
+        cwnd = max(getattr(knobs, window), knobs.mtu_bytes)
+        packets = cwnd // knobs.mtu_bytes
+        found.append(_limit(topology, f"nic.{window}", cwnd, "all QPs to one NIC", packets, f"raise nic.{window}"))
+    return found
+
+
+def binding(topology: Topology) -> list[WindowLimit]:
+    """Those below the bandwidth-delay product: they keep their QPs below the rate of their links."""
+    return [limit for limit in window_limits(topology) if limit.goodput_bps < line_bps(topology)]
+
+
+def warnings(topology: Topology) -> list[str]:
+    """One line for each limit that binds. Raises ConfigError for bad settings."""
+    line, trip_ns = line_bps(topology), rtt_ns(topology)
+    product = line * trip_ns // (8 * NS_PER_S)
+    ways = f"{topology.planes} x {_rate(topology.rate_bps)}, a round trip of {trip_ns / 1000:g} us"
+    return [
+        f"{limit.setting} = {limit.value} lets {limit.bounds} have {_bytes(limit.window_bytes)} under way, below the "
+        f"bandwidth-delay product of {_bytes(product)} ({ways}): "
+        f"at most {_rate(limit.goodput_bps)} of {_rate(line)} of payload; {limit.remedy}"
+        for limit in binding(topology)
+    ]
+
+
+def table(topology: Topology) -> dict[str, Any]:
+    """For `plan`: what each limit comes to; of those that count messages, from which size on they do not bind."""
+    knobs, line = nic_settings(topology), line_bps(topology)
+    product = line * rtt_ns(topology) // (8 * NS_PER_S)
+    rows: dict[str, Any] = {"line_payload_bps": line, "bdp_payload_bytes": product}
+    for limit in window_limits(topology):
+        rows[limit.setting] = {"window_bytes": limit.window_bytes, "goodput_bps": min(line, limit.goodput_bps)}
+    for name in _MESSAGE_LIMITS:
+        rows[f"nic.{name}"] = {"line_rate_from_message_bytes": -(-product // getattr(knobs, name))}
+    return rows
+
+
+def _limit(topology: Topology, setting: str, value: int, bounds: str, packets: int, remedy: str) -> WindowLimit:
+    window = packets * topology.mtu_bytes
+    goodput = window * 8 * NS_PER_S // rtt_ns(topology)
+    return WindowLimit(setting, value, bounds, window, goodput, remedy)
+
+
+def _mpr_remedy(topology: Topology) -> str:
+    """How many units it takes; where none suffice, how many QPs."""
+    bits = line_bps(topology) * rtt_ns(topology)
+    unit_bits = MPR_UNIT * topology.mtu_bytes * 8 * NS_PER_S
+    units = -(-bits // unit_bits)
+    if units <= MPR_UNITS_MAX:
+        return f"nic.mpr_units = {units} would do"
+    return f"with {MPR_UNITS_MAX}, the most there is, it takes {-(-units // MPR_UNITS_MAX)} QPs side by side"
+
+
+def _cwnd_setting(knobs: NicSettings) -> str | None:
+    """Which setting is the largest congestion window; None where that follows from the bandwidth-delay product."""
+    name = {"nscc": "max_cwnd_bytes", "fixed": "cwnd_bytes"}.get(knobs.congestion)
+    return name if name and getattr(knobs, name) else None
+
+
+def _bytes(count: int) -> str:
+    return f"{count / 1e6:.3g} MB" if count >= 1_000_000 else f"{count / 1e3:.3g} kB"
+
+
+def _rate(bps: int) -> str:
+    return f"{bps / 1e9:.4g} Gb/s"
