@@ -101,7 +101,8 @@ def assert_agree(row: dict[str, list[str]], said: Description) -> None:
         assert row["mrc.reserved"] == reserved
         assert "".join(row["mrc.payload"]) == said.packet.payload.hex()
         assert [number(text) for text in row["mrc.icrc"]] == ([] if said.icrc is None else [said.icrc])
-        if bth.opcode in DATA_OPCODES:
+        # Where the capture ends among the headers, nobody knows where the payload begins.
+        if bth.opcode in DATA_OPCODES and said.packet.find(Reth) is not None:
             assert [number(text) for text in row["mrc.payload_bytes"]] == [said.packet.carried]
 
 
