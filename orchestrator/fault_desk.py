@@ -1,17 +1,14 @@
 """The agent's doors to faults: inject, heal, list, and the leases that keep a run's faults from outliving it.
 
 Owns ids, times to live and owners. A fault without an owner is healed when its time to live is over; one with an owner
-when the owner's lease ends, and a lease is a connection held open: it ends with the owner, however that ends. What a
+when the owner's lease ends (`orchestrator.leases`): with the owner, however that ends, or when it is not heard. What a
 fault does, and to whom, is the fabric's; `orchestrator.agent` serves the requests.
 """
 
 import asyncio
 import itertools
-import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
-
-from aiohttp import web
 
 from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import ConfigError, RefusedError
@@ -24,14 +21,13 @@ from orchestrator.faults.fault import Fault, Window
 from orchestrator.faults.kinds import KINDS, nearest_kind
 from orchestrator.faults.selectors import Selector, select
 from orchestrator.launcher import ProcessFailedError
+from orchestrator.leases import Held, Leases
 
 TTL_WALL_S = 600.0
 """A fault that nobody owns is healed after so much wall time, unless it was given another time to live."""
 TTL_WALL_S_MAX = 24 * 3600.0
-OWNER_CHARS_MAX = 80
 STANDING_WALL_S = 1.0
 """So long time stands still at most after its owner has gone, for the owner's faults to be healed."""
-LEASES_MAX = 16
 
 _TROUBLES = (ConfigError, RefusedError, NoAnswerError, ProcessFailedError)
 
@@ -43,7 +39,8 @@ class FaultDesk:
         self._fabric = fabric
         self._numbers = itertools.count(1)
         self._expiries: dict[str, asyncio.TimerHandle] = {}
-        self._leases: set[str] = set()
+        self.leases = Leases(lambda owner: self._background(self._release(owner)), self._lost)
+        """Of those who own faults, programs or time."""
         self._healing: set[asyncio.Task[None]] = set()
         self.on_release: Callable[[str], Awaitable[None]] | None = None
         """Called with an owner whose lease has ended, when its faults are healed and its limit is lifted."""
@@ -114,36 +111,6 @@ class FaultDesk:
             found.append({**fault.record(), "active": fault.id in biting, "ttl_s": ttl_s})
         return found
 
-    async def lease(self, request: web.Request) -> web.StreamResponse:
-        """Held open by an owner: the request's body is one line of JSON, `{"owner": ...}`, and does not end.
-
-        The answer is one line too. When the connection ends, the owner's faults are healed, its limit is lifted, and
-        `on_release` does the rest.
-        """
-        owner = await _owner_of(request)
-        if owner in self._leases:
-            raise RefusedError(f"{owner} has a lease already")
-        if len(self._leases) >= LEASES_MAX:
-            raise RefusedError(f"{LEASES_MAX} leases are out")
-        self._leases.add(owner)
-        response = web.StreamResponse()
-        try:
-            await response.prepare(request)
-            await response.write(json.dumps({"owner": owner}).encode() + b"\n")
-            while await request.content.readany():
-                pass
-        except (ConnectionError, OSError):
-            pass  # the owner has gone without a word
-        finally:
-            self._leases.discard(owner)
-            await asyncio.shield(self._background(self._release(owner)))
-        return response
-
-    def require_lease(self, owner: str, what: str) -> None:
-        """RefusedError unless this owner holds a lease; `what` would go on when it dies."""
-        if owner not in self._leases:
-            raise RefusedError(f"{owner or 'who gives no name'} holds no lease: {what} when it dies")
-
     def close(self) -> None:
         """Forget all times to live."""
         for one in list(self._expiries):
@@ -154,7 +121,7 @@ class FaultDesk:
     async def _inject(self, fault: Fault, body: Mapping[str, Any]) -> dict[str, Any]:
         ttl_s = bodies.seconds(body, "ttl_s", TTL_WALL_S, TTL_WALL_S_MAX)
         if fault.owner:
-            self.require_lease(fault.owner, "what it breaks would stay broken")
+            self.leases.require(fault.owner, "what it breaks would stay broken")
         # The time to live of a fault that is over must not end a later one of the same name.
         for one in self._expiries.keys() - {live.id for live in self._fabric.faults()}:
             self._forget(one)
@@ -175,6 +142,11 @@ class FaultDesk:
         expiry = self._expiries.pop(fault_id, None)
         if expiry is not None:
             expiry.cancel()
+
+    def _lost(self, held: Held) -> None:
+        self._fabric.journal.note(
+            "lease_lost", self._fabric.now_ns(), owner=held.owner, pid=held.pid, command=held.command
+        )
 
     async def _release(self, owner: str) -> None:
         fabric = self._fabric
@@ -206,14 +178,3 @@ class FaultDesk:
     def _next_id(self) -> str:
         taken = {fault.id for fault in self._fabric.faults()}
         return next(name for number in self._numbers if (name := f"f{number}") not in taken)
-
-
-async def _owner_of(request: web.Request) -> str:
-    try:
-        body = json.loads(await request.content.readline())
-    except (ValueError, ConnectionError):
-        body = None
-    owner = body.get("owner") if isinstance(body, dict) else None
-    if not isinstance(owner, str) or not 0 < len(owner) <= OWNER_CHARS_MAX:
-        raise ConfigError("owner", f"{owner!r} will not do", f"1 to {OWNER_CHARS_MAX} characters")
-    return owner

@@ -1,10 +1,12 @@
 """The owner's end of a lease: a connection to the agent that is held open for as long as a run lives.
 
-Nothing is said over it after the first line. When it ends, by a word or by the death of whoever held it, the agent
-heals every fault of the owner and lets fabric time go on (`orchestrator.fault_desk`).
+After the first line the owner beats: nothing but a sign of life. When the connection ends, by a word or by the death
+of whoever held it, or nothing is heard for `LEASE_WALL_S`, the agent heals every fault of the owner and lets fabric
+time go on (`orchestrator.leases`, `orchestrator.fault_desk`).
 """
 
 import asyncio
+import contextlib
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,11 +17,16 @@ from orchestrator.agent_client import refusal
 
 LINE_BYTES_MAX = 4096
 ANSWER_WALL_S = 10.0
+LEASE_WALL_S = 15.0
+"""Who is not heard for so long, because it is stopped or hangs, loses its lease."""
+BEATS = 5
+"""So many signs of life in the time of a lease."""
 
 
 @asynccontextmanager
-async def lease(agent_socket: str, owner: str) -> AsyncIterator[asyncio.Future[None]]:
-    """Hold a lease in `owner`'s name. The future is done when the agent has ended it, which it does only when it ends.
+async def lease(agent_socket: str, owner: str) -> AsyncIterator[asyncio.Future[str]]:
+    """Hold a lease in `owner`'s name. The future is done when the agent has ended it: with why, when we were not heard,
+    with "" when the agent itself has ended.
 
     Raises RefusedError when the agent cannot be reached, or somebody has a lease in that name; ConfigError for a name
     that will not do.
@@ -36,11 +43,13 @@ async def lease(agent_socket: str, owner: str) -> AsyncIterator[asyncio.Future[N
         except (TimeoutError, OSError, asyncio.IncompleteReadError) as error:
             raise RefusedError(f"the agent at {agent_socket} gives no lease: {error or 'no answer'}") from None
         ended = asyncio.ensure_future(_until_ended(reader))
+        beating = asyncio.ensure_future(_beat(writer))
         try:
             yield ended
         finally:
             ended.cancel()
-            await asyncio.wait([ended])
+            beating.cancel()
+            await asyncio.wait([ended, beating])
     finally:
         writer.close()
 
@@ -63,9 +72,19 @@ async def _accepted(reader: asyncio.StreamReader) -> None:
         raise refusal(code, await reader.readexactly(length))
 
 
-async def _until_ended(reader: asyncio.StreamReader) -> None:
+async def _beat(writer: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(OSError):
+        while True:
+            await asyncio.sleep(LEASE_WALL_S / BEATS)
+            writer.write(b"1\r\n\n\r\n")
+            await writer.drain()
+
+
+async def _until_ended(reader: asyncio.StreamReader) -> str:
     try:
-        while await reader.read(LINE_BYTES_MAX):
-            pass
-    except OSError:
+        while line := await reader.readline():
+            if line.startswith(b'{"ended":'):
+                return str(json.loads(line)["ended"])
+    except (OSError, ValueError):
         pass
+    return ""

@@ -4,6 +4,7 @@ Owns the requests and their answers, and whose program is whose: one that has an
 `orchestrator.agent` serves them, `orchestrator.api.attached` asks. What they do is `orchestrator.fabric`'s.
 """
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,7 +21,9 @@ class RunDesk:
     def __init__(self, fabric: Fabric, faults: FaultDesk) -> None:
         """`faults` knows who holds a lease."""
         self._fabric = fabric
-        self._faults = faults
+        self._leases = faults.leases
+        self._since_s: float | None = None
+        """Since when time is in somebody's hands."""
         self._owned: dict[str, tuple[str, Program]] = {}
         """Name -> whose it is, and the program."""
 
@@ -32,8 +35,22 @@ class RunDesk:
         """`at_ns` (none: time goes on for good), `owner`, who needs a lease to let time stand still."""
         at_ns, owner = bodies.whole(body, "at_ns"), bodies.text(body, "owner", "")
         if at_ns is not None:
-            self._faults.require_lease(owner, "fabric time would stand still")
-        return {"at_ns": await self._fabric.limit(at_ns, owner)}
+            self._leases.require(owner, "fabric time would stand still")
+        bound_ns = await self._fabric.limit(at_ns, owner)
+        if at_ns is None or self._since_s is None:
+            self._since_s = None if at_ns is None else time.monotonic()
+        return {"at_ns": bound_ns}
+
+    def holder(self) -> dict[str, Any] | None:
+        """Who has fabric time in hand: `Held.record`, `held_s` since when, `until_ns` how far it lets time go; None:
+        nobody."""
+        owner = self._fabric.limit_owner
+        held = None if owner is None else self._leases.get(owner)
+        if held is None or self._since_s is None:
+            self._since_s = None
+            return None
+        limit_ns = self._fabric.time.page.limit
+        return {**held.record(), "held_s": round(time.monotonic() - self._since_s, 1), "until_ns": limit_ns}
 
     async def claim(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """`program`, which `owner` is about to give to its NICs: it is stopped when the owner's lease ends."""
@@ -55,7 +72,7 @@ class RunDesk:
         return {}
 
     def _claim(self, program: Program, owner: str) -> None:
-        self._faults.require_lease(owner, "its programs would go on")
+        self._leases.require(owner, "its programs would go on")
         if program.name in self._owned:
             raise RefusedError(f"program {program.name} is {self._owned[program.name][0]}'s")
         if len(self._owned) >= PROGRAMS_MAX:

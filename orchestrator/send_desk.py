@@ -32,7 +32,7 @@ class SendDesk:
         Raises ConfigError, RefusedError, ProcessFailedError.
         """
         what, owner = Transfer.of(body), bodies.text(body, "owner")
-        self._faults.require_lease(owner, "the transfer would go on")
+        self._faults.leases.require(owner, "the transfer would go on")
         if owner in self._under_way:
             raise RefusedError(f"{owner} sends already")
         self._under_way[owner] = task = asyncio.create_task(transfer(self._fabric, what))

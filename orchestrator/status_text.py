@@ -38,6 +38,8 @@ def render_status(answer: dict[str, Any]) -> str:
         what = f"at {url}" if ended is None else f"has ended: {ended} (`mrcfabric logs prometheus`)"
         lines.append(f"  series    Prometheus {what}")
     lines += [f"  live map  {url}" for url in answer["maps"]]
+    if answer["holder"]:
+        lines.append(f"  HELD      {render_holder(answer['holder'])}")
     if answer["stalled"]:
         lines.append(f"  STALLED   fabric time waits for {answer['stalled']}")
     if answer["apart"]:
@@ -58,6 +60,15 @@ def render_untold(life: dict[str, Any]) -> str:
     """A life that ended before it had told everything."""
     from_us, to_us = life["from_ns"] / 1000, life["to_ns"] / 1000
     return f"{life['node']} was killed; what it counted from {from_us:.3f} to {to_us:.3f} us is not in the totals"
+
+
+def render_holder(holder: dict[str, Any]) -> str:
+    """Who has fabric time in hand, since when, and until when."""
+    return (
+        f"fabric time is in the hands of {holder['owner']} (pid {holder['pid']}: {holder['command']}) for "
+        f"{holder['held_s']:.0f} s, which lets it go to {holder['until_ns'] / 1000:,.3f} us; heard "
+        f"{holder['heard_s']:.1f} s ago, it loses its lease in {holder['ends_in_s']:.0f} s without a word"
+    )
 
 
 def render_host(host: dict[str, Any]) -> str:

@@ -49,7 +49,7 @@ class AttachedFabric(Verbs):
         state: Mapping[str, Any],
         session: aiohttp.ClientSession,
         owner: str,
-        ended: asyncio.Future[None],
+        ended: asyncio.Future[str],
     ) -> None:
         super().__init__(Topology.from_dict(state["topology"]), owner)
         self.whereabouts = Whereabouts.of_record(state["whereabouts"])
@@ -57,7 +57,7 @@ class AttachedFabric(Verbs):
         self.epoch: int = state["epoch"]
         """Tells this launch from every other."""
         self.ended = ended
-        """Done when the fabric has ended."""
+        """Done when the fabric has ended, with ""; or when this lease was lost, with why."""
         self._session = session
 
     @classmethod

@@ -26,7 +26,8 @@ SECTIONS: Final[Mapping[str, str]] = {
 KINDS: Final = (
     "ev_transition", *SECTIONS,
     "ready", "fault", "ended", "healed", "unhealed", "died", "returned", "lost", "refused", "stalled", "fenced",
-    "host_lost", "host_restarted", "links", "work", "work_over", "unstopped", "unwritten", "forgotten", "untold",
+    "lease_lost", "host_lost", "host_restarted", "links", "work", "work_over", "unstopped", "unwritten", "forgotten",
+    "untold",
 )  # fmt: skip
 
 _CAUSES: Final = ("cause", "reason", "status", "why", "fault", "how")

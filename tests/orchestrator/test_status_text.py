@@ -27,6 +27,7 @@ STATUS: dict[str, Any] = {
     "unexpected_deaths": [],
     "untold": [],
     "clock": "sleep",
+    "holder": None,
     "stalled": None,
     "apart": None,
     "maps": [],
@@ -110,11 +111,23 @@ def test_what_is_wrong_is_named() -> None:
         "silent": ["h004"],
         "unexpected_deaths": ["h003: SIGSEGV"],
         "untold": [{"node": "h003", "from_ns": 1500, "to_ns": 2750}],
+        "holder": {
+            "owner": "run-7",
+            "pid": 7,
+            "command": "mrcfabric run x.yaml",
+            "held_s": 12.3,
+            "leased_s": 13.0,
+            "heard_s": 2.0,
+            "ends_in_s": 13.0,
+            "until_ns": 1_234_500,
+        },
         "stalled": "p1-t0-0",
         "apart": {"host": "vm3", "others": ["vm1", "vm2"], "for_s": 12.3, "lease_s": 600.0},
         "faults": [fault],
     }
     text = render_status(answer)
+    assert "HELD      fabric time is in the hands of run-7 (pid 7: mrcfabric run x.yaml) for 12 s" in text
+    assert "lets it go to 1,234.500 us; heard 2.0 s ago, it loses its lease in 13 s without a word" in text
     assert "running, 2,000 x slower than real" in text
     assert "  UNTOLD    h003 was killed; what it counted from 1.500 to 2.750 us is not in the totals" in text
     assert "NOT VALID: 0 frames, 0.0000% late, 3 host drops" in text
