@@ -9,19 +9,21 @@ that does not answer 504.
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from aiohttp import web
+from aiohttp.typedefs import Middleware
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import ConfigError, RefusedError
-from orchestrator import agent_metrics, answers, bodies, window_limits
+from orchestrator import agent_metrics, answers, bodies, doorkeeper, window_limits
 from orchestrator.fabric import Fabric
 from orchestrator.fault_desk import FaultDesk
+from orchestrator.host_check import HostCheck
 from orchestrator.host_desk import HostDesk
 from orchestrator.hosts.site import LEADER
 from orchestrator.launcher import ProcessFailedError
@@ -38,7 +40,8 @@ if TYPE_CHECKING:
 BODY_BYTES_MAX = 1 << 20
 """A fault of thousands of windows has some hundred KiB."""
 CALL_WALL_S_MAX = 600.0
-SHUTDOWN_WALL_S = 1.0
+DOORS = 3
+"""That share the agent's descriptors: the public one, the private one, the live map's."""
 STATUS_WALL_S = 2.0
 """A daemon that has not answered by then is called silent."""
 
@@ -94,27 +97,28 @@ class Agent:
 
     async def _open(self, stack: AsyncExitStack) -> None:
         layout = self.fabric.layout
-        public = await self._runner(stack, self._reading())
+        loop, room = asyncio.get_running_loop(), doorkeeper.room_for(DOORS)
+        public = _app(self._reading(), [cast("Middleware", HostCheck(layout.host, layout.http_port).guard)])
+        path = str(self.fabric.folder.agent_socket)
+
+        async def listen_privately(protocols: Callable[[], asyncio.Protocol]) -> asyncio.AbstractServer:
+            mask = os.umask(0o177)
+            try:
+                return await loop.create_unix_server(protocols, path)
+            finally:
+                os.umask(mask)
+
         try:
-            await web.TCPSite(public, layout.host, layout.http_port).start()
+            await stack.enter_async_context(
+                doorkeeper.keeping(
+                    public, lambda protocols: loop.create_server(protocols, layout.host, layout.http_port), room
+                )
+            )
         except OSError as error:
             raise ConfigError(f"HTTP {layout.http_address}", error.strerror or str(error)) from error
-        private = await self._runner(stack, [*self._reading(), *self._changing()])
-        path = str(self.fabric.folder.agent_socket)
-        mask = os.umask(0o177)
-        try:
-            await web.UnixSite(private, path).start()
-        finally:
-            os.umask(mask)
-
-    @staticmethod
-    async def _runner(stack: AsyncExitStack, routes: list[web.RouteDef]) -> web.AppRunner:
-        app = web.Application(client_max_size=BODY_BYTES_MAX)
-        app.add_routes(routes)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_WALL_S)
-        await runner.setup()
-        stack.push_async_callback(runner.cleanup)
-        return runner
+        # Nobody but the operator comes to this one: its answers may take as long as what is asked for.
+        private = _app([*self._reading(), *self._changing()])
+        await stack.enter_async_context(doorkeeper.keeping(private, listen_privately, room, None))
 
     def _reading(self) -> list[web.RouteDef]:
         return [
@@ -237,7 +241,7 @@ class Agent:
     async def _map(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """`owner`, who holds a lease, serves a live map at `url`."""
         owner = bodies.text(body, "owner")
-        self._faults.require_lease(owner, "its map would stay listed")
+        self._faults.leases.require(owner, "its map would stay listed")
         self._maps[owner] = bodies.text(body, "url")
         return {}
 
@@ -258,6 +262,12 @@ class Agent:
 def _is_private(request: web.Request) -> bool:
     """Whether it came through the socket in the run folder, which is the owner's alone."""
     return request.transport is not None and isinstance(request.transport.get_extra_info("sockname"), str)
+
+
+def _app(routes: list[web.RouteDef], middlewares: Sequence[Middleware] = ()) -> web.Application:
+    app = web.Application(client_max_size=BODY_BYTES_MAX, middlewares=middlewares)
+    app.add_routes(routes)
+    return app
 
 
 def _guarded(answer: _Answer) -> _Answer:
@@ -289,7 +299,7 @@ def _desk(answer: Callable[[dict[str, Any]], Awaitable[Any]]) -> _Answer:
 async def _body(request: web.Request) -> dict[str, Any]:
     try:
         body = await request.json()
-    except ValueError:
+    except (ValueError, RecursionError):  # also one that is nested deeper than anybody reads
         body = None
     if not isinstance(body, dict):
         raise ConfigError("request", "is no JSON table")

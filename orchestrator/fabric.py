@@ -24,7 +24,7 @@ from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.topology import Topology
 from mrcfabric.units import NEVER, Instant
 from nicd.programs.program import Program
-from orchestrator import plan, ports, stalls
+from orchestrator import log_keeper, plan, ports, stalls
 from orchestrator.api import readings
 from orchestrator.api.readings import ClockReading, Death
 from orchestrator.faults.fault import Fault
@@ -169,7 +169,8 @@ class Fabric(Counted):
         await self.roster.start_all(self.broken)
         loop = asyncio.get_running_loop()
         watching = stalls.watch(self.roster, self.time, self.journal)
-        self._serving = [loop.create_task(self.time.serve()), loop.create_task(watching)]
+        works = (self.time.serve(), watching, log_keeper.keep(self.folder.path / "logs"))
+        self._serving = [loop.create_task(work) for work in works]
         self._state_file.write()
         self.mishaps.on_change = lambda: self._state_file.update(self.now_ns())
         self.journal.note("ready", 0, daemons=self.topology.nodes, processes=len(self.layout.processes))
@@ -226,8 +227,7 @@ class Fabric(Counted):
     ) -> Any:
         """The answer of a node's daemon to an op of its control channel (`mrcfabric.daemon` lists them).
 
-        Raises ConfigError (no such node), RefusedError (its refusal, or it is down), NoAnswerError: within `timeout_s`,
-        or when there is no hope for an answer (`orchestrator.patience`).
+        Raises ConfigError (no such node), RefusedError (its refusal, or down), NoAnswerError (`orchestrator.patience`).
         """
         return await self.roster.call(node, op, args, timeout_s)
 

@@ -4,6 +4,7 @@ Daemons write one line per happening, the node's name first. Owns nothing but th
 """
 
 import difflib
+import os
 from collections import deque
 from pathlib import Path
 
@@ -41,6 +42,8 @@ class LogView:
     def more(self) -> list[str]:
         """The whole lines that have been added since."""
         with self._path.open("rb") as log:
+            if log.seek(0, os.SEEK_END) < self._offset:
+                self._offset, self._rest = 0, b""  # it has been shortened (`orchestrator.log_keeper`)
             log.seek(self._offset)
             data = log.read()
         self._offset += len(data)

@@ -19,7 +19,7 @@ from mrcfabric.clock import ClockPage
 from mrcfabric.control_message import Realm
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
-from orchestrator import ports, run_folder
+from orchestrator import log_keeper, ports, run_folder
 from orchestrator.hosts.host_lease import LEASE_S, UNHEARD_S, beat_s
 from orchestrator.hosts.share import COURIER, CourierPost, Descriptors, open_descriptors
 from orchestrator.hosts.site import Site, Sites
@@ -203,6 +203,11 @@ class Premises:
             await asyncio.sleep(ORDER_POLL_S)
         child = await self._launcher.spawn(name, entry, request["arguments"], log=self._log(name))
         return self._adopt(child)
+
+    def bound_logs(self) -> None:
+        """Shorten what has grown too long."""
+        if self._folder is not None:
+            log_keeper.look_after(self._folder.path / "logs")
 
     def _log(self, process: str) -> Path:
         """Raises ConfigError for a name that leads out of the folder of logs."""

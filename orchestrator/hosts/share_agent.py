@@ -119,6 +119,7 @@ class ShareAgent:
         while self._lives():
             silent_s = time.monotonic() - self._heard_s
             self._premises.note(heard=silent_s < UNHEARD_S and self._leader is not None)
+            self._premises.bound_logs()
             await asyncio.sleep(beat_s(self._lease_s))
 
     def _lives(self) -> bool:

@@ -30,6 +30,8 @@ from orchestrator.web.viewer import Viewer
 STATIC: Final = Path(__file__).parent / "static"
 VIEWERS_MAX: Final = 32
 BODY_BYTES_MAX: Final = 64 * 1024
+LASTING: Final = frozenset({"/api/stream"})
+"""Answers that have no end."""
 SEED_CHARS_MAX: Final = 200
 # The report of a run is one file with its style and its script inside; it may do nothing but show itself.
 _REPORT_POLICY: Final = (
@@ -200,7 +202,7 @@ class Server:
         scene = self._shown()
         try:
             asked = msgspec.json.decode(await request.read(), type=_RunAsked)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, RecursionError) as error:
             raise ConfigError("run", f"not understood: {error}") from None
         path, name = await asyncio.to_thread(scene.shelf.find, asked.scenario)
         return web.json_response({"run": scene.runs.start(path, asked.scenario, name, asked.seed)})

@@ -15,12 +15,12 @@ from typing import Any, Final
 from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator.api.attached import AttachedFabric
+from orchestrator.doorkeeper import Listen, keeping
 from orchestrator.fabric import Fabric
 from orchestrator.web.door import Door
 from orchestrator.web.hearing import ReadLog
-from orchestrator.web.listening import listening
 from orchestrator.web.looking import LOOK_HZ
-from orchestrator.web.server import Server, Shown
+from orchestrator.web.server import LASTING, Server, Shown
 
 HOST: Final = "127.0.0.1"
 PORT_BASE: Final = 8787
@@ -40,7 +40,7 @@ async def here(
     door = Door(bound.getsockname()[1])
     server = Server(door)
     async with (
-        listening(server.app, bound),
+        keeping(server.app, _at(bound), lasting=LASTING),
         server.showing(Shown(fabric, fabric.folder.path, str(fabric.epoch), read_log), look_hz=look_hz),
     ):
         yield address(door, bound)
@@ -63,7 +63,7 @@ async def beside(
     door = Door(bound.getsockname()[1])
     server = Server(door)
     told = False
-    async with listening(server.app, bound):
+    async with keeping(server.app, _at(bound), lasting=LASTING):
         while True:
             try:
                 async with (
@@ -93,6 +93,10 @@ def _shown(fabric: AttachedFabric, folder: Path) -> Shown:
 def address(door: Door, bound: socket.socket) -> str:
     """What to open in a browser: the fragment does not leave it."""
     return f"http://{HOST}:{bound.getsockname()[1]}/#token={door.token}"
+
+
+def _at(bound: socket.socket) -> Listen:
+    return lambda protocols: asyncio.get_running_loop().create_server(protocols, sock=bound)
 
 
 def _bound(port: int | None) -> socket.socket:

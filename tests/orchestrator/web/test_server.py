@@ -11,11 +11,11 @@ from typing import Any
 import aiohttp
 import pytest
 
+from orchestrator.doorkeeper import keeping
 from orchestrator.fabric import Fabric
 from orchestrator.lookout.event_collector import EventCollector
 from orchestrator.web import messages
 from orchestrator.web.door import Door
-from orchestrator.web.listening import listening
 from orchestrator.web.server import Server, Shown
 from tests.orchestrator.running import DEADLINE_S, MESSAGE_BYTES, T1, connect
 from tests.orchestrator.web.test_viewer import told
@@ -52,7 +52,7 @@ async def serving(static: Path) -> AsyncIterator[tuple[Server, Browser]]:
     door = Door(port)
     server = Server(door, static)
     async with (
-        listening(server.app, bound),
+        keeping(server.app, lambda protocols: asyncio.get_running_loop().create_server(protocols, sock=bound)),
         aiohttp.ClientSession() as session,
     ):
         yield server, Browser(session, f"http://127.0.0.1:{port}", door.token)
