@@ -1,14 +1,14 @@
 -- Wireshark and tshark read MRC packets with this: the uSID container in front, the entropy value, every header behind UDP.
 --
--- Owns the display alone; layouts and names of values are in mrc_headers.lua, which has to lie in the same folder. Install: see
--- docs/PACKETS.md. Needs Wireshark 3.6 or later (Lua 5.1 to 5.4). Nothing here raises, whatever the bytes are: each read
+-- Owns the display alone; layouts and names of values are in mrc_headers.lua, links between packets in mrc_links.lua, which
+-- have to lie in the same folder. Install: see docs/PACKETS.md. Needs Wireshark 3.6 or later (Lua 5.1 to 5.4). Nothing here raises, whatever the bytes are: each read
 -- stays within what was captured.
 --
 -- MRC 1.0 7.5 (order of headers, lengths), RFC 8754 (SRH), IBTA annex A17 (what the ICRC covers).
 
 local mrc = Proto("mrc", "Multipath Reliable Connection")
 
-local wire = require("mrc_headers")
+local wire, links = require("mrc_headers"), require("mrc_links")
 local OPCODES, OPS, VALUES, headers, hexadecimal = wire.OPCODES, wire.OPS, wire.VALUES, wire.headers, wire.hexadecimal
 local ENDPOINT_QP, NACK_UNEXPECTED, TICK_NS = 2, 0x19, 128
 local ICRC_SIZE, IPV6_SIZE, UDP_SIZE, SRH_SIZE = 4, 40, 8, 24
@@ -21,6 +21,7 @@ prefs.ports = Pref.range("UDP ports", "4791,4971", "Destination ports that carry
 prefs.roce = Pref.bool("Leave other opcodes to RoCEv2", true, "Opcodes outside MRC's transport class are RoCEv2's")
 prefs.port_high = Pref.bool("Source port is the high half of the EV", false, "wire.ev_order = port_high")
 prefs.op_shift = Pref.uint("Bits to the right of the endpoint response's op", 2, "wire.eeth_op_shift: 0, 2 or 4")
+prefs.links = Pref.uint("Packets remembered for links to their answers", 65536, "0: none")
 prefs.icrc = Pref.bool("Check the ICRC", false, "Of packets that are whole and not trimmed")
 local ROLES = { "trimmable", "no_trim", "trimmable_retx", "trimmed", "trimmed_lasthop", "control" }
 local CODE_POINTS = { 4, 0, 8, 12, 16, 46 }
@@ -62,7 +63,7 @@ local expert = {
   skip = ProtoExpert.new("mrc.expert.skip", "The EV is to be skipped", expert.group.SEQUENCE, expert.severity.NOTE),
 }
 local declared, experts = {}, {}
-for _, list in ipairs({ wire.fields, made }) do
+for _, list in ipairs({ wire.fields, links.fields, made }) do
   for _, field in pairs(list) do
     declared[#declared + 1] = field
   end
@@ -89,10 +90,7 @@ end
 local function icrc_of(tvb)
   local ipv6, udp = { seen.ipv6() }, { seen.datagram() }
   local inner, datagram = ipv6[#ipv6], udp[#udp]
-  if not inner or not datagram or not inner.range or not datagram.range then
-    return nil
-  end
-  if inner.range:len() < IPV6_SIZE or datagram.range:len() < UDP_SIZE then
+  if not inner or not datagram or not inner.range or not datagram.range or inner.range:len() < IPV6_SIZE or datagram.range:len() < UDP_SIZE then
     return nil
   end
   local body = tvb(0, tvb:captured_len() - ICRC_SIZE):raw()
@@ -209,10 +207,6 @@ local function lengths(tvb)
   return udp - UDP_SIZE, math.max(0, rest), math.max(0, -rest), inner ~= udp or outer ~= udp + tunnel
 end
 
-local function complain(tree, tvb, reason)
-  tree:add(made.malformed, tvb(0, 0), reason):add_proto_expert_info(expert.malformed, "Malformed: " .. reason)
-end
-
 -- A trimmed packet is known by the code point of its outer header alone.
 local function class_of(root, tvb)
   local dscp, role = value_of(seen.dscp, 1), "other"
@@ -283,7 +277,7 @@ local function show_headers(tvb, root)
       end
     end
   end
-  return bth, start, info, bth.tver ~= 0 and "tver" or nil
+  return bth, start, info, bth.tver ~= 0 and "tver" or nil, values
 end
 
 -- Payload, padding and ICRC, against the lengths; returns why they do not fit.
@@ -352,13 +346,14 @@ function mrc.dissector(tvb, pinfo, tree)
   if missing > 0 then
     root:add(made.missing, tvb(0, 0), missing):set_generated()
   end
-  local bth, start, info, reason = show_headers(tvb, root)
+  local bth, start, info, reason, last = show_headers(tvb, root)
   if start and not reason then
+    links.show(root, pinfo, bth, last, prefs)
     reason = show_contents(tvb, root, bth, start, trimmed, sent, missing, extra)
   end
   reason = wrong and "length" or reason
   if reason and reason ~= "cut" then
-    complain(root, tvb, reason)
+    root:add(made.malformed, tvb(0, 0), reason):add_proto_expert_info(expert.malformed, "Malformed: " .. reason)
   end
   local summary = "no BTH"
   if bth then
@@ -378,6 +373,8 @@ end
 local ports = DissectorTable.get("udp.port")
 roce = ports:get_dissector(4791)
 ports:set(prefs.ports, mrc)
+
+mrc.init = links.reset
 
 function mrc.prefs_changed()
   ports:set(prefs.ports, mrc)
