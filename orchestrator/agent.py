@@ -2,9 +2,9 @@
 
 Two sites over one fabric. The public one listens on TCP, on loopback unless it is told otherwise, and only reads:
 `/metrics/NODE` (the node's daemon is asked and its counters rendered here, so that rendering never stalls a data path),
-`/metrics` (the agent's own), `/sd` (Prometheus http_sd), `/status`. The private one is a Unix socket in the run folder,
-for its owner alone, and also changes things. Bodies are JSON; an operator's mistake is 400, a refusal 409, a daemon
-that does not answer 504.
+`/metrics/all` (all nodes at once), `/metrics` (the agent's own), `/sd` (Prometheus http_sd), `/status`. The private one
+is a Unix socket in the run folder, for its owner alone, and also changes things. Bodies are JSON; an operator's mistake
+is 400, a refusal 409, a daemon that does not answer 504.
 """
 
 import asyncio
@@ -31,6 +31,7 @@ from orchestrator.link_desk import LinkDesk
 from orchestrator.lookout.event_collector import EventCollector
 from orchestrator.monitoring import discovery
 from orchestrator.run_desk import RunDesk
+from orchestrator.scrape import page_of_all
 from orchestrator.send_desk import SendDesk
 from orchestrator.work_desk import WorkDesk
 
@@ -42,8 +43,14 @@ BODY_BYTES_MAX = 1 << 20
 CALL_WALL_S_MAX = 600.0
 DOORS = 3
 """That share the agent's descriptors: the public one, the private one, the live map's."""
+EVERYBODY = "all"
+"""In the place of a node's name: the metrics of all nodes on one page."""
 STATUS_WALL_S = 2.0
 """A daemon that has not answered by then is called silent."""
+GLANCE_WALL_S = 0.6
+"""What `status` waits for a busy fabric."""
+SLOW_MIN = 4
+"""So few daemons that have not answered by then are given until `STATUS_WALL_S`: it may be them and not the machine."""
 
 _Answer: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _TEXT = {"Content-Type": CONTENT_TYPE_LATEST}
@@ -61,6 +68,8 @@ class Agent:
         """Of the live map that this process serves, if it does. The token is in it: for the private door alone."""
         self._maps: dict[str, str] = {}
         """The same of maps that others serve, by the owner of their lease."""
+        self._told: dict[str, dict[str, Any]] = {}
+        """Node -> the parts of its counters that `status` shows, as it last told them."""
         self._links = LinkDesk(fabric.links)
         self._faults = FaultDesk(fabric)
         self._hosts = HostDesk(fabric)
@@ -122,6 +131,7 @@ class Agent:
 
     def _reading(self) -> list[web.RouteDef]:
         return [
+            web.get(f"/metrics/{EVERYBODY}", _guarded(self._all_metrics)),
             web.get("/metrics/{node}", _guarded(self._node_metrics)),
             web.get("/metrics", _guarded(self._own_metrics)),
             web.get("/sd", _guarded(self._discovery)),
@@ -169,6 +179,9 @@ class Agent:
     async def _node_metrics(self, request: web.Request) -> web.Response:
         return web.Response(text=await self.fabric.metrics(request.match_info["node"]), headers=_TEXT)
 
+    async def _all_metrics(self, _request: web.Request) -> web.Response:
+        return web.Response(body=await page_of_all(self.fabric), headers=_TEXT)
+
     async def _own_metrics(self, _request: web.Request) -> web.Response:
         reading = await agent_metrics.reading_of(self.fabric, self._links.reading())
         return web.Response(body=agent_metrics.render(self.fabric.topology.name, reading), headers=_TEXT)
@@ -180,8 +193,9 @@ class Agent:
         fabric = self.fabric
         members = fabric.roster.members.values()
         silent: list[str] = []
+        slow: list[str] = []
         parts = ("fidelity", "programs")
-        counters = await fabric.counters(timeout_s=STATUS_WALL_S, silent=silent, parts=parts)
+        counters = await self._told_soon(parts, silent, slow)
         return web.json_response(
             {
                 "name": fabric.topology.name,
@@ -200,6 +214,7 @@ class Agent:
                 "alive": sum(member.alive for member in members),
                 "down": [member.node for member in members if not member.alive],
                 "silent": silent,
+                "slow": slow,
                 "unexpected_deaths": fabric.unexpected_deaths(),
                 "clock": fabric.time.state,
                 "holder": self._runs.holder(),
@@ -218,6 +233,21 @@ class Agent:
         """Of the live maps; not `whole`: without the token, which lets its reader break things."""
         own = [] if self.map_url is None else [self.map_url]
         return [url if whole else url.partition("#")[0] for url in (*own, *self._maps.values())]
+
+    async def _told_soon(self, parts: Sequence[str], silent: list[str], slow: list[str]) -> dict[str, dict[str, Any]]:
+        """These parts of the counters of all nodes, as new as they are to be had soon.
+
+        Those who do not answer are `silent`. Where many have not by `GLANCE_WALL_S`, daemons wait for the CPU: these
+        are `slow`, and what they said before will do.
+        """
+        fabric, late = self.fabric, list[str]()
+        answers = await fabric.counters(timeout_s=GLANCE_WALL_S, silent=late, parts=parts)
+        if len(late) > SLOW_MIN and not fabric.time.page.asleep:
+            slow += late
+        elif late:
+            answers |= await fabric.counters(late, timeout_s=STATUS_WALL_S - GLANCE_WALL_S, silent=silent, parts=parts)
+        self._told |= answers
+        return {node: self._told[node] for node in slow if node in self._told} | answers
 
     def _stalled(self) -> str | None:
         stalled = self.fabric.time.stalled()

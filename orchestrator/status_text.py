@@ -48,6 +48,9 @@ def render_status(answer: dict[str, Any]) -> str:
         waits = f"for {apart['for_s']:.0f} s, given up after {apart['lease_s']:g} s"
         lines.append(f"  APART     host {apart['host']} and {others} do not hear each other {waits}")
     lines += [f"  SILENT    {node} does not answer" for node in answer["silent"]]
+    if answer["slow"]:
+        named = " ".join(answer["slow"][:TARGETS_SHOWN]) + (" ..." if len(answer["slow"]) > TARGETS_SHOWN else "")
+        lines.append(f"  SLOW      {len(answer['slow'])} daemons wait for the CPU and have not answered yet: {named}")
     lines += [f"  down      {node}" for node in answer["down"]]
     lines += [f"  DIED      {death}" for death in answer["unexpected_deaths"]]
     lines += [f"  work      {render_work(row)}" for row in answer["work"]]

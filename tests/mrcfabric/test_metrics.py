@@ -1,8 +1,24 @@
 """Definitions, families, text and the reference document."""
 
-from prometheus_client.parser import text_string_to_metric_families
+from collections.abc import Iterable
 
-from mrcfabric.metrics import Definition, Spread, by_key, each, families, families_of_host, markdown, text, value
+from prometheus_client.core import Metric
+from prometheus_client.exposition import generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.registry import Collector, CollectorRegistry
+
+from mrcfabric.metrics import (
+    Definition,
+    Spread,
+    by_key,
+    each,
+    families,
+    families_of_host,
+    markdown,
+    merged,
+    text,
+    value,
+)
 
 DEFINITIONS = (
     Definition("sent_packets", "counter", "packets", "Packets sent.", "How many?", value("core", "sent")),
@@ -67,3 +83,26 @@ def test_the_reference_has_a_row_per_metric() -> None:
     assert "| `mrc_drops_total` | counter | packets | reason | Drops, by reason. | Why? |" in document
     assert "| `mrc_up` | gauge | 0 or 1 | plane | Per plane. | Up? |" in document
     assert document.count("\n| `mrc_") == len(DEFINITIONS)
+
+
+class _Fixed(Collector):
+    def __init__(self, found: list[Metric]) -> None:
+        self.found = found
+
+    def collect(self) -> Iterable[Metric]:
+        return self.found
+
+
+def test_the_text_is_that_of_the_library_byte_for_byte() -> None:
+    odd = {"core": {"sent": 7, "lag_ns": 10**18, "drops": {'a "quoted" \\ one\nof two lines': 1, "loss": 0.1}}}
+    found = families((*DEFINITIONS, WAITS), 'de"mo', "h000", odd)
+    registry = CollectorRegistry()
+    registry.register(_Fixed(found))
+    assert text(found) == generate_latest(registry)
+
+
+def test_a_page_of_several_nodes_has_every_family_once() -> None:
+    nodes = ("h000", "p2-t0-1")
+    page = text(merged(families(DEFINITIONS, "demo", node, COUNTERS) for node in nodes)).decode()
+    assert page.count("# TYPE mrc_sent_packets_total counter") == 1
+    assert all(f'mrc_sent_packets_total{{fabric="demo",node="{node}"' in page for node in nodes)

@@ -40,6 +40,9 @@ async def test_metrics_of_every_node_and_of_the_agent(served: Fabric) -> None:
         status, text = await fetch(served, f"/metrics/{node}")
         assert status == 200
         assert f'node="{node}"' in text
+    page = (await fetch(served, "/metrics/all"))[1]
+    assert all(f'mrc_ticks_total{{fabric="small",node="{node}"' in page for node in SMALL.node_names())
+    assert page.count("# TYPE mrc_ticks_total counter") == 1
     text = (await fetch(served, "/metrics"))[1]
     assert 'mrc_agent_daemons_alive{fabric="small"} 10.0' in text
     assert 'mrc_agent_valid{fabric="small"} 1.0' in text

@@ -24,6 +24,7 @@ STATUS: dict[str, Any] = {
     "alive": 56,
     "down": [],
     "silent": [],
+    "slow": [],
     "unexpected_deaths": [],
     "untold": [],
     "clock": "sleep",
@@ -109,6 +110,7 @@ def test_what_is_wrong_is_named() -> None:
         "totals": {"data_packets": 1234, "drops": 0},
         "down": ["h003"],
         "silent": ["h004"],
+        "slow": [f"h{number:03}" for number in range(10, 40)],
         "unexpected_deaths": ["h003: SIGSEGV"],
         "untold": [{"node": "h003", "from_ns": 1500, "to_ns": 2750}],
         "holder": {
@@ -129,6 +131,7 @@ def test_what_is_wrong_is_named() -> None:
     assert "HELD      fabric time is in the hands of run-7 (pid 7: mrcfabric run x.yaml) for 12 s" in text
     assert "lets it go to 1,234.500 us; heard 2.0 s ago, it loses its lease in 13 s without a word" in text
     assert "running, 2,000 x slower than real" in text
+    assert "  SLOW      30 daemons wait for the CPU and have not answered yet: h010 h011" in text
     assert "  UNTOLD    h003 was killed; what it counted from 1.500 to 2.750 us is not in the totals" in text
     assert "NOT VALID: 0 frames, 0.0000% late, 3 host drops" in text
     assert "totals    1,234 data packets" in text

@@ -1,0 +1,27 @@
+"""The metrics of all nodes of a fabric on one page: one scrape of the whole of it.
+
+Owns the order of asking and rendering. A busy daemon answers when it gets the CPU; so all are asked at once, and what
+has come is rendered node by node, that the agent may do other things meanwhile. A node that is down or has not
+answered in time has no series, as on a page of its own.
+"""
+
+import asyncio
+
+import nicd.metrics
+import switchd.metrics
+from mrcfabric.metrics import merged, text
+from orchestrator.fabric import Fabric
+
+SCRAPE_WALL_S = 4.0
+"""Who has not answered by then is left out: Prometheus takes a scrape of more than five seconds for a failure."""
+
+
+async def page_of_all(fabric: Fabric) -> bytes:
+    """In the exposition format."""
+    nics = set(fabric.topology.nic_names())
+    found = []
+    for node, counters in (await fabric.counters(timeout_s=SCRAPE_WALL_S, silent=[])).items():
+        collect = nicd.metrics.collect if node in nics else switchd.metrics.collect
+        found.append(collect(fabric.topology.name, node, counters))
+        await asyncio.sleep(0)
+    return await asyncio.to_thread(text, merged(found))
