@@ -1,7 +1,7 @@
 """Two applications in one script: one writes into the other's memory, across a running fabric.
 
 mrcfabric up --detach
-python examples/verbs_write.py out/demo h000 h003
+python examples/verbs_write.py [RUN_DIR [NIC [NIC]]]     out/demo, h000, h003
 """
 
 import sys
@@ -12,8 +12,10 @@ from nicd.verbs import Device
 MESSAGE = b"every packet of this went over another path. " * 20_000
 
 
-def main(run_folder: str, source: str, target: str) -> None:
+def main(run_folder: str = "out/demo", source: str = "h000", target: str = "h003") -> None:
     sockets = Path(run_folder) / "verbs"
+    if not sockets.is_dir():
+        sys.exit(f"{run_folder}: no fabric runs there; start one with `mrcfabric up --detach`")
     with Device.open(str(sockets / f"{source}.sock")) as near, Device.open(str(sockets / f"{target}.sock")) as far:
         outgoing, incoming = near.reg_mr(len(MESSAGE)), far.reg_mr(len(MESSAGE))
         outgoing.buffer[:] = MESSAGE

@@ -1,6 +1,6 @@
 """Launch a small fabric, all-reduce over it, cut a link meanwhile, and see that not a byte was lost.
 
-python examples/python/cut_a_link.py
+python examples/python/cut_a_link.py [RUN_DIR]
 """
 
 import asyncio

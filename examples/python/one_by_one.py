@@ -1,13 +1,14 @@
 """Take the ports of a NIC down one after the other, and see what is left of the goodput into it each time.
 
 mrcfabric up --detach
-python examples/python/one_by_one.py out/demo h000
+python examples/python/one_by_one.py [RUN_DIR [NIC]]     the only fabric below out/, h000
 """
 
 import asyncio
 import sys
 from pathlib import Path
 
+from mrcfabric.errors import ConfigError
 from orchestrator.api.verbs import Verbs
 from orchestrator.fabric import Fabric
 
@@ -22,8 +23,8 @@ async def goodput_bps(fabric: Verbs, peer: str, nic: str) -> float:
     return (flow["bytes"] - MESSAGE_BYTES) * 8e9 / (flow["last_ns"] - flow["first_ns"])
 
 
-async def main(run_dir: Path, nic: str) -> None:
-    async with Fabric.attach(run_dir=run_dir) as fabric:
+async def main(run_dir: str = "", nic: str = "h000") -> None:
+    async with Fabric.attach(run_dir=Path(run_dir) if run_dir else None) as fabric:
         peer = next(name for name in fabric.find_nodes(tier="nic") if name != nic)
         whole_bps = await goodput_bps(fabric, peer, nic)
         print(f"all ports up     {whole_bps / 1e9:6.1f} Gb/s")
@@ -36,4 +37,7 @@ async def main(run_dir: Path, nic: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), sys.argv[2]))
+    try:
+        asyncio.run(main(*sys.argv[1:]))
+    except ConfigError as error:
+        sys.exit(str(error))

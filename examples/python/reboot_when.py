@@ -1,21 +1,22 @@
 """Attach to a running fabric, train on it, and reboot a T1 as soon as the first steps are done: nobody should notice.
 
 mrcfabric up --detach
-python examples/python/reboot_when.py out/demo
+python examples/python/reboot_when.py [RUN_DIR]     the only fabric below out/
 """
 
 import asyncio
 import sys
 from pathlib import Path
 
+from mrcfabric.errors import ConfigError
 from orchestrator.fabric import Fabric
 
 STEPS = 20
 AWAY_NS = 200_000
 
 
-async def main(run_dir: Path) -> None:
-    async with Fabric.attach(run_dir=run_dir) as fabric:
+async def main(run_dir: str = "") -> None:
+    async with Fabric.attach(run_dir=Path(run_dir) if run_dir else None) as fabric:
         watch = await fabric.watch()
         training = await fabric.start("training", figures={"steps": STEPS, "buckets": 2, "bucket_bytes": 1 << 18})
         await watch.until("steps", of=training.program.name, at_least=3)
@@ -32,4 +33,7 @@ async def main(run_dir: Path) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1])))
+    try:
+        asyncio.run(main(*sys.argv[1:]))
+    except ConfigError as error:
+        sys.exit(str(error))

@@ -3,9 +3,10 @@
 Owns the verbs and the drawing of lots; what a description means is `orchestrator.faults.selectors`'s.
 """
 
-from collections.abc import Sequence
-from typing import TypedDict, Unpack
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias, TypedDict, Unpack
 
+from mrcfabric.errors import ConfigError
 from mrcfabric.rng import Rng
 from mrcfabric.topology import Topology
 from orchestrator.faults import selectors
@@ -25,6 +26,21 @@ class Narrowing(TypedDict, total=False):
     direction: Direction
 
 
+Names: TypeAlias = str | Iterable[str]
+"""A name or glob, or several."""
+
+
+def _flat(names: Iterable[Names]) -> list[str]:
+    found: list[str] = []
+    for name in names:
+        several = [name] if isinstance(name, str) or not isinstance(name, Iterable) else name
+        for one in several:
+            if not isinstance(one, str):
+                raise ConfigError("names", f"{one!r} is no name", "names and globs, or lists of them")
+            found.append(one)
+    return found
+
+
 class Finder:
     """Who knows a topology finds parts in it."""
 
@@ -33,7 +49,7 @@ class Finder:
     """Which of its nodes stand on which host."""
     _draws = 0
 
-    def find_nodes(self, *names: str, **narrowed: Unpack[Narrowing]) -> list[str]:
+    def find_nodes(self, *names: Names, **narrowed: Unpack[Narrowing]) -> list[str]:
         """Switches and NICs by names or globs, tier (nic, t0, t1), plane, neighbour (`of`), or drawn (`mode`).
 
         Names in the order of the topology; the same calls in the same order draw the same. Raises ConfigError when
@@ -41,17 +57,20 @@ class Finder:
         """
         return self.targets("control_cut", *names, **narrowed)
 
-    def find_links(self, *names: str, **narrowed: Unpack[Narrowing]) -> list[str]:
+    def find_links(self, *names: Names, **narrowed: Unpack[Narrowing]) -> list[str]:
         """Links by names or globs, either end first, tier (nic-t0, t0-t1), plane, end (`of`), direction, or drawn."""
         return self.targets("link_down", *names, **narrowed)
 
-    def find_ports(self, *names: str, **narrowed: Unpack[Narrowing]) -> list[str]:
+    def find_ports(self, *names: Names, **narrowed: Unpack[Narrowing]) -> list[str]:
         """Ports of NICs, as `h003:5`, by names or globs, plane, NIC or T0 (`of`), or drawn."""
         return self.targets("nic_port_down", *names, **narrowed)
 
-    def targets(self, kind: str, *names: str, **narrowed: Unpack[Narrowing]) -> list[str]:
-        """What a fault of this kind would hit: `orchestrator.faults.kinds` says what each kind is about."""
-        selector = selectors.of_words(kind, names, **narrowed)
+    def targets(self, kind: str, *names: Names, **narrowed: Unpack[Narrowing]) -> list[str]:
+        """What a fault of this kind would hit: `orchestrator.faults.kinds` says what each kind is about.
+
+        Names may come in lists, as the other verbs of this class give them. Raises ConfigError.
+        """
+        selector = selectors.of_words(kind, _flat(names), **narrowed)
         self._draws += selector.mode != "all"
         rng = Rng(self.topology.seed, "script", self._draws)
         return list(selectors.select(self.topology, kind, selector, rng, self.whereabouts))

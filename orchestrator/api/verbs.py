@@ -16,7 +16,7 @@ from mrcfabric.errors import RefusedError
 from mrcfabric.topology import Topology
 from mrcfabric.units import NEVER, Instant
 from nicd.programs.program import Program
-from orchestrator.api.finder import Finder, Narrowing
+from orchestrator.api.finder import Finder, Names, Narrowing
 from orchestrator.api.readings import ClockReading, Death, Untold
 from orchestrator.faults.fault import Fault, Figure, Window
 
@@ -124,7 +124,7 @@ class Verbs(Finder, ABC):
     async def add_fault(
         self,
         kind: str,
-        *names: str,
+        *names: Names,
         at_ns: Instant | None = None,
         for_ns: int | None = None,
         figures: Mapping[str, Figure] | None = None,
@@ -167,7 +167,7 @@ class Verbs(Finder, ABC):
 
     @asynccontextmanager
     async def fault(
-        self, kind: str, *names: str, figures: Mapping[str, Figure] | None = None, **narrowed: Unpack[Narrowing]
+        self, kind: str, *names: Names, figures: Mapping[str, Figure] | None = None, **narrowed: Unpack[Narrowing]
     ) -> AsyncIterator[Fault]:
         """The same for the length of a block: broken when it begins, healed when it ends."""
         fault = await self.add_fault(kind, *names, figures=figures, **narrowed)

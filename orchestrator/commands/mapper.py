@@ -66,8 +66,12 @@ def mapper(
 
 def _check(client: AgentClient, **figures: Any) -> dict[str, Any]:
     """The answer to a check; an impatient operator's Ctrl-C ends it in the fabric too."""
+    from orchestrator.progress import waiting
+
+    what = f"{figures['rounds']} rounds" if figures["rounds"] else f"until a loss of {figures['loss']:.2%} would show"
     try:
-        answer: dict[str, Any] = client.post("/links", action="check", **figures)
+        with waiting(f"testing every link, {what}"):
+            answer: dict[str, Any] = client.post("/links", action="check", **figures)
     except KeyboardInterrupt:
         client.post("/links", action="stop")
         raise
@@ -92,14 +96,25 @@ def _follow(client: AgentClient, period_ns: int | None, deny: bool, every: bool,
     shown = ""
     try:
         while answer["watching"]:
-            text = _shown(answer, every, as_json)
             if _subject(answer) != shown:
                 shown = _subject(answer)
-                typer.echo(text)
+                typer.echo(_first(answer) if _is_blank(answer) and not as_json else _shown(answer, every, as_json))
             time.sleep(FOLLOW_POLL_S)
             answer = client.post("/links", action="map")
     except KeyboardInterrupt:
         _end(client.post("/links", action="stop"))
+
+
+def _is_blank(answer: dict[str, Any]) -> bool:
+    """Nothing is known yet."""
+    record = answer["map"]
+    return not record["dead"] and all(link["verdict"] == "unknown" for link in record["links"])
+
+
+def _first(answer: dict[str, Any]) -> str:
+    """What is said before the first verdicts."""
+    record = answer["map"]
+    return f"at {record['at_ns'] / 1000:.3f} us\nwatching {len(record['links'])} links; nothing is known of them yet"
 
 
 def _subject(answer: dict[str, Any]) -> str:

@@ -89,7 +89,7 @@ def notes(recording: Recording) -> list[str]:
     """What a reader should know before he believes a figure; one line each."""
     found = []
     if recording.ended == "length":
-        found.append("the time was up before all work was done")
+        found.append(_left_undone(recording))
     if recording.ended == "stalled":
         found.append("nothing was pending any more, and work was left")
     if recording.events_forgotten:
@@ -102,6 +102,20 @@ def notes(recording: Recording) -> list[str]:
     if len(idle) > NAMED_MAX:
         found.append(f"and {len(idle) - NAMED_MAX} faults more met no packet")
     return found
+
+
+def _left_undone(recording: Recording) -> str:
+    """That time ran out, and how far the work had come."""
+    left = []
+    for program in recording.programs:
+        running = [rank for rank in program.ranks if rank.state == "running"]
+        if running:
+            steps = min(len(rank.steps) for rank in program.ranks)
+            done = f" after {steps} steps" if steps else ""
+            left.append(f"{program.name} ({len(running)} of {len(program.ranks)} ranks still at work{done})")
+    rtts = (recording.end_ns - recording.begin_ns) / recording.rtt_ns
+    what = ", ".join(left) or "a fault was not over"
+    return f"time ran out: the run's length of {rtts:,.0f} base RTTs was over before all was done: {what}"
 
 
 def totals(recording: Recording) -> dict[str, int]:

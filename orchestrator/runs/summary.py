@@ -9,7 +9,7 @@ from orchestrator.page import words
 
 
 def summary_lines(report: dict[str, Any]) -> list[str]:
-    """A line per finding, then the verdict and the reasons that are no findings."""
+    """A line per finding, notes on the whole run, then the verdict and the reasons that are no findings."""
     begin_ns = report["begin_ns"]
     lines = []
     for finding in report["findings"]:

@@ -4,7 +4,7 @@ Owns their words and the units of their bounds. Which measures there are and wha
 `orchestrator.findings.measures`'s, how a recording is judged `orchestrator.findings.judge`'s.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from fractions import Fraction
 from typing import Any, Final
 
@@ -51,9 +51,17 @@ def expectation_of(
 
 
 def condition_of(
-    site: Site, spot: Spot, entry: Condition, asked_from_ns: Instant, programs: Collection[str], faults: Collection[str]
+    site: Site,
+    spot: Spot,
+    entry: Condition,
+    asked_from_ns: Instant,
+    programs: Mapping[str, Instant],
+    faults: Collection[str],
 ) -> tuple[str, Callable[[Recording], bool]]:
-    """A condition in words, and whether it holds of a recording; before `asked_from_ns` never. Raises ConfigError."""
+    """A condition in words, and whether it holds of a recording; before `asked_from_ns` never. Raises ConfigError.
+
+    `programs`: when each begins. A measure of their work is not asked of a time in which none of them had begun.
+    """
     measure = find(entry.measure, spot.document.where((*spot.path, "measure")))
     over_ns = site.length(entry.over)
     if over_ns == 0:
@@ -71,6 +79,9 @@ def condition_of(
         relative_to=entry.relative_to,
     )
     check(asked, spot.document.where(spot.path), site.topology, programs, faults)
+    if measure.of_work and over_ns is not None:
+        begins = [programs[name] for name in asked.of if name in programs] or list(programs.values())
+        asked_from_ns = max(asked_from_ns, min(begins, default=0) + over_ns)
 
     def holds(recording: Recording) -> bool:
         return recorded_ns(recording) >= asked_from_ns and met(asked, recording, over_ns)

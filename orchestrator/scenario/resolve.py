@@ -7,7 +7,7 @@ after the end. What the entries mean is told by `workloads`, `method`, `chaos` a
 import dataclasses
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from mrcfabric.errors import ConfigError
@@ -83,7 +83,7 @@ def resolve(
     site = Site(fabric, scale, seed, length_ns, begin_ns, whereabouts=whereabouts)
     programs = _programs(site, root, file, programs_before)
     site = dataclasses.replace(site, programs=programs)
-    faults, triggers = _method(site, root, file, [program.name for program in programs])
+    faults, triggers = _method(site, root, file, {program.name: program.begin_ns for program in programs})
     return Plan(
         name=file.name,
         description=file.description,
@@ -171,7 +171,7 @@ def _programs(site: Site, root: Spot, file: ScenarioFile, before: int) -> tuple[
 
 
 def _method(
-    site: Site, root: Spot, file: ScenarioFile, programs: Sequence[str]
+    site: Site, root: Spot, file: ScenarioFile, programs: Mapping[str, Instant]
 ) -> tuple[tuple[Fault, ...], tuple[Trigger, ...]]:
     spot = root / "method"
     entries = [_entry(spot / number, entry) for number, entry in enumerate(file.method)]

@@ -30,3 +30,13 @@ def test_what_is_drawn_is_drawn_alike_every_time() -> None:
     drawn = [first.find_nodes(tier="t1", mode="one") for _ in range(6)]
     assert drawn == [second.find_nodes(tier="t1", mode="one") for _ in range(6)]
     assert len({tuple(names) for names in drawn}) > 1
+
+
+def test_names_come_alone_or_in_lists() -> None:
+    fabric = Described()
+    t1s = fabric.find_nodes(tier="t1", plane=1)
+    assert fabric.find_nodes(t1s) == fabric.find_nodes(*t1s) == t1s
+    assert fabric.targets("switch_crash", t1s, "p0-t1-0") == ["p0-t1-0", *t1s]
+    for wrong in (7, [7], [t1s]):
+        with pytest.raises(ConfigError, match="is no name"):
+            fabric.find_nodes(wrong)  # type: ignore[arg-type]

@@ -79,7 +79,7 @@ def test_a_run_in_which_nothing_was_recorded_has_a_report() -> None:
 
 def test_notes_say_what_to_know() -> None:
     assert notes(sample_recording()) == []
-    assert "time was up" in notes(sample_recording(ended="length"))[0]
+    assert notes(sample_recording(ended="length"))[0].startswith("time ran out: the run's length of ")
     assert "work was left" in notes(sample_recording(ended="stalled"))[0]
     assert notes(sample_recording(events_forgotten=3))[0].startswith("3 events were forgotten")
     assert notes(sample_recording(programs=[])) == ["there was no work"]

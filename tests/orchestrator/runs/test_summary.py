@@ -17,3 +17,10 @@ def test_every_finding_has_its_line_and_what_failed_says_where() -> None:
 def test_reasons_that_are_no_findings_stand_below_the_verdict() -> None:
     lost = report_of(sample_recording(ended="lost", lost="p0-t1-0 was killed\nits last line"))
     assert summary_lines(lost)[-3:] == ["verdict: LOST", "  p0-t1-0 was killed", "  its last line"]
+
+
+def test_a_run_whose_time_ran_out_says_so() -> None:
+    lines = summary_lines(report_of(sample_recording(ended="length")))
+    note, verdict = next((one, lines[place + 1]) for place, one in enumerate(lines) if one.startswith("  note"))
+    assert "time ran out: the run's length of " in note
+    assert verdict.startswith("verdict: ")

@@ -135,6 +135,15 @@ def test_a_condition_is_not_asked_before_its_time() -> None:
     assert not trigger.holds(sample_recording())
 
 
+def test_a_rate_is_not_asked_of_a_time_before_the_work() -> None:
+    """Nobody sends yet, and less than any bound arrives: that is not what the condition means."""
+    recording, plan = sample_recording(), small_plan()
+    rtts = (recording.looks[-1].at_ns - plan.programs[0].begin_ns) // plan.topology.base_rtt_ns()
+    for over, asked in ((rtts, True), (rtts + 1, False)):
+        (trigger,) = small_plan(*condition(f"when: {{measure: goodput, at_most: 1, over: {over}rtt}}")).triggers
+        assert trigger.holds(recording) == asked
+
+
 @pytest.mark.parametrize(
     ("when", "what"),
     [

@@ -1,0 +1,172 @@
+"""What the documents show to be run is run, as a stranger would, and does what they say.
+
+Every block of README.md and docs/*.md falls in one of the kinds below or is marked as not run, with the reason
+(`tests.support.document_blocks`); nothing is left out in silence.
+"""
+
+import ast
+import asyncio
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from mrcfabric.topology import Topology
+from mrcfabric.topology_file import load
+from orchestrator.fabric import Fabric
+from orchestrator.hosts.inventory_file import parsed
+from tests.orchestrator.running import MRCFABRIC, run
+from tests.support.document_blocks import ROOT, Block, blocks
+
+ALL = list(blocks())
+KINDS = {"commands", "scenario", "topology", "hosts", "prometheus", "python", "json"}
+COMMAND_WALL_S = 120.0
+ENDLESS_WALL_S = 4.0
+SHORT = "mrcfabric work kinds"
+"""The block with this command is run by `make test`, and the others by `make test-long`."""
+SESSION_WALL_S = 600
+
+
+def of_kind(kind: str) -> list[Any]:
+    """The blocks of a kind that are run."""
+    return [pytest.param(block, id=block.name) for block in ALL if block.kind() == kind and not block.why_not()]
+
+
+def test_every_block_is_run_or_says_why_not() -> None:
+    strange = [block.name for block in ALL if not block.why_not() and block.kind() not in KINDS]
+    assert not strange, "no test knows how to run it: mark it, or teach one"
+    bare = [block.name for block in ALL for kind, said in block.marks if kind == "not run" and len(said.split()) < 3]
+    assert not bare, "say why"
+    idle = [f"{block.name}: {one}" for block in ALL for one in block.idle_marks()]
+    assert not idle, "a mark for a command that is not there"
+
+
+def test_no_example_is_lost() -> None:
+    """A fence that was misspelled would not be tried."""
+    for document in {block.document for block in ALL}:
+        fences = len(re.findall(r"^ *```[a-z]*$", document.read_text(), re.MULTILINE)) // 2
+        assert fences == sum(bool(block.language) for block in ALL if block.document == document), document.name
+
+
+@pytest.mark.parametrize("block", of_kind("scenario"))
+def test_scenarios_hold(block: Block, tmp_path: Path) -> None:
+    (tmp_path / "shown.yaml").write_text(block.text)
+    done = run(tmp_path, "run", "shown.yaml", "--backend", "sim", "--plain")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "verdict: HELD" in done.stdout
+    faults = [entry["name"] for entry in yaml.safe_load(block.text).get("method", ())]
+    seen = [name for name in faults if re.search(rf"fault begins: {name}\b", done.stdout)]
+    assert set(faults) - set(seen) <= set(_CONDITIONS_OF_FAILURE), "an entry of the timetable that shows nothing"
+
+
+_CONDITIONS_OF_FAILURE = ("worse",)
+"""Entries that wait for what must not happen."""
+
+
+def test_a_fault_on_a_condition_waits_for_the_work(tmp_path: Path) -> None:
+    block = next(one for one in ALL if one.text.startswith("name: on-condition"))
+    (tmp_path / "shown.yaml").write_text(block.text)
+    done = run(tmp_path, "run", "shown.yaml", "--backend", "sim", "--plain")
+    begins = re.findall(r"^ *([\d.]+) RTT  fault begins: ([\w-]+)", done.stdout, re.MULTILINE)
+    order = [name for _, name in begins]
+    assert order[0] == "first", done.stdout
+    assert "while-down" in order
+    assert "late" in order
+
+
+@pytest.mark.parametrize("block", of_kind("topology"))
+def test_topologies_are_read(block: Block, tmp_path: Path) -> None:
+    (tmp_path / "shown.yaml").write_text(block.text)
+    assert load(tmp_path / "shown.yaml", []).name == yaml.safe_load(block.text)["name"]
+
+
+@pytest.mark.parametrize("block", of_kind("hosts"))
+def test_inventories_are_read(block: Block) -> None:
+    assert {host.name for host in parsed("shown.yaml", block.text).hosts} == set(yaml.safe_load(block.text)["hosts"])
+
+
+@pytest.mark.parametrize("block", of_kind("prometheus"))
+def test_what_prometheus_reads_is_yaml(block: Block) -> None:
+    assert yaml.safe_load(block.text)["scrape_configs"]
+
+
+@pytest.mark.parametrize("block", of_kind("json"))
+def test_lines_of_json_are_json(block: Block) -> None:
+    assert all("event" in json.loads(line) for line in block.text.splitlines())
+
+
+@pytest.mark.integration
+async def test_the_python_of_one_page_runs_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script, *rest = [block for block in ALL if block.kind() == "python" and block.document.name == "PYTHON.md"]
+    (tmp_path / "script.py").write_text(script.text)
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = await asyncio.create_subprocess_exec(sys.executable, "script.py", cwd=tmp_path, env=env)
+    assert await asyncio.wait_for(process.wait(), COMMAND_WALL_S) == 0
+    monkeypatch.chdir(tmp_path)
+    async with Fabric.launch(Topology.demo(), tmp_path / "run") as fabric:
+        names: dict[str, Any] = {"fabric": fabric}
+        for block in rest:
+            code = compile(block.text, block.name, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+            awaited = eval(code, names)
+            if awaited is not None:
+                await asyncio.wait_for(awaited, COMMAND_WALL_S)
+
+
+def _sessions() -> list[Any]:
+    return [
+        pytest.param(block, id=block.name, marks=[] if SHORT in block.commands() else [pytest.mark.long])
+        for block in ALL
+        if block.kind() == "commands" and any(not block.why_not(command) for command in block.commands())
+    ]
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Path]:
+    """A folder as that of the sources, as far as commands name its files."""
+    for name in ("README.md", "examples", "deploy"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    yield tmp_path
+    for folder in (tmp_path / "out").glob("*/lock"):
+        run(tmp_path, "down", "--run-dir", str(folder.parent))
+
+
+@pytest.mark.integration
+@pytest.mark.timeout(SESSION_WALL_S)
+@pytest.mark.parametrize("block", _sessions())
+def test_commands_do_what_they_are_shown_for(block: Block, desk: Path) -> None:
+    """Every line of a block, one after the other; where none of them starts a fabric, one runs that has work."""
+    commands = [command for command in block.commands() if not block.why_not(command)]
+    if not any(command.startswith("mrcfabric up") for command in commands):
+        assert run(desk, "up", "--detach").returncode == 0
+        assert run(desk, "work", "start", "permutation", "--id", "aside").returncode == 0
+    for command in commands:
+        _carry_out(command, desk, endless=block.endless(command))
+
+
+def _carry_out(command: str, folder: Path, *, endless: bool) -> None:
+    env = {**os.environ, "PATH": f"{Path(MRCFABRIC).parent}:{os.defpath}", "COLUMNS": "100"}
+    with subprocess.Popen(
+        ["/bin/sh", "-c", command if "|" in command else f"exec {command}"],
+        cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        if endless:
+            time.sleep(ENDLESS_WALL_S)
+            assert process.poll() is None, f"{command}: ended by itself: {process.communicate()}"
+            process.send_signal(signal.SIGINT)
+        try:
+            said, complained = process.communicate(timeout=COMMAND_WALL_S)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+    assert process.returncode in ((0, 130) if endless else (0,)), f"{command}: {said}{complained}"
+    assert "Traceback" not in complained, f"{command}: {complained}"
