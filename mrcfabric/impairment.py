@@ -23,7 +23,7 @@ from mrcfabric.rng import PPM, Rng
 from mrcfabric.units import NEVER, NS_PER_S, Buffer, Instant
 from mrcfabric.wire import srh
 from mrcfabric.wire.entropy import EV_MAX, EvOrder, ev_from_wire
-from mrcfabric.wire.layout import IPV6_SIZE, UDP_OFFSET
+from mrcfabric.wire.layout import BTH_OFFSET, DATA_OPCODES, FLAG_RTX, IPV6_SIZE, PSN_MASK, UDP_OFFSET
 from mrcfabric.wire.usid import CONTAINER_IN_PACKET, usids
 
 DELAY_NS_MAX: Final = NS_PER_S
@@ -53,6 +53,9 @@ class Impairment:
     """Packets with one of these uSIDs in what is left of their address are lost."""
     black_hole_evs: tuple[int, ...] = ()
     """Packets that carry one of these entropy values are lost."""
+    lost_packets: tuple[int, ...] = ()
+    """Data packets that are lost, once: destination QP and PSN in one number, `QPN << 24 | PSN`. What is sent again
+    passes."""
     corruption_ppm: int = 0
     """Packets of which one bit, anywhere, is turned over."""
     duplication_ppm: int = 0
@@ -118,6 +121,7 @@ class Impairment:
             gray_ppm=_either(part.gray_ppm for part in parts),
             black_hole_usids=tuple(sorted({usid for part in parts for usid in part.black_hole_usids})),
             black_hole_evs=tuple(sorted({ev for part in parts for ev in part.black_hole_evs})),
+            lost_packets=tuple(sorted({one for part in parts for one in part.lost_packets})),
             corruption_ppm=_either(part.corruption_ppm for part in parts),
             duplication_ppm=_either(part.duplication_ppm for part in parts),
             reordering_ppm=_either(part.reordering_ppm for part in parts),
@@ -142,7 +146,7 @@ _BOUNDS: Final = {
     "jitter_ns": (0, DELAY_NS_MAX),
     "rate_bps": (0, RATE_BPS_MAX),
 }
-_LISTED: Final = {"black_hole_usids": (1, 0xFFFF), "black_hole_evs": (0, EV_MAX)}
+_LISTED: Final = {"black_hole_usids": (1, 0xFFFF), "black_hole_evs": (0, EV_MAX), "lost_packets": (0, (1 << 48) - 1)}
 
 
 def _check_whole(name: str, value: object, least: int, most: int) -> None:
@@ -181,6 +185,7 @@ TOUCHES: Final = ("corrupted", "duplicated", "reordered", "delayed")
 
 _SOURCE_PORT: Final = Struct(">H")
 _FLOW: Final = Struct(">I")
+_BTH: Final = Struct(">B3xII")
 
 
 class ImpairedLink:
@@ -190,8 +195,8 @@ class ImpairedLink:
     """
 
     __slots__ = (
-        "_bad", "_carried", "_delay_ns", "_ev_order", "_evs", "_last_ns", "_line", "_losing", "_meets_all",
-        "_released_ns", "_usids", "impairment", "met", "rng", "touched", "whole",
+        "_bad", "_carried", "_delay_ns", "_ev_order", "_evs", "_last_ns", "_line", "_losing", "_lost_packets",
+        "_meets_all", "_released_ns", "_usids", "impairment", "met", "rng", "touched", "whole",
     )  # fmt: skip
 
     def __init__(self, rng: Rng, delay_ns: int, ev_order: EvOrder = EvOrder.PORT_LOW) -> None:
@@ -225,16 +230,19 @@ class ImpairedLink:
         self.whole = False
         self._usids = frozenset(impairment.black_hole_usids)
         self._evs = frozenset(impairment.black_hole_evs)
+        self._lost_packets = frozenset(impairment.lost_packets)
         # Only a stage that is in force, and is reached, draws random numbers.
         stages: tuple[tuple[str, object, _Stage], ...] = (
             ("link_down", not impairment.up, lambda packet, data: True),
+            ("loss", self._lost_packets, self._is_named),
             ("loss", impairment.loss_ppm, self._loses),
             ("gray", impairment.gray_ppm, lambda packet, data: data and self.rng.chance(impairment.gray_ppm)),
             ("black_hole", self._usids or self._evs, self._swallows),
         )
         self._losing = tuple((reason, stage) for reason, in_force, stage in stages if in_force)
-        # A gray link and a black hole concern only what they lose.
-        self._meets_all = replace(impairment, gray_ppm=0, black_hole_usids=(), black_hole_evs=()) != HEALTHY
+        # A gray link, a black hole and a list of packets concern only what they lose.
+        rest = replace(impairment, gray_ppm=0, black_hole_usids=(), black_hole_evs=(), lost_packets=())
+        self._meets_all = rest != HEALTHY
 
     def carry(self, sent: Transmit, data: bool, out: list[Transmit]) -> str | None:
         """Append to `out`, or hold back, what becomes of one packet; or return the reason why nothing does.
@@ -311,6 +319,16 @@ class ImpairedLink:
         else:
             self._bad = self.rng.below(burst * (PPM - share)) < share
         return self._bad
+
+    def _is_named(self, packet: Buffer, data: bool) -> bool:
+        """Whether the packet is the first transmission of one that is to be lost."""
+        start = BTH_OFFSET + (srh.SRH_SIZE if srh.follows(packet) else 0)
+        if not data or len(packet) < start + _BTH.size:
+            return False
+        opcode, qpn, psn = _BTH.unpack_from(packet, start)
+        if opcode not in DATA_OPCODES or psn >> 24 & FLAG_RTX:
+            return False
+        return (qpn & PSN_MASK) << 24 | psn & PSN_MASK in self._lost_packets
 
     def _swallows(self, packet: Buffer, data: bool) -> bool:
         """Whether the packet is one for the black hole; a packet too short to tell is not."""

@@ -11,12 +11,13 @@ from mrcfabric.brake import SHARE_PPM_MIN, SPELLS_MAX
 from mrcfabric.control_cut import WINDOWS_MAX as CUTS_MAX
 from mrcfabric.egress_config import OVERHEAD_BYTES
 from mrcfabric.errors import ConfigError
-from mrcfabric.impairment import BURST_PACKETS_MAX, DELAY_NS_MAX, RATE_BPS_MAX
+from mrcfabric.impairment import BLACK_HOLES_MAX, BURST_PACKETS_MAX, DELAY_NS_MAX, RATE_BPS_MAX
 from mrcfabric.naming import shown
 from mrcfabric.rng import PPM
 from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES, Topology
 from mrcfabric.units import NEVER, serialization_ns
 from mrcfabric.wire.entropy import EV_MAX
+from mrcfabric.wire.layout import PSN_MASK
 from orchestrator.faults.fault import ID_CHARS_MAX, Fault, Figure
 from orchestrator.faults.kinds import ABOUT_HOSTS, KINDS, Target, nearest_kind, no_hosts, struck
 from orchestrator.faults.selectors import nic_port
@@ -39,6 +40,9 @@ _BOUNDS: Final[Mapping[str, tuple[int, int]]] = {
     "rate_bps": (1, RATE_BPS_MAX),
     "usid": (1, 0xFFFF),
     "ev": (0, EV_MAX),
+    "qpn": (0, PSN_MASK),
+    "psn": (0, PSN_MASK),
+    "psns": (1, BLACK_HOLES_MAX),
     "min_bytes": (0, 1 << 40),
     "max_bytes": (0, 1 << 40),
     "cpu_ppm": (SHARE_PPM_MIN, PPM),
@@ -129,6 +133,8 @@ def _checked(topology: Topology, kind: str, name: str, value: Figure) -> Figure:
 def _check_together(kind: str, figures: Mapping[str, Figure]) -> None:
     if kind == "black_hole" and figures["usid"] is None and figures["ev"] is None:
         raise ConfigError("black_hole", "swallows nothing", "give usid or ev")
+    if kind == "nth_packet" and (figures["qpn"] is None or figures["psn"] is None):
+        raise ConfigError("nth_packet", "names no packet", "in a scenario flow and packet, elsewhere qpn and psn")
     if kind in ("reordering", "delay") and not any(figures.get(name) for name in ("delay_ns", "jitter_ns")):
         raise ConfigError(kind, "holds nothing back", "give delay_ns")
     if kind == "ecn_misconfigured":

@@ -13,6 +13,7 @@ from mrcfabric.impairment import Impairment
 from mrcfabric.rng import PPM
 from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
+from mrcfabric.wire.layout import PSN_MASK
 from orchestrator.faults.checks import figures_of, ways
 from orchestrator.faults.fault import Figure
 from orchestrator.faults.selectors import nic_port
@@ -73,6 +74,7 @@ TOLD_WHOLE: Final = frozenset({Aspect.CONTROL, Aspect.PACE})
 """Aspects of daemons, which are told of all windows at once; cores know nothing of them."""
 
 _DARK: Final = Impairment(up=False)
+PSN_BITS: Final = 24
 
 
 def effects(topology: Topology, kind: str, struck: Sequence[str], given: Mapping[str, Figure]) -> Effects:
@@ -111,6 +113,11 @@ def _black_hole(figures: _Figures) -> Impairment:
     return Impairment(black_hole_usids=usids, black_hole_evs=evs)
 
 
+def _nth_packet(figures: _Figures) -> Impairment:
+    first, qpn = figures["psn"], figures["qpn"] << PSN_BITS
+    return Impairment(lost_packets=tuple(qpn | first + one & PSN_MASK for one in range(figures["psns"])))
+
+
 def _delay(figures: _Figures) -> Impairment:
     return Impairment(delay_ppm=figures["share_ppm"], delay_ns=figures["delay_ns"], jitter_ns=figures["jitter_ns"])
 
@@ -127,6 +134,7 @@ _ON_LINKS: Final[Mapping[str, Callable[[_Figures], Impairment]]] = {
     "delay": _delay,
     "rate_limit": lambda figures: Impairment(rate_bps=figures["rate_bps"]),
     "black_hole": _black_hole,
+    "nth_packet": _nth_packet,
     "host_cut_off": lambda figures: _DARK,
     "host_partition": lambda figures: _DARK,
 }

@@ -111,6 +111,15 @@ KINDS: Mapping[str, Kind] = {
             "ev": FigureKind(None, "The entropy value."),
         },
     ),
+    "nth_packet": Kind(
+        Target.LINK,
+        "Data packets of one flow, by their numbers from the first that it sends, are lost once; sent again they pass.",
+        {
+            "qpn": FigureKind(None, "The QP that they are for, at the receiver; of a flow of a scenario it is known."),
+            "psn": FigureKind(None, "The PSN of the first of them; of a flow of a scenario it follows from `packet`."),
+            "psns": FigureKind(1, "How many in a row."),
+        },
+    ),
     "switch_crash": Kind(Target.SWITCH, "SIGKILL to the daemon at the exact instant; healed, it starts anew."),
     "switch_reboot": Kind(Target.SWITCH, "switch_crash that ends by itself: each window is the time it is away."),
     "switch_freeze": Kind(

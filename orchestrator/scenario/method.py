@@ -16,6 +16,7 @@ from mrcfabric.errors import ConfigError
 from mrcfabric.rng import Rng
 from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
+from mrcfabric.wire.layout import PSN_MASK
 from nicd.programs.program import Program
 from orchestrator.faults.checks import check
 from orchestrator.faults.fault import Fault, Figure, Window
@@ -162,22 +163,27 @@ def _in_use(site: Site, spot: Spot, entry: Any, selector: Selector) -> Selector:
     """The same, narrowed to links that EVs of a flow cross. Raises ConfigError."""
     if KINDS[entry.fault].target is not Target.LINK:
         raise spot.wrong(f"a {entry.fault} is not about links")
-    name, _, flow = entry.selector.evs_of.partition(":")
-    sender, _, receiver = flow.partition(">")
-    program = next((one for one in site.programs if one.name == name), None)
-    if program is None or not receiver:
-        raise spot.wrong(f"{entry.selector.evs_of} is no flow of a workload", "as pair:h000>h002")
-    nics = [site.topology.node_name(nic) for nic in program.ranks]
-    for nic in (sender, receiver):
-        if nic not in nics:
-            raise spot.wrong(f"{nic} has no rank in {name}", ", ".join(nics[:8]))
-    crossed = links_in_use(site.topology, program, nics.index(sender), nics.index(receiver))
+    crossed = links_in_use(site.topology, *_flow_of(site, spot, entry.selector.evs_of))
     everything = replace(selector, mode="all", value=None, direction="both")
     meant = select(site.topology, entry.fault, everything, Rng(""), NOWHERE)
     links = tuple(link for link in meant if link in crossed)
     if not links:
         raise spot.wrong(f"no EV in use of {entry.selector.evs_of} crosses what else is selected")
     return Selector(links=links, mode=selector.mode, value=selector.value, direction=selector.direction)
+
+
+def _flow_of(site: Site, spot: Spot, text: str) -> tuple[Program, int, int]:
+    """The workload of a flow, and the ranks of its sender and receiver. Raises ConfigError."""
+    name, _, flow = text.partition(":")
+    sender, _, receiver = flow.partition(">")
+    program = next((one for one in site.programs if one.name == name), None)
+    if program is None or not receiver:
+        raise spot.wrong(f"{text} is no flow of a workload", "as pair:h000>h002")
+    nics = [site.topology.node_name(nic) for nic in program.ranks]
+    for nic in (sender, receiver):
+        if nic not in nics:
+            raise spot.wrong(f"{nic} has no rank in {name}", ", ".join(nics[:8]))
+    return program, nics.index(sender), nics.index(receiver)
 
 
 def _about_selector(spot: Spot, error: ConfigError) -> ConfigError:
@@ -215,12 +221,18 @@ def _targets(site: Site, spot: Spot, entry: Any, turns: int) -> list[tuple[str, 
 # Figures and windows.
 
 
-def figures_of(site: Site, entry: Any) -> dict[str, Figure]:
-    """The figures of a fault, those that are not given with their defaults."""
+def figures_of(site: Site, spot: Spot, entry: Any) -> dict[str, Figure]:
+    """The figures of a fault, those that are not given with their defaults. Raises ConfigError."""
     found: dict[str, Figure] = {}
     for name, row in KINDS[entry.fault].figures.items():
         written = getattr(entry, spelled(name))
         found[name] = row.default if written is None else figure_of(name, written, site.scale)
+    if getattr(entry, "flow", None) is not None:
+        program, sender, receiver = _flow_of(site, spot / "flow", entry.flow)
+        if entry.packet is None or entry.qpn is not None or entry.psn is not None:
+            raise spot.wrong("names no packet, or two", "packet: 3 beside flow, or qpn and psn")
+        found["qpn"] = program.qpn(sender)
+        found["psn"] = program.psn(sender, receiver) + entry.packet - 1 & PSN_MASK
     return found
 
 
@@ -238,7 +250,7 @@ def _windows(site: Site, spot: Spot, entry: Any, starts: Sequence[int], lasting_
 
 def windows_of(site: Site, spot: Spot, entry: Any, start_ns: int, lasting_ns: int | None, rng: Rng) -> list[Window]:
     """One repetition of an entry. Raises ConfigError, TooManyError."""
-    figures = figures_of(site, entry)
+    figures = figures_of(site, spot, entry)
     if entry.fault == "flap":
         return timing.flaps(start_ns, lasting_ns, figures, _flap(site, spot, entry), rng)
     if (slope := getattr(entry, "ramp", None)) is not None:

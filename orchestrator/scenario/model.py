@@ -225,6 +225,12 @@ FLAP_FIELDS: Final[list[Any]] = [
 ]
 
 
+PACKET_FIELDS: Final[list[Any]] = [
+    ("flow", Annotated[Word | None, Meta(description="Of which flow, as `pair:h000>h002`.")], None),
+    ("packet", Annotated[Count | None, Meta(description="Which of its packets, from 1.")], None),
+]
+
+
 def _figures(figures: Any, *, optional: bool) -> list[Any]:
     """Fields for the figures of a kind."""
     rows: list[Any] = []
@@ -249,6 +255,8 @@ def _fault_fields(kind: str) -> list[Any]:
     fields: list[Any] = [("fault", Literal[kind]), *_figures(row.figures, optional=False)]
     if row.target is Target.LINK:
         fields.append(("direction", Direction, "both"))
+    if kind == "nth_packet":
+        fields += PACKET_FIELDS
     return fields + (FLAP_FIELDS if kind == "flap" else [])
 
 

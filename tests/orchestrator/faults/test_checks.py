@@ -87,7 +87,11 @@ def test_figures_not_given_are_at_their_defaults() -> None:
     assert figures_of(TOPOLOGY, "loss", {"share_ppm": 5}) == {"share_ppm": 5, "burst_packets": 1}
     assert figures_of(TOPOLOGY, "black_hole", {"usid": T1})["usid"] == TOPOLOGY.own_usid(T1)
     for name, kind in KINDS.items():
-        if not any(row.required for row in kind.figures.values()) and name not in ("black_hole", "ecn_misconfigured"):
+        if not any(row.required for row in kind.figures.values()) and name not in (
+            "black_hole",
+            "ecn_misconfigured",
+            "nth_packet",
+        ):
             assert figures_of(TOPOLOGY, name, {}) == {figure: row.default for figure, row in kind.figures.items()}
 
 

@@ -26,6 +26,7 @@ TARGETS = {
 NEEDED: dict[str, dict[str, Any]] = {
     "rate_limit": {"rate_bps": 10**9},
     "black_hole": {"usid": T1, "ev": 5},
+    "nth_packet": {"qpn": 5, "psn": (1 << 24) - 1, "psns": 2},
     "ecn_misconfigured": {"min_bytes": 5},
 }
 
@@ -51,6 +52,11 @@ def test_every_kind_does_something_a_daemon_understands(kind: str) -> None:
     [
         ("link_down", {}, Impairment(up=False)),
         ("optic", {}, Impairment(up=False)),
+        (
+            "nth_packet",
+            {"qpn": 5, "psn": (1 << 24) - 1, "psns": 2},
+            Impairment(lost_packets=(5 << 24 | (1 << 24) - 1, 5 << 24)),
+        ),
         ("loss", {"share_ppm": 7, "burst_packets": 3}, Impairment(loss_ppm=7, loss_burst_packets=3)),
         ("gray", {"share_ppm": 7}, Impairment(gray_ppm=7)),
         ("corruption", {"share_ppm": 7}, Impairment(corruption_ppm=7)),

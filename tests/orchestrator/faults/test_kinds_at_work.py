@@ -345,6 +345,17 @@ def test_host_slow() -> None:
     ]
 
 
+def test_nth_packet() -> None:
+    own = [step for step in permutation(SHAPE, shift=1, size=SIZE, pieces=4) if step.node == "h000"]
+    sending = next(step.args["qpn"] for step in own if step.op == "post_write")
+    (args,) = [step.args for step in own if step.op == "connect_qp" and step.args["qpn"] == sending]
+    third = {"qpn": args["peer_qpn"], "psn": args["psn_send"] + 2 & 0xFFFFFF}
+    run = Run(once("nth_packet", "h000~p0-t0-0", "h000~p1-t0-0", at_ns=1, until_ns=END_NS, **third))
+    assert run.arrived()
+    assert run.sum("packets_lost") == 1
+    assert run.sum("retransmits") == 1
+
+
 def test_every_kind_has_a_test_here() -> None:
     source = ast.parse(Path(__file__).read_text())
     named = {

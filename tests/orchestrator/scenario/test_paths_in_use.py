@@ -6,6 +6,7 @@ from mrcfabric.errors import ConfigError
 from nicd.programs.program import Program
 from orchestrator.runs.sim_bed import SimBed
 from orchestrator.scenario.paths_in_use import links_in_use
+from tests.support.runs import simulated
 from tests.support.scenarios import SMALL, plan_of
 
 LOSSY = """\
@@ -54,3 +55,32 @@ def test_a_fault_finds_one_of_them_with_every_seed(seed: str) -> None:
 def test_what_names_no_flow_is_refused(flow: str, fault: str, part: str) -> None:
     with pytest.raises(ConfigError, match=part):
         plan_of(text(flow, fault))
+
+
+@pytest.mark.parametrize(("packet", "more"), [(1, ""), (3, ""), (16, ", psns: 2"), (5, ", psns: 64")])
+async def test_the_nth_packet_of_a_flow_is_lost_once(packet: int, more: str) -> None:
+    lost = int(more.rpartition(" ")[2] or 1)
+    plan = plan_of(
+        SMALL.replace("ranks: [h000, h002]", "ranks: [h000, h002], messages: 1")
+        + f'method: [{{name: nth, fault: nth_packet, flow: "pair:h000>h002", packet: {packet}{more}, '
+        + "selector: {tier: nic-t0, of: h000}, direction: up}]\n"
+    )
+    recording = await simulated(plan)
+    assert recording.faults[0].met_packets == lost
+    counts = recording.looks[-1].nics["h000"].counts
+    assert (counts["packets_lost"], counts["drops.loss"]) == (lost, lost)
+    assert recording.programs[0].done
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        ('flow: "pair:h000>h002"', "names no packet"),
+        ('flow: "pair:h000>h001", packet: 1', "h001 has no rank"),
+        ('flow: "pair:h000>h002", packet: 1, qpn: 4', "or two"),
+        ("qpn: 4", "names no packet"),
+    ],
+)
+def test_a_packet_is_named_in_one_way(words: str, part: str) -> None:
+    with pytest.raises(ConfigError, match=part):
+        plan_of(SMALL + f"method: [{{name: nth, fault: nth_packet, {words}}}]\n")
