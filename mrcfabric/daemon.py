@@ -29,6 +29,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from mrcfabric.brake import Brake
@@ -173,6 +174,7 @@ class Daemon:
             offload=config.offload,
         )
         self.drive.on_events, self.drive.totals = self._on_events, self.own_totals
+        self.drive.on_late = lambda one, late_ns: self.log("late command", op=type(one).__name__, late_ns=late_ns)
         if config.crash_ns < NEVER:
             self.drive.crash_at(config.crash_ns)
         for command, at_ns in scripted:
@@ -362,10 +364,7 @@ def link_ends(config: DaemonConfig, own_doorbell: int, first_peer_slot: int | No
     """The runner's view of the links. With `first_peer_slot` every port has a private slot for its peer, from there."""
     ends = []
     realm, far_ends = config.realm, {end.port: end for end in config.topology.ports(config.node)}
-
-    def tag(node: str, port: int) -> int:
-        return link_tag(realm.secret, realm.fabric, realm.epoch, node, port)
-
+    tag = partial(link_tag, realm.secret, realm.fabric, realm.epoch)
     for index, link in enumerate(config.links):
         far = far_ends[link.port]
         private = first_peer_slot is not None

@@ -85,6 +85,8 @@ class Drive:
         self.fidelity = Fidelity()
         self.on_events: Callable[[list[Any]], None] = lambda _events: None
         """Called after a tick with the events of the core, when there are any."""
+        self.on_late: Callable[[Any, int], None] = lambda _command, _late_ns: None
+        """Called with a command whose instant had passed, and by how much."""
         self.totals: Callable[[], Sequence[int]] = lambda: NOTHING
         """What the core has counted, as `tally.TOTALS`."""
         self.taps: tuple[Tap, ...] | None = None
@@ -291,6 +293,7 @@ class Drive:
                 self.fidelity.late_ns_max = max(self.fidelity.late_ns_max, earliest - late.at_ns)
             else:
                 self.fidelity.late_commands += 1
+                self.on_late(late.body, earliest - late.at_ns)
             inputs[index] = late._replace(at_ns=earliest)
         inputs.sort()
 

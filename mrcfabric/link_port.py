@@ -60,7 +60,8 @@ class Fidelity:
     bad_frames: int = 0
     """Segments that are no frame of this launch of this fabric, or not of the neighbour from whom they seem to be."""
     old_frames: int = 0
-    """Frames of a life of the neighbour that is over: it was killed before it had published them."""
+    """Frames of a life of the neighbour that is over and was killed before it had published them, and frames that came
+    after they had been given up, or twice."""
     refused_frames: int = 0
     """Frames with the neighbour's mark of a life that the clock page does not know, or numbered beyond all it tells."""
     frames_in: int = 0
@@ -207,7 +208,7 @@ class LinkPort:
                 self.fidelity.refused_frames += 1
                 continue
             elif not self._resynchronize(sequence, incarnation):
-                bad += 1
+                self.fidelity.old_frames += 1
                 continue
             self.fidelity.frames_in += 1
             if arrival_ns <= self._live_from:

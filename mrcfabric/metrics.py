@@ -133,7 +133,7 @@ COMMON = (
     Definition("bad_frames", "counter", "datagrams", "Datagrams on data sockets that are no frames of this fabric.",
                "Does somebody else send to our sockets?", value("fidelity", "bad_frames")),
     Definition("old_frames", "counter", "frames",
-               "Frames of a life of the neighbour that is over, which it had not published when it was killed.",
+               "Frames that a neighbour had not published when it was killed, or that came after they were given up.",
                "Has a neighbour been killed in the middle of a step?", value("fidelity", "old_frames")),
     Definition("refused_frames", "counter", "frames",
                "Frames with a neighbour's mark of a life that the clock page does not know; any makes a run invalid.",

@@ -4,7 +4,7 @@ Owns the names of counters. Turning them into metrics is the daemon's business; 
 addition on the packet path.
 """
 
-from collections import deque
+from array import array
 from typing import Final
 
 from mrcfabric.units import Instant
@@ -200,14 +200,21 @@ class NicStats:
 
 
 class GoodputBins:
-    """Bytes newly placed per plane and bin of fabric time, the newest `bins_max` bins that have any."""
+    """Bytes newly placed per plane and bin of fabric time, the newest `bins_max` bins that have any.
 
-    __slots__ = ("_bins", "_closed", "_current", "_end_ns", "_planes", "_start_ns", "_width_ns")
+    Bins that are over stand as words in one array: as objects those of eight planes took 30 MB of every NIC.
+    """
+
+    __slots__ = ("_closed", "_current", "_end_ns", "_oldest", "_over", "_over_max", "_planes", "_start_ns", "_width_ns")
 
     def __init__(self, planes: int, width_ns: int, bins_max: int) -> None:
         self._planes = planes
         self._width_ns = width_ns
-        self._bins: deque[tuple[Instant, list[int]]] = deque(maxlen=bins_max)
+        self._over = array("Q")
+        """Start and bytes per plane of each bin that is over; full, the oldest makes room for the next."""
+        self._over_max = (bins_max - 1) * (1 + planes)
+        self._oldest = 0
+        """Where the oldest of them begins."""
         self._start_ns = 0
         self._end_ns = 0
         self._current = [0] * planes
@@ -217,12 +224,22 @@ class GoodputBins:
     def add(self, now: Instant, plane: int, size: int) -> None:
         """`size` bytes were placed at `now`; calls do not go back in time."""
         if now >= self._end_ns:
+            if self._end_ns:
+                self._close()
             self._start_ns = now - now % self._width_ns
             self._end_ns = self._start_ns + self._width_ns
             self._closed = self.totals()
             self._current = [0] * self._planes
-            self._bins.append((self._start_ns, self._current))
         self._current[plane] += size
+
+    def _close(self) -> None:
+        """The current bin is over."""
+        row = array("Q", (self._start_ns, *self._current))
+        if len(self._over) < self._over_max:
+            self._over += row
+        elif self._over_max:
+            self._over[self._oldest : self._oldest + len(row)] = row
+            self._oldest = (self._oldest + len(row)) % self._over_max
 
     def totals(self) -> list[int]:
         """Bytes placed since the start, by plane."""
@@ -231,9 +248,14 @@ class GoodputBins:
     def since(self, at_ns: Instant) -> list[tuple[Instant, list[int]]]:
         """(start, bytes per plane) of every bin that starts at or after `at_ns`; bins without bytes are left out."""
         found: list[tuple[Instant, list[int]]] = []
-        for start_ns, planes in reversed(self._bins):
-            if start_ns < at_ns:
-                break
-            found.append((start_ns, list(planes)))
+        if self._end_ns and self._start_ns >= at_ns:
+            found.append((self._start_ns, list(self._current)))
+            over, words = self._over, 1 + self._planes
+            place = self._oldest
+            for _ in range(len(over) // words):
+                place = (place or len(over)) - words
+                if over[place] < at_ns:
+                    break
+                found.append((over[place], over[place + 1 : place + words].tolist()))
         found.reverse()
         return found

@@ -1,5 +1,6 @@
 """Counters and goodput bins."""
 
+import tracemalloc
 from itertools import accumulate
 
 from hypothesis import given
@@ -56,6 +57,34 @@ def test_bins_hold_every_byte_at_its_time(arrivals: list[tuple[int, int, int]]) 
     assert all(start % 10 == 0 for start, _ in found)
     assert [start for start, _ in found] == sorted({start for start, _ in found})
     assert bins.since(now + 1) == []
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 1)), max_size=60), st.integers(1, 9), st.integers(0, 900))
+def test_the_newest_bins_are_kept_however_many_there_were(
+    arrivals: list[tuple[int, int]], bins_max: int, since: int
+) -> None:
+    bins, model, now = GoodputBins(2, 10, bins_max), dict[int, list[int]](), 0
+    for step, plane in arrivals:
+        now += step
+        bins.add(now, plane, 3)
+        model.setdefault(now - now % 10, [0, 0])[plane] += 3
+    newest = list(model.items())[-bins_max:]
+    assert bins.since(since) == [(start, planes) for start, planes in newest if start >= since]
+
+
+def test_all_bins_of_a_long_run_take_a_few_megabytes() -> None:
+    planes, kept = 8, 65_536
+    tracemalloc.start()
+    bins = GoodputBins(planes, 10, kept)
+    for number in range(2 * kept):
+        bins.add(number * 10, number % planes, 4096 << 20)
+        if number == kept:
+            full, _ = tracemalloc.get_traced_memory()
+    after, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert after < 7 << 20, "8 bytes for each of nine words, and what an array has to spare"
+    assert after <= full + 4096, "from then on it grows no more"
+    assert len(bins.since(0)) == kept
 
 
 def test_old_bins_are_forgotten() -> None:
