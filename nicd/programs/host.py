@@ -6,6 +6,7 @@ what a rank does depends on fabric time alone. What a rank does is its kind's.
 """
 
 from functools import partial
+from itertools import product
 from typing import Any, Final
 
 from mrcfabric.errors import ConfigError, RefusedError
@@ -33,13 +34,13 @@ class Guest:
 
     __slots__ = ("begun", "program", "qps", "rank", "region", "run")
 
-    def __init__(self, program: Program, run: Run, rank: Rank, region: Region, qps: dict[int, int]) -> None:
+    def __init__(self, program: Program, run: Run, rank: Rank, region: Region, qps: dict[int, tuple[int, int]]) -> None:
         self.program = program
         self.run = run
         self.rank = rank
         self.region: Region | None = region
         self.qps = qps
-        """QPN -> peer's rank."""
+        """QPN -> peer's rank, and the turn of the QP."""
         self.begun = False
 
     def is_running(self) -> bool:
@@ -75,13 +76,13 @@ class Host:
         if guest is None or not guest.is_running():
             return
         now = completion.at_ns
-        peer = guest.qps[completion.qpn]
+        peer, turn = guest.qps[completion.qpn]
         rank = guest.rank
         rank.strands.now = now
         if completion.status != STATUS_OK:
             self._fail(now, guest, completion.qpn, completion.status)
         elif completion.opcode == RECV_WITH_IMM:
-            rank.on_received(peer, completion.byte_len, completion.imm or 0)
+            rank.on_received(peer, completion.byte_len, completion.imm or 0, turn)
         else:
             rank.on_sent(completion.wr_id)
         self._timer.set_by(now)
@@ -93,7 +94,7 @@ class Host:
             self._fail(now, guest, qpn, reason)
 
     def _fail(self, now: Instant, guest: Guest, qpn: int, reason: str) -> None:
-        peer = nic_name(guest.program.ranks[guest.qps[qpn]])
+        peer = nic_name(guest.program.ranks[guest.qps[qpn][0]])
         guest.rank.end(now, "failed", f"QP to {peer}: {reason}")
 
     # -- what may be asked
@@ -115,7 +116,7 @@ class Host:
     def _told(self, guest: Guest) -> RankRecord:
         """The record of a rank, with the bytes that its QPs have placed by now."""
         placed: dict[str, int] = {}
-        for qpn, peer in guest.qps.items():
+        for qpn, (peer, _) in guest.qps.items():
             qp = self._executor.qps.get(qpn)
             if qp is not None and qp.link is not None and qp.link.responder.bytes_placed:
                 name = nic_name(guest.program.ranks[peer])
@@ -185,13 +186,13 @@ class Host:
         region = self._board.memory.find(region_id)
         region.view[part.inbound_bytes : part.inbound_bytes + len(part.noise)] = part.noise
         qps = {}
-        for peer in part.peers:
-            qpn = program.qpn(peer)
+        for peer, turn in product(part.peers, range(program.qps)):
+            qpn = program.qpn(peer, turn)
             ask(CreateQp(_NO_TOKEN, qpn))
             done.append(DestroyQp(_NO_TOKEN, qpn))
-            psns = program.psn(number, peer), program.psn(peer, number)
-            ask(ConnectQp(_NO_TOKEN, qpn, program.ranks[peer], program.qpn(number), *psns))
-            qps[qpn] = peer
+            psns = program.psn(number, peer, turn), program.psn(peer, number, turn)
+            ask(ConnectQp(_NO_TOKEN, qpn, program.ranks[peer], program.qpn(number, turn), *psns))
+            qps[qpn] = peer, turn
         names = tuple(nic_name(index) for index in program.ranks)
         rank = Rank(program, number, names, region.view, partial(self._send, program, region))
         return Guest(program, part.run, rank, region, qps)
@@ -259,10 +260,10 @@ class Host:
             guest.rank.memory = memoryview(b"")
 
     def _send(
-        self, program: Program, region: Region, now: Instant, peer: int, work: int, offset: int, size: int, to: int,
-        imm: int,
+        self, program: Program, region: Region, now: Instant, peer: int, turn: int, work: int, offset: int, size: int,
+        to: int, imm: int,
     ) -> None:  # fmt: skip
-        qpn = program.qpn(peer)
+        qpn = program.qpn(peer, turn)
         post = PostWrite(
             _NO_TOKEN, qpn, work, region.region_id, region.va + offset, size, program.va(peer) + to,
             program.r_key(peer), imm,

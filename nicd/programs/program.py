@@ -15,6 +15,8 @@ from mrcfabric.units import Instant
 PROGRAMS_MAX: Final = 64
 """Programs of one fabric, all hosts together, in one life of it."""
 RANKS_MAX: Final = 4096
+QPS_MAX: Final = 8
+"""QPs from one rank to another."""
 _QPN_BASE: Final = 0x100000
 _KEY_BASE: Final = 0x4000_0000
 _VA_STRIDE: Final = 1 << 44
@@ -36,10 +38,12 @@ class Program:
     seed: str
     figures: Mapping[str, Any] = field(default_factory=dict)
     """What the kind takes: plain data, units last in the names."""
+    qps: int = 1
+    """QPs between two ranks: messages take them in turn."""
 
-    def qpn(self, peer_rank: int) -> int:
-        """The number, at any rank, of its QP towards `peer_rank`."""
-        return _QPN_BASE + self.number * RANKS_MAX + peer_rank
+    def qpn(self, peer_rank: int, turn: int = 0) -> int:
+        """The number, at any rank, of one of its QPs towards `peer_rank`."""
+        return _QPN_BASE + (turn * PROGRAMS_MAX + self.number) * RANKS_MAX + peer_rank
 
     def r_key(self, rank: int) -> int:
         """The key of a rank's memory."""
@@ -49,9 +53,10 @@ class Program:
         """The first address of a rank's memory."""
         return (self.number * RANKS_MAX + rank + 1) * _VA_STRIDE % (1 << 63)
 
-    def psn(self, sender: int, receiver: int) -> int:
-        """The first PSN from one rank to another."""
-        return Rng(self.seed, self.name, f"psn {sender} {receiver}").below(1 << 24)
+    def psn(self, sender: int, receiver: int, turn: int = 0) -> int:
+        """The first PSN from one rank to another, on one of their QPs."""
+        words = f"psn {sender} {receiver}" + (f" {turn}" if turn else "")
+        return Rng(self.seed, self.name, words).below(1 << 24)
 
     def settings(self) -> dict[str, Any]:
         """Plain data, the inverse of `of`."""
@@ -60,7 +65,9 @@ class Program:
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> "Program":
         """From plain data. Raises ConfigError that names the field; the figures are the kind's to check."""
-        kinds = {"name": str, "kind": str, "number": int, "ranks": list, "begin_ns": int, "seed": str, "figures": dict}
+        kinds = {"name": str, "kind": str, "number": int, "ranks": list, "begin_ns": int, "seed": str, "figures": dict,
+                 "qps": int}  # fmt: skip
+        settings = {"qps": 1, **settings}
         for key, kind in kinds.items():
             value = settings.get(key)
             if not isinstance(value, kind) or isinstance(value, bool):
@@ -74,6 +81,8 @@ class Program:
             raise ConfigError("program.ranks", f"{len(ranks)} NICs will not do", f"1..{RANKS_MAX}, each once")
         if not all(isinstance(rank, int) and not isinstance(rank, bool) and rank >= 0 for rank in ranks):
             raise ConfigError("program.ranks", "not all are numbers of NICs")
+        if not 1 <= settings["qps"] <= QPS_MAX:
+            raise ConfigError("program.qps", f"{settings['qps']} is out of range", f"1..{QPS_MAX}")
         if settings["begin_ns"] < 0:
             raise ConfigError("program.begin_ns", "is before the beginning of time")
         return cls(**{**settings, "ranks": tuple(ranks)})

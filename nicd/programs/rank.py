@@ -33,9 +33,11 @@ class Arrival(NamedTuple):
 
 
 class Post(Protocol):
-    """Puts a message up for sending; `work` is its number. May raise RefusedError."""
+    """Puts a message up for sending on one of the QPs to a peer; `work` is its number. May raise RefusedError."""
 
-    def __call__(self, now: Instant, peer: int, work: int, offset: int, size: int, to: int, imm: int) -> None: ...
+    def __call__(
+        self, now: Instant, peer: int, turn: int, work: int, offset: int, size: int, to: int, imm: int
+    ) -> None: ...
 
 
 class Rank:
@@ -53,9 +55,12 @@ class Rank:
         self._post = post
         self._posted: dict[int, tuple[Signal[None], Instant, int, int]] = {}
         self._posts = 0
+        self._sent_on: dict[tuple[int, int], int] = {}
+        self._taken_from: dict[tuple[int, int], int] = {}
+        """Messages to and from a peer on a channel: who counts alike knows which of several QPs is next."""
         self._unawaited = 0
-        self._arrived: dict[tuple[int, int], deque[Arrival]] = {}
-        self._awaited: dict[tuple[int, int], deque[Signal[Arrival]]] = {}
+        self._arrived: dict[tuple[int, int, int], deque[Arrival]] = {}
+        self._awaited: dict[tuple[int, int, int], deque[Signal[Arrival]]] = {}
 
     # For programs.
 
@@ -85,7 +90,8 @@ class Rank:
             return sent
         self._posts += 1
         self._posted[self._posts] = sent, self.now, size, peer
-        self._post(self.now, peer, self._posts, offset, size, to, channel << NOTE_BITS | note)
+        turn = self._turn(self._sent_on, peer, channel)
+        self._post(self.now, peer, turn, self._posts, offset, size, to, channel << NOTE_BITS | note)
         return sent
 
     async def all_sent(self) -> None:
@@ -96,11 +102,12 @@ class Rank:
     def receive(self, peer: int, channel: int = 0, size: int = 1) -> Signal[Arrival]:
         """Await the next message of a peer on a channel, in the order of sending. `size` 0: it does not come."""
         signal: Signal[Arrival] = Signal(self.strands)
-        key = peer, channel
-        arrived = self._arrived.get(key)
         if not size:
             signal.fire(Arrival(0, 0))
-        elif arrived is None:
+            return signal
+        key = peer, channel, self._turn(self._taken_from, peer, channel)
+        arrived = self._arrived.get(key)
+        if arrived is None:
             self._awaited.setdefault(key, deque()).append(signal)
         else:
             signal.fire(arrived.popleft())
@@ -108,6 +115,14 @@ class Rank:
             if not arrived:
                 del self._arrived[key]
         return signal
+
+    def _turn(self, counts: dict[tuple[int, int], int], peer: int, channel: int) -> int:
+        """Whose turn of several QPs it is; immediates come in the order of sending on each (MRC 1.0 section 3)."""
+        if self.program.qps == 1:
+            return 0
+        count = counts.get((peer, channel), 0)
+        counts[peer, channel] = count + 1
+        return count % self.program.qps
 
     def verify(self, offset: int, expected: bytes) -> None:
         """Compare what lies at an offset with what must be there."""
@@ -129,8 +144,8 @@ class Rank:
         self.record.latencies.add(self._names[peer], self.now, self.now - posted_ns)
         signal.fire(None)
 
-    def on_received(self, peer: int, size: int, imm: int) -> None:
-        """A message of a peer is complete."""
+    def on_received(self, peer: int, size: int, imm: int, turn: int = 0) -> None:
+        """A message of a peer is complete, on the QP whose turn that was."""
         record = self.record
         record.messages_received += 1
         record.bytes_received += size
@@ -139,7 +154,7 @@ class Rank:
         if flow is None:
             flow = record.flows[name] = Flow()
         flow.add(self.now, size)
-        key = peer, imm >> NOTE_BITS
+        key = peer, imm >> NOTE_BITS, turn
         arrival = Arrival(size, imm & (1 << NOTE_BITS) - 1)
         awaited = self._awaited.get(key)
         if awaited is None:

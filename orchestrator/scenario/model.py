@@ -15,6 +15,7 @@ from msgspec import Meta, Struct, field
 
 from nicd.programs.catalogue import PROGRAMS
 from nicd.programs.kind import Figure, TraceFigure
+from nicd.programs.program import QPS_MAX
 from orchestrator.faults.kinds import KINDS, Target
 from orchestrator.scenario.spelling import (
     BOUND_PATTERN,
@@ -184,6 +185,8 @@ class Workload(Struct, kw_only=True, forbid_unknown_fields=True):
     """`all` NICs, the first so many, or names and globs in the order of the ranks."""
     begin: Length = 0
     """From the begin of the run."""
+    qps: Annotated[int, Meta(ge=1, le=QPS_MAX)] = 1
+    """Between two ranks; messages take them in turn."""
 
 
 class ScenarioFile(Struct, kw_only=True, forbid_unknown_fields=True):

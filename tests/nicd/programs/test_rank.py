@@ -36,7 +36,7 @@ def test_a_message_is_sent_and_acknowledged() -> None:
 
     rank.begin(talk())
     step(rank, 200)
-    assert wire.posted == [(200, 2, 1, 8, 16, 32, 3 << 8 | 5)]
+    assert wire.posted == [(200, 2, 0, 1, 8, 16, 32, 3 << 8 | 5)]
     rank.strands.now = 250
     rank.on_sent(1)
     step(rank, 250)

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from nicd.programs.hosted_nic import HostedNic
 from nicd.programs.streams import targets_of
-from tests.support.hosted import program, run, total
+from tests.support.hosted import LONG_NS, Hosted, program, run, total
 
 SIZE = 10_000
 
@@ -62,3 +63,23 @@ def test_an_incast_ends_at_the_first_rank() -> None:
     records = run("incast", 5, {"message_bytes": SIZE, "messages": 4})
     assert [record["bytes_verified"] for record in records] == [16 * SIZE, 0, 0, 0, 0]
     assert sorted(records[0]["flows"]) == ["h001", "h002", "h003", "h004"]
+
+
+@pytest.mark.parametrize("qps", [2, 3, 8])
+@pytest.mark.parametrize("kind", ["p2p", "incast", "all_to_all", "ring_all_reduce", "broadcast", "training"])
+def test_messages_take_several_qps_in_turn_and_all_is_right(kind: str, qps: int) -> None:
+    figures = {"messages": 9, "message_bytes": SIZE} if kind in ("p2p", "incast") else {"steps": 3}
+    hosted = Hosted(program(kind, 4, figures, qps=qps))
+    hosted.fabric.run(LONG_NS)
+    assert not hosted.refused
+    records = hosted.records()
+    assert [record["state"] for record in records] == ["done"] * 4
+    assert total(records, "bytes_wrong") == 0
+    assert total(records, "bytes_verified") > 0
+    node = hosted.fabric.simulator.node("h000")
+    assert isinstance(node, HostedNic)
+    rows = node.qp_table()
+    assert len({row["peer_index"] for row in rows}) * qps == len(rows)
+    if kind == "incast":
+        # Of 3 senders 9 messages each: every QP has placed its turns.
+        assert {int(row["bytes_placed"]) // SIZE for row in rows} <= {9 // qps, 9 // qps + 1}
