@@ -36,6 +36,8 @@ class VerbsLimits:
     """Outstanding work requests per application; more end in CQEs with status "refused"."""
     cq_depth: int = 65536
     """CQEs kept for an application that does not read; one more and it is hung up on."""
+    unsent_bytes_max: int = 16 << 20
+    """Answers and CQEs kept for an application that does not read; beyond it is hung up on."""
 
 
 @dataclass(slots=True)
@@ -107,15 +109,20 @@ class Client:
     closing: bool = False
     unsent: deque[bytes] = field(default_factory=deque)
     unsent_cqes: int = 0
+    unsent_bytes: int = 0
 
     def answer(self, number: int, error: str | None, result: Any) -> None:
         """Queue the answer to a request."""
-        self.unsent.append(pack((number, error[:DETAIL_CHARS_MAX] if error else error, result)))
+        self._queue(pack((number, error[:DETAIL_CHARS_MAX] if error else error, result)))
+
+    def _queue(self, message: bytes) -> None:
+        self.unsent.append(message)
+        self.unsent_bytes += len(message)
 
     def pack_cqes(self) -> None:
         """Turn the collected completions into messages."""
         for start in range(0, len(self.cqes), CQES_PER_MESSAGE_MAX):
-            self.unsent.append(pack((0, "cqe", self.cqes[start : start + CQES_PER_MESSAGE_MAX])))
+            self._queue(pack((0, "cqe", self.cqes[start : start + CQES_PER_MESSAGE_MAX])))
         self.unsent_cqes += len(self.cqes)
         self.cqes.clear()
 
@@ -129,10 +136,12 @@ class Client:
                 break
             except OSError as error:
                 return error.strerror or "send failed"
-            self.unsent.popleft()
+            self.unsent_bytes -= len(self.unsent.popleft())
         if not self.unsent:
             self.unsent_cqes = 0
-        return "the application does not read its completions" if self.unsent_cqes > self.limits.cq_depth else None
+        if self.unsent_cqes > self.limits.cq_depth:
+            return "the application does not read its completions"
+        return "the application does not read its answers" if self.unsent_bytes > self.limits.unsent_bytes_max else None
 
 
 def receive(sock: socket.socket, size: int) -> tuple[bytes, list[int], bool] | None:

@@ -9,13 +9,14 @@ import importlib
 import os
 import pkgutil
 import sys
-from typing import Annotated
-
-import typer
+from typing import TYPE_CHECKING, Annotated
 
 import orchestrator.commands
 from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator.first_process import stand_in_front
+
+if TYPE_CHECKING:
+    import typer
 
 EXIT_REFUSED = 1
 EXIT_CONFIG = 2
@@ -26,12 +27,16 @@ def _print_version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
+        import typer
+
         typer.echo(f"mrcfabric {version('mrcfabric')}")
         raise typer.Exit
 
 
-def build_app() -> typer.Typer:
+def build_app() -> "typer.Typer":
     """The whole command tree: one call of `register(app)` per module in `orchestrator/commands/`."""
+    import typer  # what takes long to import is imported where Ctrl-C is heard
+
     app = typer.Typer(
         name="mrcfabric",
         help="An emulated MRC fabric: NICs and switches as daemons that exchange real UDP.",

@@ -10,6 +10,7 @@ import json
 import os
 import secrets
 import shutil
+import stat
 import time
 from pathlib import Path
 from typing import Any, Self
@@ -222,9 +223,18 @@ def holder_pid(path: Path) -> int | None:
 def _make(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        found = path.stat()
         strange = not (path / _LOCK).exists() and any(path.iterdir())
     except OSError as error:
         raise _unwritable(path, error) from error
+    # Whoever may write in it could put another socket in the place of ours.
+    if found.st_uid != os.geteuid():
+        raise ConfigError(
+            f"run folder {path}", f"belongs to user {found.st_uid}, not to {os.geteuid()}", "name one of your own"
+        )
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        mode = stat.S_IMODE(found.st_mode)
+        raise ConfigError(f"run folder {path}", f"is writable for others (mode {mode:04o})", f"chmod go-w {path}")
     if strange:
         raise ConfigError(f"run folder {path}", "holds files that are no fabric's", "name an empty or a new folder")
 

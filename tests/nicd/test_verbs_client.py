@@ -1,5 +1,6 @@
 """The daemon's books about one application."""
 
+import contextlib
 import fcntl
 import os
 import socket
@@ -108,3 +109,22 @@ def test_receive_reports_nothing_packets_cuts_and_ends() -> None:
     theirs.close()
     assert receive(mine, 100) == (b"", [], False)
     mine.close()
+
+
+def test_an_application_that_never_reads_its_answers_is_hung_up_on_in_time() -> None:
+    mine, theirs = pair()
+    client = Client(mine, VerbsLimits(unsent_bytes_max=1 << 20))
+    lost = None
+    for number in range(100_000):
+        client.answer(number, None, {"what": "x" * 100})
+        if (lost := client.flush()) is not None:
+            break
+    assert lost == "the application does not read its answers"
+    assert sum(map(len, client.unsent)) == client.unsent_bytes <= (1 << 20) + 200
+    while client.unsent:
+        with contextlib.suppress(BlockingIOError):
+            theirs.recv(1 << 20, socket.MSG_DONTWAIT)
+        client.flush()
+    assert client.unsent_bytes == 0
+    mine.close()
+    theirs.close()

@@ -1,13 +1,17 @@
 """The command line as a user meets it: versions, help, and how mistakes look."""
 
+import os
+import subprocess
 import sys
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 import typer
 
 from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator import cli
+from tests.orchestrator.running import MRCFABRIC
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
@@ -55,3 +59,11 @@ def test_mistakes_and_refusals_are_one_line(
     captured = capsys.readouterr()
     assert captured.err == f"mrcfabric: {line}\n"
     assert captured.out == ""
+
+
+def test_ctrl_c_while_a_command_is_being_imported_leaves_no_traceback(tmp_path: Path) -> None:
+    interrupted = "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(9)\n"
+    (tmp_path / "typer.py").write_text(interrupted)
+    env = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([MRCFABRIC, "--help"], capture_output=True, text=True, env=env, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")

@@ -143,3 +143,22 @@ def test_a_disk_without_room_for_the_next_lines_is_full(tmp_path: Path, monkeypa
     assert not run_folder.is_full(tmp_path / "nowhere")
     monkeypatch.setattr(run_folder, "ROOM_BYTES_MIN", 1 << 80)
     assert run_folder.is_full(tmp_path)
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o775, 0o1777, 0o702])
+def test_a_folder_that_others_may_write_in_is_refused(tmp_path: Path, mode: int) -> None:
+    folder = tmp_path / "demo"
+    folder.mkdir()
+    folder.chmod(mode)
+    with pytest.raises(ConfigError, match=rf"is writable for others \(mode {mode:04o}\).*chmod go-w"):
+        RunFolder.claim(folder)
+    assert not list(folder.iterdir())
+    folder.chmod(0o755)
+    RunFolder.claim(folder).release()
+
+
+def test_a_folder_of_somebody_else_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "demo").mkdir()
+    monkeypatch.setattr(run_folder.os, "geteuid", lambda: os.getuid() + 1)
+    with pytest.raises(ConfigError, match=r"belongs to user .*name one of your own"):
+        RunFolder.claim(tmp_path / "demo")
