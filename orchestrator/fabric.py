@@ -24,7 +24,7 @@ from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.topology import Topology
 from mrcfabric.units import NEVER, Instant
 from nicd.programs.program import Program
-from orchestrator import log_keeper, plan, ports, stalls
+from orchestrator import doctor, log_keeper, plan, ports, stalls
 from orchestrator.api import readings
 from orchestrator.api.readings import ClockReading, Death
 from orchestrator.faults.fault import Fault
@@ -135,7 +135,9 @@ class Fabric(Counted):
         hosts it stands on (default: this one); metrics are served at `http_host`. Raises ConfigError (folder in use,
         ports in use, a daemon's refusal) or ProcessFailedError; then nothing is left running.
         """
-        check_size(topology, Sites() if ground is None else ground.sites)
+        sites = Sites() if ground is None else ground.sites
+        check_size(topology, sites)
+        doctor.require(topology, pack, sites)
         plan.check(topology)
         folder = RunFolder.claim(default_path(topology.name) if run_dir is None else run_dir)
         try:

@@ -96,6 +96,8 @@ class ForkServer:
             answer = self._ops[request["op"]](request, fds)
         except (OSError, ImportError) as error:
             answer = {"error": f"{type(error).__name__}: {error}"}
+            if isinstance(error, OSError):
+                answer["errno"] = error.errno
         return self._tell(answer | {"id": request["id"]})
 
     def _tell(self, message: dict[str, Any]) -> bool:

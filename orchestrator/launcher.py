@@ -21,6 +21,7 @@ from typing import Any
 import msgpack
 
 from orchestrator.forkserver import FDS_MAX, PACKET_BYTES_MAX
+from orchestrator.remedies import remedy
 
 SOCKET_BUFFER_BYTES = 1 << 20
 EXIT_WALL_S = 2.0
@@ -225,7 +226,9 @@ class Launcher:
         finally:
             self._answers.pop(ident, None)
         if "error" in message:
-            raise ProcessFailedError(f"fork server: {request['op']}: {message['error']}")
+            cure = remedy(message.get("errno"))
+            what = f"fork server: {request['op']}: {message['error']}"
+            raise ProcessFailedError(f"{what}; {cure}" if cure else what)
         return message
 
     async def _send(self, packet: bytes, fds: list[int]) -> None:
