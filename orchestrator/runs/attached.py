@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mrcfabric.errors import RefusedError
+from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator.fabric import Fabric
 from orchestrator.runs.bed import Bed, BedLostError
 from orchestrator.runs.udp_bed import Past, UdpBed
@@ -46,6 +46,8 @@ def attached(name: str, file: str, overrides: Sequence[str], *, seed: str | None
                 programs_before=max(known.values(), default=-1) + 1,
                 hosts=lambda _topology: fabric.whereabouts,
             )
+            if plan.orders:
+                raise ConfigError(f"{file}: deny", "changes NICs for good", "mrcfabric ev deny, or leave out --on")
             names = {program.name: _new_name(program.name, known) for program in plan.programs}
             for program in plan.programs:
                 await fabric.claim(replace(program, name=names[program.name]))

@@ -11,6 +11,7 @@ from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
 from nicd.programs.program import Program
 from orchestrator.faults.fault import Fault
+from orchestrator.scenario.plan import Order
 
 
 class BedLostError(Exception):
@@ -43,6 +44,10 @@ class Bed(Protocol):
 
         Raises RefusedError with a NIC's reason, ConfigError.
         """
+        ...
+
+    async def order(self, orders: Sequence[Order]) -> None:
+        """Have nodes carry out commands, one after the other; they have when this returns. Raises RefusedError."""
         ...
 
     async def inject(self, fault: Fault) -> None:

@@ -85,6 +85,7 @@ class Course:
         """Carry out the plan; the recording says how it ended. Raises ConfigError, RefusedError before time moves."""
         lost = ""
         try:
+            await self._bed.order(self.plan.orders)
             await self._bed.load(self.plan.programs)
             ended = await self._until_over()
         except BedLostError as error:

@@ -19,6 +19,7 @@ from nicd.programs.hosted_nic import HostedNic
 from nicd.programs.program import Program
 from orchestrator import sums
 from orchestrator.faults.fault import Fault
+from orchestrator.scenario.plan import Order
 from orchestrator.simulated import SimulatedFabric
 
 SLICE_HOPS = 50
@@ -67,6 +68,14 @@ class SimBed:
                 self.fabric.command(self.topology.node_name(index), "run_program", args, self.now_ns + 1 + place)
         self._refusals.clear()
         await self.run_until(self.now_ns + len(programs))
+        if self._refusals:
+            raise RefusedError(self._refusals[0])
+
+    async def order(self, orders: Sequence[Order]) -> None:
+        for place, one in enumerate(orders):
+            self.fabric.command(one.node, one.op, dict(one.args), self.now_ns + 1 + place)
+        self._refusals.clear()
+        await self.run_until(self.now_ns + len(orders))
         if self._refusals:
             raise RefusedError(self._refusals[0])
 

@@ -19,6 +19,7 @@ from orchestrator.faults.fault import Fault
 from orchestrator.launcher import ProcessFailedError
 from orchestrator.patience import OwnTime, bound_s
 from orchestrator.runs.bed import BedLostError
+from orchestrator.scenario.plan import Order
 
 POLL_S = 0.002
 POLL_S_MAX = 0.02
@@ -103,18 +104,31 @@ class UdpBed:
 
     async def load(self, programs: Sequence[Program]) -> None:
         """As `Bed.load`; every program has an instant of its own."""
-        if not programs:
+        await self._carry_out(
+            [
+                [(self.topology.node_name(index), "run_program", self._named(one)) for index in one.ranks]
+                for one in programs
+            ]
+        )
+
+    async def order(self, orders: Sequence[Order]) -> None:
+        """As `Bed.order`; every order has an instant of its own."""
+        await self._carry_out([[(one.node, one.op, dict(one.args))] for one in orders])
+
+    async def _carry_out(self, batches: Sequence[Sequence[tuple[str, str, dict[str, Any]]]]) -> None:
+        """Commands (node, op, args), one batch after the other. Raises RefusedError with a node's reason."""
+        if not batches:
             return
-        # One instant for each, so that it does not matter in which order a daemon is told.
+        # One instant for each batch, so that it does not matter in which order a daemon is told.
         told = [
-            asyncio.ensure_future(self._give(self.topology.node_name(index), program, self.now_ns + 1 + place))
-            for place, program in enumerate(programs)
-            for index in program.ranks
+            asyncio.ensure_future(self._give(node, op, args, self.now_ns + 1 + place))
+            for place, batch in enumerate(batches)
+            for node, op, args in batch
         ]
-        at_ns = self.now_ns + len(programs)
+        at_ns = self.now_ns + len(batches)
         try:
             # Time moves only when every daemon has its commands.
-            await self._heard({self.topology.node_name(index) for program in programs for index in program.ranks})
+            await self._heard({node for batch in batches for node, _, _ in batch})
             await self._fabric.limit(at_ns, self._owner)
             await asyncio.gather(*told)
             await self._until_reached(at_ns)
@@ -123,13 +137,15 @@ class UdpBed:
                 one.cancel()
             await asyncio.gather(*told, return_exceptions=True)
 
-    async def _give(self, nic: str, program: Program, at_ns: Instant) -> None:
-        program = replace(program, name=self._past.names.get(program.name, program.name))
-        body = {"op": "run_program", "args": {"program": program.settings()}, "at_ns": at_ns}
+    def _named(self, program: Program) -> dict[str, Any]:
+        name = self._past.names.get(program.name, program.name)
+        return {"program": replace(program, name=name).settings()}
+
+    async def _give(self, node: str, op: str, args: dict[str, Any], at_ns: Instant) -> None:
         try:
-            await self._fabric.call(nic, "command", body, LOAD_WALL_S)
+            await self._fabric.call(node, "command", {"op": op, "args": args, "at_ns": at_ns}, LOAD_WALL_S)
         except RefusedError as error:
-            raise RefusedError(f"{nic}: {error}") from None
+            raise RefusedError(f"{node}: {error}") from None
 
     async def _heard(self, nodes: set[str]) -> None:
         """A daemon answers in the order of asking: one that says how it is has heard all that was told before."""

@@ -34,6 +34,7 @@ COUNT_MAX: Final = 1 << 60
 METHOD_MAX: Final = 1000
 WORKLOADS_MAX: Final = 64
 EXPECTATIONS_MAX: Final = 1000
+DENIED_MAX: Final = 64
 NOMINAL_DILATION: Final = 10_000
 LENGTH: Final = "2000rtt"
 SETTLE: Final = "20rtt"
@@ -189,6 +190,18 @@ class Workload(Struct, kw_only=True, forbid_unknown_fields=True):
     """Between two ranks; messages take them in turn."""
 
 
+class Denied(Struct, kw_only=True, forbid_unknown_fields=True):
+    """Paths that NICs do not use: an entry of their deny lists."""
+
+    nics: Words = "*"
+    """Names or globs of the NICs that shall not."""
+    plane: Annotated[int, Meta(ge=0)]
+    path: Annotated[int, Meta(ge=0)] | None = None
+    """Number of the T1; the whole plane when it is left out."""
+    to: Word | None = None
+    """Only towards this NIC."""
+
+
 class ScenarioFile(Struct, kw_only=True, forbid_unknown_fields=True):
     """The whole file, save `fabric`."""
 
@@ -201,6 +214,8 @@ class ScenarioFile(Struct, kw_only=True, forbid_unknown_fields=True):
     nominal_dilation: Annotated[int, Meta(ge=1, le=1_000_000)] = NOMINAL_DILATION
     """A second of the timetable is this part of a second of fabric time."""
     workload: Annotated[list[Any], Meta(max_length=WORKLOADS_MAX)] = []
+    deny: Annotated[list[Denied], Meta(max_length=DENIED_MAX)] = []
+    """Paths that NICs shall not use, from before the work begins."""
     steady_state: Annotated[list[Expect], Meta(max_length=EXPECTATIONS_MAX)] = []
     """What must hold before the first fault."""
     method: Annotated[list[Any], Meta(max_length=METHOD_MAX)] = []

@@ -4,7 +4,7 @@ Owns the record that a run carries out. Who makes it from a file: `orchestrator.
 and overrides give the same plan, whatever it is run on.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +33,15 @@ class Trigger:
 
 
 @dataclass(frozen=True, slots=True)
+class Order:
+    """A command of an operator that a node carries out before the work begins."""
+
+    node: str
+    op: str
+    args: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """What to do and what must hold."""
 
@@ -55,6 +64,8 @@ class Plan:
     """The timetable, chaos included, in order of their starts; instants of fabric time."""
     triggers: tuple[Trigger, ...]
     expectations: tuple[Expectation, ...]
+    orders: tuple[Order, ...] = ()
+    """Carried out before the workloads are loaded."""
     source: dict[str, Any] = field(default_factory=dict)
     """The file with its overrides, as plain data: for the report, and to run it again."""
 

@@ -8,6 +8,7 @@ import dataclasses
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any, Final, TypeAlias
 
 from mrcfabric.errors import ConfigError
@@ -25,7 +26,7 @@ from orchestrator.scenario.document import FABRIC_KEY, Document, Spot, read
 from orchestrator.scenario.expectations import ANY_FAULT, condition_of, expectation_of
 from orchestrator.scenario.method import FAULTS_MAX, Site, checked, faults_of, placed, settled
 from orchestrator.scenario.model import DRAWN, ENTRIES, WORKLOADS, ChaosEntry, ScenarioFile
-from orchestrator.scenario.plan import Plan, Trigger
+from orchestrator.scenario.plan import Order, Plan, Trigger
 from orchestrator.scenario.spelling import Scale
 from orchestrator.scenario.workloads import program_of, traces_read
 
@@ -98,6 +99,7 @@ def resolve(
         faults=faults,
         triggers=triggers,
         expectations=_expectations(site, root, file, programs),
+        orders=_denied(site, root, file),
         source={**document.root, "seed": seed, FABRIC_KEY: _stated(fabric)},
     )
 
@@ -168,6 +170,29 @@ def _programs(site: Site, root: Spot, file: ScenarioFile, before: int) -> tuple[
     if before + len(entries) > PROGRAMS_MAX:
         raise spot.wrong(f"{before + len(entries)} workloads", f"a fabric has room for {PROGRAMS_MAX}")
     return tuple(program_of(site, spot / number, entry, before + number) for number, entry in enumerate(entries))
+
+
+def _denied(site: Site, root: Spot, file: ScenarioFile) -> tuple[Order, ...]:
+    """Entries of deny lists, NIC by NIC."""
+    topology = site.topology
+    found = []
+    for number, entry in enumerate(file.deny):
+        spot = root / "deny" / number
+        if entry.plane >= topology.planes:
+            raise (spot / "plane").wrong(f"no plane {entry.plane}", f"0 to {topology.planes - 1}")
+        if entry.path is not None and entry.path >= topology.t1_per_plane:
+            raise (spot / "path").wrong(f"no path {entry.path}", f"0 to {topology.t1_per_plane - 1}")
+        patterns = [entry.nics] if isinstance(entry.nics, str) else entry.nics
+        nics = [nic for nic in topology.nic_names() if any(fnmatchcase(nic, pattern) for pattern in patterns)]
+        if not nics:
+            raise (spot / "nics").wrong(f"{', '.join(patterns)} is the name of no NIC")
+        try:
+            peer = None if entry.to is None else topology.nic_index(entry.to)
+        except ConfigError as error:
+            raise (spot / "to").about(error) from None
+        args = {"plane": entry.plane, "path": entry.path, "peer_index": peer}
+        found += [Order(nic, "deny_paths", args) for nic in nics]
+    return tuple(found)
 
 
 def _method(

@@ -14,9 +14,13 @@ from hypothesis import strategies as st
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
+from orchestrator.runs.course import Course
+from orchestrator.runs.recorder import Recorder
+from orchestrator.runs.sim_bed import SimBed
 from orchestrator.scenario.document import parse
 from orchestrator.scenario.resolve import BEGIN_RTTS, load, resolve
-from tests.support.scenarios import SMALL, WHOLE, complaint, plan_of
+from tests.support.runs import Ears
+from tests.support.scenarios import SMALL, WHOLE, complaint, plan_of, small_plan
 
 RUNNING = Topology(
     name="up", planes=2, t0_per_plane=2, t1_per_plane=2, nics_per_t0=2, evs_per_qp=16, reserve_evs_per_qp=4
@@ -193,3 +197,33 @@ def test_a_process_that_read_a_scenario_ends_well(tmp_path: Path) -> None:
             [sys.executable, "-c", code, str(path)], env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)}
         )
         assert done.returncode == 0
+
+
+DENY = "deny:\n  - {nics: [h000, h001], plane: 0, path: 1}\n  - {plane: 1, to: h002}\n"
+
+
+async def test_denied_paths_carry_nothing() -> None:
+    plan = small_plan(*DENY.splitlines())
+    assert [order.node for order in plan.orders] == ["h000", "h001", "h000", "h001", "h002", "h003"]
+    bed = SimBed(plan.topology)
+    recording = await Course(plan, bed, Recorder(plan, bed), Ears()).run()
+    assert recording.programs[0].done
+    packets = recording.looks[-1].nics["h000"].port_packets
+    assert packets[0] > 0
+    assert packets[1] == 0
+    rows = [row for row in bed.nic("h000").ev_table(plan.programs[0].qpn(1)) if row["active"]]
+    assert {(row["plane"], row["path"]) for row in rows if row["state"] == "GOOD"} == {(0, 0)}
+
+
+@pytest.mark.parametrize(
+    ("entry", "part"),
+    [
+        ("{plane: 7}", "no plane 7"),
+        ("{plane: 0, path: 9}", "no path 9"),
+        ("{plane: 0, nics: x*}", "the name of no NIC"),
+        ("{plane: 0, to: h999}", "h999"),
+    ],
+)
+def test_what_cannot_be_denied_is_refused(entry: str, part: str) -> None:
+    with pytest.raises(ConfigError, match=part):
+        small_plan(f"deny: [{entry}]")
