@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
@@ -32,6 +32,8 @@ from mrcfabric.topology_check import TABLES
 
 FILE_BYTES_MAX = 1 << 20
 """A larger file is refused: no topology needs a tenth of it."""
+OF_SCENARIOS: Final = frozenset({"description", "length", "workload", "method", "expect", "steady_state", "fabric"})
+"""Keys by which a file that is no topology is known for a scenario."""
 SETTINGS_MAX = 256
 """Most entries of one table of settings."""
 
@@ -210,6 +212,8 @@ def _entries(path: str, table: yaml.MappingNode, known: Sequence[str] | None, wh
         if not isinstance(key_node, yaml.ScalarNode):
             raise ConfigError(_place(path, key_node), "a key must be one word")
         key = key_node.value
+        if known is not None and key in OF_SCENARIOS and key not in known:
+            raise ConfigError(_place(path, key_node), f"{key} belongs to a scenario", "`mrcfabric run` takes scenarios")
         if known is not None and key not in known:
             raise ConfigError(_place(path, key_node), f"no {what} is called {shown(key)}", _nearest(key, known))
         if key in found:

@@ -151,16 +151,34 @@ def hosts_of(inventory: Path | None, engine: str = "") -> "Hosts | None":
 
 
 def instant(option: str, text: str | None) -> int | None:
-    """A length of fabric time such as 250us, in nanoseconds. Raises ConfigError."""
+    """A length of fabric time such as 250us, in nanoseconds; 0 needs no unit. Raises ConfigError."""
     if text is None:
         return None
     from mrcfabric.errors import ConfigError
     from mrcfabric.topology_file import quantity
 
     value = quantity(f"{option.strip('-')}_ns", text)
+    if text.strip().isdecimal() and int(text):
+        raise ConfigError(f"{option} {text}", "has no unit", f"{text}us, {text}ms or {text}ns of fabric time?")
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ConfigError(option, f"{text!r} is no time", "wanted: as 250us, 1ms or 300000 (ns)")
+        raise ConfigError(option, f"{text!r} is no time", "wanted: as 250us, 1ms or 300000ns")
     return value
+
+
+def wall_time(option: str, text: str | None) -> float | None:
+    """A length of wall time such as 90s, in seconds. Raises ConfigError."""
+    if text is None:
+        return None
+    from mrcfabric.errors import ConfigError
+    from mrcfabric.topology_file import quantity
+    from mrcfabric.units import NS_PER_S
+
+    value = quantity("wall_ns", text)
+    if text.strip().isdecimal():
+        raise ConfigError(f"{option} {text}", "has no unit", f"{text}s of wall time?")
+    if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
+        raise ConfigError(option, f"{text!r} is no time", "wanted: wall time, as 90s or 500ms")
+    return value / NS_PER_S
 
 
 def ev_number(text: str) -> int:

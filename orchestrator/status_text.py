@@ -157,3 +157,15 @@ def render_work(row: Mapping[str, Any]) -> str:
     elif row["running"] and row["until_ns"] is not None:
         parts.append(f"until {row['until_ns'] / 1000:.3f} us")
     return ", ".join(parts)
+
+
+def render_length(length_ns: int, pace: Mapping[str, Any]) -> str:
+    """A length of fabric time, and what it comes to in wall time at the fabric's pace so far (`Timekeeper.record`)."""
+    told = f"{length_ns / 1000:,.3f} us of fabric time"
+    if not pace["dilation_effective"]:
+        return told
+    wall_s = length_ns * pace["dilation_effective"] / 1e9
+    wall = f"{wall_s / 60:,.0f} minutes" if wall_s >= 120 else f"{wall_s:,.1f} s"
+    return (
+        f"{told}, about {wall} of wall time at the pace so far ({pace['dilation_effective']:,.0f} x slower than real)"
+    )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from orchestrator.flags import JsonOption, NameOption, RunDirOption, instant
+from orchestrator.flags import JsonOption, NameOption, RunDirOption, instant, wall_time
 
 if TYPE_CHECKING:
     from mrcfabric.topology import Topology
@@ -51,14 +51,12 @@ def add(
 ) -> None:
     """Break something: a kind of fault, and what it is to hit."""
     from mrcfabric.topology import Topology
-    from mrcfabric.units import NS_PER_S
     from orchestrator.agent_client import find
     from orchestrator.faults.selectors import of_words
-    from orchestrator.status_text import render_fault
+    from orchestrator.status_text import render_fault, render_length
 
     client = find(name, run_dir)
     topology = Topology.from_dict(client.state["topology"])
-    ttl_ns = instant("--ttl", ttl)
     fault = client.post(
         "/faults/add",
         kind=kind,
@@ -68,9 +66,12 @@ def add(
         for_ns=instant("--for", length),
         id=ident,
         seed=seed,
-        ttl_s=None if ttl_ns is None else ttl_ns / NS_PER_S,
+        ttl_s=wall_time("--ttl", ttl),
     )
     typer.echo(json.dumps(fault, indent=2) if as_json else render_fault(fault))
+    if length is not None and not as_json:
+        start_ns, end_ns = fault["windows"][0][0], fault["windows"][-1][1]
+        typer.echo(f"  it lasts {render_length(end_ns - start_ns, client.post('/clock')['pace'])}")
 
 
 @fault_app.command("list")
@@ -131,19 +132,25 @@ def _figures(topology: "Topology", kind: str, settings: list[str]) -> dict[str, 
     import yaml
 
     from mrcfabric.errors import ConfigError
+    from mrcfabric.naming import shown
     from mrcfabric.units import NS_PER_S
-    from orchestrator.faults.kinds import KINDS
-    from orchestrator.scenario.spelling import Scale, figure_of, spelled, written_type
+    from orchestrator.faults.checks import check_figure
+    from orchestrator.faults.kinds import KINDS, nearest_kind
+    from orchestrator.scenario.spelling import Scale, figure_of, spelled, told, written_type
 
+    if kind not in KINDS:
+        raise ConfigError(shown(kind), "no such kind of fault", nearest_kind(kind))
     rows = KINDS[kind].figures
     names = {spelled(figure): figure for figure in rows} | {figure: figure for figure in rows}
     found: dict[str, Any] = {}
+    scale = Scale(topology.base_rtt_ns(), NS_PER_S)
     for setting in settings:
         key, equals, text = setting.partition("=")
         figure = names.get(key)
         if figure is None or not equals:
             known = ", ".join(spelled(figure) for figure in rows)
             raise ConfigError(f"--set {setting}", f"no figure of a {kind}", known and f"there are {known}")
+        shape = written_type(figure, rows[figure].default)
         try:
             written = yaml.safe_load(text)
             if key == figure and isinstance(written, int):
@@ -151,8 +158,23 @@ def _figures(topology: "Topology", kind: str, settings: list[str]) -> dict[str, 
             elif figure == "usid" and isinstance(written, str):
                 found[figure] = topology.own_usid(written)
             else:
-                written = msgspec.convert(written, written_type(figure, rows[figure].default))
-                found[figure] = figure_of(figure, written, Scale(topology.base_rtt_ns(), NS_PER_S))
+                found[figure] = figure_of(figure, msgspec.convert(written, shape), scale)
+            check_figure(topology, kind, figure, found[figure])
         except (msgspec.ValidationError, yaml.YAMLError):
-            raise ConfigError(f"--set {setting}", "will not do", rows[figure].meaning) from None
+            hint = f"wanted: {_wanted(figure, shape)}: {told(rows[figure].meaning)}"
+            raise ConfigError(f"--set {setting}", "will not do", hint) from None
+        except ConfigError as error:
+            raise ConfigError(f"--set {setting}", error.what, error.hint) from None
+    missing = [figure for figure, row in rows.items() if row.required and figure not in found]
+    if missing:
+        key, row = spelled(missing[0]), rows[missing[0]]
+        shape = written_type(missing[0], row.default)
+        raise ConfigError(f"--set {key}=", f"a {kind} needs it", f"{_wanted(missing[0], shape)}: {told(row.meaning)}")
     return found
+
+
+def _wanted(figure: str, shape: Any) -> str:
+    """What a figure may be, with its range."""
+    from orchestrator.scenario.decode import wanted
+
+    return wanted(shape) + (", from 0% to 100%" if figure.endswith("_ppm") else "")

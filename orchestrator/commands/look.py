@@ -27,7 +27,9 @@ def events(
     kinds: Annotated[
         list[str] | None, typer.Option("--kind", metavar="KIND", help="Only of this kind; may be given again.")
     ] = None,
-    since: Annotated[int | None, typer.Option("--since", metavar="NUMBER", help="All after this number.")] = None,
+    since: Annotated[
+        int | None, typer.Option("--since", min=0, metavar="NUMBER", help="All after this number.")
+    ] = None,
     lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="Without --since: how many of the latest.")] = 100,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the fabric ends.")] = False,
     name: NameOption = None,

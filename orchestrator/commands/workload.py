@@ -49,7 +49,7 @@ def start(
     from mrcfabric.topology import Topology
     from orchestrator.agent_client import find
     from orchestrator.scenario.typed import workload
-    from orchestrator.status_text import render_work
+    from orchestrator.status_text import render_length, render_work
 
     client = find(name, run_dir)
     topology = Topology.from_dict(client.state["topology"])
@@ -64,6 +64,8 @@ def start(
         seed=seed,
     )
     typer.echo(json.dumps(row, indent=2) if as_json else render_work(row))
+    if length is not None and not as_json:
+        typer.echo(f"  it lasts {render_length(row['until_ns'] - row['begin_ns'], client.post('/clock')['pace'])}")
 
 
 @work_app.command("list")

@@ -115,6 +115,11 @@ def figures_of(topology: Topology, kind: str, given: Mapping[str, Figure]) -> di
     return found
 
 
+def check_figure(topology: Topology, kind: str, name: str, value: Figure) -> None:
+    """Raises ConfigError with the range for a figure that is outside, whatever the others are."""
+    _checked(topology, kind, name, value)
+
+
 def _checked(topology: Topology, kind: str, name: str, value: Figure) -> Figure:
     where = f"{kind}.{name}"
     if name == "off":

@@ -56,6 +56,10 @@ def _complaint(spot: Spot, data: Any, shape: Any, message: str) -> ConfigError:
         return (spot / found[1]).wrong("no such key here", nearest(found[1], _keys(shape)))
     if found := _MISSING.search(message):
         return spot.wrong(f"{found[1]} is missing", f"{found[1]}: {wanted(_inside(shape, found[1]))}")
+    if isinstance(value, bool):
+        word = "true" if value else "false"
+        hint = f"YAML reads {'yes and on' if value else 'no and off'} as {word}; put a text in quotes"
+        return spot.wrong(f"is the truth value {word}", f"wanted: {wanted(shape)}; {hint}")
     if isinstance(value, dict | list):
         return spot.wrong("will not do", f"wanted: {wanted(shape)}")
     return spot.wrong(f"{shown(str(value))} will not do", f"wanted: {wanted(shape)}")

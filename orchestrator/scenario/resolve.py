@@ -35,6 +35,19 @@ BEGIN_RTTS: Final = 10
 Hosts: TypeAlias = Callable[[Topology], Whereabouts]
 _NUMBERED = re.compile(r"(-[0-9]+)+$")
 
+_OF_SCENARIOS: Final = {"workload", "method", "expect", "steady_state", "length"}
+_OF_TOPOLOGIES: Final = {
+    "planes",
+    "t0_per_plane",
+    "t1_per_plane",
+    "nics_per_t0",
+    "rate_bps",
+    "nic",
+    "switch",
+    "wire",
+    "dscp",
+}
+
 
 def load(
     path: str,
@@ -70,6 +83,7 @@ def resolve(
 ) -> Plan:
     """As `load`, of a file that was read."""
     root = Spot(document)
+    _refuse_topology(document)
     _read_traces(document)
     file = decode(root, document.root, ScenarioFile)
     source = _fabric(document, topology)
@@ -102,6 +116,15 @@ def resolve(
         orders=_denied(site, root, file),
         source={**document.root, "seed": seed, FABRIC_KEY: _stated(fabric)},
     )
+
+
+def _refuse_topology(document: Document) -> None:
+    """A file that holds a fabric alone is no scenario, whatever its first strange key."""
+    keys = set(document.root)
+    if document.fabric is None and not keys & _OF_SCENARIOS and keys & _OF_TOPOLOGIES:
+        raise ConfigError(
+            document.path, "is a topology, not a scenario", "`mrcfabric up` takes it; here: fabric: {file: ...}"
+        )
 
 
 def _positive(root: Spot, key: str, length_ns: int) -> int:

@@ -5,7 +5,7 @@ import pytest
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
 from mrcfabric.topology_file import load
-from orchestrator.flags import ev_number, ground_asked_for, overrides
+from orchestrator.flags import ev_number, ground_asked_for, instant, overrides, wall_time
 
 
 def test_only_given_flags_count() -> None:
@@ -31,3 +31,18 @@ def test_evs_as_typed() -> None:
     for wrong in ("-1", "0x100000000", "ev", ""):
         with pytest.raises(ConfigError):
             ev_number(wrong)
+
+
+def test_a_length_has_a_unit() -> None:
+    assert instant("--for", None) is None
+    assert [instant("--for", text) for text in ("3us", "2s", "7ns", "0")] == [3_000, 2 * 10**9, 7, 0]
+    assert [wall_time("--ttl", text) for text in (None, "90s", "500ms")] == [None, 90.0, 0.5]
+    for ask, option, text, hint in (
+        (instant, "--for", "3", r"--for 3: has no unit \(3us, 3ms or 3ns of fabric time\?\)"),
+        (instant, "--at", "soon", "--at: 'soon' is no time"),
+        (instant, "--at", "-3us", "is no time"),
+        (wall_time, "--ttl", "5", r"--ttl 5: has no unit \(5s of wall time\?\)"),
+        (wall_time, "--ttl", "0s", "is no time"),
+    ):
+        with pytest.raises(ConfigError, match=hint):
+            ask(option, text)

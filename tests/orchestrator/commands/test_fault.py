@@ -17,6 +17,8 @@ def test_faults_by_kind_and_selector(detached: Path) -> None:
     assert ask(detached, "fault", "add", "link_down", "p0-t0-0~p0-t1-0").startswith("f1  link_down p0-t0-0~p0-t1-0, ")
     ask(detached, "fault", "add", "loss", "h001~p0-t0-1", "--set", "toxicity=0.05%", "--direction", "up")
     ask(detached, "fault", "add", "nic_port_down", "h000:1", "--id", "port")
+    lasting = ask(detached, "fault", "add", "delay", "h001~p1-t0-1", "--for", "2us", "--id", "short").splitlines()[-1]
+    assert lasting.startswith("  it lasts 2.000 us of fabric time, about ")
     ask(detached, "fault", "add", "switch_crash", "tier=t1", "plane=1", "--mode", "one", "--ttl", "60s")
     faults = json.loads(ask(detached, "fault", "list", "--json"))
     assert [(one["id"], one["kind"], one["owner"]) for one in faults] == [
@@ -50,6 +52,11 @@ def test_mistakes_in_one_line(detached: Path) -> None:
         (["add", "link_dwn", "h000~p0-t0-1"], "nearest is link_down"),
         (["add", "link_down", "p0-t0-0~p0-t1-0", "--at", "soon"], "--at"),
         (["add", "loss", "p0-t0-0~p0-t1-0", "--set", "toxicity=lots"], "--set toxicity=lots: will not do"),
+        (["add", "loss", "p0-t0-0~p0-t1-0", "--set", "toxicity=101%"], "a share, as 1% or 0.01, from 0% to 100%"),
+        (["add", "loss", "p0-t0-0~p0-t1-0", "--set", "burst_packets=0"], "--set burst_packets=0: 0 will not do (1.."),
+        (["add", "rate_limit", "p0-t0-0~p0-t1-0"], "--set rate=: a rate_limit needs it ("),
+        (["add", "loss", "p0-t0-0~p0-t1-0", "--for", "3"], "--for 3: has no unit (3us, 3ms or 3ns of fabric time?)"),
+        (["add", "loss", "p0-t0-0~p0-t1-0", "--ttl", "5"], "--ttl 5: has no unit (5s of wall time?)"),
         (["add", "loss", "p0-t0-0~p0-t1-0", "--set", "colour=red"], "there are toxicity, burst_packets"),
         (["clear"], "ids, as `fault list` shows them, or --all"),
     ):

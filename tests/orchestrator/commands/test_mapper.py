@@ -33,7 +33,7 @@ def test_a_check_says_good_or_bad_by_its_exit_code(detached: Path) -> None:
     assert "add --once" in fails(detached, "mapper", "--rounds", "5")
     assert "add --once" in fails(detached, "mapper", "--find", "2%")
     assert "at most 1000000000" in fails(detached, "mapper", "--once", "--period", "5000s")
-    assert "at least 1000" in fails(detached, "mapper", "--once", "--period", "5")
+    assert "at least 1000" in fails(detached, "mapper", "--once", "--period", "5ns")
 
 
 @pytest.mark.integration

@@ -31,6 +31,13 @@ def said(**keys: object) -> str:
             ".selector: will not do (wanted: a table of links, nodes, nic_ports, tier, plane, of, hosts, labels)",
         ),
         ({"ramp": {}}, ".ramp: to is missing (to: a table of toxicity, burst_packets)"),
+        (
+            {"name": True},
+            (
+                ".name: is the truth value true (wanted: a name of letters, digits, - and _, at most 64; "
+                "YAML reads yes and on as true; put a text in quotes)"
+            ),
+        ),
         ({"name": "a b"}, ".name: a b will not do (wanted: a name of letters, digits, - and _, at most 64)"),
         ({"period": "1us"}, ".period: no such key here (there are"),
     ],

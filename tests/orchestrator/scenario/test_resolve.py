@@ -12,6 +12,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mrcfabric import topology_file
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
 from orchestrator.runs.course import Course
@@ -227,3 +228,15 @@ async def test_denied_paths_carry_nothing() -> None:
 def test_what_cannot_be_denied_is_refused(entry: str, part: str) -> None:
     with pytest.raises(ConfigError, match=part):
         small_plan(f"deny: [{entry}]")
+
+
+def test_a_topology_is_no_scenario(tmp_path: Path) -> None:
+    """And whoever mixes them up is told which command takes which."""
+    topology = tmp_path / "topology.yaml"
+    topology.write_text("name: lab\nplanes: 4\nnic: {congestion: nscc}\n")
+    with pytest.raises(ConfigError, match=r"is a topology, not a scenario \(`mrcfabric up` takes it"):
+        load(str(topology))
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text("name: work\ndescription: some\nworkload: []\n")
+    with pytest.raises(ConfigError, match=r"description belongs to a scenario \(`mrcfabric run` takes scenarios"):
+        topology_file.load(str(scenario))
