@@ -28,7 +28,10 @@ def said(**keys: object) -> str:
         ({"times": 0}, ".times: 0 will not do (wanted: a whole number (1 to 1000000))"),
         (
             {"selector": []},
-            ".selector: will not do (wanted: a table of links, nodes, nic_ports, tier, plane, of, hosts, labels)",
+            (
+                ".selector: will not do (wanted: a table of links, nodes, nic_ports, tier, plane, of, evs_of, hosts, "
+                "labels)"
+            ),
         ),
         ({"ramp": {}}, ".ramp: to is missing (to: a table of toxicity, burst_packets)"),
         (
