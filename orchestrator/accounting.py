@@ -58,6 +58,19 @@ class Books:
         """A counter of the NICs, summed over its labels and all NICs."""
         return sum(total(core.get(name, 0)) for core in self._nics())
 
+    def drop_reasons(self) -> dict[str, int]:
+        """Drops of NICs and switches by reason, ports included, those of former lives too."""
+        found: dict[str, int] = {}
+        for answer in (answer for node in self._answers.values() for answer in node.values()):
+            core = answer["core"]
+            # A switch counts its ports' drops among its own.
+            ports = core["ports"].values() if "data_packets" in core else ()
+            for reasons in (core["drops"], *(port["drops"] for port in ports)):
+                for reason, count in reasons.items():
+                    if count:
+                        found[reason] = found.get(reason, 0) + count
+        return dict(sorted(found.items()))
+
     def ev_states(self) -> dict[str, int]:
         """EVs of all QPs by state."""
         merged: dict[str, int] = {}

@@ -35,6 +35,8 @@ AREA_BYTES_MAX = 256 * MIB
 """Memory per worker to send from, and as much to receive into."""
 ROUNDS_MAX = 10_000
 PERCENTILES = (50.0, 90.0, 99.0, 99.9)
+FAREWELLS = ("unknown_peer", "unknown_qp")
+"""Drops of a healthy fabric when workers leave: what is under way to a NIC whose QPs have just been destroyed."""
 CLEAN = ("retransmits", "ev_transitions", "drops", "qp_errors")
 
 
@@ -161,7 +163,11 @@ class Perf:
         whole = len(self.rounds) == len(self.plan) and not deaths
         verdict.check("every round took place", whole, "; ".join([failure, *deaths]).strip("; ") or "yes")
         judge_clean(verdict, self.rounds)
-        extra = {"pattern": self.settings.pattern, "rounds": self.rounds}
+        dropped = books.drop_reasons()
+        if not any(record["drops"] for record in self.rounds):
+            others = {reason: count for reason, count in dropped.items() if reason not in FAREWELLS}
+            verdict.check("nothing was dropped beside the rounds", not others, str(others) if others else "yes")
+        extra = {"pattern": self.settings.pattern, "rounds": self.rounds, "drops": dropped}
         totals = books.totals()
         return report.build(
             "perf", self.topology, verdict, totals, faults=[], wall_s=time.monotonic() - began, extra=extra

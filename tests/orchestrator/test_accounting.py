@@ -71,6 +71,15 @@ def test_what_a_dead_incarnation_had_counted_is_kept() -> None:
     assert books.fidelity(time)["frames"] == 200
 
 
+def test_drops_have_their_reasons() -> None:
+    books = Books()
+    books.enter("h000", nic())
+    books.enter("p0-t1-0", switch(drops=4))
+    books.enter("p0-t1-0", switch(incarnation=1, drops=1))
+    assert books.drop_reasons() == {"icrc": 1, "link_down": 5, "loss": 2}
+    assert sum(books.drop_reasons().values()) == books.totals()["drops"]
+
+
 def test_states_of_evs_and_ports() -> None:
     books = Books()
     books.enter("h000", nic())
