@@ -1,4 +1,4 @@
-"""How faithful the emulation has been to every node, over all its lives.
+"""Frames that came late or not at all, port by port and over all lives of a node: for the table of hosts.
 
 A daemon counts from zero in each life. Owns what has been heard of the lives before: a frame that was lost stays lost,
 though whoever counted it has died since, or does not answer just now. What the sums mean is `orchestrator.sums`'s.
