@@ -188,7 +188,7 @@ class Host:
         qps = {}
         for peer, turn in product(part.peers, range(program.qps)):
             qpn = program.qpn(peer, turn)
-            ask(CreateQp(_NO_TOKEN, qpn))
+            ask(CreateQp(_NO_TOKEN, qpn, program.profile))
             done.append(DestroyQp(_NO_TOKEN, qpn))
             psns = program.psn(number, peer, turn), program.psn(peer, number, turn)
             ask(ConnectQp(_NO_TOKEN, qpn, program.ranks[peer], program.qpn(number, turn), *psns))

@@ -40,6 +40,8 @@ class Program:
     """What the kind takes: plain data, units last in the names."""
     qps: int = 1
     """QPs between two ranks: messages take them in turn."""
+    profile: int = 0
+    """Number of the EV profile that they are tied to, which must be online; 0: the built-in one."""
 
     def qpn(self, peer_rank: int, turn: int = 0) -> int:
         """The number, at any rank, of one of its QPs towards `peer_rank`."""
@@ -66,8 +68,8 @@ class Program:
     def of(cls, settings: Mapping[str, Any]) -> "Program":
         """From plain data. Raises ConfigError that names the field; the figures are the kind's to check."""
         kinds = {"name": str, "kind": str, "number": int, "ranks": list, "begin_ns": int, "seed": str, "figures": dict,
-                 "qps": int}  # fmt: skip
-        settings = {"qps": 1, **settings}
+                 "qps": int, "profile": int}  # fmt: skip
+        settings = {"qps": 1, "profile": 0, **settings}
         for key, kind in kinds.items():
             value = settings.get(key)
             if not isinstance(value, kind) or isinstance(value, bool):

@@ -47,7 +47,9 @@ def attached(name: str, file: str, overrides: Sequence[str], *, seed: str | None
                 hosts=lambda _topology: fabric.whereabouts,
             )
             if plan.orders:
-                raise ConfigError(f"{file}: deny", "changes NICs for good", "mrcfabric ev deny, or leave out --on")
+                raise ConfigError(
+                    f"{file}: deny, ev_profiles", "changes NICs for good", "mrcfabric ev deny, or leave out --on"
+                )
             names = {program.name: _new_name(program.name, known) for program in plan.programs}
             for program in plan.programs:
                 await fabric.claim(replace(program, name=names[program.name]))

@@ -163,7 +163,10 @@ def _in_use(site: Site, spot: Spot, entry: Any, selector: Selector) -> Selector:
     """The same, narrowed to links that EVs of a flow cross. Raises ConfigError."""
     if KINDS[entry.fault].target is not Target.LINK:
         raise spot.wrong(f"a {entry.fault} is not about links")
-    crossed = links_in_use(site.topology, *_flow_of(site, spot, entry.selector.evs_of))
+    program, sender, receiver = _flow_of(site, spot, entry.selector.evs_of)
+    if program.profile:
+        raise spot.wrong(f"{program.name} has an EV profile of its own, whose EVs are not known beforehand")
+    crossed = links_in_use(site.topology, program, sender, receiver)
     everything = replace(selector, mode="all", value=None, direction="both")
     meant = select(site.topology, entry.fault, everything, Rng(""), NOWHERE)
     links = tuple(link for link in meant if link in crossed)

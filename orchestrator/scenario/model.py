@@ -188,6 +188,8 @@ class Workload(Struct, kw_only=True, forbid_unknown_fields=True):
     """From the begin of the run."""
     qps: Annotated[int, Meta(ge=1, le=QPS_MAX)] = 1
     """Between two ranks; messages take them in turn."""
+    profile: Annotated[int, Meta(ge=0)] = 0
+    """The EV profile of these QPs, of `ev_profiles`; 0 is the built-in one."""
 
 
 class Denied(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -202,6 +204,23 @@ class Denied(Struct, kw_only=True, forbid_unknown_fields=True):
     """Only towards this NIC."""
 
 
+class ProfileEntry(Struct, kw_only=True, forbid_unknown_fields=True):
+    """An EV profile that NICs have from before the work begins; attributes as of `mrcfabric ev profile`."""
+
+    number: Annotated[int, Meta(ge=1, le=1 << 16)]
+    nics: Words = "*"
+    """Names or globs of the NICs that have it."""
+    mode: Literal["auto", "explicit", "generated"] | None = None
+    format: Word | None = None
+    fields: Word | None = None
+    evs: list[Word] | None = None
+    rules: list[Word] | None = None
+    count: Count | None = None
+    """EVs, the reserve included."""
+    reserve: Annotated[int, Meta(ge=0)] | None = None
+    min_active: Annotated[int, Meta(ge=0)] | None = None
+
+
 class ScenarioFile(Struct, kw_only=True, forbid_unknown_fields=True):
     """The whole file, save `fabric`."""
 
@@ -214,6 +233,8 @@ class ScenarioFile(Struct, kw_only=True, forbid_unknown_fields=True):
     nominal_dilation: Annotated[int, Meta(ge=1, le=1_000_000)] = NOMINAL_DILATION
     """A second of the timetable is this part of a second of fabric time."""
     workload: Annotated[list[Any], Meta(max_length=WORKLOADS_MAX)] = []
+    ev_profiles: Annotated[list[ProfileEntry], Meta(max_length=DENIED_MAX)] = []
+    """EV profiles beside the built-in one."""
     deny: Annotated[list[Denied], Meta(max_length=DENIED_MAX)] = []
     """Paths that NICs shall not use, from before the work begins."""
     steady_state: Annotated[list[Expect], Meta(max_length=EXPECTATIONS_MAX)] = []

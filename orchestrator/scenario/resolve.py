@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, Final, TypeAlias
 
+from msgspec import to_builtins
+
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
 from mrcfabric.topology_file import TopologyFile, read_part
@@ -113,7 +115,7 @@ def resolve(
         faults=faults,
         triggers=triggers,
         expectations=_expectations(site, root, file, programs),
-        orders=_denied(site, root, file),
+        orders=(*_profiles(site, root, file), *_denied(site, root, file)),
         source={**document.root, "seed": seed, FABRIC_KEY: _stated(fabric)},
     )
 
@@ -195,6 +197,33 @@ def _programs(site: Site, root: Spot, file: ScenarioFile, before: int) -> tuple[
     return tuple(program_of(site, spot / number, entry, before + number) for number, entry in enumerate(entries))
 
 
+def _nics_named(topology: Topology, spot: Spot, written: str | list[str]) -> list[str]:
+    """NICs by names or globs. Raises ConfigError when there is none."""
+    patterns = [written] if isinstance(written, str) else written
+    nics = [nic for nic in topology.nic_names() if any(fnmatchcase(nic, pattern) for pattern in patterns)]
+    if not nics:
+        raise spot.wrong(f"{', '.join(patterns)} is the name of no NIC")
+    return nics
+
+
+def _profiles(site: Site, root: Spot, file: ScenarioFile) -> tuple[Order, ...]:
+    """EV profiles created, configured and taken online, NIC by NIC (MRC 1.0 6)."""
+    found = []
+    for number, entry in enumerate(file.ev_profiles):
+        given = {key: value for key, value in to_builtins(entry).items() if value is not None}
+        profile = {"profile": given.pop("number")}
+        for nic in _nics_named(site.topology, root / "ev_profiles" / number / "nics", given.pop("nics")):
+            found.append(Order(nic, "create_ev_profile", profile))
+            found.append(Order(nic, "modify_ev_profile", {**profile, **given, "state": "offline"}))
+            found.append(Order(nic, "modify_ev_profile", {**profile, "state": "online"}))
+    known = {0, *(entry.number for entry in file.ev_profiles)}
+    for number, program in enumerate(site.programs):
+        if program.profile not in known:
+            spot = root / "workload" / number / "profile"
+            raise spot.wrong(f"there is no EV profile {program.profile}", "an entry of ev_profiles")
+    return tuple(found)
+
+
 def _denied(site: Site, root: Spot, file: ScenarioFile) -> tuple[Order, ...]:
     """Entries of deny lists, NIC by NIC."""
     topology = site.topology
@@ -205,10 +234,7 @@ def _denied(site: Site, root: Spot, file: ScenarioFile) -> tuple[Order, ...]:
             raise (spot / "plane").wrong(f"no plane {entry.plane}", f"0 to {topology.planes - 1}")
         if entry.path is not None and entry.path >= topology.t1_per_plane:
             raise (spot / "path").wrong(f"no path {entry.path}", f"0 to {topology.t1_per_plane - 1}")
-        patterns = [entry.nics] if isinstance(entry.nics, str) else entry.nics
-        nics = [nic for nic in topology.nic_names() if any(fnmatchcase(nic, pattern) for pattern in patterns)]
-        if not nics:
-            raise (spot / "nics").wrong(f"{', '.join(patterns)} is the name of no NIC")
+        nics = _nics_named(topology, spot / "nics", entry.nics)
         try:
             peer = None if entry.to is None else topology.nic_index(entry.to)
         except ConfigError as error:

@@ -43,7 +43,7 @@ def program_of(site: Site, spot: Spot, entry: Any, number: int) -> Program:
         else:
             figures[name] = figure_of(name, written, site.scale)
     begin_ns = site.begin_ns + site.scale.length(entry.begin)
-    program = Program(entry.name, entry.kind, number, ranks, begin_ns, site.seed, figures, entry.qps)
+    program = Program(entry.name, entry.kind, number, ranks, begin_ns, site.seed, figures, entry.qps, entry.profile)
     try:
         check(program)
     except ConfigError as error:

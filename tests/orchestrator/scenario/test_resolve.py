@@ -240,3 +240,18 @@ def test_a_topology_is_no_scenario(tmp_path: Path) -> None:
     scenario.write_text("name: work\ndescription: some\nworkload: []\n")
     with pytest.raises(ConfigError, match=r"description belongs to a scenario \(`mrcfabric run` takes scenarios"):
         topology_file.load(str(scenario))
+
+
+async def test_qps_of_a_workload_have_the_evs_of_its_profile() -> None:
+    profile = "ev_profiles: [{number: 3, mode: auto, count: 8, reserve: 4}]"
+    plan = plan_of(SMALL.replace("ranks: [h000, h002]", "ranks: [h000, h002], profile: 3") + profile + "\n")
+    bed = SimBed(plan.topology)
+    recording = await Course(plan, bed, Recorder(plan, bed), Ears()).run()
+    assert recording.programs[0].done
+    rows = bed.nic("h000").ev_table(plan.programs[0].qpn(1))
+    assert (len(rows), sum(bool(row["active"]) for row in rows)) == (8, 4)
+
+
+def test_a_profile_that_nobody_has_is_refused() -> None:
+    with pytest.raises(ConfigError, match="no EV profile 3"):
+        plan_of(SMALL.replace("ranks: [h000, h002]", "ranks: [h000, h002], profile: 3"))
