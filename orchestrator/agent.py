@@ -30,6 +30,7 @@ from orchestrator.launcher import ProcessFailedError
 from orchestrator.link_desk import LinkDesk
 from orchestrator.lookout.event_collector import EventCollector
 from orchestrator.monitoring import discovery
+from orchestrator.read_token import ReadToken
 from orchestrator.run_desk import RunDesk
 from orchestrator.scrape import page_of_all
 from orchestrator.send_desk import SendDesk
@@ -59,8 +60,10 @@ _TEXT = {"Content-Type": CONTENT_TYPE_LATEST}
 class Agent:
     """Serves one fabric until `stop` is set. `await serve()`."""
 
-    def __init__(self, fabric: Fabric) -> None:
+    def __init__(self, fabric: Fabric, owner_only: bool = False) -> None:
+        """`owner_only`: the public door wants the token of the run folder."""
         self.fabric = fabric
+        self._owner_only = owner_only
         self.stop = asyncio.Event()
         self.prometheus: Beside | None = None
         """A Prometheus beside the fabric, if there is one."""
@@ -107,7 +110,10 @@ class Agent:
     async def _open(self, stack: AsyncExitStack) -> None:
         layout = self.fabric.layout
         loop, room = asyncio.get_running_loop(), doorkeeper.room_for(DOORS)
-        public = _app(self._reading(), [cast("Middleware", HostCheck(layout.host, layout.http_port).guard)])
+        checks = [cast("Middleware", HostCheck(layout.host, layout.http_port).guard)]
+        if self._owner_only:
+            checks.append(cast("Middleware", ReadToken(self.fabric.folder.write_read_token()).guard))
+        public = _app(self._reading(), checks)
         path = str(self.fabric.folder.agent_socket)
 
         async def listen_privately(protocols: Callable[[], asyncio.Protocol]) -> asyncio.AbstractServer:

@@ -30,13 +30,14 @@ END_POLL_S = 0.05
 _LOCK = "lock"
 _STATE = "state.json"
 _SECRET = "secret"
+_READ_TOKEN = "read.token"
 _TARGETS = "targets.json"
 _AGENT_SOCKET = "agent.sock"
 _LOGS = "logs"
 _VERBS = "verbs"
 _PROMETHEUS = "prometheus"
 _EVENTS = "events.jsonl"
-_SWEPT = (_STATE, _SECRET, _TARGETS, _AGENT_SOCKET)
+_SWEPT = (_STATE, _SECRET, _READ_TOKEN, _TARGETS, _AGENT_SOCKET)
 
 
 def default_path(name: str) -> Path:
@@ -131,6 +132,12 @@ class RunFolder:
         """Replace the Prometheus file_sd list in one step. Raises as `write_state`."""
         _write_private(self.path / _TARGETS, json.dumps(targets, indent=1) + "\n", mode=0o644)
 
+    def write_read_token(self) -> str:
+        """A new token without which nobody may read; the file is the owner's alone. Raises as `write_state`."""
+        token = secrets.token_urlsafe(SECRET_BYTES)
+        _write_private(self.path / _READ_TOKEN, token + "\n")
+        return token
+
     def remove_targets(self) -> None:
         """Tell Prometheus that there is nothing here to scrape any more."""
         (self.path / _TARGETS).unlink(missing_ok=True)
@@ -156,6 +163,11 @@ def read_state(path: Path) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return None
     return state if isinstance(state, dict) else None
+
+
+def is_owners_alone(path: Path) -> bool:
+    """Whether the fabric in a folder wants a token of whoever reads."""
+    return (path / _READ_TOKEN).exists()
 
 
 def is_full(path: Path) -> bool:

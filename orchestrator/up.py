@@ -59,6 +59,8 @@ class UpOptions:
     """Its hosts; None: this one."""
     metrics_address: str = LOOPBACK
     """Where metrics, the list of targets and the status are served, to whoever reaches it."""
+    owner_only: bool = False
+    """Metrics and the live map are for who has the token."""
     started_mono_s: float = 0.0
     """When the command began, for the time it took."""
 
@@ -179,7 +181,7 @@ async def _serve(options: UpOptions, ready: "Callable[[Agent], None]", say: Call
             # Imported while the daemons start would be too early: it costs the CPU they need.
             from orchestrator.agent import Agent
 
-            agent = Agent(fabric)
+            agent = Agent(fabric, options.owner_only)
             for number in _SIGNALS:
                 loop.add_signal_handler(number, agent.stop.set)
             fabric.journal.on_note = lambda note: _say_if_one_can(say, describe(note))
@@ -218,7 +220,7 @@ def _live_map(agent: "Agent", options: UpOptions) -> AbstractAsyncContextManager
         return nullcontext()
     from orchestrator.web.station import here
 
-    return here(agent.fabric, agent.events.answer)
+    return here(agent.fabric, agent.events.answer, owner_only=options.owner_only)
 
 
 def summary(agent: "Agent", options: UpOptions, stop: str) -> str:

@@ -10,7 +10,7 @@ import os
 import signal
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -38,6 +38,9 @@ from orchestrator.flags import (
     overrides,
     say_limits,
 )
+
+if TYPE_CHECKING:
+    from orchestrator.monitoring.rule import Pace
 
 SCRAPE_S = 2.0
 ASK_WALL_S = 3.0
@@ -81,6 +84,9 @@ def up(
         str | None,
         typer.Option("--metrics-address", metavar="ADDRESS", help="Serve metrics here; default: on loopback alone."),
     ] = None,
+    owner_only: Annotated[
+        bool, typer.Option("--owner-only", help="Metrics and the live map for who has the token: on shared machines.")
+    ] = False,
     web: Annotated[bool, typer.Option("--web", help="Serve the live map, as `mrcfabric web` does.")] = False,
     planes: PlanesOption = None,
     t0: T0Option = None,
@@ -98,14 +104,7 @@ def up(
     from orchestrator import plan, run_folder
     from orchestrator.layout import pack_of
 
-    if scrape_interval is not None and not with_prometheus:
-        raise ConfigError("--scrape-interval", "nothing scrapes", "add --with-prometheus")
-    pace = None
-    if with_prometheus:
-        from orchestrator.monitoring import prometheus_server, rule
-
-        pace = rule.Pace.of("--scrape-interval", SCRAPE_S if scrape_interval is None else scrape_interval)
-        prometheus_server.find_program()
+    pace = _pace_of(with_prometheus, scrape_interval, owner_only)
     flags = overrides(
         settings, planes=planes, t0=t0, t1=t1, nics_per_t0=nics_per_t0, rate=rate, link_delay=link_delay, evs=evs
     )
@@ -123,8 +122,28 @@ def up(
     folder = run_dir or run_folder.default_path(topology.name)
     metrics = agent.metrics_at(metrics_address)
     say_limits(topology)
-    options = agent.UpOptions(topology, folder, packing, port_base, trace, pace, web, ground, metrics, started)
+    options = agent.UpOptions(
+        topology, folder, packing, port_base, trace, pace, web, ground, metrics, owner_only, started
+    )
     raise typer.Exit((agent.run_detached if detach else agent.run_foreground)(options, typer.echo))
+
+
+def _pace_of(with_prometheus: bool, scrape_interval: float | None, owner_only: bool) -> "Pace | None":
+    """Of a Prometheus beside the fabric; None: there is to be none. Raises ConfigError."""
+    from mrcfabric.errors import ConfigError
+
+    if owner_only and with_prometheus:
+        hint = "scrape with one of your own, with the token in read.token"
+        raise ConfigError("--owner-only", "the Prometheus beside a fabric answers to everybody here", hint)
+    if not with_prometheus:
+        if scrape_interval is not None:
+            raise ConfigError("--scrape-interval", "nothing scrapes", "add --with-prometheus")
+        return None
+    from orchestrator.monitoring import prometheus_server, rule
+
+    pace = rule.Pace.of("--scrape-interval", SCRAPE_S if scrape_interval is None else scrape_interval)
+    prometheus_server.find_program()
+    return pace
 
 
 def status(name: NameOption = None, run_dir: RunDirOption = None, as_json: JsonOption = False) -> None:

@@ -28,6 +28,9 @@ def web(
         float | None, typer.Option("--rate", help="Snapshots a second while a page is open; default: 5.")
     ] = None,
     scenarios: ShelvesOption = None,
+    owner_only: Annotated[
+        bool, typer.Option("--owner-only", help="Who looks needs the token, too; always so after `up --owner-only`.")
+    ] = False,
     name: NameOption = None,
     run_dir: RunDirOption = None,
 ) -> None:
@@ -41,6 +44,7 @@ def web(
 
     from mrcfabric.errors import ConfigError
     from orchestrator.agent_client import find
+    from orchestrator.run_folder import is_owners_alone
     from orchestrator.web import looking, station
 
     look_hz = looking.LOOK_HZ if rate is None else rate
@@ -52,7 +56,10 @@ def web(
         if not folder.is_dir():
             raise ConfigError(f"--scenarios {folder}", "is no folder")
     folder = find(name, run_dir).folder.absolute()
-    serving = station.beside(folder, typer.echo, port=port, look_hz=look_hz, shelves=scenarios or [])
+    owner_only = owner_only or is_owners_alone(folder)
+    serving = station.beside(
+        folder, typer.echo, port=port, look_hz=look_hz, shelves=scenarios or [], owner_only=owner_only
+    )
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_until_told(serving))
 

@@ -2,7 +2,7 @@
 
 Owns the token, the check of `Host` and `Origin`, and the headers of every answer. A page of another site that has this
 server's address fails at the origin; one that has had its own name point here fails at the host; a program of another
-user of this machine may look, as it may at the agent's public door, and fails at the token when it wants to change
+user of this machine may look, unless the fabric is its owner's alone, and fails at the token when it wants to change
 something. What there is to ask is `server`'s.
 """
 
@@ -19,6 +19,7 @@ from orchestrator.launcher import ProcessFailedError
 from orchestrator.web.messages import TOKEN_HEADER
 
 TOKEN_BYTES: Final = 24
+_API: Final = "/api/"
 READING: Final = frozenset({"GET", "HEAD"})
 _NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
 _HEADERS: Final = {
@@ -38,8 +39,9 @@ _Answer: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 class Door:
     """Lets requests in, or turns them away. A middleware of the app: `web.Application(middlewares=[door.guard])`."""
 
-    def __init__(self, port: int, token: str | None = None) -> None:
-        """`port`: where the server listens; `token` None: a new one."""
+    def __init__(self, port: int, token: str | None = None, *, owner_only: bool = False) -> None:
+        """`port`: where the server listens; `token` None: a new one; `owner_only`: who looks needs it, too."""
+        self._owner_only = owner_only
         self.token = secrets.token_urlsafe(TOKEN_BYTES) if token is None else token
         self._hosts = frozenset(f"{name}:{port}" for name in _NAMES)
 
@@ -62,8 +64,12 @@ class Door:
         origin = request.headers.get("Origin")
         if origin is not None and origin.lower() != f"http://{host}":
             return _refused(403, "pages of other sites may not ask")
+        changes = request.method not in READING
         given = request.headers.get(TOKEN_HEADER, "")
-        if request.method not in READING and not same_secret(given, self.token):
+        if not changes and not given:
+            given = request.query.get("token", "")  # of a stream or a link, which have no headers
+        wanted = changes or (self._owner_only and request.path.startswith(_API))
+        if wanted and not same_secret(given, self.token):
             return _refused(401, "the token is missing or not the right one: open the address that the command printed")
         return None
 

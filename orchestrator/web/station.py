@@ -32,12 +32,16 @@ RETURN_POLL_S: Final = 0.5
 
 @asynccontextmanager
 async def here(
-    fabric: Fabric, read_log: ReadLog, port: int | None = None, look_hz: float = LOOK_HZ
+    fabric: Fabric,
+    read_log: ReadLog,
+    port: int | None = None,
+    look_hz: float = LOOK_HZ,
+    owner_only: bool = False,
 ) -> AsyncIterator[str]:
     """Serve a fabric that lives in this process; its address, token included. Raises ConfigError for a port."""
     fabric.owner = OWNER
     bound = _bound(port)
-    door = Door(bound.getsockname()[1])
+    door = Door(bound.getsockname()[1], owner_only=owner_only)
     server = Server(door)
     async with (
         keeping(server.app, _at(bound), lasting=LASTING),
@@ -53,6 +57,7 @@ async def beside(
     port: int | None = None,
     look_hz: float = LOOK_HZ,
     shelves: Sequence[Path] = (),
+    owner_only: bool = False,
 ) -> None:
     """Serve the fabric that runs in `folder`, and whichever runs there after it, until cancelled.
 
@@ -60,7 +65,7 @@ async def beside(
     it cannot be reached.
     """
     bound = _bound(port)
-    door = Door(bound.getsockname()[1])
+    door = Door(bound.getsockname()[1], owner_only=owner_only)
     server = Server(door)
     told = False
     async with keeping(server.app, _at(bound), lasting=LASTING):

@@ -2,6 +2,7 @@
 
 import { html, write } from "./elements.js";
 import { instant, many, rate, shortened } from "./scales.js";
+import { withToken } from "./wire.js";
 
 const LINES_MAX = 400;
 
@@ -99,6 +100,6 @@ export class RunBox {
     this._state.dataset.says = text + run.report;
     this._state.replaceChildren(html("span", { "data-verdict": run.verdict ?? "" }, text));
     if (run.report)
-      this._state.append(" ", html("a", { href: "api/runs/report", target: "_blank", rel: "noopener" }, "report"));
+      this._state.append(" ", html("a", { href: withToken("api/runs/report"), target: "_blank", rel: "noopener" }, "report"));
   }
 }

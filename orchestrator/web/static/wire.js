@@ -6,6 +6,8 @@ const TOKEN_KEY = "mrcfabric.token";
 const SILENCE_MS = 6000; // the server speaks at least every second
 const RETURN_MS = [250, 500, 1000, 2000];
 
+let ours = ""; // the token, as far as this page has one
+
 /** An answer that is a refusal, with words for the reader. */
 export class Refused extends Error {}
 
@@ -19,11 +21,15 @@ export function takeToken() {
     sessionStorage.setItem(TOKEN_KEY, given);
     history.replaceState(null, "", location.pathname + location.search);
   }
-  return given ?? sessionStorage.getItem(TOKEN_KEY) ?? "";
+  ours = given ?? sessionStorage.getItem(TOKEN_KEY) ?? "";
+  return ours;
 }
 
+/** A path with the token, for what has no headers: a stream, a link. */
+export const withToken = path => (ours ? `${path}?token=${encodeURIComponent(ours)}` : path);
+
 /** GET a path; raises Refused. */
-export const read = path => ask("GET", path);
+export const read = path => ask("GET", path, ours ? { [TOKEN_HEADER]: ours } : {});
 
 /** POST or DELETE a path with the token; raises Refused. */
 export const act = (method, path, token, body) => ask(method, path, { [TOKEN_HEADER]: token }, body);
@@ -63,7 +69,7 @@ export class Stream {
   }
 
   _open() {
-    const socket = new WebSocket(new URL("api/stream", location.href.replace(/^http/, "ws")));
+    const socket = new WebSocket(new URL(withToken("api/stream"), location.href.replace(/^http/, "ws")));
     this._socket = socket;
     socket.onopen = () => {
       if (this._watched.length) this.watch(this._watched);

@@ -1,5 +1,6 @@
 """Who is let in, and with which headers answers go out."""
 
+import asyncio
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -7,6 +8,7 @@ from contextlib import asynccontextmanager
 import aiohttp
 import pytest
 from aiohttp import web
+from aiohttp.test_utils import make_mocked_request
 
 from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import ConfigError, RefusedError
@@ -116,3 +118,27 @@ async def test_what_goes_wrong_is_said_in_words(trouble: Exception, status: int,
 def test_every_door_has_a_token_of_its_own() -> None:
     assert len({Door(1).token for _ in range(50)}) == 50
     assert len(Door(1).token) >= 32
+
+
+async def test_a_token_that_is_no_text_is_a_wrong_one() -> None:
+    async with house() as (one, _session):
+        reader, writer = await asyncio.open_connection("127.0.0.1", one.port)
+        header = f"POST / HTTP/1.1\r\nHost: 127.0.0.1:{one.port}\r\n{TOKEN_HEADER}: ".encode()
+        writer.write(header + b"\xff\xfe\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        assert (await reader.readline()).split()[1] in (b"401", b"400")
+        writer.close()
+        assert one.visits == 0
+
+
+def test_a_map_of_its_owner_alone_wants_the_token_of_who_looks() -> None:
+    door = Door(9, owner_only=True)
+    for path, headers, let_in in (
+        ("/", {}, True),
+        ("/static/app.js", {}, True),
+        ("/api/fabric", {}, False),
+        ("/api/stream?token=wrong", {}, False),
+        (f"/api/stream?token={door.token}", {}, True),
+        ("/api/fabric", {TOKEN_HEADER: door.token}, True),
+    ):
+        request = make_mocked_request("GET", path, headers={"Host": "127.0.0.1:9", **headers})
+        assert (door._refusal(request) is None) is let_in, path
