@@ -153,6 +153,8 @@ def _carried_out(
     data = report.build(plan, recording, verdict(plan.expectations, recording))
     folder = folder or default_path(plan.name)
     audience.ended(data)
+    if (folder / files.JSON_NAME).exists():
+        typer.echo(f"the report of an earlier run in {folder} is replaced; --report DIR keeps both", err=True)
     try:
         files.write(data, folder, render(data, recording))
         if junit is not None:

@@ -144,6 +144,7 @@ def demo(
 
 def perf(
     pattern: Annotated[str, typer.Argument(help="pair, ring or alltoall (shifted permutations).")],
+    given: FileArgument = None,
     size: Annotated[
         list[str] | None, typer.Option("--size", metavar="BYTES", help="Message size, as 64K; may be repeated.")
     ] = None,
@@ -165,6 +166,7 @@ def perf(
     settings: SetOption = None,
 ) -> None:
     """Measure bandwidth and latency with nothing broken, every byte verified; fails unless the fabric stayed clean."""
+    from mrcfabric.errors import ConfigError
     from mrcfabric.topology_file import load
     from orchestrator import report
     from orchestrator.layout import pack_of
@@ -174,7 +176,9 @@ def perf(
     from orchestrator.run_folder import default_path
     from orchestrator.verdict import EXIT_CODES
 
-    topology = load(file, overrides(settings))
+    if given is not None and file is not None:
+        raise ConfigError(f"--topology {file}", f"{given} is given already", "one topology, as FILE or by --topology")
+    topology = load(given or file, overrides(settings))
     pair = (
         0 if source is None else topology.nic_index(source),
         topology.nics - 1 if target is None else topology.nic_index(target),

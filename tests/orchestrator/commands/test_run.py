@@ -107,6 +107,11 @@ def test_closed_outputs_do_not_matter(scenario: Path) -> None:
     assert (scenario.parent / "out" / "closed" / "report.json").exists()
 
 
+def test_a_second_run_says_that_it_replaces_the_report_of_the_first(scenario: Path) -> None:
+    said = [invoke(scenario.parent, "small.yaml", "--backend", "sim", "--report", "kept").stderr for _ in range(2)]
+    assert said == ["", "the report of an earlier run in kept is replaced; --report DIR keeps both\n"]
+
+
 def test_a_dry_run_prints_the_timetable_and_does_nothing(scenario: Path) -> None:
     out = invoke(scenario.parent, "small.yaml", "--dry-run", "--seed", "two").stdout
     assert "seed two" in out

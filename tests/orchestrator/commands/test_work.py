@@ -49,6 +49,8 @@ def run(monkeypatch: pytest.MonkeyPatch, folder: Path, *words: str) -> int:
             "runs as it was started",
         ),
         (("send", "missing", "--from", "h000", "--to", "h001", "--inventory", "no-hosts.yaml"), "no-hosts.yaml"),
+        (("perf", "ring", "nothing.yaml"), "nothing.yaml"),
+        (("perf", "ring", "a.yaml", "--topology", "b.yaml"), "--topology b.yaml: a.yaml is given already"),
         (("perf", "star"), "one of pair, ring, alltoall"),
         (("perf", "pair", "--from", "h99"), "h99"),
         (("perf", "ring", "--size", "many"), "is no size"),
