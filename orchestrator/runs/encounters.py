@@ -35,8 +35,8 @@ class Encounters:
 
     def __init__(self, topology: Topology) -> None:
         self._topology = topology
-        self._places: dict[str, frozenset[Place]] = {}
-        """By id of the fault."""
+        self._places: dict[tuple[str, Instant], frozenset[Place]] = {}
+        """By id and start of the fault: others may be called the same later."""
         self._seen: dict[str, tuple[Instant, dict[str, int]]] = {}
         """When a node was read last, and what it said."""
 
@@ -44,16 +44,16 @@ class Encounters:
         """A fault is going to happen; from now on its traffic is counted."""
         if injected.fault.kind not in _WITHOUT_TRAFFIC:
             injected.met_packets = 0
-            self._places[injected.fault.id] = frozenset(self._places_of(injected.fault))
+            self._places[_key(injected.fault)] = frozenset(self._places_of(injected.fault))
 
     def witnesses(self, fault: Fault) -> list[str]:
         """The nodes that can tell what a fault meets."""
-        return sorted({node for node, _ in self._places.get(fault.id, ())})
+        return sorted({node for node, _ in self._places.get(_key(fault), ())})
 
     def enter(self, at_ns: Instant, counts: Mapping[str, Counts], faults: Iterable[Injected]) -> None:
         """What nodes had counted at an instant, over all their lives. Nodes that are left out are read later."""
         for injected in faults:
-            places = self._places.get(injected.fault.id)
+            places = self._places.get(_key(injected.fault))
             if places is None or injected.fault.start_ns > at_ns:
                 continue
             assert injected.met_packets is not None
@@ -62,7 +62,7 @@ class Encounters:
                 if node in counts and before is not None and _bites(injected, before[0], at_ns):
                     injected.met_packets += _figure(counts[node], name) - before[1].get(name, 0)
             if injected.over_ns < min((self._seen.get(node, (0, {}))[0] for node, _ in places), default=0):
-                del self._places[injected.fault.id]
+                del self._places[_key(injected.fault)]
         for node, told in counts.items():
             self._seen[node] = at_ns, {name: _figure(told, name) for name in _kept(told)}
 
@@ -85,6 +85,10 @@ class Encounters:
                 elif spot.aspect in (Aspect.ECN, Aspect.TRIM):
                     found.add((spot.node, "received"))
         return found | {(nic, "sent") for nic in _dark_nics(topology, fault)}
+
+
+def _key(fault: Fault) -> tuple[str, Instant]:
+    return fault.id, fault.start_ns
 
 
 def _dark_nics(topology: Topology, fault: Fault) -> Sequence[str]:
