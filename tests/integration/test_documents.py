@@ -30,7 +30,7 @@ from tests.support.document_blocks import ROOT, Block, blocks
 
 ALL = list(blocks())
 KINDS = {"commands", "scenario", "topology", "hosts", "prometheus", "python", "json"}
-COMMAND_WALL_S = 120.0
+COMMAND_WALL_S = 240.0
 ENDLESS_WALL_S = 4.0
 SHORT = "mrcfabric work kinds"
 """The block with this command is run by `make test`, and the others by `make test-long`."""
