@@ -49,7 +49,7 @@ class Destination:
 
     __slots__ = (
         "_block", "_cache", "_down", "_t0_far", "_t0_near", "address", "paths_per_plane", "planes",
-        "rate_bps", "same_t0",
+        "rate_bps", "rates_bps", "same_t0",
     )  # fmt: skip
 
     def __init__(self, topology: Topology, nic: int, peer: int) -> None:
@@ -63,8 +63,10 @@ class Destination:
         self.same_t0 = self._t0_near == self._t0_far
         self.planes = topology.planes
         ends = zip(topology.ports(nic_name(nic)), topology.ports(nic_name(peer)), strict=True)
-        self.rate_bps = sum(min(near.rate_bps, far.rate_bps) for near, far in ends)
-        """What both NICs' ports carry: the slower one of each plane."""
+        self.rates_bps = tuple(min(near.rate_bps, far.rate_bps) for near, far in ends)
+        """What both NICs' ports carry, plane by plane: the slower one."""
+        self.rate_bps = sum(self.rates_bps)
+        """All planes together."""
         self.paths_per_plane = 1 if self.same_t0 else topology.t1_per_plane
 
     def plane(self, ev: int) -> int:

@@ -3,7 +3,7 @@
 The checks look at a core from inside and never change it. When a core is rebuilt, this file follows; the checks stay.
 """
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any
 
 from mrcfabric.egress import Egress
@@ -58,9 +58,9 @@ def table(requestor: Requestor) -> dict[int, Sent]:
     return requestor._inflight.by_psn
 
 
-def inflight_bytes(requestor: Requestor) -> int:
-    """Counted anew."""
-    return sum(sent.size for sent in table(requestor).values() if sent.state == INFLIGHT)
+def inflight_bytes(requestor: Requestor, planes: Container[int]) -> int:
+    """Of these planes, counted anew."""
+    return sum(sent.size for sent in table(requestor).values() if sent.state == INFLIGHT and sent.plane in planes)
 
 
 def lost_count(requestor: Requestor) -> int:

@@ -103,8 +103,8 @@ class Sending:
         if psn - requestor.cack >= anatomy.mpr(requestor):
             what = f"PSN {psn} is {psn - requestor.cack} beyond cack, MPR {anatomy.mpr(requestor)}"
             raise self._broken("windows", now, link, what)
-        window = requestor.window
         sent = anatomy.table(requestor)[psn]
+        window = requestor.windows.of[sent.plane]
         before = window.inflight_bytes - sent.size
         # One packet may always be out; beyond it a whole MTU must fit.
         if before > 0 and before + self._settings.mtu_bytes > window.cwnd_bytes:
@@ -190,12 +190,14 @@ class Sending:
 
     def _counted_right(self, at_ns: Instant, link: Link) -> None:
         """What is kept as a running sum equals what is counted anew."""
-        window = link.requestor.window
-        sharing = [other.requestor for _, other in anatomy.links(self._nic) if other.requestor.window is window]
-        counted = sum(map(anatomy.inflight_bytes, sharing))
-        if counted != window.inflight_bytes:
-            what = f"window to NIC {link.peer.index}: {window.inflight_bytes} bytes in flight, {counted} counted"
-            raise InvariantError("windows", self._nic.name, at_ns, what)
+        windows = link.requestor.windows
+        sharing = [other.requestor for _, other in anatomy.links(self._nic) if other.requestor.windows is windows]
+        for window in windows.contexts:
+            planes = [plane for plane, context in enumerate(windows.of) if context is window]
+            counted = sum(anatomy.inflight_bytes(other, planes) for other in sharing)
+            if counted != window.inflight_bytes:
+                what = f"NIC {link.peer.index}, planes {planes}: {window.inflight_bytes} bytes in flight, {counted} counted"
+                raise InvariantError("windows", self._nic.name, at_ns, what)
         lost = anatomy.lost_count(link.requestor)
         if lost != anatomy.lost(link.requestor):
             what = f"{anatomy.lost(link.requestor)} PSNs lost, {lost} counted"

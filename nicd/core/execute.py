@@ -114,12 +114,12 @@ class Executor:
 
     def windows(self) -> dict[str, int]:
         """The congestion windows towards all peers: their number, sums, and the smallest."""
-        sizes = [peer.window.cwnd_bytes for peer in self._peers.values()]
+        sums = [peer.windows.sums() for peer in self._peers.values()]
         return {
-            "count": len(sizes),
-            "cwnd_bytes": sum(sizes),
-            "cwnd_bytes_min": min(sizes, default=0),
-            "inflight_bytes": sum(peer.window.inflight_bytes for peer in self._peers.values()),
+            "count": sum(each.contexts for each in sums),
+            "cwnd_bytes": sum(each.cwnd_bytes for each in sums),
+            "cwnd_bytes_min": min((each.cwnd_bytes_min for each in sums), default=0),
+            "inflight_bytes": sum(each.inflight_bytes for each in sums),
         }
 
     def mpr(self) -> dict[str, int]:

@@ -154,7 +154,7 @@ CONGESTION: Final = (
     Width("penalised", WINDOW_BITS + 1, "and the window from before it"),
     Width("penalising", 2 * TIME_BITS, "as a receiver: when the peer last sent, until when it is penalised"),
 )
-"""Per destination: NSCC, shared by the QPs to it."""
+"""Per destination and plane (or per destination, `congestion_scope`): NSCC, shared by the QPs to it."""
 
 DESTINATION: Final = (
     Width("address", 128, "inner IPv6 address"),
@@ -289,10 +289,10 @@ def on_chip_bytes(pieces: dict[str, int]) -> int:
     return sum(pieces[name] for name in ON_CHIP)
 
 
-def peer_bytes(planes: int, ev_bits: int, questions: int) -> dict[str, int]:
-    """Bytes by piece of one destination with so many EV probes out."""
+def peer_bytes(planes: int, contexts: int, ev_bits: int, questions: int) -> dict[str, int]:
+    """Bytes by piece of one destination with so many congestion contexts and EV probes out."""
     return {
-        "congestion": record_bytes(CONGESTION),
+        "congestion": contexts * record_bytes(CONGESTION),
         # A plane is up or down there, and silent so often.
         "path_template": record_bytes(DESTINATION, planes * (1 + SILENCE_BITS)),
         "reverse_evs": (planes * ev_bits + 7) // 8,

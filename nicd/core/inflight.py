@@ -15,10 +15,10 @@ from typing import Final
 from mrcfabric.units import NEVER, Instant
 from nicd.core.commands import PostWrite
 from nicd.core.memory import Region
+from nicd.core.plane_windows import PlaneWindows
 from nicd.core.settings import NicSettings
 from nicd.core.stamps import round_trip_ns
 from nicd.core.stats import NicStats
-from nicd.core.window import CongestionWindow
 
 PATIENCE_RTTS: Final = 8
 """Length of a span of round trips, in base RTTs: longer than queues take to build up."""
@@ -68,7 +68,8 @@ class Sent:
     """One transmission of one PSN."""
 
     __slots__ = (
-        "cause", "ev", "index", "message", "offset", "opcode", "psn", "sent_ns", "silences", "size", "state", "tries",
+        "cause", "ev", "index", "message", "offset", "opcode", "plane", "psn", "sent_ns", "silences", "size", "state",
+        "tries",
     )  # fmt: skip
 
     def __init__(
@@ -79,6 +80,7 @@ class Sent:
         size: int,
         opcode: int,
         ev: int,
+        plane: int,
         sent_ns: Instant,
         tries: int,
         index: int,
@@ -90,6 +92,8 @@ class Sent:
         self.opcode = opcode
         self.ev = ev
         """Index of its EV in the profile."""
+        self.plane = plane
+        """And that EV's plane."""
         self.sent_ns = sent_ns
         self.tries = tries
         """Retransmissions before this one."""
@@ -148,21 +152,21 @@ class InflightTable:
     __slots__ = (
         "_acked_index", "_acked_sent_ns", "_base_ns", "_latest", "_lost_heap", "_mtu", "_order", "_patience",
         "_pending", "_reorder_packets", "_retry_linear", "_rto_ns", "_stamped", "_stats", "by_psn", "cack", "lost",
-        "peak", "window",
+        "peak", "windows",
     )  # fmt: skip
 
-    def __init__(self, settings: NicSettings, stats: NicStats, window: CongestionWindow, psn_first: int) -> None:
+    def __init__(self, settings: NicSettings, stats: NicStats, windows: PlaneWindows, psn_first: int) -> None:
         self._patience = Patience(settings)
         self._base_ns = settings.base_rtt_ns
         self._reorder_packets = settings.reorder_packets
         self._rto_ns = settings.rto_ns
         self._retry_linear = settings.retry_linear
         self._stamped = settings.timestamps
-        self._latest = (-1, 0, 0, 0)
-        """Of the PSN that was freed last by cack or by a transport ACK: PSN, tries, when it was sent, size."""
+        self._latest = (-1, 0, 0, 0, 0)
+        """Of the PSN that was freed last by cack or by a transport ACK: PSN, tries, when it was sent, size, plane."""
         self._mtu = settings.mtu_bytes
         self._stats = stats
-        self.window = window
+        self.windows = windows
         self.cack = psn_first - 1
         """Everything up to here has been acknowledged."""
         self.by_psn: dict[int, Sent] = {}
@@ -186,7 +190,7 @@ class InflightTable:
         self.by_psn[psn] = sent
         self._order.append(sent)
         self._pending |= 1 << (psn - self.cack - 1)
-        self.window.inflight_bytes += sent.size
+        self.windows.left(sent.plane, sent.size)
 
     def take_lost(self) -> Sent:
         """The oldest lost PSN, to be sent again. Only while `lost` is not zero."""
@@ -201,9 +205,8 @@ class InflightTable:
             self._order = deque(one for one in self._order if one.state == INFLIGHT)
         return sent
 
-    def free(self, cack: int, base: int, bitmap: int) -> int:
-        """Forget every PSN up to `cack` and those of the bitmap; returns the payload bytes no longer in flight."""
-        freed = 0
+    def free(self, cack: int, base: int, bitmap: int) -> None:
+        """Forget every PSN up to `cack` and those of the bitmap: acknowledged."""
         by_psn = self.by_psn
         # Between acknowledgements the table only grows.
         if len(by_psn) > self.peak:
@@ -213,9 +216,9 @@ class InflightTable:
             for psn in range(self.cack + 1, cack + 1):
                 sent = by_psn.pop(psn, None)
                 if sent is not None:
-                    freed += self._acked(sent)
+                    self._acked(sent)
             if sent is not None:
-                self._latest = (cack, sent.tries, sent.sent_ns, sent.size)
+                self._latest = (cack, sent.tries, sent.sent_ns, sent.size, sent.plane)
             self.cack = cack
             self._pending >>= moved
         shift = base - self.cack - 1
@@ -226,31 +229,26 @@ class InflightTable:
             while fresh:
                 low = fresh & -fresh
                 fresh ^= low
-                freed += self._acked(by_psn.pop(first + low.bit_length()))
-        self.window.inflight_bytes -= freed
-        return freed
+                self._acked(by_psn.pop(first + low.bit_length()))
 
-    def free_between(self, first: int, last: int) -> int:
-        """Forget the PSNs from `first` to `last`; returns the payload bytes no longer in flight."""
+    def free_between(self, first: int, last: int) -> None:
+        """Forget the PSNs from `first` to `last`: acknowledged."""
         first = max(first, self.cack + 1)
-        freed = 0
         for psn in range(first, last + 1):
             sent = self.by_psn.pop(psn, None)
             if sent is not None:
-                freed += self._acked(sent)
-                self._latest = (psn, sent.tries, sent.sent_ns, sent.size)
+                self._acked(sent)
+                self._latest = (psn, sent.tries, sent.sent_ns, sent.size, sent.plane)
         if last >= first:
             self._pending &= ~(((1 << (last - first + 1)) - 1) << (first - self.cack - 1))
-        self.window.inflight_bytes -= freed
-        return freed
 
     def set_timers(self, rto_ns: int, retry_linear: int) -> None:
         """The RTO, and how many retransmissions of a packet use it undoubled; only while nothing is in flight."""
         self._rto_ns = rto_ns
         self._retry_linear = retry_linear
 
-    def _acked(self, sent: Sent) -> int:
-        """One PSN has arrived; returns the bytes it had in flight."""
+    def _acked(self, sent: Sent) -> None:
+        """One PSN has arrived."""
         state = sent.state
         sent.state = DONE
         if state == INFLIGHT:
@@ -258,20 +256,19 @@ class InflightTable:
             if sent.index > self._acked_index and not sent.tries:
                 self._acked_index = sent.index
                 self._acked_sent_ns = sent.sent_ns
-            return sent.size
-        if state == LOST:
+            self.windows.acked(sent.plane, sent.size)
+        elif state == LOST:
             self.lost -= 1
             self._stats.taken_back += 1
             if not self.lost:
                 # Only leftovers of losses taken back.
                 self._lost_heap.clear()
-        return 0
 
     def lose(self, sent: Sent, cause: str) -> None:
         """A transmission in flight is judged lost."""
         sent.state = LOST
         sent.cause = cause
-        self.window.inflight_bytes -= sent.size
+        self.windows.gone(sent.plane, sent.size)
         self.lost += 1
         self._stats.packets_lost += 1
         heappush(self._lost_heap, (sent.psn, sent.index, sent))
@@ -313,13 +310,13 @@ class InflightTable:
         sent = self.by_psn.get(psn)
         if sent is None:
             # A transport ACK is shorter than the SACK of its last packet, and may have overtaken it.
-            latest, tries, sent_ns, size = self._latest
+            latest, tries, sent_ns, size, plane = self._latest
             if latest != psn:
                 return None
         elif sent.state != INFLIGHT:
             return None
         else:
-            tries, sent_ns, size = sent.tries, sent.sent_ns, sent.size
+            tries, sent_ns, size, plane = sent.tries, sent.sent_ns, sent.size, sent.plane
         # UEC CMS: never sent again, or once and the SACK says so.
         if tries != rtx:
             return None
@@ -330,8 +327,9 @@ class InflightTable:
             return None
         self._stats.took(rtt_ns)
         # A shorter packet takes less time on every link: only full ones tell the base RTT.
-        if rtt_ns < self.window.base_rtt_ns and size == self._mtu:
-            self.window.on_base_rtt(now, rtt_ns)
+        window = self.windows.of[plane]
+        if rtt_ns < window.base_rtt_ns and size == self._mtu:
+            window.on_base_rtt(now, rtt_ns)
         return rtt_ns
 
     def sent_before(self, down_ns: Sequence[Instant], plane: Sequence[int]) -> list[Sent]:
@@ -380,7 +378,7 @@ class InflightTable:
         """Forget everything; what was in flight no longer counts towards the window."""
         for sent in self.by_psn.values():
             if sent.state == INFLIGHT:
-                self.window.inflight_bytes -= sent.size
+                self.windows.gone(sent.plane, sent.size)
             sent.state = DONE
         self.by_psn.clear()
         self._pending = 0

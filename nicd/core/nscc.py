@@ -59,7 +59,7 @@ class Nscc:
         self._measure(knobs.base_rtt_ns)
         self.base_rtt_ns = knobs.base_rtt_ns if knobs.base_rtt_measured else 0
         # MRC 1.0 4: begins with the largest window.
-        self.cwnd_bytes = max(min(knobs.cwnd_bytes or self.cwnd_bytes_max, self.cwnd_bytes_max), self._floor)
+        self.cwnd_bytes = max(min(setup.share(knobs.cwnd_bytes) or self.cwnd_bytes_max, self.cwnd_bytes_max), self._floor)
         self.inflight_bytes = 0
         self._average = 0
         """Average queueing delay, in 2**-10 ns."""
@@ -268,11 +268,12 @@ class Nscc:
 
     def _measure(self, base_ns: int) -> None:
         """What belongs to this destination and follows from its base RTT."""
-        knobs = self._setup.settings
+        setup = self._setup
+        knobs = setup.settings
         self._reference_ns = base_ns
         """What delays are measured against."""
         # MRC 1.0 4: 1.5 BDP.
-        self.cwnd_bytes_max = max(knobs.max_cwnd_bytes or self._setup.bdp_bytes(base_ns) * 3 // 2, self._floor)
+        self.cwnd_bytes_max = max(setup.share(knobs.max_cwnd_bytes) or setup.bdp_bytes(base_ns) * 3 // 2, self._floor)
         # MRC 1.0 4: quick adapt looks back over base RTT + target, and adapts below max window / 2**qa_gate.
         self._qa_period_ns = base_ns + self._limits.target_ns
         self._qa_bytes = self.cwnd_bytes_max >> knobs.qa_gate

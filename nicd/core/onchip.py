@@ -219,23 +219,25 @@ class SpillingScheduler(Scheduler):
         if not ports.tracking:
             ports.track(now)
         refused = 0
-        while ports.room and refused < len(ring):
+        while (room := ports.room & ~self._useless) and ring:
             sender = ring[0]
-            mask = ports.room & sender.planes
-            if not mask:
+            usable = sender.planes & sender.windows.open
+            mask = room & usable
+            if mask and sender.has_packet():
+                if not self.ready(now, sender):
+                    continue
+                plane = sender.pick_plane(mask)
+                ports.offer(now, plane, sender.emit(now, plane), False)
                 ring.rotate(-1)
-                refused += 1
-                continue
-            refused = 0
-            if not sender.can_send():
+                refused = 0
+            elif mask or not usable:
                 ring.popleft()
                 sender.waiting = False
-                continue
-            if not self.ready(now, sender):
-                continue
-            plane = sender.pick_plane(mask)
-            ports.offer(now, plane, sender.emit(now, plane), False)
-            ring.rotate(-1)
+            else:
+                ring.rotate(-1)
+                refused += 1
+                if refused >= len(ring):
+                    self._useless |= room
         if not ring:
             ports.tracking = False
 
@@ -243,4 +245,5 @@ class SpillingScheduler(Scheduler):
         sender = self._parked.pop(qpn, None)
         if sender is not None:
             self._granted.add(qpn)
+            self._useless = 0
             self._ring.append(sender)

@@ -15,13 +15,12 @@ from mrcfabric.units import NEVER, Instant
 from mrcfabric.wire.layout import OP_EV_PROBE, OP_PORT_STATUS, timestamp_of
 from mrcfabric.wire.srh import SrhControlTemplate
 from nicd.core.board import Board
-from nicd.core.congestion import window_towards
 from nicd.core.events import PeerPortChange
 from nicd.core.path_policy import POLICIES, Reverse
+from nicd.core.plane_windows import PlaneWindows
 from nicd.core.scheduler import Sender
 from nicd.core.stamps import since_ns
 from nicd.core.timers import Timer
-from nicd.core.window import WindowSetup
 
 _ID_MASK = 0xFFFF
 _EV_PROBES_MAX = 64
@@ -69,7 +68,7 @@ class Peer:
         "reverse",
         "sharing",
         "up",
-        "window",
+        "windows",
     )  # fmt: skip
 
     def __init__(self, board: Board, index: int, on_ports: Callable[[Instant, "Peer", int], None]) -> None:
@@ -85,9 +84,9 @@ class Peer:
         self.address = self.destination.address
         self.up = (1 << planes) - 1
         """Bit p: the peer's port p is reachable, as far as it has told us."""
-        self.window = window_towards(WindowSetup(settings, self.destination.rate_bps, board.stats))
+        self.windows = PlaneWindows(settings, self.destination.rates_bps, board.stats)
         self.sharing: deque[Sender] = deque()
-        """The living QPs that share this window."""
+        """The living QPs that share these windows."""
         self._control = SrhControlTemplate(config.address, self.address, 2, dscp=config.dscp, options=config.options)
         reverse = POLICIES[settings.path_policy].reverse
         self._fresh = reverse is Reverse.FRESH

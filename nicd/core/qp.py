@@ -28,6 +28,7 @@ from nicd.core.events import STATUS_FLUSHED, QpChange
 from nicd.core.limits import Hints, Limits, Offer, retry_timers
 from nicd.core.path_policy import POLICIES
 from nicd.core.peer import Peer
+from nicd.core.plane_windows import NO_PLANE
 from nicd.core.probe import Prober
 from nicd.core.qp_state import NEXT_STATES, QpState
 from nicd.core.requestor import Requestor
@@ -133,6 +134,7 @@ class Link:
     __slots__ = (
         "_board", "_confirm", "_control", "_peer_ooo", "_peer_qpn", "_peer_received", "_qp", "limits", "peer",
         "pick_plane", "planes", "prober", "profile", "qpn", "requestor", "responder", "waiting",
+        "windows",
     )  # fmt: skip
 
     def __init__(self, qp: Qp, board: Board, request: ConnectQp, limits: Limits, peer: Peer) -> None:
@@ -142,6 +144,7 @@ class Link:
         self._qp = qp
         self.qpn = qp.qpn
         self.peer = peer
+        self.windows = peer.windows
         self._peer_qpn = request.peer_qpn
         self.limits = limits
         rng = Rng(config.seed, config.name, "qp", qp.qpn, "evs")
@@ -167,7 +170,7 @@ class Link:
         )  # fmt: skip
         self.pick_plane = self.profile.pick_plane
         self.prober = Prober(self.profile, settings, board.stats, board.timers, self._send_probe)
-        self.requestor = Requestor(self, board, self.profile, data, peer.window, request.psn_send, limits)
+        self.requestor = Requestor(self, board, self.profile, data, peer.windows, request.psn_send, limits)
         self.responder = Responder(self, board, peer, self._control, request.psn_receive, limits)
         self.waiting = False
         self._peer_ooo = 0
@@ -181,8 +184,12 @@ class Link:
 
     # -- for the scheduler
 
+    def has_packet(self) -> bool:
+        return self.requestor.has_packet()
+
     def can_send(self) -> bool:
-        return self.requestor.can_send()
+        """A packet may leave now, if a port has room."""
+        return bool(self.planes & self.windows.open) and self.requestor.has_packet()
 
     def emit(self, now: Instant, plane: int) -> bytearray:
         return self.requestor.emit(now, plane)
@@ -190,9 +197,9 @@ class Link:
     # -- for the two halves
 
     def window_moved(self) -> None:
-        """Something may be able to leave that could not before, here or on a QP that shares the window."""
+        """Something may be able to leave that could not before, here or on a QP that shares the windows."""
         sharing = self.peer.sharing
-        # One place of the window at a time must not always go to the same QP.
+        # One place of a window at a time must not always go to the same QP.
         sharing.rotate(-1)
         wake = self._board.scheduler.wake
         for link in sharing:
@@ -231,10 +238,12 @@ class Link:
         """A SACK as `read_sack` gives it, and the flag that says what caused it. False: nonsense."""
         m, pr, ack_offset, entropy, cack, mpr, sack_offset, bitmap, stamp, ooo_count, restore, penalty, received = sack
         marked = m == M_SKIP_ONCE
+        profile = self.profile
+        index = profile.index_of.get(entropy)
         # A probe's mark speaks of its own path, on which perhaps nothing is sent.
         good = self.requestor.on_sack(
             now, cack, None if pr else ack_offset, sack_offset, bitmap, marked and not pr, stamp, rtx,
-            restore << 7 | penalty,
+            restore << 7 | penalty, NO_PLANE if pr or index is None else profile.plane[index],
         )  # fmt: skip
         if not good:
             return False
@@ -253,8 +262,6 @@ class Link:
             if not answered:
                 return True
             self._board.stats.probe_rtt.add(since_ns(now, stamp))
-        profile = self.profile
-        index = profile.index_of.get(entropy)
         if index is None:
             return True
         if marked:
@@ -322,9 +329,7 @@ class Link:
             "peer_qpn": self._peer_qpn,
             "unfinished": requestor.unfinished,
             "inflight_packets": requestor.inflight_packets,
-            "inflight_bytes": requestor.window.inflight_bytes,
-            "cwnd_bytes": requestor.window.cwnd_bytes,
-            **requestor.window.record(),
+            **requestor.windows.record(),
             "peer_out_of_order": self._peer_ooo,
             "peer_received_bytes": self._peer_received << RCVD_SHIFT,
             "psn_next": requestor.psn_next,

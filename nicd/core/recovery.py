@@ -18,14 +18,18 @@ from nicd.core.ev_state import EvTrigger
 from nicd.core.events import STATUS_RETRY_EXCEEDED, Retransmit
 from nicd.core.inflight import DOUBLINGS_MAX, INFLIGHT, InflightTable, Sent
 from nicd.core.limits import RETRY_EXPONENTIAL_MAX
+from nicd.core.plane_windows import PlaneWindows
 from nicd.core.timers import Timer
-from nicd.core.window import CongestionWindow
 
 
 class QpLink(Protocol):
     """What the parts of a QP ask of the whole."""
 
     qpn: int
+
+    def can_send(self) -> bool:
+        """A packet may leave now, if a port has room."""
+        ...
 
     def window_moved(self) -> None:
         """Something may be able to leave that could not before."""
@@ -45,7 +49,7 @@ class Recovery:
 
     __slots__ = (
         "_asked_ns", "_board", "_budget", "_exhausted", "_grace_ns", "_heard_ns", "_inflight", "_profile", "_qp",
-        "_retry_linear", "_strand_ns", "_tail_ns", "_unanswered", "_unfinished", "_window", "last_sent_ns", "timer",
+        "_retry_linear", "_strand_ns", "_tail_ns", "_unanswered", "_unfinished", "_windows", "last_sent_ns", "timer",
     )  # fmt: skip
 
     def __init__(
@@ -54,7 +58,7 @@ class Recovery:
         board: Board,
         profile: EvProfile,
         inflight: InflightTable,
-        window: CongestionWindow,
+        windows: PlaneWindows,
         unfinished: Callable[[], int],
     ) -> None:
         settings = board.settings
@@ -62,7 +66,7 @@ class Recovery:
         self._board = board
         self._profile = profile
         self._inflight = inflight
-        self._window = window
+        self._windows = windows
         self._unfinished = unfinished
         self.set_retries(settings.retry_linear, settings.retry_exponential)
         self._tail_ns = settings.tail_probe_ns
@@ -110,7 +114,7 @@ class Recovery:
         if sent is None or sent.state != INFLIGHT or sent.ev != index:
             return
         if cause == "trim":
-            self._window.on_trim(now, sent.size)
+            self._windows.on_trim(now, sent.plane, sent.size)
         self._lose(sent, cause)
         self._tell_lost(now, {cause: 1})
 
@@ -124,7 +128,7 @@ class Recovery:
             if down:
                 cause = "port_down"
             lost[cause] = lost.get(cause, 0) + 1
-            self._window.on_loss(now, sent.size, down)
+            self._windows.on_loss(now, sent.plane, sent.size, down)
             profile.feedback(now, sent.ev, trigger, sent.sent_ns)
             self._lose(sent, cause)
         self._tell_lost(now, lost)

@@ -37,9 +37,9 @@ from nicd.core.events import (
 from nicd.core.inflight import InflightTable, Message, Sent
 from nicd.core.limits import Limits
 from nicd.core.memory import Region
+from nicd.core.plane_windows import NO_PLANE, PlaneWindows
 from nicd.core.recovery import QpLink, Recovery
 from nicd.core.settings import MPR_UNIT
-from nicd.core.window import CongestionWindow
 
 HALF_PSN = (PSN_MASK + 1) >> 1
 
@@ -50,7 +50,7 @@ class Requestor:
     __slots__ = (
         "_asked_index", "_board", "_completed", "_early", "_in_order", "_index", "_inflight", "_max_wimm", "_messages",
         "_mpr", "_mpr_agreed", "_mtu", "_profile", "_psn_first", "_qp", "_queue", "_rqmsn", "_sack_bytes", "_stamp",
-        "_stats", "_template", "_wimm_open", "posted_peak", "psn_next", "recovery", "window",
+        "_stats", "_template", "_wimm_open", "posted_peak", "psn_next", "recovery", "windows",
     )  # fmt: skip
 
     def __init__(
@@ -59,7 +59,7 @@ class Requestor:
         board: Board,
         profile: EvProfile,
         template: DataTemplate,
-        window: CongestionWindow,
+        windows: PlaneWindows,
         psn_first: int,
         limits: Limits,
     ) -> None:
@@ -69,7 +69,7 @@ class Requestor:
         self._stats = board.stats
         self._profile = profile
         self._template = template
-        self.window = window
+        self.windows = windows
         self._mtu = settings.mtu_bytes
         self._stamp = board.ports.stamp
         self._mpr = self._mpr_agreed = limits.send_mpr * MPR_UNIT
@@ -79,7 +79,7 @@ class Requestor:
         self._asked_index = 0
         """Transmissions up to the last one with the A bit."""
         self._psn_first = self.psn_next = psn_first
-        self._inflight = InflightTable(settings, board.stats, window, psn_first)
+        self._inflight = InflightTable(settings, board.stats, windows, psn_first)
         self._index = 0
         self._queue: deque[Message] = deque()
         """Messages with bytes that have never been sent."""
@@ -93,7 +93,7 @@ class Requestor:
         """Messages complete in order."""
         self._rqmsn = 0
         self._wimm_open = 0
-        self.recovery = Recovery(qp, board, profile, self._inflight, window, self._messages.__len__)
+        self.recovery = Recovery(qp, board, profile, self._inflight, windows, self._messages.__len__)
 
     # -- posting
 
@@ -156,13 +156,8 @@ class Requestor:
 
     # -- sending
 
-    def can_send(self) -> bool:
-        """Both windows have room for the next packet, and there is one."""
-        window = self.window
-        inflight = window.inflight_bytes
-        # UEC CMS: send while inflight + MTU <= cwnd; one packet may always be out.
-        if inflight + self._mtu > window.cwnd_bytes and inflight:
-            return False
+    def has_packet(self) -> bool:
+        """There is a packet that the peer's tracking window lets out."""
         if self._inflight.lost:
             return True
         queue = self._queue
@@ -173,7 +168,7 @@ class Requestor:
         return message.imm is None or message.sent > 0 or self._wimm_open < self._max_wimm
 
     def emit(self, now: Instant, plane: int) -> bytearray:
-        """Build the next packet for `plane`: the oldest lost one, or the next new one. Only after `can_send`."""
+        """Build the next packet for `plane`: the oldest lost one, or the next new one. Only after `has_packet`."""
         if self._inflight.lost:
             return self._emit_lost(now, plane)
         message = self._queue[0]
@@ -201,11 +196,11 @@ class Requestor:
         message.sent = offset + size
         self.psn_next = psn + 1
         ev = self._profile.decks[plane].pick()
-        self._note(now, Sent(psn, message, offset, size, opcode, ev, now, 0, self._index))
+        self._note(now, Sent(psn, message, offset, size, opcode, ev, plane, now, 0, self._index))
         return self._template.build(
             opcode, psn & PSN_MASK, message.msn, message.rqmsn, message.remote_va + offset, message.r_key,
             message.length, self._profile.evs[ev], self._profile.outer[ev], message.view[offset : offset + size],
-            not self.can_send() and self._asks(), False, imm, self._stamp(now, plane),
+            self._asks(), False, imm, self._stamp(now, plane),
         )  # fmt: skip
 
     def _emit_lost(self, now: Instant, plane: int) -> bytearray:
@@ -213,7 +208,7 @@ class Requestor:
         message = old.message
         offset, size, opcode = old.offset, old.size, old.opcode
         ev = self._profile.pick_other(plane, old.ev)
-        sent = Sent(old.psn, message, offset, size, opcode, ev, now, old.tries + 1, self._index)
+        sent = Sent(old.psn, message, offset, size, opcode, ev, plane, now, old.tries + 1, self._index)
         # MRC 1.0 section 3: the budget is one, but only silence makes the wait for the next sign longer.
         sent.silences = old.silences + (old.cause == "timeout")
         self._note(now, sent)
@@ -222,15 +217,17 @@ class Requestor:
         return self._template.build(
             opcode, old.psn & PSN_MASK, message.msn, message.rqmsn, message.remote_va + offset, message.r_key,
             message.length, self._profile.evs[ev], self._profile.outer[ev], message.view[offset : offset + size],
-            not self.can_send() and self._asks(), True, imm, self._stamp(now, plane),
+            self._asks(), True, imm, self._stamp(now, plane),
         )  # fmt: skip
 
     def _asks(self) -> bool:
-        """The A bit of the packet that has just been noted, after which none may leave: its SACK is wanted at once."""
+        """The A bit of the packet that has just been noted: when none may leave after it, its SACK is wanted at once."""
+        if self._qp.can_send():
+            return False
         # MRC 1.0 4: when the window is nearly full; twice per window are enough to keep it moving.
         if self._queue or self._inflight.lost:
             unasked = (self._index - self._asked_index) * self._mtu
-            if unasked < self._sack_bytes and unasked < self.window.cwnd_bytes >> 1:
+            if unasked < self._sack_bytes and unasked < self.windows.cwnd_bytes >> 1:
                 return False
         self._asked_index = self._index
         return True
@@ -251,12 +248,13 @@ class Requestor:
 
     def on_sack(
         self, now: Instant, cack24: int, ack_offset: int | None, sack_offset: int, bitmap: int, marked: bool,
-        stamp: int = 0, rtx: bool = False, penalty: int = 0,
+        stamp: int = 0, rtx: bool = False, penalty: int = 0, plane: int = NO_PLANE,
     ) -> bool:  # fmt: skip
         """A SACK (or the cumulative part of another acknowledgement, with an empty bitmap). False: nonsense, dropped.
 
         `ack_offset` leads to the PSN that caused it, None when no packet did; `stamp` is the echo of that packet's time
-        stamp, `rtx` whether it was a retransmission; `penalty` is the receiver's word on the window.
+        stamp, `rtx` whether it was a retransmission; `penalty` is the receiver's word on the window; `plane`
+        is that of the packet which caused it.
         """
         inflight = self._inflight
         ahead = (cack24 - inflight.cack) & PSN_MASK
@@ -269,8 +267,8 @@ class Requestor:
         rtt_ns: int | None = None
         if ack_offset is not None:
             rtt_ns = inflight.round_trip(now, cack + ack_offset, stamp, rtx)
-        freed = inflight.free(cack, cack + sack_offset, bitmap)
-        self.window.on_sack(now, freed, marked, rtt_ns, penalty)
+        inflight.free(cack, cack + sack_offset, bitmap)
+        self.windows.on_sack(now, plane, marked, rtt_ns, penalty)
         self._judge(now)
         return True
 
@@ -327,8 +325,8 @@ class Requestor:
         if message.done or self._in_order:
             return True
         self.recovery.heard(now)
-        freed = self._inflight.free_between(message.psn_first, message.psn_last)
-        self.window.on_sack(now, freed, False, None, 0)
+        self._inflight.free_between(message.psn_first, message.psn_last)
+        self.windows.on_sack(now, NO_PLANE, False, None, 0)
         message.done = True
         self._early += 1
         self._finish(now, message, STATUS_OK)

@@ -9,6 +9,7 @@ from collections import deque
 from typing import Protocol
 
 from mrcfabric.units import Instant
+from nicd.core.plane_windows import PlaneWindows
 from nicd.core.ports import Ports
 
 
@@ -20,9 +21,11 @@ class Sender(Protocol):
     qpn: int
     planes: int
     """Bit p: plane p can carry data of this QP."""
+    windows: PlaneWindows
+    """The congestion contexts towards its destination."""
 
-    def can_send(self) -> bool:
-        """There is a packet that may leave now, if a port has room."""
+    def has_packet(self) -> bool:
+        """There is a packet that may leave, if a port and its plane's window have room."""
         ...
 
     def pick_plane(self, mask: int) -> int:
@@ -30,24 +33,29 @@ class Sender(Protocol):
         ...
 
     def emit(self, now: Instant, plane: int) -> bytearray:
-        """The next packet, made for this plane. Only after `can_send`."""
+        """The next packet, made for this plane. Only after `has_packet`."""
         ...
 
 
 class Scheduler:
     """The ring of one NIC."""
 
-    __slots__ = ("_ports", "_ring")
+    __slots__ = ("_ports", "_ring", "_useless")
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
         self._ring: deque[Sender] = deque()
+        self._useless = 0
+        """Bit p: nobody in the ring can use port p, though others have packets; spares a look at all of them."""
 
     def wake(self, sender: Sender) -> None:
         """`sender` may have become able to send."""
-        if not sender.waiting and sender.can_send():
-            sender.waiting = True
-            self._ring.append(sender)
+        usable = sender.planes & sender.windows.open
+        if usable and (sender.waiting or sender.has_packet()):
+            self._useless &= ~usable
+            if not sender.waiting:
+                sender.waiting = True
+                self._ring.append(sender)
 
     @property
     def busy(self) -> bool:
@@ -67,21 +75,23 @@ class Scheduler:
         if not ports.tracking:
             ports.track(now)
         refused = 0
-        while ports.room and refused < len(ring):
+        while (room := ports.room & ~self._useless) and ring:
             sender = ring[0]
-            mask = ports.room & sender.planes
-            if not mask:
+            usable = sender.planes & sender.windows.open
+            mask = room & usable
+            if mask and sender.has_packet():
+                plane = sender.pick_plane(mask)
+                ports.offer(now, plane, sender.emit(now, plane), False)
                 ring.rotate(-1)
-                refused += 1
-                continue
-            refused = 0
-            if not sender.can_send():
-                # Another QP has used up the window they share.
+                refused = 0
+            elif mask or not usable:
+                # It has nothing more, or others have used up the windows they share.
                 ring.popleft()
                 sender.waiting = False
-                continue
-            plane = sender.pick_plane(mask)
-            ports.offer(now, plane, sender.emit(now, plane), False)
-            ring.rotate(-1)
+            else:
+                ring.rotate(-1)
+                refused += 1
+                if refused >= len(ring):
+                    self._useless |= room
         if not ring:
             ports.tracking = False

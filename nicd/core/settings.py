@@ -61,7 +61,8 @@ class DestinationLike(Protocol):
     address: bytes
     planes: int
     paths_per_plane: int
-    rate_bps: int
+    rates_bps: tuple[int, ...]
+    """What both ends' ports carry, plane by plane."""
     same_t0: bool
     """Both NICs hang on the same T0s: one path per plane, and no T1 on it."""
 

@@ -18,6 +18,10 @@ class CongestionKnobs:
 
     congestion: str = "nscc"
     """The policy that moves the window towards a destination: "nscc", or "fixed" (`nicd.core.congestion`)."""
+    congestion_scope: str = "plane"
+    """Whom a congestion context serves: "plane", one plane of one destination, because planes are networks of their own
+    and a window that they share goes to the weakest; "destination", all its planes (MRC 1.0 4, which knows one
+    network). The knobs that give bytes of a window mean all planes together and are shared out by their rates."""
     timestamps: bool = True
     """Data packets carry a time stamp (TSETH) and round trips come from its echo; False: the packets have none, and
     the sender reckons with its own send times (MRC 1.0 allows both)."""
@@ -27,9 +31,11 @@ class CongestionKnobs:
     """The base RTT of a destination begins at `base_rtt_ns` and follows lower samples of full packets, which an idle
     fabric gives: two NICs below one T0 are nearer. False: it stays."""
     cwnd_bytes: int = 0
-    """First window per destination, and with "fixed" the only one. Default: the largest window."""
+    """First window per destination, and with "fixed" the only one; planes with contexts of their own share it by their
+    rates. Default: the largest window."""
     max_cwnd_bytes: int = 0
-    """Largest window of NSCC. Default 1.5 times the NIC's bandwidth-delay product."""
+    """Largest window of NSCC per destination, shared in the same way. Default 1.5 times the bandwidth-delay product of
+    the planes that a context serves."""
     target_delay_ns: int = 0
     """Queueing delay that NSCC aims at. Default 0.75 base RTT where switches trim (`trim_nack`), 1 where not."""
     alpha_bytes: int = 0
@@ -117,6 +123,7 @@ MOST: Final[dict[str, int]] = {
 """Largest value where there is one."""
 CHOICES: Final[dict[str, Collection[str]]] = {
     "congestion": congestion.POLICIES,
+    "congestion_scope": ("plane", "destination"),
     "receiver_penalty": penalty.POLICIES,
 }
 """What a knob that is a name may be."""

@@ -155,7 +155,7 @@ def _fixed_bytes(evs: int, planes: int, ev_bits: int) -> int:
 
 def _qp_row(board: Board, qp: Qp, link: Link) -> Report:
     # What the QP shares with others is theirs: the board and its parts, the destination, the profile it was drawn from.
-    others = (board, *(getattr(board, name) for name in Board.__slots__), link.peer, link.peer.window, qp.profile)
+    others = (board, *(getattr(board, name) for name in Board.__slots__), link.peer, link.peer.windows, qp.profile)
     process = reachable(qp, "nicd.core", others)
     contexts = board.contexts
     ev_bits = _ev_bits(board, qp)
@@ -181,7 +181,7 @@ def _sized(counts: QpCounts, ev_bits: int) -> Report:
 
 
 def _peer_row(board: Board, peer: Peer) -> Report:
-    pieces = peer_bytes(board.ports.count, board.settings.ev_bits, peer.questions)
+    pieces = peer_bytes(board.ports.count, len(peer.windows.contexts), board.settings.ev_bits, peer.questions)
     return {"peer_index": peer.index, "bytes": sum(pieces.values()), "pieces": pieces}
 
 

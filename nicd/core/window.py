@@ -1,9 +1,9 @@
-"""How much may be in flight towards one destination: the congestion policy's place.
+"""How much may be in flight towards one destination, or on one plane to it: the congestion policy's place.
 
-Owns the interface that a requestor calls, and the fixed window. Policies have names in `congestion`. The receiver's
-tracking window (MPR) is another window and belongs to the requestor.
+Owns the interface of a policy, and the fixed window. Policies have names in `congestion`, `plane_windows` has one per
+plane. The receiver's tracking window (MPR) is another window and belongs to the requestor.
 
-MRC 1.0 4: one congestion context per destination, shared by the QPs to it. A policy has no clock of its own: it is
+MRC 1.0 4: a congestion context is shared by the QPs to its destination. A policy has no clock of its own: it is
 told what happens, at instants that never go back, and answers by moving `cwnd_bytes`.
 """
 
@@ -21,7 +21,7 @@ RESTORE: Final = 0x80
 
 
 class CongestionWindow(Protocol):
-    """A congestion policy towards one destination."""
+    """A congestion policy: one context."""
 
     cwnd_bytes: int
     """Payload bytes that may be in flight; at least one MTU. Read for every packet."""
@@ -60,12 +60,19 @@ class WindowSetup(NamedTuple):
 
     settings: "NicSettings"
     rate_bps: int
-    """What all links to the destination carry together: the sum over the planes of the slower end's port."""
+    """What the links of the context's planes carry together: of each plane the slower end's port."""
     stats: "NicStats"
+    total_bps: int = 0
+    """What all planes to the destination carry: knobs that say bytes per destination are shared out by it.
+    0: the context serves them all."""
 
     def bdp_bytes(self, rtt_ns: int) -> int:
         """What is in flight at this rate during `rtt_ns`."""
         return self.rate_bps * rtt_ns // 8_000_000_000
+
+    def share(self, size: int) -> int:
+        """This context's part of what a knob grants the destination; rounded up."""
+        return -(-size * self.rate_bps // self.total_bps) if self.total_bps else size
 
 
 Policy: TypeAlias = Callable[[WindowSetup], CongestionWindow]
@@ -92,7 +99,7 @@ class FixedWindow:
     def made_for(cls, setup: WindowSetup) -> "FixedWindow":
         """As the settings say: `cwnd_bytes`, or 1.5 times the bandwidth-delay product."""
         settings = setup.settings
-        size = settings.cwnd_bytes or setup.bdp_bytes(settings.base_rtt_ns) * 3 // 2
+        size = setup.share(settings.cwnd_bytes) or setup.bdp_bytes(settings.base_rtt_ns) * 3 // 2
         return cls(size, settings.mtu_bytes, settings.cwnd_trim_response)
 
     def on_sack(self, now: Instant, acked_bytes: int, marked: bool, rtt_ns: int | None, penalty: int) -> None:

@@ -7,7 +7,7 @@ from nicd.core.nscc import Nscc
 from nicd.core.settings import NicSettings
 from nicd.core.stats import NicStats
 from nicd.core.window import FixedWindow, WindowSetup
-from tests.nicd.core.bench import Bench
+from tests.nicd.core.bench import PLANES, Bench
 
 
 def setup(policy: str) -> WindowSetup:
@@ -31,10 +31,11 @@ def test_another_one_can_be_plugged_in() -> None:
 
     register("tiny", lambda asked: Tiny(0, asked.settings.mtu_bytes, False))
     try:
-        bench = Bench(congestion="tiny")
-        bench.post(0, 10 * 4096)
-        assert len(bench.pump(0)) == 1
-        assert isinstance(bench.link.requestor.window, Tiny)
+        for scope, packets in (("destination", 1), ("plane", PLANES)):
+            bench = Bench(congestion="tiny", congestion_scope=scope)
+            bench.post(0, 10 * 4096)
+            assert len(bench.pump(0)) == packets
+            assert all(isinstance(context, Tiny) for context in bench.link.windows.contexts)
     finally:
         del POLICIES["tiny"]
 

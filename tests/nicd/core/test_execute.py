@@ -44,7 +44,7 @@ def test_two_qps_share_a_peer() -> None:
     link = bench.executor.find(101).link
     assert link is not None
     assert link.peer is bench.peer
-    assert link.requestor.window is bench.link.requestor.window
+    assert link.requestor.windows is bench.link.requestor.windows
     bench.executor.execute(0, DestroyQp(0, QPN))
     assert bench.executor.peer_of(bench.peer.address) is bench.peer
 

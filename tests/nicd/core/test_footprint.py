@@ -68,8 +68,8 @@ def test_a_default_qp_by_hand() -> None:
 def test_peers_and_keys_by_hand() -> None:
     # 73 + 20 + 30 + 48 + 72 + 24 + 74 + 25 + 25 + 48: 439 bits.
     assert record_bytes(CONGESTION) == 55
-    assert peer_bytes(8, 32, 2) == {
-        "congestion": 55, "path_template": 43, "reverse_evs": 32, "ev_questions": 2 * 6,
+    assert peer_bytes(8, 8, 32, 2) == {
+        "congestion": 8 * 55, "path_template": 43, "reverse_evs": 32, "ev_questions": 2 * 6,
     }  # fmt: skip
     # An EV of a profile: 32 + 6 + 1 bits and a value of 128 or 16.
     assert nic_bytes(3, 2, [128, 128, 16]) == {"memory_keys": 81, "deny_list": 2 * 5, "ev_profiles": 21 + 21 + 7}

@@ -7,20 +7,22 @@ from hypothesis import strategies as st
 from nicd.core.commands import PostWrite
 from nicd.core.inflight import DONE, LOST, InflightTable, Message, Patience, Sent
 from nicd.core.memory import Region
+from nicd.core.plane_windows import PlaneWindows
 from nicd.core.settings import NicSettings
 from nicd.core.stats import NicStats
-from nicd.core.window import FixedWindow
 
-SETTINGS = NicSettings(base_rtt_ns=10, reorder_ns=50, rto_ns=80, reorder_packets=3)
+SETTINGS = NicSettings(
+    base_rtt_ns=10, reorder_ns=50, rto_ns=80, reorder_packets=3, congestion="fixed", cwnd_bytes=1 << 30
+)
 REGION = Region(1, 2, 0, memoryview(bytearray(16)))
 MESSAGE = Message(PostWrite(0, 1, 1, 1, 0, 16, 0, 2), REGION, REGION.view, 0, 0)
 
 
 class Bench:
     def __init__(self, first: int = 1000) -> None:
-        self.window = FixedWindow(1 << 30, 4096, trim_response=False)
         self.stats = NicStats()
-        self.table = InflightTable(SETTINGS, self.stats, self.window, first)
+        self.windows = PlaneWindows(SETTINGS, (100_000_000_000, 100_000_000_000), self.stats)
+        self.table = InflightTable(SETTINGS, self.stats, self.windows, first)
         self.next = first
         self.index = 0
 
@@ -28,7 +30,7 @@ class Bench:
         psn, tries = (self.next, 0) if again is None else (again.psn, again.tries + 1)
         if again is None:
             self.next += 1
-        sent = Sent(psn, MESSAGE, 0, 100, 0, 0, now, tries, self.index)
+        sent = Sent(psn, MESSAGE, 0, 100, 0, 0, self.index & 1, now, tries, self.index)
         self.index += 1
         self.table.add(sent)
         return sent
@@ -46,9 +48,11 @@ def test_freeing_agrees_with_a_set(count: int, sacks: list[tuple[int, int, int]]
         base = cack + offset
         acked = {psn for psn in out if psn <= cack or (0 <= psn - base < 64 and bitmap >> (psn - base) & 1)}
         out -= acked
-        assert bench.table.free(cack, base, bitmap) == 100 * len(acked)
+        bench.table.free(cack, base, bitmap)
         assert set(bench.table.by_psn) == out
-        assert bench.window.inflight_bytes == 100 * len(out)
+        assert bench.windows.inflight_bytes == 100 * len(out)
+        by_plane = [100 * sum((psn - 1000) & 1 == plane for psn in out) for plane in (0, 1)]
+        assert [context.inflight_bytes for context in bench.windows.contexts] == by_plane
         assert bench.table.cack >= cack
 
 
@@ -101,7 +105,7 @@ def test_lost_packets_come_back_oldest_first_unless_their_acknowledgement_does()
     sent = [bench.send(0) for _ in range(4)]
     for packet in reversed(sent):
         bench.table.lose(packet, "gap")
-    assert (bench.table.lost, bench.window.inflight_bytes) == (4, 0)
+    assert (bench.table.lost, bench.windows.inflight_bytes) == (4, 0)
     bench.table.free(1000, 1001, 0)
     assert (bench.stats.taken_back, bench.table.lost) == (1, 3)
     assert bench.table.take_lost() is sent[1]
@@ -113,7 +117,7 @@ def test_clearing_leaves_nothing() -> None:
     bench.table.lose(bench.send(0), "gap")
     bench.send(1)
     bench.table.clear()
-    assert (bench.table.lost, bench.window.inflight_bytes, bench.table.by_psn) == (0, 0, {})
+    assert (bench.table.lost, bench.windows.inflight_bytes, bench.table.by_psn) == (0, 0, {})
     assert bench.table.oldest() is None
 
 

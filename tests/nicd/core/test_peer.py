@@ -175,4 +175,4 @@ def test_the_slower_end_sets_the_bandwidth_delay_product() -> None:
     made = replace(topology(), link_rates_bps={"h002~p0-t0-1": 25_000_000_000})
     board = Board(nic_config(made, "h000"))
     peer = Peer(board, 2, lambda now, peer, changed: None)
-    assert peer.window.cwnd_bytes == 125_000_000_000 * made.base_rtt_ns() // 8_000_000_000 * 3 // 2
+    assert peer.windows.cwnd_bytes == 125_000_000_000 * made.base_rtt_ns() // 8_000_000_000 * 3 // 2

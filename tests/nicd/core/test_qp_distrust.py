@@ -37,7 +37,7 @@ def test_a_message_completes_only_when_its_packets_are_acknowledged() -> None:
     assert bench.told(Completion) == []
     assert requestor.on_ack(2_001, (PSN_SEND + 1) & PSN_MASK, SYNDROME_ACK, 1)
     assert [event.status for event in bench.told(Completion)] == ["ok"]
-    assert requestor.window.inflight_bytes == 0
+    assert requestor.windows.inflight_bytes == 0
 
 
 @pytest.mark.slow

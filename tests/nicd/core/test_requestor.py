@@ -72,7 +72,7 @@ def test_the_congestion_window_binds_for_all_qps_to_a_peer() -> None:
     bench = Bench(cwnd_bytes=10 * 4096)
     bench.post(0, 100 * 4096)
     assert len(all_packets(bench)) == 10
-    assert bench.link.requestor.window.inflight_bytes == 10 * 4096
+    assert bench.link.requestor.windows.inflight_bytes == 10 * 4096
 
 
 @pytest.mark.spec("MRC 1.0", "3")
@@ -114,7 +114,7 @@ def test_an_ack_of_one_message_alone_completes_that_one_and_frees_its_packets() 
     assert requestor.on_ack(LATER, last[0], SYNDROME_ACK, 1, True)
     assert requestor.on_ack(LATER, last[2], SYNDROME_ACK, 3)
     assert [event.wr_id for event in bench.told(Completion)] == [1, 0, 2]
-    assert (requestor.unfinished, requestor.inflight_packets, requestor.window.inflight_bytes) == (0, 0, 0)
+    assert (requestor.unfinished, requestor.inflight_packets, requestor.windows.inflight_bytes) == (0, 0, 0)
 
 
 @pytest.mark.spec("MRC 1.0", "3")

@@ -1,10 +1,18 @@
 """Round robin among senders, pulled by ports with room."""
 
 from collections import Counter
+from typing import cast
 
 from mrcfabric.egress_config import EgressConfig
+from nicd.core.plane_windows import PlaneWindows
 from nicd.core.ports import Ports
 from nicd.core.scheduler import Scheduler
+
+
+class Room:
+    """Windows that always have room."""
+
+    open = 0b11
 
 
 class Source:
@@ -16,8 +24,9 @@ class Source:
         self.planes = planes
         self.waiting = False
         self.used: list[int] = []
+        self.windows = cast(PlaneWindows, Room())
 
-    def can_send(self) -> bool:
+    def has_packet(self) -> bool:
         return self.left > 0
 
     def pick_plane(self, mask: int) -> int:

@@ -1,0 +1,119 @@
+"""Contexts of planes: who is told what, and on which planes a packet may leave."""
+
+from typing import Any
+
+import pytest
+
+from nicd.core.plane_windows import NO_PLANE, PlaneWindows
+from nicd.core.settings import NicSettings
+from nicd.core.stats import NicStats
+
+GIGA = 1_000_000_000
+PACKET = 4096
+BASE = 10_000
+
+
+def windows(rates: tuple[int, ...] = (100 * GIGA, 100 * GIGA), **knobs: Any) -> PlaneWindows:
+    return PlaneWindows(NicSettings(base_rtt_ns=BASE, **knobs), rates, NicStats())
+
+
+def test_each_plane_has_the_window_of_its_own_product() -> None:
+    made = windows((100 * GIGA, 25 * GIGA))
+    products = [rate * BASE // (8 * GIGA) for rate in (100 * GIGA, 25 * GIGA)]
+    assert [context.cwnd_bytes for context in made.contexts] == [product * 3 // 2 for product in products]
+    assert made.of == made.contexts
+
+
+def test_what_knobs_grant_a_destination_is_shared_by_rate() -> None:
+    made = windows((100 * GIGA, 300 * GIGA), cwnd_bytes=40 * PACKET, max_cwnd_bytes=80 * PACKET)
+    assert [context.cwnd_bytes for context in made.contexts] == [10 * PACKET, 30 * PACKET]
+    assert [context.record()["cwnd_bytes_max"] for context in made.contexts] == [20 * PACKET, 60 * PACKET]
+    fixed = windows(congestion="fixed", cwnd_bytes=8 * PACKET)
+    assert [context.cwnd_bytes for context in fixed.contexts] == [4 * PACKET, 4 * PACKET]
+
+
+def test_a_full_plane_closes_alone_and_opens_when_one_is_acknowledged() -> None:
+    made = windows(cwnd_bytes=4 * PACKET)
+    made.left(0, PACKET)
+    assert made.open == 0b11
+    made.left(0, PACKET)
+    assert made.open == 0b10
+    made.acked(0, PACKET)
+    made.on_sack(BASE, 0, False, BASE, 0)
+    assert made.open == 0b11
+
+
+def test_one_context_for_all_planes_opens_and_closes_them_together() -> None:
+    made = windows(congestion_scope="destination", cwnd_bytes=2 * PACKET)
+    assert len(made.contexts) == 1
+    assert made.of[0] is made.of[1]
+    made.left(0, PACKET)
+    assert made.open == 0b11
+    made.left(1, PACKET)
+    assert made.open == 0
+    made.gone(0, PACKET)
+    assert made.open == 0b11
+
+
+def test_a_packet_always_fits_an_empty_plane() -> None:
+    made = windows(cwnd_bytes=2, max_cwnd_bytes=2)
+    for plane in (0, 1):
+        made.left(plane, PACKET)
+    assert made.open == 0
+    made.gone(1, PACKET)
+    assert made.open == 0b10
+
+
+@pytest.mark.spec("MRC 1.0", "4")
+def test_mark_and_round_trip_go_to_the_plane_of_the_packet_that_caused_them() -> None:
+    made = windows()
+    for plane in (0, 1):
+        for _ in range(20):
+            made.left(plane, PACKET)
+            made.acked(plane, PACKET)
+    # Forty packets of both planes; the one that was late and marked had left on plane 1.
+    before = [context.cwnd_bytes for context in made.contexts]
+    for now in range(1, 200):
+        made.on_sack(now * BASE, 1, True, 5 * BASE, 0)
+    assert made.contexts[0].cwnd_bytes >= before[0]
+    assert made.contexts[1].cwnd_bytes < before[1] // 2
+    assert (made.contexts[0].record()["average_delay_ns"], made.inflight_bytes) == (0, 0)
+
+
+@pytest.mark.spec("MRC 1.0", "4")
+def test_an_acknowledgement_without_a_cause_frees_bytes_and_says_no_more() -> None:
+    made = windows()
+    made.left(0, PACKET)
+    made.acked(0, PACKET)
+    made.on_sack(BASE, NO_PLANE, False, None, 0)
+    assert made.inflight_bytes == 0
+    assert made.contexts[1].record()["average_delay_ns"] == 0
+
+
+def test_trims_and_losses_cut_their_own_plane() -> None:
+    made = windows(trim_nack=False)
+    before = made.contexts[0].cwnd_bytes
+    made.on_trim(1, 1, PACKET)
+    made.on_loss(2, 1, PACKET)
+    assert [context.cwnd_bytes for context in made.contexts] == [before, before - 2 * PACKET]
+
+
+@pytest.mark.parametrize(("scope", "left"), [("plane", 0), ("destination", 1)])
+def test_a_port_that_goes_down_takes_its_part_of_a_window_that_others_share(scope: str, left: int) -> None:
+    made = windows(congestion_scope=scope)
+    before = made.cwnd_bytes
+    made.on_loss(1, 1, PACKET, port_down=True)
+    assert made.cwnd_bytes == before - left * PACKET
+
+
+def test_the_row_of_a_qp_sums_bytes_and_shows_the_longest_times() -> None:
+    made = windows()
+    made.left(1, PACKET)
+    made.contexts[1].on_base_rtt(1, BASE // 2)
+    row = made.record()
+    assert row["inflight_bytes"] == PACKET
+    assert row["cwnd_bytes"] == made.cwnd_bytes
+    assert row["base_rtt_ns"] == BASE
+    sums = made.sums()
+    assert (sums.contexts, sums.cwnd_bytes, sums.inflight_bytes) == (2, made.cwnd_bytes, PACKET)
+    assert sums.cwnd_bytes_min == made.contexts[1].cwnd_bytes
