@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from mrcfabric.rng import Rng
 from nicd.core.ev_state import EvState
+from nicd.core.path_shares import PathShares
 
 _GOOD = EvState.GOOD
 
@@ -18,7 +19,7 @@ _GOOD = EvState.GOOD
 class PlaneDeck:
     """The active EVs of one plane, scanned in a pseudo-random order that is drawn anew for every turn."""
 
-    __slots__ = ("_left", "_position", "_rng", "_states", "_stride", "_strides", "cards", "tally")
+    __slots__ = ("_left", "_position", "_rng", "_states", "_stride", "_strides", "cards", "shares", "tally")
     _forgives: ClassVar[bool] = True
 
     def __init__(self, cards: list[int], states: list[int], rng: Rng, tally: list[int] | None = None) -> None:
@@ -27,6 +28,8 @@ class PlaneDeck:
         """Indices of EVs in the profile; all of them GOOD or SKIP."""
         self._states = states
         self.tally = [0] * len(EvState) if tally is None else tally
+        self.shares: PathShares | None = None
+        """How many of their turns the paths of this plane get; None: all."""
         self._rng = rng
         self._left = 0
         self._position = 0
@@ -42,7 +45,9 @@ class PlaneDeck:
         cards = self.cards
         states = self._states
         size = len(cards)
-        forgiven = -1
+        forgiven = spare = -1
+        shares = self.shares
+        due = shares.due if shares is not None and shares.thinned else None
         # Two turns hold one whole turn, wherever the scan stands.
         for _ in range(2 * size):
             if not self._left:
@@ -56,11 +61,14 @@ class PlaneDeck:
             if states[card] == _GOOD:
                 # A turn that ended just after it was forgiven brings it back before others were asked.
                 if card != forgiven:
-                    return card
+                    if due is None or due(card):
+                        return card
+                    if spare < 0:
+                        spare = card
             elif forgiven < 0:
                 forgiven = card
                 self._forgive(card)
-        return forgiven
+        return forgiven if spare < 0 else spare
 
     def pick_among(self, fit: Callable[[int], bool], failed: int) -> int:
         """The next GOOD EV that is `fit`; else any but `failed`; else what there is. The deck must not be empty.

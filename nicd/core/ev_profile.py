@@ -20,6 +20,7 @@ from nicd.core.ev_state import EvState, EvTrigger
 from nicd.core.ev_universe import EvSet
 from nicd.core.events import EvTransition
 from nicd.core.path_policy import PathPolicy
+from nicd.core.path_shares import PathShares
 from nicd.core.stats import NicStats
 
 _SKIP = EvState.SKIP
@@ -54,10 +55,12 @@ class EvProfile:
         on_bad: Callable[[Instant, int], None],
         deck: type[PlaneDeck] = PlaneDeck,
         tally: list[list[int]] | None = None,
+        late_ns: int = 0,
     ) -> None:
         """`on_bad` is told each EV that enters ASSUMED_BAD: (now, index); `deck` scans the EVs of one plane.
 
-        `tally`: numbers of EVs by plane and state, which go along with these EVs' states until `leave`.
+        `tally`: numbers of EVs by plane and state, which go along with these EVs' states until `leave`; `late_ns`: a
+        path that is marked and so much later than another of its plane gets fewer turns (0: none does).
         """
         active, reserve = policy.keep(evs.active, evs.reserve, rng)
         entries = active + reserve
@@ -88,6 +91,9 @@ class EvProfile:
             deck([i for i in range(len(active)) if self.plane[i] == plane], self.states, rng, self._tally[plane])
             for plane in range(planes)
         ]
+        if late_ns and policy.judge(EvState.GOOD, EvTrigger.ECN).target == _SKIP:
+            for each in self.decks:
+                each.shares = PathShares(self.path, late_ns)
         self._target = [len(deck.cards) for deck in self.decks]
         """Active EVs that each plane should have."""
         self.filled = sum(1 << plane for plane, deck in enumerate(self.decks) if deck.cards)

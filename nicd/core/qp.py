@@ -28,7 +28,6 @@ from nicd.core.events import STATUS_FLUSHED, QpChange
 from nicd.core.limits import Hints, Limits, Offer, retry_timers
 from nicd.core.path_policy import POLICIES
 from nicd.core.peer import Peer
-from nicd.core.plane_windows import NO_PLANE
 from nicd.core.probe import Prober
 from nicd.core.qp_state import NEXT_STATES, QpState
 from nicd.core.requestor import Requestor
@@ -153,6 +152,7 @@ class Link:
             POLICIES[settings.path_policy], rng, board.stats,
             EvReporter(board.tell, board.ev_events, qp.profile), self._ev_failed,
             TimedDeck if settings.skip_ns else PlaneDeck, board.ev_tally,
+            settings.path_late_ns if settings.path_shares else 0,
         )  # fmt: skip
         if settings.skip_ns:
             self.profile.on_skip = SkipTimer(self.profile, settings.skip_ns, board.timers).enter
@@ -243,7 +243,7 @@ class Link:
         # A probe's mark speaks of its own path, on which perhaps nothing is sent.
         good = self.requestor.on_sack(
             now, cack, None if pr else ack_offset, sack_offset, bitmap, marked and not pr, stamp, rtx,
-            restore << 7 | penalty, NO_PLANE if pr or index is None else profile.plane[index],
+            restore << 7 | penalty, None if pr else index,
         )  # fmt: skip
         if not good:
             return False

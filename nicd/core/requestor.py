@@ -248,13 +248,13 @@ class Requestor:
 
     def on_sack(
         self, now: Instant, cack24: int, ack_offset: int | None, sack_offset: int, bitmap: int, marked: bool,
-        stamp: int = 0, rtx: bool = False, penalty: int = 0, plane: int = NO_PLANE,
+        stamp: int = 0, rtx: bool = False, penalty: int = 0, ev: int | None = None,
     ) -> bool:  # fmt: skip
         """A SACK (or the cumulative part of another acknowledgement, with an empty bitmap). False: nonsense, dropped.
 
         `ack_offset` leads to the PSN that caused it, None when no packet did; `stamp` is the echo of that packet's time
-        stamp, `rtx` whether it was a retransmission; `penalty` is the receiver's word on the window; `plane`
-        is that of the packet which caused it.
+        stamp, `rtx` whether it was a retransmission; `penalty` is the receiver's word on the window; `ev` is
+        the EV of the packet which caused it, by its index in the profile.
         """
         inflight = self._inflight
         ahead = (cack24 - inflight.cack) & PSN_MASK
@@ -268,7 +268,12 @@ class Requestor:
         if ack_offset is not None:
             rtt_ns = inflight.round_trip(now, cack + ack_offset, stamp, rtx)
         inflight.free(cack, cack + sack_offset, bitmap)
+        plane = NO_PLANE if ev is None else self._profile.plane[ev]
         self.windows.on_sack(now, plane, marked, rtt_ns, penalty)
+        if rtt_ns is not None and ev is not None:
+            shares = self._profile.decks[plane].shares
+            if shares is not None:
+                shares.heard(now, ev, rtt_ns, marked)
         self._judge(now)
         return True
 

@@ -42,6 +42,12 @@ class PathKnobs:
     fabric, 512 T0s by 256 T1s, seen from one NIC: 512 and 256 entries per plane would do."""
     skip_ns: int = 0
     """How long an EV stays in SKIP. 0: until the scan reaches it, which takes about one turn."""
+    path_shares: bool = True
+    """A path of a plane that is marked and later than another one by `path_late_ns` gets fewer of its turns, and more
+    again when marks end (`nicd.core.path_shares`). False: SKIP alone, a turn per mark, which cannot leave a link alone
+    that has lost more than half of its rate."""
+    path_late_ns: int = 0
+    """So much longer are the round trips of such a path. Default half a base RTT."""
     always_skip_marks: int = 0
     """As a receiver: this many marked packets in a row on one EV are answered by ALWAYS_SKIP, which makes the EV
     ASSUMED_BAD at the sender. 0: never, every mark says SKIP_ONCE; a queue that all paths share must not cost EVs."""
@@ -78,6 +84,7 @@ DERIVED: Final[dict[str, float]] = {
     "port_update_retry_ns": 4.0,
     "reverse_refresh_ns": 1.0,
     "reverse_idle_ns": 2.0,
+    "path_late_ns": 0.5,
 }
 """Default of each derived time, in base RTTs."""
 LEAST: Final[dict[str, int]] = {

@@ -1,0 +1,72 @@
+"""Which share of its turns each path of one plane gets: less where packets are late and marked while other paths are free.
+
+Owns the shares. Who is next in the scan is `ev_deck`'s; what a mark does to the state of an EV `ev_state`'s.
+
+The texts leave a marked EV out for about one turn (MRC 1.0 11.2.2), which halves the use of a path at most: too little for
+a link that has lost more than half of its rate. Its queue then makes the whole plane late, and the window of the plane
+shrinks for one path's sake. So a path that is marked while its round trips are longer than those of the plane's best path
+by a margin gets fewer turns, an eighth less each time, and more again, a 64th of the whole, with each round trip that
+is not marked. A plane that is late as a whole has no such path: that is the congestion window's affair.
+"""
+
+from typing import Final
+
+from mrcfabric.units import Instant
+
+WHOLE: Final = 1024
+_LEAST: Final = WHOLE // 64
+_MORE: Final = WHOLE // 64
+_LESS_SHIFT: Final = 3
+_SMOOTH_SHIFT: Final = 3
+"""A round trip moves the average of its path by an eighth."""
+_FRESH_MARGINS: Final = 16
+"""What a path's round trips were so many margins ago says nothing of now: it may be out of use."""
+
+
+class PathShares:
+    """The paths of one plane of one QP. Bounded by their number."""
+
+    __slots__ = ("_credit", "_fresh_ns", "_heard_ns", "_margin_ns", "_path", "_rtt_ns", "thinned")
+
+    def __init__(self, path: list[int], margin_ns: int) -> None:
+        """`path`: of each EV of the profile; `margin_ns`: as much later than another path is late."""
+        self._path = path
+        self._margin_ns = margin_ns
+        self._fresh_ns = _FRESH_MARGINS * margin_ns
+        self._rtt_ns: dict[int, int] = {}
+        self._heard_ns: dict[int, Instant] = {}
+        self._credit: dict[int, int] = {}
+        self.thinned: dict[int, int] = {}
+        """Path -> its share of its turns in 1/1024, of those that have less than all."""
+
+    def heard(self, now: Instant, card: int, rtt_ns: int, marked: bool) -> None:
+        """A packet on this EV was acknowledged."""
+        path = self._path[card]
+        average = self._rtt_ns.get(path, rtt_ns)
+        self._rtt_ns[path] = average = average + (rtt_ns - average >> _SMOOTH_SHIFT)
+        self._heard_ns[path] = now
+        if marked:
+            if self._another_is_free(now, min(average, rtt_ns) - self._margin_ns):
+                share = self.thinned.get(path, WHOLE)
+                self.thinned[path] = max(_LEAST, share - (share >> _LESS_SHIFT))
+        elif path in self.thinned:
+            share = self.thinned[path] + _MORE
+            if share < WHOLE:
+                self.thinned[path] = share
+            else:
+                del self.thinned[path]
+
+    def _another_is_free(self, now: Instant, late_ns: int) -> bool:
+        """Whether round trips of some path are shorter than that."""
+        heard = self._heard_ns
+        return any(rtt < late_ns and now - heard[path] <= self._fresh_ns for path, rtt in self._rtt_ns.items())
+
+    def due(self, card: int) -> bool:
+        """Whether this EV takes the turn that has come; only while something is thinned."""
+        path = self._path[card]
+        share = self.thinned.get(path)
+        if share is None:
+            return True
+        credit = self._credit.get(path, 0) + share
+        self._credit[path] = credit % WHOLE
+        return credit >= WHOLE
