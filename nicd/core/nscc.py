@@ -35,8 +35,8 @@ class Nscc:
     """The window towards one destination."""
 
     __slots__ = (
-        "_adjusted_ns", "_average", "_avg_samples", "_cuts", "_decreased_ns", "_delay_ns", "_delays", "_delivered",
-        "_eta_ns", "_fast", "_fast_bytes", "_floor", "_gamma_ppt", "_ignore_bytes", "_inc", "_limits",
+        "_adjusted_ns", "_average", "_avg_samples", "_base_ns", "_cuts", "_decreased_ns", "_delay_ns", "_delays", "_delivered",
+        "_eta_ns", "_extra_ns", "_fast", "_fast_bytes", "_floor", "_gamma_ppt", "_ignore_bytes", "_inc", "_limits",
         "_loss_cuts", "_md_ppt", "_penalised", "_qa", "_qa_bytes", "_qa_end_ns", "_qa_measured", "_qa_period_ns",
         "_qa_trigger", "_reference_ns", "_saved", "_setup", "_since_bytes", "base_rtt_ns", "cwnd_bytes",
         "cwnd_bytes_max", "inflight_bytes", "penalties", "quick_adapts", "restores",
@@ -56,6 +56,8 @@ class Nscc:
         self._loss_cuts = knobs.loss_is_congestion or not (knobs.trim_nack and leaves)
         self._cuts = setup.stats.cwnd_cuts
         self._delays = setup.stats.queue_delay
+        self._extra_ns = 0
+        """How much longer a round trip takes here than on another plane, without any queue."""
         self._measure(knobs.base_rtt_ns)
         self.base_rtt_ns = knobs.base_rtt_ns if knobs.base_rtt_measured else 0
         # MRC 1.0 4: begins with the largest window.
@@ -266,11 +268,19 @@ class Nscc:
             self._measure(base_ns)
             self.cwnd_bytes = min(self.cwnd_bytes, self.cwnd_bytes_max)
 
+    def on_longer(self, extra_ns: int) -> None:
+        """A deliberate difference: the base RTT follows a longer way, too, where another plane shows that it is one."""
+        if extra_ns != self._extra_ns:
+            self._extra_ns = extra_ns
+            self._measure(self._base_ns)
+            self.cwnd_bytes = min(self.cwnd_bytes, self.cwnd_bytes_max)
+
     def _measure(self, base_ns: int) -> None:
         """What belongs to this destination and follows from its base RTT."""
         setup = self._setup
         knobs = setup.settings
-        self._reference_ns = base_ns
+        self._base_ns = base_ns
+        self._reference_ns = base_ns = base_ns + self._extra_ns
         """What delays are measured against."""
         # MRC 1.0 4: 1.5 BDP.
         self.cwnd_bytes_max = max(setup.share(knobs.max_cwnd_bytes) or setup.bdp_bytes(base_ns) * 3 // 2, self._floor)

@@ -15,7 +15,7 @@ go to the context of the plane that the packet which caused it had taken.
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from mrcfabric.units import Instant
+from mrcfabric.units import NEVER, Instant
 from nicd.core.congestion import window_towards
 from nicd.core.settings import NicSettings
 from nicd.core.stats import NicStats
@@ -23,6 +23,12 @@ from nicd.core.window import CongestionWindow, WindowSetup
 
 NO_PLANE: Final = -1
 """An acknowledgement that no single packet has caused."""
+_SPAN_RTTS: Final = 16
+"""Round trips of planes are compared once in so many base RTTs, each by its shortest: queues come and go meanwhile."""
+_SAMPLES_LEAST: Final = 16
+"""Fewer round trips than this in a span make no plane longer."""
+_MARGIN_PARTS: Final = 4
+"""Planes whose round trips differ by less than this part of a base RTT are alike."""
 
 
 class Sums(NamedTuple):
@@ -37,7 +43,10 @@ class Sums(NamedTuple):
 class PlaneWindows:
     """The contexts towards one destination. `open` is exact after every call."""
 
-    __slots__ = ("_acked", "_alone", "_covers", "_mtu", "_number", "contexts", "of", "open")
+    __slots__ = (
+        "_acked", "_alone", "_busy", "_compares", "_covers", "_extra_ns", "_least_ns", "_margin_ns", "_mtu", "_number",
+        "_samples", "_seen_ns", "_span_end_ns", "_span_ns", "contexts", "of", "open",
+    )  # fmt: skip
 
     def __init__(self, settings: NicSettings, rates: Sequence[int], stats: NicStats) -> None:
         """`rates`: what both ends' ports carry, plane by plane, in bits per second."""
@@ -57,6 +66,21 @@ class PlaneWindows:
         self._mtu = settings.mtu_bytes
         self._acked = [0] * len(self.contexts)
         """Acknowledged, and not yet told to the context."""
+        count = len(self.contexts)
+        self._compares = settings.base_rtt_compared and count > 1
+        self._margin_ns = settings.base_rtt_ns // _MARGIN_PARTS
+        self._span_ns = _SPAN_RTTS * settings.base_rtt_ns
+        self._span_end_ns: Instant = 0
+        self._least_ns = [NEVER] * count
+        """Shortest round trip of the span under way, by context."""
+        self._samples = [0] * count
+        """And how many there were."""
+        self._seen_ns = [0] * count
+        """How much longer each was in the span before."""
+        self._extra_ns = [0] * count
+        """What each context was told by `on_longer`."""
+        self._busy = 0
+        """Bit n: context n met a mark or a trim in this span; what it measures may be a queue."""
         self.open = (1 << len(rates)) - 1
         """Bit p: a packet may leave on plane p as far as windows say."""
 
@@ -93,6 +117,8 @@ class PlaneWindows:
             size = acked[number]
             if number == cause:
                 window.on_sack(now, size, marked, rtt_ns, penalty)
+                if rtt_ns is not None and self._compares:
+                    self._measured(now, number, marked, rtt_ns)
             elif size:
                 window.on_sack(now, size, False, None, penalty)
             else:
@@ -102,6 +128,7 @@ class PlaneWindows:
 
     def on_trim(self, now: Instant, plane: int, size: int) -> None:
         """A packet of `size` payload bytes was trimmed on `plane`."""
+        self._busy |= 1 << self._number[plane]
         self.of[plane].on_trim(now, size)
         self._check(self._number[plane])
 
@@ -111,6 +138,38 @@ class PlaneWindows:
         if not (port_down and self._alone):
             self.of[plane].on_loss(now, size, port_down)
             self._check(self._number[plane])
+
+    # -- planes of different length
+
+    def _measured(self, now: Instant, number: int, marked: bool, rtt_ns: int) -> None:
+        """A round trip of one context."""
+        self._samples[number] += 1
+        if rtt_ns < self._least_ns[number]:
+            self._least_ns[number] = rtt_ns
+        if marked:
+            self._busy |= 1 << number
+        if now >= self._span_end_ns:
+            self._span_end_ns = now + self._span_ns
+            self._compare()
+
+    def _compare(self) -> None:
+        """A span has ended: who is longer than the shortest, and by how much?"""
+        least = self._least_ns
+        shortest = min(least)
+        for number, rtt_ns in enumerate(least):
+            if rtt_ns == NEVER:
+                continue
+            surplus_ns = rtt_ns - shortest if rtt_ns - shortest > self._margin_ns else 0
+            # Shorter is always true; longer may be a queue, or the luck of a few.
+            if self._busy >> number & 1 or self._samples[number] < _SAMPLES_LEAST:
+                surplus_ns = min(surplus_ns, self._extra_ns[number])
+            extra_ns = min(surplus_ns, self._seen_ns[number])
+            self._seen_ns[number] = surplus_ns
+            self._extra_ns[number] = extra_ns
+            self.contexts[number].on_longer(extra_ns)
+        self._least_ns = [NEVER] * len(least)
+        self._samples = [0] * len(least)
+        self._busy = 0
 
     def _check(self, number: int) -> None:
         """Whether the next packet fits this context now."""

@@ -42,6 +42,10 @@ class CongestionWindow(Protocol):
         """A full packet's round trip was shorter than `base_rtt_ns`."""
         ...
 
+    def on_longer(self, extra_ns: int) -> None:
+        """Without any queue a round trip of this context takes so much longer than one of another plane."""
+        ...
+
     def on_trim(self, now: Instant, size: int) -> None:
         """A packet of `size` payload bytes was trimmed."""
         ...
@@ -110,6 +114,9 @@ class FixedWindow:
 
     def on_base_rtt(self, now: Instant, rtt_ns: int) -> None:
         """A fixed window does not ask how long a round trip is."""
+
+    def on_longer(self, extra_ns: int) -> None:
+        """Nor how much longer than another."""
 
     def on_trim(self, now: Instant, size: int) -> None:
         # MRC 1.0 4: a trim takes the packet's size off the window, one MTU stays.

@@ -117,3 +117,38 @@ def test_the_row_of_a_qp_sums_bytes_and_shows_the_longest_times() -> None:
     sums = made.sums()
     assert (sums.contexts, sums.cwnd_bytes, sums.inflight_bytes) == (2, made.cwnd_bytes, PACKET)
     assert sums.cwnd_bytes_min == made.contexts[1].cwnd_bytes
+
+
+def spans(made: PlaneWindows, count: int, rtts: tuple[int, int], marked: bool = False, samples: int = 20, first: int = 1) -> None:
+    """So many spans of 16 base RTTs with these round trips on the two planes; marks on the second."""
+    for span in range(first, first + count):
+        for number in range(samples):
+            now = span * 100 * BASE + number
+            made.on_sack(now, 0, False, rtts[0], 0)
+            made.on_sack(now, 1, marked, rtts[1], 0)
+
+
+def bases(made: PlaneWindows) -> list[int]:
+    return [context.record()["base_rtt_ns"] for context in made.contexts]
+
+
+def test_a_longer_plane_has_a_longer_base_rtt_and_a_larger_window() -> None:
+    made = windows()
+    before = [context.record()["cwnd_bytes_max"] for context in made.contexts]
+    spans(made, 4, (BASE, 3 * BASE))
+    assert bases(made) == [BASE, 3 * BASE]
+    assert [context.record()["cwnd_bytes_max"] for context in made.contexts] == [before[0], 3 * before[1]]
+    # And not for longer than it is.
+    spans(made, 2, (BASE, BASE), first=5)
+    assert bases(made) == [BASE, BASE]
+    assert made.contexts[1].cwnd_bytes <= before[1]
+
+
+def test_a_queue_is_no_longer_way() -> None:
+    marked, few, off, alike = windows(), windows(), windows(base_rtt_compared=False), windows()
+    spans(marked, 4, (BASE, 3 * BASE), marked=True)
+    spans(few, 4, (BASE, 3 * BASE), samples=5)
+    spans(off, 4, (BASE, 3 * BASE))
+    spans(alike, 4, (3 * BASE, 3 * BASE))
+    for made in (marked, few, off, alike):
+        assert bases(made) == [BASE, BASE]
