@@ -21,11 +21,14 @@ from nicd.core.ev_universe import EvSet
 from nicd.core.events import EvTransition
 from nicd.core.path_policy import PathPolicy
 from nicd.core.path_shares import PathShares
+from nicd.core.path_records import PathRecords
 from nicd.core.stats import NicStats
 
 _SKIP = EvState.SKIP
 
 _LOSSES: Final = (EvTrigger.GAP, EvTrigger.TIMEOUT)
+_DEAD_MISSES: Final = 3
+"""So many losses in a row make a path dead: no more than chance where one packet in ten is lost."""
 BY_EV: Final = 1
 """The controller named this EV."""
 BY_PATH: Final = 2
@@ -40,7 +43,7 @@ class EvProfile:
     __slots__ = (
         "_barred", "_events", "_min_active", "_on_bad", "_plane_order", "_plane_scan", "_policy", "_qpn", "_rng",
         "_since_ns", "_stats", "_tally", "_target", "active", "bad_on", "decks", "down_ns", "evs", "filled", "index_of",
-        "on_skip", "outer", "path", "plane", "states",
+        "on_skip", "outer", "path", "plane", "records", "states",
     )  # fmt: skip
 
     def __init__(
@@ -78,6 +81,7 @@ class EvProfile:
         self.plane = [entry.plane for entry in entries]
         self.path = [entry.path for entry in entries]
         self.outer = [entry.outer for entry in entries]
+        self.records = PathRecords(self.plane, self.path)
         self.states: list[int] = [EvState.GOOD] * len(entries)
         self._barred = bytearray(len(entries))
         """Who bars each EV: BY_EV, BY_PATH and BY_PROFILE, together or alone."""
@@ -135,11 +139,12 @@ class EvProfile:
             sent_ns <= self.down_ns[self.plane[index]] or sent_ns <= self._since_ns.get(index, -1)
         ):
             return
+        misses = self.records.missed(index, sent_ns) if trigger in _LOSSES else 0
         rule = self._policy.judge(state, trigger)
         target = rule.target
         if target == state:
             return
-        if target == EvState.ASSUMED_BAD and self._at_floor(index):
+        if target == EvState.ASSUMED_BAD and self._at_floor(index, misses, sent_ns):
             return
         self._set_state(index, target)
         if EvState.ASSUMED_BAD in (state, target):
@@ -191,6 +196,7 @@ class EvProfile:
         self.index_of[entry.ev] = index
         self.evs[index] = entry.ev
         self.path[index] = entry.path
+        self.records.move(index, entry.plane, entry.path)
         self.outer[index] = entry.outer
         self._set_state(index, EvState.GOOD)
         self._barred[index] = 0
@@ -235,9 +241,18 @@ class EvProfile:
         row[state] += 1
         self.states[index] = state
 
-    def _at_floor(self, index: int) -> bool:
-        """Controller API, ev_min_active: below it the NIC marks nothing bad."""
-        return self.active[index] and sum(len(deck.cards) for deck in self.decks) <= self._min_active
+    def _at_floor(self, index: int, misses: int, sent_ns: Instant) -> bool:
+        """Controller API, ev_min_active: below it the NIC marks nothing bad, but what is dead while another lives.
+
+        Dead: `misses` packets are lost since something came through, the latest of which left at `sent_ns`.
+        """
+        if not self.active[index] or sum(len(deck.cards) for deck in self.decks) > self._min_active:
+            return False
+        return misses < _DEAD_MISSES or self.delivered_ns() <= sent_ns
+
+    def delivered_ns(self) -> Instant:
+        """When the latest packet left that has arrived over the path of an active EV; -1: none has."""
+        return max(self.records.latest(deck.cards) for deck in self.decks)
 
     def _tell(
         self, now: Instant, index: int, source: EvState, target: EvState, trigger: EvTrigger, section: str

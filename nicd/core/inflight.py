@@ -16,6 +16,7 @@ from mrcfabric.units import NEVER, Instant
 from nicd.core.commands import PostWrite
 from nicd.core.memory import Region
 from nicd.core.plane_windows import PlaneWindows
+from nicd.core.path_records import PathRecords
 from nicd.core.settings import NicSettings
 from nicd.core.stamps import round_trip_ns
 from nicd.core.stats import NicStats
@@ -150,12 +151,16 @@ class InflightTable:
     """All PSNs of one QP that were sent and are not acknowledged."""
 
     __slots__ = (
-        "_acked_index", "_acked_sent_ns", "_base_ns", "_latest", "_lost_heap", "_mtu", "_order", "_patience",
-        "_pending", "_reorder_packets", "_retry_linear", "_rto_ns", "_stamped", "_stats", "by_psn", "cack", "lost",
-        "peak", "windows",
+        "_acked_index", "_acked_sent_ns", "_base_ns", "_delivered_ns", "_latest", "_lost_heap", "_mtu", "_order",
+        "_patience", "_pending", "_reorder_packets", "_retry_linear", "_rto_ns", "_stamped", "_stats", "_way",
+        "by_psn", "cack", "lost", "peak", "windows",
     )  # fmt: skip
 
-    def __init__(self, settings: NicSettings, stats: NicStats, windows: PlaneWindows, psn_first: int) -> None:
+    def __init__(
+        self, settings: NicSettings, stats: NicStats, windows: PlaneWindows, psn_first: int, records: PathRecords
+    ) -> None:
+        self._way = records.way
+        self._delivered_ns = records.delivered_ns
         self._patience = Patience(settings)
         self._base_ns = settings.base_rtt_ns
         self._reorder_packets = settings.reorder_packets
@@ -256,6 +261,9 @@ class InflightTable:
             if sent.index > self._acked_index and not sent.tries:
                 self._acked_index = sent.index
                 self._acked_sent_ns = sent.sent_ns
+            way = self._way[sent.ev]
+            if not sent.tries and sent.sent_ns > self._delivered_ns[way]:
+                self._delivered_ns[way] = sent.sent_ns
             self.windows.acked(sent.plane, sent.size)
         elif state == LOST:
             self.lost -= 1
@@ -276,6 +284,20 @@ class InflightTable:
     def gaps(self) -> list[Sent]:
         """Transmissions that left so long before one that has arrived that no path can explain their absence."""
         return self._gone(self._acked_sent_ns - self._patience.reorder_ns)
+
+    def denied(self, asked_ns: Instant, base: int, bitmap: int) -> list[Sent]:
+        """Transmissions that a probe sent at `asked_ns` would have found, and of which its answer knows nothing.
+
+        The bitmap shows the 64 PSNs from `base` on: those without a bit that left long enough before the probe. What
+        was sent again waits for its RTO, as it does where nobody answers.
+        """
+        latest_ns = asked_ns - self._patience.reorder_ns
+        found = []
+        for place in range(64):
+            sent = None if bitmap >> place & 1 else self.by_psn.get(base + place)
+            if sent is not None and sent.state == INFLIGHT and not sent.tries and sent.sent_ns <= latest_ns:
+                found.append(sent)
+        return found
 
     def silent_gaps(self, now: Instant) -> list[Sent]:
         """The same where nothing more arrives: those that others overtook, once they are as late as that."""

@@ -285,7 +285,7 @@ class Nic:
             if opcode == WRITE_ONLY:
                 self._receive_own(now, port, traffic_class, psn, packet, source, size)
             else:
-                self._receive_endpoint(now, port, opcode, psn, packet, source, size)
+                self._receive_endpoint(now, port, opcode, psn, ev, packet, source, size)
             return
         qp = self._qps.get(dest_qp)
         if qp is None:
@@ -308,7 +308,7 @@ class Nic:
         elif size < 0:
             drops["trimmed_control"] += 1
         else:
-            self._receive_control(now, link, opcode, flags, psn, ev, packet, traffic_class)
+            self._receive_control(now, port, link, opcode, flags, psn, ev, packet, traffic_class)
 
     def _receive_odd(self, now: Instant, port: int, packet: Buffer, reason: str) -> None:
         """A packet that is not of the usual form: one with a segment routing header, or one to drop."""
@@ -324,6 +324,7 @@ class Nic:
     def _receive_control(
         self,
         now: Instant,
+        port: int,
         link: Link,
         opcode: int,
         flags: int,
@@ -348,7 +349,7 @@ class Nic:
             good = link.on_nack(now, reason, entropy, nack_psn)
         elif opcode == PROBE:
             probe_id, stamp = read_probe(packet)
-            link.responder.on_probe(now, ev, probe_id, traffic_class & CE == CE, stamp)
+            link.responder.on_probe(now, ev, probe_id, traffic_class & CE == CE, stamp, port)
         else:
             stats.drops["endpoint_op"] += 1
         if not good:
@@ -365,7 +366,7 @@ class Nic:
             self._board.stats.drops["self_probe"] += 1
 
     def _receive_endpoint(
-        self, now: Instant, port: int, opcode: int, psn: int, packet: Buffer, source: bytes, size: int
+        self, now: Instant, port: int, opcode: int, psn: int, ev: int, packet: Buffer, source: bytes, size: int
     ) -> None:
         """An endpoint request or response, from NIC to NIC."""
         drops = self._board.stats.drops
@@ -379,7 +380,7 @@ class Nic:
             if op > OP_EV_PROBE:
                 drops["endpoint_op"] += 1
             else:
-                peer.on_request(now, psn & 0xFFFF, op, mask, timestamp)
+                peer.on_request(now, psn & 0xFFFF, op, mask, timestamp, port, ev)
         else:
             op, stamp = read_endpoint_response(packet, self.config.options)
             peer.on_response(now, psn & 0xFFFF, op, stamp, port)

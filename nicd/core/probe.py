@@ -48,8 +48,8 @@ class Prober:
         self._backoff_ns_max = settings.probe_period_ns * settings.probe_backoff_max
         self._successes = settings.probe_successes
         self._out_max = settings.probes_outstanding_max
-        self._out: dict[int, int] = {}
-        """Probe id -> EV index, of the probes still waited for."""
+        self._out: dict[int, tuple[int, Instant]] = {}
+        """Probe id -> EV index and instant, of the probes still waited for."""
         self._next_id = 0
         self._stopped = False
         self._watched: dict[int, _Watch] = {}
@@ -85,7 +85,7 @@ class Prober:
         self._stats.probes_sent += 1
         if len(self._out) >= self._out_max:
             del self._out[next(iter(self._out))]
-        self._out[probe_id] = index
+        self._out[probe_id] = (index, now)
         self.asked_peak = max(self.asked_peak, len(self._out))
         return True
 
@@ -103,19 +103,23 @@ class Prober:
         self._out.clear()
         self._timer.cancel()
 
-    def on_answer(self, now: Instant, probe_id: int, m: int) -> bool:
-        """A probe was answered, and its SACK said `m`. False: nobody waits for it, or no longer."""
-        index = self._out.pop(probe_id, None)
+    def on_answer(self, now: Instant, probe_id: int, m: int, urgent: bool = False) -> bool:
+        """A probe was answered, and its SACK said `m`. False: nobody waits for it, or no longer.
+
+        `urgent`: no path is known to live, and one answer brings the EV back.
+        """
+        index, _ = self._out.pop(probe_id, (None, 0))
         if index is None:
             return False
         self._stats.probe_replies += 1
+        self._profile.records.proved(now, index)
         watch = self._watched.get(index)
         if watch is None or m not in (M_NONE, M_SKIP_ONCE):
             return True
         watch.answered = True
         watch.successes += 1
         watch.period_ns = self._period_ns
-        if watch.successes >= self._successes:
+        if watch.successes >= self._successes or urgent:
             del self._watched[index]
             trigger = EvTrigger.PROBED_MARKED if m == M_SKIP_ONCE else EvTrigger.PROBED_CLEAR
             self._profile.feedback(now, index, trigger)
@@ -123,6 +127,10 @@ class Prober:
             watch.next_ns = min(watch.next_ns, now + self._period_ns)
             self._timer.set_by(watch.next_ns)
         return True
+
+    def asked_ns(self, probe_id: int) -> Instant:
+        """When a probe was sent that still waits for its answer; -1: none does."""
+        return self._out.get(probe_id, (0, -1))[1]
 
     def _due(self, now: Instant) -> None:
         soonest = NEVER

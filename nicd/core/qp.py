@@ -27,6 +27,7 @@ from nicd.core.ev_state import EvTrigger
 from nicd.core.events import STATUS_FLUSHED, QpChange
 from nicd.core.limits import Hints, Limits, Offer, retry_timers
 from nicd.core.path_policy import POLICIES
+from nicd.core.path_search import PathSearch
 from nicd.core.peer import Peer
 from nicd.core.probe import Prober
 from nicd.core.qp_state import NEXT_STATES, QpState
@@ -132,8 +133,7 @@ class Link:
 
     __slots__ = (
         "_board", "_confirm", "_control", "_peer_ooo", "_peer_qpn", "_peer_received", "_qp", "limits", "peer",
-        "pick_plane", "planes", "prober", "profile", "qpn", "requestor", "responder", "waiting",
-        "windows",
+        "pick_plane", "planes", "prober", "profile", "qpn", "requestor", "responder", "search", "waiting", "windows",
     )  # fmt: skip
 
     def __init__(self, qp: Qp, board: Board, request: ConnectQp, limits: Limits, peer: Peer) -> None:
@@ -170,6 +170,7 @@ class Link:
         )  # fmt: skip
         self.pick_plane = self.profile.pick_plane
         self.prober = Prober(self.profile, settings, board.stats, board.timers, self._send_probe)
+        self.search = PathSearch(self.profile, settings.base_rtt_ns, board.timers, self._open_planes, self.prober.ask)
         self.requestor = Requestor(self, board, self.profile, data, peer.windows, request.psn_send, limits)
         self.responder = Responder(self, board, peer, self._control, request.psn_receive, limits)
         self.waiting = False
@@ -211,6 +212,15 @@ class Link:
         if mask:
             self._board.stats.tail_probes += 1
             self.prober.ask(now, self.profile.decks[self.pick_plane(mask)].pick())
+        self.search.begin(now)
+
+    def heard(self, now: Instant) -> None:
+        """The peer lives, and a path there and back."""
+        self.search.heard(now)
+
+    def fragile(self, now: Instant) -> bool:
+        """No path is known to live, or one was found a moment ago."""
+        return self.search.urgent(now)
 
     def fail(self, now: Instant, status: str, reason: str) -> None:
         """The QP goes to ERROR."""
@@ -240,6 +250,7 @@ class Link:
         marked = m == M_SKIP_ONCE
         profile = self.profile
         index = profile.index_of.get(entropy)
+        urgent = pr and (self.search.urgent(now) or self.requestor.starved(now))
         # A probe's mark speaks of its own path, on which perhaps nothing is sent.
         good = self.requestor.on_sack(
             now, cack, None if pr else ack_offset, sack_offset, bitmap, marked and not pr, stamp, rtx,
@@ -255,8 +266,11 @@ class Link:
         if newly <= RCVD_MASK >> 1:
             self._peer_received += newly
         if pr:
-            answered = self.prober.on_answer(now, ack_offset & 0xFFFF, m)
+            asked_ns = self.prober.asked_ns(ack_offset & 0xFFFF)
+            answered = self.prober.on_answer(now, ack_offset & 0xFFFF, m, bool(urgent))
             self.update_planes()
+            if urgent and asked_ns >= 0:
+                self.requestor.on_probed(now, asked_ns, cack, sack_offset, bitmap)
             self._board.scheduler.wake(self)
             # Of the SACKs that answer one probe the first speaks for its EV.
             if not answered:
@@ -269,7 +283,7 @@ class Link:
             profile.feedback(now, index, EvTrigger.ECN)
         elif m == M_ALWAYS_SKIP:
             profile.feedback(now, index, EvTrigger.ALWAYS_SKIP)
-        elif not pr:
+        else:
             self._confirm(now, profile.plane[index], profile.path[index], entropy, profile.outer[index])
         return True
 
@@ -315,6 +329,7 @@ class Link:
         self._board.scheduler.forget(self)
         self.profile.leave()
         self.prober.stop()
+        self.search.stop()
         self.responder.stop()
         self.requestor.flush(now, status, STATUS_FLUSHED)
         if self in self.peer.sharing:
@@ -346,10 +361,14 @@ class Link:
         self.prober.watch(now, index)
         self.update_planes()
 
+    def _open_planes(self) -> int:
+        """Bit p: plane p is up at both ends."""
+        return self._board.ports.carrier & self.peer.up
+
     def _send_probe(self, now: Instant, index: int, probe_id: int) -> bool:
         profile = self.profile
         plane = profile.plane[index]
-        if not (self._board.ports.carrier & self.peer.up) >> plane & 1:
+        if not self._open_planes() >> plane & 1:
             return False
         packet = self._control.probe(profile.evs[index], profile.outer[index], probe_id, timestamp_of(now))
         self._board.ports.offer(now, plane, packet, False)

@@ -39,6 +39,14 @@ class QpLink(Protocol):
         """Send a probe: what has arrived?"""
         ...
 
+    def heard(self, now: Instant) -> None:
+        """The peer lives, and a path there and back."""
+        ...
+
+    def fragile(self, now: Instant) -> bool:
+        """No path is known to live, or one was found a moment ago."""
+        ...
+
     def fail(self, now: Instant, status: str, reason: str) -> None:
         """The QP goes to ERROR; its oldest message ends with `status`."""
         ...
@@ -96,7 +104,9 @@ class Recovery:
     def heard(self, now: Instant) -> None:
         """The peer lives."""
         self._heard_ns = now
-        self._unanswered = 0
+        if self._unanswered:
+            self._unanswered = 0
+            self._qp.heard(now)
 
     # -- loss
 
@@ -188,6 +198,8 @@ class Recovery:
         """Ask, if it is time, and arrange for the next look."""
         oldest = self._inflight.oldest()
         wait_ns = self._tail_ns << min(max(0, self._unanswered - self._retry_linear), DOUBLINGS_MAX)
+        if self._qp.fragile(now):
+            wait_ns = min(wait_ns, self._tail_ns >> 1)
         # Silence since the oldest packet out was sent (with none out, the last one): while others are acknowledged,
         # the gap that it leaves is judged by what overtook it.
         since_ns = max(self._heard_ns, self.last_sent_ns if oldest is None else oldest.sent_ns)

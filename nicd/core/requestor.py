@@ -79,7 +79,7 @@ class Requestor:
         self._asked_index = 0
         """Transmissions up to the last one with the A bit."""
         self._psn_first = self.psn_next = psn_first
-        self._inflight = InflightTable(settings, board.stats, windows, psn_first)
+        self._inflight = InflightTable(settings, board.stats, windows, psn_first, profile.records)
         self._index = 0
         self._queue: deque[Message] = deque()
         """Messages with bytes that have never been sent."""
@@ -276,6 +276,19 @@ class Requestor:
                 shares.heard(now, ev, rtt_ns, marked)
         self._judge(now)
         return True
+
+    def on_probed(self, now: Instant, asked_ns: Instant, cack24: int, sack_offset: int, bitmap: int) -> None:
+        """The SACK that answers a probe, sent at `asked_ns`, shows all that has arrived of the PSNs it covers."""
+        if cack24 == self._inflight.cack & PSN_MASK:
+            gone = self._inflight.denied(asked_ns, self._inflight.cack + sack_offset, bitmap)
+            if gone:
+                self.recovery.accuse(now, gone, EvTrigger.GAP)
+
+    def starved(self, now: Instant) -> bool:
+        """Packets are out, and nothing that any of the EVs in use has carried lately is known to have arrived."""
+        oldest = self._inflight.oldest()
+        since_ns = now - self._board.settings.tail_probe_ns
+        return oldest is not None and oldest.sent_ns < since_ns and 0 <= self._profile.delivered_ns() < since_ns
 
     def _judge(self, now: Instant) -> None:
         """Packets were acknowledged: what does that say of those before them?"""

@@ -41,6 +41,7 @@ from nicd.core.limits import Limits
 from nicd.core.mark_runs import MarkRuns
 from nicd.core.peer import Peer
 from nicd.core.recovery import QpLink
+from nicd.core.reverse_set import Way
 from nicd.core.sack import BITMAP_BITS, DUPLICATE, NEW, OUTSIDE, ReceiveWindow
 from nicd.core.sack_spans import Waiting
 from nicd.core.settings import MPR_UNIT
@@ -179,7 +180,7 @@ class Responder:
         elif self._trim_nack:
             self._nack(now, NACK_TRIMMED_LASTHOP if last_hop else NACK_TRIMMED, ev, psn24, stamp)
 
-    def on_probe(self, now: Instant, ev: int, probe_id: int, marked: bool, stamp: int = 0) -> None:
+    def on_probe(self, now: Instant, ev: int, probe_id: int, marked: bool, stamp: int = 0, plane: int = 0) -> None:
         """A reliability probe: answer with all we know, the transport ACK included in case it was lost."""
         self._stats.probes_answered += 1
         self._peer.probed(now)
@@ -187,8 +188,10 @@ class Responder:
         self._waiting.shown_below(self.window.expected + shown[-1][0] + BITMAP_BITS - 1)
         self._sack_rest(now)
         m = M_SKIP_ONCE if marked else M_NONE
-        for offset, bitmap in shown:
-            self._send_sack(now, 0, ev, m, False, probe_id, offset, bitmap, stamp)
+        for number, (offset, bitmap) in enumerate(shown):
+            # The first of them is the one that must get through.
+            for way in self._peer.ways(now, plane, ev) if not number else (None,):
+                self._send_sack(now, 0, ev, m, False, probe_id, offset, bitmap, stamp, way)
         if self._assembly.completed:
             self._acknowledge(now, SYNDROME_ACK)
 
@@ -337,13 +340,18 @@ class Responder:
         offset: int,
         bitmap: int,
         stamp: int,
+        way: Way | None = None,
     ) -> None:
-        plane = self._peer.reply_plane()
-        if plane < 0:
-            self._stats.drops["no_port"] += 1
-            return
+        """`way`: which it takes; None: that of the next plane."""
+        if way is None:
+            plane = self._peer.reply_plane()
+            if plane < 0:
+                self._stats.drops["no_port"] += 1
+                return
+            own_ev, outer = self._peer.reverse[plane]
+        else:
+            plane, own_ev, outer = way
         window = self.window
-        own_ev, outer = self._peer.reverse[plane]
         mpr = self._advertised() if self._dynamic_mpr else 0
         word = 0
         penalty = self._board.penalty

@@ -23,7 +23,8 @@ class PathKnobs:
     evs_reserve: int = 32
     """Inactive EVs per QP that replace bad ones in their own plane; a multiple of the number of planes."""
     ev_min_active: int = 16
-    """With this many active EVs left no further one is marked ASSUMED_BAD."""
+    """With this many active EVs left no further one is marked ASSUMED_BAD, unless three packets in a row were lost on
+    its path and the path of another active EV delivers."""
     ev_profiles_max: int = 64
     """EV profiles of a NIC, the built-in one included; creating more is refused."""
     profile_evs_max: int = 4096
@@ -71,11 +72,15 @@ class PathKnobs:
     reverse_refresh_ns: int = 0
     """While a peer's data arrive, one EV for acknowledgements is probed per this time. Default 1 base RTT."""
     reverse_idle_ns: int = 0
-    """Without data for this long the refreshing stops. Default 2 base RTT."""
-    reverse_silent_probes: int = 4
-    """After so many of these probes of a plane in a row without an answer acknowledgements leave that plane out, until
-    one is answered or own data are acknowledged there; of planes that are all silent none is left out. 0: never. A
-    plane without a live path would lose its share of the acknowledgements for as long as it is gone."""
+    """Without data for this long the refreshing stops; eight times as long where no way back is known. Default 2 base
+    RTT."""
+    reverse_wait_ns: int = 0
+    """So long a probe of an EV for acknowledgements waits for its answer. Default 1.5 base RTT."""
+    reverse_silent_probes: int = 1
+    """After so many probes of a plane's EV in use in a row without an answer the plane is in doubt: acknowledgements
+    leave it out, until something comes through on it again. Of planes that are all in doubt none is left out: their
+    acknowledgements take another path each time. 0: never. A plane without a live path would lose its share of the
+    acknowledgements for as long as it is gone."""
 
 
 DERIVED: Final[dict[str, float]] = {
@@ -85,6 +90,7 @@ DERIVED: Final[dict[str, float]] = {
     "reverse_refresh_ns": 1.0,
     "reverse_idle_ns": 2.0,
     "path_late_ns": 0.5,
+    "reverse_wait_ns": 1.5,
 }
 """Default of each derived time, in base RTTs."""
 LEAST: Final[dict[str, int]] = {

@@ -94,7 +94,8 @@ _PATHS = (
     Choice(
         "Size of the EV profile and its reserve",
         OPTION,
-        "128 active, the usual figure; a quarter as many in reserve; an eighth of the active ones is never given up.",
+        "128 active, the usual figure; a quarter as many in reserve; an eighth of the active ones is kept, unless "
+        "a path is dead while another one lives.",
         (*_of(TOPOLOGY, "evs_per_qp", "reserve_evs_per_qp"), *_of(NIC, "ev_min_active")),
     ),
     Choice(
@@ -171,14 +172,27 @@ _PATHS = (
     Choice(
         "The set of reverse paths",
         DEVIATION,
-        "One EV per plane and *peer*, shared by the QPs to it; refreshed by endpoint EV probes while data arrive.",
+        "One EV per plane and *peer*, shared by the QPs to it; the EVs in use are probed, plane by plane, while data "
+        "arrive. The paper probes a random EV, whose silence would say nothing of the one in use.",
         _of(NIC, "reverse_candidates", "reverse_refresh_ns", "reverse_idle_ns"),
     ),
     Choice(
         "A plane on which no reverse path answers",
         UNKNOWN,
-        "Left out of the turn of acknowledgements after so many probes in a row, until something comes through again.",
-        _of(NIC, "reverse_silent_probes"),
+        "Left out of the turn of acknowledgements after so many probes in a row of the EV in use, each waited for so "
+        "long, until something comes through again. With no plane left every acknowledgement takes another path.",
+        _of(NIC, "reverse_silent_probes", "reverse_wait_ns"),
+    ),
+    Choice(
+        "Which way the answer to a probe takes",
+        UNKNOWN,
+        "Two ways: the one it came, turned round, and the one proved last; more where no way is known to live.",
+    ),
+    Choice(
+        "What a sender does that hears nothing",
+        UNKNOWN,
+        "It asks by one probe, then on more and more paths per base RTT until every path has been asked, and goes on, "
+        "more rarely. As long as nothing is known to live, one answer brings an EV back.",
     ),
     Choice(
         "Limits of the controller's EV probes",

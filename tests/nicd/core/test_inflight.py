@@ -8,6 +8,7 @@ from nicd.core.commands import PostWrite
 from nicd.core.inflight import DONE, LOST, InflightTable, Message, Patience, Sent
 from nicd.core.memory import Region
 from nicd.core.plane_windows import PlaneWindows
+from nicd.core.path_records import PathRecords
 from nicd.core.settings import NicSettings
 from nicd.core.stats import NicStats
 
@@ -22,7 +23,7 @@ class Bench:
     def __init__(self, first: int = 1000) -> None:
         self.stats = NicStats()
         self.windows = PlaneWindows(SETTINGS, (100_000_000_000, 100_000_000_000), self.stats)
-        self.table = InflightTable(SETTINGS, self.stats, self.windows, first)
+        self.table = InflightTable(SETTINGS, self.stats, self.windows, first, PathRecords([0], [0]))
         self.next = first
         self.index = 0
 

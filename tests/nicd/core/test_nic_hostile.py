@@ -123,5 +123,5 @@ def held(nic: Nic) -> int:
             inflight = link.requestor._inflight
             total += len(inflight._order) + len(inflight._lost_heap) + len(inflight.by_psn)
             total += link.responder.messages.records + len(link.prober._out) + len(link.prober._watched)
-            total += len(link.peer._ev_probes)
+            total += link.peer.questions
     return total

@@ -1,0 +1,108 @@
+"""The search for a path that lives, when a peer with work under way falls silent.
+
+Owns which EVs are probed then, and how fast. When to begin is `recovery`'s, the packets and what an answer says of an
+EV are `probe`'s. One probe on one EV finds a living path among many only by luck; so each round asks on more paths than
+the one before, every plane in turn, until every path has been asked, and goes on like that until something is heard.
+
+MRC 1.0 3 leaves open what a sender does that hears nothing; its probes are those of 11.2.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from mrcfabric.units import Instant
+from nicd.core.ev_profile import EvProfile
+from nicd.core.ev_state import EvState
+from nicd.core.timers import Timer, Timers
+
+_GROWTH: Final = 8
+"""A round has so many times as many probes as the one before."""
+_ROUND_MAX: Final = 128
+"""And no more than this: about 18 KB."""
+_COVERS_FAST: Final = 4
+"""After every path has been asked so often, rounds become rarer."""
+_SLOW_ROUNDS: Final = 4
+"""By this factor: a path that lives again is found within as many rounds and its own."""
+_FRAGILE_ROUNDS: Final = 4
+"""For so long after the search nothing that was found is relied upon."""
+
+
+class PathSearch:
+    """One QP's search."""
+
+    __slots__ = ("_ask", "_asked", "_found_ns", "_order", "_profile", "_round", "_round_ns", "_timer", "_usable")
+
+    def __init__(
+        self,
+        profile: EvProfile,
+        round_ns: int,
+        timers: Timers,
+        usable: Callable[[], int],
+        ask: Callable[[Instant, int], bool],
+    ) -> None:
+        """`round_ns`: from round to round; `usable` gives the planes that can send, `ask` probes one EV."""
+        self._profile = profile
+        self._round_ns = round_ns
+        self._usable = usable
+        self._ask = ask
+        self._order: list[int] = []
+        """EVs to ask, one per path, planes in turn; the next one first."""
+        self._round = self._asked = 0
+        self._found_ns: Instant = -1
+        self._timer = Timer(timers, self._next_round)
+
+    @property
+    def active(self) -> bool:
+        """The peer is silent, and more than one question has been asked."""
+        return self._asked > 0
+
+    def urgent(self, now: Instant) -> bool:
+        """Nothing was known to live until a round ago: the first answer on a path is enough to use it."""
+        return self._asked > 0 or now <= self._found_ns
+
+    def begin(self, now: Instant) -> None:
+        """The peer has been asked after a silence; more questions follow if that one has no answer either."""
+        if self.urgent(now):
+            # What was found a moment ago is gone again, or was luck.
+            self._round = _ROUND_MAX
+            self._timer.set_by(now + 1)
+        else:
+            self._timer.set_by(now + self._round_ns)
+
+    def heard(self, now: Instant) -> None:
+        """The peer was heard: the search is over."""
+        self._timer.cancel()
+        if self._asked:
+            # Answers of the same round are still under way.
+            self._found_ns = now + _FRAGILE_ROUNDS * self._round_ns
+            self._round = self._asked = 0
+            self._order = []
+
+    def stop(self) -> None:
+        """The QP is gone, or has nothing more to wait for."""
+        self._timer.cancel()
+        self._round = self._asked = 0
+
+    def _next_round(self, now: Instant) -> None:
+        mask = self._usable()
+        if not self._order:
+            self._order = self._one_per_path()
+        total = len(self._order)
+        self._round = min(max(_GROWTH, self._round * _GROWTH), total, _ROUND_MAX)
+        for _ in range(self._round):
+            index = self._order.pop(0)
+            self._order.append(index)
+            if mask >> self._profile.plane[index] & 1:
+                self._ask(now, index)
+        self._asked += self._round
+        rare = self._asked > _COVERS_FAST * total
+        self._timer.set(now + self._round_ns * (_SLOW_ROUNDS if rare else 1))
+
+    def _one_per_path(self) -> list[int]:
+        profile = self._profile
+        by_plane: list[dict[int, int]] = [{} for _ in profile.decks]
+        for index, plane in enumerate(profile.plane):
+            if profile.states[index] != EvState.DENIED:
+                by_plane[plane].setdefault(profile.path[index], index)
+        lists = [list(paths.values()) for paths in by_plane]
+        return [paths[place] for place in range(max(map(len, lists))) for paths in lists if place < len(paths)]

@@ -1,0 +1,25 @@
+"""Records of paths: shared by the EVs of a path, moved with an EV, losses counted since something came through."""
+
+from nicd.core.path_records import PathRecords
+
+
+def test_losses_count_from_the_latest_packet_that_came_through() -> None:
+    records = PathRecords([0, 0, 1], [3, 3, 3])
+    assert records.way == [0, 0, 1]
+    assert [records.missed(0, 10), records.missed(1, 11), records.missed(2, 12)] == [1, 2, 1]
+    records.proved(20, 1)
+    assert records.latest([0]) == 20
+    assert records.latest([0, 2]) == 20
+    assert records.latest([2]) == records.latest([]) == -1
+    # It left before that one, and was lost by itself.
+    assert records.missed(0, 19) == 0
+    assert records.missed(0, 21) == 1
+
+
+def test_an_ev_that_moves_takes_nothing_along() -> None:
+    records = PathRecords([0, 0], [1, 1])
+    records.proved(5, 0)
+    records.move(0, 0, 2)
+    assert [records.latest([0]), records.latest([1])] == [-1, 5]
+    records.move(1, 0, 2)
+    assert records.way[0] == records.way[1]
