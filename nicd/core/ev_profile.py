@@ -59,6 +59,7 @@ class EvProfile:
         deck: type[PlaneDeck] = PlaneDeck,
         tally: list[list[int]] | None = None,
         late_ns: int = 0,
+        base_rtt_ns: int = 1,
     ) -> None:
         """`on_bad` is told each EV that enters ASSUMED_BAD: (now, index); `deck` scans the EVs of one plane.
 
@@ -81,7 +82,7 @@ class EvProfile:
         self.plane = [entry.plane for entry in entries]
         self.path = [entry.path for entry in entries]
         self.outer = [entry.outer for entry in entries]
-        self.records = PathRecords(self.plane, self.path)
+        self.records = PathRecords(self.plane, self.path, base_rtt_ns)
         self.states: list[int] = [EvState.GOOD] * len(entries)
         self._barred = bytearray(len(entries))
         """Who bars each EV: BY_EV, BY_PATH and BY_PROFILE, together or alone."""

@@ -1,4 +1,4 @@
-"""What a requestor has sent and not heard of: messages, transmissions, and the table of those in flight.
+"""What a requestor has sent and not heard of: transmissions, and the table of those in flight.
 
 Owns the table's bookkeeping: which PSNs are out, in which order they left, which are acknowledged, and which are lost
 by the evidence of time and order. What follows from a loss (accusing the EV, sending again, giving up) is the
@@ -13,19 +13,19 @@ from heapq import heappop, heappush
 from typing import Final
 
 from mrcfabric.units import NEVER, Instant
-from nicd.core.commands import PostWrite
-from nicd.core.memory import Region
-from nicd.core.plane_windows import PlaneWindows
+from nicd.core.message import Message
 from nicd.core.path_records import PathRecords
+from nicd.core.patience import Patience
+from nicd.core.plane_windows import PlaneWindows
 from nicd.core.settings import NicSettings
 from nicd.core.stamps import round_trip_ns
 from nicd.core.stats import NicStats
 
-PATIENCE_RTTS: Final = 8
-"""Length of a span of round trips, in base RTTs: longer than queues take to build up."""
-
 DOUBLINGS_MAX: Final = 25
 """A wait that doubles stops growing here: retries may go on for ever."""
+
+ORIGINALS_MAX: Final = 1024
+"""Packets judged lost of which the first transmission may still arrive; the oldest is forgotten beyond it."""
 
 _ORDER_SPARE: Final = 64
 """Records of transmissions that are over, kept beyond the PSNs in flight: looking for them costs time."""
@@ -34,35 +34,6 @@ INFLIGHT: Final = 0
 LOST: Final = 1
 DONE: Final = 2
 """States of a transmission: out; judged lost and waiting to be sent again; acknowledged or sent again."""
-
-
-class Message:
-    """One posted WRITE."""
-
-    __slots__ = (
-        "done", "imm", "length", "msn", "psn_first", "psn_last", "r_key", "region", "remote_va", "rqmsn", "sent",
-        "view", "wr_id",
-    )  # fmt: skip
-
-    def __init__(self, work: PostWrite, region: Region, view: memoryview, number: int, rqmsn: int) -> None:
-        self.wr_id = work.wr_id
-        self.region = region
-        self.view = view
-        self.length = work.length
-        self.remote_va = work.remote_va
-        self.r_key = work.r_key
-        self.imm = work.imm
-        # MRC 1.0 METH: index of the message on the QP, 16 bits.
-        self.msn = number & 0xFFFF
-        # MRC 1.0 METH: of with-immediate messages only.
-        self.rqmsn = rqmsn if work.imm is not None else 0
-        self.sent = 0
-        """Bytes that have been sent at least once."""
-        self.psn_first = -1
-        self.psn_last = -1
-        """PSNs of its first and last packet, once those have been sent."""
-        self.done = False
-        """Complete before its turn."""
 
 
 class Sent:
@@ -107,59 +78,25 @@ class Sent:
         """Why it was judged lost."""
 
 
-class Patience:
-    """How much earlier than one that has arrived a packet must have left to be lost.
-
-    The paths of a fabric differ by their queues, and what its queues do shows in its round trips: twice the surplus of
-    the worst recent one over the unloaded one is more than the paths have differed by. It never goes below
-    `reorder_ns_min` nor above `reorder_ns`, and is `reorder_ns` until a whole span of `PATIENCE_RTTS` has been seen.
-    """
-
-    __slots__ = ("_base_ns", "_before_ns", "_least_ns", "_most_ns", "_peak_ns", "_since_ns", "_span_ns", "reorder_ns")
-
-    def __init__(self, settings: NicSettings) -> None:
-        self._least_ns = settings.reorder_ns_min
-        self._most_ns = settings.reorder_ns
-        self._base_ns = settings.base_rtt_ns
-        self._span_ns = PATIENCE_RTTS * settings.base_rtt_ns
-        self._since_ns: Instant = -self._span_ns * 2
-        self._peak_ns = 0
-        """Worst round trip of the span under way, and of the one before."""
-        self._before_ns = 0
-        self.reorder_ns = self._most_ns
-
-    def measured(self, now: Instant, rtt_ns: int) -> None:
-        """A round trip, of a packet that was sent once."""
-        age_ns = now - self._since_ns
-        if age_ns >= self._span_ns:
-            # After a silence what was seen before says nothing.
-            self._before_ns = self._peak_ns if age_ns < 2 * self._span_ns else 0
-            self._peak_ns = rtt_ns
-            self._since_ns = now
-        elif rtt_ns > self._peak_ns:
-            self._peak_ns = rtt_ns
-        else:
-            return
-        if not self._before_ns:
-            self.reorder_ns = self._most_ns
-            return
-        surplus_ns = max(self._peak_ns, self._before_ns) - self._base_ns
-        self.reorder_ns = min(self._most_ns, max(self._least_ns, 2 * surplus_ns))
-
-
 class InflightTable:
     """All PSNs of one QP that were sent and are not acknowledged."""
 
     __slots__ = (
-        "_acked_index", "_acked_sent_ns", "_base_ns", "_delivered_ns", "_latest", "_lost_heap", "_mtu", "_order",
-        "_patience", "_pending", "_reorder_packets", "_retry_linear", "_rto_ns", "_stamped", "_stats", "_way",
-        "by_psn", "cack", "lost", "peak", "windows",
+        "_acked_index", "_acked_sent_ns", "_base_ns", "_delivered_ns", "_lag_ns", "_latest", "_lost_heap", "_mtu",
+        "_order", "_originals", "_patience", "_pending", "_records", "_reorder_packets", "_retry_linear", "_rto_ns",
+        "_slow", "_stamped", "_stats", "_way", "by_psn", "cack", "lost", "peak", "windows",
     )  # fmt: skip
 
     def __init__(
         self, settings: NicSettings, stats: NicStats, windows: PlaneWindows, psn_first: int, records: PathRecords
     ) -> None:
+        self._records = records
         self._way = records.way
+        self._lag_ns = records.lag_ns
+        self._originals: dict[int, Sent] = {}
+        """PSN -> its first transmission, judged lost."""
+        self._slow: list[tuple[Instant, int, Sent]] = []
+        """Transmissions that others have overtaken on shorter paths, by when they left and their path's lag."""
         self._delivered_ns = records.delivered_ns
         self._patience = Patience(settings)
         self._base_ns = settings.base_rtt_ns
@@ -279,6 +216,10 @@ class InflightTable:
         self.windows.gone(sent.plane, sent.size)
         self.lost += 1
         self._stats.packets_lost += 1
+        if not sent.tries:
+            if len(self._originals) >= ORIGINALS_MAX:
+                del self._originals[next(iter(self._originals))]
+            self._originals[sent.psn] = sent
         heappush(self._lost_heap, (sent.psn, sent.index, sent))
 
     def gaps(self) -> list[Sent]:
@@ -295,7 +236,9 @@ class InflightTable:
         found = []
         for place in range(64):
             sent = None if bitmap >> place & 1 else self.by_psn.get(base + place)
-            if sent is not None and sent.state == INFLIGHT and not sent.tries and sent.sent_ns <= latest_ns:
+            if sent is None or sent.state != INFLIGHT or sent.tries:
+                continue
+            if sent.sent_ns + self._lag_ns[self._way[sent.ev]] <= latest_ns:
                 found.append(sent)
         return found
 
@@ -308,21 +251,50 @@ class InflightTable:
         oldest = self.oldest()
         if oldest is None or oldest.index > self._acked_index - self._reorder_packets:
             return NEVER
-        return oldest.sent_ns + self._base_ns + self._patience.reorder_ns
+        lag_ns = self._lag_ns[self._way[oldest.ev]]
+        return oldest.sent_ns + lag_ns + self._base_ns + self._patience.reorder_ns
 
     def _gone(self, latest_ns: Instant) -> list[Sent]:
         """What was sent no later than that and overtaken by enough others."""
         latest_index = self._acked_index - self._reorder_packets
         found = []
         order = self._order
+        lags, ways = self._lag_ns, self._way
         while order:
             sent = order[0]
             if sent.state == INFLIGHT:
                 if sent.sent_ns > latest_ns or sent.index > latest_index:
                     break
-                found.append(sent)
+                lag_ns = lags[ways[sent.ev]]
+                if sent.sent_ns + lag_ns > latest_ns:
+                    heappush(self._slow, (sent.sent_ns + lag_ns, sent.index, sent))
+                else:
+                    found.append(sent)
             order.popleft()
+        while self._slow and self._slow[0][0] <= latest_ns:
+            sent = heappop(self._slow)[2]
+            if sent.state == INFLIGHT:
+                # Its path may have turned out longer still.
+                lag_ns = lags[ways[sent.ev]]
+                if sent.sent_ns + lag_ns > latest_ns:
+                    heappush(self._slow, (sent.sent_ns + lag_ns, sent.index, sent))
+                else:
+                    found.append(sent)
         return found
+
+    def late(self, now: Instant, psn: int, index: int, rtx: bool) -> bool:
+        """A SACK names the EV and PSN of a packet: was it held to be lost, and has only been long under way?
+
+        `index` is the EV's; `rtx` says that the packet was a retransmission.
+        """
+        sent = None if rtx else self._originals.get(psn)
+        if sent is None or sent.ev != index:
+            return False
+        del self._originals[psn]
+        elapsed_ns = now - sent.sent_ns
+        self._patience.late(elapsed_ns - self._lag_ns[self._way[index]])
+        self._records.late(now, index, elapsed_ns)
+        return True
 
     def round_trip(self, now: Instant, psn: int, stamp: int, rtx: bool) -> int | None:
         """The round trip of the packet that caused a SACK, if the SACK speaks of the transmission that is out.
@@ -343,7 +315,9 @@ class InflightTable:
         if tries != rtx:
             return None
         elapsed_ns = now - sent_ns
-        self._patience.measured(now, elapsed_ns)
+        if sent is not None:
+            self._records.measured(now, sent.ev, elapsed_ns)
+            self._patience.measured(now, elapsed_ns - self._lag_ns[self._way[sent.ev]])
         rtt_ns = round_trip_ns(now, stamp, elapsed_ns) if self._stamped else elapsed_ns
         if rtt_ns is None:
             return None
@@ -363,38 +337,47 @@ class InflightTable:
     def overdue(self, now: Instant) -> list[Sent]:
         """Transmissions of which nothing was heard for their RTO."""
         self.oldest()
-        found = []
+        found = [sent for _, _, sent in self._slow if sent.state == INFLIGHT and self._deadline(sent) <= now]
         for sent in self._order:
             if sent.state != INFLIGHT:
                 continue
             if self._deadline(sent) <= now:
                 found.append(sent)
-            elif sent.silences <= self._retry_linear:
+            elif self._is_plain(sent):
                 break
         return found
 
     def oldest(self) -> Sent | None:
         """The transmission longest in flight."""
-        order = self._order
+        order, slow = self._order, self._slow
         while order and order[0].state != INFLIGHT:
             order.popleft()
+        while slow and slow[0][2].state != INFLIGHT:
+            heappop(slow)
+        if slow and (not order or slow[0][2].index < order[0].index):
+            return slow[0][2]
         return order[0] if order else None
 
     def next_deadline(self) -> Instant:
         """When the next transmission is overdue, NEVER without one."""
-        soonest = NEVER
+        soonest = min((self._deadline(sent) for _, _, sent in self._slow if sent.state == INFLIGHT), default=NEVER)
         for sent in self._order:
             if sent.state != INFLIGHT:
                 continue
             soonest = min(soonest, self._deadline(sent))
-            # Those behind left later and wait no shorter; one with a doubled RTO is no measure for them.
-            if sent.silences <= self._retry_linear:
+            # Those behind left later and wait no shorter; one with a longer RTO is no measure for them.
+            if self._is_plain(sent):
                 break
         return soonest
 
+    def _is_plain(self, sent: Sent) -> bool:
+        """Its RTO is neither doubled nor that of a longer path."""
+        return sent.silences <= self._retry_linear and not self._lag_ns[self._way[sent.ev]]
+
     def _deadline(self, sent: Sent) -> Instant:
         """When a transmission is overdue: the plain RTO for so many timeouts, then doubled each time."""
-        return sent.sent_ns + (self._rto_ns << min(max(0, sent.silences - self._retry_linear), DOUBLINGS_MAX))
+        late_ns = self._lag_ns[self._way[sent.ev]] + self._patience.raised_ns
+        return sent.sent_ns + late_ns + (self._rto_ns << min(max(0, sent.silences - self._retry_linear), DOUBLINGS_MAX))
 
     def clear(self) -> None:
         """Forget everything; what was in flight no longer counts towards the window."""
@@ -405,5 +388,7 @@ class InflightTable:
         self.by_psn.clear()
         self._pending = 0
         self._order.clear()
+        self._slow.clear()
+        self._originals.clear()
         self._lost_heap.clear()
         self.lost = 0

@@ -1,21 +1,35 @@
-"""What one QP has seen of each of its paths: when packets got through, and how many were lost since.
+"""What one QP has seen of each of its paths: when packets got through, how many were lost since, how long it is.
 
 Owns one record per path (plane and number of the path in it), shared by the EVs that go over it. What follows for an
 EV's state is `ev_profile`'s.
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from mrcfabric.units import Instant
+
+SPAN_RTTS: Final = 16
+"""The shortest round trip of a path is that of so many base RTTs, and of as many before."""
 
 
 class PathRecords:
     """Records by path; `way` leads to them from the index of an EV."""
 
-    __slots__ = ("_misses", "_misses_since_ns", "_numbers", "delivered_ns", "way")
+    __slots__ = (
+        "_base_ns", "_before_ns", "_least_ns", "_misses", "_misses_since_ns", "_numbers", "_since_ns", "delivered_ns",
+        "lag_ns", "way",
+    )  # fmt: skip
 
-    def __init__(self, plane: Sequence[int], path: Sequence[int]) -> None:
-        """Plane and path of each EV of the profile."""
+    def __init__(self, plane: Sequence[int], path: Sequence[int], base_rtt_ns: int = 1) -> None:
+        """Plane and path of each EV of the profile; the round trip of a path without lag."""
+        self._base_ns = base_rtt_ns
+        self._since_ns: list[Instant] = []
+        self._least_ns: list[int] = []
+        self._before_ns: list[int] = []
+        """Shortest round trip of the span under way, which began then, and of the one before; by path."""
+        self.lag_ns: list[int] = []
+        """By how much each path is longer than the base RTT."""
         self._numbers: dict[tuple[int, int], int] = {}
         self.delivered_ns: list[Instant] = []
         """When the latest packet left that is known to have arrived, by path."""
@@ -31,6 +45,10 @@ class PathRecords:
             self.delivered_ns.append(-1)
             self._misses.append(0)
             self._misses_since_ns.append(-1)
+            self._since_ns.append(-1)
+            self._least_ns.append(0)
+            self._before_ns.append(0)
+            self.lag_ns.append(0)
         return number
 
     def move(self, index: int, plane: int, path: int) -> None:
@@ -40,6 +58,28 @@ class PathRecords:
     def proved(self, now: Instant, index: int) -> None:
         """Something that left just before `now` was answered on this EV."""
         self.delivered_ns[self.way[index]] = now
+
+    def measured(self, now: Instant, index: int, rtt_ns: int) -> None:
+        """A round trip of a packet on this EV that was sent once."""
+        way = self.way[index]
+        age_ns = now - self._since_ns[way]
+        span_ns = SPAN_RTTS * self._base_ns
+        if self._since_ns[way] < 0 or age_ns >= 2 * span_ns:
+            self._begin(now, way, rtt_ns, rtt_ns)
+        elif age_ns >= span_ns:
+            self._begin(now, way, rtt_ns, self._least_ns[way])
+        elif rtt_ns < self._least_ns[way]:
+            self._begin(self._since_ns[way], way, rtt_ns, self._before_ns[way])
+
+    def late(self, now: Instant, index: int, rtt_ns: int) -> None:
+        """A packet that was held to be lost had only been so long under way: what was shorter is no more."""
+        self._begin(now, self.way[index], rtt_ns, rtt_ns)
+
+    def _begin(self, since_ns: Instant, way: int, least_ns: int, before_ns: int) -> None:
+        self._since_ns[way] = since_ns
+        self._least_ns[way] = least_ns
+        self._before_ns[way] = before_ns
+        self.lag_ns[way] = max(0, min(least_ns, before_ns) - self._base_ns)
 
     def missed(self, index: int, sent_ns: Instant) -> int:
         """A packet that left on this EV at `sent_ns` is lost; how many are by now, since something came through."""

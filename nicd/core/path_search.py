@@ -13,16 +13,9 @@ from typing import Final
 from mrcfabric.units import Instant
 from nicd.core.ev_profile import EvProfile
 from nicd.core.ev_state import EvState
+from nicd.core.search_rounds import Rounds
 from nicd.core.timers import Timer, Timers
 
-_GROWTH: Final = 8
-"""A round has so many times as many probes as the one before."""
-_ROUND_MAX: Final = 128
-"""And no more than this: about 18 KB."""
-_COVERS_FAST: Final = 4
-"""After every path has been asked so often, rounds become rarer."""
-_SLOW_ROUNDS: Final = 4
-"""By this factor: a path that lives again is found within as many rounds and its own."""
 _FRAGILE_ROUNDS: Final = 4
 """For so long after the search nothing that was found is relied upon."""
 
@@ -30,7 +23,7 @@ _FRAGILE_ROUNDS: Final = 4
 class PathSearch:
     """One QP's search."""
 
-    __slots__ = ("_ask", "_asked", "_found_ns", "_order", "_profile", "_round", "_round_ns", "_timer", "_usable")
+    __slots__ = ("_ask", "_found_ns", "_order", "_profile", "_round_ns", "_rounds", "_timer", "_usable")
 
     def __init__(
         self,
@@ -47,24 +40,24 @@ class PathSearch:
         self._ask = ask
         self._order: list[int] = []
         """EVs to ask, one per path, planes in turn; the next one first."""
-        self._round = self._asked = 0
+        self._rounds = Rounds()
         self._found_ns: Instant = -1
         self._timer = Timer(timers, self._next_round)
 
     @property
     def active(self) -> bool:
         """The peer is silent, and more than one question has been asked."""
-        return self._asked > 0
+        return self._rounds.sent > 0
 
     def urgent(self, now: Instant) -> bool:
         """Nothing was known to live until a round ago: the first answer on a path is enough to use it."""
-        return self._asked > 0 or now <= self._found_ns
+        return self._rounds.sent > 0 or now <= self._found_ns
 
     def begin(self, now: Instant) -> None:
         """The peer has been asked after a silence; more questions follow if that one has no answer either."""
         if self.urgent(now):
             # What was found a moment ago is gone again, or was luck.
-            self._round = _ROUND_MAX
+            self._rounds.widen()
             self._timer.set_by(now + 1)
         else:
             self._timer.set_by(now + self._round_ns)
@@ -72,31 +65,28 @@ class PathSearch:
     def heard(self, now: Instant) -> None:
         """The peer was heard: the search is over."""
         self._timer.cancel()
-        if self._asked:
+        if self._rounds.sent:
             # Answers of the same round are still under way.
             self._found_ns = now + _FRAGILE_ROUNDS * self._round_ns
-            self._round = self._asked = 0
+            self._rounds.reset()
             self._order = []
 
     def stop(self) -> None:
         """The QP is gone, or has nothing more to wait for."""
         self._timer.cancel()
-        self._round = self._asked = 0
+        self._rounds.reset()
 
     def _next_round(self, now: Instant) -> None:
         mask = self._usable()
         if not self._order:
             self._order = self._one_per_path()
         total = len(self._order)
-        self._round = min(max(_GROWTH, self._round * _GROWTH), total, _ROUND_MAX)
-        for _ in range(self._round):
+        for _ in range(self._rounds.next(total)):
             index = self._order.pop(0)
             self._order.append(index)
             if mask >> self._profile.plane[index] & 1:
                 self._ask(now, index)
-        self._asked += self._round
-        rare = self._asked > _COVERS_FAST * total
-        self._timer.set(now + self._round_ns * (_SLOW_ROUNDS if rare else 1))
+        self._timer.set(now + self._round_ns * self._rounds.pause(total))
 
     def _one_per_path(self) -> list[int]:
         profile = self._profile

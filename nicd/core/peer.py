@@ -82,7 +82,7 @@ class Peer:
     @property
     def questions(self) -> int:
         """Endpoint EV probes waiting for an answer."""
-        return self._reverse_set.questions
+        return len(self._reverse_set.questions)
 
     # -- ports
 

@@ -128,6 +128,11 @@ class Prober:
             self._timer.set_by(watch.next_ns)
         return True
 
+    def excuse(self, now: Instant, index: int) -> None:
+        """A packet for which this EV was accused has come after all: as good as all the probes it needs."""
+        if self._watched.pop(index, None) is not None:
+            self._profile.feedback(now, index, EvTrigger.PROBED_CLEAR)
+
     def asked_ns(self, probe_id: int) -> Instant:
         """When a probe was sent that still waits for its answer; -1: none does."""
         return self._out.get(probe_id, (0, -1))[1]

@@ -152,7 +152,7 @@ class Link:
             POLICIES[settings.path_policy], rng, board.stats,
             EvReporter(board.tell, board.ev_events, qp.profile), self._ev_failed,
             TimedDeck if settings.skip_ns else PlaneDeck, board.ev_tally,
-            settings.path_late_ns if settings.path_shares else 0,
+            settings.path_late_ns if settings.path_shares else 0, settings.base_rtt_ns,
         )  # fmt: skip
         if settings.skip_ns:
             self.profile.on_skip = SkipTimer(self.profile, settings.skip_ns, board.timers).enter
@@ -278,6 +278,9 @@ class Link:
             self._board.stats.probe_rtt.add(since_ns(now, stamp))
         if index is None:
             return True
+        if not pr and self.requestor.is_late(now, cack + ack_offset, index, rtx):
+            self.prober.excuse(now, index)
+            self.update_planes()
         if marked:
             self._board.stats.ecn_echoed += 1
             profile.feedback(now, index, EvTrigger.ECN)

@@ -34,9 +34,10 @@ from nicd.core.events import (
     WRITE_WITH_IMM,
     Completion,
 )
-from nicd.core.inflight import InflightTable, Message, Sent
+from nicd.core.inflight import InflightTable, Sent
 from nicd.core.limits import Limits
 from nicd.core.memory import Region
+from nicd.core.message import Message
 from nicd.core.plane_windows import NO_PLANE, PlaneWindows
 from nicd.core.recovery import QpLink, Recovery
 from nicd.core.settings import MPR_UNIT
@@ -276,6 +277,12 @@ class Requestor:
                 shares.heard(now, ev, rtt_ns, marked)
         self._judge(now)
         return True
+
+    def is_late(self, now: Instant, psn24: int, index: int, rtx: bool) -> bool:
+        """A packet on the EV `index` has arrived that was held to be lost, and not sent again: see `inflight`."""
+        first = self._inflight.cack + 1
+        ahead = (psn24 - first) & PSN_MASK
+        return self._inflight.late(now, first + (ahead if ahead < HALF_PSN else ahead - PSN_MASK - 1), index, rtx)
 
     def on_probed(self, now: Instant, asked_ns: Instant, cack24: int, sack_offset: int, bitmap: int) -> None:
         """The SACK that answers a probe, sent at `asked_ns`, shows all that has arrived of the PSNs it covers."""

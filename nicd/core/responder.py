@@ -187,10 +187,9 @@ class Responder:
         shown = self.window.bitmaps(self._board.settings.probe_sacks_max)
         self._waiting.shown_below(self.window.expected + shown[-1][0] + BITMAP_BITS - 1)
         self._sack_rest(now)
-        m = M_SKIP_ONCE if marked else M_NONE
         for number, (offset, bitmap) in enumerate(shown):
-            # The first of them is the one that must get through.
-            for way in self._peer.ways(now, plane, ev) if not number else (None,):
+            m = M_SKIP_ONCE if marked else M_NONE
+            for way in (None,) if number else self._peer.ways(now, plane, ev):
                 self._send_sack(now, 0, ev, m, False, probe_id, offset, bitmap, stamp, way)
         if self._assembly.completed:
             self._acknowledge(now, SYNDROME_ACK)
@@ -342,7 +341,6 @@ class Responder:
         stamp: int,
         way: Way | None = None,
     ) -> None:
-        """`way`: which it takes; None: that of the next plane."""
         if way is None:
             plane = self._peer.reply_plane()
             if plane < 0:

@@ -1,11 +1,10 @@
 """The paths by which acknowledgements go back to one peer: one EV per plane, chosen by what was seen to work.
 
-Owns which EV each plane uses, which planes are in doubt, and the EV probes that settle it. What an answer needs of
-ports and request ids is the peer's.
+Owns which EV each plane uses, which planes are in doubt, and the EV probes that settle it.
 
 A path is proved by an answer to something that was sent on it: an EV probe, or our own data. While the peer's data
-arrive, the EVs in use are probed plane by plane. One without an answer puts its plane in doubt, and then every
-plane is asked at once. A plane in doubt carries acknowledgements only when all are; they then take another path each
+arrive, the EVs in use are probed plane by plane. One without an answer puts its plane in doubt, and then all are
+asked at once. A plane in doubt carries acknowledgements only when all are; they then take another path each
 time, and so do EV probes, until one is answered. Two guesses come before others: the way on which the peer was just
 heard, turned round, because a dead link is often dead both ways; and the path that was proved last.
 
@@ -22,6 +21,7 @@ from mrcfabric.wire.layout import OP_EV_PROBE, timestamp_of
 from mrcfabric.wire.templates import ControlTemplate
 from nicd.core.board import Board
 from nicd.core.path_policy import POLICIES, Reverse
+from nicd.core.search_rounds import ROUND_MAX, Rounds
 from nicd.core.settings import DestinationLike
 from nicd.core.stamps import since_ns
 from nicd.core.timers import Timer
@@ -33,14 +33,6 @@ EV_PROBES_MAX: Final = 256
 """EV probes of one peer waiting for an answer; the oldest is forgotten beyond it."""
 _CANDIDATES_MAX: Final = 256
 """EVs per plane that are tried; paths beyond are left to luck."""
-_GROWTH: Final = 8
-"""A round of a search has so many times as many probes as the one before."""
-_ROUND_MAX: Final = 128
-"""And no more than this: about 18 KB."""
-_COVERS_FAST: Final = 4
-"""After every path has been tried so often, rounds become rarer."""
-_SLOW_ROUNDS: Final = 4
-"""By this factor."""
 _DOUBT_IDLE: Final = 8
 """With every plane in doubt the search goes on for so many times `reverse_idle_ns` after the peer was last heard."""
 
@@ -49,10 +41,10 @@ class ReverseSet:
     """The reverse paths to one peer, shared by all QPs to it."""
 
     __slots__ = (
-        "_arrived", "_asked_ns", "_board", "_candidates", "_control", "_covered", "_cursor", "_denies", "_doubted",
-        "_drawn", "_fresh", "_index", "_next_id", "_out", "_own_planes", "_path", "_plane", "_planes", "_proved_ns",
-        "_rng", "_round", "_round_ns", "_silence", "_sprayed", "_spread_ns", "_stale_ns", "_timer", "_to", "_turn_ns",
-        "_wait_ns", "data_ns", "reverse", "up",
+        "_arrived", "_asked_ns", "_board", "_candidates", "_control", "_cursor", "_denies", "_doubted", "_drawn",
+        "_fresh", "_index", "_longer", "_next_id", "_own_planes", "_path", "_plane", "_planes", "_proved_ns",
+        "_rng", "_round_ns", "_rounds", "_rtt_ns", "_silence", "_sprayed", "_spread_ns", "_stale_ns", "_timer", "_to",
+        "_turn_ns", "_wait_ns", "data_ns", "questions", "reverse", "up",
     )  # fmt: skip
 
     def __init__(
@@ -108,8 +100,11 @@ class ReverseSet:
         """EV on which the peer was last heard when it asked, by plane."""
         self._cursor = [0] * planes
         """Place among the candidates of the path that a plane in doubt tries next."""
-        self._round = self._covered = 0
-        """Probes of the next round of the search, and how many it has sent."""
+        self._rtt_ns = [0] * planes
+        """Round trip of the last EV probe that was answered, by plane."""
+        self._longer = 0
+        """Bit p: plane p is so much longer than others that acknowledgements on it would come late."""
+        self._rounds = Rounds()
         self._round_ns: Instant = 0
         self._spread_ns: Instant = 0
         self._wait_ns = settings.reverse_wait_ns
@@ -117,16 +112,11 @@ class ReverseSet:
         self._stale_ns = settings.reverse_refresh_ns * planes
         self._turn_ns: Instant = 0
         self._timer = Timer(board.timers, self._tick)
-        self._out: dict[int, tuple[int, Instant]] = {}
+        self.questions: dict[int, tuple[int, Instant]] = {}
         """Request id -> EV and instant of the EV probes that wait for an answer."""
         if self._denies:
             for plane in range(planes):
                 self.follow_denied(plane)
-
-    @property
-    def questions(self) -> int:
-        """EV probes waiting for an answer."""
-        return len(self._out)
 
     # -- the way of the next packet
 
@@ -158,7 +148,7 @@ class ReverseSet:
         if not self._fresh:
             reply = self.reply_plane()
             return [] if reply < 0 else [self._way(reply, self._drawn_from(reply))]
-        if mask >> plane & 1 and self._fits(plane, ev):
+        if mask >> plane & 1 and self._to.plane(ev) == plane and not self._is_denied(plane, self._to.path(ev)):
             self._arrived[plane] = ev
             found.append(self._way(plane, ev))
         reply = self.reply_plane()
@@ -181,7 +171,7 @@ class ReverseSet:
         self._spread_ns = now + self._board.settings.reverse_refresh_ns // 2
         planes = [plane for plane in range(len(self.reverse)) if mask >> plane & 1]
         paths = self._to.paths_per_plane
-        most = min(_ROUND_MAX, paths * len(planes))
+        most = min(ROUND_MAX, paths * len(planes))
         return [self._way(plane, self._next(plane)) for plane in (planes * (most // len(planes) + 1))[:most]]
 
     def _open(self) -> int:
@@ -191,14 +181,10 @@ class ReverseSet:
         """Bit p: acknowledgements may take plane p now."""
         mask = self._open()
         # Were all silent, one of them may be so for the sake of the others: answers go round, too.
-        return mask & ~self._doubted or mask
+        return mask & ~self._doubted & ~self._longer or mask & ~self._doubted or mask
 
     def _way(self, plane: int, ev: int) -> Way:
         return plane, ev, self._to.outer(ev)
-
-    def _fits(self, plane: int, ev: int) -> bool:
-        """A packet of ours may take the EV on which the peer was heard."""
-        return self._to.plane(ev) == plane and not self._is_denied(plane, self._to.path(ev))
 
     # -- what is known
 
@@ -233,11 +219,15 @@ class ReverseSet:
 
     def answered(self, now: Instant, request: int, stamp: int) -> None:
         """The peer answered an EV probe of ours, if `request` is one."""
-        ev, _ = self._out.pop(request, (None, 0))
+        ev, asked_ns = self.questions.pop(request, (None, 0))
         if ev is None:
             return
         self._board.stats.probe_rtt.add(since_ns(now, stamp))
         plane = self._to.plane(ev)
+        self._rtt_ns[plane] = now - asked_ns
+        known = [rtt_ns for rtt_ns in self._rtt_ns if rtt_ns]
+        limit_ns = min(known, default=0) + self._board.settings.reverse_lag_ns
+        self._longer = sum(1 << number for number, rtt_ns in enumerate(self._rtt_ns) if rtt_ns > limit_ns)
         if not self._is_denied(plane, self._to.path(ev)):
             self._take(ev)
         self._prove(now, plane)
@@ -265,7 +255,7 @@ class ReverseSet:
         if mask and not mask & ~self._doubted:
             soonest = self._round_ns
         else:
-            soonest = min(self._turn_ns, min(self._asked_ns) + self._wait_ns)
+            soonest = min(self._turn_ns, max(now, min(self._asked_ns)) + self._wait_ns)
         self._timer.set(max(now + 1, soonest))
 
     def _judge(self, now: Instant, mask: int) -> None:
@@ -273,7 +263,8 @@ class ReverseSet:
         doubted = self._doubted
         limit = self._board.settings.reverse_silent_probes
         for plane, asked_ns in enumerate(self._asked_ns):
-            if now < asked_ns + self._wait_ns:
+            # A long way is no dead way: one that has answered is given the time it took, and half as much.
+            if now < asked_ns + max(self._wait_ns, self._rtt_ns[plane] * 3 // 2):
                 continue
             self._asked_ns[plane] = NEVER
             if not limit:
@@ -284,7 +275,7 @@ class ReverseSet:
                 self._verify(now, plane)
         if self._doubted == doubted:
             return
-        self._round = self._covered = 0
+        self._rounds.reset()
         self._round_ns = now
         # What takes one path away may have taken others: ask all at once.
         self._verify_relied(now, mask)
@@ -327,19 +318,17 @@ class ReverseSet:
             return
         planes = [plane for plane in range(len(self.reverse)) if mask >> plane & 1]
         total = len(planes) * max(len(set(map(self._to.path, self._candidates[plane]))) for plane in planes)
-        self._round = min(max(_GROWTH, self._round * _GROWTH), total, _ROUND_MAX)
-        for number in range(self._round):
-            plane = planes[(self._covered + number) % len(planes)]
+        first = self._rounds.sent
+        for number in range(self._rounds.next(total)):
+            plane = planes[(first + number) % len(planes)]
             self._probe(now, plane, self._next(plane))
-        self._covered += self._round
-        refresh_ns = self._board.settings.reverse_refresh_ns
-        self._round_ns = now + refresh_ns * (_SLOW_ROUNDS if self._covered > _COVERS_FAST * total else 1)
+        self._round_ns = now + self._board.settings.reverse_refresh_ns * self._rounds.pause(total)
 
     def _probe(self, now: Instant, plane: int, ev: int) -> None:
         request = self._next_id()
-        if len(self._out) >= EV_PROBES_MAX:
-            del self._out[next(iter(self._out))]
-        self._out[request] = (ev, now)
+        if len(self.questions) >= EV_PROBES_MAX:
+            del self.questions[next(iter(self.questions))]
+        self.questions[request] = (ev, now)
         self._board.stats.reverse_probes += 1
         outer = self._to.outer(ev)
         packet = self._control.endpoint_request(ev, outer, request, OP_EV_PROBE, 0, timestamp_of(now), data_class=True)

@@ -76,6 +76,9 @@ class PathKnobs:
     RTT."""
     reverse_wait_ns: int = 0
     """So long a probe of an EV for acknowledgements waits for its answer. Default 1.5 base RTT."""
+    reverse_lag_ns: int = 0
+    """A plane whose probes take so much longer than those of the quickest plane carries no acknowledgements while
+    others do: they would make packets of all planes look late. Default 2 base RTT."""
     reverse_silent_probes: int = 1
     """After so many probes of a plane's EV in use in a row without an answer the plane is in doubt: acknowledgements
     leave it out, until something comes through on it again. Of planes that are all in doubt none is left out: their
@@ -91,6 +94,7 @@ DERIVED: Final[dict[str, float]] = {
     "reverse_idle_ns": 2.0,
     "path_late_ns": 0.5,
     "reverse_wait_ns": 1.5,
+    "reverse_lag_ns": 2.0,
 }
 """Default of each derived time, in base RTTs."""
 LEAST: Final[dict[str, int]] = {

@@ -109,7 +109,8 @@ _PATHS = (
         UNKNOWN,
         "A packet sent this much later has arrived, and this many lie between; where nothing more arrives, as long "
         "after its round trip was due: above the largest difference of two paths whose queues are below the trim "
-        "threshold, so that a healthy fabric shows no loss.",
+        "threshold, so that a healthy fabric shows no loss. A path that is longer than the base RTT is given so much "
+        "more; a packet that comes after it was held to be lost lengthens both at once, and frees its EV.",
         _of(NIC, "reorder_ns", "reorder_ns_min", "reorder_packets"),
     ),
     Choice(
@@ -181,7 +182,7 @@ _PATHS = (
         UNKNOWN,
         "Left out of the turn of acknowledgements after so many probes in a row of the EV in use, each waited for so "
         "long, until something comes through again. With no plane left every acknowledgement takes another path.",
-        _of(NIC, "reverse_silent_probes", "reverse_wait_ns"),
+        _of(NIC, "reverse_silent_probes", "reverse_wait_ns", "reverse_lag_ns"),
     ),
     Choice(
         "Which way the answer to a probe takes",

@@ -5,10 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nicd.core.commands import PostWrite
-from nicd.core.inflight import DONE, LOST, InflightTable, Message, Patience, Sent
+from nicd.core.inflight import DONE, LOST, InflightTable, Sent
 from nicd.core.memory import Region
-from nicd.core.plane_windows import PlaneWindows
+from nicd.core.message import Message
 from nicd.core.path_records import PathRecords
+from nicd.core.plane_windows import PlaneWindows
 from nicd.core.settings import NicSettings
 from nicd.core.stats import NicStats
 
@@ -20,18 +21,19 @@ MESSAGE = Message(PostWrite(0, 1, 1, 1, 0, 16, 0, 2), REGION, REGION.view, 0, 0)
 
 
 class Bench:
-    def __init__(self, first: int = 1000) -> None:
+    def __init__(self, first: int = 1000, records: PathRecords | None = None) -> None:
+        self.records = records or PathRecords([0], [0])
         self.stats = NicStats()
         self.windows = PlaneWindows(SETTINGS, (100_000_000_000, 100_000_000_000), self.stats)
-        self.table = InflightTable(SETTINGS, self.stats, self.windows, first, PathRecords([0], [0]))
+        self.table = InflightTable(SETTINGS, self.stats, self.windows, first, self.records)
         self.next = first
         self.index = 0
 
-    def send(self, now: int, again: Sent | None = None) -> Sent:
+    def send(self, now: int, again: Sent | None = None, ev: int = 0) -> Sent:
         psn, tries = (self.next, 0) if again is None else (again.psn, again.tries + 1)
         if again is None:
             self.next += 1
-        sent = Sent(psn, MESSAGE, 0, 100, 0, 0, self.index & 1, now, tries, self.index)
+        sent = Sent(psn, MESSAGE, 0, 100, 0, ev, self.index & 1, now, tries, self.index)
         self.index += 1
         self.table.add(sent)
         return sent
@@ -122,57 +124,42 @@ def test_clearing_leaves_nothing() -> None:
     assert bench.table.oldest() is None
 
 
-def patience(reorder_ns_min: int = 15) -> Patience:
-    """Base RTT 10, threshold between 15 and 50, spans of 80."""
-    return Patience(NicSettings(base_rtt_ns=10, reorder_ns=50, reorder_ns_min=reorder_ns_min, rto_ns=80))
+@pytest.mark.spec("MRC 1.0", "3")
+def test_a_packet_of_a_longer_path_is_given_its_time() -> None:
+    """Base RTT 10; two EVs, the second one's path is 100 longer; a packet is lost 50 after one that has arrived."""
+    bench = Bench(1000, PathRecords([0, 1], [0, 0], 10))
+    bench.records.late(0, 1, 110)
+    slow, *others = [bench.send(now, ev=ev) for now, ev in ((0, 1), (1, 0), (60, 0), (70, 0), (80, 0), (90, 0))]
+    bench.table.free(999, others[0].psn, 0b11111)
+    assert bench.table.gaps() == []
+    assert bench.table.oldest() is slow
+    assert bench.table.silent_gaps(159) == []
+    assert bench.table.next_gap() == 0 + 100 + 10 + 50
+    assert bench.table.silent_gaps(160) == [slow]
 
 
-def test_without_a_whole_span_of_round_trips_patience_is_longest() -> None:
-    waits = patience()
-    for now in range(0, 80, 10):
-        waits.measured(now, 11)
-        assert waits.reorder_ns == 50
+@pytest.mark.spec("MRC 1.0", "3")
+def test_the_rto_of_a_longer_path_is_longer() -> None:
+    bench = Bench(1000, PathRecords([0, 1], [0, 0], 10))
+    bench.records.late(0, 1, 110)
+    slow, quick = bench.send(0, ev=1), bench.send(1, ev=0)
+    assert bench.table.next_deadline() == 81
+    assert bench.table.overdue(81) == [quick]
+    assert bench.table.overdue(180) == [slow, quick]
 
 
-def test_steady_round_trips_make_it_short() -> None:
-    waits = patience()
-    for now in range(0, 200, 10):
-        waits.measured(now, 12)
-    assert waits.reorder_ns == 15
-
-
-def test_one_slow_round_trip_makes_it_longer_at_once() -> None:
-    waits = patience()
-    for now in range(0, 200, 10):
-        waits.measured(now, 12)
-    waits.measured(201, 24)
-    assert waits.reorder_ns == 28
-    waits.measured(202, 90)
-    assert waits.reorder_ns == 50
-
-
-def test_what_was_slow_is_forgotten_after_two_spans() -> None:
-    waits = patience()
-    for now in range(0, 100, 10):
-        waits.measured(now, 30)
-    for now in range(100, 400, 10):
-        waits.measured(now, 12)
-    assert waits.reorder_ns == 15
-
-
-def test_a_silence_makes_it_longest_again() -> None:
-    waits = patience()
-    for now in range(0, 200, 10):
-        waits.measured(now, 12)
-    waits.measured(1_000, 12)
-    assert waits.reorder_ns == 50
-
-
-def test_equal_bounds_fix_the_threshold() -> None:
-    waits = patience(reorder_ns_min=50)
-    for now in range(0, 400, 10):
-        waits.measured(now, 12)
-    assert waits.reorder_ns == 50
+@pytest.mark.spec("MRC 1.0", "3")
+def test_a_packet_that_comes_after_all_tells_how_long_its_path_is() -> None:
+    bench = Bench(1000, PathRecords([0, 1], [0, 0], 10))
+    sent = bench.send(0, ev=1)
+    bench.table.lose(sent, "gap")
+    again = bench.send(61, bench.table.take_lost())
+    assert not bench.table.late(100, sent.psn, 0, False), "the retransmission's EV"
+    assert not bench.table.late(100, sent.psn, 1, True), "a retransmission"
+    assert bench.table.late(130, sent.psn, 1, False)
+    assert bench.records.lag_ns == [0, 120]
+    assert not bench.table.late(131, sent.psn, 1, False), "told once"
+    assert again.psn == sent.psn
 
 
 def test_sending_again_and_again_does_not_pile_up_records() -> None:

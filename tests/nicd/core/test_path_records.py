@@ -23,3 +23,24 @@ def test_an_ev_that_moves_takes_nothing_along() -> None:
     assert [records.latest([0]), records.latest([1])] == [-1, 5]
     records.move(1, 0, 2)
     assert records.way[0] == records.way[1]
+
+
+def test_the_lag_of_a_path_is_its_shortest_round_trip_of_late() -> None:
+    records = PathRecords([0, 1], [0, 0], 10)
+    for now in range(0, 1_000, 10):
+        records.measured(now, 0, 12 + now % 30)
+        records.measured(now, 1, 58 + now % 50)
+    assert records.lag_ns == [2, 48]
+    # Shorter at once, longer when two spans have shown nothing shorter.
+    records.measured(1_000, 1, 30)
+    assert records.lag_ns[1] == 20
+    for now in range(1_010, 1_400, 10):
+        records.measured(now, 1, 60)
+    assert records.lag_ns[1] == 50
+
+
+def test_a_packet_that_came_after_all_says_how_long_its_path_is_now() -> None:
+    records = PathRecords([0], [0], 10)
+    records.measured(0, 0, 12)
+    records.late(5, 0, 106)
+    assert records.lag_ns == [96]

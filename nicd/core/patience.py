@@ -1,0 +1,80 @@
+"""How late a packet may be before it is held to be lost: learned from round trips and from packets that came after all.
+
+Owns the figure alone. Which packets it is applied to is `inflight`'s, by how much a path is longer `path_records`'.
+MRC 1.0 section 3: gaps go to loss detection; the threshold is not public.
+"""
+
+from typing import Final
+
+from mrcfabric.units import Instant
+from nicd.core.settings import NicSettings
+
+PATIENCE_RTTS: Final = 8
+"""Length of a span of round trips, in base RTTs: longer than queues take to build up."""
+
+RAISED_MOST: Final = 8
+"""Packets that come late raise the bound of patience by no more than so many times `reorder_ns`."""
+
+
+class Patience:
+    """How much earlier than one that has arrived a packet must have left to be lost.
+
+    The paths of a fabric differ by their queues, and what its queues do shows in its round trips: twice the surplus of
+    the worst recent one over the unloaded one is more than the paths have differed by. It never goes below
+    `reorder_ns_min` nor above `reorder_ns`, and is `reorder_ns` until a whole span of `PATIENCE_RTTS` has been seen.
+    Packets that were judged lost and come after all raise the upper bound, which then falls back by an eighth per span.
+    By how much each path is longer than others is told apart from that: see `path_records`.
+    """
+
+    __slots__ = (
+        "_base_ns", "_before_ns", "_least_ns", "_most_ns", "_peak_ns", "_raised_ns", "_since_ns", "_span_ns",
+        "reorder_ns",
+    )  # fmt: skip
+
+    def __init__(self, settings: NicSettings) -> None:
+        self._least_ns = settings.reorder_ns_min
+        self._most_ns = settings.reorder_ns
+        self._raised_ns = 0
+        """By how much the upper bound is raised."""
+        self._base_ns = settings.base_rtt_ns
+        self._span_ns = PATIENCE_RTTS * settings.base_rtt_ns
+        self._since_ns: Instant = -self._span_ns * 2
+        self._peak_ns = 0
+        """Worst round trip of the span under way, and of the one before."""
+        self._before_ns = 0
+        self.reorder_ns = self._most_ns
+
+    def measured(self, now: Instant, rtt_ns: int) -> None:
+        """A round trip, of a packet that was sent once."""
+        age_ns = now - self._since_ns
+        if age_ns >= self._span_ns:
+            # After a silence what was seen before says nothing.
+            self._before_ns = self._peak_ns if age_ns < 2 * self._span_ns else 0
+            self._peak_ns = rtt_ns
+            self._since_ns = now
+            self._raised_ns -= self._raised_ns >> 3
+        elif rtt_ns > self._peak_ns:
+            self._peak_ns = rtt_ns
+        else:
+            return
+        self._judge()
+
+    def late(self, rtt_ns: int) -> None:
+        """A packet that was judged lost has come after all, so long after it was sent."""
+        needed_ns = rtt_ns - self._base_ns - self._most_ns
+        self._raised_ns = min(max(self._raised_ns, needed_ns + (needed_ns >> 2)), RAISED_MOST * self._most_ns)
+        self._peak_ns = max(self._peak_ns, rtt_ns)
+        self._judge()
+
+    def _judge(self) -> None:
+        most_ns = self._most_ns + self._raised_ns
+        if not self._before_ns:
+            self.reorder_ns = most_ns
+            return
+        surplus_ns = max(self._peak_ns, self._before_ns) - self._base_ns
+        self.reorder_ns = min(most_ns, max(self._least_ns, 2 * surplus_ns))
+
+    @property
+    def raised_ns(self) -> int:
+        """By how much packets may be later than `reorder_ns` of the settings allows."""
+        return self._raised_ns
