@@ -41,9 +41,9 @@ class EvProfile:
     """All EVs of one QP, by index: first the active ones as drawn, then the reserve."""
 
     __slots__ = (
-        "_barred", "_events", "_min_active", "_on_bad", "_plane_order", "_plane_scan", "_policy", "_qpn", "_rng",
-        "_since_ns", "_stats", "_tally", "_target", "active", "bad_on", "decks", "down_ns", "evs", "filled", "index_of",
-        "on_skip", "outer", "path", "plane", "records", "states",
+        "_barred", "_events", "_keep", "_min_active", "_on_bad", "_plane_order", "_plane_scan", "_policy", "_qpn",
+        "_rng", "_since_ns", "_stats", "_tally", "_target", "active", "bad_on", "decks", "down_ns", "evs", "filled",
+        "index_of", "on_skip", "outer", "path", "plane", "records", "states",
     )  # fmt: skip
 
     def __init__(
@@ -60,6 +60,8 @@ class EvProfile:
         tally: list[list[int]] | None = None,
         late_ns: int = 0,
         base_rtt_ns: int = 1,
+        forget_ns: int = 1,
+        keep_ppt: int = 0,
     ) -> None:
         """`on_bad` is told each EV that enters ASSUMED_BAD: (now, index); `deck` scans the EVs of one plane.
 
@@ -82,7 +84,7 @@ class EvProfile:
         self.plane = [entry.plane for entry in entries]
         self.path = [entry.path for entry in entries]
         self.outer = [entry.outer for entry in entries]
-        self.records = PathRecords(self.plane, self.path, base_rtt_ns)
+        self.records = PathRecords(self.plane, self.path, base_rtt_ns, forget_ns)
         self.states: list[int] = [EvState.GOOD] * len(entries)
         self._barred = bytearray(len(entries))
         """Who bars each EV: BY_EV, BY_PATH and BY_PROFILE, together or alone."""
@@ -101,6 +103,8 @@ class EvProfile:
                 each.shares = PathShares(self.path, late_ns)
         self._target = [len(deck.cards) for deck in self.decks]
         """Active EVs that each plane should have."""
+        self._keep = [-(-target * keep_ppt // 1000) for target in self._target]
+        """And those that losses of paths which deliver all the same do not take."""
         self.filled = sum(1 << plane for plane, deck in enumerate(self.decks) if deck.cards)
         """Bit p: plane p has an active EV."""
         self.down_ns: list[Instant] = [-1] * planes
@@ -147,6 +151,10 @@ class EvProfile:
             return
         if target == EvState.ASSUMED_BAD and self._at_floor(index, misses, sent_ns):
             return
+        if trigger in _LOSSES and target == EvState.ASSUMED_BAD:
+            if misses < _DEAD_MISSES and self._is_kept(index):
+                return
+            self.records.struck(now, index)
         self._set_state(index, target)
         if EvState.ASSUMED_BAD in (state, target):
             bad = self.bad_on[self.plane[index]]
@@ -250,6 +258,13 @@ class EvProfile:
         if not self.active[index] or sum(len(deck.cards) for deck in self.decks) > self._min_active:
             return False
         return misses < _DEAD_MISSES or self.delivered_ns() <= sent_ns
+
+    def _is_kept(self, index: int) -> bool:
+        """So many EVs of the plane are out that it is the plane which loses packets: another EV loses as many."""
+        plane = self.plane[index]
+        return (
+            self.active[index] and len(self.decks[plane].cards) <= self._keep[plane] and self._substitute(index) is None
+        )
 
     def delivered_ns(self) -> Instant:
         """When the latest packet left that has arrived over the path of an active EV; -1: none has."""

@@ -1,4 +1,5 @@
-"""What one QP has seen of each of its paths: when packets got through, how many were lost since, how long it is.
+"""What one QP has seen of each of its paths: when packets got through, how many were lost since, how long it is, how
+often it has failed.
 
 Owns one record per path (plane and number of the path in it), shared by the EVs that go over it. What follows for an
 EV's state is `ev_profile`'s.
@@ -9,6 +10,8 @@ from typing import Final
 
 from mrcfabric.units import Instant
 
+_STRIKES_MAX: Final = 16
+"""More failures of a path change nothing."""
 SPAN_RTTS: Final = 16
 """The shortest round trip of a path is that of so many base RTTs, and of as many before."""
 
@@ -17,12 +20,28 @@ class PathRecords:
     """Records by path; `way` leads to them from the index of an EV."""
 
     __slots__ = (
-        "_base_ns", "_before_ns", "_least_ns", "_misses", "_misses_since_ns", "_numbers", "_since_ns", "delivered_ns",
-        "lag_ns", "way",
+        "_base_ns",
+        "_before_ns",
+        "_forget_ns",
+        "_least_ns",
+        "_misses",
+        "_misses_since_ns",
+        "_numbers",
+        "_since_ns",
+        "_strikes",
+        "_struck_ns",
+        "delivered_ns",
+        "lag_ns",
+        "way",
     )  # fmt: skip
 
-    def __init__(self, plane: Sequence[int], path: Sequence[int], base_rtt_ns: int = 1) -> None:
-        """Plane and path of each EV of the profile; the round trip of a path without lag."""
+    def __init__(self, plane: Sequence[int], path: Sequence[int], base_rtt_ns: int = 1, forget_ns: int = 1) -> None:
+        """Plane and path of each EV of the profile; the round trip of a path without lag; after so long without a
+        failure one is forgotten."""
+        self._forget_ns = forget_ns
+        self._strikes: list[int] = []
+        self._struck_ns: list[Instant] = []
+        """How often each path has failed, and when it last did."""
         self._base_ns = base_rtt_ns
         self._since_ns: list[Instant] = []
         self._least_ns: list[int] = []
@@ -49,6 +68,8 @@ class PathRecords:
             self._least_ns.append(0)
             self._before_ns.append(0)
             self.lag_ns.append(0)
+            self._strikes.append(0)
+            self._struck_ns.append(-1)
         return number
 
     def move(self, index: int, plane: int, path: int) -> None:
@@ -90,6 +111,18 @@ class PathRecords:
         if sent_ns > self.delivered_ns[way]:
             self._misses[way] += 1
         return self._misses[way]
+
+    def struck(self, now: Instant, index: int) -> None:
+        """An EV is left for a loss. A path that fails once loses many packets: it counts again when it has worked."""
+        way = self.way[index]
+        if self.delivered_ns[way] > self._struck_ns[way] or self._struck_ns[way] < 0:
+            self._strikes[way] = min(_STRIKES_MAX, self.strikes(now, index) + 1)
+            self._struck_ns[way] = now
+
+    def strikes(self, now: Instant, index: int) -> int:
+        """How often the path of this EV has failed of late."""
+        way = self.way[index]
+        return max(0, self._strikes[way] - (now - self._struck_ns[way]) // self._forget_ns)
 
     def latest(self, indices: Iterable[int]) -> Instant:
         """When the latest packet left that has arrived over one of these EVs' paths; -1: none has."""

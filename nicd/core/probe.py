@@ -21,9 +21,11 @@ SendProbe = Callable[[Instant, int, int], bool]
 class _Watch:
     """An ASSUMED_BAD EV under probation."""
 
-    __slots__ = ("answered", "next_ns", "period_ns", "successes")
+    __slots__ = ("answered", "needed", "next_ns", "period_ns", "successes")
 
-    def __init__(self, next_ns: Instant, period_ns: int) -> None:
+    def __init__(self, next_ns: Instant, period_ns: int, needed: int) -> None:
+        self.needed = needed
+        """Answers in a row that bring it back."""
         self.next_ns = next_ns
         self.period_ns = period_ns
         self.successes = 0
@@ -35,7 +37,7 @@ class Prober:
 
     __slots__ = (
         "_backoff_ns_max", "_next_id", "_out", "_out_max", "_period_ns", "_profile", "_send", "_stats", "_stopped",
-        "_successes", "_timer", "_watched", "asked_peak", "watched_peak",
+        "_successes", "_successes_max", "_timer", "_watched", "asked_peak", "watched_peak",
     )  # fmt: skip
 
     def __init__(
@@ -47,6 +49,7 @@ class Prober:
         self._period_ns = settings.probe_period_ns
         self._backoff_ns_max = settings.probe_period_ns * settings.probe_backoff_max
         self._successes = settings.probe_successes
+        self._successes_max = settings.probe_successes_max
         self._out_max = settings.probes_outstanding_max
         self._out: dict[int, tuple[int, Instant]] = {}
         """Probe id -> EV index and instant, of the probes still waited for."""
@@ -72,7 +75,9 @@ class Prober:
         """An EV has become ASSUMED_BAD: probe it until it comes back, unless the QP is gone."""
         if self._stopped:
             return
-        self._watched[index] = _Watch(now + self._period_ns, self._period_ns)
+        again = max(0, self._profile.records.strikes(now, index) - 1)
+        needed = max(self._successes, min(self._successes << again, self._successes_max))
+        self._watched[index] = _Watch(now + self._period_ns, self._period_ns, needed)
         self.watched_peak = max(self.watched_peak, len(self._watched))
         self._timer.set_by(now + self._period_ns)
 
@@ -119,7 +124,7 @@ class Prober:
         watch.answered = True
         watch.successes += 1
         watch.period_ns = self._period_ns
-        if watch.successes >= self._successes or urgent:
+        if watch.successes >= watch.needed or urgent:
             del self._watched[index]
             trigger = EvTrigger.PROBED_MARKED if m == M_SKIP_ONCE else EvTrigger.PROBED_CLEAR
             self._profile.feedback(now, index, trigger)

@@ -152,7 +152,8 @@ class Link:
             POLICIES[settings.path_policy], rng, board.stats,
             EvReporter(board.tell, board.ev_events, qp.profile), self._ev_failed,
             TimedDeck if settings.skip_ns else PlaneDeck, board.ev_tally,
-            settings.path_late_ns if settings.path_shares else 0, settings.base_rtt_ns,
+            settings.path_late_ns if settings.path_shares else 0, settings.base_rtt_ns, settings.path_forget_ns,
+            settings.plane_keep_ppt,
         )  # fmt: skip
         if settings.skip_ns:
             self.profile.on_skip = SkipTimer(self.profile, settings.skip_ns, board.timers).enter

@@ -61,6 +61,15 @@ class PathKnobs:
     probe_successes: int = 2
     """Answers in a row that bring an EV back. Two: one answer may be luck on a path that loses some packets, or
     the last packet before a link goes down again; each further one costs a period of a good path."""
+    probe_successes_max: int = 16
+    """Each time a path has failed again after it had worked, its EVs need twice as many answers, up to this: a path
+    that fails now and then is not tried again and again. A healed one is back after so many probe periods: 80 base
+    RTT."""
+    path_forget_ns: int = 0
+    """After so long without one a failure of a path is forgotten. Default 100 base RTT."""
+    plane_keep_ppt: int = 500
+    """So many thousandths of a plane's active EVs stay in use although they lose packets, as long as their paths
+    deliver: where so many lose, the plane does, and what it still carries is worth more than what it loses."""
     probes_outstanding_max: int = 256
     """Probes of one QP waiting for an answer; the oldest is forgotten beyond it."""
     port_update_retry_ns: int = 0
@@ -89,6 +98,7 @@ class PathKnobs:
 DERIVED: Final[dict[str, float]] = {
     "ev_probe_timeout_ns": 20.0,
     "probe_period_ns": 5.0,
+    "path_forget_ns": 100.0,
     "port_update_retry_ns": 4.0,
     "reverse_refresh_ns": 1.0,
     "reverse_idle_ns": 2.0,
@@ -103,6 +113,7 @@ LEAST: Final[dict[str, int]] = {
     "skip_ns": 0,
     "always_skip_marks": 0,
     "reverse_silent_probes": 0,
+    "plane_keep_ppt": 0,
 }
 """Smallest value where it is not 1."""
 MOST: Final[dict[str, int]] = {
@@ -110,6 +121,8 @@ MOST: Final[dict[str, int]] = {
     "evs_reserve": 65_536,
     "probes_outstanding_max": 32_768,
     "port_update_tries": 32,
+    "probe_successes_max": 1024,
+    "plane_keep_ppt": 1000,
     "reverse_silent_probes": 15,
 }
 """Largest value where there is one."""

@@ -155,8 +155,15 @@ _PATHS = (
     Choice(
         "Period of probes, and how many bring an EV back",
         UNKNOWN,
-        "Fixed period, doubled while unanswered up to a factor; answers in a row.",
-        _of(NIC, "probe_period_ns", "probe_backoff_max", "probe_successes"),
+        "Fixed period, doubled while unanswered up to a factor; answers in a row, twice as many each time the path "
+        "fails again, up to a bound.",
+        _of(NIC, "probe_period_ns", "probe_backoff_max", "probe_successes", "probe_successes_max", "path_forget_ns"),
+    ),
+    Choice(
+        "A plane of which every path loses packets",
+        UNKNOWN,
+        "This share of its EVs stays in use as long as packets come through: another EV of the plane loses as many.",
+        _of(NIC, "plane_keep_ppt"),
     ),
     Choice(
         "When a receiver says ALWAYS_SKIP",

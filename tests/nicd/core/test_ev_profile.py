@@ -27,7 +27,13 @@ class Bench:
     """A profile, and what it reported."""
 
     def __init__(
-        self, peer: int = 4, *, deck: type[PlaneDeck] = PlaneDeck, tally: list[list[int]] | None = None, **knobs: Any
+        self,
+        peer: int = 4,
+        *,
+        deck: type[PlaneDeck] = PlaneDeck,
+        tally: list[list[int]] | None = None,
+        keep_ppt: int = 0,
+        **knobs: Any,
     ) -> None:
         self.tally = tally
         self.events: list[EvTransition] = []
@@ -47,6 +53,7 @@ class Bench:
             lambda now, index: self.bad.append(index),
             deck,
             tally,
+            keep_ppt=keep_ppt,
         )
 
     def entry(self, ev: int) -> EvEntry:
@@ -142,6 +149,39 @@ def test_the_floor_holds() -> None:
     for index in range(128):
         bench.lose(index)
     assert sum(len(deck.cards) for deck in bench.profile.decks) == 100
+
+
+def test_a_dead_path_goes_even_at_the_floor_while_another_delivers() -> None:
+    bench = Bench(ev_min_active=128)
+    profile = bench.profile
+    dead, living = profile.decks[0].cards[0], profile.decks[1].cards[0]
+    for _ in range(4):
+        bench.lose(dead, 10)
+    assert bench.bad == [], "for all that is known everything is dead"
+    profile.records.proved(15, living)
+    bench.lose(dead, 10)
+    assert bench.bad == [dead]
+    # This path delivers now and then.
+    for sent_ns in range(20, 60, 10):
+        profile.records.proved(sent_ns + 1, living)
+        bench.lose(living, sent_ns)
+    assert bench.bad == [dead]
+
+
+def test_where_a_whole_plane_loses_packets_half_of_its_evs_stay() -> None:
+    bench = Bench(evs_reserve=8, ev_min_active=0, keep_ppt=500)
+    profile = bench.profile
+    for _ in range(3):
+        for index in range(len(profile.evs)):
+            if profile.plane[index] == 2:
+                profile.records.proved(10, index)
+                bench.lose(index, 9)
+    assert [len(deck.cards) for deck in profile.decks] == [16, 16, 8, 16, 16, 16, 16, 16]
+    # One of them dies.
+    dead = profile.decks[2].cards[0]
+    for _ in range(3):
+        bench.lose(dead, 11)
+    assert profile.states[dead] == EvState.ASSUMED_BAD
 
 
 def test_a_plane_that_was_down_excuses_its_evs() -> None:

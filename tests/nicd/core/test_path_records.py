@@ -44,3 +44,19 @@ def test_a_packet_that_came_after_all_says_how_long_its_path_is_now() -> None:
     records.measured(0, 0, 12)
     records.late(5, 0, 106)
     assert records.lag_ns == [96]
+
+
+def test_a_path_that_works_and_fails_again_is_struck_again_and_forgiven_in_time() -> None:
+    records = PathRecords([0, 0], [0, 0], 10, forget_ns=100)
+    records.struck(10, 0)
+    records.struck(11, 1)
+    assert records.strikes(11, 0) == 1, "one failure, of two EVs"
+    for again in range(2, 5):
+        records.proved(10 * again, 0)
+        records.struck(10 * again + 1, 1)
+        assert records.strikes(10 * again + 1, 0) == again
+    assert [records.strikes(41 + age, 0) for age in (0, 99, 100, 350, 10_000)] == [4, 4, 3, 1, 0]
+    for now in range(1_000, 1_100, 2):
+        records.proved(now, 0)
+        records.struck(now + 1, 0)
+    assert records.strikes(1_100, 0) == 16

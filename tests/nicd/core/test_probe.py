@@ -83,3 +83,35 @@ def test_probes_in_waiting_are_bounded() -> None:
     for number in range(3):
         made.link.prober.on_answer(1, number, M_NONE)
     assert made.board.stats.probe_replies == 2
+
+
+@pytest.mark.spec("MRC 1.0", "11.2")
+def test_a_path_that_fails_again_and_again_needs_more_answers_up_to_a_bound() -> None:
+    made = Bench(probe_period_ns=PERIOD, probe_successes_max=8, path_forget_ns=1_000 * PERIOD)
+    profile, now, needed = made.link.profile, 0, list[int]()
+    for number in range(5):
+        now = (number + 1) * 100 * PERIOD
+        profile.feedback(now, 3, EvTrigger.GAP, now)
+        answers = 0
+        while profile.states[3] == EvState.ASSUMED_BAD and answers < 100:
+            now += PERIOD
+            made.fire(now)
+            made.link.prober.on_answer(now + 1, made.board.stats.probes_sent - 1, M_NONE)
+            answers += 1
+        needed.append(answers)
+    assert needed == [2, 4, 8, 8, 8]
+
+
+def test_a_packet_that_came_after_all_frees_its_ev() -> None:
+    made = bench()
+    made.link.prober.excuse(1, 3)
+    assert made.link.profile.states[3] == EvState.GOOD
+    made.link.prober.excuse(1, 4)
+    assert probes(made, 100 * PERIOD) == 0
+
+
+def test_where_no_path_is_known_to_live_one_answer_is_enough() -> None:
+    made = bench()
+    probes(made, PERIOD)
+    made.link.prober.on_answer(PERIOD + 1, 0, M_NONE, True)
+    assert made.link.profile.states[3] == EvState.GOOD
