@@ -10,7 +10,16 @@ from typing import Any
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
 from nicd.compose import nic_settings
-from nicd.core.footprint import limits_of, nic_bytes, on_chip_bytes, peer_bytes, qp_bytes, resident_max, slot_bytes
+from nicd.core.footprint import (
+    contexts_of,
+    limits_of,
+    nic_bytes,
+    on_chip_bytes,
+    peer_bytes,
+    qp_bytes,
+    resident_max,
+    slot_bytes,
+)
 from nicd.core.settings import NicSettings
 
 EVS = (16, 64, 128, 256)
@@ -37,7 +46,7 @@ def state_table(topology: Topology, qps: int, peers: int | None = None) -> dict[
     planes = topology.planes
     pieces = qp_bytes(limits_of(knobs, planes), knobs.ev_bits)
     chip = on_chip_bytes(pieces)
-    peer = peer_bytes(planes, knobs.ev_bits, 0)
+    peer = peer_bytes(planes, contexts_of(knobs, planes), knobs.ev_bits, 0)
     own = nic_bytes(knobs.regions_max, knobs.deny_entries_max)
     return {
         "qp_bytes": pieces,

@@ -196,7 +196,8 @@ class Sending:
             planes = [plane for plane, context in enumerate(windows.of) if context is window]
             counted = sum(anatomy.inflight_bytes(other, planes) for other in sharing)
             if counted != window.inflight_bytes:
-                what = f"NIC {link.peer.index}, planes {planes}: {window.inflight_bytes} bytes in flight, {counted} counted"
+                what = f"window to NIC {link.peer.index}, planes {planes}: "
+                what += f"{window.inflight_bytes} bytes in flight, {counted} counted"
                 raise InvariantError("windows", self._nic.name, at_ns, what)
         lost = anatomy.lost_count(link.requestor)
         if lost != anatomy.lost(link.requestor):

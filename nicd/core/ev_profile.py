@@ -20,8 +20,8 @@ from nicd.core.ev_state import EvState, EvTrigger
 from nicd.core.ev_universe import EvSet
 from nicd.core.events import EvTransition
 from nicd.core.path_policy import PathPolicy
-from nicd.core.path_shares import PathShares
 from nicd.core.path_records import PathRecords
+from nicd.core.path_shares import PathShares
 from nicd.core.stats import NicStats
 
 _SKIP = EvState.SKIP

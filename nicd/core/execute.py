@@ -113,13 +113,13 @@ class Executor:
         return self._by_address.get(address)
 
     def windows(self) -> dict[str, int]:
-        """The congestion windows towards all peers: their number, sums, and the smallest."""
-        sums = [peer.windows.sums() for peer in self._peers.values()]
+        """The congestion windows towards all peers, each over its planes: their number, sums, and the smallest."""
+        sizes = [peer.windows.cwnd_bytes for peer in self._peers.values()]
         return {
-            "count": sum(each.contexts for each in sums),
-            "cwnd_bytes": sum(each.cwnd_bytes for each in sums),
-            "cwnd_bytes_min": min((each.cwnd_bytes_min for each in sums), default=0),
-            "inflight_bytes": sum(each.inflight_bytes for each in sums),
+            "count": len(sizes),
+            "cwnd_bytes": sum(sizes),
+            "cwnd_bytes_min": min(sizes, default=0),
+            "inflight_bytes": sum(peer.windows.inflight_bytes for peer in self._peers.values()),
         }
 
     def mpr(self) -> dict[str, int]:

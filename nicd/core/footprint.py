@@ -289,6 +289,11 @@ def on_chip_bytes(pieces: dict[str, int]) -> int:
     return sum(pieces[name] for name in ON_CHIP)
 
 
+def contexts_of(knobs: NicSettings, planes: int) -> int:
+    """Congestion contexts of one destination."""
+    return planes if knobs.congestion_scope == "plane" else 1
+
+
 def peer_bytes(planes: int, contexts: int, ev_bits: int, questions: int) -> dict[str, int]:
     """Bytes by piece of one destination with so many congestion contexts and EV probes out."""
     return {

@@ -1,4 +1,4 @@
-"""NSCC, the network-signalled congestion control of UEC, as MRC uses it: a window per destination, clocked by SACKs.
+"""NSCC, the network-signalled congestion control of UEC, as MRC uses it: a window per context, clocked by SACKs.
 
 Owns the window's course. The constants are `nscc_constants`', what is in flight the in-flight tables', which path a
 packet takes the EV profile's: a mark with little delay is an affair of paths alone, and moves nothing here. So is a
@@ -32,14 +32,14 @@ _BASE_SHARE_MIN: Final = 4
 
 
 class Nscc:
-    """The window towards one destination."""
+    """The window of one context."""
 
     __slots__ = (
-        "_adjusted_ns", "_average", "_avg_samples", "_base_ns", "_cuts", "_decreased_ns", "_delay_ns", "_delays", "_delivered",
-        "_eta_ns", "_extra_ns", "_fast", "_fast_bytes", "_floor", "_gamma_ppt", "_ignore_bytes", "_inc", "_limits",
-        "_loss_cuts", "_md_ppt", "_penalised", "_qa", "_qa_bytes", "_qa_end_ns", "_qa_measured", "_qa_period_ns",
-        "_qa_trigger", "_reference_ns", "_saved", "_setup", "_since_bytes", "base_rtt_ns", "cwnd_bytes",
-        "cwnd_bytes_max", "inflight_bytes", "penalties", "quick_adapts", "restores",
+        "_adjusted_ns", "_average", "_avg_samples", "_base_ns", "_cuts", "_decreased_ns", "_delay_ns", "_delays",
+        "_delivered", "_eta_ns", "_extra_ns", "_fast", "_fast_bytes", "_floor", "_gamma_ppt", "_ignore_bytes", "_inc",
+        "_limits", "_loss_cuts", "_md_ppt", "_penalised", "_qa", "_qa_bytes", "_qa_end_ns", "_qa_measured",
+        "_qa_period_ns", "_qa_trigger", "_reference_ns", "_saved", "_setup", "_since_bytes", "base_rtt_ns",
+        "cwnd_bytes", "cwnd_bytes_max", "inflight_bytes", "penalties", "quick_adapts", "restores",
     )  # fmt: skip
 
     def __init__(self, setup: WindowSetup) -> None:
@@ -61,7 +61,8 @@ class Nscc:
         self._measure(knobs.base_rtt_ns)
         self.base_rtt_ns = knobs.base_rtt_ns if knobs.base_rtt_measured else 0
         # MRC 1.0 4: begins with the largest window.
-        self.cwnd_bytes = max(min(setup.share(knobs.cwnd_bytes) or self.cwnd_bytes_max, self.cwnd_bytes_max), self._floor)
+        first = setup.share(knobs.cwnd_bytes) or self.cwnd_bytes_max
+        self.cwnd_bytes = max(min(first, self.cwnd_bytes_max), self._floor)
         self.inflight_bytes = 0
         self._average = 0
         """Average queueing delay, in 2**-10 ns."""
@@ -276,7 +277,7 @@ class Nscc:
             self.cwnd_bytes = min(self.cwnd_bytes, self.cwnd_bytes_max)
 
     def _measure(self, base_ns: int) -> None:
-        """What belongs to this destination and follows from its base RTT."""
+        """What belongs to this context and follows from its base RTT."""
         setup = self._setup
         knobs = setup.settings
         self._base_ns = base_ns

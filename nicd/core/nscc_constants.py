@@ -2,12 +2,10 @@
 
 Owns the arithmetic between knobs and the integers that `nscc` works with. MRC 1.0 4, UEC CMS.
 
-**Which product.** A context is per destination, and its window holds what is in flight on all planes together. So its
-bandwidth-delay product is that of the NIC: the sum of its ports' rates (the slower end's, where they differ) times the
-base RTT; with 8 ports of 100 Gb/s eight times a plane's. A plane's own product sets the thresholds of switches and
-nothing here. The delay of a packet is that of its own path in its own plane, and comparing it with one target for all
-planes is right because the planes are alike; that they share a window is why one slow plane costs a share only: its
-packets raise the average by their share.
+**Which product.** A context serves one plane of a destination, so its bandwidth-delay product is that of the plane:
+the rate of the slower end's port times the base RTT. With `congestion_scope: destination` its window holds what is in
+flight on all planes together, and the product is that of all ports; then the planes have to be alike, because the
+window goes to the one whose packets stay in it longest (`plane_windows`).
 
 **The reference network.** The published constants belong to 100 Gb/s and 12 us, a product of 150,000 bytes, and scale
 by a = BDP / 150,000. Growth in bytes per round trip therefore is a fixed share of the product, whatever the number of

@@ -1,12 +1,12 @@
-"""Which share of its turns each path of one plane gets: less where packets are late and marked while other paths are free.
+"""Which share of its turns each path of one plane gets: less where packets are late and marked, and others are not.
 
 Owns the shares. Who is next in the scan is `ev_deck`'s; what a mark does to the state of an EV `ev_state`'s.
 
-The texts leave a marked EV out for about one turn (MRC 1.0 11.2.2), which halves the use of a path at most: too little for
-a link that has lost more than half of its rate. Its queue then makes the whole plane late, and the window of the plane
-shrinks for one path's sake. So a path that is marked while its round trips are longer than those of the plane's best path
-by a margin gets fewer turns, an eighth less each time, and more again, a 64th of the whole, with each round trip that
-is not marked. A plane that is late as a whole has no such path: that is the congestion window's affair.
+The texts leave a marked EV out for about one turn (MRC 1.0 11.2.2), which halves the use of a path at most: too little
+for a link that has lost more than half of its rate. Its queue then makes the whole plane late, and the window of the
+plane shrinks for one path's sake. So a path that is marked while its round trips are longer than those of another path
+of the plane by a margin gets fewer turns, an eighth less each time, and more again, a 64th of the whole, with each
+round trip that is not marked. A plane that is late as a whole has no such path: that is the congestion window's affair.
 """
 
 from typing import Final

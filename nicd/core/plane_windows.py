@@ -1,7 +1,7 @@
 """The congestion contexts towards one destination, and on which planes they let a packet leave.
 
-Owns which context answers for which plane, the bytes in flight of each, and the bitmap of planes with room. How a window
-moves is its policy's (`window`); who sends next on which port is the scheduler's.
+Owns which context answers for which plane, the bytes in flight of each, and the bitmap of planes with room. How a
+window moves is its policy's (`window`); who sends next on which port is the scheduler's.
 
 MRC 1.0 4 has one context per destination, and knows one network. The planes of an MRC fabric are networks of their own:
 what one of them delays, marks or trims says nothing about the others, and a window that they share goes to the slowest,
@@ -13,7 +13,7 @@ go to the context of the plane that the packet which caused it had taken.
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from mrcfabric.units import NEVER, Instant
 from nicd.core.congestion import window_towards
@@ -23,21 +23,12 @@ from nicd.core.window import CongestionWindow, WindowSetup
 
 NO_PLANE: Final = -1
 """An acknowledgement that no single packet has caused."""
-_SPAN_RTTS: Final = 16
+_SPAN_RTTS: Final = 8
 """Round trips of planes are compared once in so many base RTTs, each by its shortest: queues come and go meanwhile."""
 _SAMPLES_LEAST: Final = 16
 """Fewer round trips than this in a span make no plane longer."""
 _MARGIN_PARTS: Final = 4
 """Planes whose round trips differ by less than this part of a base RTT are alike."""
-
-
-class Sums(NamedTuple):
-    """Of all contexts towards a destination."""
-
-    contexts: int
-    cwnd_bytes: int
-    cwnd_bytes_min: int
-    inflight_bytes: int
 
 
 class PlaneWindows:
@@ -192,11 +183,6 @@ class PlaneWindows:
     def inflight_bytes(self) -> int:
         """What is."""
         return sum([window.inflight_bytes for window in self.contexts])
-
-    def sums(self) -> Sums:
-        """Number, sums and the smallest window."""
-        sizes = [window.cwnd_bytes for window in self.contexts]
-        return Sums(len(sizes), sum(sizes), min(sizes), self.inflight_bytes)
 
     def record(self) -> dict[str, int]:
         """For a row of the table of QPs: sums over the contexts; of times and delays the longest."""

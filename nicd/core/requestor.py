@@ -222,7 +222,7 @@ class Requestor:
         )  # fmt: skip
 
     def _asks(self) -> bool:
-        """The A bit of the packet that has just been noted: when none may leave after it, its SACK is wanted at once."""
+        """The A bit of the packet that has just been noted: where none may leave after it, its SACK is due at once."""
         if self._qp.can_send():
             return False
         # MRC 1.0 4: when the window is nearly full; twice per window are enough to keep it moving.

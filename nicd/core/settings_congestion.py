@@ -31,9 +31,9 @@ class CongestionKnobs:
     """The base RTT of a destination begins at `base_rtt_ns` and follows lower samples of full packets, which an idle
     fabric gives: two NICs below one T0 are nearer. False: it stays."""
     base_rtt_compared: bool = True
-    """A plane whose shortest round trips are longer than those of another plane to the same destination, while nothing is
-    marked or trimmed there, is longer, and so are its base RTT and its largest window. False: the base RTT follows lower
-    samples only, as published, and a plane that is longer than `base_rtt_ns` says carries a part of its rate."""
+    """A plane whose shortest round trips are longer than those of another plane to the same destination, while nothing
+    is marked or trimmed there, is longer, and so are its base RTT and its largest window. False: the base RTT follows
+    lower samples only, as published, and a plane that is longer than `base_rtt_ns` says carries a part of its rate."""
     cwnd_bytes: int = 0
     """First window per destination, and with "fixed" the only one; planes with contexts of their own share it by their
     rates. Default: the largest window."""

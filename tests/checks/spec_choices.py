@@ -105,6 +105,12 @@ _PATHS = (
         _of(NIC, "skip_ns"),
     ),
     Choice(
+        "A path that is marked again and again while others of its plane are free",
+        UNKNOWN,
+        "Gets fewer of its turns, by how often it is late and marked: SKIP alone halves its use at most.",
+        _of(NIC, "path_shares", "path_late_ns"),
+    ),
+    Choice(
         "Reorder threshold before a packet is lost",
         UNKNOWN,
         "A packet sent this much later has arrived, and this many lie between; where nothing more arrives, as long "

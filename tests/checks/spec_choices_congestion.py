@@ -11,10 +11,26 @@ CONGESTION = (
         _of(NIC, "congestion", "cwnd_bytes", "cwnd_trim_response"),
     ),
     Choice(
+        "Whom a congestion context serves: a destination, or one plane of it",
+        DEVIATION,
+        "One plane of one destination. The texts have one context per destination and describe one network; the planes "
+        "are networks of their own. A window that they share goes to the slowest, whose packets stay in it longest: "
+        "with half of the T1s of one plane of four gone 0.58 of line are left instead of 0.875. `destination` gives "
+        "the published one.",
+        _of(NIC, "congestion_scope"),
+    ),
+    Choice(
+        "A plane whose round trips are longer than the topology says",
+        DEVIATION,
+        "The base RTT of its context follows upwards, too, where another plane to the same destination is shorter and "
+        "nothing is marked or trimmed: else its largest window is for a part of its rate.",
+        _of(NIC, "base_rtt_compared"),
+    ),
+    Choice(
         "The constants of NSCC, for a NIC of several planes and a base RTT that is not 12 us",
         UNKNOWN,
-        "Derived: BDP of all ports together, b = target / base RTT (`nicd/core/nscc_constants.py`). The limit of about "
-        "no delay, an absolute 1 us elsewhere, is 1/12 base RTT.",
+        "Derived: BDP of the planes that a context serves, b = target / base RTT (`nicd/core/nscc_constants.py`). The "
+        "limit of about no delay, an absolute 1 us elsewhere, is 1/12 base RTT.",
         _of(
             NIC,
             "max_cwnd_bytes",

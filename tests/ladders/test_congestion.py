@@ -78,7 +78,8 @@ def test_every_trim_takes_its_packet_off_the_window() -> None:
 @pytest.mark.spec("MRC 1.0", "4")
 def test_a_flood_of_trims_is_answered_by_what_arrives() -> None:
     """Nine packets of ten are trimmed: their sizes, then what arrives, and no cut for those already judged."""
-    ladder = Ladder()
+    # Which of two planes' packets is the tenth is chance: one may be trimmed more often than a budget allows.
+    ladder = Ladder(retry_exponential=25)
     turn = iter(range(1 << 30))
     ladder.wire.trim(direction=AB, opcode=DATA, where=lambda seen: next(turn) % 10 > 0, times=400)
     ladder.write(300)
@@ -94,7 +95,7 @@ def test_a_flood_of_trims_is_answered_by_what_arrives() -> None:
 @pytest.mark.spec("MRC 1.0", "4")
 def test_the_base_rtt_follows_the_shortest_round_trip_of_full_packets() -> None:
     """Back to back the way is shorter than the topology's longest: full packets show it, short ones do not."""
-    ladder = Ladder()
+    ladder = Ladder(congestion_scope="destination")
     ladder.write(length=10)
     ladder.run_for(3)
     assert ladder.a.qp["base_rtt_ns"] == ladder.base_rtt_ns
@@ -130,9 +131,10 @@ def test_a_receiver_that_holds_too_much_slows_its_sender_and_lets_it_go() -> Non
     assert ladder.run()
     ladder.verify()
     row = ladder.a.qp
-    assert (row["penalties"], row["restores"]) == (1, 1)
+    # Once for each of the two planes.
+    assert (row["penalties"], row["restores"]) == (2, 2)
     assert ladder.b.count("penalties_sent") > 0
-    assert cuts(ladder)["penalty"] == 1
+    assert cuts(ladder)["penalty"] == 2
 
 
 @pytest.mark.spec("UEC", "CMS")

@@ -24,7 +24,7 @@ class Source:
         self.planes = planes
         self.waiting = False
         self.used: list[int] = []
-        self.windows = cast(PlaneWindows, Room())
+        self.windows = cast("PlaneWindows", Room())
 
     def has_packet(self) -> bool:
         return self.left > 0

@@ -1,0 +1,122 @@
+"""A weak plane costs what it lacks and nothing more, whatever is weak about it."""
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from mrcfabric.topology import Topology
+from studies.weak_planes import Breakage, Row, dead_t1s, longer, lossy, measure, port_down, slow
+
+LEAST = 0.95
+"""Of the max-min shares, all flows together."""
+CARRIED = 0.75
+"""Of what a plane could carry, at least: none is starved."""
+WAVERING = 0.1
+
+
+def topology(planes: int = 4, t1s: int = 4, per_t0: int = 4, t0s: int = 2, seed: str = "0", **more: Any) -> Topology:
+    return Topology(
+        name="weak", planes=planes, t0_per_plane=t0s, t1_per_plane=t1s, nics_per_t0=per_t0, seed=seed,
+        evs_per_qp=32 * planes, reserve_evs_per_qp=8 * planes, **more,
+    )  # fmt: skip
+
+
+def across(made: Topology, seed: int = 0) -> list[tuple[int, int]]:
+    """Each NIC sends to one below the next T0."""
+    each = made.nics_per_t0
+    return [(nic, ((nic // each + 1) * each + (nic + seed) % each) % made.nics) for nic in range(made.nics)]
+
+
+def ring(made: Topology) -> list[tuple[int, int]]:
+    return [(nic, (nic + 1) % made.nics) for nic in range(made.nics)]
+
+
+def everybody(made: Topology) -> list[tuple[int, int]]:
+    return [(nic, (nic + hop) % made.nics) for nic in range(made.nics) for hop in range(1, made.nics)]
+
+
+def holds(row: Row, least: float = LEAST) -> None:
+    assert row.ratio >= least, row
+    assert min(row.planes) >= CARRIED, row
+    assert max(row.wavering) <= WAVERING, row
+
+
+def test_what_is_due_follows_from_what_is_broken() -> None:
+    made = topology()
+    broken = [dead_t1s(0, 1), slow(made, 1, Fraction(1, 2), range(4)), lossy(made, 2, 500_000, [0])]
+    assert broken[0].meets("p0-t0-1", "p0-t1-0")
+    assert not broken[0].meets("p0-t0-1", "p0-t1-1")
+    assert broken[1].meets("p1-t1-3", "p1-t0-0")
+    assert not broken[1].meets("p2-t1-3", "p2-t0-0")
+    assert (broken[1].left, broken[2].left) == (Fraction(1, 2), Fraction(1, 2))
+    assert port_down(made, 5, 3).meets("h005", "p3-t0-1")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("broken", "due"),
+    [
+        ([dead_t1s(1, 2)], 3.5 / 4),
+        ([slow(topology(), 1, Fraction(1, 4), range(4))], 3.25 / 4),
+        ([slow(topology(), 1, Fraction(1, 4), [0])], 3.8125 / 4),
+    ],
+    ids=["two of four T1s dead", "a plane at a quarter", "a path at a quarter"],
+)
+def test_a_loaded_rack_gets_what_is_left(broken: list[Breakage], due: float) -> None:
+    made = topology()
+    row = measure(made, across(made), broken)
+    assert row.due == pytest.approx(due)
+    holds(row)
+
+
+SHAPES = [
+    topology(),
+    topology(planes=2, seed="1"),
+    topology(planes=8, t1s=2, per_t0=2, seed="2"),
+    topology(t1s=8, per_t0=8, seed="3"),
+    topology(t1s=16, per_t0=8, seed="4"),
+    topology(planes=2, t0s=4, per_t0=2, seed="5"),
+    topology(rate_bps=400_000_000_000, seed="6"),
+    topology(rate_bps=25_000_000_000, seed="7"),
+    topology(link_delay_ns=5_000, seed="8"),
+]
+
+
+def breakages(made: Topology) -> dict[str, list[Breakage]]:
+    """By name, all on the second plane but for mixtures."""
+    t1s = range(made.t1_per_plane)
+    many = made.t1_per_plane
+    return {
+        "healthy": [],
+        "one T1 dead": [dead_t1s(1, 1)],
+        "half of the T1s dead": [dead_t1s(1, many // 2)],
+        "all T1s but one dead": [dead_t1s(1, many - 1)],
+        "all T1s dead": [dead_t1s(1, many)],
+        "half the rate": [slow(made, 1, Fraction(1, 2), t1s)],
+        "a quarter": [slow(made, 1, Fraction(1, 4), t1s)],
+        "a tenth": [slow(made, 1, Fraction(1, 10), t1s)],
+        "a path at a quarter": [slow(made, 1, Fraction(1, 4), [0])],
+        "a path at a tenth": [slow(made, 1, Fraction(1, 10), [0])],
+        "1% lost": [lossy(made, 1, 10_000, t1s)],
+        "5% lost": [lossy(made, 1, 50_000, t1s)],
+        "a port down": [port_down(made, 0, 1)],
+        "12 us longer": [longer(made, 1, 6_000, t1s)],
+        "dead and slow": [dead_t1s(0, 1), slow(made, 1, Fraction(1, 4), t1s)],
+        "dead and lossy": [dead_t1s(0, 1), lossy(made, 1, 10_000, t1s)],
+    }
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("made", SHAPES, ids=lambda made: made.seed)
+@pytest.mark.parametrize("name", list(breakages(SHAPES[0])))
+def test_any_shape_and_any_breakage(made: Topology, name: str) -> None:
+    holds(measure(made, across(made), breakages(made)[name]))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("flows", [ring, everybody], ids=["ring", "everybody"])
+@pytest.mark.parametrize("name", list(breakages(SHAPES[0])))
+def test_other_traffic(flows: Any, name: str) -> None:
+    made = topology(per_t0=2)
+    holds(measure(made, flows(made), breakages(made)[name]))
