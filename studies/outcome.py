@@ -36,6 +36,8 @@ class FlowResult:
     """Messages that ended with an error."""
     window_bytes: int = 0
     """Delivered inside the trial's window."""
+    samples: list[int] = field(default_factory=list)
+    """Delivered until each sampling instant, where the trial keeps that."""
 
     @property
     def time_ns(self) -> Instant | None:
@@ -64,6 +66,8 @@ class Outcome:
     rtt_max_ns: int
     first_retired_ns: Instant | None = None
     """When the first EV went into ASSUMED_BAD."""
+    before: "Outcome | None" = None
+    """The same as the trial's window began, where it has one."""
     timeline: list[int] = field(default_factory=list)
     """Bytes placed in all NICs until each sampling instant."""
 

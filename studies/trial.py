@@ -48,6 +48,8 @@ class Trial:
     """When something happens, for those who measure from then on."""
     sample_ns: Instant = 0
     """Width of the samples of the timeline; 0: none are kept."""
+    sample_flows: bool = False
+    """Keep those samples of every flow, too."""
 
     def run(self) -> Outcome:
         """Everything, in virtual time. RuntimeError when a command is refused: the trial is wrong."""
@@ -71,6 +73,9 @@ class _Run:
         self._left = [flow.messages * flow.qps for flow in trial.flows]
         self._lines: list[Line] = []
         self._first_retired_ns: Instant | None = None
+        self._tables: dict[str, dict[int, dict[str, int | str]]] = {}
+        """Node -> its QPs, as of `_tables_ns`."""
+        self._tables_ns: Instant = -1
         self._prepare()
 
     def outcome(self) -> Outcome:
@@ -79,16 +84,19 @@ class _Run:
         for fault in trial.faults:
             fault.strike(self._fabric, self._lines)
         timeline: list[int] = []
+        at_start: Outcome | None = None
         if trial.window_ns is None:
             self._until_done(timeline)
         else:
             start, end = trial.window_ns
             self._advance(start, timeline)
             before = [self._delivered(number) for number in range(len(trial.flows))]
+            at_start = collect(self._fabric, self._results)
             self._advance(end, timeline)
             for number, result in enumerate(self._results):
                 result.window_bytes = self._delivered(number) - before[number]
         outcome = collect(self._fabric, self._results)
+        outcome.before = at_start
         outcome.timeline = timeline
         outcome.first_retired_ns = self._first_retired_ns
         return outcome
@@ -108,6 +116,9 @@ class _Run:
         while sample and (at := (len(timeline) + 1) * sample) <= until:
             self._fabric.run(at)
             timeline.append(sum(self._placed(name) for name in self._trial.topology.nic_names()))
+            if self._trial.sample_flows:
+                for number, result in enumerate(self._results):
+                    result.samples.append(self._delivered(number))
         self._fabric.run(until)
 
     def _placed(self, name: str) -> int:
@@ -122,8 +133,14 @@ class _Run:
         """Bytes of a flow that have arrived at its target so far, each counted once."""
         flow, qpns = self._lines[number]
         mtu = self._trial.topology.mtu_bytes
-        rows = self._nic(nic_name(flow.target)).qp_table()
-        return sum((int(row["expected"]) + int(row["out_of_order"])) * mtu for row in rows if row["qpn"] in qpns)
+        if self._tables_ns != self._fabric.now_ns:
+            self._tables_ns = self._fabric.now_ns
+            self._tables.clear()
+        name = nic_name(flow.target)
+        if name not in self._tables:
+            self._tables[name] = {int(row["qpn"]): row for row in self._nic(name).qp_table()}
+        rows = [self._tables[name][qpn] for qpn in qpns]
+        return sum((int(row["expected"]) + int(row["out_of_order"])) * mtu for row in rows)
 
     def _note(self, node: str, events: list[Any]) -> None:
         for event in events:

@@ -1,0 +1,81 @@
+"""Many to one at any fan-in: nobody's QP ends, nothing much is sent again, and shares are alike."""
+
+import pytest
+
+from studies.fan_in import FanIn, Found, main, row, watch
+
+_DROPS = {"trim": False, "trim_last_hop": False}
+
+
+def healthy(found: Found) -> None:
+    assert (found.errors, found.retired) == (0, 0)
+
+
+@pytest.mark.spec("MRC 1.0", "4")
+@pytest.mark.parametrize(("degree", "goodput", "alike"), [(4, 0.98, 0.98), (7, 0.97, 0.95), (15, 0.95, 0.93)])
+def test_a_long_incast_sends_next_to_nothing_again(degree: int, goodput: float, alike: float) -> None:
+    found = watch(FanIn(degree, warm_rtts=60, rtts=120, bin_rtts=40))
+    healthy(found)
+    assert found.goodput > goodput
+    assert found.resent < 0.02
+    assert found.jain_all > alike
+
+
+@pytest.mark.spec("MRC 1.0", "4")
+def test_less_than_a_packet_per_round_trip_is_left_to_each_of_31() -> None:
+    found = watch(FanIn(31, warm_rtts=100, rtts=120))
+    healthy(found)
+    assert found.goodput > 0.93
+    assert found.trimmed < 0.1
+    assert found.jain_all > 0.92
+
+
+@pytest.mark.spec("MRC 1.0", "4")
+@pytest.mark.parametrize("trim_nack", [True, False])
+def test_where_switches_drop_nics_need_not_be_told(trim_nack: bool) -> None:
+    found = watch(FanIn(7, warm_rtts=100, rtts=120, nic={"trim_nack": trim_nack}, switch=_DROPS))
+    assert found.errors == 0
+    assert found.retired < 40
+    assert found.goodput > 0.95
+    assert found.resent < 0.05
+
+
+@pytest.mark.parametrize(("degree", "near", "planes"), [(2, 1, 1), (4, 2, 2)])
+def test_a_near_sender_and_a_far_one_get_about_alike(degree: int, near: int, planes: int) -> None:
+    found = watch(FanIn(degree, near=near, planes=planes, warm_rtts=60, rtts=120))
+    healthy(found)
+    assert all(0.7 < share * degree < 1.4 for share in found.shares)
+
+
+def test_a_newcomer_gets_its_share_from_the_others() -> None:
+    found = watch(FanIn(4, late=1, planes=2, warm_rtts=80, rtts=120))
+    healthy(found)
+    assert all(0.7 < share * 4 < 1.4 for share in found.shares)
+
+
+def test_messages_that_end_end_at_about_the_same_time() -> None:
+    found = watch(FanIn(7, size=1 << 20))
+    healthy(found)
+    assert found.spread < 1.6
+
+
+def test_the_command_prints_a_row_per_fan_in_and_seed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["2", "3", "--rtts", "20", "--warm-rtts", "10", "--seeds", "2", "--shares"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[1::2]] == ["2", "2", "3", "3"]
+    assert "fan-in" in lines[0]
+    assert len(lines) == 9
+
+
+def test_a_row_shows_what_was_found() -> None:
+    found = Found(0.5, 0.25, 0.125, 1, 0.9, 0.95, 0.99, 1.5, 2, 3, 4, ())
+    assert row(FanIn(7), found, 1.0).split()[3:6] == ["0.500", "0.250", "0.125"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("switch", [{}, _DROPS])
+@pytest.mark.parametrize(("degree", "planes"), [(4, 8), (31, 4), (63, 1), (127, 1), (255, 1), (255, 2)])
+def test_no_qp_of_a_healthy_fabric_ends(degree: int, planes: int, switch: dict[str, bool], seed: int) -> None:
+    found = watch(FanIn(degree, seed, planes, warm_rtts=60, rtts=60, switch=switch))
+    assert found.errors == 0
