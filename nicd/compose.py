@@ -29,6 +29,7 @@ def nic_settings(topology: Topology) -> NicSettings:
     derived = {
         "mtu_bytes": topology.mtu_bytes,
         "base_rtt_ns": topology.base_rtt_ns(),
+        "base_rtt_near_ns": topology.base_rtt_ns(same_t0=True),
         "evs_active": topology.evs_per_qp,
         "evs_reserve": topology.reserve_evs_per_qp,
         "ev_min_active": topology.evs_per_qp // ACTIVE_FLOOR_SHARE,

@@ -13,6 +13,7 @@ from heapq import heappop, heappush
 from typing import Final
 
 from mrcfabric.units import NEVER, Instant
+from nicd.core.doubts import Doubts
 from nicd.core.message import Message
 from nicd.core.path_records import PathRecords
 from nicd.core.patience import Patience
@@ -41,7 +42,7 @@ class Sent:
 
     __slots__ = (
         "cause", "ev", "index", "message", "offset", "opcode", "plane", "psn", "sent_ns", "silences", "size", "state",
-        "tries",
+        "tries", "trims",
     )  # fmt: skip
 
     def __init__(
@@ -71,6 +72,8 @@ class Sent:
         """Retransmissions before this one."""
         self.silences = 0
         """How many of them were for a timeout: a packet asked for by a NACK starts again at the plain RTO."""
+        self.trims = 0
+        """How many of them were for a trim."""
         self.index = index
         """Number of the transmission on the QP."""
         self.state = INFLIGHT
@@ -84,7 +87,7 @@ class InflightTable:
     __slots__ = (
         "_acked_index", "_acked_sent_ns", "_base_ns", "_delivered_ns", "_lag_ns", "_latest", "_lost_heap", "_mtu",
         "_order", "_originals", "_patience", "_pending", "_records", "_reorder_packets", "_retry_linear", "_rto_ns",
-        "_slow", "_stamped", "_stats", "_way", "by_psn", "cack", "lost", "peak", "windows",
+        "_slow", "_stamped", "_stats", "_way", "by_psn", "cack", "doubts", "lost", "peak", "windows",
     )  # fmt: skip
 
     def __init__(
@@ -109,6 +112,7 @@ class InflightTable:
         self._mtu = settings.mtu_bytes
         self._stats = stats
         self.windows = windows
+        self.doubts: Doubts | None = None  # who is told of packets that arrived after losses on the same path
         self.cack = psn_first - 1
         """Everything up to here has been acknowledged."""
         self.by_psn: dict[int, Sent] = {}
@@ -132,7 +136,7 @@ class InflightTable:
         self.by_psn[psn] = sent
         self._order.append(sent)
         self._pending |= 1 << (psn - self.cack - 1)
-        self.windows.left(sent.plane, sent.size)
+        self.windows.left(sent.sent_ns, sent.plane, sent.size)
 
     def take_lost(self) -> Sent:
         """The oldest lost PSN, to be sent again. Only while `lost` is not zero."""
@@ -202,6 +206,8 @@ class InflightTable:
             if not sent.tries and sent.sent_ns > self._delivered_ns[way]:
                 self._delivered_ns[way] = sent.sent_ns
             self.windows.acked(sent.plane, sent.size)
+            if self.doubts is not None and self.doubts.open:
+                self.doubts.delivered(sent.ev)
         elif state == LOST:
             self.lost -= 1
             self._stats.taken_back += 1
@@ -209,11 +215,11 @@ class InflightTable:
                 # Only leftovers of losses taken back.
                 self._lost_heap.clear()
 
-    def lose(self, sent: Sent, cause: str) -> None:
+    def lose(self, now: Instant, sent: Sent, cause: str) -> None:
         """A transmission in flight is judged lost."""
         sent.state = LOST
         sent.cause = cause
-        self.windows.gone(sent.plane, sent.size)
+        self.windows.gone(now, sent.plane, sent.size)
         self.lost += 1
         self._stats.packets_lost += 1
         if not sent.tries:
@@ -379,11 +385,11 @@ class InflightTable:
         late_ns = self._lag_ns[self._way[sent.ev]] + self._patience.raised_ns
         return sent.sent_ns + late_ns + (self._rto_ns << min(max(0, sent.silences - self._retry_linear), DOUBLINGS_MAX))
 
-    def clear(self) -> None:
+    def clear(self, now: Instant) -> None:
         """Forget everything; what was in flight no longer counts towards the window."""
         for sent in self.by_psn.values():
             if sent.state == INFLIGHT:
-                self.windows.gone(sent.plane, sent.size)
+                self.windows.gone(now, sent.plane, sent.size)
             sent.state = DONE
         self.by_psn.clear()
         self._pending = 0

@@ -7,19 +7,28 @@ packet that is gone without a trim where switches trim and broken paths are left
 MRC 1.0 4, UEC CMS. Two signals, four cases: marked or not, delay below the target or not.
 
     not marked, below      proportional increase    alpha x acked x (target - delay), or fast increase at about no delay
-    not marked, at/above   fair increase            fi x acked
+    not marked, at/above   fair increase            fi x acked, or the receiver's decrease: see below
     marked,     at/above   multiplicative decrease  at most once per base RTT
     marked,     below      nothing
 
 Increases add up and are applied as inc / cwnd after 8 MTU or one base RTT, eta once per base RTT on top. Quick adapt
 looks back once per base RTT + target, or once per round trip where that is longer. Trims cut their own size, and so do
 losses that no path is blamed for.
+
+A deliberate addition (`late_is_congestion`): NSCC was published for networks where every queue marks, so a late packet
+without a mark leaves an empty queue behind. The last hop of MRC does not mark, and a late packet without a mark has
+most likely met the queue of a full receiver. All its senders see the same delay and give way in proportion, at most
+once per round trip; what they add besides makes them equal. Delays that are no queue's are `lateness`'s to tell.
+
+A window may be smaller than a packet (`cwnd_bytes_min`): a packet then leaves every so many round trips, see
+`plane_windows`.
 """
 
 from typing import Final
 
 from mrcfabric.units import Instant
 from nicd.core.ev_state import EvState, EvTrigger
+from nicd.core.lateness import Lateness
 from nicd.core.nscc_constants import THOUSAND, NsccConstants
 from nicd.core.path_policy import POLICIES
 from nicd.core.window import RESTORE, WindowSetup
@@ -37,16 +46,18 @@ class Nscc:
     __slots__ = (
         "_adjusted_ns", "_average", "_avg_samples", "_base_ns", "_cuts", "_decreased_ns", "_delay_ns", "_delays",
         "_delivered", "_eta_ns", "_extra_ns", "_fast", "_fast_bytes", "_floor", "_gamma_ppt", "_ignore_bytes", "_inc",
-        "_limits", "_loss_cuts", "_md_ppt", "_penalised", "_qa", "_qa_bytes", "_qa_end_ns", "_qa_measured",
-        "_qa_period_ns", "_qa_trigger", "_reference_ns", "_saved", "_setup", "_since_bytes", "base_rtt_ns",
-        "cwnd_bytes", "cwnd_bytes_max", "inflight_bytes", "penalties", "quick_adapts", "restores",
+        "_late", "_limits", "_loss_cuts", "_md_ppt", "_mtu", "_penalised", "_qa", "_qa_bytes", "_qa_end_ns",
+        "_qa_measured", "_qa_period_ns", "_qa_trigger", "_reference_ns", "_saved", "_setup", "_since_bytes",
+        "base_rtt_ns", "crowded_ns", "cwnd_bytes", "cwnd_bytes_max", "inflight_bytes", "penalties", "quick_adapts",
+        "restores", "rtt_ns",
     )  # fmt: skip
 
     def __init__(self, setup: WindowSetup) -> None:
         knobs = setup.settings
         self._setup = setup
         self._limits = NsccConstants(setup)
-        self._floor = knobs.mtu_bytes
+        self._mtu = knobs.mtu_bytes
+        self._floor = min(knobs.cwnd_bytes_min or max(1, knobs.mtu_bytes // 32), knobs.mtu_bytes)
         self._gamma_ppt = knobs.gamma_ppt
         self._md_ppt = knobs.max_md_jump_ppt
         self._avg_samples = knobs.delay_avg_samples
@@ -54,12 +65,15 @@ class Nscc:
         # Who leaves a path for a loss has answered it; who stays, or cannot tell it from a full queue, gives way.
         leaves = POLICIES[knobs.path_policy].judge(EvState.GOOD, EvTrigger.GAP).target == EvState.ASSUMED_BAD
         self._loss_cuts = knobs.loss_is_congestion or not (knobs.trim_nack and leaves)
+        self._late = Lateness(knobs)
         self._cuts = setup.stats.cwnd_cuts
         self._delays = setup.stats.queue_delay
         self._extra_ns = 0
         """How much longer a round trip takes here than on another plane, without any queue."""
-        self._measure(knobs.base_rtt_ns)
-        self.base_rtt_ns = knobs.base_rtt_ns if knobs.base_rtt_measured else 0
+        base_ns = min(knobs.base_rtt_near_ns, knobs.base_rtt_ns) if setup.near else knobs.base_rtt_ns
+        self._measure(base_ns)
+        self.base_rtt_ns = base_ns if knobs.base_rtt_measured else 0
+        self.crowded_ns: Instant = -1
         # MRC 1.0 4: begins with the largest window.
         first = setup.share(knobs.cwnd_bytes) or self.cwnd_bytes_max
         self.cwnd_bytes = max(min(first, self.cwnd_bytes_max), self._floor)
@@ -109,6 +123,9 @@ class Nscc:
             delay = self._average >> _FINE
         else:
             self._delay_ns = delay = max(0, rtt_ns - self._reference_ns)
+            self.rtt_ns = self._reference_ns + delay
+            if delay >= target:
+                self.crowded_ns = now
             self._delays.add(delay)
             # MRC 1.0 4: late without a mark is the receiver's doing, and counts as a quarter of a base RTT.
             sample = self._reference_ns >> 2 if delay > target and not marked else delay
@@ -126,8 +143,10 @@ class Nscc:
             # MRC 1.0 4: with little delay only the path is changed.
             if delay >= target and not ignored:
                 self._decrease(now)
-        else:
+        elif rtt_ns is None or not self._meets_receiver(now, delay, rtt_ns):
             self._increase(now, acked_bytes, delay)
+        elif not ignored:
+            self._give_way(now, delay)
         if not self.inflight_bytes and not self._qa_trigger:
             # Whatever is not delivered from now on is not sent: it says nothing of the network.
             self._qa_end_ns = -1
@@ -163,7 +182,8 @@ class Nscc:
     def _adjust(self, now: Instant) -> None:
         """Apply what the increases have added up to."""
         limits = self._limits
-        grown = self.cwnd_bytes + self._inc // self.cwnd_bytes
+        # One packet that is acknowledged is one window at the most, however small that is.
+        grown = self.cwnd_bytes + self._inc // max(self.cwnd_bytes, self._mtu)
         if now - self._eta_ns >= limits.adjust_ns:
             grown += limits.eta_bytes
             self._eta_ns = now
@@ -185,17 +205,42 @@ class Nscc:
         self.cwnd_bytes = max(self.cwnd_bytes * kept // (THOUSAND * self._average), self._floor)
         self._cuts["delay"] += 1
 
+    def _meets_receiver(self, now: Instant, delay: int, rtt_ns: int) -> bool:
+        """Not marked: the packet was late, and for nothing but the receiver's queue."""
+        if delay < self._limits.target_ns:
+            self._late.cleared()
+            return False
+        return self._late.receivers(now, delay, rtt_ns, self.cwnd_bytes)
+
+    def _give_way(self, now: Instant, delay: int) -> None:
+        """The receiver's queue is too long: eta, which makes its senders equal, and what the delay takes off."""
+        if now - self._adjusted_ns >= self._limits.adjust_ns:
+            self._adjust(now)
+        if now - self._decreased_ns <= self._reference_ns + delay:
+            return
+        self._decreased_ns = now
+        self._inc = 0
+        self._fast = False
+        self._fast_bytes = 0
+        surplus = delay - self._limits.target_ns
+        kept = max(THOUSAND * delay - self._gamma_ppt * surplus, self._md_ppt * delay)
+        self.cwnd_bytes = max(self.cwnd_bytes * kept // (THOUSAND * delay), self._floor)
+        self._cuts["delay"] += 1
+
     # -- trims and losses
 
-    def on_trim(self, now: Instant, size: int) -> None:
+    def on_trim(self, now: Instant, size: int, last_hop: bool = True) -> None:
+        self.crowded_ns = now
+        if last_hop:
+            self._late.cleared()
         # UEC CMS: a trim counts as a delay of one base RTT.
         self._average += ((self._reference_ns << _FINE) - self._average) // self._avg_samples
         self._gone(now, size, "trim")
 
-    def on_loss(self, now: Instant, size: int, port_down: bool = False) -> None:
+    def on_loss(self, now: Instant, size: int, gives_way: bool = False) -> None:
         # A deliberate difference, see the knob: with trimming a queue that overflows says so itself. What a port took
         # with it was its part of the window.
-        if self._loss_cuts or port_down:
+        if self._loss_cuts or gives_way:
             self._gone(now, size, "loss")
         elif self._ignore_bytes > 0:
             self._ignore_bytes -= size
@@ -211,8 +256,13 @@ class Nscc:
             return
         if now >= self._qa_end_ns and self._quick_adapt(now, 0):
             return
-        self.cwnd_bytes = max(self.cwnd_bytes - size, self._floor)
+        self._cut(size)
         self._cuts[cause] += 1
+
+    def _cut(self, size: int) -> None:
+        """Take a packet off the window; one that is no larger is halved."""
+        cwnd = self.cwnd_bytes
+        self.cwnd_bytes = max(cwnd - size, min(cwnd, self._mtu) >> 1, self._floor)
 
     def _quick_adapt(self, now: Instant, delay: int) -> bool:
         """A span has ended: when packets were lost and little arrived, what arrived is the window. True: adapted."""
@@ -221,7 +271,9 @@ class Nscc:
         if self._qa and self._qa_end_ns >= 0 and self._delivered < self._qa_bytes:
             late = 0 < limits.qa_threshold_ns < delay
             if self._qa_trigger or late:
-                self.cwnd_bytes = max(min(self.cwnd_bytes, self._delivered), self._floor)
+                cwnd = self.cwnd_bytes
+                # Of a window of about a packet nothing may have arrived in a span by chance.
+                self.cwnd_bytes = max(min(cwnd, max(self._delivered, min(cwnd, self._mtu) >> 1)), self._floor)
                 self._ignore_bytes = self.inflight_bytes
                 self._inc = 0
                 self.quick_adapts += 1
@@ -248,7 +300,8 @@ class Nscc:
                 self.penalties += 1
                 self._cuts["penalty"] += 1
             # UEC CMS: no increase while it lasts; 64 for a round trip halves, 127 leaves about a packet.
-            self.cwnd_bytes = max(self.cwnd_bytes - share * acked_bytes // _PENALTY_FULL, self._floor)
+            # A packet is left: SACKs bring the receiver's next word.
+            self.cwnd_bytes = max(self.cwnd_bytes - share * acked_bytes // _PENALTY_FULL, self._mtu)
             self._inc = 0
             self._fast = False
             self._fast_bytes = 0
@@ -281,10 +334,15 @@ class Nscc:
         setup = self._setup
         knobs = setup.settings
         self._base_ns = base_ns
-        self._reference_ns = base_ns = base_ns + self._extra_ns
+        self._reference_ns = self.rtt_ns = base_ns = base_ns + self._extra_ns
         """What delays are measured against."""
         # MRC 1.0 4: 1.5 BDP.
-        self.cwnd_bytes_max = max(setup.share(knobs.max_cwnd_bytes) or setup.bdp_bytes(base_ns) * 3 // 2, self._floor)
+        most = setup.bdp_bytes(base_ns) * 3 // 2
+        if setup.near:
+            # Beside senders from afar the queue stands at the same target: full rate takes base RTT + target there.
+            far = setup.bdp_bytes(knobs.base_rtt_ns) * 3 // 2
+            most = max(most, min(setup.bdp_bytes(base_ns + self._limits.target_ns), far))
+        self.cwnd_bytes_max: int = max(setup.share(knobs.max_cwnd_bytes) or most, self._mtu)
         # MRC 1.0 4: quick adapt looks back over base RTT + target, and adapts below max window / 2**qa_gate.
         self._qa_period_ns = base_ns + self._limits.target_ns
         self._qa_bytes = self.cwnd_bytes_max >> knobs.qa_gate

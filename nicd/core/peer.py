@@ -44,7 +44,14 @@ class Peer:
         self.index = index
         self.destination = config.paths.towards(index)
         self.address = self.destination.address
-        self.windows = PlaneWindows(settings, self.destination.rates_bps, board.stats)
+        self.windows = PlaneWindows(
+            settings,
+            self.destination.rates_bps,
+            board.stats,
+            self.destination.same_t0,
+            board.timers,
+            self._wake_senders,
+        )
         self.sharing: deque[Sender] = deque()
         """The living QPs that share these windows."""
         self._control = SrhControlTemplate(config.address, self.address, 2, dscp=config.dscp, options=config.options)
@@ -78,6 +85,11 @@ class Peer:
     @up.setter
     def up(self, mask: int) -> None:
         self._reverse_set.up = mask
+
+    def _wake_senders(self) -> None:
+        self.sharing.rotate(-1)
+        for sender in self.sharing:
+            self._board.scheduler.wake(sender)
 
     @property
     def questions(self) -> int:

@@ -12,13 +12,14 @@ An acknowledgement frees packets of several planes. Each context is told of its 
 go to the context of the plane that the packet which caused it had taken.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from mrcfabric.units import NEVER, Instant
 from nicd.core.congestion import window_towards
 from nicd.core.settings import NicSettings
 from nicd.core.stats import NicStats
+from nicd.core.timers import Timer, Timers
 from nicd.core.window import CongestionWindow, WindowSetup
 
 NO_PLANE: Final = -1
@@ -36,20 +37,31 @@ class PlaneWindows:
 
     __slots__ = (
         "_acked", "_alone", "_busy", "_compares", "_covers", "_extra_ns", "_least_ns", "_margin_ns", "_mtu", "_number",
-        "_samples", "_seen_ns", "_span_end_ns", "_span_ns", "contexts", "of", "open",
+        "_pacers", "_samples", "_seen_ns", "_sent_ns", "_span_end_ns", "_span_ns", "_wake", "contexts", "of", "open",
     )  # fmt: skip
 
-    def __init__(self, settings: NicSettings, rates: Sequence[int], stats: NicStats) -> None:
-        """`rates`: what both ends' ports carry, plane by plane, in bits per second."""
+    def __init__(
+        self,
+        settings: NicSettings,
+        rates: Sequence[int],
+        stats: NicStats,
+        near: bool = False,
+        timers: Timers | None = None,
+        wake: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`rates`: what both ends' ports carry, plane by plane, in bits per second; `near`: both hang on the same T0s.
+
+        `wake` is told when a plane has opened by the passing of time alone, which `timers` say.
+        """
         total = sum(rates)
         self._alone = settings.congestion_scope == "plane"
         """Each context serves one plane."""
         if self._alone:
-            self.contexts = [window_towards(WindowSetup(settings, rate, stats, total)) for rate in rates]
+            self.contexts = [window_towards(WindowSetup(settings, rate, stats, total, near)) for rate in rates]
             self._number = list(range(len(rates)))
             self._covers = [1 << plane for plane in range(len(rates))]
         else:
-            self.contexts = [window_towards(WindowSetup(settings, total, stats, total))]
+            self.contexts = [window_towards(WindowSetup(settings, total, stats, total, near))]
             self._number = [0] * len(rates)
             self._covers = [(1 << len(rates)) - 1]
         self.of: list[CongestionWindow] = [self.contexts[number] for number in self._number]
@@ -72,14 +84,20 @@ class PlaneWindows:
         """What each context was told by `on_longer`."""
         self._busy = 0
         """Bit n: context n met a mark or a trim in this span; what it measures may be a queue."""
+        self._sent_ns: list[Instant] = [0] * len(self.contexts)
+        """When the last packet of each context left."""
+        timers = timers or Timers()
+        self._pacers = [Timer(timers, self._paced(number)) for number in range(len(self.contexts))]
+        self._wake = wake
         self.open = (1 << len(rates)) - 1
         """Bit p: a packet may leave on plane p as far as windows say."""
 
     # -- what is in flight
 
-    def left(self, plane: int, size: int) -> None:
+    def left(self, now: Instant, plane: int, size: int) -> None:
         """A packet with `size` payload bytes leaves on `plane`."""
         window = self.of[plane]
+        self._sent_ns[self._number[plane]] = now
         window.inflight_bytes = inflight = window.inflight_bytes + size
         if inflight + self._mtu > window.cwnd_bytes:
             self.open &= ~self._covers[self._number[plane]]
@@ -90,10 +108,10 @@ class PlaneWindows:
         self.contexts[number].inflight_bytes -= size
         self._acked[number] += size
 
-    def gone(self, plane: int, size: int) -> None:
+    def gone(self, now: Instant, plane: int, size: int) -> None:
         """One that left on `plane` is no longer in flight, and did not arrive as far as anybody knows."""
         self.of[plane].inflight_bytes -= size
-        self._check(self._number[plane])
+        self._check(now, self._number[plane])
 
     # -- what the network says
 
@@ -115,20 +133,23 @@ class PlaneWindows:
             else:
                 continue
             acked[number] = 0
-            self._check(number)
+            self._check(now, number)
 
-    def on_trim(self, now: Instant, plane: int, size: int) -> None:
-        """A packet of `size` payload bytes was trimmed on `plane`."""
+    def on_trim(self, now: Instant, plane: int, size: int, last_hop: bool) -> None:
+        """A packet of `size` payload bytes was trimmed on `plane`, on its last hop or before."""
         self._busy |= 1 << self._number[plane]
-        self.of[plane].on_trim(now, size)
-        self._check(self._number[plane])
+        self.of[plane].on_trim(now, size, last_hop)
+        self._check(now, self._number[plane])
 
-    def on_loss(self, now: Instant, plane: int, size: int, port_down: bool = False) -> None:
-        """A packet was lost on `plane` without a trim; `port_down`: the plane went down at one end."""
+    def on_loss(self, now: Instant, plane: int, size: int, port_down: bool = False, crowded: bool = False) -> None:
+        """A packet was lost on `plane` without a trim.
+
+        `port_down`: the plane went down at one end; `crowded`: a full queue explains it.
+        """
         # A context of this plane alone has nothing to send by until the plane is back, and then what it had.
         if not (port_down and self._alone):
-            self.of[plane].on_loss(now, size, port_down)
-            self._check(self._number[plane])
+            self.of[plane].on_loss(now, size, port_down or crowded)
+            self._check(now, self._number[plane])
 
     # -- planes of different length
 
@@ -162,15 +183,30 @@ class PlaneWindows:
         self._samples = [0] * len(least)
         self._busy = 0
 
-    def _check(self, number: int) -> None:
+    def _check(self, now: Instant, number: int) -> None:
         """Whether the next packet fits this context now."""
         window = self.contexts[number]
         inflight = window.inflight_bytes
-        # UEC CMS: send while inflight + MTU <= cwnd; one packet may always be out.
-        if inflight + self._mtu <= window.cwnd_bytes or not inflight:
+        # UEC CMS: send while inflight + MTU <= cwnd.
+        if inflight + self._mtu <= window.cwnd_bytes:
             self.open |= self._covers[number]
-        else:
+        elif inflight:
             self.open &= ~self._covers[number]
+        else:
+            # A window below one packet is a packet now and then: in the mean a window per round trip.
+            due_ns = self._sent_ns[number] + window.rtt_ns * self._mtu // window.cwnd_bytes
+            if now >= due_ns:
+                self.open |= self._covers[number]
+            else:
+                self.open &= ~self._covers[number]
+                self._pacers[number].set(due_ns)
+
+    def _paced(self, number: int) -> Callable[[Instant], None]:
+        def fire(now: Instant) -> None:
+            self._check(now, number)
+            self._wake()
+
+        return fire
 
     # -- to be told
 

@@ -4,15 +4,18 @@ Owns the clock of a QP's sending half (tail probe, RTO, grace after a port went 
 transmissions are lost by the evidence of time and order is `inflight`'s, sending again the requestor's, the state of
 the accused EV `ev_profile`'s.
 
-MRC 1.0 section 3: NACKs and timeouts use up one budget; a packet sent again starts again at the plain timer.
+MRC 1.0 section 3: NACKs and timeouts use up one budget; a packet sent again starts again at the plain timer. Trims have
+an allowance of their own (`retry_trims`), and a loss that a full queue explains accuses no EV (`doubts`): deliberate
+differences, without which a long incast ends QPs and retires EVs in a healthy fabric.
 """
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Final, Protocol
 
 from mrcfabric.units import NEVER, Instant
 from mrcfabric.wire.layout import PSN_MASK
 from nicd.core.board import Board
+from nicd.core.doubts import Doubts
 from nicd.core.ev_profile import EvProfile
 from nicd.core.ev_state import EvTrigger
 from nicd.core.events import STATUS_RETRY_EXCEEDED, Retransmit
@@ -21,11 +24,16 @@ from nicd.core.limits import RETRY_EXPONENTIAL_MAX
 from nicd.core.plane_windows import PlaneWindows
 from nicd.core.timers import Timer
 
+_SEVERAL: Final = 3
+"""With so many packets out, silence about all of them is not the doing of their EVs."""
+
 
 class QpLink(Protocol):
     """What the parts of a QP ask of the whole."""
 
     qpn: int
+    planes: int
+    """Bit p: plane p can carry data of this QP."""
 
     def can_send(self) -> bool:
         """A packet may leave now, if a port has room."""
@@ -53,11 +61,15 @@ class QpLink(Protocol):
 
 
 class Recovery:
-    """One QP's answer to loss and silence. `unfinished` tells how many messages are not complete."""
+    """One QP's answer to loss and silence.
+
+    `unfinished` tells how many messages are not complete, `to_send` whether something waits for a window or a port.
+    """
 
     __slots__ = (
-        "_asked_ns", "_board", "_budget", "_exhausted", "_grace_ns", "_heard_ns", "_inflight", "_profile", "_qp",
-        "_retry_linear", "_strand_ns", "_tail_ns", "_unanswered", "_unfinished", "_windows", "last_sent_ns", "timer",
+        "_asked_ns", "_board", "_budget", "_doubts", "_exhausted", "_grace_ns", "_heard_ns", "_inflight", "_profile",
+        "_qp", "_retry_linear", "_retry_trims", "_strand_ns", "_tail_ns", "_to_send", "_unanswered", "_unfinished",
+        "_windows", "last_sent_ns", "timer",
     )  # fmt: skip
 
     def __init__(
@@ -68,6 +80,7 @@ class Recovery:
         inflight: InflightTable,
         windows: PlaneWindows,
         unfinished: Callable[[], int],
+        to_send: Callable[[], bool],
     ) -> None:
         settings = board.settings
         self._qp = qp
@@ -75,8 +88,11 @@ class Recovery:
         self._profile = profile
         self._inflight = inflight
         self._windows = windows
+        self._doubts = inflight.doubts = Doubts(settings.loss_spared, profile.plane, profile.path)
         self._unfinished = unfinished
+        self._to_send = to_send
         self.set_retries(settings.retry_linear, settings.retry_exponential)
+        self._retry_trims = settings.retry_trims
         self._tail_ns = settings.tail_probe_ns
         self._grace_ns = settings.port_down_grace_ns
         self._strand_ns: Instant = NEVER
@@ -124,13 +140,16 @@ class Recovery:
         if sent is None or sent.state != INFLIGHT or sent.ev != index:
             return
         if cause == "trim":
-            self._windows.on_trim(now, sent.plane, sent.size)
-        self._lose(sent, cause)
+            self._windows.on_trim(now, sent.plane, sent.size, trigger == EvTrigger.TRIM_LASTHOP)
+        self._lose(now, sent, cause)
         self._tell_lost(now, {cause: 1})
 
     def accuse(self, now: Instant, gone: list[Sent], trigger: EvTrigger) -> None:
-        """Packets are lost without a trim: their EVs are to blame, unless their plane went down meanwhile."""
+        """Packets are lost without a trim: their EVs are to blame, unless their plane went down meanwhile or a full
+        queue explains it."""
         profile = self._profile
+        # Nothing heard of several packets, each on an EV of its own: what all share is to blame, and not an EV.
+        several = trigger == EvTrigger.TIMEOUT and len(self._inflight.by_psn) >= _SEVERAL
         lost: dict[str, int] = {}
         for sent in gone:
             cause = trigger.name.lower()
@@ -138,9 +157,13 @@ class Recovery:
             if down:
                 cause = "port_down"
             lost[cause] = lost.get(cause, 0) + 1
-            self._windows.on_loss(now, sent.plane, sent.size, down)
-            profile.feedback(now, sent.ev, trigger, sent.sent_ns)
-            self._lose(sent, cause)
+            # A queue that drops delays what it lets through: a plane without delay has lost the packet on its path.
+            silent = several and not sent.silences and self._heard_ns < sent.sent_ns
+            full = not down and (silent or self._windows.of[sent.plane].crowded_ns >= sent.sent_ns)
+            self._windows.on_loss(now, sent.plane, sent.size, down, full)
+            if not full or not self._doubts.spare(sent.ev):
+                profile.feedback(now, sent.ev, trigger, sent.sent_ns)
+            self._lose(now, sent, cause)
         self._tell_lost(now, lost)
 
     def plane_down(self, now: Instant) -> None:
@@ -156,10 +179,12 @@ class Recovery:
         if stranded:
             self.accuse(now, stranded, EvTrigger.GAP)
 
-    def _lose(self, sent: Sent, cause: str) -> None:
-        self._inflight.lose(sent, cause)
-        # MRC 1.0 section 3: NACKs and timeouts use one budget.
-        if sent.tries >= self._budget:
+    def _lose(self, now: Instant, sent: Sent, cause: str) -> None:
+        self._inflight.lose(now, sent, cause)
+        # MRC 1.0 section 3: NACKs and timeouts use one budget. A trim is a word of the receiver that it lives and lacks
+        # room, so trims have an allowance of their own, and use the budget beyond it.
+        spared = min(sent.trims + (cause == "trim"), self._retry_trims)
+        if sent.tries + 1 - spared > self._budget:
             self._exhausted = True
 
     def _tell_lost(self, now: Instant, lost: dict[str, int]) -> None:
@@ -205,6 +230,9 @@ class Recovery:
         since_ns = max(self._heard_ns, self.last_sent_ns if oldest is None else oldest.sent_ns)
         asked = oldest is not None and self._asked_ns > oldest.sent_ns
         since_ns = max(since_ns, self._asked_ns)
+        # With none out and more to send there is nothing to ask: windows and ports say when the next one leaves.
+        if not asked and oldest is None and self._to_send():
+            asked = True
         if not asked and now >= since_ns + wait_ns:
             # Long past every ordinary round trip: ask what has arrived. Only questions that stayed without an answer
             # use up the budget: a QP may be silent because others use the window, with none in flight.

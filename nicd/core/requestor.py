@@ -94,7 +94,7 @@ class Requestor:
         """Messages complete in order."""
         self._rqmsn = 0
         self._wimm_open = 0
-        self.recovery = Recovery(qp, board, profile, self._inflight, windows, self._messages.__len__)
+        self.recovery = Recovery(qp, board, profile, self._inflight, windows, self._messages.__len__, self._waits)
 
     # -- posting
 
@@ -168,6 +168,10 @@ class Requestor:
         message = queue[0]
         return message.imm is None or message.sent > 0 or self._wimm_open < self._max_wimm
 
+    def _waits(self) -> bool:
+        """Something is left to send, new or again, and there is a plane for it."""
+        return bool(self._qp.planes and (self._queue or self._inflight.lost))
+
     def emit(self, now: Instant, plane: int) -> bytearray:
         """Build the next packet for `plane`: the oldest lost one, or the next new one. Only after `has_packet`."""
         if self._inflight.lost:
@@ -212,6 +216,7 @@ class Requestor:
         sent = Sent(old.psn, message, offset, size, opcode, ev, plane, now, old.tries + 1, self._index)
         # MRC 1.0 section 3: the budget is one, but only silence makes the wait for the next sign longer.
         sent.silences = old.silences + (old.cause == "timeout")
+        sent.trims = old.trims + (old.cause == "trim")
         self._note(now, sent)
         self._stats.retransmits[old.cause] += 1
         imm = message.imm if opcode in (WRITE_LAST_IMM, WRITE_ONLY_IMM) else None
@@ -370,7 +375,7 @@ class Requestor:
     def flush(self, now: Instant, first: str, rest: str) -> None:
         """The QP has failed or goes away: the oldest message ends with status `first`, the others with `rest`."""
         self.recovery.timer.cancel()
-        self._inflight.clear()
+        self._inflight.clear(now)
         self._queue.clear()
         status = first
         while self._messages:

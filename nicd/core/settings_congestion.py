@@ -40,6 +40,9 @@ class CongestionKnobs:
     max_cwnd_bytes: int = 0
     """Largest window of NSCC per destination, shared in the same way. Default 1.5 times the bandwidth-delay product of
     the planes that a context serves."""
+    cwnd_bytes_min: int = 0
+    """Smallest window of NSCC. Default 1/32 MTU, one packet in 32 round trips: a receiver with more senders than
+    packets fit into a round trip leaves less than a packet to each. Never above the MTU, the published floor."""
     target_delay_ns: int = 0
     """Queueing delay that NSCC aims at. Default 0.75 base RTT where switches trim (`trim_nack`), 1 where not."""
     alpha_bytes: int = 0
@@ -76,10 +79,22 @@ class CongestionKnobs:
     """Delay that triggers quick adapt where switches do not trim. Default 4 targets."""
     loss_is_congestion: bool = False
     """A packet that is gone without a trim takes its size off the window and makes quick adapt due, as published.
-    False: only where switches do not trim (`trim_nack`), or paths are not left for losses (`path_policy`). With both a
-    full queue trims, what is simply gone was on a broken path, and the EV's state answers that: a plane that dies
-    takes nothing from the others. What was out on a port that went down comes off in any case: there is less to send
-    by."""
+    False: only where NICs know that switches do not trim (`trim_nack`), where paths are not left for losses
+    (`path_policy`), or where a full queue explains the loss (`loss_spared`). What is gone from a plane without delay
+    was on a broken path, and the EV's state answers that: a plane that dies takes nothing from the others. What was out
+    on a port that went down comes off in any case: there is less to send by."""
+    late_delay_ns_max: int = 0
+    """A longer delay is no receiver's queue but the path's own, and no reason to give way. Default 2 base RTT: above
+    what the queue of a last hop holds, 1.5 of them with the switches' default."""
+    loss_spared: int = 8
+    """A packet that is gone without a trim, while its plane was late or trimmed after it had left, was dropped by a
+    full queue: it comes off the window, and its EV is spared, for so many losses of one path in a row without a packet
+    that arrived by it. So a NIC need not know whether switches trim. 0: the EV is always to blame."""
+    late_is_congestion: bool = True
+    """An unmarked round trip above the target takes off the window what a mark at that delay would, once per round
+    trip: the last hop does not mark, so there a delay alone tells of a full receiver. False: fair increase, as
+    published for networks where every queue marks; then each of n senders grows until it is trimmed, and the share of
+    packets sent again grows with n."""
     receiver_penalty: str = "off"
     """When our SACKs penalise senders: "off", "incast", "ooo" (`nicd.core.penalty`)."""
     penalty_senders: int = 4
@@ -93,11 +108,13 @@ class CongestionKnobs:
     so that the EV is chosen at the last moment."""
 
 
-DERIVED: Final[dict[str, float]] = {}
+DERIVED: Final[dict[str, float]] = {"late_delay_ns_max": 2.0}
 """Default of each derived time, in base RTTs. NSCC derives its own: the base RTT of a destination may be shorter."""
 LEAST: Final[dict[str, int]] = dict.fromkeys(
     (
         "cwnd_bytes",
+        "cwnd_bytes_min",
+        "loss_spared",
         "max_cwnd_bytes",
         "target_delay_ns",
         "alpha_bytes",

@@ -16,6 +16,8 @@ class ReliabilityKnobs:
     """Payload of a full packet; a multiple of 4."""
     base_rtt_ns: int = 10_000
     """Unloaded round trip of a full data packet and its SACK; the yardstick of all times below."""
+    base_rtt_near_ns: int = 0
+    """The same between two NICs below one T0. Default half of it."""
     rto_ns: int = 0
     """A packet not acknowledged this long after it was sent is lost. Default 8 base RTT: above base RTT, every
     queue on the way at its trim threshold (3.5 base RTT) and the SACK's own delay together."""
@@ -35,6 +37,9 @@ class ReliabilityKnobs:
     """Retransmissions of a packet at the plain RTO (MRC 1.0: at most 7)."""
     retry_exponential: int = 8
     """Further ones, each with a doubled RTO; then the QP fails (retry counter exceeded)."""
+    retry_trims: int = 1000
+    """Retransmissions of a packet that answer trims and do not use up its retries: a trimmed header is a sign of life
+    of the receiver. Beyond, each uses one up; 0: all do, as published, and a long incast ends QPs."""
     tail_probe_ns: int = 0
     """With a packet out this long, or nothing heard of unfinished work, ask by a probe. Default 3 base RTT."""
     probe_sacks_max: int = 8
@@ -76,6 +81,7 @@ class ReliabilityKnobs:
 
 
 DERIVED: Final[dict[str, float]] = {
+    "base_rtt_near_ns": 0.5,
     "rto_ns": 8.0,
     "reorder_ns": 5.0,
     "reorder_ns_min": 1.5,
@@ -89,6 +95,7 @@ LEAST: Final[dict[str, int]] = {
     "mtu_bytes": 256,
     "retry_linear": 0,
     "retry_exponential": 0,
+    "retry_trims": 0,
     "max_wimm": 32,
     "bitmap_psns": 0,
     "ooo_packets_max": 0,

@@ -24,9 +24,13 @@ class CongestionWindow(Protocol):
     """A congestion policy: one context."""
 
     cwnd_bytes: int
-    """Payload bytes that may be in flight; at least one MTU. Read for every packet."""
+    """Payload bytes that may be in flight, above 0; below one MTU a packet leaves now and then."""
     inflight_bytes: int
     """Payload bytes that are; kept exactly by the requestors' in-flight tables, never by the policy."""
+    rtt_ns: int
+    """A round trip as it is: a window below one packet lets one leave every `rtt_ns` times MTU / `cwnd_bytes`."""
+    crowded_ns: Instant
+    """When the network last told of a queue that is nearly full: it explains losses of packets that were out then."""
     base_rtt_ns: int
     """Round trips of full packets below this are told to `on_base_rtt`; 0: none is of interest."""
 
@@ -46,12 +50,15 @@ class CongestionWindow(Protocol):
         """Without any queue a round trip of this context takes so much longer than one of another plane."""
         ...
 
-    def on_trim(self, now: Instant, size: int) -> None:
-        """A packet of `size` payload bytes was trimmed."""
+    def on_trim(self, now: Instant, size: int, last_hop: bool = True) -> None:
+        """A packet of `size` payload bytes was trimmed, on the last hop or inside the fabric."""
         ...
 
-    def on_loss(self, now: Instant, size: int, port_down: bool = False) -> None:
-        """A packet of `size` payload bytes was lost without a trim; `port_down`: its plane went down at one end."""
+    def on_loss(self, now: Instant, size: int, gives_way: bool = False) -> None:
+        """A packet of `size` payload bytes was lost without a trim.
+
+        `gives_way`: the window answers for it, because its plane went down at one end or a full receiver explains it.
+        """
         ...
 
     def record(self) -> dict[str, int]:
@@ -69,6 +76,8 @@ class WindowSetup(NamedTuple):
     total_bps: int = 0
     """What all planes to the destination carry: knobs that say bytes per destination are shared out by it.
     0: the context serves them all."""
+    near: bool = False
+    """The destination hangs on our own T0s."""
 
     def bdp_bytes(self, rtt_ns: int) -> int:
         """What is in flight at this rate during `rtt_ns`."""
@@ -89,13 +98,23 @@ class FixedWindow:
     Without any response an incast of fixed windows would trim the same packets until their retries run out.
     """
 
-    __slots__ = ("_mtu_bytes", "_trim_response", "base_rtt_ns", "cwnd_bytes", "cwnd_bytes_max", "inflight_bytes")
+    __slots__ = (
+        "_mtu_bytes",
+        "_trim_response",
+        "base_rtt_ns",
+        "crowded_ns",
+        "cwnd_bytes",
+        "cwnd_bytes_max",
+        "inflight_bytes",
+        "rtt_ns",
+    )
 
     def __init__(self, cwnd_bytes: int, mtu_bytes: int, trim_response: bool) -> None:
         self.cwnd_bytes_max = max(cwnd_bytes, mtu_bytes)
         self.cwnd_bytes = self.cwnd_bytes_max
         self.inflight_bytes = 0
-        self.base_rtt_ns = 0
+        self.base_rtt_ns = self.rtt_ns = 0
+        self.crowded_ns: Instant = -1
         self._mtu_bytes = mtu_bytes
         self._trim_response = trim_response
 
@@ -118,12 +137,12 @@ class FixedWindow:
     def on_longer(self, extra_ns: int) -> None:
         """Nor how much longer than another."""
 
-    def on_trim(self, now: Instant, size: int) -> None:
+    def on_trim(self, now: Instant, size: int, last_hop: bool = True) -> None:
         # MRC 1.0 4: a trim takes the packet's size off the window, one MTU stays.
         if self._trim_response:
             self.cwnd_bytes = max(self.cwnd_bytes - size, self._mtu_bytes)
 
-    def on_loss(self, now: Instant, size: int, port_down: bool = False) -> None:
+    def on_loss(self, now: Instant, size: int, gives_way: bool = False) -> None:
         """A broken path says nothing about congestion."""
 
     def record(self) -> dict[str, int]:

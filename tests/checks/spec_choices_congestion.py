@@ -61,12 +61,44 @@ CONGESTION = (
         _of(NIC, "qa_measured"),
     ),
     Choice(
+        "A late packet without a mark, where the last hop does not mark",
+        DEVIATION,
+        "It has met the receiver's queue: the window gives way as to a mark, by this delay, once per round trip. Fair "
+        "increase, as published for networks where every queue marks, has n senders grow until each is trimmed: at 15 "
+        "to 1 a third of the packets are sent again. A delay beyond 2 base RTT, or one that stays at a window of two "
+        "packets, is the path's own (`nicd/core/lateness.py`).",
+        _of(NIC, "late_is_congestion", "late_delay_ns_max"),
+    ),
+    Choice(
+        "The window's floor",
+        DEVIATION,
+        "1/32 MTU, published is one: a packet then leaves every MTU / window round trips, one at a time. With a floor "
+        "of a packet 127 senders on one plane offer more than two round trips of its link hold.",
+        _of(NIC, "cwnd_bytes_min"),
+    ),
+    Choice(
+        "Trims and the retry budget",
+        DEVIATION,
+        "A thousand trims of a packet are free, further ones count, as all NACKs do in the text: a trimmed header says "
+        "that the receiver lives, and a long incast of a healthy fabric would end QPs.",
+        _of(NIC, "retry_trims"),
+    ),
+    Choice(
+        "A loss that a full queue explains: whose fault",
+        DEVIATION,
+        "No EV's: its plane was late or trimmed after the packet had left, or nothing at all was heard of several. It "
+        "comes off the window. After eight in a row the path is to blame all the same. So a NIC need not know whether "
+        "switches trim.",
+        _of(NIC, "loss_spared"),
+    ),
+    Choice(
         "A packet that is lost without a trim: off the window, or not",
         DEVIATION,
         "Not where switches trim: a full queue says so itself there, and what is simply gone tells of a broken path, "
-        "which the state of its EV answers. Taken off the window, as published, the packets of a plane that dies make "
-        "the other planes idle. It is off the window where switches do not trim, where its port went down, and where "
-        "the path policy leaves no path.",
+        "which the state of its EV answers, unless a full queue explains it. Taken off the window, as published, "
+        "the packets of a plane that dies make the other planes idle. It is off the window where switches do not trim, "
+        "where "
+        "its port went down, and where the path policy leaves no path.",
         _of(NIC, "loss_is_congestion"),
     ),
     Choice(
@@ -74,7 +106,7 @@ CONGESTION = (
         OPTION,
         "Begins with the topology's and follows lower samples of full packets, per destination, down to a quarter; "
         "target and increases stay those of the network.",
-        _of(NIC, "base_rtt_measured"),
+        _of(NIC, "base_rtt_near_ns", "base_rtt_measured"),
     ),
     Choice(
         "What is in flight: by the receiver's count, or by PSNs",

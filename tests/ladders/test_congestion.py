@@ -51,14 +51,25 @@ def _late(packet: Buffer, by_ns: int) -> list[tuple[int, bytearray]]:
 
 
 @pytest.mark.spec("MRC 1.0", "4")
-def test_delay_without_marks_is_the_receivers_and_grows_fairly() -> None:
-    ladder = Ladder(cwnd_bytes=SOME)
+def test_delay_without_marks_grows_fairly_where_it_is_told_to() -> None:
+    ladder = Ladder(cwnd_bytes=SOME, late_is_congestion=False)
     ladder.wire.delay(2 * ladder.base_rtt_ns, direction=AB, opcode=DATA)
     ladder.write(200)
     assert ladder.run()
     ladder.verify()
     assert cuts(ladder) == {}
     assert ladder.a.qp["cwnd_bytes"] > SOME
+
+
+@pytest.mark.spec("MRC 1.0", "4")
+def test_delay_without_marks_is_the_receivers_and_the_window_gives_way() -> None:
+    ladder = Ladder(cwnd_bytes=SOME)
+    ladder.wire.delay(3 * ladder.base_rtt_ns // 2, direction=AB, opcode=DATA)
+    ladder.write(200)
+    assert ladder.run()
+    ladder.verify()
+    assert cuts(ladder).keys() == {"delay"}
+    assert ladder.a.qp["cwnd_bytes"] < SOME
 
 
 @pytest.mark.spec("MRC 1.0", "4")
@@ -78,8 +89,7 @@ def test_every_trim_takes_its_packet_off_the_window() -> None:
 @pytest.mark.spec("MRC 1.0", "4")
 def test_a_flood_of_trims_is_answered_by_what_arrives() -> None:
     """Nine packets of ten are trimmed: their sizes, then what arrives, and no cut for those already judged."""
-    # Which of two planes' packets is the tenth is chance: one may be trimmed more often than a budget allows.
-    ladder = Ladder(retry_exponential=25)
+    ladder = Ladder(cwnd_bytes_min=1024)
     turn = iter(range(1 << 30))
     ladder.wire.trim(direction=AB, opcode=DATA, where=lambda seen: next(turn) % 10 > 0, times=400)
     ladder.write(300)

@@ -61,7 +61,7 @@ def test_a_packet_that_was_asked_for_often_waits_no_longer_when_it_is_lost() -> 
 
 @pytest.mark.spec("MRC 1.0", "3")
 def test_nacks_and_timeouts_use_one_budget() -> None:
-    ladder = Ladder(retry_linear=2, retry_exponential=1)
+    ladder = Ladder(retry_linear=2, retry_exponential=1, retry_trims=0)
     ladder.wire.trim(direction=AB, number=0, times=2)
     ladder.wire.drop(direction=AB, number=0)
     ladder.write(1)

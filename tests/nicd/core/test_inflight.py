@@ -83,7 +83,7 @@ def test_a_packet_sent_twice_is_no_evidence() -> None:
     bench = Bench()
     bench.send(0)
     late = bench.send(1)
-    bench.table.lose(late, "trim")
+    bench.table.lose(0, late, "trim")
     assert bench.table.take_lost() is late
     bench.send(500, again=late)
     for _ in range(5):
@@ -107,7 +107,7 @@ def test_lost_packets_come_back_oldest_first_unless_their_acknowledgement_does()
     bench = Bench()
     sent = [bench.send(0) for _ in range(4)]
     for packet in reversed(sent):
-        bench.table.lose(packet, "gap")
+        bench.table.lose(0, packet, "gap")
     assert (bench.table.lost, bench.windows.inflight_bytes) == (4, 0)
     bench.table.free(1000, 1001, 0)
     assert (bench.stats.taken_back, bench.table.lost) == (1, 3)
@@ -117,9 +117,9 @@ def test_lost_packets_come_back_oldest_first_unless_their_acknowledgement_does()
 
 def test_clearing_leaves_nothing() -> None:
     bench = Bench()
-    bench.table.lose(bench.send(0), "gap")
+    bench.table.lose(0, bench.send(0), "gap")
     bench.send(1)
-    bench.table.clear()
+    bench.table.clear(0)
     assert (bench.table.lost, bench.windows.inflight_bytes, bench.table.by_psn) == (0, 0, {})
     assert bench.table.oldest() is None
 
@@ -167,7 +167,7 @@ def test_sending_again_and_again_does_not_pile_up_records() -> None:
     bench = Bench()
     first, again = bench.send(0), bench.send(0)
     for now in range(1_000):
-        bench.table.lose(again, "nack")
+        bench.table.lose(0, again, "nack")
         again = bench.send(now, bench.table.take_lost())
         assert bench.table.oldest() is first
         assert len(bench.table._order) <= 2 * 2 + 65

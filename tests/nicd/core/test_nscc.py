@@ -19,7 +19,8 @@ MOST = 225_000
 
 
 def window(cwnd: int = 100_000, inflight: int = 80_000, **knobs: Any) -> Nscc:
-    settings = NicSettings(base_rtt_ns=BASE, cwnd_bytes=cwnd, **knobs)
+    published: dict[str, Any] = {"late_is_congestion": False, "cwnd_bytes_min": MTU}
+    settings = NicSettings(base_rtt_ns=BASE, cwnd_bytes=cwnd, **(published | knobs))
     made = Nscc(WindowSetup(settings, 100_000_000_000, NicStats()))
     made.inflight_bytes = inflight
     return made

@@ -18,9 +18,12 @@ EDGES = {
     **dict.fromkeys(("max_cwnd_bytes", "cwnd_bytes"), (0, 1, 5_000, _HUGE)),
     **dict.fromkeys(("gamma_ppt", "max_md_jump_ppt"), (0, 1, 1_000)),
     **dict.fromkeys(("disable_qa", "qa_measured", "trim_nack", "loss_is_congestion"), (False, True)),
+    "late_is_congestion": (False, True),
     "fi_scale_ppt": (0, 1, 100_000),
     "delay_avg_samples": (1, 80, 100_000),
     "qa_gate": (0, 3, 32),
+    "cwnd_bytes_min": (0, 1, MTU, 1 << 40),
+    "late_delay_ns_max": (0, 1, 1 << 40),
 }
 KNOBS = st.fixed_dictionaries({name: st.sampled_from(values) for name, values in EDGES.items()})
 
@@ -40,7 +43,7 @@ def test_knobs_at_their_edges_keep_the_window_within_its_bounds(
             made.on_base_rtt(now, delay)
         else:
             made.on_sack(now, acked, what == "mark", delay, penalty if what == "penalty" else 0)
-        assert MTU <= made.cwnd_bytes <= made.cwnd_bytes_max
+        assert min(knobs["cwnd_bytes_min"] or MTU // 32, MTU) <= made.cwnd_bytes <= made.cwnd_bytes_max
 
 
 def test_a_target_below_about_no_delay_does_not_turn_increases_into_decreases() -> None:

@@ -44,6 +44,6 @@ def test_where_they_do_not_or_no_path_is_left_for_it_the_sender_gives_way(knobs:
 @pytest.mark.spec("MRC 1.0", "4")
 def test_what_was_out_on_a_port_that_went_down_was_its_part_of_the_window() -> None:
     made = window(cwnd=20_000)
-    made.on_loss(1, 4_000, port_down=True)
+    made.on_loss(1, 4_000, gives_way=True)
     assert made.cwnd_bytes == 16_000
     assert made._setup.stats.cwnd_cuts["loss"] == 1

@@ -34,9 +34,9 @@ def test_what_knobs_grant_a_destination_is_shared_by_rate() -> None:
 
 def test_a_full_plane_closes_alone_and_opens_when_one_is_acknowledged() -> None:
     made = windows(cwnd_bytes=4 * PACKET)
-    made.left(0, PACKET)
+    made.left(0, 0, PACKET)
     assert made.open == 0b11
-    made.left(0, PACKET)
+    made.left(0, 0, PACKET)
     assert made.open == 0b10
     made.acked(0, PACKET)
     made.on_sack(BASE, 0, False, BASE, 0)
@@ -47,20 +47,20 @@ def test_one_context_for_all_planes_opens_and_closes_them_together() -> None:
     made = windows(congestion_scope="destination", cwnd_bytes=2 * PACKET)
     assert len(made.contexts) == 1
     assert made.of[0] is made.of[1]
-    made.left(0, PACKET)
+    made.left(0, 0, PACKET)
     assert made.open == 0b11
-    made.left(1, PACKET)
+    made.left(0, 1, PACKET)
     assert made.open == 0
-    made.gone(0, PACKET)
+    made.gone(0, 0, PACKET)
     assert made.open == 0b11
 
 
 def test_a_packet_always_fits_an_empty_plane() -> None:
-    made = windows(cwnd_bytes=2, max_cwnd_bytes=2)
+    made = windows(cwnd_bytes=2, cwnd_bytes_min=PACKET)
     for plane in (0, 1):
-        made.left(plane, PACKET)
+        made.left(0, plane, PACKET)
     assert made.open == 0
-    made.gone(1, PACKET)
+    made.gone(0, 1, PACKET)
     assert made.open == 0b10
 
 
@@ -69,7 +69,7 @@ def test_mark_and_round_trip_go_to_the_plane_of_the_packet_that_caused_them() ->
     made = windows()
     for plane in (0, 1):
         for _ in range(20):
-            made.left(plane, PACKET)
+            made.left(0, plane, PACKET)
             made.acked(plane, PACKET)
     # Forty packets of both planes; the one that was late and marked had left on plane 1.
     before = [context.cwnd_bytes for context in made.contexts]
@@ -83,7 +83,7 @@ def test_mark_and_round_trip_go_to_the_plane_of_the_packet_that_caused_them() ->
 @pytest.mark.spec("MRC 1.0", "4")
 def test_an_acknowledgement_without_a_cause_frees_bytes_and_says_no_more() -> None:
     made = windows()
-    made.left(0, PACKET)
+    made.left(0, 0, PACKET)
     made.acked(0, PACKET)
     made.on_sack(BASE, NO_PLANE, False, None, 0)
     assert made.inflight_bytes == 0
@@ -93,7 +93,7 @@ def test_an_acknowledgement_without_a_cause_frees_bytes_and_says_no_more() -> No
 def test_trims_and_losses_cut_their_own_plane() -> None:
     made = windows(trim_nack=False)
     before = made.contexts[0].cwnd_bytes
-    made.on_trim(1, 1, PACKET)
+    made.on_trim(1, 1, PACKET, True)
     made.on_loss(2, 1, PACKET)
     assert [context.cwnd_bytes for context in made.contexts] == [before, before - 2 * PACKET]
 
@@ -108,7 +108,7 @@ def test_a_port_that_goes_down_takes_its_part_of_a_window_that_others_share(scop
 
 def test_the_row_of_a_qp_sums_bytes_and_shows_the_longest_times() -> None:
     made = windows()
-    made.left(1, PACKET)
+    made.left(0, 1, PACKET)
     made.contexts[1].on_base_rtt(1, BASE // 2)
     row = made.record()
     assert row["inflight_bytes"] == PACKET

@@ -3,6 +3,7 @@
 import pytest
 
 from mrcfabric.wire.layout import FLAG_RTX, PROBE, WRITE_ONLY
+from nicd.core.ev_state import EvTrigger
 from nicd.core.events import Completion, QpChange, Retransmit
 from tests.nicd.core.bench import Bench
 
@@ -77,15 +78,66 @@ def test_a_sign_of_life_puts_the_question_off() -> None:
 
 @pytest.mark.spec("MRC 1.0", "3")
 def test_a_first_question_costs_no_retry() -> None:
-    """With a budget of none, silence alone is no reason to give up: a QP may wait for a window that others use."""
+    """With a budget of none, silence alone is no reason to give up: the transport ACK may be late."""
     bench = Bench(retry_linear=0, retry_exponential=0)
     bench.post(0, 100)
+    ((*_, psn, _, _, _, _),) = bench.pump(0)
+    # The packet has arrived, the message is not complete: nothing is out any more.
+    bench.link.requestor.on_sack(1, psn, None, 1, 0, False)
     tail_ns = bench.board.settings.tail_probe_ns
-    bench.fire(tail_ns)
-    assert [peeked[2] for peeked in bench.sent(tail_ns)] == [PROBE]
-    bench.link.requestor.recovery.heard(tail_ns + 1)
-    bench.fire(2 * tail_ns + 1)
+    bench.fire(tail_ns + 1)
+    assert [peeked[2] for peeked in bench.sent(tail_ns + 1)] == [PROBE]
+    bench.link.requestor.recovery.heard(tail_ns + 2)
+    bench.fire(2 * tail_ns + 2)
     assert bench.told(QpChange) == []
     # This one stays without an answer; the wait has doubled.
-    bench.fire(4 * tail_ns + 1)
+    bench.fire(4 * tail_ns + 2)
     assert [event.reason for event in bench.told(QpChange)] == ["retry_counter_exceeded"]
+
+
+def test_nobody_asks_while_a_packet_waits_for_the_window() -> None:
+    """Others may use the window for long, or it lets a packet leave now and then: its own packets ask."""
+    bench = Bench(retry_linear=0, retry_exponential=0)
+    bench.post(0, 100)
+    bench.fire(40 * bench.board.settings.tail_probe_ns)
+    assert (bench.board.stats.tail_probes, bench.told(QpChange)) == (0, [])
+
+
+@pytest.mark.spec("MRC 1.0", "3")
+@pytest.mark.parametrize("allowed", [0, 20])
+def test_trims_use_the_budget_only_beyond_their_allowance(allowed: int) -> None:
+    bench = Bench(retry_linear=2, retry_exponential=1, retry_trims=allowed)
+    bench.post(0, 100)
+    recovery = bench.link.requestor.recovery
+    trims, now = 0, 0
+    while not bench.told(QpChange) and trims < 100:
+        bench.fire(now)
+        for *_, psn, ev, _, _, _ in bench.pump(now):
+            recovery.on_nack(now + 1, psn, "trim", EvTrigger.TRIM_LASTHOP, ev)
+            trims += 1
+        now += 1_000
+    # Sent once, and three times again.
+    assert trims == allowed + 4
+    assert [event.reason for event in bench.told(QpChange)] == ["retry_counter_exceeded"]
+
+
+def blamed(crowded_ns: int, packets: int = 1) -> dict[str, int]:
+    """Transitions of EVs after packets that are never heard of, with word of a full queue at that instant."""
+    bench = Bench()
+    bench.post(0, packets * 4096)
+    for now in range(0, 4_000, 500):
+        bench.pump(now)
+    for context in bench.link.windows.contexts:
+        context.crowded_ns = crowded_ns
+    bench.fire(bench.board.settings.rto_ns + 5_000)
+    assert {event.cause for event in bench.told(Retransmit)} == {"timeout"}
+    return bench.board.stats.ev_transitions
+
+
+def test_a_packet_that_a_full_queue_may_have_dropped_accuses_no_ev() -> None:
+    assert blamed(crowded_ns=-1) != {}
+    assert blamed(crowded_ns=1) == {}
+
+
+def test_silence_on_several_evs_at_once_is_the_receivers() -> None:
+    assert blamed(crowded_ns=-1, packets=6) == {}
