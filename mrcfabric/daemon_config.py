@@ -225,11 +225,12 @@ def _links(raw: Any, topology: Topology, node: str) -> tuple[LinkConfig, ...]:
         peer = table.get("peer_node", end.peer)
         if peer != end.peer:
             raise ConfigError(f"{where}.peer_node", f"{peer!r} is not at port {port} of {node}", f"{end.peer} is")
+        delay_ns = quantity("delay_ns", table.get("delay_ns", end.incoming_delay_ns))
         links[port] = LinkConfig(
             port=port,
             local=address(f"{where}.local", table["local"]),
             peer=address(f"{where}.peer", table["peer"]),
-            delay_ns=_whole(f"{where}.delay_ns", quantity("delay_ns", table.get("delay_ns", end.delay_ns)), 1, NEVER),
+            delay_ns=_whole(f"{where}.delay_ns", delay_ns, 1, NEVER),
             peer_slot=_whole(f"{where}.peer_slot", table.get("peer_slot", 0), 0, NEVER),
             peer_port=_whole(f"{where}.peer_port", table.get("peer_port", end.peer_port), 0, LINKS_MAX),
             peer_doorbell=_descriptor(f"{where}.peer_doorbell", table.get("peer_doorbell")),

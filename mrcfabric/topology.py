@@ -23,6 +23,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from mrcfabric import naming
 from mrcfabric.egress_config import OVERHEAD_BYTES
 from mrcfabric.errors import ConfigError
+from mrcfabric.latency import delay_ns
 from mrcfabric.naming import (
     USID_BLOCK_DEFAULT,
     USID_TIER_DESTINATION,
@@ -60,8 +61,11 @@ class PortLink(NamedTuple):
     link: str
     rate_bps: int
     delay_ns: int
+    """From the last bit on the wire until the peer has the packet, latency of the nodes included."""
     towards: Tier
     """What kind of node is at the other end."""
+    incoming_delay_ns: int
+    """The same of what the peer sends."""
 
 
 class Link(NamedTuple):
@@ -88,7 +92,10 @@ class Topology:
     rate_bps: int = 100_000_000_000
     """Of every port, both ways, save those of `link_rates_bps`."""
     link_delay_ns: int = 1000
-    """Of every link, one way, latency of the receiving switch included; at least 100."""
+    """Of every link, one way, latency of the receiving switch included where that has none of its own below; at least
+    100."""
+    latency: Mapping[str, int] = field(default_factory=dict)
+    """What nodes add to the links they receive from and send into, by name: `mrcfabric.latency.Latency`."""
     mtu_bytes: int = 4096
     """Largest payload of one packet (the PMTU of InfiniBand: headers not counted)."""
     # MRC 1.0 6.2: 128-256 in all is usual; equal numbers in every plane.
@@ -280,7 +287,18 @@ class Topology:
             me, peer = t0_name(plane, index), t1_name(plane, port - self.nics_per_t0)
             peer_port, link, towards = index, f"{me}~{peer}", "t1"
         rate_bps = self.link_rates_bps.get(link, self.rate_bps)
-        return PortLink(port, peer, peer_port, link, rate_bps, self.link_delay_ns, towards)
+        there, back = self._delay_ns(tier, towards), self._delay_ns(towards, tier)
+        return PortLink(port, peer, peer_port, link, rate_bps, there, towards, back)
+
+    def _delay_ns(self, sender: Tier, receiver: Tier) -> int:
+        """Of a link from one kind of node to another."""
+        return self.link_delay_ns + delay_ns(self.latency, sender, receiver)
+
+    @property
+    def link_delay_ns_max(self) -> int:
+        """Of the slowest link, latency of its nodes included; `link_delay_ns` is the least that one can have."""
+        ways: tuple[tuple[Tier, Tier], ...] = (("nic", "t0"), ("t0", "t1"), ("t1", "t0"), ("t0", "nic"))
+        return max(self._delay_ns(*way) for way in ways)
 
     def _ports_towards(self, name: str, peer: str) -> list[int]:
         return [link.port for link in self.ports(name) if link.peer == peer]
@@ -336,7 +354,9 @@ class Topology:
         links = 2 if same_t0 else 4
         data = serialization_ns(self.mtu_bytes + DATA_PACKET_EXTRA_BYTES + OVERHEAD_BYTES, self.rate_bps)
         sack = serialization_ns(SACK_PACKET_BYTES + OVERHEAD_BYTES, self.rate_bps)
-        return links * (data + sack + 2 * self.link_delay_ns)
+        ends = self._delay_ns("nic", "t0") + self._delay_ns("t0", "nic")
+        middle = 0 if same_t0 else self._delay_ns("t0", "t1") + self._delay_ns("t1", "t0")
+        return links * (data + sack) + 2 * (ends + middle)
 
     @property
     def plane_bdp_bytes(self) -> int:

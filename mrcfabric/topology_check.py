@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 from mrcfabric.egress_config import LINK_DELAY_NS_MIN
 from mrcfabric.errors import ConfigError
+from mrcfabric.latency import check_latency
 from mrcfabric.naming import PLANES_MAX, USID_INDEX_MAX
 
 if TYPE_CHECKING:
     from mrcfabric.topology import Topology
 
-TABLES = ("nic", "switch", "wire", "dscp", "link_rates_bps")
+TABLES = ("nic", "switch", "wire", "dscp", "link_rates_bps", "latency")
 """Fields of a topology that are tables of settings."""
 SIZE_MAX = USID_INDEX_MAX + 1
 """Most T0s, T1s per plane and NICs per T0: what eleven index bits can name."""
@@ -51,6 +52,7 @@ def check(topology: "Topology") -> None:
     for settings in TABLES:
         if not isinstance(getattr(topology, settings), Mapping):
             raise _wrong(settings, getattr(topology, settings), "a table of settings")
+    check_latency(topology.latency)
     for link, rate_bps in topology.link_rates_bps.items():
         _link_rate(topology, link, rate_bps)
 

@@ -216,7 +216,7 @@ class Layout:
                 "peer_node": end.peer,
                 "peer_slot": self.slot(end.peer),
                 "peer_port": end.peer_port,
-                "delay_ns": end.delay_ns,
+                "delay_ns": end.incoming_delay_ns,
                 "path_mtu": self.cut.get((number(node), number(end.peer))),
             }
             for end in self.ports[node]

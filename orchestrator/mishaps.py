@@ -255,7 +255,7 @@ class Mishaps:
         self._births.update(dict.fromkeys(lives, birth))
 
     def _hold(self, node: str, died_ns: Instant, start_ns: Instant) -> None:
-        horizon_ns = restart_horizon(died_ns, start_ns, self.topology.link_delay_ns, packet_ns(self.topology))
+        horizon_ns = restart_horizon(died_ns, start_ns, self.topology.link_delay_ns_max, packet_ns(self.topology))
         self._time.hold_for(self._roster.layout.slot(node), horizon_ns)
 
     def died(self, child: Child) -> None:

@@ -4,6 +4,7 @@ Owns nothing but the references and the bounded list of events, so that requesto
 know the NIC they sit on.
 """
 
+from dataclasses import replace
 from typing import Final, Protocol
 
 from mrcfabric.rng import Rng
@@ -13,8 +14,9 @@ from nicd.core.deny_list import DenyList
 from nicd.core.ev_events import EvEvents
 from nicd.core.ev_profiles import ProfileTable
 from nicd.core.ev_state import EvState
-from nicd.core.events import Completion, NicEvent
+from nicd.core.events import RECV_WITH_IMM, Completion, NicEvent
 from nicd.core.footprint import resident_max
+from nicd.core.lag import Lag
 from nicd.core.memory import MemoryTable
 from nicd.core.onchip import ContextStore, SpillingScheduler
 from nicd.core.penalty import penalty_of
@@ -44,8 +46,8 @@ class Board:
     """One per NIC."""
 
     __slots__ = (
-        "bdp_bytes", "bins", "config", "contexts", "denied", "ev_events", "ev_tally", "events", "host", "memory",
-        "ooo_held", "penalty", "ports", "profiles", "scheduler", "settings", "stats", "timers",
+        "_completed", "bdp_bytes", "bins", "config", "contexts", "denied", "ev_events", "ev_tally", "events", "host",
+        "memory", "ooo_held", "penalty", "ports", "profiles", "scheduler", "settings", "stats", "timers",
     )  # fmt: skip
 
     def __init__(self, config: NicConfig) -> None:
@@ -86,6 +88,9 @@ class Board:
         self.events: list[NicEvent] = []
         self.host: HostLike | None = None
         """Who runs programs beside this NIC; None: nobody."""
+        late_ns = settings.host_complete_ns
+        self._completed = Lag(self.timers, late_ns, self._seen) if late_ns else None
+        """CQEs that the host does not see yet; None: it sees each at once."""
 
     def tell(self, event: NicEvent) -> None:
         """Report a fact; beyond the bound it is only counted."""
@@ -95,7 +100,19 @@ class Board:
             self.stats.events_lost += 1
 
     def complete(self, completion: Completion) -> None:
-        """Report a CQE, to the host first."""
+        """Report a CQE when the host sees it."""
+        if self._completed is None:
+            self._tell_host(completion)
+        else:
+            self._completed.put(completion.at_ns, completion)
+
+    def _seen(self, now: Instant, completion: Completion) -> None:
+        self._tell_host(replace(completion, at_ns=now))
+
+    def _tell_host(self, completion: Completion) -> None:
+        """The host first."""
+        if completion.opcode != RECV_WITH_IMM:
+            self.stats.completions += 1
         if self.host is not None:
             self.host.completed(completion)
         self.tell(completion)

@@ -35,6 +35,7 @@ from nicd.core.events import (
     Completion,
 )
 from nicd.core.inflight import InflightTable, Sent
+from nicd.core.lag import Lag
 from nicd.core.limits import Limits
 from nicd.core.memory import Region
 from nicd.core.message import Message
@@ -50,8 +51,8 @@ class Requestor:
 
     __slots__ = (
         "_asked_index", "_board", "_completed", "_early", "_in_order", "_index", "_inflight", "_max_wimm", "_messages",
-        "_mpr", "_mpr_agreed", "_mtu", "_profile", "_psn_first", "_qp", "_queue", "_rqmsn", "_sack_bytes", "_stamp",
-        "_stats", "_template", "_wimm_open", "posted_peak", "psn_next", "recovery", "windows",
+        "_mpr", "_mpr_agreed", "_mtu", "_posted", "_profile", "_psn_first", "_qp", "_queue", "_rqmsn", "_sack_bytes",
+        "_stamp", "_stats", "_template", "_wimm_open", "posted_peak", "psn_next", "recovery", "windows",
     )  # fmt: skip
 
     def __init__(
@@ -84,6 +85,8 @@ class Requestor:
         self._index = 0
         self._queue: deque[Message] = deque()
         """Messages with bytes that have never been sent."""
+        self._posted = Lag(board.timers, settings.host_post_ns, self._ready) if settings.host_post_ns else None
+        """Messages that the NIC does not have yet; None: it has each at once."""
         self._messages: deque[Message] = deque()
         """Messages not yet complete, and those that were before their turn."""
         self._early = 0
@@ -153,7 +156,15 @@ class Requestor:
             self.recovery.begin(now)
         self._messages.append(message)
         self.posted_peak = max(self.posted_peak, len(self._messages))
+        if self._posted is None:
+            self._queue.append(message)
+        else:
+            self._posted.put(now, message)
+
+    def _ready(self, _now: Instant, message: Message) -> None:
+        """The NIC has a message that was posted a while ago: its packets may leave."""
         self._queue.append(message)
+        self._qp.window_moved()
 
     # -- sending
 
@@ -376,6 +387,8 @@ class Requestor:
         """The QP has failed or goes away: the oldest message ends with status `first`, the others with `rest`."""
         self.recovery.timer.cancel()
         self._inflight.clear(now)
+        if self._posted is not None:
+            self._posted.clear()
         self._queue.clear()
         status = first
         while self._messages:
@@ -392,5 +405,4 @@ class Requestor:
             opcode = WRITE_WITH_IMM
             if message.sent:
                 self._wimm_open -= 1
-        self._stats.completions += 1
         self._board.complete(Completion(now, self._qp.qpn, message.wr_id, status, opcode, message.length, message.imm))

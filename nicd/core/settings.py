@@ -18,6 +18,7 @@ from mrcfabric.wire.options import DEFAULT_OPTIONS, WireOptions
 from nicd.core import (
     settings_bounds,
     settings_congestion,
+    settings_host,
     settings_onchip,
     settings_paths,
     settings_reliability,
@@ -25,6 +26,7 @@ from nicd.core import (
 )
 from nicd.core.settings_bounds import BoundKnobs
 from nicd.core.settings_congestion import CongestionKnobs
+from nicd.core.settings_host import HostKnobs
 from nicd.core.settings_onchip import OnChipKnobs
 from nicd.core.settings_paths import PathKnobs
 from nicd.core.settings_reliability import ReliabilityKnobs
@@ -40,6 +42,7 @@ _GROUPS: Final = (
     settings_congestion,
     settings_bounds,
     settings_onchip,
+    settings_host,
 )
 DERIVED: Final[dict[str, float]] = {name: rtts for group in _GROUPS for name, rtts in group.DERIVED.items()}
 """Default of each derived knob, in base RTTs."""
@@ -112,7 +115,7 @@ class TurnsLike(Protocol):
 
 
 @dataclass(frozen=True)
-class NicSettings(BoundKnobs, OnChipKnobs, CongestionKnobs, SelfProbeKnobs, PathKnobs, ReliabilityKnobs):
+class NicSettings(HostKnobs, BoundKnobs, OnChipKnobs, CongestionKnobs, SelfProbeKnobs, PathKnobs, ReliabilityKnobs):
     """The knobs. Times are nanoseconds of fabric time, sizes bytes; 0 in a derived time means its default."""
 
     def __post_init__(self) -> None:

@@ -51,7 +51,7 @@ _BOUNDS: Final[Mapping[str, tuple[int, int]]] = {
 
 def absence_ns_min(topology: Topology) -> int:
     """A node that returns must have been away this long, or frames meant for its return would be lost."""
-    return 2 * topology.link_delay_ns + packet_ns(topology) + 1
+    return 2 * topology.link_delay_ns_max + packet_ns(topology) + 1
 
 
 def packet_ns(topology: Topology) -> int:

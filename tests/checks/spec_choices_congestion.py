@@ -144,6 +144,15 @@ CONGESTION = (
             "control",
         ),
     ),
+    Choice(
+        "Latency of NICs, hosts and switches beside that of links",
+        UNKNOWN,
+        "None unless a topology says so: its link delay has the receiving switch's. With latencies of their own "
+        "(`mrcfabric/latency.py`) nodes add to the delay of their links, so that base RTT and all that follows from it "
+        "reckon with them; hosts add to posts and completions. All are pipelined. Published figures: "
+        "`examples/topologies/latency.yaml`.",
+        _of(NIC, "host_post_ns", "host_complete_ns"),
+    ),
     Choice("Marks on the last hop", OPTION, "Off, as the paper has it.", _of(SWITCH, "ecn_last_hop")),
     Choice(
         "Share of the class of trimmed packets",

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -63,9 +64,9 @@ def burning_cpus() -> Iterator[None]:
             burner.wait()
 
 
-async def real(run_dir: Path, ground: Ground | None = None) -> dict[str, Any]:
+async def real(run_dir: Path, ground: Ground | None = None, topology: Topology = SMALL) -> dict[str, Any]:
     """The traces of the daemons, and their fidelity."""
-    async with Fabric.launch(SMALL, run_dir, ground=ground, trace=True) as fabric:
+    async with Fabric.launch(topology, run_dir, ground=ground, trace=True) as fabric:
         told = [
             asyncio.ensure_future(fabric.command(step.node, step.op, step.args, step.at_ns, timeout_s=60))
             for step in script()
@@ -82,8 +83,8 @@ async def real(run_dir: Path, ground: Ground | None = None) -> dict[str, Any]:
     return {"traces": answers, "reached": max(reached.values()), "fidelity": fidelity}
 
 
-def virtual(until: int) -> dict[str, Any]:
-    fabric = SimulatedFabric(SMALL, keep=0)
+def virtual(until: int, topology: Topology = SMALL) -> dict[str, Any]:
+    fabric = SimulatedFabric(topology, keep=0)
     for step in script():
         fabric.command(step.node, step.op, step.args, step.at_ns)
     for fault in FAULTS:
@@ -94,11 +95,11 @@ def virtual(until: int) -> dict[str, Any]:
     return {name: fabric.traces(name)[-1].summary() for name in SMALL.node_names()}
 
 
-def assert_same(seen: dict[str, Any]) -> None:
+def assert_same(seen: dict[str, Any], topology: Topology = SMALL) -> None:
     """Nothing was late, and every node did what it does in virtual time."""
     fidelity = seen["fidelity"]
     assert (fidelity["late_share"], fidelity["late_commands"], fidelity["host_drops"]) == (0, 0, 0)
-    expected = virtual(seen["reached"])
+    expected = virtual(seen["reached"], topology)
     for name, trace in seen["traces"].items():
         assert trace == expected[name], name
 
@@ -112,3 +113,10 @@ async def test_real_udp_gives_the_trace_of_virtual_time(tmp_path: Path, busy: bo
     else:
         seen = await real(tmp_path / "run")
     assert_same(seen)
+
+
+@pytest.mark.timeout(240)
+async def test_links_that_take_longer_one_way_than_back_change_nothing_of_that(tmp_path: Path) -> None:
+    latency = {"nic_send_ns": 700, "nic_receive_ns": 90, "t0_ns": 250, "t1_ns": 1900}
+    uneven = replace(SMALL, latency=latency, nic={"host_post_ns": 600, "host_complete_ns": 450})
+    assert_same(await real(tmp_path / "run", topology=uneven), uneven)
