@@ -44,6 +44,8 @@ from nicd.core.recovery import QpLink, Recovery
 from nicd.core.settings import MPR_UNIT
 
 HALF_PSN = (PSN_MASK + 1) >> 1
+_LAST_OPCODES = ((WRITE_ONLY, WRITE_ONLY_IMM), (WRITE_LAST, WRITE_LAST_IMM))
+"""Of a message's last packet: whether others came before it, whether it has an immediate."""
 
 
 class Requestor:
@@ -56,15 +58,9 @@ class Requestor:
     )  # fmt: skip
 
     def __init__(
-        self,
-        qp: QpLink,
-        board: Board,
-        profile: EvProfile,
-        template: DataTemplate,
-        windows: PlaneWindows,
-        psn_first: int,
-        limits: Limits,
-    ) -> None:
+        self, qp: QpLink, board: Board, profile: EvProfile, template: DataTemplate, windows: PlaneWindows,
+        psn_first: int, limits: Limits,
+    ) -> None:  # fmt: skip
         settings = board.settings
         self._qp = qp
         self._board = board
@@ -194,21 +190,15 @@ class Requestor:
         if size > self._mtu:
             size = self._mtu
             opcode = WRITE_MIDDLE if offset else WRITE_FIRST
-            if not offset and message.imm is not None:
-                self._wimm_open += 1
         else:
             imm = message.imm
-            if imm is None:
-                opcode = WRITE_LAST if offset else WRITE_ONLY
-            else:
-                opcode = WRITE_LAST_IMM if offset else WRITE_ONLY_IMM
-                if not offset:
-                    self._wimm_open += 1
+            opcode = _LAST_OPCODES[offset > 0][imm is not None]
             self._queue.popleft()
             message.psn_last = self.psn_next
         psn = self.psn_next
         if not offset:
             message.psn_first = psn
+            self._wimm_open += message.imm is not None
         message.sent = offset + size
         self.psn_next = psn + 1
         ev = self._profile.decks[plane].pick()
