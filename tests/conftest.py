@@ -28,7 +28,7 @@ _LINKS = packages.hide_programs()
 def pytest_unconfigure() -> None:
     """The folders that stand for the machine's on the PATH of the tests."""
     if _LINKS is not None:
-        shutil.rmtree(_LINKS)
+        shutil.rmtree(_LINKS, ignore_errors=True)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -152,7 +152,7 @@ def test_the_rto_of_a_longer_path_is_longer() -> None:
 def test_a_packet_that_comes_after_all_tells_how_long_its_path_is() -> None:
     bench = Bench(1000, PathRecords([0, 1], [0, 0], 10))
     sent = bench.send(0, ev=1)
-    bench.table.lose(sent, "gap")
+    bench.table.lose(0, sent, "gap")
     again = bench.send(61, bench.table.take_lost())
     assert not bench.table.late(100, sent.psn, 0, False), "the retransmission's EV"
     assert not bench.table.late(100, sent.psn, 1, True), "a retransmission"
