@@ -26,8 +26,8 @@ NO_PLANE: Final = -1
 """An acknowledgement that no single packet has caused."""
 _SPAN_RTTS: Final = 8
 """Round trips of planes are compared once in so many base RTTs, each by its shortest: queues come and go meanwhile."""
-_SAMPLES_LEAST: Final = 16
-"""Fewer round trips than this in a span make no plane longer."""
+_SAMPLES_LEAST: Final = 4
+"""Fewer round trips than this say nothing of a plane: a span that has fewer is prolonged for it."""
 _MARGIN_PARTS: Final = 4
 """Planes whose round trips differ by less than this part of a base RTT are alike."""
 
@@ -169,19 +169,20 @@ class PlaneWindows:
         least = self._least_ns
         shortest = min(least)
         for number, rtt_ns in enumerate(least):
-            if rtt_ns == NEVER:
+            # A late plane causes few SACKs: what it has measured waits for more.
+            if self._samples[number] < _SAMPLES_LEAST:
                 continue
             surplus_ns = rtt_ns - shortest if rtt_ns - shortest > self._margin_ns else 0
-            # Shorter is always true; longer may be a queue, or the luck of a few.
-            if self._busy >> number & 1 or self._samples[number] < _SAMPLES_LEAST:
+            # Shorter is always true; longer may be a queue.
+            if self._busy >> number & 1:
                 surplus_ns = min(surplus_ns, self._extra_ns[number])
             extra_ns = min(surplus_ns, self._seen_ns[number])
             self._seen_ns[number] = surplus_ns
             self._extra_ns[number] = extra_ns
             self.contexts[number].on_longer(extra_ns)
-        self._least_ns = [NEVER] * len(least)
-        self._samples = [0] * len(least)
-        self._busy = 0
+            self._samples[number] = 0
+            self._busy &= ~(1 << number)
+        self._least_ns = [rtt_ns if self._samples[number] else NEVER for number, rtt_ns in enumerate(least)]
 
     def _check(self, now: Instant, number: int) -> None:
         """Whether the next packet fits this context now."""

@@ -28,14 +28,6 @@ def across(made: Topology, seed: int = 0) -> list[tuple[int, int]]:
     return [(nic, ((nic // each + 1) * each + (nic + seed) % each) % made.nics) for nic in range(made.nics)]
 
 
-def ring(made: Topology) -> list[tuple[int, int]]:
-    return [(nic, (nic + 1) % made.nics) for nic in range(made.nics)]
-
-
-def everybody(made: Topology) -> list[tuple[int, int]]:
-    return [(nic, (nic + hop) % made.nics) for nic in range(made.nics) for hop in range(1, made.nics)]
-
-
 def holds(row: Row, least: float = LEAST) -> None:
     assert row.ratio >= least, row
     assert min(row.planes) >= CARRIED, row
@@ -70,19 +62,6 @@ def test_a_loaded_rack_gets_what_is_left(broken: list[Breakage], due: float) -> 
     holds(row)
 
 
-SHAPES = [
-    topology(),
-    topology(planes=2, seed="1"),
-    topology(planes=8, t1s=2, per_t0=2, seed="2"),
-    topology(t1s=8, per_t0=8, seed="3"),
-    topology(t1s=16, per_t0=8, seed="4"),
-    topology(planes=2, t0s=4, per_t0=2, seed="5"),
-    topology(rate_bps=400_000_000_000, seed="6"),
-    topology(rate_bps=25_000_000_000, seed="7"),
-    topology(link_delay_ns=5_000, seed="8"),
-]
-
-
 def breakages(made: Topology) -> dict[str, list[Breakage]]:
     """By name, all on the second plane but for mixtures."""
     t1s = range(made.t1_per_plane)
@@ -108,15 +87,7 @@ def breakages(made: Topology) -> dict[str, list[Breakage]]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("made", SHAPES, ids=lambda made: made.seed)
-@pytest.mark.parametrize("name", list(breakages(SHAPES[0])))
-def test_any_shape_and_any_breakage(made: Topology, name: str) -> None:
+@pytest.mark.parametrize("name", list(breakages(topology())))
+def test_any_breakage(name: str) -> None:
+    made = topology()
     holds(measure(made, across(made), breakages(made)[name]))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("flows", [ring, everybody], ids=["ring", "everybody"])
-@pytest.mark.parametrize("name", list(breakages(SHAPES[0])))
-def test_other_traffic(flows: Any, name: str) -> None:
-    made = topology(per_t0=2)
-    holds(measure(made, flows(made), breakages(made)[name]))

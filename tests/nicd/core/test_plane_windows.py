@@ -146,7 +146,7 @@ def test_a_longer_plane_has_a_longer_base_rtt_and_a_larger_window() -> None:
 def test_a_queue_is_no_longer_way() -> None:
     marked, few, off, alike = windows(), windows(), windows(base_rtt_compared=False), windows()
     spans(marked, 4, (BASE, 3 * BASE), marked=True)
-    spans(few, 4, (BASE, 3 * BASE), samples=5)
+    spans(few, 2, (BASE, 3 * BASE), samples=1)
     spans(off, 4, (BASE, 3 * BASE))
     spans(alike, 4, (3 * BASE, 3 * BASE))
     for made in (marked, few, off, alike):
