@@ -57,10 +57,10 @@ TRIMMING = Study(
             "7 to 1, 256 KiB, without",
         ),
         More(
-            "2 to 1 too.",
+            "With long messages too.",
             "goodput share",
-            "2 to 1, 2048 KiB, with trimming",
-            "2 to 1, 2048 KiB, without",
+            "7 to 1, 2048 KiB, with trimming",
+            "7 to 1, 2048 KiB, without",
         ),
         Mostly(
             "And it is fairer: nobody waits for a timer.",
@@ -76,9 +76,9 @@ TRIMMING = Study(
             "7 to 1, 2048 KiB, with trimming",
         ),
     ),
-    limits="A long incast keeps the receiver's ports busy either way: what is dropped is found by later "
-    "acknowledgements, and goodput differs little. The damage is in what cannot be seen in a rate: hundreds of "
-    "innocent EVs taken out.",
+    limits="A sender here takes a loss that a full queue explains off its window, and accuses no EV of it "
+    "(`loss_spared`). So 2 to 1 comes out alike with trimming and without. At 7 to 1 it cannot tell every loss: waiting "
+    "for silence costs short messages half of their rate, and some innocent EVs are taken out.",
     pictured="goodput share",
 )
 
