@@ -77,8 +77,8 @@ TRIMMING = Study(
         ),
     ),
     limits="A sender here takes a loss that a full queue explains off its window, and accuses no EV of it "
-    "(`loss_spared`). So 2 to 1 comes out alike with trimming and without. At 7 to 1 it cannot tell every loss: waiting "
-    "for silence costs short messages half of their rate, and some innocent EVs are taken out.",
+    "(`loss_spared`). So 2 to 1 comes out alike with trimming and without. At 7 to 1 it cannot tell every loss: "
+    "waiting for silence costs short messages half of their rate, and some innocent EVs are taken out.",
     pictured="goodput share",
 )
 
