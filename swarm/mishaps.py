@@ -107,6 +107,9 @@ def _switch(rng: Rng, topology: Topology, flows: Sequence[Flow], at_ns: Instant,
 
 def _nic(rng: Rng, topology: Topology, flows: Sequence[Flow], at_ns: Instant, until_ns: Instant) -> list[Fault]:
     names = list(topology.nic_names())
+    if until_ns:
+        # No earlier than a node can return: flows to it are set up after this instant.
+        until_ns = max(until_ns, at_ns + absence_ns_min(topology))
     return [Fault("nic_crash", names[rng.below(len(names))], at_ns, until_ns)] if rng.chance(PPM // 3) else []
 
 
