@@ -193,9 +193,9 @@ def balanced(world: World) -> None:
     if world.total("packets_lost"):
         return
     # Where a plane's own window has moved, or began small, its share is what the window lets through.
-    if "cwnd_bytes" in case.topology.nic or any(
-        sum(world.counters(name)["cwnd_cuts"].values()) for name in world.sending
-    ):
+    nic = case.topology.nic
+    moved = any(sum(world.counters(name)["cwnd_cuts"].values()) for name in world.sending)
+    if nic.get("congestion_scope", "plane") == "plane" and (moved or "cwnd_bytes" in nic):
         return
     for name, lives in world.sending.items():
         rules = lives[-1]

@@ -10,6 +10,7 @@ from nicd.programs.kind import STEPS_MAX
 from orchestrator import work_desk
 from orchestrator.fabric import Fabric
 from orchestrator.fault_desk import FaultDesk
+from orchestrator.leases import Held
 from orchestrator.run_desk import RunDesk
 from orchestrator.work_desk import ENDLESS_NS, WorkDesk
 from tests.orchestrator.running import DEADLINE_S
@@ -120,12 +121,12 @@ async def test_what_is_done_makes_room(fabric: Fabric, monkeypatch: pytest.Monke
 
 
 @pytest.mark.integration
-async def test_the_work_of_others_is_shown_and_left_alone(fabric: Fabric) -> None:
+async def test_the_work_of_others_is_shown_and_left_alone(fabric: Fabric, monkeypatch: pytest.MonkeyPatch) -> None:
     faults = FaultDesk(fabric)
     runs = RunDesk(fabric, faults)
     desk = WorkDesk(fabric, runs)
     work = await fabric.start("p2p", name="theirs")
-    faults._leases.add("run")
+    monkeypatch.setattr(faults.leases, "_held", {"run": Held("run", 1, "run", 0.0, 0.0)})
     await runs.claim({"program": work.program.settings(), "owner": "run"})
     row = await row_of(desk, "theirs")
     assert row is not None

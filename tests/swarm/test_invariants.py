@@ -17,6 +17,7 @@ from nicd.core.inflight import InflightTable
 from nicd.core.memory import MemoryTable
 from nicd.core.nic import Nic
 from nicd.core.path_policy import MrcPolicy
+from nicd.core.plane_windows import PlaneWindows
 from nicd.core.probe import Prober
 from nicd.core.recovery import Recovery
 from nicd.core.requestor import Requestor
@@ -165,7 +166,16 @@ def queues_without_end(patch: Patch) -> None:
 
 
 def ignores_windows(patch: Patch) -> None:
-    patch.setattr(Requestor, "can_send", lambda self: bool(self._inflight.lost or self._queue))
+    for name in ("left", "_check"):
+        wrapped(patch, PlaneWindows, name, _opening)
+
+
+def _opening(check: Any) -> Any:
+    def mistaken(self: Any, *arguments: Any) -> None:
+        check(self, *arguments)
+        self.open = (1 << len(self.of)) - 1
+
+    return mistaken
 
 
 def acknowledges_too_much(patch: Patch) -> None:
@@ -202,8 +212,8 @@ def reports_the_past(patch: Patch) -> None:
 
 def counts_losses_twice(patch: Patch) -> None:
     def make(lose: Any) -> Any:
-        def mistaken(self: Any, sent: Any, cause: str) -> None:
-            lose(self, sent, cause)
+        def mistaken(self: Any, *arguments: Any) -> None:
+            lose(self, *arguments)
             self._stats.packets_lost += 1
 
         return mistaken
@@ -248,7 +258,7 @@ def never_sends_again(patch: Patch) -> None:
 
 
 def never_trusts_again(patch: Patch) -> None:
-    patch.setattr(Prober, "on_answer", lambda self, now, probe_id, m: True)
+    patch.setattr(Prober, "on_answer", lambda self, *arguments: True)
 
 
 def is_impatient(patch: Patch) -> None:
@@ -264,6 +274,7 @@ def is_impatient(patch: Patch) -> None:
     wrapped(patch, InflightTable, "gaps", make)
 
 
+ONE_WINDOW = {"congestion": "fixed", "congestion_scope": "destination"}
 MARKED = {"ecn_min": 0.0, "ecn_max": 0.001, "ecn_last_hop": True}
 SMALL_QUEUES = {"data": 0.3, "data_last_hop": 0.3}
 
@@ -280,7 +291,7 @@ SMALL_QUEUES = {"data": 0.3, "data_last_hop": 0.3}
         (ignores_states, incast(MARKED, {"cwnd_bytes": 40_000}, 400_000), "paths"),
         (sends_again_on_the_same, incast(SMALL_QUEUES), "paths"),
         (comes_back_by_itself, broken_link(), "paths"),
-        (prefers_a_plane, incast({}, {"congestion": "fixed", "cwnd_bytes": 4_096}, 500_000), "balance"),
+        (prefers_a_plane, incast({}, {**ONE_WINDOW, "cwnd_bytes": 4_096}, 500_000), "balance"),
         (swallows_packets, calm(), "conservation"),
         (loses_departures, calm(), "conservation"),
         (queues_without_end, incast(SMALL_QUEUES), "bounds"),
