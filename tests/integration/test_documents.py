@@ -106,6 +106,7 @@ def test_lines_of_json_are_json(block: Block) -> None:
 
 
 @pytest.mark.integration
+@pytest.mark.long
 async def test_the_python_of_one_page_runs_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script, *rest = [block for block in ALL if block.kind() == "python" and block.document.name == "PYTHON.md"]
     (tmp_path / "script.py").write_text(script.text)

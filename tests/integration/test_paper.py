@@ -23,6 +23,8 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples" / "paper"
 MRCFABRIC = str(Path(sys.executable).with_name("mrcfabric"))
 SCENARIOS = sorted(path.stem for path in EXAMPLES.glob("*.yaml") if path.stem != "fabric")
+SHORT = ("lossy-ev", "ring-all-reduce-with-few-evs")
+"""What `make test` runs of them; the others take a minute of CPU and more together with their daemons."""
 SWITCHES_DIE = ("four-t1s-reboot", "t0-down", "t1-down-and-reboot")
 """These have a process for each daemon, since a switch that shares its process cannot die alone. In the others the
 switches of a plane share one, which takes a quarter less CPU; the trace is the same."""
@@ -54,7 +56,9 @@ def invoke(*arguments: object) -> Result:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in SHORT else pytest.mark.long) for name in SCENARIOS]
+)
 def test_a_scenario_holds_on_both_beds_with_one_trace(name: str, tmp_path: Path) -> None:
     words = ("run", EXAMPLES / f"{name}.yaml", "--trace", "--plain", "--report")
     pack = "none" if name in SWITCHES_DIE else "plane"

@@ -104,7 +104,7 @@ def assert_same(seen: dict[str, Any], topology: Topology = SMALL) -> None:
         assert trace == expected[name], name
 
 
-@pytest.mark.parametrize("busy", [False, True], ids=["calm", "busy"])
+@pytest.mark.parametrize("busy", [False, pytest.param(True, marks=pytest.mark.long)], ids=["calm", "busy"])
 @pytest.mark.timeout(240)
 async def test_real_udp_gives_the_trace_of_virtual_time(tmp_path: Path, busy: bool) -> None:
     if busy:

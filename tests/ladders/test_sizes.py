@@ -47,6 +47,7 @@ def test_other_lengths_are_refused_with_a_reason(length: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(600)
 @pytest.mark.spec("MRC 1.0", "3")
 def test_the_longest_message_arrives_whole() -> None:

@@ -87,7 +87,7 @@ def rounds(fault: str) -> int:
 
 @pytest.mark.slow
 @pytest.mark.spec("arXiv 2605.04333", "8")
-@pytest.mark.parametrize("job", [False, True], ids=["idle", "busy"])
+@pytest.mark.parametrize("job", [False, pytest.param(True, marks=pytest.mark.long)], ids=["idle", "busy"])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_each_fault_is_named_and_nothing_else(fault: str, job: bool) -> None:
     bring_about, guilty = FAULTS[fault]

@@ -13,7 +13,9 @@ from studies.study import Study
 from tests.checks.source import ROOT
 
 REMADE = ("slow_link", "dead_t1", "incast", "bystander", "one_bad_ev", "ports_down", "dead_switch")
-"""Studies whose first seed is run again here: about 20 s of CPU together."""
+"""Studies whose first seed is run again here."""
+SHORT = ("dead_t1", "one_bad_ev")
+"""Those that `make test` takes."""
 CLAIMS = [(study, number) for study in STUDIES.values() for number in range(len(study.claims))]
 HINT = "if the change is meant: make tables"
 
@@ -26,7 +28,9 @@ def test_the_golden_table_is_as_stored() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", REMADE)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in SHORT else pytest.mark.long) for name in REMADE]
+)
 def test_the_first_seed_comes_out_as_stored(name: str) -> None:
     made = run([STUDIES[name]], seeds=1, processes=1)[0]
     first = {

@@ -127,6 +127,7 @@ def test_events_are_json_lines_and_nothing_else(scenario: Path) -> None:
 
 
 @pytest.mark.integration
+@pytest.mark.long
 def test_four_runs_in_a_row_on_daemons_are_the_run_in_virtual_time(scenario: Path) -> None:
     here = scenario.parent
     assert invoke(here, "small.yaml", "--backend", "sim", "--report", "sim", "--trace").exit_code == 0

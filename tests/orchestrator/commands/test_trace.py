@@ -107,7 +107,7 @@ async def said(process: asyncio.subprocess.Process) -> tuple[int | None, str, st
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
 async def test_a_signal_ends_a_trace_with_what_is_known(served: Fabric, number: signal.Signals) -> None:
     write = await connect(served)
     where = ("--run-dir", str(served.folder.path))
