@@ -179,12 +179,7 @@ class Verbs(Finder, ABC):
             await self._end(fault)
 
     async def _end(self, fault: Fault) -> None:
-        try:
-            left = await self.heal(fault.id, None if self._held_ns is None else self._held_ns + 1)
-        except RefusedError:
-            if any(one.id == fault.id for one in await self.live_faults()):
-                raise
-            return  # somebody healed it meanwhile
+        left = await self._heal(fault.id)
         if left is not None and self._held_ns is None:
             await self.reached(left.end_ns)
 
@@ -192,8 +187,17 @@ class Verbs(Finder, ABC):
         """End every fault that this object injected; returns their ids."""
         mine = [fault.id for fault in await self.live_faults() if fault.owner == self.owner]
         for one in mine:
-            await self.heal(one, None if self._held_ns is None else self._held_ns + 1)
+            await self._heal(one)
         return mine
+
+    async def _heal(self, fault_id: str) -> Fault | None:
+        """End one fault; None when it was over by then."""
+        try:
+            return await self.heal(fault_id, None if self._held_ns is None else self._held_ns + 1)
+        except RefusedError:
+            if any(one.id == fault_id for one in await self.live_faults()):
+                raise
+            return None
 
     # Time.
 
