@@ -238,6 +238,7 @@ async def test_the_demonstration_over_three_hosts_passes() -> None:
         assert not held([*hosts, home])
 
 
+@pytest.mark.long
 async def test_a_host_that_is_killed_takes_its_nodes_along_and_a_second_launch_works_at_once() -> None:
     async with cluster(hosts=3, family=6) as hosts:
         home, first, third = hosts.home, hosts[0], hosts[2]
