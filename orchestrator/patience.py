@@ -142,7 +142,8 @@ class Patience:
         if seen.state in "Tt":
             return "it is stopped"
         busy = before is None or seen.busy_ns - before >= _BUSY_SHARE * passed_s * _NS_PER_S
-        return "it computes, or waits for the CPU or the disk" if busy or seen.state == "D" else ""
+        # The kernel adds a wait for the CPU to its account when it ends: while it lasts, only the state shows it.
+        return "it computes, or waits for the CPU or the disk" if busy or seen.state in "RD" else ""
 
     def why(self) -> str:
         """How long it was waited for, what was seen last, and the bound."""

@@ -1,6 +1,7 @@
 """What every test of the project shares: how thoroughly properties are searched, how many run side by side, that what
 is compiled is compiled once, that no program of the system is found unasked, and that no child process is left."""
 
+import gc
 import os
 import shutil
 import sys
@@ -23,6 +24,23 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 _LINKS = packages.hide_programs()
+
+
+LONG_WALL_S = 900
+"""A long test computes for half a minute alone, and shares its CPU with whatever else the machine does."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A long test that names no bound has a longer one than others."""
+    for item in items:
+        if item.get_closest_marker("long") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(LONG_WALL_S))
+
+
+def pytest_collection_finish() -> None:
+    """The thousands of tests that were collected stay to the end: let no garbage collection walk through them again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_unconfigure() -> None:

@@ -13,6 +13,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,8 +33,6 @@ ALL = list(blocks())
 KINDS = {"commands", "scenario", "topology", "hosts", "prometheus", "python", "json"}
 COMMAND_WALL_S = 240.0
 ENDLESS_WALL_S = 4.0
-SHORT = "mrcfabric work kinds"
-"""The block with this command is run by `make test`, and the others by `make test-long`."""
 SESSION_WALL_S = 600
 
 
@@ -125,22 +124,25 @@ async def test_the_python_of_one_page_runs_from_top_to_bottom(tmp_path: Path, mo
 
 def _sessions() -> list[Any]:
     return [
-        pytest.param(block, id=block.name, marks=[] if SHORT in block.commands() else [pytest.mark.long])
+        pytest.param(block, id=block.name)
         for block in ALL
         if block.kind() == "commands" and any(not block.why_not(command) for command in block.commands())
     ]
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Path]:
-    """A folder as that of the sources, as far as commands name its files."""
-    for name in ("README.md", "examples", "deploy"):
-        (tmp_path / name).symlink_to(ROOT / name)
-    yield tmp_path
-    for folder in (tmp_path / "out").glob("*/lock"):
-        run(tmp_path, "down", "--run-dir", str(folder.parent))
+def desk() -> Iterator[Path]:
+    """A folder as that of the sources, as far as commands name its files, with a name as short as sockets need it."""
+    with tempfile.TemporaryDirectory(prefix="desk") as name:
+        folder = Path(name)
+        for source in ("README.md", "examples", "deploy"):
+            (folder / source).symlink_to(ROOT / source)
+        yield folder
+        for lock in (folder / "out").glob("*/lock"):
+            run(folder, "down", "--run-dir", str(lock.parent))
 
 
+@pytest.mark.long
 @pytest.mark.integration
 @pytest.mark.timeout(SESSION_WALL_S)
 @pytest.mark.parametrize("block", _sessions())

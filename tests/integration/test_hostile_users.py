@@ -219,7 +219,15 @@ def test_a_full_disk_is_one_line_and_starts_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGKILL,
+        signal.SIGINT,
+        pytest.param(signal.SIGTERM, marks=pytest.mark.long),
+        pytest.param(signal.SIGHUP, marks=pytest.mark.long),
+    ],
+)
 def test_a_measurement_that_is_ended_leaves_nothing_and_the_next_works(tmp_path: Path, number: int) -> None:
     words = ["perf", "alltoall", *SMALL_SETTINGS, "--run-dir", "perf"]
     with started(tmp_path, *words, "--rounds", "1000") as perf:

@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples" / "paper"
 MRCFABRIC = str(Path(sys.executable).with_name("mrcfabric"))
 SCENARIOS = sorted(path.stem for path in EXAMPLES.glob("*.yaml") if path.stem != "fabric")
-SHORT = ("lossy-ev", "ring-all-reduce-with-few-evs")
+SHORT = ("lossy-ev",)
 """What `make test` runs of them; the others take a minute of CPU and more together with their daemons."""
 SWITCHES_DIE = ("four-t1s-reboot", "t0-down", "t1-down-and-reboot")
 """These have a process for each daemon, since a switch that shares its process cannot die alone. In the others the

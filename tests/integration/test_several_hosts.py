@@ -91,6 +91,8 @@ async def test_a_measurement_ends_with_the_host_of_one_of_its_workers(tmp_path: 
     data = await perf.run(tmp_path / "vm0")
     why = "SIGKILL: host vm1 is lost: its agent has ended: exit code -9"
     assert data["verdict"] == "fail"
-    assert f"the workload process at h001 has died: {why}; h001: {why}" in data["reasons"][0]
+    assert data["reasons"][0].endswith(
+        f"h001: {why}"
+    )  # beside it, the workload process, where its end is heard of first
     assert nothing_left(tmp_path / "vm0", machine, pids)
     await eventually(lambda: all(map(is_gone, pids)), DEADLINE_S)

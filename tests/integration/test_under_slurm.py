@@ -110,6 +110,7 @@ async def site() -> AsyncIterator[Site]:
         yield Site(hosts, jobs)
 
 
+@pytest.mark.long
 async def test_a_scenario_from_a_batch_script_is_that_of_virtual_time(site: Site) -> None:
     home = site.home
     (home.folder / "apart.yaml").write_text(SCENARIO.format(length="60rtt"))

@@ -21,6 +21,7 @@ HINT = "if the change is meant: make tables"
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_golden_table_is_as_stored() -> None:
     made = run([STUDIES["golden"]], processes=1)[0]
     assert not differences(stored("golden").text(), made.text()), HINT
