@@ -8,9 +8,10 @@ node, `plane` empty where a NIC means all of its planes, and never a label for a
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.utils import floatToGoString
 
 from mrcfabric.naming import parse_name
@@ -152,71 +153,103 @@ COMMON = (
 """What every daemon has: its pace, and what the emulation did to the fabric."""
 
 
-def families(definitions: Iterable[Definition], fabric: str, node: str, counters: Counters) -> list[Metric]:
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A metric with its series, each a line of the exposition format."""
+
+    definition: Definition
+    lines: list[str]
+
+
+def families(definitions: Iterable[Definition], fabric: str, node: str, counters: Counters) -> list[Family]:
     """Metric families of one node from its counters (the answer to the op `counters`)."""
     parsed = parse_name(node)
     own_plane = "" if parsed is None or parsed.tier == "nic" else str(parsed.plane)
-    found: list[Metric] = []
-    for definition in definitions:
-        family = _family(definition, NODE_LABELS)
-        for plane, labels, number in definition.read(counters):
-            _add(family, definition, [fabric, own_plane if plane is None else plane, node, *labels], number)
-        found.append(family)
-    return found
+    return [Family(one, _lines(one, fabric, (own_plane, _quoted(node)), counters)) for one in definitions]
 
 
-def families_of_host(definitions: Iterable[Definition], fabric: str, reading: Counters) -> list[Metric]:
+def families_of_host(definitions: Iterable[Definition], fabric: str, reading: Counters) -> list[Family]:
     """Metric families that are no node's: of the labels of every series they have the fabric alone."""
-    found: list[Metric] = []
-    for definition in definitions:
-        family = _family(definition, NODE_LABELS[:1])
-        for _, labels, number in definition.read(reading):
-            _add(family, definition, [fabric, *labels], number)
-        found.append(family)
+    return [Family(one, _lines(one, fabric, None, reading)) for one in definitions]
+
+
+def _lines(one: Definition, fabric: str, owner: tuple[str, str] | None, counters: Counters) -> list[str]:
+    """The series of a metric. `owner`: the plane of a node and its name, quoted; None: they are no node's."""
+    if one.kind == "histogram":
+        return list(_histogram(one, fabric, owner, counters))
+    name, names = one.exposed_name, one.labels
+    if owner is None:
+        return [f"{name}{_head(names, fabric, labels)}{_shown(number)}" for _, labels, number in one.read(counters)]
+    own_plane, node = owner
+    found = []
+    for plane, labels, number in one.read(counters):
+        head, tail = _ends(names, fabric, own_plane if plane is None else plane, labels)
+        # Most series count something, and most of them have counted little.
+        short = type(number) is int and -_PLAIN_BELOW < number < _PLAIN_BELOW
+        found.append(f"{name}{head}{node}{tail}{number}.0" if short else f"{name}{head}{node}{tail}{_shown(number)}")
     return found
 
 
-_KINDS = {"counter": CounterMetricFamily, "gauge": GaugeMetricFamily, "histogram": HistogramMetricFamily}
+def _histogram(one: Definition, fabric: str, owner: tuple[str, str] | None, counters: Counters) -> Iterator[str]:
+    bucket, total, count = one.series
+    names = (*one.labels, "le")
+
+    def place(names: tuple[str, ...], plane: str | None, labels: tuple[str, ...]) -> str:
+        if owner is None:
+            return _head(names, fabric, labels)
+        return owner[1].join(_ends(names, fabric, owner[0] if plane is None else plane, labels))
+
+    for plane, labels, spread in one.read(counters):
+        for bound, so_far in zip(one.bounds, accumulate(spread.counts), strict=True):
+            yield f"{bucket}{place(names, plane, (*labels, _shown(bound)))}{_shown(so_far)}"
+        number = _shown(spread.number)
+        yield f"{bucket}{place(names, plane, (*labels, '+Inf'))}{number}"
+        yield f"{count}{place(one.labels, plane, labels)}{number}"
+        yield f"{total}{place(one.labels, plane, labels)}{_shown(spread.total)}"
 
 
-def _family(definition: Definition, labels: Sequence[str]) -> Any:
-    return _KINDS[definition.kind](PREFIX + definition.name, definition.help, labels=[*labels, *definition.labels])
+@lru_cache(maxsize=1 << 16)
+def _ends(names: tuple[str, ...], fabric: str, plane: str, labels: tuple[str, ...]) -> tuple[str, str]:
+    """Of the line of a node's series what stands between the name and the node's, and between that and the number.
+
+    Labels stand in the order of their names. All nodes of a kind have the same ones, and each line of a scrape has most
+    of them alike with the scrape before.
+    """
+    values = dict(zip(names, labels, strict=True)) | {"fabric": fabric, "plane": plane}
+    before, behind = ([one for one in sorted(values) if (one < "node") == first] for first in (True, False))
+    head = "".join(f'{one}="{_quoted(values[one])}",' for one in before)
+    return f'{{{head}node="', '"' + "".join(f',{one}="{_quoted(values[one])}"' for one in behind) + "} "
 
 
-def _add(family: Any, definition: Definition, labels: list[str], number: Any) -> None:
-    if not isinstance(number, Spread):
-        family.add_metric(labels, number)
-        return
-    buckets = []
-    so_far = 0
-    for bound, count in zip(definition.bounds, number.counts, strict=True):
-        so_far += count
-        buckets.append((_shown(bound), so_far))
-    buckets.append(("+Inf", number.number))
-    family.add_metric(labels, buckets, number.total)
+def _head(names: tuple[str, ...], fabric: str, labels: tuple[str, ...]) -> str:
+    """What stands between the name and the number of a series that is no node's."""
+    values = dict(zip(names, labels, strict=True)) | {"fabric": fabric}
+    return "{" + ",".join(f'{one}="{_quoted(values[one])}"' for one in sorted(values)) + "} "
 
 
-def _shown(bound: float) -> str:
-    shown: str = floatToGoString(bound)  # type: ignore[no-untyped-call]
+_PLAIN_BELOW = 1_000_000
+"""Numbers from there on have an exponent."""
+
+
+def _shown(number: float) -> str:
+    if type(number) is int and -_PLAIN_BELOW < number < _PLAIN_BELOW:
+        return f"{number}.0"
+    shown: str = floatToGoString(number)  # type: ignore[no-untyped-call]
     return shown
 
 
-def text(found: Iterable[Metric]) -> bytes:
+def text(found: Iterable[Family]) -> bytes:
     """Families in the exposition format; those without a series are left out.
 
-    Byte for byte what `prometheus_client.generate_latest` makes of them, in an eighth of the time: it looks at the
-    name of every label of every series again, and ours are known to be good.
+    Byte for byte what `prometheus_client.generate_latest` makes of them, in a small part of its time: a page of a whole
+    fabric has a quarter of a million series, and while it is made its agent answers nobody.
     """
     lines: list[str] = []
-    for family in found:
-        if not family.samples:
-            continue
-        name = f"{family.name}_total" if family.type == "counter" else family.name
-        lines.append(f"# HELP {name} {_escaped(family.documentation)}")
-        lines.append(f"# TYPE {name} {family.type}")
-        for sample in family.samples:
-            labels = ",".join([f'{label}="{_quoted(value)}"' for label, value in sorted(sample.labels.items())])
-            lines.append(f"{sample.name}{{{labels}}} {_shown(sample.value)}")
+    for definition, series in ((family.definition, family.lines) for family in found):
+        if series:
+            name = definition.exposed_name
+            lines += (f"# HELP {name} {_escaped(definition.help)}", f"# TYPE {name} {definition.kind}")
+            lines += series
     lines.append("")
     return "\n".join(lines).encode()
 
@@ -226,18 +259,16 @@ def _escaped(words: str) -> str:
 
 
 def _quoted(value: str) -> str:
-    return _escaped(value).replace('"', r"\"") if "\\" in value or "\n" in value or '"' in value else value
+    return _escaped(value).replace('"', r"\"")
 
 
-def merged(pages: Iterable[Sequence[Metric]]) -> list[Metric]:
+def merged(pages: Iterable[Sequence[Family]]) -> list[Family]:
     """The families of several nodes as one page: every family once, with the series of all."""
-    found: dict[str, Metric] = {}
+    found: dict[str, Family] = {}
     for page in pages:
         for family in page:
-            if family.name in found:
-                found[family.name].samples += family.samples
-            else:
-                found[family.name] = family
+            kept = found.setdefault(family.definition.name, Family(family.definition, []))
+            kept.lines.extend(family.lines)
     return list(found.values())
 
 

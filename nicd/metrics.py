@@ -7,14 +7,13 @@ rendering is `mrcfabric.metrics`'.
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from prometheus_client.core import Metric
-
 from mrcfabric.metrics import (
     BYTES_PER_BIT,
     COMMON,
     NS,
     Counters,
     Definition,
+    Family,
     Reader,
     Sample,
     Spread,
@@ -290,7 +289,7 @@ _PORTS = (
 DEFINITIONS = (*_TRANSPORT, *_CONGESTION, *_PATHS, *_QPS, *_PORTS, *HOST_DEFINITIONS)
 
 
-def collect(fabric: str, node: str, counters: Mapping[str, Any]) -> list[Metric]:
+def collect(fabric: str, node: str, counters: Mapping[str, Any]) -> list[Family]:
     """Metric families of one NIC from its answer to the op `counters`."""
     return families((*COMMON, *DEFINITIONS), fabric, node, counters)
 

@@ -8,13 +8,12 @@ peer's. Nothing is told per uSID: those are asked for on the control channel.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from prometheus_client.core import Metric
-
 from mrcfabric.metrics import (
     BYTES_PER_BIT,
     COMMON,
     Counters,
     Definition,
+    Family,
     Reader,
     Sample,
     by_key,
@@ -94,7 +93,7 @@ DEFINITIONS = (
 )  # fmt: skip
 
 
-def collect(fabric: str, node: str, counters: Mapping[str, Any]) -> list[Metric]:
+def collect(fabric: str, node: str, counters: Mapping[str, Any]) -> list[Family]:
     """Metric families of one switch from its answer to the op `counters`."""
     return families((*COMMON, *DEFINITIONS), fabric, node, counters)
 

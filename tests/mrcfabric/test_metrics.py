@@ -1,11 +1,15 @@
 """Definitions, families, text and the reference document."""
 
 from collections.abc import Iterable
+from itertools import accumulate
+from typing import Any
 
-from prometheus_client.core import Metric
+import pytest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.exposition import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector, CollectorRegistry
+from prometheus_client.utils import floatToGoString
 
 from mrcfabric.metrics import (
     Definition,
@@ -54,7 +58,7 @@ def test_families_of_a_switch() -> None:
 
 def test_a_nic_is_in_every_plane() -> None:
     (family, *_) = families(DEFINITIONS, "demo", "h000", COUNTERS)
-    assert family.samples[0].labels == {"fabric": "demo", "plane": "", "node": "h000"}
+    assert family.lines == ['mrc_sent_packets_total{fabric="demo",node="h000",plane=""} 7.0']
 
 
 def test_a_histogram_adds_up_to_each_bound() -> None:
@@ -70,7 +74,7 @@ def test_a_histogram_adds_up_to_each_bound() -> None:
 
 def test_what_is_no_nodes_has_the_fabric_alone() -> None:
     (family, *_) = families_of_host(DEFINITIONS, "demo", COUNTERS)
-    assert family.samples[0].labels == {"fabric": "demo"}
+    assert family.lines == ['mrc_sent_packets_total{fabric="demo"} 7.0']
 
 
 def test_a_family_without_a_series_is_not_shown() -> None:
@@ -93,12 +97,36 @@ class _Fixed(Collector):
         return self.found
 
 
-def test_the_text_is_that_of_the_library_byte_for_byte() -> None:
-    odd = {"core": {"sent": 7, "lag_ns": 10**18, "drops": {'a "quoted" \\ one\nof two lines': 1, "loss": 0.1}}}
-    found = families((*DEFINITIONS, WAITS), 'de"mo', "h000", odd)
-    registry = CollectorRegistry()
-    registry.register(_Fixed(found))
-    assert text(found) == generate_latest(registry)
+def _of_library(definition: Definition, fabric: str, counters: dict[str, Any]) -> Metric:
+    """The family of h000 as the library is told of it, label by label."""
+    names = ["fabric", "plane", "node", *definition.labels]
+    kinds: dict[str, Any] = {
+        "counter": CounterMetricFamily, "gauge": GaugeMetricFamily, "histogram": HistogramMetricFamily
+    }  # fmt: skip
+    family = kinds[definition.kind](f"mrc_{definition.name}", definition.help, labels=names)
+    for plane, labels, number in definition.read(counters):
+        values = [fabric, plane or "", "h000", *labels]
+        if isinstance(number, Spread):
+            bounds = [floatToGoString(bound) for bound in definition.bounds]
+            told = [*zip(bounds, accumulate(number.counts), strict=True), ("+Inf", number.number)]
+            family.add_metric(values, told, number.total)
+        else:
+            family.add_metric(values, number)
+    return family
+
+
+ODD = ('a "quoted" \\ one\nof two lines', "with a 100 % sign", "%s", "", '"', "\\", "\n", "grün", "loss")
+NUMBERS = (0, 1, -7, 999_999, 1_000_000, -1_000_000, 12_345_678, 10**18, True, 0.1, 1e-9, 2.5e7, float("inf"))
+
+
+@pytest.mark.parametrize("fabric", ["demo", 'de"mo', "100 %", "%s"])
+def test_the_text_is_that_of_the_library_byte_for_byte(fabric: str) -> None:
+    for number in NUMBERS:
+        odd = {"core": {"sent": number, "lag_ns": number, "drops": dict.fromkeys(ODD, number)}}
+        definitions = (*DEFINITIONS, WAITS)
+        registry = CollectorRegistry()
+        registry.register(_Fixed([_of_library(one, fabric, odd) for one in definitions]))
+        assert text(families(definitions, fabric, "h000", odd)) == generate_latest(registry)
 
 
 def test_a_page_of_several_nodes_has_every_family_once() -> None:
