@@ -114,6 +114,8 @@ class DaemonConfig:
     trace: bool = False
     offload: bool = True
     alive_fd: int | None = None
+    crowd: int = 0
+    """How many processes of its fabric its host has (`mrcfabric.crowd`)."""
 
 
 def load(path: str | Path) -> DaemonConfig:
@@ -138,9 +140,10 @@ def load(path: str | Path) -> DaemonConfig:
         raise ConfigError(f"{path}: {error.where}", error.what, error.hint) from None
 
 
+CROWD_MAX = 1 << 20
 _KEYS = (
-    "alive_fd", "clock", "commands", "control", "crash_ns", "epoch", "fabric", "incarnation", "links", "metrics_listen",
-    "node", "offload", "run_dir", "secret", "secret_file", "start_ns", "topology", "trace", "verbs",
+    "alive_fd", "clock", "commands", "control", "crash_ns", "crowd", "epoch", "fabric", "incarnation", "links",
+    "metrics_listen", "node", "offload", "run_dir", "secret", "secret_file", "start_ns", "topology", "trace", "verbs",
 )  # fmt: skip
 
 
@@ -180,6 +183,7 @@ def from_table(raw: Any) -> DaemonConfig:
         trace=_truth("trace", table.get("trace", False)),
         offload=_truth("offload", table.get("offload", True)),
         alive_fd=_descriptor("alive_fd", table.get("alive_fd")),
+        crowd=_whole("crowd", table.get("crowd", 0), 0, CROWD_MAX),
     )
 
 

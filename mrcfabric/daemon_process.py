@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import uvloop
 from setproctitle import setproctitle
 
-from mrcfabric import daemon_config
+from mrcfabric import crowd, daemon_config
 from mrcfabric.clock import ClockPage
 from mrcfabric.daemon import Daemon, link_ends, private_page
 from mrcfabric.daemon_config import ClockConfig, DaemonConfig
@@ -98,6 +98,7 @@ async def _serve(configs: list[DaemonConfig], build: Build) -> None:
     daemons: list[Daemon] = []
     try:
         runner = await _start(configs, build, stop, daemons)
+        crowd.stand_back(configs[0].crowd)
         async with asyncio.TaskGroup() as group:
             serving = [group.create_task(daemon.serve()) for daemon in daemons]
             await runner.serve(stop)

@@ -6,6 +6,7 @@ same on all hosts, as large as the fullest one needs: each host counts its own s
 configuration is `mrcfabric.daemon_config`'s; who starts them is `orchestrator.fabric`'s.
 """
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -136,6 +137,8 @@ class Layout:
     """Size of the port block."""
     _firsts: list[int] = field(init=False)
     """Where in the block the sockets of each node begin, in slot order."""
+    _crowds: Counter[int] = field(init=False)
+    """How many processes each host has."""
 
     def __post_init__(self) -> None:
         topology = self.topology
@@ -143,6 +146,7 @@ class Layout:
         self.process_of = {node: plan.name for plan in self.processes for node in plan.nodes}
         self.ports = {name: topology.ports(name) for name in topology.node_names()}
         self._firsts, self.port_count = _numbered(topology, self.sites)
+        self._crowds = Counter(plan.site for plan in self.processes)
 
     @property
     def doorbells_here(self) -> int:
@@ -182,6 +186,15 @@ class Layout:
     def probe_addresses(self) -> list[Address]:
         """Where the courier of each host answers probes of the way that frames go; the same numbers, of UDP."""
         return [(site.data, port) for site, (_, port) in zip(self.sites.sites, self.courier_addresses(), strict=True)]
+
+    def crowd(self, node: str) -> int:
+        """How many processes the host of a node has."""
+        return self._crowds[self.sites.number(node)]
+
+    @property
+    def crowd_max(self) -> int:
+        """The same of the host that has most."""
+        return max(self._crowds.values())
 
     @property
     def frame_bytes(self) -> int:

@@ -158,6 +158,7 @@ class Roster:
             "start_ns": start_ns,
             "commands": [{"at_ns": one.at_ns, "op": one.op, "args": one.args} for one in commands],
             "trace": self._trace,
+            "crowd": layout.crowd(node),
             "alive_fd": fds.alive,
         }
 

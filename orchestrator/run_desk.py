@@ -49,7 +49,7 @@ class RunDesk:
         if held is None or self._since_s is None:
             self._since_s = None
             return None
-        limit_ns = self._fabric.time.page.limit
+        limit_ns = self._fabric.time.limit_ns
         return {**held.record(), "held_s": round(time.monotonic() - self._since_s, 1), "until_ns": limit_ns}
 
     async def claim(self, body: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,14 +1,17 @@
 """The metrics of all nodes of a fabric on one page: one scrape of the whole of it.
 
 Owns the order of asking and rendering. A busy daemon answers when it gets the CPU; so all are asked at once, and what
-has come is rendered node by node, that the agent may do other things meanwhile. A node that is down or has not
-answered in time has no series, as on a page of its own.
+has come is rendered node by node, that the agent may do other things meanwhile. Where daemons are a crowd, fabric time
+stands still until the page is made: hundreds of them share a core, and each answer would wait for all others. A node
+that is down or has not answered in time has no series, as on a page of its own.
 """
 
 import asyncio
+from contextlib import nullcontext
 
 import nicd.metrics
 import switchd.metrics
+from mrcfabric.crowd import is_crowd
 from mrcfabric.metrics import merged, text
 from orchestrator.fabric import Fabric
 
@@ -20,8 +23,9 @@ async def page_of_all(fabric: Fabric) -> bytes:
     """In the exposition format."""
     nics = set(fabric.topology.nic_names())
     found = []
-    for node, counters in (await fabric.counters(timeout_s=SCRAPE_WALL_S, silent=[])).items():
-        collect = nicd.metrics.collect if node in nics else switchd.metrics.collect
-        found.append(collect(fabric.topology.name, node, counters))
-        await asyncio.sleep(0)
-    return await asyncio.to_thread(text, merged(found))
+    async with fabric.time.still() if is_crowd(fabric.layout.crowd_max) else nullcontext():
+        for node, counters in (await fabric.counters(timeout_s=SCRAPE_WALL_S, silent=[])).items():
+            collect = nicd.metrics.collect if node in nics else switchd.metrics.collect
+            found.append(collect(fabric.topology.name, node, counters))
+            await asyncio.sleep(0)
+        return await asyncio.to_thread(text, merged(found))

@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from mrcfabric import tally
@@ -49,6 +49,11 @@ class Timekeeper:
         """
         self.page = ClockPage.create(peers, dilation)
         self.page.set_limit(limit_ns)
+        self.limit_ns = limit_ns
+        """How far time may go; NEVER: for good. What `still` does to the page is none of it."""
+        self._stills = 0
+        self._still_s: tuple[float, float] = (0.0, 0.0)
+        """When time stood still for a look last: from, to; monotonic."""
         self.doorbells = [os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC) for _ in range(doorbells)]
         self.agent_doorbell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self.dilation_nominal = dilation
@@ -114,7 +119,7 @@ class Timekeeper:
         """(slot that holds a running fabric, wall seconds so far), or None while time goes on or a node boots."""
         stood_s = time.monotonic() - self._moved[0]
         limit_s = max(STALL_WALL_S, STALL_HOPS * self._hop_ns * self.dilation_nominal / NS_PER_S)
-        if self.page.asleep or stood_s < limit_s or self.standing:
+        if self.page.asleep or stood_s < limit_s or self.standing or self._stills:
             return None
         states = [self.page.slot_state(slot) for slot in range(self.page.nodes)]
         if SlotState.BOOTING in states:
@@ -139,14 +144,42 @@ class Timekeeper:
         if at_ns is None:
             # It stood still, or went step by step; what it was seen to do then says nothing about now.
             self._pace_mark, self._pace_ns_per_s = self._moved, self._pace_ns_per_s_max
-        self.page.set_limit(NEVER if at_ns is None else max(at_ns, self.page.fabric_front()))
-        self.ring()
-        return self.page.limit
+        self.limit_ns = NEVER if at_ns is None else max(at_ns, self.page.fabric_front())
+        if not self._stills:
+            self.page.set_limit(self.limit_ns)
+            self.ring()
+        return self.limit_ns
 
     @property
     def standing(self) -> bool:
         """Whether every living node has come to the limit."""
-        return self.page.fabric_now() >= self.page.limit
+        return self.page.fabric_now() >= self.limit_ns
+
+    @contextlib.asynccontextmanager
+    async def still(self) -> AsyncIterator[None]:
+        """Time stands still in the block, for somebody who looks at a crowd: its daemons answer, and do nothing else.
+
+        That is seen by the wall clock alone. Blocks may overlap. Who looks again and again gets half of wall time: a
+        block waits until time has gone on for as long as it stood still before.
+        """
+        if not self._stills:
+            began_s, ended_s = self._still_s
+            await asyncio.sleep(max(0.0, 2 * ended_s - began_s - time.monotonic()))
+        self._stills += 1
+        if self._stills == 1:
+            began_s = time.monotonic()
+            self._still_s = began_s, began_s
+            # Where the last node is: whoever is further stands where it is.
+            self.page.set_limit(min(self.limit_ns, self.page.fabric_now()))
+        try:
+            yield
+        finally:
+            self._stills -= 1
+            if not self._stills:
+                self._still_s = self._still_s[0], time.monotonic()
+                self._pace_mark = self._moved = (time.monotonic(), self.now_ns())
+                self.page.set_limit(self.limit_ns)
+                self.ring()
 
     # Run and sleep.
 

@@ -43,7 +43,7 @@ class ClockReading(NamedTuple):
     @classmethod
     def of(cls, time: Timekeeper, whole: bool) -> "ClockReading":
         """As the agent's clock page says now; `whole` as its hosts do."""
-        limit_ns = time.page.limit
+        limit_ns = time.limit_ns
         return cls(
             now_ns=time.now_ns(),
             front_ns=time.page.fabric_front(),

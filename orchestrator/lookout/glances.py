@@ -1,8 +1,10 @@
 """Glances of all daemons at once, however many look: what a fabric's agent asks its daemons for the lookers.
 
 Owns when a daemon is asked and when what it said last will do. A daemon is asked at most once in `SHARED_WALL_S`, while
-the fabric sleeps once for all, and never waited for longer than `PATIENCE_WALL_S`; one that is silent keeps its one
-question, and delays nobody further. What a glance says is `mrcfabric.glance`'s, what becomes of it `lookout`'s.
+the fabric sleeps once for all. One that has not answered after `BRIEF_WALL_S` is late: what it said up to
+`RECENT_WALL_S` ago will do. One that has said nothing for so long is waited for up to `PATIENCE_WALL_S`, and then is
+silent; it keeps its one question, and delays nobody further. What a glance says is `mrcfabric.glance`'s, what becomes
+of it `lookout`'s.
 """
 
 import asyncio
@@ -19,6 +21,10 @@ from orchestrator.timekeeper import Timekeeper
 
 SHARED_WALL_S: Final = 0.1
 """So old may an answer be that a second looker gets."""
+BRIEF_WALL_S: Final = 0.2
+"""So long are all waited for: a crowd of busy daemons on few cores needs longer, and is looked at all the same."""
+RECENT_WALL_S: Final = 2.0
+"""What a daemon said before that is not shown any more."""
 PATIENCE_WALL_S: Final = 0.5
 """A daemon that has not answered by then is silent in this look."""
 ANSWER_WALL_S: Final = 5.0
@@ -36,16 +42,24 @@ class Glances(NamedTuple):
     """None: it has not answered in time, or its process has ended."""
     down: tuple[str, ...]
     """Those whose process has ended."""
+    late: tuple[str, ...] = ()
+    """Those whose answer is from before this look, up to `RECENT_WALL_S` old."""
 
     def record(self) -> dict[str, Any]:
         """As data: the fields of the clock, and ours."""
-        return {**self.clock._asdict(), "wall_s": self.wall_s, "nodes": self.nodes, "down": list(self.down)}
+        return {
+            **self.clock._asdict(),
+            "wall_s": self.wall_s,
+            "nodes": self.nodes,
+            "down": list(self.down),
+            "late": list(self.late),
+        }
 
     @classmethod
     def of(cls, record: dict[str, Any]) -> "Glances":
         """The inverse of `record`."""
         clock = ClockReading(**{name: record[name] for name in ClockReading._fields})
-        return cls(clock, record["wall_s"], record["nodes"], tuple(record["down"]))
+        return cls(clock, record["wall_s"], record["nodes"], tuple(record["down"]), tuple(record["late"]))
 
 
 class _Kept(NamedTuple):
@@ -74,14 +88,20 @@ class Gatherer:
         """The newest glances of these nodes (None: all). Raises ConfigError for one that does not exist."""
         names = list(self._roster.members) if nodes is None else list(nodes)
         alive = [name for name in names if self._roster.member(name).alive]
-        since_s = time.monotonic() - SHARED_WALL_S
+        began_s = time.monotonic()
+        fresh_s, recent_s = began_s - SHARED_WALL_S, began_s - RECENT_WALL_S
         for name in alive:
-            if name not in self._asking and self._newest(name, since_s) is None:
+            if name not in self._asking and self._newest(name, fresh_s) is None:
                 self._asking[name] = asyncio.create_task(self._ask(name))
-        await self._wait(alive)
-        down = tuple(name for name in names if not self._roster.member(name).alive)
-        found = {name: None if name in down else self._newest(name, since_s) for name in names}
-        return Glances(ClockReading.of(self._time, self._roster.whole), time.time(), found, down)
+        await self._wait(alive, BRIEF_WALL_S)
+        unheard = [name for name in alive if self._newest(name, recent_s) is None and name not in self._slow]
+        await self._wait(unheard, PATIENCE_WALL_S - BRIEF_WALL_S)
+        self._slow.update(name for name in unheard if name in self._asking)
+        down = frozenset(name for name in names if not self._roster.member(name).alive)
+        found = {name: None if name in down else self._newest(name, recent_s) for name in names}
+        late = [name for name in alive if found[name] is not None and self._newest(name, fresh_s) is None]
+        clock = ClockReading.of(self._time, self._roster.whole)
+        return Glances(clock, time.time(), found, tuple(name for name in names if name in down), tuple(late))
 
     async def close(self) -> None:
         """Give up what is under way."""
@@ -90,12 +110,11 @@ class Gatherer:
             task.cancel()
         await asyncio.gather(*asking, return_exceptions=True)
 
-    async def _wait(self, names: Iterable[str]) -> None:
-        """Until all of these have answered that ever answer in time."""
-        asked = {self._asking[name]: name for name in names if name in self._asking and name not in self._slow}
+    async def _wait(self, names: Iterable[str], wall_s: float) -> None:
+        """Until all of these have answered that ever answer in time, or so long."""
+        asked = [self._asking[name] for name in names if name in self._asking and name not in self._slow]
         if asked:
-            _, late = await asyncio.wait(asked, timeout=PATIENCE_WALL_S)
-            self._slow.update(asked[task] for task in late if asked[task] in self._asking)
+            await asyncio.wait(asked, timeout=wall_s)
 
     async def _ask(self, name: str) -> None:
         rest_s, incarnation = self._time.rest_s, self._roster.members[name].incarnation

@@ -65,9 +65,10 @@ class Sight:
     def see(self, glances: Glances, faults: Sequence[Fault]) -> Snapshot:
         """The next snapshot. `glances` are of all nodes, none older than those before."""
         self._number += 1
+        late = frozenset(glances.late)
         for tracks in (self._nics, self._switches):
             for node, track in tracks.items():
-                track.enter(glances.nodes.get(node))
+                track.enter(glances.nodes.get(node), late=node in late)
         clock, before = glances.clock, self._before or glances.clock
         self._before = clock
         span_ns = clock.now_ns - before.now_ns
@@ -90,6 +91,7 @@ class Sight:
             links={link.name: self._link(link, states, damage) for link in self._links},
             faults=tuple(fault_view(fault, clock.now_ns) for fault in faults),
             programs=self._programs(states),
+            late=glances.late,
         )
 
     def _state(self, node: str, glances: Glances) -> NodeState:

@@ -135,6 +135,8 @@ class Snapshot:
     links: dict[str, LinkView]
     faults: tuple[FaultView, ...]
     programs: tuple[ProgramView, ...]
+    late: tuple[str, ...]
+    """Nodes that wait for the CPU and are shown as they were when they last answered, up to 2 s ago."""
 
     @property
     def goodput_bps(self) -> float:

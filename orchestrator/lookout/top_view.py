@@ -101,9 +101,10 @@ def plain(shot: Snapshot) -> str:
 def _pace(shot: Snapshot) -> str:
     """How fast time went since the look before, and whether it goes now: the rates are of that stretch."""
     stands = "" if shot.running else "time stands still"
+    late = f"  {len(shot.late)} nodes up to 2 s old" if shot.late else ""
     if not shot.dilation:
-        return stands or ("first look" if shot.number == 1 else "time stands still")
-    return f"dilation {shot.dilation:,.0f}" + (f", now {stands}" if stands else "")
+        return (stands or ("first look" if shot.number == 1 else "time stands still")) + late
+    return f"dilation {shot.dilation:,.0f}" + (f", now {stands}" if stands else "") + late
 
 
 def _head(name: str, shot: Snapshot, state: str) -> Text:

@@ -37,8 +37,11 @@ class Track(Generic[R]):
         self._ended = _NO_HEAD
         self._seen = False
 
-    def enter(self, glance: Glance | None) -> None:
-        """The newest glance; None when there is none."""
+    def enter(self, glance: Glance | None, *, late: bool = False) -> None:
+        """The newest glance; None when there is none. `late`: it may be that of the look before once more."""
+        if glance is not None and late and self._seen and head_of(glance) == self.head:
+            self._stay()
+            return
         if glance is None:
             self.span_ns = 0
             self.rest_before = self.rest
@@ -58,6 +61,14 @@ class Track(Generic[R]):
         self.frames = self._ended.frames + head.frames
         self.late_frames = self._ended.late_frames + head.late_frames
         self.host_drops = self._ended.host_drops + head.host_drops
+
+    def _stay(self) -> None:
+        """Nothing new is known: rates are as in the look before, and nothing is counted twice."""
+        self.ports = [port._replace(marks=0, trims=0, drops=0) for port in self.ports]
+        rest, before = self.rest, self.rest_before
+        if isinstance(rest, NicRest) and isinstance(before, NicRest):
+            rest = rest._replace(placed=before.placed)
+        self.rest_before = rest
 
     def rate(self, amount: float) -> float:
         """An amount since the look before, per second of fabric time; 0 when none has passed."""

@@ -29,14 +29,16 @@ def test_a_table_by_hand() -> None:
 
 
 def test_a_table_from_the_agent() -> None:
-    raw = table(clock={"page_fd": 3, "slot": 2, "doorbell_fd": 4, "agent_doorbell_fd": 5}, alive_fd=6, incarnation=1)
+    raw = table(
+        clock={"page_fd": 3, "slot": 2, "doorbell_fd": 4, "agent_doorbell_fd": 5}, alive_fd=6, incarnation=1, crowd=608
+    )
     for link in raw["links"]:
         link |= {"peer_slot": 1, "peer_port": 0, "peer_doorbell": 9, "delay_ns": 1000, "path_mtu": 1500}
     config = from_table(raw)
     assert config.clock == ClockConfig(page_fd=3, slot=2, doorbell_fd=4, agent_doorbell_fd=5)
     assert config.clock.shared
     assert (config.links[0].peer_doorbell, config.links[0].path_mtu) == (9, 1500)
-    assert (config.alive_fd, config.incarnation) == (6, 1)
+    assert (config.alive_fd, config.incarnation, config.crowd) == (6, 1, 608)
 
 
 def test_what_the_run_folder_gives(tmp_path: Path) -> None:

@@ -114,3 +114,11 @@ def test_an_unknown_packing_is_one_clear_message() -> None:
     assert pack_of("plane") == "plane"
     with pytest.raises(ConfigError, match=r"--pack rack: no such packing \(none: "):
         pack_of("rack")
+
+
+def test_the_processes_of_each_host_are_counted() -> None:
+    alone = Layout(QUARTER, "none", Sites())
+    assert (alone.crowd("h000"), alone.crowd_max) == (10, 10)
+    assert Layout(QUARTER, "plane", Sites()).crowd_max == 4
+    spread = Layout(QUARTER, "none", over_hosts())
+    assert (spread.crowd("h000"), spread.crowd("h001"), spread.crowd_max) == (7, 3, 7)

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
@@ -194,6 +195,43 @@ def test_a_limit_never_lies_behind_the_furthest_node(keeper: Timekeeper) -> None
         keeper.page.words[keeper.page.horizon_word(slot)] = horizon
     assert keeper.limit(4500) == 5000
     assert all(rung(doorbell) for doorbell in keeper.doorbells)
+
+
+async def test_time_stands_still_for_who_looks_and_nobody_is_to_blame(
+    serving: Timekeeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timekeeper, "STALL_WALL_S", 0.0)
+    page = serving.page
+    page.words[page.pending_word(0)] = 1
+    page.words[page.horizon_word(0)], page.words[page.horizon_word(1)] = 3000, 4000
+    serving.wake()
+    assert [rung(doorbell) for doorbell in serving.doorbells] == [True, True]
+    async with serving.still():
+        async with serving.still():
+            assert page.limit == 3000, "where the last node is"
+            assert not any(map(rung, serving.doorbells)), "who sleeps need not wake for that"
+        assert page.limit == 3000, "as long as anybody looks"
+        assert not serving.standing
+        assert serving.limit_ns == NEVER
+        assert serving.stalled() is None
+        assert serving.limit(9000) == 9000, "what a run asks for meanwhile comes after it"
+        assert page.limit == 3000
+    assert page.limit == 9000
+    assert [rung(doorbell) for doorbell in serving.doorbells] == [True, True]
+    assert serving.stalled() is not None
+
+
+async def test_time_goes_on_as_long_as_it_stood_still_before_it_does_so_again(keeper: Timekeeper) -> None:
+    began_s = time.monotonic()
+    async with keeper.still():
+        await asyncio.sleep(0.2)
+    stood_s = time.monotonic() - began_s
+    async with keeper.still():
+        assert time.monotonic() - began_s >= 2 * stood_s - 0.01
+    with pytest.raises(ValueError, match="of who looks"):
+        async with keeper.still():
+            raise ValueError("of who looks")
+    assert keeper.page.limit == NEVER
 
 
 async def test_what_a_courier_overwrites_is_ordered_again(serving: Timekeeper) -> None:

@@ -1,6 +1,7 @@
 """The page as a reader uses it, over a server that tells made-up snapshots; a real fabric's page: `test_live_map`."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -31,6 +32,14 @@ def test_it_shows_the_fabric_and_asks_nobody_else(page: Page, canned: CannedMap)
     loaded = page.evaluate("performance.getEntriesByType('resource').map(one => new URL(one.name).origin)")
     assert set(loaded) == {page.evaluate("location.origin")}
     assert TOKEN not in page.url
+
+
+def test_it_says_which_nodes_it_shows_as_they_were(page: Page, canned: CannedMap) -> None:
+    canned.show(replace(snapshots.busy(snapshots.DEMO, 2), late=("h001", "p0-t0-0")))
+    expect(page.locator("#valid")).to_have_text("✓ faithful, 2 late")
+    expect(page.locator("#valid")).to_have_attribute("title", re.compile("up to 2 s ago.*: h001 p0-t0-0$"))
+    canned.show(snapshots.busy(snapshots.DEMO, 3))
+    expect(page.locator("#valid")).to_have_text("✓ faithful")
 
 
 def test_a_click_on_a_link_shows_it_and_buttons_break_and_heal_it(page: Page, canned: CannedMap) -> None:

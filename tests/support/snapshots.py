@@ -126,6 +126,7 @@ def _snapshot(
         links=links,
         faults=tuple(faults.values()),
         programs=() if not qps else (ProgramView("allreduce", "all_reduce", topology.nics, topology.nics, 0, number),),
+        late=(),
     )
 
 

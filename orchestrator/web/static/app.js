@@ -140,9 +140,11 @@ function drawAll() {
 }
 
 function drawStatus(seen) {
-  write(byId("valid"), seen.valid ? "✓ faithful" : "✗ not faithful");
+  const late = seen.late.length ? `, ${count(seen.late.length)} late` : "";
+  write(byId("valid"), (seen.valid ? "✓ faithful" : "✗ not faithful") + late);
   mark(byId("valid"), "data-state", seen.valid ? "valid" : "invalid");
-  mark(byId("valid"), "title", seen.reasons.join("; "));
+  const slow = late && `as they were up to 2 s ago, for want of the CPU: ${seen.late.join(" ")}`;
+  mark(byId("valid"), "title", [...seen.reasons, slow].filter(Boolean).join("; "));
   write(byId("clock"), instant(seen.at_ns) + (seen.running ? "" : ", stands still"));
   write(byId("dilation"), seen.dilation ? `${count(Math.round(seen.dilation))} x` : "-");
   write(byId("goodput"), rate(seen.planes.reduce((sum, plane) => sum + plane.goodput_bps, 0)));

@@ -9,6 +9,7 @@ import pytest
 from mrcfabric.errors import ConfigError
 from mrcfabric.glance import head_of
 from orchestrator.fabric import Fabric
+from orchestrator.lookout import glances
 from orchestrator.lookout.glances import Glances
 from tests.orchestrator.lookout.said import all_say, look
 from tests.orchestrator.running import DEADLINE_S, T0, broken
@@ -76,6 +77,35 @@ async def test_a_daemon_that_hears_nobody_delays_one_look_and_no_more(fabric: Fa
     assert again.result().nodes["h001"] is None
 
 
+async def test_who_has_not_answered_yet_is_shown_as_it_was_for_a_while_and_named(
+    fabric: Fabric, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    child = fabric.roster.member(T0).child
+    assert child is not None
+    known = (await fabric.glances()).nodes[T0]
+    monkeypatch.setattr(glances, "RECENT_WALL_S", 600.0)
+    os.kill(child.pid, signal.SIGSTOP)
+    try:
+        fabric.time.wake()
+
+        async def is_late() -> bool:
+            found = await fabric.glances()
+            return found.late == (T0,) and found.nodes[T0] == known and found.down == ()
+
+        await eventually_true(is_late, DEADLINE_S)
+        monkeypatch.setattr(glances, "RECENT_WALL_S", glances.SHARED_WALL_S)
+        found = await fabric.glances()
+        assert (found.late, found.nodes[T0], found.down) == ((), None, ())
+    finally:
+        os.kill(child.pid, signal.SIGCONT)
+
+    async def is_back() -> bool:
+        found = await fabric.glances()
+        return found.late == () and found.nodes[T0] is not None
+
+    await eventually_true(is_back, DEADLINE_S)
+
+
 def test_a_look_is_plain_data() -> None:
-    found = look(7, all_say(7, h000=None), down=("h000",))
+    found = look(7, all_say(7, h000=None), down=("h000",), late=("h001",))
     assert Glances.of(found.record()) == found

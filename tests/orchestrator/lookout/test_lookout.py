@@ -47,6 +47,16 @@ def test_rates_are_of_fabric_time_between_two_looks() -> None:
     assert shot.dilation == 0.25 * NS_PER_S / (10 * US)
 
 
+def test_a_node_that_waits_for_the_cpu_is_shown_as_it_was_and_named() -> None:
+    sight, busy = Sight(SMALL), nic(20 * US, placed=(125_000, 0), sent=(LINE_BYTES, 0), retransmits=3)
+    sight.see(look(10 * US, all_say(10 * US)), ())
+    sight.see(look(20 * US, all_say(20 * US, h000=busy)), ())
+    shot = sight.see(look(30 * US, all_say(30 * US, h000=busy), late=("h000",)), ())
+    assert shot.late == ("h000",)
+    assert (shot.nics["h000"].state, shot.nics["h000"].goodput_bps, shot.goodput_bps) == ("up", 100e9, 100e9)
+    assert (shot.nics["h000"].retransmits, shot.links["h000~p0-t0-0"].up.utilisation) == (0, 1.0)
+
+
 def test_a_link_goes_up_from_the_end_that_its_name_begins_with() -> None:
     idle = [0, 0, 0, 0, 0]
     shot = two_looks(

@@ -23,6 +23,7 @@ def _snapshot() -> Snapshot:
         links={"h000~p0-t0-0": LinkView("impaired", quiet, quiet, ("f1",))},
         faults=(),
         programs=(),
+        late=(),
     )
 
 

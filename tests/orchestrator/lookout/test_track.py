@@ -1,6 +1,6 @@
 """What a daemon has done between two looks."""
 
-from mrcfabric.glance import Glance, Head, PortGlance, SwitchRest
+from mrcfabric.glance import Glance, Head, NicRest, PortGlance, SwitchRest
 from orchestrator.lookout.track import Track
 
 
@@ -39,6 +39,28 @@ def test_who_says_nothing_has_done_nothing_and_what_it_did_comes_with_the_next_l
     assert (one.span_ns, grown(one), one.ports) == (0, 0, [PortGlance(0, 0, 0, 0, 0)])
     one.enter(said(3000, drops=9, sent=60))
     assert (one.span_ns, grown(one), one.ports[0].wire_bytes) == (2000, 2, 10)
+
+
+def test_who_is_late_goes_on_as_before_and_nothing_is_counted_twice() -> None:
+    one: Track[NicRest] = Track(1, NicRest([0], 0, 0, 0, 0, [[0]], ()))
+    one.enter([[1000, 0, 0, 0, 0, 0], [[50, 9, 1, 2, 3]], [[100], 4, 0, 0, 1, [[8]], []]])
+    one.enter([[3000, 0, 0, 0, 0, 0], [[90, 4, 5, 6, 7]], [[140], 9, 0, 0, 1, [[8]], []]])
+    told = one.rate(one.rest.placed[0] - one.rest_before.placed[0])
+    for _ in range(2):
+        one.enter([[3000, 0, 0, 0, 0, 0], [[90, 4, 5, 6, 7]], [[140], 9, 0, 0, 1, [[8]], []]], late=True)
+        assert one.ports == [PortGlance(40, 4, 0, 0, 0)]
+        assert one.rate(one.rest.placed[0] - one.rest_before.placed[0]) == told == 2e7
+        assert one.rest.retransmits == one.rest_before.retransmits
+    one.enter([[5000, 0, 0, 0, 0, 0], [[99, 4, 8, 6, 7]], [[160], 9, 0, 0, 1, [[8]], []]], late=True)
+    assert (one.span_ns, one.ports) == (2000, [PortGlance(9, 4, 3, 0, 0)])
+
+
+def test_who_answers_and_has_done_nothing_has_done_nothing() -> None:
+    one = track()
+    one.enter(said(1000, drops=7, sent=50))
+    one.enter(said(3000, drops=9, sent=90))
+    one.enter(said(3000, drops=9, sent=90))
+    assert (one.span_ns, grown(one), one.ports[0].wire_bytes) == (0, 0, 0)
 
 
 def test_a_daemon_that_began_anew_has_done_all_that_it_counts() -> None:

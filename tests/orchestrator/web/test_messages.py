@@ -16,7 +16,7 @@ def a_snapshot(**changes: object) -> Snapshot:
     side = DirectionView(utilisation=0.5, queue_bytes=10, marks=1, trims=2, drops=3)
     fields = {
         "number": 1, "at_ns": 5, "span_ns": 4, "wall_s": 1.5, "dilation": 2.0, "running": True, "valid": True,
-        "reasons": (), "planes": (), "nics": {}, "switches": {}, "faults": (), "programs": (),
+        "reasons": (), "planes": (), "nics": {}, "switches": {}, "faults": (), "programs": (), "late": (),
         "links": {"h000~p0-t0-0": LinkView("up", side, side, ("f1",))},
     }  # fmt: skip
     return Snapshot(**{**fields, **changes})  # type: ignore[arg-type]

@@ -1,0 +1,22 @@
+"""When daemons are a crowd, and that they stand back."""
+
+import os
+
+import pytest
+
+from mrcfabric import crowd
+
+
+@pytest.mark.parametrize("cores", [1, 2, 64])
+def test_a_crowd_is_more_than_so_many_for_each_core(monkeypatch: pytest.MonkeyPatch, cores: int) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: set(range(cores)))
+    most, asked = crowd.CROWD_PER_CORE * cores, list[int]()
+    monkeypatch.setattr(os, "nice", asked.append)
+    for processes in (0, 1, most, most + 1):
+        crowd.stand_back(processes)
+    assert asked == [crowd.NICE]
+    assert [crowd.is_crowd(processes) for processes in (most, most + 1)] == [False, True]
+
+
+def test_the_demonstration_is_none_on_two_cores() -> None:
+    assert crowd.CROWD_PER_CORE * 2 >= 56 + 8
