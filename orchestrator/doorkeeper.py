@@ -28,6 +28,8 @@ IDLE_WALL_S: Final = 75.0
 """From one request to the next."""
 ANSWER_WALL_S: Final = 120.0
 """For an answer to be made and taken, at doors for strangers."""
+LASTING_SHARE: Final = 0.5
+"""Of the connections at a door, those that answers without an end may take; who wants one more is told 503."""
 SWEEP_WALL_S: Final = 1.0
 TELL_WALL_S: Final = 10.0
 """What goes wrong is told once in so long."""
@@ -110,6 +112,8 @@ class _Keeper:
         """Stands before every answer: whoever waits for one is not idle."""
         (answer,) = behind.values()
         protocol, now_s = request.protocol, time.monotonic()
+        if request.path in self._lasting and self._lasting_now() >= self._most * LASTING_SHARE:
+            return web.json_response({"error": "too many answers without an end are under way; come back"}, status=503)
         self._idle.pop(protocol, None)
         wall_s = None if request.path in self._lasting else self._answer_wall_s
         self._busy[protocol] = None if wall_s is None else now_s + wall_s
@@ -120,6 +124,10 @@ class _Keeper:
             self._busy.pop(protocol, None)
             now_s = time.monotonic()
             self._idle[protocol] = (now_s, now_s + IDLE_WALL_S)
+
+    def _lasting_now(self) -> int:
+        self._forget_gone()
+        return sum(end_s is None for end_s in self._busy.values())
 
     async def sweep(self) -> None:
         """Send away who has been without a request, or with an answer, for too long; until cancelled."""

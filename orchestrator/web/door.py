@@ -57,6 +57,13 @@ class Door:
                 response.headers.setdefault(name, value)
         return response
 
+    def knows(self, request: web.Request) -> bool:
+        """Whether whoever asks has the token."""
+        given = request.headers.get(TOKEN_HEADER, "")
+        if not given and request.method in READING:
+            given = request.query.get("token", "")  # of a stream or a link, which have no headers
+        return same_secret(given, self.token)
+
     def _refusal(self, request: web.Request) -> web.Response | None:
         host = request.headers.get("Host", "").lower()
         if host not in self._hosts:
@@ -65,11 +72,8 @@ class Door:
         if origin is not None and origin.lower() != f"http://{host}":
             return _refused(403, "pages of other sites may not ask")
         changes = request.method not in READING
-        given = request.headers.get(TOKEN_HEADER, "")
-        if not changes and not given:
-            given = request.query.get("token", "")  # of a stream or a link, which have no headers
         wanted = changes or (self._owner_only and request.path.startswith(_API))
-        if wanted and not same_secret(given, self.token):
+        if wanted and not self.knows(request):
             return _refused(401, "the token is missing or not the right one: open the address that the command printed")
         return None
 

@@ -9,7 +9,8 @@ Who may ask
     something (POST, DELETE) needs the header `X-Mrcfabric-Token`: the token that stands in the fragment of the address
     that the command printed (`http://127.0.0.1:8787/#token=...`; the page keeps it for its tab).
     A refusal is `{"error": text}` with 400 (a mistake in what was asked), 401 (the token), 403 (host or origin), 404,
-    409 (the fabric, or what goes on, does not allow it) or 504 (no answer in time); the text is fit to be shown.
+    409 (the fabric, or what goes on, does not allow it), 503 (too many pages are open) or 504 (no answer in time); the
+    text is fit to be shown.
 
 GET /api/fabric                 what does not change (`fabric`)
     {"name", "version", "planes", "t0_per_plane", "t1_per_plane", "nics_per_t0", "rate_bps", "link_delay_ns",

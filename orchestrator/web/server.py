@@ -29,6 +29,8 @@ from orchestrator.web.viewer import Viewer
 
 STATIC: Final = Path(__file__).parent / "static"
 VIEWERS_MAX: Final = 32
+STRANGERS_MAX: Final = 24
+"""Of them, those without the token: whoever may act finds room for a page, however many only look."""
 BODY_BYTES_MAX: Final = 64 * 1024
 LASTING: Final = frozenset({"/api/stream"})
 """Answers that have no end."""
@@ -98,6 +100,7 @@ class Server:
     """The app. Between two fabrics there is no scene, and whoever asks for one is told why."""
 
     def __init__(self, door: Door, static: Path = STATIC) -> None:
+        self._door = door
         self.scene: Scene | None = None
         self.absence = "the fabric is not there yet"
         """Why there is no scene, when there is none."""
@@ -165,9 +168,12 @@ class Server:
 
     async def _stream(self, request: web.Request) -> web.StreamResponse:
         scene = self._shown()
-        if len(scene.viewers) >= VIEWERS_MAX:
-            raise RefusedError(f"{VIEWERS_MAX} pages are open already")
-        viewer = Viewer(scene.board, scene.hurry)
+        known = self._door.knows(request)
+        strangers = sum(not viewer.known for viewer in scene.viewers)
+        if len(scene.viewers) >= VIEWERS_MAX or (not known and strangers >= STRANGERS_MAX):
+            without = "" if known else f", {strangers} of them without the token"
+            raise web.HTTPServiceUnavailable(reason=f"{len(scene.viewers)} pages are open already{without}")
+        viewer = Viewer(scene.board, scene.hurry, known=known)
         scene.viewers.add(viewer)
         scene.hurry()
         try:

@@ -24,8 +24,9 @@ PING_WALL_S: Final = 20.0
 class Viewer:
     """Make it for a request, `await serve(request)`; `wake` it when there is news."""
 
-    def __init__(self, board: Board, on_watch: Callable[[], None]) -> None:
-        """`on_watch`: called when it has begun to watch other QPs."""
+    def __init__(self, board: Board, on_watch: Callable[[], None], *, known: bool = False) -> None:
+        """`on_watch`: called when it has begun to watch other QPs; `known`: it has the token."""
+        self.known = known
         self.on_watch = on_watch
         self.watches: list[Watched] = []
         self.closing = False

@@ -142,6 +142,32 @@ async def test_an_answer_that_takes_too_long_is_given_up(monkeypatch: pytest.Mon
     assert await lasting == b""
 
 
+async def test_answers_without_an_end_take_half_the_room_and_the_next_is_told_so() -> None:
+    over = asyncio.Event()
+
+    async def last(_request: web.Request) -> web.Response:
+        await over.wait()
+        return web.Response()
+
+    app = web.Application()
+    app.add_routes([web.get("/lasting", last), web.get("/", last)])
+    bound = socket.create_server(("127.0.0.1", 0))
+    port, ask = bound.getsockname()[1], b"GET /lasting HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    loop = asyncio.get_running_loop()
+    listen = functools.partial(loop.create_server, sock=bound)
+    async with keeping(app, listen, most=8, lasting=frozenset({"/lasting"})):
+        asked = [asyncio.ensure_future(said(port, ask)) for _ in range(6)]
+        done: set[asyncio.Future[bytes]] = set()
+        async with asyncio.timeout(DEADLINE_S):
+            while len(done) < 2:
+                done, _ = await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED, timeout=0.05)
+        assert all(b" 503 " in one.result() and b"come back" in one.result() for one in done)
+        others = [asyncio.ensure_future(said(port, WELL)) for _ in range(2)]
+        over.set()
+        for one in (*others, *(set(asked) - done)):
+            assert b" 200 " in await one
+
+
 def test_each_door_has_its_share_of_the_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doorkeeper.resource, "getrlimit", lambda _what: (1024, 1024))
     assert CONNECTIONS_MIN < 3 * room_for(3) < 1024

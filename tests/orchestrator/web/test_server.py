@@ -4,7 +4,7 @@ import asyncio
 import json
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,12 @@ from orchestrator.doorkeeper import keeping
 from orchestrator.fabric import Fabric
 from orchestrator.lookout.event_collector import EventCollector
 from orchestrator.web import messages
+from orchestrator.web import server as server_module
 from orchestrator.web.door import Door
 from orchestrator.web.server import Server, Shown
 from tests.orchestrator.running import DEADLINE_S, MESSAGE_BYTES, T1, connect
 from tests.orchestrator.web.test_viewer import told
+from tests.support.wait import eventually
 
 pytestmark = pytest.mark.integration
 LINK = f"p0-t0-0~{T1}"
@@ -152,3 +154,33 @@ async def test_a_link_is_cut_and_healed_and_every_page_sees_it(fabric: Fabric, t
         assert (await browser.ask("GET", "/api/fabric"))[0] == 409
         collecting.cancel()
         await asyncio.wait([collecting])
+
+
+async def test_who_only_looks_leaves_room_for_who_may_act(
+    fabric: Fabric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_module, "VIEWERS_MAX", 3)
+    monkeypatch.setattr(server_module, "STRANGERS_MAX", 1)
+    async with serving(tmp_path) as (server, browser), AsyncExitStack() as pages:
+        log = EventCollector(fabric)
+        async with server.showing(Shown(fabric, fabric.folder.path, "one", log.answer)) as scene:
+            path = f"{browser.url}/api/stream"
+
+            async def opened(query: str) -> aiohttp.ClientWebSocketResponse:
+                return await pages.enter_async_context(browser.session.ws_connect(path + query))
+
+            first = await opened("")
+            with pytest.raises(aiohttp.WSServerHandshakeError) as full:
+                await opened("?token=another")
+            assert full.value.status == 503
+            async with browser.session.get(path) as answer:
+                assert await answer.json() == {"error": "1 pages are open already, 1 of them without the token"}
+            for _ in range(2):
+                await opened(f"?token={browser.token}")
+            with pytest.raises(aiohttp.WSServerHandshakeError) as full:
+                await opened(f"?token={browser.token}")
+            assert full.value.status == 503
+            assert (await browser.get("/api/fabric"))["name"] == "small"
+            await first.close()
+            await eventually(lambda: len(scene.viewers) == 2, DEADLINE_S)
+            await opened("")
