@@ -19,8 +19,11 @@ _CLEAR: Final = "\r\x1b[K"
 
 
 @contextmanager
-def waiting(what: str, out: TextIO | None = None) -> Iterator[None]:
-    """Say `what` is being done, and for how long, until the block ends."""
+def waiting(what: str, out: TextIO | None = None, *, terminal_only: bool = False) -> Iterator[None]:
+    """Say `what` is being done, and for how long, until the block ends; `terminal_only`: to nobody but a person."""
+    if terminal_only and not (sys.stderr if out is None else out).isatty():
+        yield
+        return
     over = threading.Event()
     teller = threading.Thread(target=_tell, args=(what, sys.stderr if out is None else out, over), daemon=True)
     teller.start()

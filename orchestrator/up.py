@@ -32,6 +32,7 @@ from orchestrator.journal import describe
 from orchestrator.launcher import ProcessFailedError
 from orchestrator.layout import Pack
 from orchestrator.monitoring.rule import Pace
+from orchestrator.progress import waiting
 
 if TYPE_CHECKING:
     from orchestrator.agent import Agent
@@ -101,7 +102,8 @@ def run_detached(options: UpOptions, say: Callable[[str], None]) -> int:
         _leave_behind(options, write_end)
     os.close(write_end)
     os.waitpid(first, 0)
-    with os.fdopen(read_end, "rb") as report:
+    starting = waiting(f"starting {options.topology.nodes} daemons", terminal_only=True)
+    with os.fdopen(read_end, "rb") as report, starting:
         text = report.read(_REPORT_BYTES_MAX)
     if not text:
         raise ProcessFailedError("the agent ended before the fabric was ready")

@@ -51,11 +51,13 @@ def doctor(
     from mrcfabric.topology_file import read
     from orchestrator.doctor import examine
     from orchestrator.layout import pack_of
+    from orchestrator.progress import waiting
 
     flags = overrides(
         settings, planes=planes, t0=t0, t1=t1, nics_per_t0=nics_per_t0, rate=rate, link_delay=link_delay, evs=evs
     )
-    checks = list(examine(read(file, flags).topology, pack_of(pack)))
+    with waiting("examining this machine", terminal_only=True):
+        checks = list(examine(read(file, flags).topology, pack_of(pack)))
     if as_json:
         typer.echo(json.dumps([asdict(check) for check in checks], indent=2))
     else:

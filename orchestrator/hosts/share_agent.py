@@ -44,6 +44,7 @@ ANSWERS_KEPT = 1024
 """More than a leader has under way: what it asks again is not done again."""
 REPEATABLE = workers.REPEATABLE | {"beat", "machine", "read"}
 """What may be done again."""
+ENDED = "the leader has ended the fabric"
 EXIT_LOST = 1
 """What was needed here has ended, or the leader was not heard."""
 EXIT_CONFIG = 2
@@ -202,12 +203,12 @@ class ShareAgent:
         return {"full": self._premises.full}
 
     async def _take_leave(self, _request: dict[str, Any]) -> None:
-        self._leaving = "the leader has ended the fabric"
+        self._leaving = ENDED
         asyncio.get_running_loop().call_later(0.05, self._dismiss, self._leaving)
 
 
 def main() -> int:
-    """Read the launch, serve, say why it is over; returns the exit code."""
+    """Read the launch, serve, say why it is over unless that was to be; returns the exit code."""
 
     def say(line: dict[str, Any]) -> None:
         print(json.dumps(line), flush=True)
@@ -233,7 +234,9 @@ def main() -> int:
         where = f"TCP {launch['listen'][0]}:{launch['listen'][1]}"
         say({"where": where, "what": error.strerror or str(error), "hint": "is this an address of the host?"})
         return EXIT_CONFIG
-    print(f"share of host {launch['number']}: {why}", file=sys.stderr, flush=True)
+    # The leader knows, and may be in the middle of a report.
+    if why != ENDED:
+        print(f"share of host {launch['number']}: {why}", file=sys.stderr, flush=True)
     return 0 if dismissed else EXIT_LOST
 
 

@@ -34,6 +34,15 @@ def test_who_waits_is_told(out: io.StringIO, monkeypatch: pytest.MonkeyPatch) ->
         assert set(out.getvalue().splitlines()) == {"counting: 0 s"}
 
 
+@pytest.mark.parametrize("out", [io.StringIO(), Terminal()], ids=["plain", "terminal"])
+def test_what_is_for_people_alone_stands_in_no_log(out: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "SILENT_WALL_S", 0.0)
+    with waiting("starting", out, terminal_only=True):
+        if out.isatty():
+            eventually_blocking(lambda: "starting: 0 s" in out.getvalue(), 10)
+    assert bool(out.getvalue()) == out.isatty()
+
+
 def test_an_error_goes_through() -> None:
     with pytest.raises(ZeroDivisionError), waiting("dividing", io.StringIO()):
         _ = 1 // 0
