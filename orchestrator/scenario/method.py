@@ -234,8 +234,10 @@ def figures_of(site: Site, spot: Spot, entry: Any) -> dict[str, Figure]:
         program, sender, receiver = _flow_of(site, spot / "flow", entry.flow)
         if entry.packet is None or entry.qpn is not None or entry.psn is not None:
             raise spot.wrong("names no packet, or two", "packet: 3 beside flow, or qpn and psn")
-        found["qpn"] = program.qpn(sender)
-        found["psn"] = program.psn(sender, receiver) + entry.packet - 1 & PSN_MASK
+        if entry.qp > program.qps:
+            raise (spot / "qp").wrong(f"there is no QP {entry.qp}: {program.name} has {program.qps} between two ranks")
+        found["qpn"] = program.qpn(sender, entry.qp - 1)
+        found["psn"] = program.psn(sender, receiver, entry.qp - 1) + entry.packet - 1 & PSN_MASK
     return found
 
 

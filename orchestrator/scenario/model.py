@@ -266,7 +266,8 @@ FLAP_FIELDS: Final[list[Any]] = [
 
 PACKET_FIELDS: Final[list[Any]] = [
     ("flow", Annotated[Word | None, Meta(description="Of which flow, as `pair:h000>h002`.")], None),
-    ("packet", Annotated[Count | None, Meta(description="Which of its packets, from 1.")], None),
+    ("packet", Annotated[Count | None, Meta(description="Which packet of its QP, from 1.")], None),
+    ("qp", Annotated[Count, Meta(description="Which of its QPs, from 1, where it has several (`qps`).")], 1),
 ]
 
 

@@ -16,14 +16,16 @@ _BUILT_IN = 0
 
 
 def links_in_use(topology: Topology, program: Program, sender: int, receiver: int) -> frozenset[str]:
-    """Names of the cables between T0s and T1s that active EVs of a flow cross; ranks of the program. Empty below one
-    T0."""
+    """Names of the cables between T0s and T1s that active EVs of a flow cross, of all its QPs; ranks of the program.
+    Empty below one T0."""
     nic, peer = program.ranks[sender], program.ranks[receiver]
     destination = Destination(topology, nic, peer)
     if destination.same_t0:
         return frozenset()
     config = nic_config(topology, topology.node_name(nic))
-    rng = Rng(config.seed, config.name, "qp", program.qpn(receiver), "evs")
-    active = Universe(config, _BUILT_IN).draw(destination, rng).active
+    universe = Universe(config, _BUILT_IN)
+    qpns = (program.qpn(receiver, turn) for turn in range(program.qps))
+    drawn = (universe.draw(destination, Rng(config.seed, config.name, "qp", qpn, "evs")) for qpn in qpns)
+    active = {(one.plane, one.path) for evs in drawn for one in evs.active}
     t0s = nic // topology.nics_per_t0, peer // topology.nics_per_t0
-    return frozenset(f"p{one.plane}-t0-{t0}~p{one.plane}-t1-{one.path}" for one in active for t0 in t0s)
+    return frozenset(f"p{plane}-t0-{t0}~p{plane}-t1-{path}" for plane, path in active for t0 in t0s)

@@ -15,19 +15,27 @@ method:
 """
 
 
+FEW_EVS = SMALL.replace("t1_per_plane: 2", "t1_per_plane: 8").replace(
+    "evs_per_qp: 16, reserve_evs_per_qp: 4", "evs_per_qp: 4, reserve_evs_per_qp: 2"
+)
+"""So few that one QP meets a part of the links."""
+
+
 def text(flow: str, fault: str = "link_down") -> str:
     return SMALL + LOSSY.replace("FLOW", flow).replace("FAULT", fault)
 
 
-@pytest.mark.parametrize("seed", ["a", "b", "c"])
-async def test_they_are_those_of_the_active_evs_of_its_qp(seed: str) -> None:
-    plan = plan_of(SMALL, seed=seed)
+@pytest.mark.parametrize(("seed", "qps"), [("a", 1), ("b", 1), ("c", 1), ("a", 3), ("b", 8)])
+async def test_they_are_those_of_the_active_evs_of_its_qps(seed: str, qps: int) -> None:
+    plan = plan_of(FEW_EVS.replace("ranks: [h000, h002]", f"ranks: [h000, h002], qps: {qps}"), seed=seed)
     bed = SimBed(plan.topology)
     await bed.load(plan.programs)
     (program,) = plan.programs
-    rows = [row for row in bed.nic("h000").ev_table(program.qpn(1)) if row["active"]]
+    tables = [bed.nic("h000").ev_table(program.qpn(1, turn)) for turn in range(qps)]
+    rows = [row for table in tables for row in table if row["active"]]
     expected = {f"p{row['plane']}-t0-{t0}~p{row['plane']}-t1-{row['path']}" for row in rows for t0 in (0, 1)}
     assert links_in_use(plan.topology, program, 0, 1) == expected
+    assert len(expected) > 8 or qps == 1, "more than the 4 EVs of one QP have, at both ends"
 
 
 def test_below_one_t0_there_are_none() -> None:
@@ -72,9 +80,24 @@ async def test_the_nth_packet_of_a_flow_is_lost_once(packet: int, more: str) -> 
     assert recording.programs[0].done
 
 
+@pytest.mark.parametrize("qp", [1, 2, 4])
+async def test_the_nth_packet_of_any_qp_of_a_flow_is_lost(qp: int) -> None:
+    plan = plan_of(
+        SMALL.replace("ranks: [h000, h002]", "ranks: [h000, h002], messages: 8, qps: 4")
+        + f'method: [{{name: nth, fault: nth_packet, flow: "pair:h000>h002", qp: {qp}, packet: 3, psns: 2, '
+        + "selector: {tier: nic-t0, of: h000}, direction: up}]\n"
+    )
+    figures = plan.faults[0].windows[0].figures
+    assert figures["qpn"] == plan.programs[0].qpn(0, qp - 1)
+    recording = await simulated(plan)
+    assert recording.faults[0].met_packets == 2
+    assert recording.looks[-1].nics["h000"].counts["packets_lost"] == 2
+
+
 @pytest.mark.parametrize(
     ("words", "part"),
     [
+        ('flow: "pair:h000>h002", packet: 1, qp: 2', "no QP 2: pair has 1"),
         ('flow: "pair:h000>h002"', "names no packet"),
         ('flow: "pair:h000>h001", packet: 1', "h001 has no rank"),
         ('flow: "pair:h000>h002", packet: 1, qpn: 4', "or two"),
