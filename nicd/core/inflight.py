@@ -85,9 +85,9 @@ class InflightTable:
     """All PSNs of one QP that were sent and are not acknowledged."""
 
     __slots__ = (
-        "_acked_index", "_acked_sent_ns", "_base_ns", "_delivered_ns", "_lag_ns", "_latest", "_lost_heap", "_mtu",
-        "_order", "_originals", "_patience", "_pending", "_records", "_reorder_packets", "_retry_linear", "_rto_ns",
-        "_slow", "_stamped", "_stats", "_way", "by_psn", "cack", "doubts", "lost", "peak", "windows",
+        "_acked_index", "_base_ns", "_delivered_ns", "_lag_ns", "_latest", "_lost_heap", "_mtu", "_order", "_originals",
+        "_patience", "_pending", "_records", "_reorder_packets", "_retry_linear", "_rto_ns", "_slow", "_stamped",
+        "_stats", "_way", "acked_sent_ns", "by_psn", "cack", "doubts", "lost", "peak", "windows",
     )  # fmt: skip
 
     def __init__(
@@ -126,8 +126,8 @@ class InflightTable:
         self._order: deque[Sent] = deque()
         """Transmissions in the order they left; those that are over are dropped from the left."""
         self._acked_index = -1
-        self._acked_sent_ns: Instant = -1
-        """Of the latest transmission known to have arrived: its number and when it was sent."""
+        self.acked_sent_ns: Instant = -1
+        """Of the latest transmission known to have arrived: its number and when it was sent; -1: none."""
         self._lost_heap: list[tuple[int, int, Sent]] = []
 
     def add(self, sent: Sent) -> None:
@@ -201,7 +201,7 @@ class InflightTable:
             # Of a packet sent twice nobody knows which one arrived: no evidence.
             if sent.index > self._acked_index and not sent.tries:
                 self._acked_index = sent.index
-                self._acked_sent_ns = sent.sent_ns
+                self.acked_sent_ns = sent.sent_ns
             way = self._way[sent.ev]
             if not sent.tries and sent.sent_ns > self._delivered_ns[way]:
                 self._delivered_ns[way] = sent.sent_ns
@@ -230,7 +230,7 @@ class InflightTable:
 
     def gaps(self) -> list[Sent]:
         """Transmissions that left so long before one that has arrived that no path can explain their absence."""
-        return self._gone(self._acked_sent_ns - self._patience.reorder_ns)
+        return self._gone(self.acked_sent_ns - self._patience.reorder_ns)
 
     def denied(self, asked_ns: Instant, base: int, bitmap: int) -> list[Sent]:
         """Transmissions that a probe sent at `asked_ns` would have found, and of which its answer knows nothing.

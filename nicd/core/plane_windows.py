@@ -28,6 +28,8 @@ _SPAN_RTTS: Final = 8
 """Round trips of planes are compared once in so many base RTTs, each by its shortest: queues come and go meanwhile."""
 _SAMPLES_LEAST: Final = 4
 """Fewer round trips than this say nothing of a plane: a span that has fewer is prolonged for it."""
+_FEW: Final = 4
+"""A window of so many packets brings news rarely: the last ones hold for an RTO, and for longer where it is smaller."""
 _MARGIN_PARTS: Final = 4
 """Planes whose round trips differ by less than this part of a base RTT are alike."""
 
@@ -37,7 +39,8 @@ class PlaneWindows:
 
     __slots__ = (
         "_acked", "_alone", "_busy", "_compares", "_covers", "_extra_ns", "_least_ns", "_margin_ns", "_mtu", "_number",
-        "_pacers", "_samples", "_seen_ns", "_sent_ns", "_span_end_ns", "_span_ns", "_wake", "contexts", "of", "open",
+        "_pacers", "_rto_ns", "_samples", "_seen_ns", "_sent_ns", "_span_end_ns", "_span_ns", "_wake", "contexts",
+        "of", "open",
     )  # fmt: skip
 
     def __init__(
@@ -67,6 +70,7 @@ class PlaneWindows:
         self.of: list[CongestionWindow] = [self.contexts[number] for number in self._number]
         """Plane -> its context."""
         self._mtu = settings.mtu_bytes
+        self._rto_ns = settings.rto_ns
         self._acked = [0] * len(self.contexts)
         """Acknowledged, and not yet told to the context."""
         count = len(self.contexts)
@@ -150,6 +154,18 @@ class PlaneWindows:
         if not (port_down and self._alone):
             self.of[plane].on_loss(now, size, port_down or crowded)
             self._check(now, self._number[plane])
+
+    def is_crowded(self, plane: int, sent_ns: Instant, first: bool) -> bool:
+        """A full queue explains that a packet is gone which left on `plane` at `sent_ns`: the plane was late or trimmed
+        later than that, or was so when last heard of, where the window lets one be heard of rarely. Of a plane of whose
+        `first` packets none has told anything the others say it."""
+        window = self.of[plane]
+        known_ns = window.crowded_ns
+        if first and known_ns < 0:
+            known_ns = max([other.crowded_ns for other in self.contexts])
+        if known_ns >= 0 and window.cwnd_bytes <= _FEW * self._mtu:
+            known_ns += self._rto_ns * _FEW * self._mtu // window.cwnd_bytes
+        return known_ns >= sent_ns
 
     # -- planes of different length
 

@@ -26,6 +26,8 @@ from nicd.core.timers import Timer
 
 _SEVERAL: Final = 3
 """With so many packets out, silence about all of them is not the doing of their EVs."""
+_SILENCES: Final = 1
+"""As long as they were sent again no more often than this for silence, and none has arrived since the QP began."""
 
 
 class QpLink(Protocol):
@@ -67,9 +69,9 @@ class Recovery:
     """
 
     __slots__ = (
-        "_asked_ns", "_board", "_budget", "_doubts", "_exhausted", "_grace_ns", "_heard_ns", "_inflight", "_profile",
-        "_qp", "_retry_linear", "_retry_trims", "_strand_ns", "_tail_ns", "_to_send", "_unanswered", "_unfinished",
-        "_windows", "last_sent_ns", "timer",
+        "_asked_ns", "_board", "_budget", "_doubts", "_exhausted", "_first", "_grace_ns", "_heard_ns", "_inflight",
+        "_profile", "_qp", "_retry_linear", "_retry_trims", "_strand_ns", "_tail_ns", "_to_send", "_unanswered",
+        "_unfinished", "_windows", "last_sent_ns", "timer",
     )  # fmt: skip
 
     def __init__(
@@ -93,6 +95,8 @@ class Recovery:
         self._to_send = to_send
         self.set_retries(settings.retry_linear, settings.retry_exponential)
         self._retry_trims = settings.retry_trims
+        self._first = windows.cwnd_bytes // settings.mtu_bytes
+        """Packets of the QP that left before it could know how full queues are."""
         self._tail_ns = settings.tail_probe_ns
         self._grace_ns = settings.port_down_grace_ns
         self._strand_ns: Instant = NEVER
@@ -140,6 +144,8 @@ class Recovery:
         if sent is None or sent.state != INFLIGHT or sent.ev != index:
             return
         if cause == "trim":
+            if self._doubts.open:
+                self._doubts.delivered(sent.ev)
             self._windows.on_trim(now, sent.plane, sent.size, trigger == EvTrigger.TRIM_LASTHOP)
         self._lose(now, sent, cause)
         self._tell_lost(now, {cause: 1})
@@ -148,8 +154,10 @@ class Recovery:
         """Packets are lost without a trim: their EVs are to blame, unless their plane went down meanwhile or a full
         queue explains it."""
         profile = self._profile
-        # Nothing heard of several packets, each on an EV of its own: what all share is to blame, and not an EV.
+        # Nothing heard of several packets, each on an EV of its own: what all share is to blame, and not an EV. Where
+        # no packet has ever arrived answers to probes say nothing against that: a queue may have drained meanwhile.
         several = trigger == EvTrigger.TIMEOUT and len(self._inflight.by_psn) >= _SEVERAL
+        new, heard_ns = self._inflight.acked_sent_ns < 0, self._heard_ns
         lost: dict[str, int] = {}
         for sent in gone:
             cause = trigger.name.lower()
@@ -158,8 +166,8 @@ class Recovery:
                 cause = "port_down"
             lost[cause] = lost.get(cause, 0) + 1
             # A queue that drops delays what it lets through: a plane without delay has lost the packet on its path.
-            silent = several and not sent.silences and self._heard_ns < sent.sent_ns
-            full = not down and (silent or self._windows.of[sent.plane].crowded_ns >= sent.sent_ns)
+            silent = several and (sent.silences <= _SILENCES if new else not sent.silences and heard_ns < sent.sent_ns)
+            full = not down and (silent or self._windows.is_crowded(sent.plane, sent.sent_ns, sent.index < self._first))
             self._windows.on_loss(now, sent.plane, sent.size, down, full)
             if not full or not self._doubts.spare(sent.ev):
                 profile.feedback(now, sent.ev, trigger, sent.sent_ns)

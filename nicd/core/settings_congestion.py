@@ -88,8 +88,9 @@ class CongestionKnobs:
     what the queue of a last hop holds, 1.5 of them with the switches' default."""
     loss_spared: int = 8
     """A packet that is gone without a trim, while its plane was late or trimmed after it had left, was dropped by a
-    full queue: it comes off the window, and its EV is spared, for so many losses of one path in a row without a packet
-    that arrived by it. So a NIC need not know whether switches trim. 0: the EV is always to blame."""
+    full queue: it comes off the window, and its EV is spared, for so many losses of one path in a row where the other
+    paths of its plane lose none. For each loss elsewhere per arrival elsewhere it is spared for twice as many more. So
+    a NIC need not know whether switches trim. 0: the EV is always to blame."""
     late_is_congestion: bool = True
     """An unmarked round trip above the target takes off the window what a mark at that delay would, once per round
     trip: the last hop does not mark, so there a delay alone tells of a full receiver. False: fair increase, as

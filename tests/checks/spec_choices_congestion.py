@@ -87,8 +87,9 @@ CONGESTION = (
         "A loss that a full queue explains: whose fault",
         DEVIATION,
         "No EV's: its plane was late or trimmed after the packet had left, or nothing at all was heard of several. It "
-        "comes off the window. After eight in a row the path is to blame all the same. So a NIC need not know whether "
-        "switches trim.",
+        "comes off the window. After eight in a row the path is to blame all the same, where the plane's other paths "
+        "lose nothing; the more these lose, the more in a row chance explains. So a NIC need not know whether switches "
+        "trim.",
         _of(NIC, "loss_spared"),
     ),
     Choice(

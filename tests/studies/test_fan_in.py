@@ -31,6 +31,14 @@ def test_less_than_a_packet_per_round_trip_is_left_to_each_of_31() -> None:
 
 
 @pytest.mark.spec("MRC 1.0", "4")
+def test_headers_that_find_no_room_accuse_no_path() -> None:
+    """63 first windows are more than queues hold, trimmed or whole: most of their packets are gone without a word."""
+    found = watch(FanIn(63, warm_rtts=30, rtts=20))
+    healthy(found)
+    assert found.dropped > 1_000
+
+
+@pytest.mark.spec("MRC 1.0", "4")
 @pytest.mark.parametrize("trim_nack", [True, False])
 def test_where_switches_drop_nics_need_not_be_told(trim_nack: bool) -> None:
     found = watch(FanIn(7, warm_rtts=100, rtts=120, nic={"trim_nack": trim_nack}, switch=_DROPS))
@@ -79,3 +87,4 @@ def test_a_row_shows_what_was_found() -> None:
 def test_no_qp_of_a_healthy_fabric_ends(degree: int, planes: int, switch: dict[str, bool], seed: int) -> None:
     found = watch(FanIn(degree, seed, planes, warm_rtts=60, rtts=60, switch=switch))
     assert found.errors == 0
+    assert not found.retired or switch, "headers at least arrive, as far as there is room for them"

@@ -151,3 +151,23 @@ def test_a_queue_is_no_longer_way() -> None:
     spans(alike, 4, (3 * BASE, 3 * BASE))
     for made in (marked, few, off, alike):
         assert bases(made) == [BASE, BASE]
+
+
+def test_what_was_last_heard_of_a_crowded_plane_holds_while_its_window_is_small() -> None:
+    made = windows(rto_ns=8 * BASE)
+    assert not made.is_crowded(0, 5, first=False)
+    made.of[0].crowded_ns = 100_000
+    assert made.is_crowded(0, 100_000, first=False)
+    assert not made.is_crowded(0, 100_001, first=False)
+    made.of[0].cwnd_bytes = PACKET // 2
+    assert made.is_crowded(0, 100_000 + 8 * 8 * BASE, first=False)
+    assert not made.is_crowded(0, 100_001 + 8 * 8 * BASE, first=False)
+
+
+def test_the_others_speak_for_a_plane_of_whose_first_packets_none_was_heard() -> None:
+    made = windows()
+    made.of[0].crowded_ns = 100_000
+    assert not made.is_crowded(1, 90_000, first=False)
+    assert made.is_crowded(1, 90_000, first=True)
+    made.of[1].crowded_ns = 0
+    assert not made.is_crowded(1, 90_000, first=True), "it has been heard of"

@@ -121,14 +121,18 @@ def test_trims_use_the_budget_only_beyond_their_allowance(allowed: int) -> None:
     assert [event.reason for event in bench.told(QpChange)] == ["retry_counter_exceeded"]
 
 
-def blamed(crowded_ns: int, packets: int = 1) -> dict[str, int]:
-    """Transitions of EVs after packets that are never heard of, with word of a full queue at that instant."""
+def blamed(crowded_ns: int, packets: int = 1, heard_ns: int = -1, arrived_ns: int = -1) -> dict[str, int]:
+    """Transitions of EVs after packets that are never heard of, with word of a full queue, of the peer's life, and of a
+    packet that arrived, at those instants."""
     bench = Bench()
     bench.post(0, packets * 4096)
     for now in range(0, 4_000, 500):
         bench.pump(now)
     for context in bench.link.windows.contexts:
         context.crowded_ns = crowded_ns
+    if heard_ns >= 0:
+        bench.link.requestor.recovery.heard(heard_ns)
+    bench.link.requestor._inflight.acked_sent_ns = arrived_ns
     bench.fire(bench.board.settings.rto_ns + 5_000)
     assert {event.cause for event in bench.told(Retransmit)} == {"timeout"}
     return bench.board.stats.ev_transitions
@@ -141,3 +145,8 @@ def test_a_packet_that_a_full_queue_may_have_dropped_accuses_no_ev() -> None:
 
 def test_silence_on_several_evs_at_once_is_the_receivers() -> None:
     assert blamed(crowded_ns=-1, packets=6) == {}
+
+
+def test_an_answer_tells_silence_from_a_receiver_that_has_no_room_only_once_a_packet_has_arrived() -> None:
+    assert blamed(crowded_ns=-1, packets=6, heard_ns=5_000) == {}
+    assert blamed(crowded_ns=-1, packets=6, heard_ns=5_000, arrived_ns=0) != {}
