@@ -21,6 +21,7 @@ from nicd.core.memory import MemoryTable
 from nicd.core.onchip import ContextStore, SpillingScheduler
 from nicd.core.penalty import penalty_of
 from nicd.core.ports import Ports
+from nicd.core.probe_turns import ProbeTurns
 from nicd.core.scheduler import Scheduler
 from nicd.core.settings import NicConfig, NicSettings
 from nicd.core.stats import GoodputBins, NicStats
@@ -47,7 +48,8 @@ class Board:
 
     __slots__ = (
         "_completed", "bdp_bytes", "bins", "config", "contexts", "denied", "ev_events", "ev_tally", "events", "host",
-        "memory", "ooo_held", "penalty", "ports", "profiles", "scheduler", "settings", "stats", "timers",
+        "memory", "ooo_held", "penalty", "ports", "probe_turns", "profiles", "scheduler", "settings",
+        "stats", "timers",
     )  # fmt: skip
 
     def __init__(self, config: NicConfig) -> None:
@@ -85,6 +87,8 @@ class Board:
         """Packets that all QPs together hold out of order."""
         self.penalty = penalty_of(settings)
         """When our SACKs penalise senders; None: never."""
+        self.probe_turns = ProbeTurns(settings.reverse_refresh_ns, settings.reverse_turns * len(config.ports))
+        """Whose reverse paths are probed next."""
         self.events: list[NicEvent] = []
         self.host: HostLike | None = None
         """Who runs programs beside this NIC; None: nobody."""

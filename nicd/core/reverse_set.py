@@ -214,7 +214,7 @@ class ReverseSet:
         """The peer sends data, or probes for want of answers: keep the reverse set fresh."""
         self.data_ns = now
         if self._timer.at_ns == NEVER and self._fresh:
-            self._turn_ns = now + self._board.settings.reverse_refresh_ns
+            self._turn_ns = max(self._turn_ns, now + self._board.settings.reverse_refresh_ns)
             self._timer.set(self._turn_ns)
 
     def answered(self, now: Instant, request: int, stamp: int) -> None:
@@ -251,7 +251,7 @@ class ReverseSet:
                     # The others carry all that these do not.
                     self._verify_relied(now, mask)
         if now >= self._turn_ns:
-            self._turn_ns = now + settings.reverse_refresh_ns
+            self._turn_ns = self._board.probe_turns.next(now)
         if mask and not mask & ~self._doubted:
             soonest = self._round_ns
         else:

@@ -80,6 +80,9 @@ class PathKnobs:
     """EVs per plane and peer from which the paths of acknowledgements are drawn."""
     reverse_refresh_ns: int = 0
     """While a peer's data arrive, one EV for acknowledgements is probed per this time. Default 1 base RTT."""
+    reverse_turns: int = 8
+    """And no more than so many per port of the NIC and refresh time for all peers together, in turn. 0: without bound,
+    and a receiver of 127 senders on one port loses 4 % of its rate to probes and answers."""
     reverse_idle_ns: int = 0
     """Without data for this long the refreshing stops; eight times as long where no way back is known. Default 2 base
     RTT."""
@@ -113,6 +116,7 @@ LEAST: Final[dict[str, int]] = {
     "skip_ns": 0,
     "always_skip_marks": 0,
     "reverse_silent_probes": 0,
+    "reverse_turns": 0,
     "plane_keep_ppt": 0,
 }
 """Smallest value where it is not 1."""

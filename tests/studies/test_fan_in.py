@@ -25,7 +25,7 @@ def test_a_long_incast_sends_next_to_nothing_again(degree: int, goodput: float, 
 def test_less_than_a_packet_per_round_trip_is_left_to_each_of_31() -> None:
     found = watch(FanIn(31, warm_rtts=100, rtts=120))
     healthy(found)
-    assert found.goodput > 0.93
+    assert found.goodput > 0.97
     assert found.trimmed < 0.1
     assert found.jain_all > 0.92
 
