@@ -44,12 +44,12 @@ class Nscc:
     """The window of one context."""
 
     __slots__ = (
-        "_adjusted_ns", "_average", "_avg_samples", "_base_ns", "_cuts", "_decreased_ns", "_delay_ns", "_delays",
-        "_delivered", "_eta_ns", "_extra_ns", "_fast", "_fast_bytes", "_floor", "_gamma_ppt", "_ignore_bytes", "_inc",
-        "_late", "_limits", "_loss_cuts", "_md_ppt", "_mtu", "_penalised", "_qa", "_qa_bytes", "_qa_end_ns",
-        "_qa_measured", "_qa_period_ns", "_qa_trigger", "_reference_ns", "_saved", "_setup", "_since_bytes",
-        "base_rtt_ns", "crowded_ns", "cwnd_bytes", "cwnd_bytes_max", "inflight_bytes", "penalties", "quick_adapts",
-        "restores", "rtt_ns",
+        "_adjusted_ns", "_average", "_avg_samples", "_base_ns", "_before_late", "_cuts", "_decreased_ns", "_delay_ns",
+        "_delays", "_delivered", "_eta_ns", "_extra_ns", "_fast", "_fast_bytes", "_floor", "_gamma_ppt",
+        "_ignore_bytes", "_inc", "_late", "_limits", "_loss_cuts", "_md_ppt", "_mtu", "_penalised", "_qa", "_qa_bytes",
+        "_qa_end_ns", "_qa_measured", "_qa_period_ns", "_qa_trigger", "_reference_ns", "_saved", "_setup",
+        "_since_bytes", "base_rtt_ns", "crowded_ns", "cwnd_bytes", "cwnd_bytes_max", "inflight_bytes", "penalties",
+        "quick_adapts", "restores", "rtt_ns",
     )  # fmt: skip
 
     def __init__(self, setup: WindowSetup) -> None:
@@ -68,6 +68,8 @@ class Nscc:
         self._late = Lateness(knobs)
         self._cuts = setup.stats.cwnd_cuts
         self._delays = setup.stats.queue_delay
+        self._before_late = 0
+        """The window before late packets without a mark made it give way, while nothing else has; 0: none did."""
         self._extra_ns = 0
         """How much longer a round trip takes here than on another plane, without any queue."""
         base_ns = min(knobs.base_rtt_near_ns, knobs.base_rtt_ns) if setup.near else knobs.base_rtt_ns
@@ -196,6 +198,7 @@ class Nscc:
         """Multiplicative decrease: by how far the average delay is above the target."""
         self._fast = False
         self._fast_bytes = 0
+        self._before_late = 0
         limits = self._limits
         surplus = self._average - (limits.target_ns << _FINE)
         if surplus <= 0 or now - self._decreased_ns <= self._reference_ns:
@@ -209,6 +212,7 @@ class Nscc:
         """Not marked: the packet was late, and for nothing but the receiver's queue."""
         if delay < self._limits.target_ns:
             self._late.cleared()
+            self._before_late = 0
             return False
         return self._late.receivers(now, delay, rtt_ns, self.cwnd_bytes)
 
@@ -222,6 +226,7 @@ class Nscc:
         self._inc = 0
         self._fast = False
         self._fast_bytes = 0
+        self._before_late = self._before_late or self.cwnd_bytes
         surplus = delay - self._limits.target_ns
         kept = max(THOUSAND * delay - self._gamma_ppt * surplus, self._md_ppt * delay)
         self.cwnd_bytes = max(self.cwnd_bytes * kept // (THOUSAND * delay), self._floor)
@@ -248,6 +253,7 @@ class Nscc:
     def _gone(self, now: Instant, size: int, cause: str) -> None:
         """A packet was trimmed or lost: quick adapt if it is time, else its own size off the window."""
         self._qa_trigger = True
+        self._before_late = 0
         self._fast = False
         self._fast_bytes = 0
         # What was in flight at a quick adapt is in its verdict already.
@@ -325,9 +331,17 @@ class Nscc:
     def on_longer(self, extra_ns: int) -> None:
         """A deliberate difference: the base RTT follows a longer way, too, where another plane shows that it is one."""
         if extra_ns != self._extra_ns:
+            before_ns = self._reference_ns
             self._extra_ns = extra_ns
             self._measure(self._base_ns)
-            self.cwnd_bytes = min(self.cwnd_bytes, self.cwnd_bytes_max)
+            scaled = self.cwnd_bytes
+            # Late by this alone: what was cut while length was taken for a queue comes back.
+            if self._reference_ns - before_ns >= self._limits.target_ns >> 1:
+                scaled = max(scaled, self._before_late)
+            # The same rate over another length: what was in flight on a shorter way is a part of the rate on this one.
+            scaled = scaled * self._reference_ns // before_ns
+            self.cwnd_bytes = max(min(scaled, self.cwnd_bytes_max), self._floor)
+            self._before_late = 0
 
     def _measure(self, base_ns: int) -> None:
         """What belongs to this context and follows from its base RTT."""

@@ -1,4 +1,4 @@
-"""NSCC with its knobs at the edges of their ranges: never less than a packet, never more than the largest window."""
+"""NSCC at its edges: knobs at the ends of their ranges, and planes that turn out to be longer."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from nicd.core.nscc import Nscc
 from nicd.core.settings import NicSettings
 from nicd.core.stats import NicStats
 from nicd.core.window import WindowSetup
-from tests.nicd.core.test_nscc import BASE, MTU, STEP, late, window
+from tests.nicd.core.test_nscc import BASE, MOST, MTU, STEP, late, window
 
 _HUGE = 1 << 40
 EDGES = {
@@ -50,3 +50,42 @@ def test_a_target_below_about_no_delay_does_not_turn_increases_into_decreases() 
     made = window(target_delay_ns=500)
     # Base RTT / 12 is 1,000: above the target, so what lies between is above it too, and increases are fair.
     assert late(made, 100, 900, 32_768) == 100_000 + 6_710
+
+
+class TestALongerPlane:
+    """What was cut while a longer way was taken for a queue comes back when the way turns out to be longer."""
+
+    def test_the_window_before_late_packets_made_it_give_way_comes_back_for_the_longer_way(self) -> None:
+        made = window(cwnd=0, late_is_congestion=True)
+        for now in range(0, 200_000, 25_000):
+            late(made, now, 12_000)
+        assert made.cwnd_bytes < MOST // 2
+        made.on_longer(12_000)
+        assert made.cwnd_bytes == made.cwnd_bytes_max == 2 * MOST
+        made.on_longer(0)
+        assert made.cwnd_bytes == MOST
+
+    def test_what_was_trimmed_or_marked_meanwhile_met_a_queue(self) -> None:
+        for marked in (False, True):
+            made = window(cwnd=0, late_is_congestion=True)
+            for now in range(0, 2_000_000, 25_000):
+                late(made, now, 12_000)
+            if marked:
+                # Until the average delay is above the target, too.
+                for now in range(2_000_000, 5_000_000, 25_000):
+                    late(made, now, 20_000, 0, True)
+            else:
+                made.on_trim(2_000_000, MTU)
+            cut = made.cwnd_bytes
+            made.on_longer(12_000)
+            assert made.cwnd_bytes == 2 * cut
+
+    def test_a_queue_that_has_drained_gives_nothing_back(self) -> None:
+        made = window(cwnd=0, late_is_congestion=True)
+        late(made, 100_000, 12_000)
+        late(made, 150_000, 12_000)
+        late(made, 200_000, 3_000)
+        cut = made.cwnd_bytes
+        assert cut < MOST
+        made.on_longer(6_000)
+        assert made.cwnd_bytes == cut * 3 // 2
