@@ -29,6 +29,8 @@ _SKIP = EvState.SKIP
 _LOSSES: Final = (EvTrigger.GAP, EvTrigger.TIMEOUT)
 _DEAD_MISSES: Final = 3
 """So many losses in a row make a path dead: no more than chance where one packet in ten is lost."""
+_ALIKE: Final = 2
+"""Paths of which one has failed up to so many times as often as the other lose packets alike."""
 BY_EV: Final = 1
 """The controller named this EV."""
 BY_PATH: Final = 2
@@ -152,9 +154,13 @@ class EvProfile:
         if target == EvState.ASSUMED_BAD and self._at_floor(index, misses, sent_ns):
             return
         if trigger in _LOSSES and target == EvState.ASSUMED_BAD:
-            if misses < _DEAD_MISSES and self._is_kept(index):
+            alive = misses < _DEAD_MISSES
+            if alive and self._is_kept(index):
                 return
+            common = alive and self._loses_alike(now, index)
             self.records.struck(now, index)
+            if common:
+                return
         self._set_state(index, target)
         if EvState.ASSUMED_BAD in (state, target):
             bad = self.bad_on[self.plane[index]]
@@ -265,6 +271,23 @@ class EvProfile:
         return (
             self.active[index] and len(self.decks[plane].cards) <= self._keep[plane] and self._substitute(index) is None
         )
+
+    def _loses_alike(self, now: Instant, index: int) -> bool:
+        """Every other path of the plane in use has failed of late, too, and this one not far more often: there is no
+        better one, and to leave this one would only fill the others beyond their share."""
+        least = self._least_elsewhere(now, index)
+        return self.active[index] and least > 0 and self.records.strikes(now, index) <= _ALIKE * least
+
+    def relapses(self, now: Instant, index: int) -> int:
+        """How often the path of this EV has failed again of late, beyond what all paths of its plane in use did."""
+        return max(0, self.records.strikes(now, index) - 1 - self._least_elsewhere(now, index))
+
+    def _least_elsewhere(self, now: Instant, index: int) -> int:
+        """Of the other paths of its plane in use, that which has failed least often of late: how often; 0 for none."""
+        records, way = self.records, self.records.way
+        others = {way[card]: card for card in self.decks[self.plane[index]].cards}
+        others.pop(way[index], None)
+        return min([records.strikes(now, card) for card in others.values()], default=0)
 
     def delivered_ns(self) -> Instant:
         """When the latest packet left that has arrived over the path of an active EV; -1: none has."""

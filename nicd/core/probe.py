@@ -75,7 +75,7 @@ class Prober:
         """An EV has become ASSUMED_BAD: probe it until it comes back, unless the QP is gone."""
         if self._stopped:
             return
-        again = max(0, self._profile.records.strikes(now, index) - 1)
+        again = self._profile.relapses(now, index)
         needed = max(self._successes, min(self._successes << again, self._successes_max))
         self._watched[index] = _Watch(now + self._period_ns, self._period_ns, needed)
         self.watched_peak = max(self.watched_peak, len(self._watched))

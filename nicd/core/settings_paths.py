@@ -62,14 +62,15 @@ class PathKnobs:
     """Answers in a row that bring an EV back. Two: one answer may be luck on a path that loses some packets, or
     the last packet before a link goes down again; each further one costs a period of a good path."""
     probe_successes_max: int = 16
-    """Each time a path has failed again after it had worked, its EVs need twice as many answers, up to this: a path
-    that fails now and then is not tried again and again. A healed one is back after so many probe periods: 80 base
-    RTT."""
+    """Each time a path has failed again after it had worked, and more often than the other paths of its plane, its EVs
+    need twice as many answers, up to this: a path that fails now and then is not tried again and again. A healed one
+    is back after so many probe periods: 80 base RTT."""
     path_forget_ns: int = 0
     """After so long without one a failure of a path is forgotten. Default 100 base RTT."""
     plane_keep_ppt: int = 500
     """So many thousandths of a plane's active EVs stay in use although they lose packets, as long as their paths
-    deliver: where so many lose, the plane does, and what it still carries is worth more than what it loses."""
+    deliver: where so many lose, the plane does, and what it still carries is worth more than what it loses. Where all
+    its paths in use have failed of late, none twice as often as another, every EV stays."""
     probes_outstanding_max: int = 256
     """Probes of one QP waiting for an answer; the oldest is forgotten beyond it."""
     port_update_retry_ns: int = 0
@@ -90,7 +91,8 @@ class PathKnobs:
     """So long a probe of an EV for acknowledgements waits for its answer. Default 1.5 base RTT."""
     reverse_lag_ns: int = 0
     """A plane whose probes take so much longer than those of the quickest plane carries no acknowledgements while
-    others do: they would make packets of all planes look late. Default 2 base RTT."""
+    others do: they would make packets of all planes look late, and hold the windows of all. Default half a base RTT:
+    windows hold half a bandwidth-delay product beyond one."""
     reverse_silent_probes: int = 1
     """After so many probes of a plane's EV in use in a row without an answer the plane is in doubt: acknowledgements
     leave it out, until something comes through on it again. Of planes that are all in doubt none is left out: their
@@ -107,7 +109,7 @@ DERIVED: Final[dict[str, float]] = {
     "reverse_idle_ns": 2.0,
     "path_late_ns": 0.5,
     "reverse_wait_ns": 1.5,
-    "reverse_lag_ns": 2.0,
+    "reverse_lag_ns": 0.5,
 }
 """Default of each derived time, in base RTTs."""
 LEAST: Final[dict[str, int]] = {

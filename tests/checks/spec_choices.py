@@ -168,7 +168,9 @@ _PATHS = (
     Choice(
         "A plane of which every path loses packets",
         UNKNOWN,
-        "This share of its EVs stays in use as long as packets come through: another EV of the plane loses as many.",
+        "This share of its EVs stays in use as long as packets come through: another EV of the plane loses as many. "
+        "Where all paths in use have failed of late, none twice as often as another, every EV stays: to leave some "
+        "would only fill the others' paths.",
         _of(NIC, "plane_keep_ppt"),
     ),
     Choice(

@@ -62,6 +62,21 @@ def test_a_loaded_rack_gets_what_is_left(broken: list[Breakage], due: float) -> 
     holds(row)
 
 
+@pytest.mark.slow
+def test_a_plane_that_turns_out_to_be_longer_carries_its_part_beside_one_other() -> None:
+    made = topology(2)
+    holds(measure(made, across(made), [longer(made, 0, 6_000, range(4))]))
+
+
+@pytest.mark.slow
+def test_a_plane_that_loses_packets_keeps_its_paths_in_balance() -> None:
+    made = topology(2)
+    row = measure(made, across(made), [lossy(made, 0, 50_000, range(4))])
+    # What is lost holds the window of its plane until it is missed, and makes full round trips late.
+    assert row.ratio >= 0.915, row
+    assert min(row.planes) >= 0.83, row
+
+
 def breakages(made: Topology) -> dict[str, list[Breakage]]:
     """By name, all on the second plane but for mixtures."""
     t1s = range(made.t1_per_plane)

@@ -1,6 +1,7 @@
 """Picking, forgiving, replacing: the EV profile of one QP."""
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -33,9 +34,11 @@ class Bench:
         deck: type[PlaneDeck] = PlaneDeck,
         tally: list[list[int]] | None = None,
         keep_ppt: int = 0,
+        forget_ns: int = 1,
         **knobs: Any,
     ) -> None:
         self.tally = tally
+        self.now = 20
         self.events: list[EvTransition] = []
         self.bad: list[int] = []
         self.stats = NicStats()
@@ -54,6 +57,7 @@ class Bench:
             deck,
             tally,
             keep_ppt=keep_ppt,
+            forget_ns=forget_ns,
         )
 
     def entry(self, ev: int) -> EvEntry:
@@ -61,7 +65,7 @@ class Bench:
         return EvEntry(ev, to.plane(ev), to.path(ev), to.outer(ev))
 
     def lose(self, index: int, sent_ns: int = 10) -> None:
-        self.profile.feedback(20, index, EvTrigger.GAP, sent_ns)
+        self.profile.feedback(self.now, index, EvTrigger.GAP, sent_ns)
 
 
 @pytest.mark.spec("MRC 1.0", "6.2")
@@ -168,12 +172,12 @@ def test_a_dead_path_goes_even_at_the_floor_while_another_delivers() -> None:
     assert bench.bad == [dead]
 
 
-def test_where_a_whole_plane_loses_packets_half_of_its_evs_stay() -> None:
+def test_where_most_paths_of_a_plane_lose_packets_half_of_its_evs_stay() -> None:
     bench = Bench(evs_reserve=8, ev_min_active=0, keep_ppt=500)
     profile = bench.profile
     for _ in range(3):
         for index in range(len(profile.evs)):
-            if profile.plane[index] == 2:
+            if profile.plane[index] == 2 and profile.path[index] != 3:
                 profile.records.proved(10, index)
                 bench.lose(index, 9)
     assert [len(deck.cards) for deck in profile.decks] == [16, 16, 8, 16, 16, 16, 16, 16]
@@ -182,6 +186,44 @@ def test_where_a_whole_plane_loses_packets_half_of_its_evs_stay() -> None:
     for _ in range(3):
         bench.lose(dead, 11)
     assert profile.states[dead] == EvState.ASSUMED_BAD
+
+
+def fail_in_turn(bench: Bench, plane: int, rounds: int, times: Callable[[int], int]) -> None:
+    """Every path of a plane loses packets, so many per round as `times` says of it, and delivers in between."""
+    profile = bench.profile
+    for _ in range(rounds):
+        for path in range(4):
+            for _ in range(times(path)):
+                cards = [card for card in profile.decks[plane].cards if profile.path[card] == path]
+                if cards:
+                    bench.now += 10
+                    profile.records.proved(bench.now - 1, cards[0])
+                    bench.lose(cards[0], bench.now - 2)
+
+
+def test_paths_of_a_plane_that_lose_alike_keep_their_evs_and_their_balance() -> None:
+    bench = Bench(evs_reserve=0, ev_min_active=0, forget_ns=10_000)
+    profile = bench.profile
+    fail_in_turn(bench, 2, 40, lambda path: 1)
+    left = Counter(profile.path[card] for card in profile.decks[2].cards)
+    assert sorted(left.values()) == [3, 3, 3, 4], "only the first failure of a path tells it from the others"
+    assert [profile.relapses(bench.now, card) for card in profile.decks[2].cards] == [0] * 13
+    # One of them dies.
+    dead = profile.decks[2].cards[0]
+    for _ in range(3):
+        bench.lose(dead, bench.now + 1)
+    assert profile.states[dead] == EvState.ASSUMED_BAD
+
+
+def test_a_path_that_fails_far_more_often_than_the_others_of_its_plane_is_left() -> None:
+    bench = Bench(evs_reserve=0, ev_min_active=0, forget_ns=10_000)
+    profile = bench.profile
+    fail_in_turn(bench, 2, 1, lambda path: 6 if path == 1 else 1)
+    left = Counter(profile.path[card] for card in profile.decks[2].cards)
+    assert left[1] == 0
+    assert min(left[path] for path in (0, 2, 3)) >= 3
+    worst = next(index for index, plane in enumerate(profile.plane) if plane == 2 and profile.path[index] == 1)
+    assert profile.relapses(bench.now, worst) >= 2
 
 
 def test_a_plane_that_was_down_excuses_its_evs() -> None:
