@@ -80,7 +80,7 @@ EXPERIMENTS = (
         "four T1s rebooted in a job, unannounced",
         "four-t1s-reboot",
         ("the median step takes little longer", "step_time after reboots", "qp_errors"),
-        "The median step takes 3 to 11 % longer here, and nothing was seen there: a step of ours is some 20 round "
+        "The median step takes 2 to 11 % longer here, and nothing was seen there: a step of ours is some 20 round "
         "trips, and each that meets a dead T1 waits for what was lost. The bar of 10 % is ours.",
         (("fabric.nics_per_t0", "4"),),
     ),
