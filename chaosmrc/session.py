@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from orchestrator.api.attached import AttachedFabric
+from orchestrator.api.fabric import AttachedFabric
 from orchestrator.api.watch import Watch
 from orchestrator.api.work import Work
 from orchestrator.fabric import Fabric

@@ -21,13 +21,14 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator import agent_metrics, answers, bodies, doorkeeper, window_limits
-from orchestrator.fabric import Fabric
+from orchestrator.fabric.launched import LaunchedFabric
 from orchestrator.fault_desk import FaultDesk
 from orchestrator.host_check import HostCheck
 from orchestrator.host_desk import HostDesk
 from orchestrator.hosts.site import LEADER
 from orchestrator.launcher import ProcessFailedError
 from orchestrator.link_desk import LinkDesk
+from orchestrator.link_testing import LinkTesting
 from orchestrator.lookout.event_collector import EventCollector
 from orchestrator.monitoring import discovery
 from orchestrator.read_token import ReadToken
@@ -60,7 +61,7 @@ _TEXT = {"Content-Type": CONTENT_TYPE_LATEST}
 class Agent:
     """Serves one fabric until `stop` is set. `await serve()`."""
 
-    def __init__(self, fabric: Fabric, owner_only: bool = False) -> None:
+    def __init__(self, fabric: LaunchedFabric, owner_only: bool = False) -> None:
         """`owner_only`: the public door wants the token of the run folder."""
         self.fabric = fabric
         self._owner_only = owner_only
@@ -73,7 +74,9 @@ class Agent:
         """The same of maps that others serve, by the owner of their lease."""
         self._told: dict[str, dict[str, Any]] = {}
         """Node -> the parts of its counters that `status` shows, as it last told them."""
-        self._links = LinkDesk(fabric.links)
+        self.links = LinkTesting(fabric, fabric.journal)
+        """Checks of the links and watches over them, with or without a job."""
+        self._links = LinkDesk(self.links)
         self._faults = FaultDesk(fabric)
         self._hosts = HostDesk(fabric)
         self._runs = RunDesk(fabric, self._faults)
@@ -88,6 +91,7 @@ class Agent:
         Raises ConfigError when the HTTP port cannot be had.
         """
         async with AsyncExitStack() as stack:
+            stack.callback(self.links.close)
             stack.callback(self._faults.close)
             stack.push_async_callback(self._work.close)
             await self._open(stack)

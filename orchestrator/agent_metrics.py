@@ -25,7 +25,7 @@ from mrcfabric.metrics import (
     text,
     value,
 )
-from orchestrator.fabric import Fabric
+from orchestrator.fabric.launched import LaunchedFabric
 from orchestrator.faults.kinds import KINDS
 
 PAIR: Final = ("host", "peer")
@@ -160,7 +160,7 @@ def series_names() -> frozenset[str]:
     return frozenset(name for section in SECTIONS.values() for one in section for name in one.series)
 
 
-async def reading_of(fabric: Fabric, links: Mapping[str, Any]) -> dict[str, Any]:
+async def reading_of(fabric: LaunchedFabric, links: Mapping[str, Any]) -> dict[str, Any]:
     """Everything the definitions read; `links` is `LinkDesk.reading`. Asks each daemon how faithful it was."""
     topology, time, members = fabric.topology, fabric.time.record(), fabric.roster.members
     await fabric.counters(timeout_s=FIDELITY_WALL_S, silent=[], parts=("fidelity",))
@@ -191,7 +191,7 @@ def render(fabric: str, reading: Mapping[str, Any]) -> bytes:
     return text(families_of_host(DEFINITIONS, fabric, reading))
 
 
-def _place(fabric: Fabric, node: str) -> tuple[str, str, str]:
+def _place(fabric: LaunchedFabric, node: str) -> tuple[str, str, str]:
     parsed = fabric.topology.parse_node(node)
     return ("" if parsed.tier == "nic" else str(parsed.plane)), node, parsed.tier
 

@@ -19,7 +19,7 @@ from orchestrator import report
 from orchestrator.background import first_to_end
 from orchestrator.costs import QUIET_RTTS, Happened, cost_of, line_bps, payload_share, port_share, pulses_ns
 from orchestrator.death_watch import DaemonDiedError
-from orchestrator.fabric import Fabric
+from orchestrator.fabric.launched import LaunchedFabric
 from orchestrator.faults.fault import Fault, Window
 from orchestrator.hiring import processes_of, ring_order, ring_peers
 from orchestrator.hosts.ground import Ground
@@ -98,7 +98,7 @@ class Demo:
 
     async def run(self, run_dir: Path) -> dict[str, Any]:
         """The whole demonstration in a fresh fabric; the report. Raises ConfigError before anything has begun."""
-        async with Fabric.launch(self.topology, run_dir, ground=self._ground) as fabric:
+        async with LaunchedFabric.launch(self.topology, run_dir, ground=self._ground) as fabric:
             self.course.observer = observer = Observer(fabric)
             try:
                 await self._train(fabric, observer)
@@ -111,7 +111,7 @@ class Demo:
             self.course.stage = "done"
             return self._report(fabric, observer)
 
-    async def _train(self, fabric: Fabric, observer: Observer) -> None:
+    async def _train(self, fabric: LaunchedFabric, observer: Observer) -> None:
         self.course.stage = "hiring ranks"
         async with hired(self._members(fabric), processes_of(fabric, "rank")) as crew:
             self.course.ranks = ranks = Ranks(crew)
@@ -125,7 +125,7 @@ class Demo:
             # Here, and not after the ranks are gone: their QPs, and the EVs of these, go with them.
             await observer.refresh()
 
-    def _members(self, fabric: Fabric) -> list[Member]:
+    def _members(self, fabric: LaunchedFabric) -> list[Member]:
         order = ring_order(self.topology)
         size = {"ranks": len(order), "buckets": self.shape.buckets, "elements": self.shape.elements}
         return [
@@ -139,7 +139,7 @@ class Demo:
             for rank, nic in enumerate(order)
         ]
 
-    async def _break_things(self, fabric: Fabric, observer: Observer, ranks: Ranks) -> None:
+    async def _break_things(self, fabric: LaunchedFabric, observer: Observer, ranks: Ranks) -> None:
         """Baseline, every episode, and the word to stop."""
         course, rtt_ns = self.course, self.course.rtt_ns
         course.stage = "first step"
@@ -169,7 +169,7 @@ class Demo:
         """Let fabric time pass."""
         await observer.until(lambda: observer.now_ns >= until_ns, SETTLE_WALL_S, f"fabric time {until_ns} ns")
 
-    def _report(self, fabric: Fabric, observer: Observer) -> dict[str, Any]:
+    def _report(self, fabric: LaunchedFabric, observer: Observer) -> dict[str, Any]:
         course, topology, books = self.course, self.topology, observer.books
         ranks, goodput, rtt_ns = course.ranks, observer.goodput, course.rtt_ns
         books.bytes_verified = ranks.bytes_checked if ranks else 0
@@ -217,7 +217,7 @@ def _well(observer: Observer) -> bool:
     return observer.books.bad_evs() == 0 and observer.books.ports_down() == 0
 
 
-async def inflict(fabric: Fabric, episode: Episode, start_ns: Instant, rtt_ns: int) -> None:
+async def inflict(fabric: LaunchedFabric, episode: Episode, start_ns: Instant, rtt_ns: int) -> None:
     """Tell the fabric of an episode ahead of time, repairs included."""
     kind = {"link": "flap", "crash": "switch_reboot", "nic-port": "nic_port_down"}[episode.kind]
     targets = tuple(target if episode.plane is None else f"{target}:{episode.plane}" for target in episode.targets)

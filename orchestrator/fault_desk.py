@@ -15,7 +15,7 @@ from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.rng import Rng
 from mrcfabric.units import NEVER
 from orchestrator import bodies
-from orchestrator.fabric import Fabric
+from orchestrator.fabric.launched import LaunchedFabric
 from orchestrator.faults.checks import figures_of
 from orchestrator.faults.fault import Fault, Window
 from orchestrator.faults.kinds import KINDS, nearest_kind
@@ -35,7 +35,7 @@ _TROUBLES = (ConfigError, RefusedError, NoAnswerError, ProcessFailedError)
 class FaultDesk:
     """Requests about the faults of one fabric. All raise ConfigError and RefusedError."""
 
-    def __init__(self, fabric: Fabric) -> None:
+    def __init__(self, fabric: LaunchedFabric) -> None:
         self._fabric = fabric
         self._numbers = itertools.count(1)
         self._expiries: dict[str, asyncio.TimerHandle] = {}

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mrcfabric.topology import Topology
-from orchestrator.fabric import Fabric
+from orchestrator.fabric.launched import LaunchedFabric
 from orchestrator.launcher import Child
 from orchestrator.workload.crew import Spawn
 from orchestrator.workload.worker import ENTRY, PRELOADED
@@ -28,7 +28,7 @@ def ring_peers(rank: int, ranks: int) -> tuple[int, ...]:
     return tuple(sorted({(rank + 1) % ranks, (rank - 1) % ranks}))
 
 
-def processes_of(fabric: Fabric, prefix: str) -> Spawn:
+def processes_of(fabric: LaunchedFabric, prefix: str) -> Spawn:
     """Workers as processes of the fabric, each on the host of its NIC, named `prefix-NIC`."""
 
     async def spawn(name: str, arguments: Mapping[str, Any], end: socket.socket) -> Child:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator import bodies
-from orchestrator.fabric import Fabric
+from orchestrator.fabric.launched import LaunchedFabric
 from orchestrator.faults.checks import absence_ns_min
 from orchestrator.faults.fault import once
 from orchestrator.hosts.site import LEADER
@@ -21,7 +21,7 @@ CRASH: Final = "host_crash"
 class HostDesk:
     """Requests about the hosts of one fabric. All raise ConfigError and RefusedError."""
 
-    def __init__(self, fabric: Fabric) -> None:
+    def __init__(self, fabric: LaunchedFabric) -> None:
         self._fabric = fabric
 
     async def every(self, _body: Mapping[str, Any]) -> list[dict[str, Any]]:

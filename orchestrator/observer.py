@@ -15,7 +15,7 @@ from mrcfabric.errors import RefusedError
 from mrcfabric.units import NS_PER_S, Instant
 from orchestrator.accounting import Books
 from orchestrator.death_watch import DeathWatch
-from orchestrator.fabric import Fabric
+from orchestrator.fabric.launched import LaunchedFabric
 from orchestrator.goodput import Goodput
 
 PERIOD_S = 0.4
@@ -32,7 +32,7 @@ class FabricLostError(Exception):
 class Observer:
     """Everything seen of a fabric. Run `serve` as a task; wait with `until`."""
 
-    def __init__(self, fabric: Fabric) -> None:
+    def __init__(self, fabric: LaunchedFabric) -> None:
         self.fabric = fabric
         self.books = Books()
         self.goodput = Goodput.of(fabric.topology)

@@ -19,7 +19,7 @@ from orchestrator import report
 from orchestrator.accounting import Books, difference
 from orchestrator.background import first_to_end
 from orchestrator.death_watch import DaemonDiedError, DeathWatch
-from orchestrator.fabric import Fabric
+from orchestrator.fabric.launched import LaunchedFabric
 from orchestrator.hiring import processes_of
 from orchestrator.hosts.ground import Ground
 from orchestrator.launcher import ProcessFailedError
@@ -144,7 +144,9 @@ class Perf:
         """The whole measurement in a fresh fabric; the report."""
         began = time.monotonic()
         books = Books()
-        async with Fabric.launch(self.topology, run_dir, pack=self.settings.pack, ground=self._ground) as fabric:
+        async with LaunchedFabric.launch(
+            self.topology, run_dir, pack=self.settings.pack, ground=self._ground
+        ) as fabric:
             failure = ""
             try:
                 async with hired(self._members(fabric), processes_of(fabric, "perf")) as crew:
@@ -173,7 +175,7 @@ class Perf:
             "perf", self.topology, verdict, totals, faults=[], wall_s=time.monotonic() - began, extra=extra
         )
 
-    def _members(self, fabric: Fabric) -> list[Member]:
+    def _members(self, fabric: LaunchedFabric) -> list[Member]:
         peers = peers_of([flows for _, flows in self.plan])
         self._numbers = numbers = {nic: number for number, nic in enumerate(peers)}
         size_max = max(self.settings.sizes)
@@ -189,7 +191,7 @@ class Perf:
             for nic, theirs in peers.items()
         ]
 
-    async def _measure(self, fabric: Fabric, crew: Crew, books: Books) -> None:
+    async def _measure(self, fabric: LaunchedFabric, crew: Crew, books: Books) -> None:
         line_bps = float(self.topology.planes * self.topology.rate_bps)
         before = await self._count(fabric, books)
         for turn, (size, flows) in enumerate(self.plan):
@@ -223,7 +225,7 @@ class Perf:
         reports = await crew.hear_all("round", [self._numbers[nic] for nic in busy])
         return dict(zip(busy, reports, strict=True))
 
-    async def _count(self, fabric: Fabric, books: Books) -> dict[str, int]:
+    async def _count(self, fabric: LaunchedFabric, books: Books) -> dict[str, int]:
         for node, answer in (await fabric.patiently(fabric.counters)).items():
             books.enter(node, answer)
         return books.totals()

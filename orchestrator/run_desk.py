@@ -1,7 +1,7 @@
 """The agent's doors for whoever carries out a run: fabric time, programs, counters of all nodes, and deaths.
 
 Owns the requests and their answers, and whose program is whose: one that has an owner ends with the owner's lease.
-`orchestrator.agent` serves them, `orchestrator.api.attached` asks. What they do is `orchestrator.fabric`'s.
+`orchestrator.agent` serves them, `orchestrator.client.agent_fabric` asks. What they do is `orchestrator.fabric`'s.
 """
 
 import time
@@ -11,14 +11,14 @@ from typing import Any
 from mrcfabric.errors import ConfigError, RefusedError
 from nicd.programs.program import PROGRAMS_MAX, Program
 from orchestrator import bodies
-from orchestrator.fabric import Fabric
+from orchestrator.fabric.launched import LaunchedFabric
 from orchestrator.fault_desk import FaultDesk
 
 
 class RunDesk:
     """Requests about time and programs of one fabric. All raise ConfigError and RefusedError."""
 
-    def __init__(self, fabric: Fabric, faults: FaultDesk) -> None:
+    def __init__(self, fabric: LaunchedFabric, faults: FaultDesk) -> None:
         """`faults` knows who holds a lease."""
         self._fabric = fabric
         self._leases = faults.leases

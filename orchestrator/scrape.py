@@ -13,13 +13,13 @@ import nicd.metrics
 import switchd.metrics
 from mrcfabric.crowd import is_crowd
 from mrcfabric.metrics import merged, text
-from orchestrator.fabric import Fabric
+from orchestrator.fabric.launched import LaunchedFabric
 
 SCRAPE_WALL_S = 4.0
 """Who has not answered by then is left out: Prometheus takes a scrape of more than five seconds for a failure."""
 
 
-async def page_of_all(fabric: Fabric) -> bytes:
+async def page_of_all(fabric: LaunchedFabric) -> bytes:
     """In the exposition format."""
     nics = set(fabric.topology.nic_names())
     found = []

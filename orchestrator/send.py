@@ -20,7 +20,8 @@ from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.topology import Topology
 from mrcfabric.units import MIB
 from orchestrator import bodies
-from orchestrator.fabric import Fabric
+from orchestrator.client.agent_fabric import AgentFabric
+from orchestrator.fabric.launched import LaunchedFabric
 from orchestrator.hiring import processes_of
 from orchestrator.hosts.ground import Ground
 from orchestrator.layout import Pack
@@ -142,7 +143,7 @@ def _opened(stack: ExitStack, path: Path, mode: Literal["rb", "ab"]) -> _Copy:
         raise RefusedError(f"{path}: {_why(error)}") from None
 
 
-async def transfer(fabric: Fabric, what: Transfer) -> dict[str, Any]:
+async def transfer(fabric: LaunchedFabric, what: Transfer) -> dict[str, Any]:
     """Send a file between two NICs; the record of it. Raises ConfigError, RefusedError, WorkerFailedError."""
     messages = await asyncio.to_thread(what.check, fabric.topology)
     arguments = {"area_bytes": MESSAGE_BYTES * DEPTH, "size_max": 1, "seed": fabric.topology.seed}
@@ -208,7 +209,7 @@ async def send_in_new(
 ) -> dict[str, Any]:
     """Launch a fabric, on the hosts of `ground` (None: this one), send, close it."""
     what.check(topology)
-    async with Fabric.launch(topology, run_dir, pack=pack, ground=ground) as fabric:
+    async with LaunchedFabric.launch(topology, run_dir, pack=pack, ground=ground) as fabric:
         return await transfer(fabric, what) | {"totals": await fabric.totals()}
 
 
@@ -217,7 +218,7 @@ async def send_in_running(run_dir: Path, what: Transfer) -> dict[str, Any]:
 
     Raises ConfigError when none runs there, RefusedError, NoAnswerError.
     """
-    async with Fabric.attach(run_dir=run_dir) as fabric:
+    async with AgentFabric.open(run_dir=run_dir) as fabric:
         what.check(fabric.topology)
         record: dict[str, Any] = await fabric.post("/send", math.inf, owner=fabric.owner, **what.record())
     return record | {"file": str(what.file)}

@@ -10,7 +10,7 @@ from typing import Any
 
 from mrcfabric.errors import RefusedError
 from orchestrator import bodies
-from orchestrator.fabric import Fabric
+from orchestrator.fabric.launched import LaunchedFabric
 from orchestrator.fault_desk import FaultDesk
 from orchestrator.send import Transfer, transfer
 from orchestrator.workload.crew import WorkerFailedError
@@ -19,7 +19,7 @@ from orchestrator.workload.crew import WorkerFailedError
 class SendDesk:
     """Transfers through one fabric, at most one for each lease."""
 
-    def __init__(self, fabric: Fabric, faults: FaultDesk) -> None:
+    def __init__(self, fabric: LaunchedFabric, faults: FaultDesk) -> None:
         """`faults` knows who holds a lease."""
         self._fabric = fabric
         self._faults = faults

@@ -8,7 +8,6 @@ from typing import Any
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.units import Instant
-from orchestrator.faults.whereabouts import Whereabouts
 from orchestrator.hosts.site import LEADER
 from orchestrator.journal import Journal
 from orchestrator.roster import Roster
@@ -42,7 +41,7 @@ class StateFile:
             "http": f"http://{layout.http_address}",
             "agent_socket": str(self._folder.agent_socket),
             "forkserver_pid": self._forkserver_pid,
-            "whereabouts": Whereabouts.of(topology, layout.sites).record(),
+            "whereabouts": layout.sites.whereabouts(topology).record(),
             "nodes": {
                 member.node: {
                     "pid": member.child.pid if member.child is not None else None,

@@ -25,7 +25,7 @@ from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.topology import Topology
 from orchestrator import supervision
-from orchestrator.fabric import Fabric
+from orchestrator.fabric.launched import LaunchedFabric
 from orchestrator.hosts.ground import Ground
 from orchestrator.hosts.site import LOOPBACK
 from orchestrator.journal import describe
@@ -171,7 +171,7 @@ async def _serve(options: UpOptions, ready: "Callable[[Agent], None]", say: Call
     for number in _SIGNALS:
         loop.add_signal_handler(number, task.cancel)
     try:
-        async with Fabric.launch(
+        async with LaunchedFabric.launch(
             options.topology,
             options.run_dir,
             pack=options.pack,
@@ -207,7 +207,7 @@ def _say_if_one_can(say: Callable[[str], None], text: str) -> None:
         say(text)
 
 
-def _prometheus(fabric: Fabric, options: UpOptions) -> "AbstractAsyncContextManager[Beside | None]":
+def _prometheus(fabric: LaunchedFabric, options: UpOptions) -> "AbstractAsyncContextManager[Beside | None]":
     """A Prometheus beside the fabric, if one was asked for."""
     if options.pace is None:
         return nullcontext()

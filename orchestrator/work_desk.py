@@ -18,7 +18,7 @@ from nicd.programs.kind import STEPS_MAX
 from nicd.programs.program import PROGRAMS_MAX, Program
 from orchestrator import bodies
 from orchestrator.api import work
-from orchestrator.fabric import Fabric
+from orchestrator.fabric.launched import LaunchedFabric
 from orchestrator.run_desk import RunDesk
 
 NAME_CHARS_MAX: Final = 80
@@ -43,7 +43,7 @@ class _Started:
 class WorkDesk:
     """Requests about work on one fabric. All raise ConfigError and RefusedError."""
 
-    def __init__(self, fabric: Fabric, runs: RunDesk) -> None:
+    def __init__(self, fabric: LaunchedFabric, runs: RunDesk) -> None:
         """`runs` knows the programs that have owners."""
         self._fabric = fabric
         self._runs = runs

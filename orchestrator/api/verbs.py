@@ -1,13 +1,14 @@
-"""What a script says to a fabric, launched here or running elsewhere: find parts, break them, give work, wait, read.
+"""A fabric as everything above it sees it, launched here or running elsewhere: find parts, break them, wait, read.
 
-Owns the verbs that are made of a fabric's own ways of asking and telling, which `orchestrator.fabric.Fabric` and
-`orchestrator.api.attached.AttachedFabric` have each in their way.
+Declares what the two kinds of fabric do each in their way (`orchestrator.fabric.launched`,
+`orchestrator.client.agent_fabric`), and builds on it the verbs that both share. Work and watches, for which a whole run
+is needed, join them in `orchestrator.api.scripting`.
 """
 
 import asyncio
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
 
@@ -21,9 +22,6 @@ from orchestrator.api.readings import ClockReading, Death, Untold
 from orchestrator.faults.fault import Fault, Figure, Window
 
 if TYPE_CHECKING:
-    from orchestrator.api.watch import Bounds, Watch
-    from orchestrator.api.work import Work
-    from orchestrator.findings.judge import Finding
     from orchestrator.lookout.glances import Glances
 
 T = TypeVar("T")
@@ -42,8 +40,6 @@ class Verbs(Finder, ABC):
         """`owner`: to whom the faults belong that are injected by `add_fault`."""
         self.topology = topology
         self.owner = owner
-        self.works: list[Work] = []
-        """Every program that was started by `start`, the latest last."""
         self._ids = itertools.count(1)
         self._held_ns: Instant | None = None
         """Where this object holds fabric time."""
@@ -243,41 +239,3 @@ class Verbs(Finder, ABC):
                     await asyncio.sleep(POLL_S)
         except TimeoutError:
             raise NoAnswerError(f"fabric time has not come to {at_ns} ns within {within_s:g} s") from None
-
-    async def watch(self) -> "Watch":
-        """Begin to record what happens from now on, for measures and conditions."""
-        from orchestrator.api.watch import Watch
-
-        watch = Watch(self, await self.clock())
-        await watch.begin()
-        return watch
-
-    async def until(self, measure: str, *, within_s: float = WAIT_WALL_S, **bounds: Unpack["Bounds"]) -> "Finding":
-        """Wait until a measure of what happens from now on lies within bounds: `watch` and `Watch.until` in one."""
-        return await (await self.watch()).until(measure, within_s=within_s, **bounds)
-
-    # Work.
-
-    async def start(
-        self,
-        kind: str,
-        *,
-        ranks: str | int | Iterable[str] = "all",
-        name: str | None = None,
-        seed: str | None = None,
-        figures: Mapping[str, Any] | None = None,
-    ) -> "Work":
-        """Have NICs run a program: `kind` and `figures` are those of docs/SCENARIOS.md.
-
-        `ranks`: the NICs in the order of the ranks: `all`, the first so many, or names and globs. Returns when every
-        NIC has taken its part; it begins soon after. Raises ConfigError, RefusedError.
-        """
-        from orchestrator.api import work
-
-        nics = work.chosen(self.topology, ranks, self.find_nodes)
-        if (await self.clock()).limit_ns is not None:
-            raise RefusedError("fabric time is held: NICs make their memory and QPs while it goes on")
-        program = await work.make(self, kind, name, nics, figures or {}, seed)
-        await self.load(program)
-        self.works.append(work.Work(self, program))
-        return self.works[-1]

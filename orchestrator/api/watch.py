@@ -13,6 +13,7 @@ from mrcfabric.control import NoAnswerError
 from mrcfabric.units import NEVER, NS_PER_S, Instant
 from orchestrator.api.readings import ClockReading
 from orchestrator.api.verbs import Verbs
+from orchestrator.api.work import Work
 from orchestrator.faults.fault import Fault
 from orchestrator.findings import judge, measures
 from orchestrator.findings.expectation import Expectation
@@ -55,8 +56,10 @@ class _LiveBed(UdpBed):
 class Watch:
     """What happens in a fabric from now on, work that is started later included. Make it with `Verbs.watch`."""
 
-    def __init__(self, fabric: Verbs, clock: ClockReading) -> None:
+    def __init__(self, fabric: Verbs, clock: ClockReading, works: Sequence[Work]) -> None:
+        """`works`: of the fabric, also those that are started later."""
         self._fabric = fabric
+        self._works = works
         self._bed = _LiveBed(fabric, clock.now_ns)
         plan = Plan(
             name="watch", description="", topology=fabric.topology, seed=fabric.topology.seed,
@@ -91,7 +94,7 @@ class Watch:
         self._bed.live = await self._fabric.live_faults()
         clock = await self._fabric.clock()
         self._bed.now_ns = clock.now_ns
-        for work in self._fabric.works[self._hired :]:
+        for work in self._works[self._hired :]:
             self._recorder.hire(work.program)
             self._hired += 1
         self._enter_faults({fault.id: fault for fault in self._bed.live}, clock.front_ns)

@@ -12,8 +12,8 @@ from orchestrator.flags import NameOption, RunDirOption, ev_number, instant
 
 if TYPE_CHECKING:
     from mrcfabric.packet_filter import PacketFilter
-    from orchestrator.api.attached import AttachedFabric
     from orchestrator.captures.capture import Outcome, Request
+    from orchestrator.client.agent_fabric import AgentFabric
 
 
 def register(app: typer.Typer) -> None:
@@ -62,11 +62,11 @@ def capture(
     }
 
     async def attached() -> "Outcome":
-        from orchestrator.api.attached import AttachedFabric
         from orchestrator.captures.capture import Request
         from orchestrator.captures.wires import links_meant, wires_of
+        from orchestrator.client.agent_fabric import AgentFabric
 
-        async with AttachedFabric.open(name, run_dir) as fabric:
+        async with AgentFabric.open(name, run_dir) as fabric:
             meant = links_meant(fabric.topology, links or [], direction, planes or [])
             wanted = await _filter(fabric, qps or [], evs or [], kinds or [])
             request = Request(wires_of(fabric.topology, meant), wanted, **bounds)  # type: ignore[arg-type]
@@ -76,7 +76,7 @@ def capture(
     _tell(outcome, target)
 
 
-async def _run(fabric: "AttachedFabric", request: "Request", target: str) -> "Outcome":
+async def _run(fabric: "AgentFabric", request: "Request", target: str) -> "Outcome":
     """Capture until a bound, or a signal, which ends the file in good order."""
     import asyncio
     import signal
@@ -103,7 +103,7 @@ def _tell(outcome: "Outcome", target: str) -> None:
         typer.echo(f"{node} was down, or was not read for long: what it sent just before is missing", err=True)
 
 
-async def _filter(fabric: "AttachedFabric", qps: list[str], evs: list[str], kinds: list[str]) -> "PacketFilter":
+async def _filter(fabric: "AgentFabric", qps: list[str], evs: list[str], kinds: list[str]) -> "PacketFilter":
     from mrcfabric.errors import ConfigError
     from mrcfabric.packet_filter import KINDS, PacketFilter
 
@@ -114,7 +114,7 @@ async def _filter(fabric: "AttachedFabric", qps: list[str], evs: list[str], kind
     return PacketFilter(qps=tuple(ends), evs=tuple(ev_number(ev) for ev in evs), kinds=tuple(kinds))
 
 
-async def _ends(fabric: "AttachedFabric", qp: str) -> list[tuple[int, int]]:
+async def _ends(fabric: "AgentFabric", qp: str) -> list[tuple[int, int]]:
     """(NIC, QPN) of a QP and, once it is connected, of its peer. Raises ConfigError."""
     from mrcfabric.errors import ConfigError
 

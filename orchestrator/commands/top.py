@@ -26,14 +26,14 @@ def top(
 
     from mrcfabric.errors import RefusedError
     from orchestrator.agent_client import find
-    from orchestrator.fabric import Fabric
+    from orchestrator.client.agent_fabric import AgentFabric
     from orchestrator.lookout import top_screen
     from orchestrator.run_folder import has_ended
 
     folder = find(name, run_dir).folder
 
     async def attached() -> None:
-        async with Fabric.attach(run_dir=folder) as fabric:
+        async with AgentFabric.open(run_dir=folder) as fabric:
             await top_screen.run(fabric, period_s, looks)
 
     try:

@@ -62,12 +62,12 @@ async def _trace(
     import signal
 
     from mrcfabric.choice import Choice
-    from orchestrator.api.attached import AttachedFabric
+    from orchestrator.client.agent_fabric import AgentFabric
     from orchestrator.tracing.follower import Follower, choice_of
     from orchestrator.tracing.stories import JOURNEYS_MAX
 
     every = 1 if share is None else every_of(share)
-    async with AttachedFabric.open(name, run_dir) as fabric:
+    async with AgentFabric.open(name, run_dir) as fabric:
         if qp is None:
             choice, usual = Choice(every=every), SHARE_COUNT
         else:

@@ -4,7 +4,7 @@ Pure. Owns that translation, so that both backends, scripts and scenarios come t
 Where nodes are placed is `orchestrator.hosts.placing`'s, which hosts somebody means `orchestrator.faults.selectors`'s.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -13,7 +13,6 @@ from mrcfabric.naming import shown
 from mrcfabric.topology import Topology
 from orchestrator.faults.fault import Fault
 from orchestrator.faults.kinds import ABOUT_HOSTS, KINDS, Target, no_hosts
-from orchestrator.hosts.site import LEADER, Sites
 
 SPARING_LEADER: Final = frozenset({"host_crash"})
 """Kinds that the host of the orchestrator cannot have: the fabric would end with it."""
@@ -31,18 +30,19 @@ class Whereabouts:
     """Host -> its labels, as `rack=a`."""
 
     @classmethod
-    def of(cls, topology: Topology, sites: Sites) -> "Whereabouts":
-        """Of a fabric that stands on these hosts; `NOWHERE` on one host alone."""
-        if not sites.several:
-            return NOWHERE
-        found: dict[str, list[str]] = {site.name: [] for site in sites.sites}
+    def of(cls, topology: Topology, host_of: Mapping[str, str], labels: Mapping[str, Sequence[str]]) -> "Whereabouts":
+        """Of a fabric whose nodes stand on `host_of`.
+
+        `labels`: of every host in the order of the inventory, the leader's first.
+        """
+        found: dict[str, list[str]] = {host: [] for host in labels}
         for node in topology.node_names():
-            found[sites.site(node).name].append(node)
-        leader = sites.sites[LEADER].name
+            found[host_of[node]].append(node)
+        leader = next(iter(labels))
         return cls(
             {host: tuple(nodes) for host, nodes in found.items() if nodes},
             leader if found[leader] else "",
-            {site.name: frozenset(site.labels) for site in sites.sites if found[site.name]},
+            {host: frozenset(words) for host, words in labels.items() if found[host]},
         )
 
     def record(self) -> dict[str, Any]:

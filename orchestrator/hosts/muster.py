@@ -99,7 +99,7 @@ def _site(host: inventories.Host) -> Site:
 def whereabouts(topology: Topology, file: Path | None, engine: str = "") -> Whereabouts:
     """Which nodes the hosts carry that `hosts_meant` finds, nothing started. Raises ConfigError."""
     inventory = hosts_meant(file, engine, lambda _line: None)
-    return Whereabouts.of(topology, sites_of(placed_on(topology, inventory)))
+    return sites_of(placed_on(topology, inventory)).whereabouts(topology)
 
 
 def hosts_meant(file: Path | None, engine: str, say: Callable[[str], None]) -> Inventory:

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mrcfabric.errors import RefusedError
+from mrcfabric.topology import Topology
+from orchestrator.faults.whereabouts import NOWHERE, Whereabouts
 
 LOOPBACK = "127.0.0.1"
 LEADER = 0
@@ -47,6 +49,13 @@ class Sites:
     def site(self, node: str) -> Site:
         """A node's host."""
         return self.sites[self.number(node)]
+
+    def whereabouts(self, topology: Topology) -> Whereabouts:
+        """What faults about hosts are resolved by: which host carries which node; `NOWHERE` on one host alone."""
+        if not self.several:
+            return NOWHERE
+        host_of = {node: self.site(node).name for node in topology.node_names()}
+        return Whereabouts.of(topology, host_of, {site.name: site.labels for site in self.sites})
 
     def require_here(self, nic: str) -> None:
         """Raises RefusedError for a NIC of another host."""

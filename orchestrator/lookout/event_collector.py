@@ -18,7 +18,7 @@ from mrcfabric.errors import RefusedError
 from mrcfabric.glance import Glance, Head, head_of
 from mrcfabric.units import Instant
 from orchestrator import bodies
-from orchestrator.fabric import Fabric
+from orchestrator.fabric.launched import LaunchedFabric
 from orchestrator.lookout.event_lines import end_of, forgotten, of_agent, of_nic, untold
 from orchestrator.lookout.event_log import LIMIT_MAX, EventLog
 
@@ -56,7 +56,7 @@ class _Told:
 class EventCollector:
     """The log of one fabric. Run `serve` as a task."""
 
-    def __init__(self, fabric: Fabric) -> None:
+    def __init__(self, fabric: LaunchedFabric) -> None:
         self.log = EventLog(fabric.folder.events)
         self._fabric = fabric
         self._nics = {nic: _Told() for nic in fabric.topology.nic_names()}

@@ -17,7 +17,7 @@ import aiohttp
 
 from mrcfabric.errors import ConfigError
 from orchestrator import ports
-from orchestrator.fabric import Fabric
+from orchestrator.fabric.launched import LaunchedFabric
 from orchestrator.hosts.site import LOOPBACK
 from orchestrator.launcher import Child, ProcessFailedError
 from orchestrator.monitoring import configuration
@@ -58,7 +58,7 @@ class Beside:
 
 
 @asynccontextmanager
-async def prometheus_beside(fabric: Fabric, pace: Pace) -> AsyncIterator[Beside]:
+async def prometheus_beside(fabric: LaunchedFabric, pace: Pace) -> AsyncIterator[Beside]:
     """A Prometheus that watches the fabric for the length of the block, once it answers.
 
     Its end before that is noted in the fabric's journal. Raises ConfigError when none is installed or its files cannot

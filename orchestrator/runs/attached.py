@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mrcfabric.errors import ConfigError, RefusedError
-from orchestrator.fabric import Fabric
+from orchestrator.client.agent_fabric import AgentFabric
 from orchestrator.runs.bed import Bed, BedLostError
 from orchestrator.runs.udp_bed import Past, UdpBed
 from orchestrator.runs.venues import Venue
@@ -33,7 +33,7 @@ def attached(name: str, file: str, overrides: Sequence[str], *, seed: str | None
     async def venue() -> AsyncIterator[tuple[Plan, Bed]]:
         """Attach, take time in hand, and make the plan for what is found."""
         there = {"run_dir": Path(name)} if os.sep in name else {"name": name}
-        async with Fabric.attach(**there, owner=f"run-{os.getpid()}") as fabric:
+        async with AgentFabric.open(**there, owner=f"run-{os.getpid()}") as fabric:
             now_ns = await fabric.limit((await fabric.clock()).soon_ns, fabric.owner)
             assert now_ns is not None, "a limit was asked for"
             known = await _known_programs(fabric)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from mrcfabric.errors import ConfigError
-from orchestrator.fabric import Fabric
+from orchestrator.fabric.launched import LaunchedFabric
 from orchestrator.faults.checks import DEADLY
 from orchestrator.faults.kinds import KINDS, Target, no_hosts
 from orchestrator.hosts.ground import Ground
@@ -52,7 +52,9 @@ def launched(
 
     @asynccontextmanager
     async def venue() -> AsyncIterator[tuple[Plan, Bed]]:
-        async with Fabric.launch(plan.topology, run_dir, pack=pack, trace=trace, limit_ns=0, ground=ground) as fabric:
+        async with LaunchedFabric.launch(
+            plan.topology, run_dir, pack=pack, trace=trace, limit_ns=0, ground=ground
+        ) as fabric:
             yield plan, UdpBed(fabric, 0, broken=fabric.broken)
 
     return venue

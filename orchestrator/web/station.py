@@ -14,9 +14,9 @@ from typing import Any, Final
 
 from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import ConfigError, RefusedError
-from orchestrator.api.attached import AttachedFabric
+from orchestrator.client.agent_fabric import AgentFabric
 from orchestrator.doorkeeper import Listen, keeping
-from orchestrator.fabric import Fabric
+from orchestrator.fabric.launched import LaunchedFabric
 from orchestrator.web.door import Door
 from orchestrator.web.hearing import ReadLog
 from orchestrator.web.looking import LOOK_HZ
@@ -32,7 +32,7 @@ RETURN_POLL_S: Final = 0.5
 
 @asynccontextmanager
 async def here(
-    fabric: Fabric,
+    fabric: LaunchedFabric,
     read_log: ReadLog,
     port: int | None = None,
     look_hz: float = LOOK_HZ,
@@ -72,7 +72,7 @@ async def beside(
         while True:
             try:
                 async with (
-                    AttachedFabric.open(run_dir=folder, owner=f"{OWNER}-{os.getpid()}") as fabric,
+                    AgentFabric.open(run_dir=folder, owner=f"{OWNER}-{os.getpid()}") as fabric,
                     server.showing(_shown(fabric, folder), shelves=shelves, look_hz=look_hz),
                 ):
                     await fabric.post("/map", owner=fabric.owner, url=address(door, bound))
@@ -87,7 +87,7 @@ async def beside(
             await asyncio.sleep(RETURN_POLL_S)
 
 
-def _shown(fabric: AttachedFabric, folder: Path) -> Shown:
+def _shown(fabric: AgentFabric, folder: Path) -> Shown:
     async def read_log(body: Mapping[str, Any]) -> Mapping[str, Any]:
         found: Mapping[str, Any] = await fabric.post("/log", **body)
         return found

@@ -8,6 +8,7 @@ import pytest
 
 from orchestrator.agent import Agent
 from orchestrator.fabric import Fabric
+from orchestrator.link_testing import LinkTesting
 from tests.orchestrator.running import DEADLINE_S, SMALL, SMALL_FLAGS, ask, run
 
 
@@ -18,17 +19,31 @@ async def fabric(tmp_path: Path) -> AsyncIterator[Fabric]:
 
 
 @pytest.fixture
-async def served(fabric: Fabric) -> AsyncIterator[Fabric]:
-    """A fabric whose agent answers."""
+async def links(fabric: Fabric) -> AsyncIterator[LinkTesting]:
+    """Checks of the fabric's links, and watches over them."""
+    testing = LinkTesting(fabric, fabric.journal)
+    yield testing
+    testing.close()
+
+
+@pytest.fixture
+async def agent(fabric: Fabric) -> AsyncIterator[Agent]:
+    """The agent of `fabric`, answering."""
     agent = Agent(fabric)
     ready = asyncio.Event()
     serving = asyncio.create_task(agent.serve(ready.set))
     waiting = asyncio.create_task(ready.wait())
     await asyncio.wait([serving, waiting], timeout=DEADLINE_S, return_when=asyncio.FIRST_COMPLETED)
     assert waiting.done(), serving
-    yield fabric
+    yield agent
     agent.stop.set()
     assert await serving is None
+
+
+@pytest.fixture
+async def served(agent: Agent, fabric: Fabric) -> Fabric:
+    """A fabric whose agent answers."""
+    return fabric
 
 
 @pytest.fixture

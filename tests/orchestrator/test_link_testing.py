@@ -6,6 +6,7 @@ import pytest
 
 from mrcfabric.errors import RefusedError
 from orchestrator.fabric import Fabric
+from orchestrator.link_testing import LinkTesting
 from tests.orchestrator.running import DEADLINE_S, SMALL
 from tests.support.wait import eventually
 
@@ -14,13 +15,13 @@ PERIOD_NS = 20_000
 UP_LINK = "p0-t0-0~p0-t1-1"
 
 
-async def test_a_watch_denies_while_it_lasts(fabric: Fabric) -> None:
+async def test_a_watch_denies_while_it_lasts(fabric: Fabric, links: LinkTesting) -> None:
     await fabric.add_fault("loss", UP_LINK, figures={"share_ppm": 400_000})
-    mapping = await fabric.links.watch(PERIOD_NS, deny=True)
+    mapping = await links.watch(PERIOD_NS, deny=True)
     with pytest.raises(RefusedError, match="a watch over the links is on"):
-        await fabric.links.check()
+        await links.check()
     with pytest.raises(RefusedError, match="on already"):
-        await fabric.links.watch()
+        await links.watch()
     watch = mapping.watch
     to_probe, loops, to_deny = 2, 2, 2
     await eventually(lambda: mapping.carried_out >= to_probe + loops + to_deny, DEADLINE_S)
@@ -29,23 +30,23 @@ async def test_a_watch_denies_while_it_lasts(fabric: Fabric) -> None:
     assert lists["h000"] == [{"plane": 0, "path": 1, "peer_index": None}]
     assert lists["h001"] == [{"plane": 0, "path": 1, "peer_index": 0}]
     assert any(note["kind"] == "links" and UP_LINK in note["bad"] for note in fabric.journal.after(0))
-    last = await fabric.links.stop()
+    last = await links.stop()
     assert last is not None
     assert last.bad == [UP_LINK]
     assert [await fabric.call(nic, "denied_paths") for nic in SMALL.nic_names()] == [[], []]
-    assert await fabric.links.stop() is None
+    assert await links.stop() is None
     await eventually(lambda: fabric.time.state == "sleep", DEADLINE_S)
 
 
-async def test_one_check_at_a_time_and_it_can_be_ended(fabric: Fabric) -> None:
-    check = asyncio.create_task(fabric.links.check(rounds=100_000, period_ns=PERIOD_NS))
+async def test_one_check_at_a_time_and_it_can_be_ended(fabric: Fabric, links: LinkTesting) -> None:
+    check = asyncio.create_task(links.check(rounds=100_000, period_ns=PERIOD_NS))
     await eventually(lambda: fabric.time.state != "sleep", DEADLINE_S)
     with pytest.raises(RefusedError, match="under way"):
-        await fabric.links.check()
+        await links.check()
     with pytest.raises(RefusedError, match="under way"):
-        await fabric.links.watch()
-    assert await fabric.links.stop() is None
+        await links.watch()
+    assert await links.stop() is None
     with pytest.raises(RefusedError, match="was ended"):
         await check
     await eventually(lambda: fabric.time.state == "sleep", DEADLINE_S)
-    assert (await fabric.links.check(rounds=20, period_ns=PERIOD_NS)).all_good
+    assert (await links.check(rounds=20, period_ns=PERIOD_NS)).all_good

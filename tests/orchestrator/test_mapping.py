@@ -6,6 +6,7 @@ from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
 from orchestrator.fabric import Fabric
 from orchestrator.fault_direction import Direction
+from orchestrator.link_testing import LinkTesting
 from orchestrator.link_verdicts import Verdict
 from orchestrator.mapping import check_settings
 from tests.orchestrator.running import DEADLINE_S, MESSAGE_BYTES, SMALL, broken, connect, totals_when_placed
@@ -16,8 +17,10 @@ NIC_LINK, UP_LINK = "h001~p1-t0-1", "p0-t0-0~p0-t1-1"
 
 
 @pytest.mark.integration
-async def test_a_check_of_a_sleeping_fabric_finds_it_good_and_leaves_it_asleep(fabric: Fabric) -> None:
-    found = await fabric.links.check(rounds=20, period_ns=PERIOD_NS)
+async def test_a_check_of_a_sleeping_fabric_finds_it_good_and_leaves_it_asleep(
+    fabric: Fabric, links: LinkTesting
+) -> None:
+    found = await links.check(rounds=20, period_ns=PERIOD_NS)
     assert found.all_good
     assert {link.probes for link in found.links} == {20}
     await eventually(lambda: fabric.time.state == "sleep", DEADLINE_S)
@@ -25,10 +28,10 @@ async def test_a_check_of_a_sleeping_fabric_finds_it_good_and_leaves_it_asleep(f
 
 @pytest.mark.integration
 @pytest.mark.spec("arXiv 2605.04333", "8")
-async def test_a_check_names_what_is_bad(fabric: Fabric) -> None:
+async def test_a_check_names_what_is_bad(fabric: Fabric, links: LinkTesting) -> None:
     await broken(fabric, "loss", UP_LINK, share_ppm=300_000)
     await broken(fabric, "link_down", NIC_LINK)
-    found = await fabric.links.check(rounds=60, period_ns=PERIOD_NS)
+    found = await links.check(rounds=60, period_ns=PERIOD_NS)
     verdicts = {link.cable.name: link.verdict for link in found.links}
     assert verdicts[NIC_LINK] == Verdict.DOWN
     assert verdicts[UP_LINK] == Verdict.GRAY
@@ -37,19 +40,19 @@ async def test_a_check_names_what_is_bad(fabric: Fabric) -> None:
 
 
 @pytest.mark.integration
-async def test_a_check_shorter_than_its_questions_keeps_its_verdicts(fabric: Fabric) -> None:
+async def test_a_check_shorter_than_its_questions_keeps_its_verdicts(fabric: Fabric, links: LinkTesting) -> None:
     await broken(fabric, "link_down", UP_LINK)
-    found = await fabric.links.check(rounds=8, period_ns=PERIOD_NS)
+    found = await links.check(rounds=8, period_ns=PERIOD_NS)
     assert found.bad == [UP_LINK]
     assert not found.of(Verdict.UNKNOWN), "what was found first has not slid out of the window"
     assert {link.cable.name for link in found.links if link.direction} == {UP_LINK}
 
 
 @pytest.mark.integration
-async def test_a_dead_t1_is_named_and_a_dead_nic_leaves_its_links_open(fabric: Fabric) -> None:
+async def test_a_dead_t1_is_named_and_a_dead_nic_leaves_its_links_open(fabric: Fabric, links: LinkTesting) -> None:
     await broken(fabric, "switch_crash", "p0-t1-1")
     await broken(fabric, "nic_crash", "h001")
-    found = await fabric.links.check(rounds=20, period_ns=PERIOD_NS)
+    found = await links.check(rounds=20, period_ns=PERIOD_NS)
     unknown = {link.cable.name for link in found.of(Verdict.UNKNOWN)}
     assert {"h001~p0-t0-1", "h001~p1-t0-1", "p0-t0-1~p0-t1-0"} <= unknown
     assert found.bad == [UP_LINK]
@@ -72,9 +75,9 @@ def test_a_check_lasts_as_long_as_its_loss_needs() -> None:
 
 
 @pytest.mark.integration
-async def test_a_busy_fabric_accuses_nobody(fabric: Fabric) -> None:
+async def test_a_busy_fabric_accuses_nobody(fabric: Fabric, links: LinkTesting) -> None:
     write = await connect(fabric)
-    mapping = await fabric.links.watch(PERIOD_NS)
+    mapping = await links.watch(PERIOD_NS)
     for wr_id in range(8):
         await fabric.command("h000", "post_write", {**write, "wr_id": wr_id})
     watch = mapping.watch

@@ -17,7 +17,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page, expect
 
-from orchestrator.api.attached import AttachedFabric
+from orchestrator.api.fabric import AttachedFabric
 from tests.orchestrator.running import MRCFABRIC, ask, run
 
 SCREENSHOTS: str = "MRCFABRIC_SCREENSHOTS"

@@ -8,7 +8,7 @@ import pytest
 
 from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import RefusedError
-from orchestrator.api.attached import AttachedFabric
+from orchestrator.api.fabric import AttachedFabric
 from orchestrator.api.readings import ClockReading
 from orchestrator.api.verbs import Verbs
 from orchestrator.api.watch import Watch

@@ -13,6 +13,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from orchestrator.agent import Agent
 from orchestrator.boards.catalogue import BOARDS
 from orchestrator.fabric import Fabric
 from orchestrator.monitoring.prometheus_server import prometheus_beside
@@ -77,7 +78,7 @@ async def answered(
     return any(above < float(value) < math.inf for series in body["data"]["result"] for _, value in series["values"])
 
 
-async def test_no_expression_stays_without_an_answer(served: Fabric) -> None:
+async def test_no_expression_stays_without_an_answer(served: Fabric, agent: Agent) -> None:
     program("prometheus")
     since_s = time.time()
     async with prometheus_beside(served, PACE) as beside, aiohttp.ClientSession() as session:
@@ -91,7 +92,7 @@ async def test_no_expression_stays_without_an_answer(served: Fabric) -> None:
 
         await served.start("training", figures={"steps": 10_000, "bucket_bytes": 1 << 14, "compute_ns": 1000})
         await served.start("p2p", figures={"message_bytes": 1 << 18, "for_ns": 1 << 40})
-        await served.links.watch(PERIOD_NS)
+        await agent.links.watch(PERIOD_NS)
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
             stranger.sendto(b"who are you?", served.layout.control_address("h000"))
         for kind, target, figures in FAULTS:

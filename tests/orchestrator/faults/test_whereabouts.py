@@ -15,7 +15,7 @@ SITES = Sites(
     (Site("vm1"), Site("vm2", labels=("rack=a", "big=yes")), Site("vm3", labels=("rack=a",))),
     {"h001": 1, "p0-t1-0": 2, "p1-t0-0": 2, "p1-t1-0": 2},
 )
-HOSTS = Whereabouts.of(TOPOLOGY, SITES)
+HOSTS = SITES.whereabouts(TOPOLOGY)
 FIRST = "h000", "p0-t0-0"
 
 
@@ -43,7 +43,7 @@ def test_other_faults_are_as_they_were() -> None:
 
 def test_the_leader_may_be_a_host_without_nodes_which_is_none() -> None:
     places = {node: 1 + (node[0] == "p") for node in TOPOLOGY.node_names()}
-    found = Whereabouts.of(TOPOLOGY, Sites((Site("orchestrator"), Site("a"), Site("b")), places))
+    found = Sites((Site("orchestrator"), Site("a"), Site("b")), places).whereabouts(TOPOLOGY)
     assert (list(found.nodes), found.leader) == (["a", "b"], "")
     assert Whereabouts.of_record(json.loads(json.dumps(found.record()))) == found
     assert Whereabouts.of_record(json.loads(json.dumps(HOSTS.record()))) == HOSTS
@@ -66,13 +66,13 @@ def test_what_cannot_be(kind: str, target: str, complaint: str) -> None:
 
 def test_hosts_without_a_link_between_them_cannot_be_parted() -> None:
     places = {"h001": 1, "p1-t1-0": 2}
-    hosts = Whereabouts.of(TOPOLOGY, Sites(SITES.sites, places))
+    hosts = Sites(SITES.sites, places).whereabouts(TOPOLOGY)
     with pytest.raises(ConfigError, match="host vm2~vm3: no link of the fabric leads across"):
         hosts.settled(TOPOLOGY, once("host_partition", "vm2~vm3", at_ns=5))
     assert hosts.linked(TOPOLOGY) == {"vm1", "vm2", "vm3", "vm1~vm2", "vm1~vm3"}
 
 
 def test_on_one_host_there_are_none_by_name() -> None:
-    assert Whereabouts.of(TOPOLOGY, Sites()) is NOWHERE
+    assert Sites().whereabouts(TOPOLOGY) is NOWHERE
     with pytest.raises(ConfigError, match=r"is about hosts, and this fabric has none by name .needs --inventory FILE"):
         NOWHERE.settled(TOPOLOGY, once("host_crash", "vm1", at_ns=5))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mrcfabric.errors import ConfigError, RefusedError
-from orchestrator.api.attached import AttachedFabric
+from orchestrator.api.fabric import AttachedFabric
 from orchestrator.fabric import Fabric
 from tests.orchestrator.running import DEADLINE_S, ROOT, SMALL, T0
 from tests.support.wait import eventually

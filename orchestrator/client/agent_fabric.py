@@ -1,5 +1,5 @@
-"""A fabric that runs elsewhere on this host, as a Python object: the verbs of `orchestrator.fabric.Fabric` over the
-private door of its agent.
+"""A fabric that runs elsewhere on this host, as a Python object: the verbs of
+`orchestrator.fabric.launched.LaunchedFabric` over the private door of its agent.
 
 Owns the questions and the way of their answers; what they do happens in the agent (`orchestrator.agent`, `run_desk`,
 `fault_desk`). A mistake is raised as the same kind of error that the fabric itself raises.
@@ -40,8 +40,8 @@ _NO_LIMIT = aiohttp.ClientTimeout(total=None)
 _NUMBERS = itertools.count(1)
 
 
-class AttachedFabric(Verbs):
-    """A running fabric. Make it with `Fabric.attach`; the connection is closed at the end of the block."""
+class AgentFabric(Verbs):
+    """A running fabric, over its agent. Make it with `open`; the connection is closed at the end of the block."""
 
     def __init__(
         self,

@@ -1,11 +1,12 @@
 """A running fabric on this host, as a Python object: launch it, ask its daemons, break it, close it.
 
-The one entrance for everything that needs a fabric: `mrcfabric up`, the demo, measurements, tests. Owns the order of
+`mrcfabric up`, the demo, measurements and tests launch their fabric here; scripts do by `orchestrator.fabric.Fabric`,
+which adds work and watches. Owns the order of
 birth and death of the parts; what they do is theirs: `layout` (where everything sits), `launcher` (processes), `roster`
-(daemons), `timekeeper` (fabric time), `mishaps` (faults and deaths), `link_testing`, `state_file`, `run_folder` and
+(daemons), `timekeeper` (fabric time), `mishaps` (faults and deaths), `state_file`, `run_folder` and
 `ports`.
 
-    async with Fabric.launch(Topology.demo(), Path("out/demo")) as fabric:
+    async with LaunchedFabric.launch(Topology.demo(), Path("out/demo")) as fabric:
         await fabric.inject(once("link_down", "p0-t0-0~p0-t1-2", at_ns=fabric.soon_ns()))
         print(await fabric.call("h003", "counters"))
 """
@@ -13,9 +14,9 @@ birth and death of the parts; what they do is theirs: `layout` (where everything
 import asyncio
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Self
 
 import nicd.metrics
 import switchd.metrics
@@ -29,14 +30,12 @@ from orchestrator.api import readings
 from orchestrator.api.readings import ClockReading, Death
 from orchestrator.faults.fault import Fault
 from orchestrator.faults.table import Stamped
-from orchestrator.faults.whereabouts import Whereabouts
 from orchestrator.hosts.between import Row
 from orchestrator.hosts.ground import Ground
 from orchestrator.hosts.site import LOOPBACK, Sites
 from orchestrator.journal import Journal
 from orchestrator.launcher import Child, Launcher, ProcessFailedError
 from orchestrator.layout import PRELOADED, Layout, Pack, check_size
-from orchestrator.link_testing import LinkTesting
 from orchestrator.lookout.glances import Gatherer, Glances
 from orchestrator.mishaps import Mishaps
 from orchestrator.roster import SCRAPE_WALL_S, Roster
@@ -50,11 +49,8 @@ from orchestrator.timekeeper import Timekeeper
 ASKED: Final = "somebody asked for it"
 """Why a fault is healed, unless it has no owner left."""
 
-if TYPE_CHECKING:
-    from orchestrator.api.attached import AttachedFabric
 
-
-class Fabric(Counted):
+class LaunchedFabric(Counted):
     """A fabric whose daemons run. Make it with `launch`; it is closed at the end of the block."""
 
     def __init__(
@@ -74,13 +70,12 @@ class Fabric(Counted):
         self.epoch = time.time_ns()  # tells this launch from every other
         self.ground = Ground() if ground is None else ground
         self.layout = Layout(topology, pack, self.ground.sites, http_host)
-        self.whereabouts = Whereabouts.of(topology, self.ground.sites)
+        self.whereabouts = self.ground.sites.whereabouts(topology)
         self._launcher = Launcher()
         self._launcher.start(f"mrcfabric {topology.name} fork server", PRELOADED, folder.log("forkserver"))
         self._closing = False
         self.staff = Staff(self.ground)
         self._serving: list[asyncio.Task[None]] = []
-        self.links = LinkTesting(self, self.journal)  # checks of them and watches over them, with or without a job
         self.broken: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         """Done, with the reason, when the fabric as a whole has come to an end that nobody asked for."""
         self._launcher.on_death = self._died
@@ -127,7 +122,7 @@ class Fabric(Counted):
         limit_ns: Instant | None = None,
         ground: Ground | None = None,
         http_host: str = LOOPBACK,
-    ) -> AsyncIterator["Fabric"]:
+    ) -> AsyncIterator[Self]:
         """Start every daemon of `topology` and yield the fabric when all are ready; close it afterwards.
 
         `run_dir` (default: out/NAME) is claimed for as long; `port_base` None finds free ports; `trace` keeps a digest
@@ -152,19 +147,6 @@ class Fabric(Counted):
         finally:
             await fabric.close()
 
-    @staticmethod
-    def attach(
-        name: str | None = None, run_dir: Path | None = None, owner: str | None = None
-    ) -> AbstractAsyncContextManager["AttachedFabric"]:
-        """The same verbs for a fabric that runs already: by name, by folder, or the only one below `out/`.
-
-        Its daemons stay when the block ends; what was broken in it as `owner` (None: a name of its own) is healed.
-        Raises ConfigError when no such fabric runs.
-        """
-        from orchestrator.api.attached import AttachedFabric
-
-        return AttachedFabric.open(name, run_dir, owner)
-
     async def _start(self) -> None:
         self._launcher.attach()
         await self.ground.open(self._launcher, self.layout, self.time, self._realm, self.folder.path)
@@ -184,7 +166,6 @@ class Fabric(Counted):
         self._closing = True
         for task in self._serving:
             task.cancel()
-        self.links.close()
         try:
             await self.gatherer.close()
             await self.mishaps.close()
