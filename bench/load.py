@@ -21,11 +21,11 @@ from bench.measure import Figure, rounded
 from bench.processes import CpuMeter
 from mrcfabric.topology import Topology
 from mrcfabric.units import NS_PER_S
+from orchestrator.apps.hiring import processes_of
 from orchestrator.fabric import Fabric
-from orchestrator.hiring import processes_of
-from orchestrator.layout import Pack
-from orchestrator.workload.crew import Crew, Member, hired
-from orchestrator.workload.payload import CHECKED, SEEDED
+from orchestrator.hosts.placement.layout import Pack
+from orchestrator.workers.crew import Crew, Member, hired
+from orchestrator.workers.payload import CHECKED, SEEDED
 
 T = TypeVar("T")
 

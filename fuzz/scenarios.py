@@ -7,8 +7,8 @@ import os
 
 from fuzz.messages import check_line
 from mrcfabric.errors import ConfigError
-from orchestrator.scenario.document import override, parse
 from orchestrator.scenario.resolve import load, resolve
+from orchestrator.yamlfile.document import override, parse
 
 SCENARIO = b"""\
 name: fuzz

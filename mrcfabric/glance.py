@@ -1,6 +1,6 @@
 """What a daemon tells whoever looks at the whole fabric several times a second: short lists of whole numbers.
 
-Owns the positions, for the daemon that fills a list and for whoever reads it (`orchestrator.lookout`). A list carries
+Owns the positions, for the daemon that fills a list and for whoever reads it (`orchestrator.live`). A list carries
 no names, and counters in it grow from the daemon's start on, so that a look that got lost costs nothing but its time.
 What is counted is the cores' own; all else is asked for by the ops `counters`, `ports` and `ev_table`.
 

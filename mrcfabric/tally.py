@@ -3,7 +3,7 @@
 Owns their order, and what becomes of two rows of them. A daemon writes its row again and again, on top of what its
 former lives had counted; the agent reads it, whether the node lives or not, and asks nobody. What a row lacks when a
 process is killed is told by its first word: the fabric time up to which it counts (`mrcfabric.drive`). Sums over nodes
-are `orchestrator.tallies`'.
+are `orchestrator.fabric.tallies`'.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ TOTALS: Final = (
     "ev_transitions",
     "forwarded",
 )
-"""Counts of cores, as `orchestrator.sums.totals` names them."""
+"""Counts of cores, as `orchestrator.measures.sums.totals` names them."""
 NAMES: Final = (*GREATEST, *FIDELITY, *TOTALS)
 WORDS: Final = len(NAMES)
 _TIMES: Final = len(GREATEST)

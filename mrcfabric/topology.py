@@ -1,9 +1,10 @@
 """The shape of a fabric: names, addresses, uSIDs, cables and static tables of a multi-plane two-tier Clos.
 
-The one place that knows which nodes and cables there are and what uSID, address and number each has (their spelling
-and bits: `mrcfabric.naming`). Everything is computed when asked, nothing is stored per node, so that the largest
-fabric costs as little as the smallest. Which EV takes which path is `mrcfabric.paths`; reading YAML is
-`mrcfabric.topology_file`; what `nic` and `switch` settings mean is for the cores (composed in `orchestrator.plan`).
+The one place that knows which nodes and cables there are and what uSID, address and number each has (their spelling and
+bits: `mrcfabric.naming`). Everything is computed when asked, nothing is stored per node, so that the largest fabric
+costs as little as the smallest. Which EV takes which path is `mrcfabric.paths`; reading YAML is
+`mrcfabric.topology_file`; what `nic` and `switch` settings mean is for the cores (composed in
+`orchestrator.planning.plan`).
 
 Cabling: NIC i has one port per plane; in every plane it hangs on T0 number i // nics_per_t0, at down-link
 i % nics_per_t0. Every T0 has one up-link to each T1 of its plane. Planes never meet.

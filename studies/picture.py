@@ -5,7 +5,7 @@ Colours are plain and dark enough for both light and dark pages; the same input 
 
 from collections.abc import Sequence
 
-from orchestrator.page.axis import tick_step
+from orchestrator.report.axis import tick_step
 from studies.outcome import median
 from studies.results import Results
 from studies.study import Study

@@ -6,7 +6,7 @@ The file is the one that MRCFABRIC_INVENTORY names, hosts.yaml by default. Runs 
 
 import sys
 
-from orchestrator.hosts.ansible_inventory import main
+from orchestrator.hosts.placement.ansible_inventory import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 from mrcfabric.errors import ConfigError
-from orchestrator.api.verbs import Verbs
 from orchestrator.fabric import Fabric
+from orchestrator.fabric.verbs import Verbs
 
 MESSAGE_BYTES, MESSAGES = 1 << 18, 24
 

@@ -1,1 +1,1 @@
-"""The verbs of scripts: a fabric as a Python object, launched here or running elsewhere on this host."""
+"""A fabric as scripts use it: launched here or attached to, given work, watched and measured."""

@@ -10,10 +10,10 @@ from typing import Any, Unpack
 
 from mrcfabric.errors import RefusedError
 from orchestrator.api import work
-from orchestrator.api.verbs import WAIT_WALL_S, Verbs
 from orchestrator.api.watch import Bounds, Watch
 from orchestrator.api.work import Work
-from orchestrator.findings.judge import Finding
+from orchestrator.fabric.verbs import WAIT_WALL_S, Verbs
+from orchestrator.measures.judge import Finding
 
 
 class Scripting(Verbs):

@@ -1,7 +1,7 @@
 """A recording of a fabric that goes on: looked at again and again, and asked for measures while nothing is over yet.
 
 Owns the looking at a fabric whose time is in nobody's hands. What is kept of a look is `orchestrator.runs.recorder`'s,
-what can be measured `orchestrator.findings.measures`'s; a run whose time stands still between looks is
+what can be measured `orchestrator.measures.measures`'s; a run whose time stands still between looks is
 `orchestrator.runs.course`'s.
 """
 
@@ -11,15 +11,15 @@ from typing import Any, Final, TypedDict, Unpack
 
 from mrcfabric.control import NoAnswerError
 from mrcfabric.units import NEVER, NS_PER_S, Instant
-from orchestrator.api.readings import ClockReading
-from orchestrator.api.verbs import Verbs
 from orchestrator.api.work import Work
+from orchestrator.fabric.readings import ClockReading
+from orchestrator.fabric.verbs import Verbs
 from orchestrator.faults.fault import Fault
-from orchestrator.findings import judge, measures
-from orchestrator.findings.expectation import Expectation
-from orchestrator.findings.judge import Finding
-from orchestrator.findings.measure import Reduce, Relative
-from orchestrator.findings.recording import Injected, Look, Recording
+from orchestrator.measures import judge, measures
+from orchestrator.measures.expectation import Expectation
+from orchestrator.measures.judge import Finding
+from orchestrator.measures.measure import Reduce, Relative
+from orchestrator.measures.recording import Injected, Look, Recording
 from orchestrator.runs.recorder import Recorder
 from orchestrator.runs.udp_bed import UdpBed
 from orchestrator.scenario.plan import Plan
@@ -31,7 +31,7 @@ WAIT_WALL_S: Final = 60.0
 
 
 class Bounds(TypedDict, total=False):
-    """What a condition says beside its measure: as `orchestrator.findings.expectation.Expectation`."""
+    """What a condition says beside its measure: as `orchestrator.measures.expectation.Expectation`."""
 
     of: str | Sequence[str]
     at_least: float

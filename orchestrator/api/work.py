@@ -13,8 +13,8 @@ from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.topology import Topology
 from nicd.programs import catalogue
 from nicd.programs.program import PROGRAMS_MAX, Program
-from orchestrator.api.verbs import Verbs
-from orchestrator.findings.recording import ProgramResult
+from orchestrator.fabric.verbs import Verbs
+from orchestrator.measures.recording import ProgramResult
 from orchestrator.runs.payroll import Payroll
 
 POLL_S: Final = 0.05

@@ -21,13 +21,13 @@ from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.packet_filter import PacketFilter
 from mrcfabric.units import MIB, NEVER, Instant
-from orchestrator.api.verbs import Verbs
 from orchestrator.captures import wall_clock
 from orchestrator.captures.capture_file import CaptureFile, Clock
 from orchestrator.captures.listening import Heard, Listening
 from orchestrator.captures.sink import Sink
 from orchestrator.captures.wall_clock import WallClock
 from orchestrator.captures.wires import Wire
+from orchestrator.fabric.verbs import Verbs
 
 LOOK_WALL_S: Final = 0.1
 """From a look to the next, at least."""

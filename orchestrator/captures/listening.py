@@ -21,8 +21,8 @@ from mrcfabric.errors import RefusedError
 from mrcfabric.packet_filter import PacketFilter
 from mrcfabric.tap import records_in
 from mrcfabric.units import NEVER, Instant
-from orchestrator.api.readings import ClockReading
 from orchestrator.captures.wires import Wire, filters_of
+from orchestrator.fabric.readings import ClockReading
 
 RECORDS_MAX: Final = 32_768
 """Packets that all nodes together keep between two looks: what a look has to read at most."""
@@ -33,7 +33,7 @@ ANSWER_WALL_S: Final = 2.0
 
 
 class Asked(Protocol):
-    """What is asked of a fabric here; `orchestrator.api.verbs.Verbs` explains it."""
+    """What is asked of a fabric here; `orchestrator.fabric.verbs.Verbs` explains it."""
 
     async def call(self, node: str, op: str, args: Mapping[str, Any] | None = None, timeout_s: float = ...) -> Any: ...
 

@@ -1,8 +1,8 @@
 """A fabric that runs elsewhere on this host, as a Python object: the verbs of
 `orchestrator.fabric.launched.LaunchedFabric` over the private door of its agent.
 
-Owns the questions and the way of their answers; what they do happens in the agent (`orchestrator.agent`, `run_desk`,
-`fault_desk`). A mistake is raised as the same kind of error that the fabric itself raises.
+Owns the questions and the way of their answers; what they do happens in the agent (`orchestrator.agent.agent`,
+`run_desk`, `fault_desk`). A mistake is raised as the same kind of error that the fabric itself raises.
 """
 
 import asyncio
@@ -22,15 +22,15 @@ from mrcfabric.errors import RefusedError
 from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
 from nicd.programs.program import Program
-from orchestrator import answers
-from orchestrator.agent_client import find, refusal
-from orchestrator.api.readings import ClockReading, Death, Untold
-from orchestrator.api.verbs import Verbs
+from orchestrator.client import answers
+from orchestrator.client.agent_client import find, refusal
+from orchestrator.client.lease import lease
+from orchestrator.fabric.glances import Glances
+from orchestrator.fabric.readings import ClockReading, Death, Untold
+from orchestrator.fabric.verbs import Verbs
 from orchestrator.faults.fault import Fault
 from orchestrator.faults.whereabouts import Whereabouts
-from orchestrator.lease import lease
-from orchestrator.lookout.glances import Glances
-from orchestrator.patience import bound_s, done_within
+from orchestrator.process.patience import bound_s, done_within
 
 MARGIN_WALL_S = 5.0
 """Longer than the agent waits for a daemon, before the agent itself is taken for silent."""

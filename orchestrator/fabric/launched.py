@@ -25,26 +25,28 @@ from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.topology import Topology
 from mrcfabric.units import NEVER, Instant
 from nicd.programs.program import Program
-from orchestrator import doctor, log_keeper, plan, ports, stalls
-from orchestrator.api import readings
-from orchestrator.api.readings import ClockReading, Death
+from orchestrator.fabric import readings, stalls
+from orchestrator.fabric.glances import Gatherer, Glances
+from orchestrator.fabric.journal import Journal
+from orchestrator.fabric.mishaps import Mishaps
+from orchestrator.fabric.readings import ClockReading, Death
+from orchestrator.fabric.roster import SCRAPE_WALL_S, Roster
+from orchestrator.fabric.staff import Staff
+from orchestrator.fabric.state_file import StateFile
+from orchestrator.fabric.tallies import Counted, Tallies
+from orchestrator.faults.absence import deaf
 from orchestrator.faults.fault import Fault
 from orchestrator.faults.table import Stamped
-from orchestrator.hosts.between import Row
+from orchestrator.hosts import doctor
+from orchestrator.hosts.clock.between import Row
+from orchestrator.hosts.clock.timekeeper import Timekeeper
 from orchestrator.hosts.ground import Ground
-from orchestrator.hosts.site import LOOPBACK, Sites
-from orchestrator.journal import Journal
-from orchestrator.launcher import Child, Launcher, ProcessFailedError
-from orchestrator.layout import PRELOADED, Layout, Pack, check_size
-from orchestrator.lookout.glances import Gatherer, Glances
-from orchestrator.mishaps import Mishaps
-from orchestrator.roster import SCRAPE_WALL_S, Roster
-from orchestrator.run_folder import RunFolder, default_path
-from orchestrator.runs.absence import deaf
-from orchestrator.staff import Staff
-from orchestrator.state_file import StateFile
-from orchestrator.tallies import Counted, Tallies
-from orchestrator.timekeeper import Timekeeper
+from orchestrator.hosts.placement.layout import PRELOADED, Layout, Pack, check_size
+from orchestrator.hosts.placement.site import LOOPBACK, Sites
+from orchestrator.planning import plan
+from orchestrator.process import log_keeper, ports
+from orchestrator.process.launcher import Child, Launcher, ProcessFailedError
+from orchestrator.process.run_folder import RunFolder, default_path
 
 ASKED: Final = "somebody asked for it"
 """Why a fault is healed, unless it has no owner left."""
@@ -210,7 +212,8 @@ class LaunchedFabric(Counted):
     ) -> Any:
         """The answer of a node's daemon to an op of its control channel (`mrcfabric.daemon` lists them).
 
-        Raises ConfigError (no such node), RefusedError (its refusal, or down), NoAnswerError (`orchestrator.patience`).
+        Raises ConfigError (no such node), RefusedError (its refusal, or down), NoAnswerError
+        (`orchestrator.process.patience`).
         """
         return await self.roster.call(node, op, args, timeout_s)
 
@@ -243,7 +246,7 @@ class LaunchedFabric(Counted):
         return await self.roster.counters(nodes, timeout_s, silent, parts)
 
     async def glances(self, nodes: Sequence[str] | None = None) -> Glances:
-        """What these daemons (None: all) say at a glance; asked as often as one likes (`orchestrator.lookout`)."""
+        """What these daemons (None: all) say at a glance; asked as often as one likes (`orchestrator.live`)."""
         return await self.gatherer.look(nodes)
 
     async def metrics(self, node: str) -> str:
@@ -373,5 +376,5 @@ class LaunchedFabric(Counted):
     # For others to find it.
 
     def state(self) -> dict[str, Any]:
-        """What state.json says (`orchestrator.state_file`)."""
+        """What state.json says (`orchestrator.fabric.state_file`)."""
         return self._state_file.content()

@@ -1,7 +1,8 @@
 """Which hosts a fabric stands on, and what of it a fault about hosts comes to: their nodes, or the cables between them.
 
 Pure. Owns that translation, so that both backends, scripts and scenarios come to the same parts for the same placement.
-Where nodes are placed is `orchestrator.hosts.placing`'s, which hosts somebody means `orchestrator.faults.selectors`'s.
+Where nodes are placed is `orchestrator.hosts.placement.placing`'s, which hosts somebody means
+`orchestrator.faults.selectors`'s.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,7 @@
 """The key of a cluster: what a standing share service and those who launch fabrics over it have in common.
 
 Owns its file and what it is good for: who knows it may have shares started, and reads the secrets of launches, which
-travel sealed, since conversations between hosts (`orchestrator.hosts.keyed_stream`) are not secret. The file is one
+travel sealed, since conversations between hosts (`orchestrator.process.keyed_stream`) are not secret. The file is one
 line of hexadecimal, as `openssl rand -hex 32` writes it.
 """
 

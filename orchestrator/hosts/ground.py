@@ -13,18 +13,18 @@ from pathlib import Path
 
 from mrcfabric.control_message import Realm
 from mrcfabric.errors import ConfigError, RefusedError
-from orchestrator.hosts import ways
-from orchestrator.hosts.between import Between
+from orchestrator.hosts.clock import ways
+from orchestrator.hosts.clock.between import Between
+from orchestrator.hosts.clock.timekeeper import Timekeeper
 from orchestrator.hosts.engines.engine import UNSEEN
-from orchestrator.hosts.host_lease import LEASE_S
 from orchestrator.hosts.host_start import Host, Running
 from orchestrator.hosts.log_copies import LogCopies
+from orchestrator.hosts.placement.layout import Layout, ProcessPlan
+from orchestrator.hosts.placement.site import LEADER, Sites
 from orchestrator.hosts.remote_share import RemoteShare
 from orchestrator.hosts.share import COURIER, HEARD_WALL_S, CourierPost, LocalShare, Share, open_descriptors
-from orchestrator.hosts.site import LEADER, Sites
-from orchestrator.launcher import Child, Launcher, ProcessFailedError
-from orchestrator.layout import Layout, ProcessPlan
-from orchestrator.timekeeper import Timekeeper
+from orchestrator.process.host_lease import LEASE_S
+from orchestrator.process.launcher import Child, Launcher, ProcessFailedError
 
 HEARD_POLL_S = 0.005
 WATCH_S = 0.5

@@ -1,7 +1,7 @@
 """From an inventory to the ground of a fabric: who runs where, and what an engine is asked to start there.
 
-Owns the translation of a placement into sites. Placing is `orchestrator.hosts.placing`'s, starting an engine's
-(`orchestrator.hosts.engines`), all that follows `orchestrator.hosts.ground`'s.
+Owns the translation of a placement into sites. Placing is `orchestrator.hosts.placement.placing`'s, starting an
+engine's (`orchestrator.hosts.engines`), all that follows `orchestrator.hosts.ground`'s.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -11,24 +11,24 @@ from typing import Any, Final
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
-from orchestrator import ports
 from orchestrator.faults.whereabouts import Whereabouts
-from orchestrator.hosts import inventory as inventories
-from orchestrator.hosts.allocation import allocated
-from orchestrator.hosts.budget import budget
 from orchestrator.hosts.engines.engine import AGENT, Engine, Launch, Running
 from orchestrator.hosts.engines.local import LocalEngine
 from orchestrator.hosts.engines.service import ServiceEngine
 from orchestrator.hosts.engines.slurm import SlurmEngine
 from orchestrator.hosts.engines.ssh import SshEngine
-from orchestrator.hosts.fit import refuse
 from orchestrator.hosts.ground import Ground
 from orchestrator.hosts.host_start import Host, Start
-from orchestrator.hosts.inventory import Inventory
-from orchestrator.hosts.inventory_file import NODES_PER_PROCESS_MAX, load
-from orchestrator.hosts.placement import Placement
-from orchestrator.hosts.placing import place
-from orchestrator.hosts.site import LEADER, LOOPBACK, Site, Sites
+from orchestrator.hosts.placement import inventory as inventories
+from orchestrator.hosts.placement.allocation import allocated
+from orchestrator.hosts.placement.budget import budget
+from orchestrator.hosts.placement.fit import refuse
+from orchestrator.hosts.placement.inventory import Inventory
+from orchestrator.hosts.placement.inventory_file import NODES_PER_PROCESS_MAX, load
+from orchestrator.hosts.placement.placement import Placement
+from orchestrator.hosts.placement.placing import place
+from orchestrator.hosts.placement.site import LEADER, LOOPBACK, Site, Sites
+from orchestrator.process import ports
 
 ENGINES: Final[Mapping[str, Callable[[], Engine]]] = {
     "local": LocalEngine,

@@ -19,14 +19,14 @@ from mrcfabric.clock import ClockPage
 from mrcfabric.control_message import Realm
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
-from orchestrator import log_keeper, ports, run_folder
-from orchestrator.hosts.host_lease import LEASE_S, UNHEARD_S, beat_s
+from orchestrator.hosts.placement.layout import NICD_ENTRY, PRELOADED, SWITCHD_ENTRY, Layout
+from orchestrator.hosts.placement.site import Site, Sites
 from orchestrator.hosts.share import COURIER, CourierPost, Descriptors, open_descriptors
-from orchestrator.hosts.site import Site, Sites
 from orchestrator.hosts.workers import Workers
-from orchestrator.launcher import Child, Launcher, ProcessFailedError, last_line
-from orchestrator.layout import NICD_ENTRY, PRELOADED, SWITCHD_ENTRY, Layout
-from orchestrator.run_folder import RunFolder
+from orchestrator.process import log_keeper, ports, run_folder
+from orchestrator.process.host_lease import LEASE_S, UNHEARD_S, beat_s
+from orchestrator.process.launcher import Child, Launcher, ProcessFailedError, last_line
+from orchestrator.process.run_folder import RunFolder
 
 ORDER_POLL_S = 0.002
 ORDER_WALL_S = 10.0

@@ -22,14 +22,14 @@ import msgpack
 
 from mrcfabric.control_message import Address, Realm
 from mrcfabric.errors import ConfigError
-from orchestrator.hosts.host_lease import LEASE_S, beat_s
-from orchestrator.hosts.keyed_stream import HUNG_UP, Door, KeyedStream, call
+from orchestrator.hosts.placement.layout import ProcessPlan
+from orchestrator.hosts.placement.site import LEADER, Site
 from orchestrator.hosts.share import COURIER, Descriptors
 from orchestrator.hosts.share_agent import PURPOSE
-from orchestrator.hosts.site import LEADER, Site
 from orchestrator.hosts.workers import carry
-from orchestrator.launcher import EXIT_WALL_S, Child, ProcessFailedError
-from orchestrator.layout import ProcessPlan
+from orchestrator.process.host_lease import LEASE_S, beat_s
+from orchestrator.process.keyed_stream import HUNG_UP, Door, KeyedStream, call
+from orchestrator.process.launcher import EXIT_WALL_S, Child, ProcessFailedError
 
 OPEN_WALL_S = 10.0
 """How long a share that has just said where it listens may take to be reached there."""
@@ -59,7 +59,7 @@ class RemoteShare:
         """Called once, with the reason, when the share is given up, unless it was to be killed; deaths of its processes
         follow."""
         self.on_found: Callable[[dict[str, Any]], None] = lambda _report: None
-        """Called with what its courier has found out about a host (`orchestrator.hosts.survey`)."""
+        """Called with what its courier has found out about a host (`orchestrator.hosts.clock.survey`)."""
         self.full = False
         self.heard: set[int] = set()
         """The hosts that its courier hears."""

@@ -2,7 +2,7 @@
 
 The roster gives birth to daemons through the share of their host and hears of their deaths; whether that host is this
 one (`LocalShare`) or another (`orchestrator.hosts.remote_share`) is nobody else's business. Who runs where is
-`orchestrator.layout`'s.
+`orchestrator.hosts.placement.layout`'s.
 """
 
 import asyncio
@@ -16,11 +16,11 @@ from typing import Any, Protocol
 
 from mrcfabric.clock import ClockPage
 from mrcfabric.control_message import Realm
-from orchestrator.hosts import courier
-from orchestrator.hosts.site import LEADER
-from orchestrator.launcher import Child, Launcher
-from orchestrator.layout import Layout, ProcessPlan
-from orchestrator.run_folder import is_full
+from orchestrator.hosts.clock import courier
+from orchestrator.hosts.placement.layout import Layout, ProcessPlan
+from orchestrator.hosts.placement.site import LEADER
+from orchestrator.process.launcher import Child, Launcher
+from orchestrator.process.run_folder import is_full
 
 COURIER = "courier"
 HEARD_WALL_S = 20.0
@@ -110,7 +110,7 @@ def courier_table(
 class CourierPost:
     """A courier's process and what it reports. `heard` are the hosts that have told everything they know.
 
-    `on_report` is told every line of `orchestrator.hosts.courier`.
+    `on_report` is told every line of `orchestrator.hosts.clock.courier`.
     """
 
     def __init__(self, on_report: Callable[[dict[str, Any]], None]) -> None:

@@ -32,12 +32,12 @@ from setproctitle import setproctitle
 
 from mrcfabric.control_message import Realm
 from mrcfabric.errors import ConfigError
-from orchestrator.forkserver import die_with_parent
 from orchestrator.hosts import workers
-from orchestrator.hosts.host_lease import HUNG_UP_S, LEASE_S, UNHEARD_S, beat_s
-from orchestrator.hosts.keyed_stream import HUNG_UP, Door, KeyedStream, Strangers
 from orchestrator.hosts.premises import Premises
-from orchestrator.launcher import ProcessFailedError
+from orchestrator.process.forkserver import die_with_parent
+from orchestrator.process.host_lease import HUNG_UP_S, LEASE_S, UNHEARD_S, beat_s
+from orchestrator.process.keyed_stream import HUNG_UP, Door, KeyedStream, Strangers
+from orchestrator.process.launcher import ProcessFailedError
 
 PURPOSE = b"share"
 ANSWERS_KEPT = 1024

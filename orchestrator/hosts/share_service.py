@@ -32,9 +32,9 @@ from mrcfabric.errors import ConfigError
 from orchestrator.hosts.cluster_key import ClusterKey
 from orchestrator.hosts.engines.engine import AGENT, READY_WALL_S, Launch, Listening
 from orchestrator.hosts.engines.local import LocalEngine, LocalProgram
-from orchestrator.hosts.inventory import Host
-from orchestrator.hosts.keyed_stream import Door, KeyedStream, Strangers
-from orchestrator.launcher import ProcessFailedError
+from orchestrator.hosts.placement.inventory import Host
+from orchestrator.process.keyed_stream import Door, KeyedStream, Strangers
+from orchestrator.process.launcher import ProcessFailedError
 
 PURPOSE: Final = b"launch"
 NUMBER: Final = 0

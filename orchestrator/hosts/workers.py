@@ -5,7 +5,7 @@ between its share and the socket of whoever hired the worker. Packets are number
 time, the next when the one before has been taken: so nothing piles up between the two, and what is asked again after
 the network was away is done once. How a worker ended comes after everything it said.
 
-What is said is `orchestrator.workload`'s; the conversation that carries it `hosts.remote_share`'s and
+What is said is `orchestrator.workers`'s; the conversation that carries it `hosts.remote_share`'s and
 `hosts.share_agent`'s.
 """
 
@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from mrcfabric.errors import ConfigError
-from orchestrator.launcher import Child, Launcher, ProcessFailedError, last_line
-from orchestrator.workload.channel import channel_pair, next_packet
-from orchestrator.workload.worker import ENTRY, PRELOADED
+from orchestrator.process.launcher import Child, Launcher, ProcessFailedError, last_line
+from orchestrator.workers.channel import channel_pair, next_packet
+from orchestrator.workers.worker import ENTRY, PRELOADED
 
 STARTED = {ENTRY}
 """What a share starts as a worker: it does not run whatever its leader names."""

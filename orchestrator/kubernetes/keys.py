@@ -13,7 +13,7 @@ from typing import Final, Self
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.naming import shown
-from orchestrator.hosts.inventory import Host
+from orchestrator.hosts.placement.inventory import Host
 
 ITEM_CHARACTERS_MAX: Final = 253
 _ITEM: Final = re.compile(r"[A-Za-z0-9._-]+", re.ASCII)

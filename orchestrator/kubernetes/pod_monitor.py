@@ -1,7 +1,7 @@
 """The PodMonitor of a standing fabric, for clusters with the Prometheus operator, as a component of a kustomization.
 
 Pure. A pod has one endpoint for each target of the fabric, all at the orchestrator's one port, with the labels that
-`orchestrator.monitoring.discovery` gives the same target elsewhere. It is a component of its own, since a cluster
+`orchestrator.prometheus.discovery` gives the same target elsewhere. It is a component of its own, since a cluster
 without the operator refuses to hear of a PodMonitor.
 """
 
@@ -10,8 +10,8 @@ from typing import Final
 from orchestrator.kubernetes import pods
 from orchestrator.kubernetes.pods import Object
 from orchestrator.kubernetes.workloads import LEADER, Workloads
-from orchestrator.monitoring.configuration import SHIPPED_PACE
-from orchestrator.monitoring.discovery import targets
+from orchestrator.prometheus.configuration import SHIPPED_PACE
+from orchestrator.prometheus.discovery import targets
 
 FILE: Final = "podmonitor.yaml"
 _PATH: Final = "__metrics_path__"

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.naming import shown
-from orchestrator.hosts.inventory import Host
+from orchestrator.hosts.placement.inventory import Host
 
 Object: TypeAlias = dict[str, Any]
 

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from mrcfabric.errors import ConfigError
-from orchestrator.hosts.budget import Budget
-from orchestrator.hosts.inventory import Host
 from orchestrator.hosts.muster import sites_of
+from orchestrator.hosts.placement.budget import Budget
+from orchestrator.hosts.placement.inventory import Host
+from orchestrator.hosts.placement.layout import Layout, check_size
 from orchestrator.kubernetes import pods
 from orchestrator.kubernetes.keys import Keys
 from orchestrator.kubernetes.pods import FILES_DIR, Object
-from orchestrator.layout import Layout, check_size
-from orchestrator.ports import PORT_MIN, SLOT_PORTS
+from orchestrator.process.ports import PORT_MIN, SLOT_PORTS
 
 PORT_BASE: Final = -(-PORT_MIN // SLOT_PORTS) * SLOT_PORTS
 """First port of the fabric on every host, unless told otherwise: where a search would begin."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from mrcfabric.units import NEVER, Instant
-from orchestrator.findings.recording import Injected
-from orchestrator.page.words import fault_title, shortened
+from orchestrator.measures.recording import Injected
+from orchestrator.report.words import fault_title, shortened
 from orchestrator.scenario.plan import Plan
 
 State: TypeAlias = Literal["over", "in force", "to come", "waiting"]

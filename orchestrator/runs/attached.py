@@ -2,8 +2,8 @@
 
 Owns what is different there: the plan is made for the fabric that is found, beginning at an instant that is still to
 come; programs get numbers and names that its NICs do not know yet; what was broken before stays broken. When the owner
-goes, however it goes, the agent heals what it broke, lets time go on (`orchestrator.fault_desk`) and stops its programs
-(`orchestrator.run_desk`).
+goes, however it goes, the agent heals what it broke, lets time go on (`orchestrator.agent.fault_desk`) and stops its
+programs (`orchestrator.agent.run_desk`).
 """
 
 import os

@@ -11,7 +11,7 @@ An audience only listens: nothing that it does changes the course of a run.
 from typing import Any, Protocol
 
 from mrcfabric.units import Instant
-from orchestrator.findings.recording import Injected, Recording
+from orchestrator.measures.recording import Injected, Recording
 from orchestrator.scenario.plan import Plan, Trigger
 
 

@@ -1,7 +1,7 @@
 """What a run needs of a fabric: the one interface that real daemons and virtual time both have.
 
 Fabric time stands still unless `run_until` is under way, so whatever is told between two calls is told in time and
-in order, on both beds alike. Who does it: `orchestrator.runs.udp_bed` and `orchestrator.runs.sim_bed`.
+in order, on both beds alike. Who does it: `orchestrator.runs.udp_bed` and `orchestrator.sim.sim_bed`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -63,11 +63,11 @@ class Bed(Protocol):
         ...
 
     async def fidelity(self) -> dict[str, Any]:
-        """As `orchestrator.sums.fidelity`; in virtual time always valid."""
+        """As `orchestrator.measures.sums.fidelity`; in virtual time always valid."""
         ...
 
     async def host_pairs(self) -> list[dict[str, Any]]:
-        """As `orchestrator.api.verbs.Verbs.host_pairs`; in virtual time there are no hosts."""
+        """As `orchestrator.fabric.verbs.Verbs.host_pairs`; in virtual time there are no hosts."""
         ...
 
     def faults(self) -> Sequence[Fault]:

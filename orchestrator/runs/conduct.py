@@ -10,7 +10,7 @@ import signal
 import time
 from typing import Final
 
-from orchestrator.findings.recording import Recording
+from orchestrator.measures.recording import Recording
 from orchestrator.runs.audience import Audience
 from orchestrator.runs.course import Course
 from orchestrator.runs.recorder import Recorder

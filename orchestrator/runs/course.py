@@ -2,7 +2,7 @@
 
 Owns the order of events, the same on both beds: when time stands still, what is told then, which conditions are asked,
 and when there is nothing left to wait for. What a look sees is `recorder`'s, how time is held the bed's, what is made
-of it `orchestrator.findings`'s.
+of it `orchestrator.measures`'s.
 """
 
 import asyncio
@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from mrcfabric.units import NEVER, Instant
+from orchestrator.faults.absence import edges, partings, to_come
 from orchestrator.faults.fault import Fault, Window
-from orchestrator.findings.recording import Injected, Recording
-from orchestrator.runs.absence import edges, partings, to_come
+from orchestrator.measures.recording import Injected, Recording
 from orchestrator.runs.audience import Audience
 from orchestrator.runs.bed import Bed, BedLostError
 from orchestrator.runs.recorder import Recorder

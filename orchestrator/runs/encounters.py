@@ -20,7 +20,7 @@ from mrcfabric.units import Instant
 from orchestrator.faults.checks import DEADLY
 from orchestrator.faults.effects import Aspect, effects
 from orchestrator.faults.fault import Fault
-from orchestrator.findings.recording import Injected
+from orchestrator.measures.recording import Injected
 
 Counts: TypeAlias = Mapping[str, int]
 Place: TypeAlias = tuple[str, str]

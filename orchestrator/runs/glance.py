@@ -1,7 +1,7 @@
 """A run at its newest look: the few figures shown while it goes on, and what has changed since the look before.
 
 Pure. Owns which figures these are and what counts as news; how they look is `screen`'s, `lines`'s
-and `stream`'s. What a run is judged by is `orchestrator.findings`'s, with every look and not the newest alone.
+and `stream`'s. What a run is judged by is `orchestrator.measures`'s, with every look and not the newest alone.
 """
 
 from dataclasses import dataclass, field
@@ -9,8 +9,8 @@ from typing import Literal, TypeAlias
 
 from mrcfabric.units import GBPS, NEVER, NS_PER_S, Instant
 from nicd.core.ev_state import EV_STATES
-from orchestrator.findings.recording import Injected, NicLook, Recording
-from orchestrator.goodput import Goodput
+from orchestrator.measures.goodput import Goodput
+from orchestrator.measures.recording import Injected, NicLook, Recording
 
 Phase: TypeAlias = Literal["begins", "ends", "healed"]
 

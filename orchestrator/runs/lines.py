@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any, TextIO
 
 from mrcfabric.units import Instant
-from orchestrator.findings.recording import Injected, Recording
-from orchestrator.page.words import fault_title, shortened
+from orchestrator.measures.recording import Injected, Recording
+from orchestrator.report.words import fault_title, shortened
 from orchestrator.runs.glance import FaultChange, Follower, Glance, glance
 from orchestrator.runs.outlet import Outlet
 from orchestrator.runs.summary import summary_lines

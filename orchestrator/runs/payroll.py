@@ -9,7 +9,7 @@ from typing import Any
 
 from mrcfabric.topology import Topology
 from nicd.programs.program import Program
-from orchestrator.findings.recording import ProgramResult, RankResult, Step
+from orchestrator.measures.recording import ProgramResult, RankResult, Step
 
 
 class Payroll:

@@ -1,7 +1,7 @@
 """Fills the recording of a run: asks the bed at every look and keeps what it says.
 
 Owns the books: counters over all lives of a node, goodput, events, what came of the programs, digests of what every
-node did. When to look is `course`'s, what follows from it `orchestrator.findings`'s. A node that cannot be asked,
+node did. When to look is `course`'s, what follows from it `orchestrator.measures`'s. A node that cannot be asked,
 because it is dead or deaf, is entered with what it said last.
 """
 
@@ -15,11 +15,11 @@ from typing import Any, Final
 from mrcfabric.units import Instant
 from nicd.core.ev_state import EV_STATES
 from nicd.programs.program import Program
+from orchestrator.faults.absence import dead, deaf
 from orchestrator.faults.fault import Fault
-from orchestrator.findings.recording import Injected, Look, NicLook, Recording
-from orchestrator.goodput import Goodput
-from orchestrator.hosts.between import since
-from orchestrator.runs.absence import dead, deaf
+from orchestrator.hosts.clock.between import since
+from orchestrator.measures.goodput import Goodput
+from orchestrator.measures.recording import Injected, Look, NicLook, Recording
 from orchestrator.runs.bed import Bed
 from orchestrator.runs.counting import (
     flat_nic,

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mrcfabric.units import GBPS, NS_PER_US, Instant
-from orchestrator.findings.recording import Injected, Recording
+from orchestrator.measures.recording import Injected, Recording
 from orchestrator.runs.agenda import agenda, window
 from orchestrator.runs.glance import Glance, glance
 from orchestrator.runs.summary import summary_lines

@@ -8,7 +8,7 @@ import json
 from typing import Any, TextIO
 
 from mrcfabric.units import GBPS, NEVER, Instant
-from orchestrator.findings.recording import Injected, Recording
+from orchestrator.measures.recording import Injected, Recording
 from orchestrator.runs.glance import FaultChange, Follower, glance
 from orchestrator.runs.outlet import Outlet
 from orchestrator.scenario.plan import Plan, Trigger

@@ -1,11 +1,11 @@
 """The end of a run in a few lines: every expectation with what was observed and where, and the verdict.
 
-Owns the lines, which a terminal and a log show alike. The judging is `orchestrator.findings`'s.
+Owns the lines, which a terminal and a log show alike. The judging is `orchestrator.measures`'s.
 """
 
 from typing import Any
 
-from orchestrator.page import words
+from orchestrator.report import words
 
 
 def summary_lines(report: dict[str, Any]) -> list[str]:

@@ -1,7 +1,7 @@
 """A scenario over seeds and parameters, in virtual time: what every combination showed, and the ranges.
 
 Owns which combinations there are, their runs side by side in processes of their own, and the figures that are told of
-them. What one run is and how it is judged is the business of `course` and `orchestrator.findings`.
+them. What one run is and how it is judged is the business of `course` and `orchestrator.measures`.
 """
 
 import asyncio
@@ -16,14 +16,14 @@ from typing import Any, Final
 
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.units import Instant
-from orchestrator.findings.judge import EXIT_CODES, rounded, verdict
-from orchestrator.findings.recording import Injected, Recording
-from orchestrator.findings.report import notes
+from orchestrator.measures.judge import EXIT_CODES, rounded, verdict
+from orchestrator.measures.recording import Injected, Recording
+from orchestrator.report.report import notes
 from orchestrator.runs.course import Course
 from orchestrator.runs.recorder import Recorder
-from orchestrator.runs.sim_bed import SimBed
 from orchestrator.scenario.plan import Plan, Trigger
 from orchestrator.scenario.resolve import load
+from orchestrator.sim.sim_bed import SimBed
 
 FORMAT: Final = 1
 RUNS_MAX: Final = 10_000

@@ -1,7 +1,8 @@
 """The bed of real daemons: a fabric that was launched or that runs already, with its time in the hands of a run.
 
 Owns the waiting: for fabric time to come to the limit, for commands to be carried out, and what to say when a daemon
-died meanwhile. Time itself is the fabric's (`orchestrator.timekeeper`), faults and deaths are its (`mishaps`).
+died meanwhile. Time itself is the fabric's (`orchestrator.hosts.clock.timekeeper`), faults and deaths are its
+(`mishaps`).
 """
 
 import asyncio
@@ -13,12 +14,12 @@ from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import RefusedError
 from mrcfabric.units import Instant
 from nicd.programs.program import Program
-from orchestrator.api.verbs import Verbs
-from orchestrator.death_watch import CHECK_WALL_S, DaemonDiedError, DeathWatch
+from orchestrator.fabric.verbs import Verbs
 from orchestrator.faults.fault import Fault
-from orchestrator.launcher import ProcessFailedError
-from orchestrator.patience import OwnTime, bound_s
+from orchestrator.process.launcher import ProcessFailedError
+from orchestrator.process.patience import OwnTime, bound_s
 from orchestrator.runs.bed import BedLostError
+from orchestrator.runs.death_watch import CHECK_WALL_S, DaemonDiedError, DeathWatch
 from orchestrator.scenario.plan import Order
 
 POLL_S = 0.002

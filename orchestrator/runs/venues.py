@@ -14,11 +14,11 @@ from orchestrator.fabric.launched import LaunchedFabric
 from orchestrator.faults.checks import DEADLY
 from orchestrator.faults.kinds import KINDS, Target, no_hosts
 from orchestrator.hosts.ground import Ground
-from orchestrator.layout import Pack
+from orchestrator.hosts.placement.layout import Pack
 from orchestrator.runs.bed import Bed
-from orchestrator.runs.sim_bed import SimBed
 from orchestrator.runs.udp_bed import UdpBed
 from orchestrator.scenario.plan import Plan
+from orchestrator.sim.sim_bed import SimBed
 
 Venue: TypeAlias = Callable[[], AbstractAsyncContextManager[tuple[Plan, Bed]]]
 

@@ -11,9 +11,9 @@ from mrcfabric.rng import Rng
 from orchestrator.faults.checks import DEADLY, absence_ns_min
 from orchestrator.faults.fault import Fault
 from orchestrator.scenario import timing
-from orchestrator.scenario.document import Spot
 from orchestrator.scenario.method import FAULTS_MAX, Site, checked_length, drawn_targets, windows_of
 from orchestrator.scenario.model import Between, Chaos, ChaosEntry
+from orchestrator.yamlfile.document import Spot
 
 _TRIES = 8
 """So often targets are drawn that are free; then the draw is left out."""

@@ -1,7 +1,7 @@
 """What must hold, and what starts a fault: entries of `expect`, `steady_state` and `when`.
 
 Owns their words and the units of their bounds. Which measures there are and what can be asked of them is
-`orchestrator.findings.measures`'s, how a recording is judged `orchestrator.findings.judge`'s.
+`orchestrator.measures.measures`'s, how a recording is judged `orchestrator.measures.judge`'s.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -9,16 +9,16 @@ from fractions import Fraction
 from typing import Any, Final
 
 from mrcfabric.units import Instant
-from orchestrator.findings.expectation import Expectation, Span
-from orchestrator.findings.judge import met
-from orchestrator.findings.measure import Measure, Unit
-from orchestrator.findings.measures import check, find
-from orchestrator.findings.recording import Recording
-from orchestrator.findings.spans import recorded_ns
-from orchestrator.scenario.document import Spot
+from orchestrator.measures.expectation import Expectation, Span
+from orchestrator.measures.judge import met
+from orchestrator.measures.measure import Measure, Unit
+from orchestrator.measures.measures import check, find
+from orchestrator.measures.recording import Recording
+from orchestrator.measures.spans import recorded_ns
 from orchestrator.scenario.method import Site
 from orchestrator.scenario.model import Condition, Expect
-from orchestrator.scenario.spelling import amount, share
+from orchestrator.yamlfile.document import Spot
+from orchestrator.yamlfile.spelling import amount, share
 
 ANY_FAULT: Final = "faults"
 """In `during` and `after`: whichever."""

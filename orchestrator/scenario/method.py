@@ -24,9 +24,9 @@ from orchestrator.faults.kinds import ABOUT_HOSTS, KINDS, Target
 from orchestrator.faults.selectors import Selector, hosts_named, select
 from orchestrator.faults.whereabouts import NOWHERE, Whereabouts
 from orchestrator.scenario import timing
-from orchestrator.scenario.document import Spot
 from orchestrator.scenario.paths_in_use import links_in_use
-from orchestrator.scenario.spelling import Scale, figure_of, share, spelled
+from orchestrator.yamlfile.document import Spot
+from orchestrator.yamlfile.spelling import Scale, figure_of, share, spelled
 
 FAULTS_MAX: Final = 4096
 """Of one plan: what asks for more is refused."""

@@ -17,7 +17,7 @@ from nicd.programs.catalogue import PROGRAMS
 from nicd.programs.kind import Figure, TraceFigure
 from nicd.programs.program import QPS_MAX
 from orchestrator.faults.kinds import KINDS, Target
-from orchestrator.scenario.spelling import (
+from orchestrator.yamlfile.spelling import (
     BOUND_PATTERN,
     PLAIN,
     Count,

@@ -13,8 +13,8 @@ from mrcfabric.units import Instant
 from nicd.programs.program import Program
 from orchestrator.faults.fault import Fault
 from orchestrator.faults.kinds import ABOUT_HOSTS
-from orchestrator.findings.expectation import Expectation
-from orchestrator.findings.recording import Recording
+from orchestrator.measures.expectation import Expectation
+from orchestrator.measures.recording import Recording
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any, Final
 from mrcfabric.units import NEVER, NS_PER_MS, NS_PER_S, NS_PER_US
 from orchestrator.faults.fault import Fault
 from orchestrator.faults.kinds import struck
-from orchestrator.findings.expectation import Expectation, Span
+from orchestrator.measures.expectation import Expectation, Span
 from orchestrator.scenario.plan import Plan
 
 TARGETS_SHOWN: Final = 4

@@ -20,17 +20,17 @@ from mrcfabric.units import Instant
 from nicd.programs.program import PROGRAMS_MAX, Program
 from orchestrator.faults.fault import Fault
 from orchestrator.faults.whereabouts import Whereabouts
-from orchestrator.findings.expectation import Expectation
-from orchestrator.plan import check as check_topology
+from orchestrator.measures.expectation import Expectation
+from orchestrator.planning.plan import check as check_topology
 from orchestrator.scenario import chaos
-from orchestrator.scenario.decode import by_kind, decode
-from orchestrator.scenario.document import FABRIC_KEY, Document, Spot, read
 from orchestrator.scenario.expectations import ANY_FAULT, condition_of, expectation_of
 from orchestrator.scenario.method import FAULTS_MAX, Site, checked, faults_of, placed, settled
 from orchestrator.scenario.model import DRAWN, ENTRIES, WORKLOADS, ChaosEntry, ScenarioFile
 from orchestrator.scenario.plan import Order, Plan, Trigger
-from orchestrator.scenario.spelling import Scale
 from orchestrator.scenario.workloads import program_of, traces_read
+from orchestrator.yamlfile.decode import by_kind, decode
+from orchestrator.yamlfile.document import FABRIC_KEY, Document, Spot, read
+from orchestrator.yamlfile.spelling import Scale
 
 BEGIN_RTTS: Final = 10
 """Instant 0 of the timetable, in base RTTs of the fabric: room for everything to be loaded before."""

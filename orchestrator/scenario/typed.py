@@ -12,12 +12,12 @@ from mrcfabric.topology import Topology
 from mrcfabric.units import NS_PER_S
 from nicd.programs.catalogue import PROGRAMS
 from nicd.programs.program import Program
-from orchestrator.scenario.decode import by_kind
-from orchestrator.scenario.document import Document, Spot, nearest, override
 from orchestrator.scenario.method import Site
 from orchestrator.scenario.model import WORKLOADS
-from orchestrator.scenario.spelling import LENGTH_NS_MAX, Scale, spelled
 from orchestrator.scenario.workloads import program_of, traces_read
+from orchestrator.yamlfile.decode import by_kind
+from orchestrator.yamlfile.document import Document, Spot, nearest, override
+from orchestrator.yamlfile.spelling import LENGTH_NS_MAX, Scale, spelled
 
 _NAME = "typed"
 _ELSEWHERE = {"name": "--id", "kind": "the first word", "ranks": "NICs by name behind the kind", "begin": "it is soon",

@@ -20,11 +20,11 @@ from mrcfabric.topology_file import text_of
 from nicd.programs.catalogue import PROGRAMS, check
 from nicd.programs.kind import TRACE_MESSAGES_MAX, TraceFigure
 from nicd.programs.program import RANKS_MAX, Program
-from orchestrator.scenario.decode import decode
-from orchestrator.scenario.document import Document, Spot
 from orchestrator.scenario.method import Site
 from orchestrator.scenario.model import Message
-from orchestrator.scenario.spelling import amount, figure_of, spelled
+from orchestrator.yamlfile.decode import decode
+from orchestrator.yamlfile.document import Document, Spot
+from orchestrator.yamlfile.spelling import amount, figure_of, spelled
 
 _HEADINGS: Final = ("from", "to", "bytes", "at")
 

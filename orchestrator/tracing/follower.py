@@ -18,7 +18,7 @@ from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.units import Instant
 from mrcfabric.wire.layout import PSN_MASK
-from orchestrator.api.verbs import Verbs
+from orchestrator.fabric.verbs import Verbs
 from orchestrator.tracing.journey import Journey
 from orchestrator.tracing.stories import JOURNEYS_MAX, Stories
 

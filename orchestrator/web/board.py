@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from orchestrator.lookout.snapshot import Snapshot
+from orchestrator.live.snapshot import Snapshot
 from orchestrator.web import messages
 from orchestrator.web.history import History
 

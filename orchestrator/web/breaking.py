@@ -11,7 +11,7 @@ import msgspec
 
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.topology import Topology
-from orchestrator.api.verbs import Verbs
+from orchestrator.fabric.verbs import Verbs
 from orchestrator.faults.checks import figures_of
 from orchestrator.faults.fault import Figure
 from orchestrator.faults.kinds import KINDS, nearest_kind

@@ -15,7 +15,7 @@ from aiohttp import web
 
 from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import ConfigError, RefusedError
-from orchestrator.launcher import ProcessFailedError
+from orchestrator.process.launcher import ProcessFailedError
 from orchestrator.web.messages import TOKEN_HEADER
 
 TOKEN_BYTES: Final = 24

@@ -2,7 +2,7 @@
 
 Owns when the log is asked: while somebody watches, a question stands that is answered as soon as there is something
 new; while nobody does, none is asked, and the first who comes finds the latest lines. The log is the agent's
-(`orchestrator.lookout.event_collector`).
+(`orchestrator.agent.event_collector`).
 """
 
 import asyncio

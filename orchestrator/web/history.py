@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from orchestrator.lookout.snapshot import FaultView, Snapshot
+from orchestrator.live.snapshot import FaultView, Snapshot
 
 FINE_ROWS: Final = 256
 COARSE_ROWS: Final = 450

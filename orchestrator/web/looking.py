@@ -3,7 +3,7 @@
 Owns the pace: `look_hz` while somebody watches, `IDLE_WALL_S` from one look to the next while nobody does. After each
 look there is a pause of at least `PAUSE_SHARE` of what it took, which is mostly waiting for daemons that have other
 things to do: a big fabric on a small machine is looked at less often, and its daemons are not asked without end. What a
-look costs them is `orchestrator.lookout`'s.
+look costs them is `orchestrator.live`'s.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 
 from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import ConfigError, RefusedError
-from orchestrator.lookout.snapshot import Snapshot
+from orchestrator.live.snapshot import Snapshot
 from orchestrator.web import messages
 from orchestrator.web.board import Board, Watched
 
@@ -28,13 +28,13 @@ _TROUBLES = (ConfigError, RefusedError, NoAnswerError)
 
 
 class Lookout(Protocol):
-    """Who can say how the fabric stands: `orchestrator.lookout.lookout.Lookout`."""
+    """Who can say how the fabric stands: `orchestrator.live.lookout.Lookout`."""
 
     async def look(self) -> Snapshot: ...
 
 
 class Asked(Protocol):
-    """Of a fabric (`orchestrator.api.verbs.Verbs`), what is needed here."""
+    """Of a fabric (`orchestrator.fabric.verbs.Verbs`), what is needed here."""
 
     async def call(self, node: str, op: str, args: dict[str, Any] | None = None) -> Any: ...
 

@@ -50,7 +50,7 @@ DELETE /api/runs                ends it at its next look, with a report; again: 
 GET /api/stream                 a WebSocket. From the server, each one JSON object with a `type`:
 
     {"type": "snapshot", "snapshot": {...}}
-        `orchestrator.lookout.snapshot.Snapshot` (docs/schema/snapshot.json), the whole of it. At once when the page
+        `orchestrator.live.snapshot.Snapshot` (docs/schema/snapshot.json), the whole of it. At once when the page
         has come, then as often as `look_hz`; while nothing changes but the number, every second. Who is slow gets the
         newest, not every one: `number` may jump.
     {"type": "events", "events": [...], "lost": number}
@@ -84,7 +84,7 @@ import msgspec
 from mrcfabric.topology import Topology
 from nicd.core.ev_state import EV_STATES
 from orchestrator.faults.kinds import KINDS
-from orchestrator.lookout.snapshot import Snapshot
+from orchestrator.live.snapshot import Snapshot
 
 TOKEN_HEADER: Final = "X-Mrcfabric-Token"
 WATCHED_MAX: Final = 8

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mrcfabric.errors import RefusedError
-from orchestrator.findings.files import PAGE_NAME
+from orchestrator.report.files import PAGE_NAME
 from orchestrator.web.board import Board
 
 LINE_BYTES_MAX: Final = 8 << 20

@@ -16,8 +16,8 @@ from aiohttp import web
 from aiohttp.typedefs import Middleware
 
 from mrcfabric.errors import ConfigError, RefusedError
-from orchestrator.api.verbs import Verbs
-from orchestrator.lookout.lookout import Lookout
+from orchestrator.fabric.verbs import Verbs
+from orchestrator.live.lookout import Lookout
 from orchestrator.web import breaking, messages
 from orchestrator.web.board import Board, Watched
 from orchestrator.web.door import Door

@@ -15,8 +15,8 @@ from typing import Any, Final
 from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator.client.agent_fabric import AgentFabric
-from orchestrator.doorkeeper import Listen, keeping
 from orchestrator.fabric.launched import LaunchedFabric
+from orchestrator.http.doorkeeper import Listen, keeping
 from orchestrator.web.door import Door
 from orchestrator.web.hearing import ReadLog
 from orchestrator.web.looking import LOOK_HZ

@@ -138,10 +138,10 @@ _PATHS = (
         "The fewest links that explain the losses, each with likelihood ratio and odds above a bound; silence of all "
         "links of a switch is its death. Deny lists are kept off floors of half the planes and half the paths.",
         (
-            "orchestrator.t0_view:MapperSettings.silent_probes",
-            "orchestrator.t0_view:MapperSettings.tolerated",
-            "orchestrator.t0_view:MapperSettings.false_alarm",
-            "orchestrator.t0_view:MapperSettings.odds",
+            "orchestrator.mapper.t0_view:MapperSettings.silent_probes",
+            "orchestrator.mapper.t0_view:MapperSettings.tolerated",
+            "orchestrator.mapper.t0_view:MapperSettings.false_alarm",
+            "orchestrator.mapper.t0_view:MapperSettings.odds",
         ),
     ),
     Choice(

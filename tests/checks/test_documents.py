@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-from orchestrator.cli import build_app
+from orchestrator.cli.main import build_app
 from tests.checks import source
 from tests.checks.source import ROOT, relative
 

@@ -42,3 +42,15 @@ def test_cores_see_nothing_of_their_daemons() -> None:
 
 def test_every_package_is_under_contract() -> None:
     assert set(contracts()["importlinter"]["root_packages"].split()) == set(source.PACKAGES)
+
+
+def test_nothing_of_the_orchestrator_lies_outside_its_rooms() -> None:
+    """A module beside the packages has no layer, and whatever has no layer is soon imported by everything."""
+    flat = [name for name in children("orchestrator") if (ROOT / f"{name.replace('.', '/')}.py").is_file()]
+    assert not sorted(flat), "put it into a package of orchestrator/"
+
+
+def test_every_room_has_its_layer() -> None:
+    listed = {name for line in contracts()["importlinter:contract:orchestrator-layers"]["layers"].splitlines()
+              for name in line.replace("|", " ").split()}  # fmt: skip
+    assert listed == {name.rpartition(".")[2] for name in children("orchestrator")}

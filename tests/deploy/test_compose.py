@@ -10,10 +10,10 @@ import yaml
 from compose_spec import PyCompose
 
 from mrcfabric.topology_file import read
-from orchestrator.hosts.budget import budget
-from orchestrator.hosts.fit import refuse
-from orchestrator.hosts.inventory_file import load
 from orchestrator.hosts.muster import placed
+from orchestrator.hosts.placement.budget import budget
+from orchestrator.hosts.placement.fit import refuse
+from orchestrator.hosts.placement.inventory_file import load
 from tests.checks.source import ROOT
 from tests.support.command_lines import understood
 

@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 import yaml
 
-from orchestrator.commands import manifests
+from orchestrator.cli.commands import manifests
 from orchestrator.hosts.cluster_key import write_new
 from orchestrator.kubernetes.pods import FILE_MODE, FILES_DIR, USER
-from orchestrator.ports import command_of
+from orchestrator.process.ports import command_of
 from tests.checks.source import ROOT
 from tests.support import base_image
 from tests.support.cluster import Host, cluster

@@ -14,13 +14,13 @@ import pytest
 import yaml
 
 from mrcfabric.topology_file import read
-from orchestrator.commands import manifests
-from orchestrator.hosts.budget import budget
+from orchestrator.cli.commands import manifests
 from orchestrator.hosts.cluster_key import write_new
 from orchestrator.hosts.muster import placed, sites_of
+from orchestrator.hosts.placement.budget import budget
+from orchestrator.hosts.placement.layout import Layout
 from orchestrator.kubernetes.folder import SECRET
 from orchestrator.kubernetes.pods import FILES_DIR, RUN_DIR
-from orchestrator.layout import Layout
 from tests.checks.source import ROOT
 from tests.support.command_lines import understood
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.findings import report
-from orchestrator.findings.judge import verdict
-from orchestrator.findings.recording import Recording
+from orchestrator.measures.judge import verdict
+from orchestrator.measures.recording import Recording
+from orchestrator.report import report
 from orchestrator.scenario.plan import Plan
 from orchestrator.scenario.resolve import load
 from tests.support.chance import scenario

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.agent import Agent
+from orchestrator.agent.agent import Agent
 from orchestrator.fabric import Fabric
 from tests.support.fabrics import SMALL
 from tests.support.wait import eventually

@@ -25,7 +25,7 @@ import yaml
 from mrcfabric.topology import Topology
 from mrcfabric.topology_file import load
 from orchestrator.fabric import Fabric
-from orchestrator.hosts.inventory_file import parsed
+from orchestrator.hosts.placement.inventory_file import parsed
 from tests.orchestrator.running import MRCFABRIC, run
 from tests.support.document_blocks import ROOT, Block, blocks
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.findings.judge import verdict
-from orchestrator.flags import hosts_of
-from orchestrator.hosts.host_lease import LEASE_S
+from orchestrator.cli.flags import hosts_of
 from orchestrator.hosts.muster import muster
+from orchestrator.measures.judge import verdict
+from orchestrator.process.host_lease import LEASE_S
 from orchestrator.scenario.resolve import load
 from tests.support.runs import conducted
 

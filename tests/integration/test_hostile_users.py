@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 from mrcfabric.errors import RefusedError
-from orchestrator import ports, run_folder
-from orchestrator.agent import Agent
+from orchestrator.agent.agent import Agent
+from orchestrator.apps.send import Transfer, send_in_running, transfer
 from orchestrator.fabric import Fabric
-from orchestrator.send import Transfer, send_in_running, transfer
+from orchestrator.process import ports, run_folder
 from tests.orchestrator.running import (
     DEADLINE_S,
     MRCFABRIC,

@@ -17,7 +17,7 @@ from mrcfabric.wire.bth import Bth
 from mrcfabric.wire.packet import parse
 from mrcfabric.wire.pcapng import captured
 from orchestrator.hosts.muster import placed, sites_of
-from orchestrator.layout import Layout
+from orchestrator.hosts.placement.layout import Layout
 from tests.integration.test_over_ssh import TOPOLOGY, inventory, mrcfabric, ours
 from tests.support.cluster import Cluster, Host, cluster
 from tests.support.packages import program

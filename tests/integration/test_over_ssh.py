@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator import run_folder
+from orchestrator.process import run_folder
 from tests.support.cluster import SSH_PORT, USER, Cluster, Host, cluster
 from tests.support.namespaces import Finished
 from tests.support.wait import eventually, eventually_true

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from orchestrator.cli import build_app
+from orchestrator.cli.main import build_app
 from orchestrator.runs.course import Course
 from orchestrator.runs.recorder import Recorder
-from orchestrator.runs.sim_bed import SimBed
 from orchestrator.runs.sweep import Point, played
 from orchestrator.scenario.resolve import load
+from orchestrator.sim.sim_bed import SimBed
 from tests.support.runs import Ears
 
 ROOT = Path(__file__).parents[2]

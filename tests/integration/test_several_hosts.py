@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from orchestrator import agent_metrics
+from orchestrator.agent import agent_metrics
+from orchestrator.apps.perf import Perf, PerfSettings
 from orchestrator.fabric import Fabric
-from orchestrator.perf import Perf, PerfSettings
 from tests.integration.test_same_trace import SMALL, assert_same, real
 from tests.orchestrator.running import SMALL as TINY
 from tests.orchestrator.running import connect, given_back, is_gone

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from orchestrator import run_folder
+from orchestrator.process import run_folder
 from tests.integration.test_over_ssh import DEADLINE_S, PLANE, RIGHT, RULES, TOPOLOGY, begun, held, report
 from tests.support.cluster import Cluster, Host, cluster
 from tests.support.namespaces import Finished

@@ -13,7 +13,7 @@ from mrcfabric.wire.entropy import EvOrder
 from mrcfabric.wire.options import DEFAULT_OPTIONS
 from mrcfabric.wire_settings import code_points, wire_options
 from nicd.compose import nic_config
-from orchestrator.packet_walk import walk
+from orchestrator.sim.packet_walk import walk
 from switchd.compose import switch_config
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.agent import Agent
+from orchestrator.agent.agent import Agent
 from orchestrator.fabric import Fabric
-from orchestrator.link_testing import LinkTesting
+from orchestrator.mapper.link_testing import LinkTesting
 from tests.orchestrator.running import DEADLINE_S, SMALL, SMALL_FLAGS, ask, run
 
 

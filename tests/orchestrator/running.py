@@ -9,10 +9,10 @@ from typing import Any
 
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.topology import Topology
-from orchestrator import ports, run_folder
 from orchestrator.api.work import Work
 from orchestrator.fabric import Fabric
 from orchestrator.faults.fault import once
+from orchestrator.process import ports, run_folder
 from tests.support.wait import eventually, eventually_true
 
 ROOT = Path(__file__).parents[2]

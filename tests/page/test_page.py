@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from orchestrator.page import frame
+from orchestrator.report import frame
 from orchestrator.web import messages
 from tests.support import snapshots
 from tests.support.canned_map import EVENTS, STATIC, TOKEN, CannedMap, ev_rows

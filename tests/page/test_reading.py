@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from playwright.sync_api import Page, expect
 
-from orchestrator.lookout.snapshot import FaultView
+from orchestrator.live.snapshot import FaultView
 from orchestrator.web import messages
 from tests.support import snapshots
 from tests.support.canned_map import EVENTS, CannedMap, ev_rows

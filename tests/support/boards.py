@@ -7,8 +7,8 @@ from typing import Any
 
 from jsonschema import Draft7Validator
 
-from orchestrator.boards.board import Board
 from tests.checks.source import ROOT
+from tools.grafana.board import Board
 
 BUILT_IN = frozenset({"ALERTS", "scrape_duration_seconds", "up"})
 """Series that Prometheus makes itself."""

@@ -19,7 +19,7 @@ from aiohttp import WSMsgType, web
 
 from mrcfabric.topology import Topology
 from nicd.core.ev_state import EV_STATES
-from orchestrator.lookout.snapshot import Snapshot
+from orchestrator.live.snapshot import Snapshot
 from orchestrator.web import messages
 from tests.support import snapshots
 

@@ -6,7 +6,7 @@ from typing import Any
 import typer.main
 from typer.core import TyperGroup
 
-from orchestrator.cli import build_app
+from orchestrator.cli.main import build_app
 
 
 def understood(words: Sequence[str]) -> tuple[str, dict[str, Any]]:

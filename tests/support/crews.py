@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from orchestrator.workload.crew import Crew, Hired, Member, Spawn, hired
-from orchestrator.workload.worker import work
+from orchestrator.workers.crew import Crew, Hired, Member, Spawn, hired
+from orchestrator.workers.worker import work
 from tests.support.loopback_nics import LoopbackNic
 from tests.support.verbs_bench import verbs_bench
 

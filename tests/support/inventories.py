@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from mrcfabric.errors import ConfigError
-from orchestrator.hosts.inventory import Host, Inventory, Rules
-from orchestrator.hosts.inventory_file import parsed
+from orchestrator.hosts.placement.inventory import Host, Inventory, Rules
+from orchestrator.hosts.placement.inventory_file import parsed
 
 WHOLE = """\
 hosts:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.hosts.engines.engine import Launch, Listening, Running
-from orchestrator.hosts.inventory import Host, Ssh
+from orchestrator.hosts.placement.inventory import Host, Ssh
 from tests.support import cluster as clusters
 from tests.support.cluster import Cluster
 from tests.support.wait import eventually

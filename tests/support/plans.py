@@ -3,7 +3,7 @@
 from mrcfabric.topology import Topology
 from nicd.programs.program import Program
 from orchestrator.faults.fault import Fault, Window
-from orchestrator.findings.expectation import Expectation
+from orchestrator.measures.expectation import Expectation
 from orchestrator.scenario.plan import Plan, Trigger
 
 BEGIN_NS = 10_000

@@ -8,9 +8,10 @@ from typing import Any
 
 from mrcfabric.topology import Topology
 from orchestrator.faults.fault import Fault, Window
-from orchestrator.findings.expectation import Expectation, Span
-from orchestrator.findings.judge import verdict
-from orchestrator.findings.recording import (
+from orchestrator.measures.expectation import Expectation, Span
+from orchestrator.measures.goodput import Goodput
+from orchestrator.measures.judge import verdict
+from orchestrator.measures.recording import (
     Injected,
     Look,
     NicLook,
@@ -19,8 +20,7 @@ from orchestrator.findings.recording import (
     Recording,
     Step,
 )
-from orchestrator.findings.report import build
-from orchestrator.goodput import Goodput
+from orchestrator.report.report import build
 from orchestrator.scenario.plan import Plan
 
 BIN = 5_000

@@ -3,10 +3,10 @@
 from typing import Any
 
 from mrcfabric.topology import Topology
-from orchestrator import report
-from orchestrator.accounting import REPORTED
-from orchestrator.goodput import Goodput
-from orchestrator.verdict import Verdict
+from orchestrator.apps import report
+from orchestrator.apps.verdict import Verdict
+from orchestrator.measures.accounting import REPORTED
+from orchestrator.measures.goodput import Goodput
 
 FIDELITY = {
     "dilation_nominal": 0.0,

@@ -3,10 +3,10 @@
 from dataclasses import replace
 from typing import Any
 
-from orchestrator.findings.expectation import Expectation, Span
-from orchestrator.findings.judge import verdict
-from orchestrator.findings.recording import Recording
-from orchestrator.findings.report import build
+from orchestrator.measures.expectation import Expectation, Span
+from orchestrator.measures.judge import verdict
+from orchestrator.measures.recording import Recording
+from orchestrator.report.report import build
 from tests.support.plans import sample_plan
 from tests.support.recordings import BEGIN, sample_recording
 

@@ -7,15 +7,15 @@ from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
 from nicd.programs.program import Program
 from orchestrator.faults.fault import Fault, Window
-from orchestrator.findings.recording import Injected, Recording
 from orchestrator.hosts.ground import Ground
+from orchestrator.measures.recording import Injected, Recording
 from orchestrator.runs.conduct import Conduct
 from orchestrator.runs.course import Course
 from orchestrator.runs.recorder import Recorder
-from orchestrator.runs.sim_bed import SimBed
 from orchestrator.runs.venues import launched
 from orchestrator.runs.venues import simulated as in_simulator
 from orchestrator.scenario.plan import Plan, Trigger
+from orchestrator.sim.sim_bed import SimBed
 
 TOPOLOGY = Topology(name="runs", planes=2, t0_per_plane=2, t1_per_plane=2, nics_per_t0=1, evs_per_qp=16,
                     reserve_evs_per_qp=8)  # fmt: skip

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from mrcfabric.errors import ConfigError
-from orchestrator.scenario.document import parse
 from orchestrator.scenario.plan import Plan
 from orchestrator.scenario.resolve import resolve
+from orchestrator.yamlfile.document import parse
 
 SMALL = """\
 name: small

@@ -11,7 +11,7 @@ from typing import Any
 
 from orchestrator.hosts.cluster_key import ClusterKey, write_new
 from orchestrator.hosts.engines.engine import AGENT, Launch, Listening
-from orchestrator.hosts.inventory import Host, Service
+from orchestrator.hosts.placement.inventory import Host, Service
 from orchestrator.hosts.share_service import ShareService
 
 LOOPBACK = "127.0.0.1"

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from mrcfabric.topology import Topology
-from orchestrator import run_folder
 from orchestrator.hosts.ground import Ground
 from orchestrator.hosts.host_start import Host
-from orchestrator.hosts.site import Site, Sites
+from orchestrator.hosts.placement.site import Site, Sites
+from orchestrator.process import run_folder
 from tests.orchestrator.running import is_gone
 
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from mrcfabric.rng import Rng
 from mrcfabric.topology import Link, Topology
 from mrcfabric.units import NS_PER_US
-from orchestrator.lookout.snapshot import (
+from orchestrator.live.snapshot import (
     DirectionView,
     FaultView,
     LinkState,

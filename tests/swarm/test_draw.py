@@ -4,7 +4,7 @@ import json
 
 from nicd.compose import TOPOLOGY_FIGURES
 from nicd.core.settings import NicSettings
-from orchestrator.plan import check
+from orchestrator.planning.plan import check
 from swarm.case import Case
 from swarm.draw import PACKETS_MAX, draw
 from swarm.knobs import FIXED, draw_settings

@@ -19,7 +19,7 @@ from mrcfabric.errors import ConfigError
 from orchestrator.hosts.engines.findings import Findings
 from orchestrator.hosts.engines.remote import last_words
 from orchestrator.hosts.engines.wheel import Wheel, wheel_of
-from orchestrator.hosts.inventory import Host
+from orchestrator.hosts.placement.inventory import Host
 
 DISTRIBUTION: Final = "mrcfabric"
 PIP: Final = "pip"

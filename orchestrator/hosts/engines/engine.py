@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol
 
 from mrcfabric.errors import ConfigError
-from orchestrator.hosts.inventory import Host
-from orchestrator.launcher import ProcessFailedError
+from orchestrator.hosts.placement.inventory import Host
+from orchestrator.process.launcher import ProcessFailedError
 
 AGENT: Final = ("-P", "-m", "orchestrator.hosts.share_agent")
 """Arguments of Python that make it the agent of a share."""

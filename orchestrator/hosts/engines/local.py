@@ -15,7 +15,7 @@ from typing import Any, Final
 from orchestrator.hosts.engines import there
 from orchestrator.hosts.engines.engine import STOP_WALL_S, Launch, Outputs, first_words, launch_line, lines
 from orchestrator.hosts.engines.findings import Findings
-from orchestrator.hosts.inventory import Host
+from orchestrator.hosts.placement.inventory import Host
 
 DRAIN_WALL_S: Final = 1.0
 """How long the outputs of a program are read when it has ended, and others still hold them."""

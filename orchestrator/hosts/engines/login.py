@@ -15,7 +15,7 @@ from typing import Any, Final
 import asyncssh
 
 from mrcfabric.errors import ConfigError
-from orchestrator.hosts.inventory import Host
+from orchestrator.hosts.placement.inventory import Host
 
 _DEFAULT_PORT: Final = 22
 

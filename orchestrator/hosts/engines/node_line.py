@@ -16,8 +16,8 @@ from typing import Any, Final
 from mrcfabric.errors import ConfigError
 from orchestrator.hosts.engines import doorstep, there
 from orchestrator.hosts.engines.findings import OLDEST_PYTHON
-from orchestrator.hosts.inventory import Host
-from orchestrator.launcher import ProcessFailedError
+from orchestrator.hosts.placement.inventory import Host
+from orchestrator.process.launcher import ProcessFailedError
 
 ANSWER_WALL_S: Final = 60.0
 """How long an order may take."""

@@ -19,8 +19,8 @@ from mrcfabric.errors import ConfigError
 from orchestrator.hosts.engines import there
 from orchestrator.hosts.engines.findings import OLDEST_PYTHON
 from orchestrator.hosts.engines.login import Line
-from orchestrator.hosts.inventory import Host
-from orchestrator.launcher import ProcessFailedError
+from orchestrator.hosts.placement.inventory import Host
+from orchestrator.process.launcher import ProcessFailedError
 
 ANSWER_WALL_S: Final = 60.0
 """How long the script may take there."""

@@ -19,11 +19,11 @@ from mrcfabric.control_message import Address
 from mrcfabric.errors import ConfigError
 from orchestrator.hosts.cluster_key import ClusterKey
 from orchestrator.hosts.engines.engine import AGENT, STOP_WALL_S, UNSEEN, Launch
-from orchestrator.hosts.inventory import Host
-from orchestrator.hosts.keyed_stream import CALL_WALL_S, HELLO_WALL_S, HUNG_UP, Door, KeyedStream, call
+from orchestrator.hosts.placement.inventory import Host
+from orchestrator.hosts.placement.site import LEADER
 from orchestrator.hosts.share_service import PURPOSE
-from orchestrator.hosts.site import LEADER
-from orchestrator.launcher import ProcessFailedError
+from orchestrator.process.keyed_stream import CALL_WALL_S, HELLO_WALL_S, HUNG_UP, Door, KeyedStream, call
+from orchestrator.process.launcher import ProcessFailedError
 
 GREETING_WALL_S: Final = CALL_WALL_S + HELLO_WALL_S
 ANSWER_MORE_S: Final = 5.0

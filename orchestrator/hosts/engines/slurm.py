@@ -2,7 +2,7 @@
 
 Owns the life of one program on one node by way of srun. The task stands on its doorstep first, over srun's pipes: what
 it finds is judged, what is missing is carried (as by ssh), and then it becomes the program, which reads its launch, the
-secret with it, from srun's standard input. Which nodes there are is `orchestrator.hosts.allocation`'s.
+secret with it, from srun's standard input. Which nodes there are is `orchestrator.hosts.placement.allocation`'s.
 
 What Slurm says of the end is taken for true only where it says how the task itself has ended; when it loses a node from
 view, or srun is killed, nothing is known of the program, which has a lease of its own.
@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from mrcfabric.errors import ConfigError
-from orchestrator.hosts import allocation
 from orchestrator.hosts.engines import cargo, there
 from orchestrator.hosts.engines.cargo import Wheelhouse
 from orchestrator.hosts.engines.engine import STOP_WALL_S, UNSEEN, Launch, Outputs, first_words, launch_line, lines
@@ -28,7 +27,8 @@ from orchestrator.hosts.engines.findings import Findings
 from orchestrator.hosts.engines.node_line import ANSWER_BYTES_MAX, TASK, LineBrokenError, NodeLine
 from orchestrator.hosts.engines.slurm_words import complaint, how_the_task_ended, is_noise, is_slurms
 from orchestrator.hosts.engines.wheel import packages_of, requirements_of
-from orchestrator.hosts.inventory import PYTHON, Host
+from orchestrator.hosts.placement import allocation
+from orchestrator.hosts.placement.inventory import PYTHON, Host
 
 GREET_WALL_S: Final = 60.0
 """How long Slurm may take to start a task: a prolog may come first."""

@@ -21,8 +21,8 @@ from orchestrator.hosts.engines.findings import Findings
 from orchestrator.hosts.engines.login import Patience, login
 from orchestrator.hosts.engines.remote import Remote, command
 from orchestrator.hosts.engines.wheel import Wheel
-from orchestrator.hosts.inventory import Host
-from orchestrator.launcher import ProcessFailedError
+from orchestrator.hosts.placement.inventory import Host
+from orchestrator.process.launcher import ProcessFailedError
 
 CodeSource = Literal["carried", "installed"]
 """Whether our code is brought to the host, or what its Python has is used, which must be of our version then."""

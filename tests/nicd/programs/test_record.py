@@ -4,7 +4,7 @@ from dataclasses import fields
 from itertools import pairwise
 
 from nicd.programs.record import LATENCIES_MAX, Flow, Latencies, RankRecord
-from orchestrator.findings.recording import RankResult
+from orchestrator.measures.recording import RankResult
 
 
 def test_a_record_has_the_fields_of_the_recording() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from mrcfabric.errors import ConfigError
 from orchestrator.api.fabric import AttachedFabric, Fabric
-from orchestrator.api.verbs import Verbs
+from orchestrator.fabric.verbs import Verbs
 
 
 @pytest.mark.parametrize("kind", [AttachedFabric, Fabric])

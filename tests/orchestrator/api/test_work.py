@@ -6,9 +6,9 @@ import pytest
 
 from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import ConfigError, RefusedError
-from orchestrator.api.finder import Finder
 from orchestrator.api.work import chosen
 from orchestrator.fabric import Fabric
+from orchestrator.fabric.finder import Finder
 from tests.orchestrator.running import DEADLINE_S
 from tests.support.fabrics import SMALL as FOUR
 

@@ -15,9 +15,9 @@ from mrcfabric.topology import Topology
 from mrcfabric.units import NEVER
 from mrcfabric.wire.dscp import Dscp
 from mrcfabric.wire.options import DEFAULT_OPTIONS
-from orchestrator.api.readings import ClockReading
 from orchestrator.captures.listening import RECORDS_LEAST, Listening
 from orchestrator.captures.wires import wires_of
+from orchestrator.fabric.readings import ClockReading
 from tests.vectors import wire as golden
 
 TOPOLOGY = Topology(planes=2, t0_per_plane=2, t1_per_plane=2, nics_per_t0=2)

@@ -8,7 +8,7 @@ from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
 from orchestrator.faults.fault import once
 from orchestrator.faults.whereabouts import NOWHERE, Whereabouts
-from orchestrator.hosts.site import Site, Sites
+from orchestrator.hosts.placement.site import Site, Sites
 
 TOPOLOGY = Topology(planes=2, t0_per_plane=1, t1_per_plane=1, nics_per_t0=2, evs_per_qp=4, reserve_evs_per_qp=2)
 SITES = Sites(

@@ -15,8 +15,8 @@ from orchestrator.fabric import Fabric
 from orchestrator.faults.fault import once
 from orchestrator.hosts.ground import Ground
 from orchestrator.hosts.host_start import Host
-from orchestrator.hosts.site import LEADER, Site, Sites
-from orchestrator.launcher import ProcessFailedError
+from orchestrator.hosts.placement.site import LEADER, Site, Sites
+from orchestrator.process.launcher import ProcessFailedError
 from tests.orchestrator.running import DEADLINE_S, is_gone, verified
 from tests.orchestrator.running import SMALL as TINY
 from tests.support.shares import Agent, Machine, everything, nothing_left, spread, start, tree
@@ -124,8 +124,8 @@ async def test_a_courier_that_ends_while_daemons_start_is_told_at_once(
 
     monkeypatch.setattr(machine.ground, "open", opened_and_hurt)
     # Not by the share, which would wait for the orders that nobody brings it, nor by the roster's patience.
-    monkeypatch.setattr("orchestrator.patience.UNSEEN_WALL_S", 10 * DEADLINE_S)
-    monkeypatch.setattr("orchestrator.patience.SILENT_WALL_S", 10 * DEADLINE_S)
+    monkeypatch.setattr("orchestrator.process.patience.UNSEEN_WALL_S", 10 * DEADLINE_S)
+    monkeypatch.setattr("orchestrator.process.patience.SILENT_WALL_S", 10 * DEADLINE_S)
     with pytest.raises(ProcessFailedError, match="the courier of host vm0 has ended: SIGKILL"):
         async with Fabric.launch(TINY, tmp_path / "vm0", ground=machine.ground):
             pass

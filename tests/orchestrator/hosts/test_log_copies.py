@@ -10,9 +10,9 @@ import pytest
 from mrcfabric.control_message import Realm
 from mrcfabric.errors import ConfigError
 from orchestrator.hosts.log_copies import LogCopies
+from orchestrator.hosts.placement.site import Site
 from orchestrator.hosts.remote_share import RemoteShare
-from orchestrator.hosts.site import Site
-from orchestrator.launcher import ProcessFailedError
+from orchestrator.process.launcher import ProcessFailedError
 from tests.orchestrator.hosts.test_share_agent import LEASE_S, SECRET, SETTINGS, launch
 from tests.support.shares import ended, start
 from tests.support.wait import eventually

@@ -6,12 +6,12 @@ import pytest
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
-from orchestrator.flags import KNOWS_HOSTS
+from orchestrator.cli.flags import KNOWS_HOSTS
 from orchestrator.hosts.engines.local import LocalEngine
 from orchestrator.hosts.engines.ssh import SshEngine
-from orchestrator.hosts.host_lease import LEASE_S
 from orchestrator.hosts.muster import ENGINES, HOSTS_OF, engine_of, muster, placed, sites_of
-from orchestrator.hosts.site import LEADER, LOOPBACK
+from orchestrator.hosts.placement.site import LEADER, LOOPBACK
+from orchestrator.process.host_lease import LEASE_S
 
 SMALL = Topology(name="muster", planes=2, t0_per_plane=2, t1_per_plane=2, nics_per_t0=2)
 THREE = """\

@@ -10,11 +10,11 @@ import pytest
 
 from mrcfabric.control_message import Realm
 from mrcfabric.errors import ConfigError
-from orchestrator import ports, run_folder
+from orchestrator.hosts.placement.layout import NICD_ENTRY
 from orchestrator.hosts.premises import CHUNK_BYTES, Premises
-from orchestrator.launcher import ProcessFailedError
-from orchestrator.layout import NICD_ENTRY
-from orchestrator.workload.worker import ENTRY
+from orchestrator.process import ports, run_folder
+from orchestrator.process.launcher import ProcessFailedError
+from orchestrator.workers.worker import ENTRY
 from tests.orchestrator.hosts.test_share_agent import SECRET, SETTINGS
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]

@@ -11,11 +11,11 @@ import pytest
 
 from mrcfabric.control_message import Realm
 from mrcfabric.errors import ConfigError
-from orchestrator.hosts.host_lease import LEASE_DETACHED_S
-from orchestrator.hosts.keyed_stream import HUNG_UP, Door, KeyedStream
+from orchestrator.hosts.placement.site import Site
 from orchestrator.hosts.remote_share import RemoteShare
-from orchestrator.hosts.site import Site
-from orchestrator.launcher import Child, ProcessFailedError
+from orchestrator.process.host_lease import LEASE_DETACHED_S
+from orchestrator.process.keyed_stream import HUNG_UP, Door, KeyedStream
+from orchestrator.process.launcher import Child, ProcessFailedError
 from tests.orchestrator.hosts.test_share_agent import LEASE_S, SECRET, SETTINGS, SLEEPER, launch
 from tests.orchestrator.running import DEADLINE_S
 from tests.support.shares import Line, ended, start, tree

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from mrcfabric.control_message import Realm
-from orchestrator.hosts.courier import Station
+from orchestrator.hosts.clock.courier import Station
+from orchestrator.hosts.placement.layout import Layout, ProcessPlan
+from orchestrator.hosts.placement.site import Site, Sites
 from orchestrator.hosts.share import COURIER, CourierPost, Descriptors, LocalShare, courier_table
-from orchestrator.hosts.site import Site, Sites
-from orchestrator.launcher import Launcher
-from orchestrator.layout import Layout, ProcessPlan
+from orchestrator.process.launcher import Launcher
 from tests.orchestrator.running import ROOT, SMALL
 from tests.support.wait import eventually
 

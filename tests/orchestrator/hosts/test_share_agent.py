@@ -14,11 +14,11 @@ import pytest
 from mrcfabric.control_message import Realm
 from mrcfabric.errors import ConfigError
 from mrcfabric.units import NEVER
-from orchestrator import run_folder
+from orchestrator.hosts.placement.layout import ProcessPlan
+from orchestrator.hosts.placement.site import Site
 from orchestrator.hosts.remote_share import RemoteShare
-from orchestrator.hosts.site import Site
-from orchestrator.launcher import Child
-from orchestrator.layout import ProcessPlan
+from orchestrator.process import run_folder
+from orchestrator.process.launcher import Child
 from tests.orchestrator.running import DEADLINE_S, SMALL, is_gone
 from tests.support.shares import Agent, ended, say, start, tree
 from tests.support.wait import eventually

@@ -13,12 +13,13 @@ import msgpack
 import pytest
 
 from mrcfabric.errors import ConfigError
-from orchestrator.hosts import keyed_stream, share_service
+from orchestrator.hosts import share_service
 from orchestrator.hosts.cluster_key import ClusterKey
 from orchestrator.hosts.engines.local import LocalProgram
 from orchestrator.hosts.engines.service import ServiceEngine, Talk
-from orchestrator.hosts.keyed_stream import STRANGERS_MAX
 from orchestrator.hosts.share_service import ShareService
+from orchestrator.process import keyed_stream
+from orchestrator.process.keyed_stream import STRANGERS_MAX
 from tests.orchestrator.running import is_gone
 from tests.support.services import LOOPBACK, Standing, key_in, launch, standing
 from tests.support.shares import everything

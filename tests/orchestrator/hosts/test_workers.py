@@ -14,10 +14,10 @@ import msgpack
 import pytest
 
 from mrcfabric.control_message import Realm
+from orchestrator.hosts.placement.site import Site
 from orchestrator.hosts.remote_share import RemoteShare
-from orchestrator.hosts.site import Site
-from orchestrator.launcher import Child, ProcessFailedError
-from orchestrator.workload.channel import channel_pair, next_packet
+from orchestrator.process.launcher import Child, ProcessFailedError
+from orchestrator.workers.channel import channel_pair, next_packet
 from tests.orchestrator.hosts.test_share_agent import LEASE_S, SECRET, SETTINGS, all_gone, launch
 from tests.orchestrator.running import DEADLINE_S
 from tests.support.shares import Agent, Line, ended, start, tree

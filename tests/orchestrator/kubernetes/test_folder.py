@@ -8,7 +8,7 @@ import yaml
 
 from mrcfabric.errors import ConfigError
 from orchestrator.hosts.cluster_key import write_new
-from orchestrator.hosts.inventory import Service
+from orchestrator.hosts.placement.inventory import Service
 from orchestrator.kubernetes import folder
 from orchestrator.kubernetes.workloads import Leading, Workloads
 from tests.orchestrator.kubernetes.test_workloads import KEPT, three, workloads

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mrcfabric.errors import ConfigError
-from orchestrator.hosts.inventory import Host, Service
+from orchestrator.hosts.placement.inventory import Host, Service
 from orchestrator.kubernetes.keys import Keys
 
 

@@ -1,7 +1,7 @@
 """The PodMonitor: an endpoint per target, with the labels that the target has elsewhere."""
 
 from orchestrator.kubernetes.pod_monitor import component, pod_monitor
-from orchestrator.monitoring.discovery import targets
+from orchestrator.prometheus.discovery import targets
 from tests.orchestrator.kubernetes.test_workloads import three, workloads
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from mrcfabric.errors import ConfigError
-from orchestrator.hosts.inventory import Host
+from orchestrator.hosts.placement.inventory import Host
 from orchestrator.kubernetes import pods
 
 VM = Host.at("vm1", "10.0.0.1")

@@ -6,9 +6,9 @@ import pytest
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
-from orchestrator.hosts.budget import budget
-from orchestrator.hosts.inventory import Host, Inventory, Rules, Service
-from orchestrator.hosts.placing import place
+from orchestrator.hosts.placement.budget import budget
+from orchestrator.hosts.placement.inventory import Host, Inventory, Rules, Service
+from orchestrator.hosts.placement.placing import place
 from orchestrator.kubernetes.workloads import NODE_PORTS, PORT_BASE, Leading, Workloads
 
 SMALL = Topology(name="small", planes=2, t0_per_plane=2, t1_per_plane=2, nics_per_t0=2)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from mrcfabric.units import NEVER
 from orchestrator.faults.fault import Window
-from orchestrator.findings.recording import Injected
+from orchestrator.measures.recording import Injected
 from orchestrator.runs.agenda import Entry, agenda, window
 from tests.support.plans import BEGIN_NS, CRASH, FLAP, sample_plan
 

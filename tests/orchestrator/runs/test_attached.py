@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.agent_client import AgentClient
+from orchestrator.client.agent_client import AgentClient
 from tests.orchestrator.running import MRCFABRIC, ask, run
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]

@@ -11,12 +11,12 @@ import pytest
 
 from mrcfabric.units import NEVER
 from orchestrator.faults.fault import Fault, Window
-from orchestrator.findings.recording import Recording
+from orchestrator.measures.recording import Recording
 from orchestrator.runs.bed import Bed
 from orchestrator.runs.conduct import Conduct
-from orchestrator.runs.sim_bed import SimBed
 from orchestrator.runs.venues import simulated
 from orchestrator.scenario.plan import Plan
+from orchestrator.sim.sim_bed import SimBed
 from tests.support.runs import BEGIN_NS, RTT_NS, Ears, after_bytes, conducted, pair, plan, reboot
 
 

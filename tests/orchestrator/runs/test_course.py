@@ -5,12 +5,12 @@ from typing import Any
 from mrcfabric.units import NEVER
 from nicd.programs.program import Program
 from orchestrator.faults.fault import Fault, Window
-from orchestrator.findings.recording import Injected, Recording
+from orchestrator.measures.recording import Injected, Recording
 from orchestrator.runs.bed import BedLostError
 from orchestrator.runs.course import Course
 from orchestrator.runs.recorder import Recorder
-from orchestrator.runs.sim_bed import SimBed
 from orchestrator.scenario.plan import Plan, Trigger
+from orchestrator.sim.sim_bed import SimBed
 from tests.support.runs import BEGIN_NS, END_NS, RTT_NS, TOPOLOGY, after_bytes, offsets, pair, plan, reboot, simulated
 
 LINK = "p0-t0-0~p0-t1-0"

@@ -4,9 +4,9 @@ import pytest
 
 from mrcfabric.topology import Topology
 from orchestrator.faults.fault import Fault, once
-from orchestrator.findings.judge import Verdict, verdict
-from orchestrator.findings.recording import Injected, Recording
-from orchestrator.findings.report import notes
+from orchestrator.measures.judge import Verdict, verdict
+from orchestrator.measures.recording import Injected, Recording
+from orchestrator.report.report import notes
 from orchestrator.runs.encounters import Encounters
 from tests.support.runs import simulated
 from tests.support.scenarios import plan_of

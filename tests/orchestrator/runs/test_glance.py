@@ -1,7 +1,7 @@
 """What a look says in a few figures, and what changed since the look before."""
 
-from orchestrator.findings.recording import Injected, Recording
-from orchestrator.goodput import Goodput
+from orchestrator.measures.goodput import Goodput
+from orchestrator.measures.recording import Injected, Recording
 from orchestrator.runs.glance import FaultChange, Follower, StepChange, glance, in_force, rates_gbps
 from tests.support.plans import FLAP
 from tests.support.recordings import FLAP as FLAP_NS

@@ -4,7 +4,7 @@ from typing import Any
 
 from mrcfabric.topology import Topology
 from nicd.programs.program import Program
-from orchestrator.findings.recording import Step
+from orchestrator.measures.recording import Step
 from orchestrator.runs.payroll import Payroll
 
 TOPOLOGY = Topology(name="pay", planes=1, t0_per_plane=1, t1_per_plane=1, nics_per_t0=3, evs_per_qp=8)

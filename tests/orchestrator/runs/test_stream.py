@@ -13,7 +13,7 @@ import pytest
 
 from mrcfabric.units import NEVER
 from orchestrator.faults.fault import Window
-from orchestrator.findings.recording import Injected
+from orchestrator.measures.recording import Injected
 from orchestrator.runs.stream import Stream
 from tests.support.plans import FLAP, sample_plan
 from tests.support.recordings import LOOK, sample_recording

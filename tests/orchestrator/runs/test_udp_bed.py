@@ -11,8 +11,8 @@ import pytest
 from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import RefusedError
 from nicd.programs.program import Program
-from orchestrator.api.readings import ClockReading
 from orchestrator.fabric import Fabric
+from orchestrator.fabric.readings import ClockReading
 from orchestrator.runs.bed import BedLostError
 from orchestrator.runs.udp_bed import UdpBed
 from tests.support.runs import BEGIN_NS, RTT_NS, TOPOLOGY, pair, reboot

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mrcfabric.errors import ConfigError
-from orchestrator.run_folder import is_held
+from orchestrator.process.run_folder import is_held
 from orchestrator.runs.venues import launched, simulated
 from tests.support.runs import after_bytes, offsets, plan, reboot
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.findings.expectation import Expectation, Span
+from orchestrator.measures.expectation import Expectation, Span
 from tests.support.recordings import sample_recording
 from tests.support.scenarios import complaint, small_plan
 

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 from nicd.programs.catalogue import PROGRAMS
 from orchestrator.faults.kinds import KINDS, Target
 from orchestrator.scenario.model import DRAWN, ENTRIES, WORKLOADS, ChaosEntry, ScenarioFile
-from orchestrator.scenario.spelling import spelled
+from orchestrator.yamlfile.spelling import spelled
 
 
 def keys(shape: type[Struct]) -> set[str]:

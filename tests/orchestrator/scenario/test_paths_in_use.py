@@ -4,8 +4,8 @@ import pytest
 
 from mrcfabric.errors import ConfigError
 from nicd.programs.program import Program
-from orchestrator.runs.sim_bed import SimBed
 from orchestrator.scenario.paths_in_use import links_in_use
+from orchestrator.sim.sim_bed import SimBed
 from tests.support.runs import simulated
 from tests.support.scenarios import SMALL, plan_of
 

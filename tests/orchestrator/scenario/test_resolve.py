@@ -17,9 +17,9 @@ from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
 from orchestrator.runs.course import Course
 from orchestrator.runs.recorder import Recorder
-from orchestrator.runs.sim_bed import SimBed
-from orchestrator.scenario.document import parse
 from orchestrator.scenario.resolve import BEGIN_RTTS, load, resolve
+from orchestrator.sim.sim_bed import SimBed
+from orchestrator.yamlfile.document import parse
 from tests.support.runs import Ears
 from tests.support.scenarios import SMALL, WHOLE, complaint, plan_of, small_plan
 

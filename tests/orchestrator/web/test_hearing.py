@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mrcfabric.errors import RefusedError
-from orchestrator.lookout.event_log import EventLog
+from orchestrator.live.event_log import EventLog
 from orchestrator.web.board import Board
 from orchestrator.web.hearing import Hearing
 from tests.support.wait import eventually

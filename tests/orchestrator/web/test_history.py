@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 from itertools import pairwise
 
-from orchestrator.lookout.snapshot import FaultView, Snapshot
+from orchestrator.live.snapshot import FaultView, Snapshot
 from orchestrator.web.history import COARSE_ROWS, COARSE_WALL_S, FAULTS_MAX, FINE_ROWS, History
 from tests.support import snapshots
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from mrcfabric.errors import RefusedError
-from orchestrator.lookout.snapshot import Snapshot
+from orchestrator.live.snapshot import Snapshot
 from orchestrator.web.board import Board, Watched
 from orchestrator.web.looking import STRIPS_MAX, Looking
 from tests.support import snapshots

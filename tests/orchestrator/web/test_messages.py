@@ -6,7 +6,7 @@ import pytest
 
 from mrcfabric.topology import Topology
 from orchestrator.faults.kinds import KINDS
-from orchestrator.lookout.snapshot import DirectionView, LinkView, Snapshot
+from orchestrator.live.snapshot import DirectionView, LinkView, Snapshot
 from orchestrator.web import messages
 
 SMALL = Topology(name="small", planes=2, t0_per_plane=2, t1_per_plane=3, nics_per_t0=2)

@@ -11,9 +11,9 @@ from typing import Any
 import aiohttp
 import pytest
 
-from orchestrator.doorkeeper import keeping
+from orchestrator.agent.event_collector import EventCollector
 from orchestrator.fabric import Fabric
-from orchestrator.lookout.event_collector import EventCollector
+from orchestrator.http.doorkeeper import keeping
 from orchestrator.web import messages
 from orchestrator.web import server as server_module
 from orchestrator.web.door import Door

@@ -9,9 +9,9 @@ import aiohttp
 import pytest
 
 from mrcfabric.errors import ConfigError
-from orchestrator.agent import Agent
+from orchestrator.agent.agent import Agent
+from orchestrator.agent.event_collector import EventCollector
 from orchestrator.fabric import Fabric
-from orchestrator.lookout.event_collector import EventCollector
 from orchestrator.web import messages, station
 from tests.orchestrator.running import DEADLINE_S, SMALL, T1
 from tests.support.wait import eventually

@@ -7,7 +7,7 @@ import pytest
 
 from mrcfabric.errors import ConfigError
 from orchestrator.hosts.engines.engine import LINE_BYTES_MAX, Launch, Outputs, first_words, launch_line, lines
-from orchestrator.launcher import ProcessFailedError
+from orchestrator.process.launcher import ProcessFailedError
 
 
 def source(*chunks: bytes) -> asyncio.StreamReader:

@@ -8,8 +8,8 @@ import pytest
 from mrcfabric.errors import ConfigError
 from orchestrator.hosts.engines.engine import Listening
 from orchestrator.hosts.engines.local import LocalEngine, LocalProgram, how_it_ended
-from orchestrator.hosts.inventory import Host, Ssh
-from orchestrator.launcher import ProcessFailedError
+from orchestrator.hosts.placement.inventory import Host, Ssh
+from orchestrator.process.launcher import ProcessFailedError
 from tests.support import namespaces
 from tests.support.launches import DEADLINE_S, ends, facts, launch, say
 from tests.support.wait import eventually

@@ -9,7 +9,7 @@ import pytest
 
 from mrcfabric.errors import ConfigError
 from orchestrator.hosts.engines.login import Patience, login
-from orchestrator.hosts.inventory import Host
+from orchestrator.hosts.placement.inventory import Host
 from tests.support import namespaces
 from tests.support.cluster import Cluster, Family, cluster
 from tests.support.launches import DEADLINE_S, described

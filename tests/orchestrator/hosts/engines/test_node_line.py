@@ -14,8 +14,8 @@ from orchestrator.hosts.engines import cargo
 from orchestrator.hosts.engines.cargo import Wheelhouse
 from orchestrator.hosts.engines.findings import Findings
 from orchestrator.hosts.engines.node_line import ANSWER_BYTES_MAX, TASK, LineBrokenError, NodeLine
-from orchestrator.hosts.inventory import Host
-from orchestrator.launcher import ProcessFailedError
+from orchestrator.hosts.placement.inventory import Host
+from orchestrator.process.launcher import ProcessFailedError
 from tests.support import bare
 from tests.support.launches import DEADLINE_S
 

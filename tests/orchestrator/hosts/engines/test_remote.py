@@ -8,7 +8,7 @@ import pytest
 from mrcfabric.errors import ConfigError
 from orchestrator.hosts.engines.login import Patience, login
 from orchestrator.hosts.engines.remote import Remote, command, last_words
-from orchestrator.launcher import ProcessFailedError
+from orchestrator.process.launcher import ProcessFailedError
 from tests.support.cluster import Host, cluster
 from tests.support.launches import DEADLINE_S, described
 

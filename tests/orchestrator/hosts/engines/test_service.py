@@ -12,7 +12,7 @@ import pytest
 from mrcfabric.errors import ConfigError
 from orchestrator.hosts.engines.engine import Listening
 from orchestrator.hosts.engines.service import ServiceEngine
-from orchestrator.launcher import ProcessFailedError
+from orchestrator.process.launcher import ProcessFailedError
 from tests.orchestrator.running import is_gone
 from tests.support.services import LOOPBACK, SECRET, apart, key_in, launch, standing
 from tests.support.shares import Line

@@ -10,7 +10,7 @@ import pytest
 
 from mrcfabric.errors import ConfigError
 from orchestrator.hosts.engines.slurm import SlurmEngine
-from orchestrator.hosts.inventory import Host
+from orchestrator.hosts.placement.inventory import Host
 from tests.support.launches import DEADLINE_S, ends, facts, launch, say
 from tests.support.wait import eventually
 

@@ -14,8 +14,8 @@ from mrcfabric.errors import ConfigError
 from orchestrator.hosts.engines.engine import Listening
 from orchestrator.hosts.engines.login import Patience
 from orchestrator.hosts.engines.ssh import SshEngine
-from orchestrator.hosts.inventory import Host
-from orchestrator.launcher import ProcessFailedError
+from orchestrator.hosts.placement.inventory import Host
+from orchestrator.process.launcher import ProcessFailedError
 from tests.support import bare
 from tests.support import cluster as clusters
 from tests.support.cluster import Cluster, cluster

@@ -1,0 +1,1 @@
+"""The agent of a running fabric: the HTTP server that answers commands, scripts and Prometheus."""

@@ -1,0 +1,349 @@
+"""The agent's HTTP side: metrics of every node, service discovery, status, and the private door for commands.
+
+Two sites over one fabric. The public one listens on TCP, on loopback unless it is told otherwise, and only reads:
+`/metrics/NODE` (the node's daemon is asked and its counters rendered here, so that rendering never stalls a data path),
+`/metrics/all` (all nodes at once), `/metrics` (the agent's own), `/sd` (Prometheus http_sd), `/status`. The private one
+is a Unix socket in the run folder, for its owner alone, and also changes things. Bodies are JSON; an operator's mistake
+is 400, a refusal 409, a daemon that does not answer 504.
+"""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from aiohttp import web
+from aiohttp.typedefs import Middleware
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
+from mrcfabric.control import NoAnswerError
+from mrcfabric.errors import ConfigError, RefusedError
+from orchestrator.agent import agent_metrics
+from orchestrator.agent.event_collector import EventCollector
+from orchestrator.agent.fault_desk import FaultDesk
+from orchestrator.agent.host_desk import HostDesk
+from orchestrator.agent.link_desk import LinkDesk
+from orchestrator.agent.run_desk import RunDesk
+from orchestrator.agent.scrape import page_of_all
+from orchestrator.agent.send_desk import SendDesk
+from orchestrator.agent.work_desk import WorkDesk
+from orchestrator.client import answers, bodies
+from orchestrator.fabric.launched import LaunchedFabric
+from orchestrator.hosts.placement.site import LEADER
+from orchestrator.http import doorkeeper
+from orchestrator.http.host_check import HostCheck
+from orchestrator.http.read_token import ReadToken
+from orchestrator.mapper.link_testing import LinkTesting
+from orchestrator.planning import window_limits
+from orchestrator.process.launcher import ProcessFailedError
+from orchestrator.prometheus import discovery
+
+if TYPE_CHECKING:
+    from orchestrator.prometheus.prometheus_server import Beside
+
+BODY_BYTES_MAX = 1 << 20
+"""A fault of thousands of windows has some hundred KiB."""
+CALL_WALL_S_MAX = 600.0
+DOORS = 3
+"""That share the agent's descriptors: the public one, the private one, the live map's."""
+EVERYBODY = "all"
+"""In the place of a node's name: the metrics of all nodes on one page."""
+STATUS_WALL_S = 2.0
+"""A daemon that has not answered by then is called silent."""
+GLANCE_WALL_S = 0.6
+"""What `status` waits for a busy fabric."""
+SLOW_MIN = 4
+"""So few daemons that have not answered by then are given until `STATUS_WALL_S`: it may be them and not the machine."""
+
+_Answer: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
+_TEXT = {"Content-Type": CONTENT_TYPE_LATEST}
+
+
+class Agent:
+    """Serves one fabric until `stop` is set. `await serve()`."""
+
+    def __init__(self, fabric: LaunchedFabric, owner_only: bool = False) -> None:
+        """`owner_only`: the public door wants the token of the run folder."""
+        self.fabric = fabric
+        self._owner_only = owner_only
+        self.stop = asyncio.Event()
+        self.prometheus: Beside | None = None
+        """A Prometheus beside the fabric, if there is one."""
+        self.map_url: str | None = None
+        """Of the live map that this process serves, if it does. The token is in it: for the private door alone."""
+        self._maps: dict[str, str] = {}
+        """The same of maps that others serve, by the owner of their lease."""
+        self._told: dict[str, dict[str, Any]] = {}
+        """Node -> the parts of its counters that `status` shows, as it last told them."""
+        self.links = LinkTesting(fabric, fabric.journal)
+        """Checks of the links and watches over them, with or without a job."""
+        self._links = LinkDesk(self.links)
+        self._faults = FaultDesk(fabric)
+        self._hosts = HostDesk(fabric)
+        self._runs = RunDesk(fabric, self._faults)
+        self._sends = SendDesk(fabric, self._faults)
+        self._work = WorkDesk(fabric, self._runs)
+        self._faults.on_release = self._release
+        self.events = EventCollector(fabric)
+
+    async def serve(self, on_ready: Callable[[], None]) -> str | None:
+        """Open both sites, call `on_ready`, wait; returns why the fabric broke, or None when it was stopped.
+
+        Raises ConfigError when the HTTP port cannot be had.
+        """
+        async with AsyncExitStack() as stack:
+            stack.callback(self.links.close)
+            stack.callback(self._faults.close)
+            stack.push_async_callback(self._work.close)
+            await self._open(stack)
+            self.fabric.folder.write_targets(self.targets())
+            # Before the doors close: who scrapes us is not to take the end for a failure.
+            stack.callback(self.fabric.folder.remove_targets)
+            collecting = asyncio.create_task(self.events.serve())
+            stack.callback(collecting.cancel)
+            on_ready()
+            for end in (self.fabric.broken, collecting):
+                end.add_done_callback(lambda _end: self.stop.set())
+            await self.stop.wait()
+            if collecting.done():
+                collecting.result()  # our mistake
+            collecting.cancel()
+            await asyncio.wait([collecting])
+            await self.events.finish()
+        return self.fabric.broken.result() if self.fabric.broken.done() else None
+
+    async def _open(self, stack: AsyncExitStack) -> None:
+        layout = self.fabric.layout
+        loop, room = asyncio.get_running_loop(), doorkeeper.room_for(DOORS)
+        checks = [cast("Middleware", HostCheck(layout.host, layout.http_port).guard)]
+        if self._owner_only:
+            checks.append(cast("Middleware", ReadToken(self.fabric.folder.write_read_token()).guard))
+        public = _app(self._reading(), checks)
+        path = str(self.fabric.folder.agent_socket)
+
+        async def listen_privately(protocols: Callable[[], asyncio.Protocol]) -> asyncio.AbstractServer:
+            mask = os.umask(0o177)
+            try:
+                return await loop.create_unix_server(protocols, path)
+            finally:
+                os.umask(mask)
+
+        try:
+            await stack.enter_async_context(
+                doorkeeper.keeping(
+                    public, lambda protocols: loop.create_server(protocols, layout.host, layout.http_port), room
+                )
+            )
+        except OSError as error:
+            raise ConfigError(f"HTTP {layout.http_address}", error.strerror or str(error)) from error
+        # Nobody but the operator comes to this one: its answers may take as long as what is asked for.
+        private = _app([*self._reading(), *self._changing()])
+        await stack.enter_async_context(doorkeeper.keeping(private, listen_privately, room, None))
+
+    def _reading(self) -> list[web.RouteDef]:
+        return [
+            web.get(f"/metrics/{EVERYBODY}", _guarded(self._all_metrics)),
+            web.get("/metrics/{node}", _guarded(self._node_metrics)),
+            web.get("/metrics", _guarded(self._own_metrics)),
+            web.get("/sd", _guarded(self._discovery)),
+            web.get("/status", _guarded(self._status)),
+        ]
+
+    def _changing(self) -> list[web.RouteDef]:
+        return [
+            web.post("/call", _guarded(self._call)),
+            web.post("/faults/add", _desk(self._faults.add)),
+            web.post("/faults/inject", _desk(self._faults.inject)),
+            web.post("/faults/heal", _desk(self._faults.heal)),
+            web.post("/faults/list", _desk(self._faults.every)),
+            web.post("/lease", _guarded(self._faults.leases.serve)),
+            web.post("/hosts/list", _desk(self._hosts.every)),
+            web.post("/hosts/restart", _desk(self._hosts.restart)),
+            web.post("/links", _desk(self._links.answer)),
+            web.post("/clock", _desk(self._runs.clock)),
+            web.post("/limit", _desk(self._runs.limit)),
+            web.post("/claim", _desk(self._runs.claim)),
+            web.post("/load", _desk(self._runs.load)),
+            web.post("/counters", _desk(self._runs.counters)),
+            web.post("/glances", _desk(self._runs.glances)),
+            web.post("/fidelity", _desk(self._runs.fidelity)),
+            web.post("/totals", _desk(self._runs.totals)),
+            web.post("/untold", _desk(self._runs.untold)),
+            web.post("/host_pairs", _desk(self._runs.host_pairs)),
+            web.post("/deaths", _desk(self._runs.deaths)),
+            web.post("/log", _desk(self.events.answer)),
+            web.post("/programs/start", _desk(self._work.start)),
+            web.post("/programs/list", _desk(self._work.every)),
+            web.post("/programs/stop", _desk(self._work.stop)),
+            web.post("/map", _desk(self._map)),
+            web.post("/send", _desk(self._sends.send)),
+            web.post("/fetch_log", _guarded(self._fetch_log)),
+            web.post("/down", _guarded(self._down)),
+        ]
+
+    # Reading.
+
+    def targets(self) -> list[dict[str, Any]]:
+        """Prometheus targets, for file_sd and http_sd alike (`orchestrator.prometheus.discovery`)."""
+        return discovery.targets(self.fabric.layout, os.uname().nodename)
+
+    async def _node_metrics(self, request: web.Request) -> web.Response:
+        return web.Response(text=await self.fabric.metrics(request.match_info["node"]), headers=_TEXT)
+
+    async def _all_metrics(self, _request: web.Request) -> web.Response:
+        return web.Response(body=await page_of_all(self.fabric), headers=_TEXT)
+
+    async def _own_metrics(self, _request: web.Request) -> web.Response:
+        reading = await agent_metrics.reading_of(self.fabric, self._links.reading())
+        return web.Response(body=agent_metrics.render(self.fabric.topology.name, reading), headers=_TEXT)
+
+    async def _discovery(self, _request: web.Request) -> web.Response:
+        return web.json_response(self.targets())
+
+    async def _status(self, request: web.Request) -> web.Response:
+        fabric = self.fabric
+        members = fabric.roster.members.values()
+        silent: list[str] = []
+        slow: list[str] = []
+        parts = ("fidelity", "programs")
+        counters = await self._told_soon(parts, silent, slow)
+        return web.json_response(
+            {
+                "name": fabric.topology.name,
+                "pid": os.getpid(),
+                "folder": str(fabric.folder.path),
+                "full": fabric.ground.share(LEADER).full,
+                "http": f"http://{fabric.layout.http_address}",
+                "prometheus": None if self.prometheus is None else self.prometheus.record(),
+                "ports": [fabric.layout.port_base, fabric.layout.port_base + fabric.layout.port_count - 1],
+                "pack": fabric.layout.pack,
+                "processes": len(fabric.layout.processes),
+                "hosts": self._hosts.rows(),
+                "warnings": [*fabric.ground.warnings, *window_limits.warnings(fabric.topology)],
+                "host_pairs": fabric.known_pairs(),
+                "nodes": len(members),
+                "alive": sum(member.alive for member in members),
+                "down": [member.node for member in members if not member.alive],
+                "silent": silent,
+                "slow": slow,
+                "unexpected_deaths": fabric.unexpected_deaths(),
+                "clock": fabric.time.state,
+                "holder": self._runs.holder(),
+                "stalled": self._stalled(),
+                "apart": None if (apart := fabric.ground.apart()) is None else asdict(apart),
+                "faults": self._faults.records(),
+                "work": self._work.rows(counters),
+                "maps": self._addresses(whole=_is_private(request)),
+                "fidelity": await fabric.fidelity(),
+                "totals": await fabric.totals(),
+                "untold": [one._asdict() for one in await fabric.untold()],
+            }
+        )
+
+    def _addresses(self, *, whole: bool) -> list[str]:
+        """Of the live maps; not `whole`: without the token, which lets its reader break things."""
+        own = [] if self.map_url is None else [self.map_url]
+        return [url if whole else url.partition("#")[0] for url in (*own, *self._maps.values())]
+
+    async def _told_soon(self, parts: Sequence[str], silent: list[str], slow: list[str]) -> dict[str, dict[str, Any]]:
+        """These parts of the counters of all nodes, as new as they are to be had soon.
+
+        Those who do not answer are `silent`. Where many have not by `GLANCE_WALL_S`, daemons wait for the CPU: these
+        are `slow`, and what they said before will do.
+        """
+        fabric, late = self.fabric, list[str]()
+        answers = await fabric.counters(timeout_s=GLANCE_WALL_S, silent=late, parts=parts)
+        if len(late) > SLOW_MIN and not fabric.time.page.asleep:
+            slow += late
+        elif late:
+            answers |= await fabric.counters(late, timeout_s=STATUS_WALL_S - GLANCE_WALL_S, silent=silent, parts=parts)
+        self._told |= answers
+        return {node: self._told[node] for node in slow if node in self._told} | answers
+
+    def _stalled(self) -> str | None:
+        stalled = self.fabric.time.stalled()
+        return None if stalled is None else self.fabric.topology.node_name(stalled[0])
+
+    # Changing.
+
+    async def _call(self, request: web.Request) -> web.Response:
+        body = await _body(request)
+        node, op, args = bodies.text(body, "node"), bodies.text(body, "op"), bodies.table(body, "args", {})
+        given = body.get("timeout_s") is not None
+        timeout_s = bodies.seconds(body, "timeout_s", CALL_WALL_S_MAX, CALL_WALL_S_MAX) if given else None
+        return web.json_response(await self.fabric.call(node, op, args, timeout_s), dumps=answers.dumps)
+
+    async def _release(self, owner: str) -> None:
+        """An owner's lease has ended, and its faults are healed."""
+        self._maps.pop(owner, None)
+        await self._sends.end_of(owner)
+        await self._runs.stop_work_of(owner)
+
+    async def _map(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """`owner`, who holds a lease, serves a live map at `url`."""
+        owner = bodies.text(body, "owner")
+        self._faults.leases.require(owner, "its map would stay listed")
+        self._maps[owner] = bodies.text(body, "url")
+        return {}
+
+    async def _fetch_log(self, request: web.Request) -> web.Response:
+        """Have the log of a node in the run folder, wherever the node runs."""
+        node = bodies.text(await _body(request), "node")
+        try:
+            await self.fabric.ground.fetch_log(self.fabric.roster.member(node).process)
+        except OSError as error:
+            raise RefusedError(f"the log of {node} cannot be copied: {error.strerror}") from None
+        return web.json_response({})
+
+    async def _down(self, _request: web.Request) -> web.Response:
+        self.stop.set()
+        return web.json_response({"pid": os.getpid()})
+
+
+def _is_private(request: web.Request) -> bool:
+    """Whether it came through the socket in the run folder, which is the owner's alone."""
+    return request.transport is not None and isinstance(request.transport.get_extra_info("sockname"), str)
+
+
+def _app(routes: list[web.RouteDef], middlewares: Sequence[Middleware] = ()) -> web.Application:
+    app = web.Application(client_max_size=BODY_BYTES_MAX, middlewares=middlewares)
+    app.add_routes(routes)
+    return app
+
+
+def _guarded(answer: _Answer) -> _Answer:
+    """The same, with mistakes and refusals as answers of their own."""
+
+    async def guarded(request: web.Request) -> web.StreamResponse:
+        try:
+            return await answer(request)
+        except ConfigError as error:
+            fields = {"error": str(error), "where": error.where, "what": error.what, "hint": error.hint}
+            return web.json_response(fields, status=400)
+        except RefusedError as error:
+            return web.json_response({"error": str(error)}, status=409)
+        except (NoAnswerError, ProcessFailedError) as error:
+            return web.json_response({"error": str(error)}, status=504)
+
+    return guarded
+
+
+def _desk(answer: Callable[[dict[str, Any]], Awaitable[Any]]) -> _Answer:
+    """A door at which somebody else answers: body in, plain data out."""
+
+    async def at_the_door(request: web.Request) -> web.StreamResponse:
+        return web.json_response(await answer(await _body(request)))
+
+    return _guarded(at_the_door)
+
+
+async def _body(request: web.Request) -> dict[str, Any]:
+    try:
+        body = await request.json()
+    except (ValueError, RecursionError):  # also one that is nested deeper than anybody reads
+        body = None
+    if not isinstance(body, dict):
+        raise ConfigError("request", "is no JSON table")
+    return body

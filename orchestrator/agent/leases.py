@@ -1,0 +1,147 @@
+"""The agent's end of leases: who holds one, who it is, and when it was heard last.
+
+Owns the connections. An owner beats; one that has not been heard for `LEASE_WALL_S`, because it is stopped or hangs,
+loses its lease as if it had died, and is told so when it goes on. Time in which the agent itself was stopped counts for
+nothing. What follows for faults, time and programs is `orchestrator.agent.fault_desk`'s.
+"""
+
+import asyncio
+import json
+import os
+import socket
+import struct
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import web
+
+from mrcfabric.errors import ConfigError, RefusedError
+from orchestrator.client.lease import LEASE_WALL_S
+from orchestrator.process.patience import done_within
+from orchestrator.process.ports import command_of
+
+OWNER_CHARS_MAX = 80
+LEASES_MAX = 16
+LOST_KEPT = 64
+"""Of so many that lost their lease is remembered why."""
+_CREDENTIALS = struct.Struct("3i")
+"""`struct ucred`: process, user, group."""
+
+
+@dataclass(slots=True)
+class Held:
+    """One lease."""
+
+    owner: str
+    pid: int
+    """The process at the other end, by the kernel's word."""
+    command: str
+    since_s: float
+    heard_s: float
+
+    def record(self) -> dict[str, Any]:
+        """Plain data: times are wall seconds ago, and what is left of the lease when nothing more is heard."""
+        now_s = time.monotonic()
+        silent_s = now_s - self.heard_s
+        return {
+            "owner": self.owner,
+            "pid": self.pid,
+            "command": self.command,
+            "leased_s": round(now_s - self.since_s, 1),
+            "heard_s": round(silent_s, 1),
+            "ends_in_s": round(max(0.0, LEASE_WALL_S - silent_s), 1),
+        }
+
+
+class Leases:
+    """All that are out."""
+
+    def __init__(self, on_end: Callable[[str], Awaitable[None]], on_lost: Callable[[Held], None]) -> None:
+        """`on_end` is waited for with an owner whose lease has ended, however; `on_lost` is told who was silent."""
+        self._on_end = on_end
+        self._on_lost = on_lost
+        self._held: dict[str, Held] = {}
+        self._lost: OrderedDict[str, str] = OrderedDict()
+
+    def get(self, owner: str) -> Held | None:
+        """The lease of an owner."""
+        return self._held.get(owner)
+
+    def require(self, owner: str, what: str) -> None:
+        """RefusedError unless this owner holds a lease; `what` would go on when it dies."""
+        if owner in self._held:
+            return
+        if owner in self._lost:
+            raise RefusedError(self._lost[owner])
+        raise RefusedError(f"{owner or 'who gives no name'} holds no lease: {what} when it dies")
+
+    async def serve(self, request: web.Request) -> web.StreamResponse:
+        """Held open by an owner: the request's body is one line of JSON, `{"owner": ...}`, then anything now and then,
+        and does not end. The answer is one line, and another, `{"ended": why}`, when the owner was silent."""
+        owner = await _owner_of(request)
+        if owner in self._held:
+            raise RefusedError(f"{owner} has a lease already")
+        if len(self._held) >= LEASES_MAX:
+            raise RefusedError(f"{LEASES_MAX} leases are out")
+        pid, now_s = peer_pid(request), time.monotonic()
+        held = self._held[owner] = Held(owner, pid, command_of(pid), now_s, now_s)
+        self._lost.pop(owner, None)
+        response = web.StreamResponse()
+        try:
+            await response.prepare(request)
+            await response.write(json.dumps({"owner": owner}).encode() + b"\n")
+            if why := await self._until_ended(held, request):
+                await response.write(json.dumps({"ended": why}).encode() + b"\n")
+        except (ConnectionError, OSError):
+            pass  # the owner has gone without a word
+        finally:
+            self._held.pop(owner, None)
+            await asyncio.shield(self._on_end(owner))
+        return response
+
+    async def _until_ended(self, held: Held, request: web.Request) -> str:
+        """ "" when the owner has hung up; else why it has no lease any more."""
+        while True:
+            reading = asyncio.ensure_future(request.content.readany())
+            try:
+                if not await done_within(reading, LEASE_WALL_S):
+                    break
+                if not reading.result():
+                    return ""
+            finally:
+                reading.cancel()
+            held.heard_s = time.monotonic()
+        why = (
+            f"{held.owner} (pid {held.pid}) has lost its lease: it was not heard for {LEASE_WALL_S:g} s; "
+            "its faults are healed, and fabric time goes on without it"
+        )
+        del self._held[held.owner]
+        self._lost[held.owner] = why
+        while len(self._lost) > LOST_KEPT:
+            self._lost.popitem(last=False)
+        self._on_lost(held)
+        return why
+
+
+def peer_pid(request: web.Request) -> int:
+    """The process at the other end of a Unix socket; 0 when it cannot be told."""
+    connection = None if request.transport is None else request.transport.get_extra_info("socket")
+    if connection is None or connection.family != socket.AF_UNIX:
+        return 0
+    with socket.socket(fileno=os.dup(connection.fileno())) as twin:
+        found = twin.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    return int(_CREDENTIALS.unpack(found)[0])
+
+
+async def _owner_of(request: web.Request) -> str:
+    try:
+        body = json.loads(await request.content.readline())
+    except (ValueError, ConnectionError):
+        body = None
+    owner = body.get("owner") if isinstance(body, dict) else None
+    if not isinstance(owner, str) or not 0 < len(owner) <= OWNER_CHARS_MAX:
+        raise ConfigError("owner", f"{owner!r} will not do", f"1 to {OWNER_CHARS_MAX} characters")
+    return owner

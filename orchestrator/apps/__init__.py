@@ -1,0 +1,1 @@
+"""Programs over a fabric of their own: the demonstration, measurements of bandwidth and latency, a file transfer."""

@@ -1,1 +1,0 @@
-"""The Grafana boards, made by code beside the metrics that they show."""

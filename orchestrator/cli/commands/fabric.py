@@ -1,0 +1,234 @@
+"""`mrcfabric up | status | down | logs`: the life of a fabric from the command line.
+
+Owns arguments and what is printed; `up` is `orchestrator.cli.up`, the others ask the agent through
+`orchestrator.client.agent_client` or read the run folder.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from orchestrator.cli.flags import (
+    ENGINE,
+    DelayOption,
+    EngineOption,
+    EvsOption,
+    FileArgument,
+    InventoryOption,
+    JsonOption,
+    LeaseOption,
+    NameOption,
+    NicsOption,
+    NodesPerProcessOption,
+    PackOption,
+    PlanesOption,
+    RateOption,
+    RunDirOption,
+    SetOption,
+    T0Option,
+    T1Option,
+    WheelhouseOption,
+    ground_asked_for,
+    overrides,
+    say_limits,
+)
+
+if TYPE_CHECKING:
+    from orchestrator.prometheus.rule import Pace
+
+SCRAPE_S = 2.0
+ASK_WALL_S = 3.0
+DOWN_WALL_S = 10.0
+TERM_WALL_S = 3.0
+_POLL_S = 0.02
+_FOLLOW_POLL_S = 0.2
+
+
+def register(app: typer.Typer) -> None:
+    """Add the four commands."""
+    app.command("up")(up)
+    app.command("status")(status)
+    app.command("down")(down)
+    app.command("logs")(logs)
+
+
+def up(
+    file: FileArgument = None,
+    detach: Annotated[bool, typer.Option("--detach", help="Leave the fabric behind when it is ready.")] = False,
+    name: Annotated[str | None, typer.Option("--name", help="Name of the fabric; default: the topology's.")] = None,
+    run_dir: Annotated[Path | None, typer.Option("--run-dir", help="Its folder; default: out/NAME.")] = None,
+    pack: PackOption = "none",
+    inventory: InventoryOption = None,
+    engine: EngineOption = ENGINE,
+    nodes_per_process: NodesPerProcessOption = None,
+    wheelhouse: WheelhouseOption = None,
+    lease: LeaseOption = None,
+    dilation: Annotated[
+        str | None, typer.Option("--dilation", help="Fastest pace, wall over fabric time; or auto.")
+    ] = None,
+    port_base: Annotated[int | None, typer.Option("--port-base", help="First port; default: the first free.")] = None,
+    trace: Annotated[bool, typer.Option("--trace", help="Keep a digest of all that every node does.")] = False,
+    with_prometheus: Annotated[
+        bool, typer.Option("--with-prometheus", help="Start the Prometheus that is installed here beside it.")
+    ] = False,
+    scrape_interval: Annotated[
+        float | None, typer.Option("--scrape-interval", help="Wall seconds between its scrapes; default: 2.")
+    ] = None,
+    metrics_address: Annotated[
+        str | None,
+        typer.Option("--metrics-address", metavar="ADDRESS", help="Serve metrics here; default: on loopback alone."),
+    ] = None,
+    owner_only: Annotated[
+        bool, typer.Option("--owner-only", help="Metrics and the live map for who has the token: on shared machines.")
+    ] = False,
+    web: Annotated[bool, typer.Option("--web", help="Serve the live map, as `mrcfabric web` does.")] = False,
+    planes: PlanesOption = None,
+    t0: T0Option = None,
+    t1: T1Option = None,
+    nics_per_t0: NicsOption = None,
+    rate: RateOption = None,
+    link_delay: DelayOption = None,
+    evs: EvsOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Start a fabric: every NIC and every switch a daemon of its own."""
+    started = time.monotonic()
+    from mrcfabric.errors import ConfigError
+    from mrcfabric.topology_file import read
+    from orchestrator.hosts.placement.layout import pack_of
+    from orchestrator.planning import plan
+    from orchestrator.process import run_folder
+
+    pace = _pace_of(with_prometheus, scrape_interval, owner_only)
+    flags = overrides(
+        settings, planes=planes, t0=t0, t1=t1, nics_per_t0=nics_per_t0, rate=rate, link_delay=link_delay, evs=evs
+    )
+    flags += [f"{key}={value}" for key, value in (("name", name), ("dilation", dilation)) if value is not None]
+    source = read(file, flags)
+    packing = pack_of(pack)
+    try:
+        plan.check(source.topology)
+    except ConfigError as error:
+        raise source.locate(error) from None
+    from orchestrator.cli import up as agent
+
+    topology = source.topology
+    ground = ground_asked_for(topology, inventory, engine, nodes_per_process, wheelhouse, lease, detached=detach)
+    folder = run_dir or run_folder.default_path(topology.name)
+    metrics = agent.metrics_at(metrics_address)
+    say_limits(topology)
+    options = agent.UpOptions(
+        topology, folder, packing, port_base, trace, pace, web, ground, metrics, owner_only, started
+    )
+    raise typer.Exit((agent.run_detached if detach else agent.run_foreground)(options, typer.echo))
+
+
+def _pace_of(with_prometheus: bool, scrape_interval: float | None, owner_only: bool) -> "Pace | None":
+    """Of a Prometheus beside the fabric; None: there is to be none. Raises ConfigError."""
+    from mrcfabric.errors import ConfigError
+
+    if owner_only and with_prometheus:
+        hint = "scrape with one of your own, with the token in read.token"
+        raise ConfigError("--owner-only", "the Prometheus beside a fabric answers to everybody here", hint)
+    if not with_prometheus:
+        if scrape_interval is not None:
+            raise ConfigError("--scrape-interval", "nothing scrapes", "add --with-prometheus")
+        return None
+    from orchestrator.prometheus import prometheus_server, rule
+
+    pace = rule.Pace.of("--scrape-interval", SCRAPE_S if scrape_interval is None else scrape_interval)
+    prometheus_server.find_program()
+    return pace
+
+
+def status(name: NameOption = None, run_dir: RunDirOption = None, as_json: JsonOption = False) -> None:
+    """Show what runs, how fast fabric time goes, and what is broken."""
+    from orchestrator.cli.status_text import render_status
+    from orchestrator.client.agent_client import find
+
+    answer = find(name, run_dir).get("/status")
+    typer.echo(json.dumps(answer, indent=2) if as_json else render_status(answer))
+
+
+def down(name: NameOption = None, run_dir: RunDirOption = None) -> None:
+    """Stop a fabric and everything it started; nothing is left but logs and reports."""
+    from mrcfabric.errors import ConfigError, RefusedError
+    from orchestrator.client.agent_client import find, folder_of
+    from orchestrator.process import run_folder
+
+    folder = folder_of(name, run_dir)
+    if not run_folder.is_held(folder):
+        swept = run_folder.sweep_dead(folder)
+        typer.echo(f"swept {folder}, whose agent had ended" if swept else f"no fabric runs in {folder}")
+        return
+    pid = run_folder.holder_pid(folder)
+    try:
+        find(None, folder, ASK_WALL_S).post("/down")
+    except (ConfigError, RefusedError):  # it is starting, or stopped, or broken: it is to go all the same
+        _signal(pid, signal.SIGTERM)
+        if not _gone(folder, TERM_WALL_S):
+            _signal(pid, signal.SIGKILL)
+    if not _gone(folder, DOWN_WALL_S):
+        _signal(pid, signal.SIGKILL)
+        if not _gone(folder, TERM_WALL_S):
+            raise RefusedError(f"the agent (pid {pid}) does not end")
+    typer.echo(f"stopped {folder}")
+
+
+def _signal(pid: int | None, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        if pid is not None:
+            os.kill(pid, number)
+
+
+def _gone(folder: Path, wall_s: float) -> bool:
+    from orchestrator.process import run_folder
+
+    end = time.monotonic() + wall_s
+    while run_folder.is_held(folder):
+        if time.monotonic() > end:
+            return False
+        time.sleep(_POLL_S)
+    return True
+
+
+def logs(
+    node: Annotated[str, typer.Argument(metavar="NODE", help="A node, or `agent`.")],
+    lines: Annotated[int, typer.Option("--lines", "-n", help="How many of the last lines.")] = 100,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until Ctrl-C.")] = False,
+    name: NameOption = None,
+    run_dir: RunDirOption = None,
+) -> None:
+    """Print the log of a node, also of a fabric that has ended."""
+    from mrcfabric.errors import RefusedError
+    from orchestrator.client.agent_client import folder_of
+    from orchestrator.process.log_view import LogView
+
+    folder = folder_of(name, run_dir)
+    try:
+        _fetch_log(folder, node)
+    except RefusedError as error:  # what has been copied is there all the same
+        typer.echo(f"mrcfabric: {error}", err=True)
+    view = LogView(folder, node)
+    for line in view.tail(lines):
+        typer.echo(line)
+    while follow:
+        time.sleep(_FOLLOW_POLL_S)
+        _fetch_log(folder, node)
+        for line in view.more():
+            typer.echo(line)
+
+
+def _fetch_log(folder: Path, node: str) -> None:
+    """Have the agent bring what a node on another host has logged. Raises RefusedError with its words."""
+    from mrcfabric.errors import ConfigError
+    from orchestrator.client.agent_client import find
+
+    with contextlib.suppress(ConfigError):  # nothing runs there, or it is no node: it may have a file all the same
+        find(None, folder, ASK_WALL_S).post("/fetch_log", node=node)

@@ -1,0 +1,93 @@
+"""`mrcfabric events`: what happened where in a running fabric, all nodes in the order of fabric time.
+
+Owns arguments and what is printed; the lines are `orchestrator.live.event_log`'s.
+"""
+
+import json
+import select
+import sys
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+import typer
+
+from orchestrator.cli.flags import JsonOption, NameOption, RunDirOption
+
+WAIT_WALL_S = 2.0
+"""How long the agent holds a question back that it has no answer to, and nobody notices that nobody reads any more."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add `events`."""
+    app.command("events")(events)
+
+
+def events(
+    nodes: Annotated[list[str] | None, typer.Argument(metavar="[NODE]...", help="Only of these; none: of all.")] = None,
+    kinds: Annotated[
+        list[str] | None, typer.Option("--kind", metavar="KIND", help="Only of this kind; may be given again.")
+    ] = None,
+    since: Annotated[
+        int | None, typer.Option("--since", min=0, metavar="NUMBER", help="All after this number.")
+    ] = None,
+    lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="Without --since: how many of the latest.")] = 100,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the fabric ends.")] = False,
+    name: NameOption = None,
+    run_dir: RunDirOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what happened: EVs, retransmissions, ports, QPs, faults and deaths, each with its cause and section."""
+    from mrcfabric.errors import RefusedError
+    from orchestrator.client.agent_client import find
+    from orchestrator.process.run_folder import has_ended
+
+    _check(kinds or ())
+    client = find(name, run_dir)
+    wanted = {"nodes": nodes or None, "kinds": kinds or None}
+    if since is None:
+        found = client.post("/log", newest=lines, **wanted)
+        _print(found["events"], as_json)
+    else:
+        found = {"last": since, "more": True}
+        while found["more"]:
+            found = client.post("/log", after=found["last"], **wanted)
+            _print(found["events"], as_json)
+    while follow:
+        try:
+            found = client.post("/log", after=found["last"], wait_s=WAIT_WALL_S, **wanted)
+        except RefusedError:
+            if has_ended(client.folder):
+                return
+            raise
+        _print(found["events"], as_json)
+        if _nobody_reads():
+            raise typer.Exit(1)  # as the next line would
+
+
+def _nobody_reads() -> bool:
+    """Whether standard output is a pipe whose other end is closed."""
+    poll = select.poll()
+    poll.register(sys.stdout, 0)
+    return any(event & select.POLLERR for _, event in poll.poll(0))
+
+
+def _check(kinds: Iterable[str]) -> None:
+    """ConfigError for a kind that there is not."""
+    import difflib
+
+    from mrcfabric.errors import ConfigError
+    from mrcfabric.naming import shown
+    from orchestrator.live.event_lines import KINDS
+
+    for kind in kinds:
+        if kind not in KINDS:
+            near = difflib.get_close_matches(kind, KINDS, n=1, cutoff=0.5)
+            hint = f"nearest is {near[0]}" if near else "there are " + ", ".join(KINDS)
+            raise ConfigError("--kind", f"{shown(kind)} is no kind of event", hint)
+
+
+def _print(found: Iterable[dict[str, Any]], as_json: bool) -> None:
+    from orchestrator.live.event_lines import text
+
+    for line in found:
+        typer.echo(json.dumps(line) if as_json else text(line))

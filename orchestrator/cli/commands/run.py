@@ -1,0 +1,185 @@
+"""`mrcfabric run FILE`: a scenario carried out, judged and reported.
+
+Owns arguments, where the report goes and the exit codes. What a file means is `orchestrator.scenario`'s, how it is
+carried out `orchestrator.runs`'s, what is made of it `orchestrator.measures`'s and `orchestrator.report`'s.
+"""
+
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from orchestrator.cli.flags import (
+    ENGINE,
+    EngineOption,
+    InventoryOption,
+    LeaseOption,
+    PackOption,
+    WheelhouseOption,
+    ground_asked_for,
+    hosts_of,
+    say_limits,
+)
+
+if TYPE_CHECKING:
+    from orchestrator.measures.recording import Recording
+    from orchestrator.runs.audience import Audience
+    from orchestrator.runs.conduct import Conduct
+
+EXIT_NOT_RUN = 4
+"""It could not run."""
+EXIT_SIGNAL = 128
+"""Plus the signal's number, as a shell reports it."""
+FABRIC_FOLDER = "fabric"
+"""Of the daemons, inside the folder of the report."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("run")(run)
+
+
+def run(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Scenario in YAML.")],
+    backend: Annotated[str, typer.Option("--backend", help="udp: real daemons; sim: virtual time.")] = "udp",
+    seed: Annotated[str | None, typer.Option("--seed", help="Instead of the file's.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Override what the file says, as fabric.planes=8."),
+    ] = None,
+    report: Annotated[Path | None, typer.Option("--report", metavar="DIR", help="Folder of the report.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="A stream of events, one JSON object a line.")] = False,
+    junit: Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML as well.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the resolved timetable and do nothing.")] = False,
+    on: Annotated[
+        str | None,
+        typer.Option(
+            "--on", metavar="NAME", help="Use the running fabric of this name, or in this folder (with a / in it)."
+        ),
+    ] = None,
+    pack: PackOption = "none",
+    inventory: InventoryOption = None,
+    engine: EngineOption = ENGINE,
+    wheelhouse: WheelhouseOption = None,
+    lease: LeaseOption = None,
+    trace: Annotated[bool, typer.Option("--trace", help="Keep a digest of all that every node does.")] = False,
+    run_dir: Annotated[Path | None, typer.Option("--run-dir", help="Folder of the fabric's sockets and logs.")] = None,
+    plain: Annotated[bool, typer.Option("--plain", help="Lines instead of a live display.")] = False,
+) -> None:
+    """Run a scenario: a fabric, its work, a timetable of faults, and what must hold.
+
+    Exit codes: 0 all held, 1 some did not, 2 bad input, 3 not a faithful run, 4 it could not run, 130 or 143 a signal.
+    """
+    from orchestrator.hosts.placement.layout import pack_of
+    from orchestrator.process.run_folder import default_path
+    from orchestrator.runs.attached import attached
+    from orchestrator.runs.conduct import Conduct
+    from orchestrator.runs.venues import launched, simulated
+    from orchestrator.scenario.render import render_timetable
+    from orchestrator.scenario.resolve import load
+
+    _check(backend, on, trace=trace, own_hosts=inventory is not None or engine != ENGINE)
+    if on is None or dry_run:
+        plan = load(str(file), settings or [], seed=seed, hosts=hosts_of(inventory, engine))
+        if dry_run:
+            typer.echo(render_timetable(plan))
+            return
+    if on is not None:
+        venue = attached(on, str(file), settings or [], seed=seed)
+    elif backend == "sim":
+        venue = simulated(plan, trace=trace)
+    else:
+        fabric = run_dir or (report or default_path(plan.name)) / FABRIC_FOLDER
+        ground = ground_asked_for(plan.topology, inventory, engine, wheelhouse=wheelhouse, lease_s=lease)
+        venue = launched(plan, fabric, pack=pack_of(pack), trace=trace, ground=ground)
+    if on is None:
+        say_limits(plan.topology)
+    if report is not None:
+        from orchestrator.report.files import prepare
+
+        prepare(report)
+    audience = _audience(as_json, plain)
+    conduct = Conduct(venue, audience, trace=trace)
+    try:
+        data, folder = _carried_out(conduct, audience, report, junit)
+    finally:
+        audience.closed()
+    if not as_json:
+        typer.echo(f"report: {folder}")
+    raise typer.Exit(EXIT_SIGNAL + conduct.signal if conduct.signal else data["exit_code"])
+
+
+def _check(backend: str, on: str | None, *, trace: bool, own_hosts: bool) -> None:
+    """Raises ConfigError for flags that do not go together; `own_hosts`: hosts are asked for."""
+    from mrcfabric.errors import ConfigError
+
+    if backend not in ("udp", "sim"):
+        raise ConfigError(f"--backend {backend}", "is not known", "udp or sim")
+    if on is not None and (backend == "sim" or trace):
+        raise ConfigError(f"--on {on}", "takes a fabric as it is", "leave out --backend sim and --trace")
+    if own_hosts and on is not None:
+        raise ConfigError("--inventory, --engine", "are for a fabric of the run's own", "leave out --on")
+
+
+def _audience(as_json: bool, plain: bool) -> "Audience":
+    import sys
+
+    from rich.console import Console
+
+    from orchestrator.runs.lines import Lines
+    from orchestrator.runs.screen import Screen
+    from orchestrator.runs.stream import Stream
+
+    if as_json:
+        return Stream(sys.stdout)
+    console = Console()
+    return Lines(sys.stdout) if plain or not console.is_terminal else Screen(console)
+
+
+def _carried_out(
+    conduct: "Conduct", audience: "Audience", folder: Path | None, junit: Path | None
+) -> tuple[dict[str, Any], Path]:
+    """The run, its report written and shown; the report, and where it is."""
+    from mrcfabric.errors import RefusedError
+    from orchestrator.measures.judge import verdict
+    from orchestrator.process.run_folder import default_path
+    from orchestrator.report import files, report
+    from orchestrator.report.run_page import render
+
+    recording = _on_a_loop(conduct, conduct.carry_out())
+    plan = conduct.plan
+    assert plan is not None, "who has a recording has carried out a plan"
+    data = report.build(plan, recording, verdict(plan.expectations, recording))
+    folder = folder or default_path(plan.name)
+    audience.ended(data)
+    if (folder / files.JSON_NAME).exists():
+        typer.echo(f"the report of an earlier run in {folder} is replaced; --report DIR keeps both", err=True)
+    try:
+        files.write(data, folder, render(data, recording))
+        if junit is not None:
+            files.write_junit(data, junit)
+    except RefusedError as error:
+        typer.echo(f"mrcfabric: {error}", err=True)
+        raise SystemExit(EXIT_NOT_RUN) from None
+    return data, folder
+
+
+def _on_a_loop(conduct: "Conduct", work: "Coroutine[Any, Any, Recording]") -> "Recording":
+    """Run on uvloop. What keeps a run from taking place is one line and its own exit code."""
+    import asyncio
+
+    import uvloop
+
+    from mrcfabric.control import NoAnswerError
+    from mrcfabric.errors import RefusedError
+    from orchestrator.process.launcher import ProcessFailedError
+
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            return runner.run(work)
+    except asyncio.CancelledError:
+        raise SystemExit(EXIT_SIGNAL + (conduct.signal or 0)) from None
+    except (ProcessFailedError, NoAnswerError, RefusedError) as error:
+        typer.echo(f"mrcfabric: {error}", err=True)
+        raise SystemExit(EXIT_NOT_RUN) from None

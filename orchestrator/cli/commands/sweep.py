@@ -1,0 +1,72 @@
+"""`mrcfabric sweep FILE`: a scenario over seeds and parameters, in virtual time, and the ranges of what it shows.
+
+Owns arguments, the table and the exit code; the runs are `orchestrator.runs.sweep`'s.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from orchestrator.runs.sweep import Point
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("sweep")(sweep)
+
+
+def sweep(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Scenario in YAML.")],
+    seeds: Annotated[str, typer.Option("--seeds", metavar="LIST", help="As 1-5 or 1,2,paper.")] = "1-5",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=A,B,C", help="Values of a key, each with each of the others."),
+    ] = None,
+    jobs: Annotated[int, typer.Option("--jobs", min=1, help="Runs at a time; as many as there are cores.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object with all runs instead of tables.")] = False,
+) -> None:
+    """Run a scenario over seeds and parameters in virtual time; print what each expectation observed, as ranges.
+
+    Exit codes, of the gravest run: 0 all held, 1 some did not, 2 bad input, 4 one could not run.
+    """
+    import json
+    import os
+    import sys
+
+    from orchestrator.runs.sweep import seeds_of
+    from orchestrator.runs.sweep import sweep as carried_out
+
+    def tell(done: int, count: int, point: "Point", outcome: str) -> None:
+        print(f"{done} of {count}: {point.title}: {outcome}", file=sys.stderr, flush=True)
+
+    found = carried_out(str(file), seeds_of(seeds), settings or [], jobs or os.cpu_count() or 1, tell)
+    if as_json:
+        typer.echo(json.dumps(found, indent=2))
+    else:
+        for point in found["points"]:
+            for line in table(point):
+                typer.echo(line)
+    raise typer.Exit(found["exit_code"])
+
+
+def table(point: dict[str, Any]) -> list[str]:
+    """The lines of one combination: what was observed with the least, the middle and the greatest seed."""
+    from orchestrator.report.words import expected, figure
+
+    title = ", ".join(f"{key}={value}" for key, value in point["set"].items())
+    outcomes = ", ".join(f"{count} {outcome}" for outcome, count in point["verdicts"].items())
+    rows = [("", "min", "median", "max", "held", "expected")]
+    for row in point["measures"]:
+        cells = [figure(row[key], row["unit"]) for key in ("min", "median", "max")]
+        rows.append((row["name"], *cells, f"{row['held']} of {row['runs']}", expected(row)))
+    widths = [max(len(row[place]) for row in rows) for place in range(5)]
+    lines = [f"{title}: {outcomes}" if title else outcomes]
+    for row in rows:
+        cells = [row[0].ljust(widths[0]), *(row[place].rjust(widths[place]) for place in range(1, 5)), row[5]]
+        lines.append("  " + "  ".join(cells).rstrip())
+    for run in point["runs"]:
+        lines += [f"  seed {run['seed']}: {reason}" for reason in run["reasons"] if run["verdict"] != "not held"]
+        lines += [f"  seed {run['seed']}: {note}" for note in run["notes"] if "not tried" in note]
+    return lines

@@ -1,0 +1,163 @@
+"""`mrcfabric switch`: look at the ports, queues and table of a running switch, and set what its queues do.
+
+Owns arguments and what is printed; the facts are the switch daemon's. What is set lasts until the daemon ends.
+"""
+
+import json
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Annotated, Any, TypeAlias
+
+import typer
+
+from orchestrator.cli.flags import JsonOption, NameOption, RunDirOption
+
+NodeArgument: TypeAlias = Annotated[str, typer.Argument(metavar="SWITCH", help="As p0-t0-1.")]
+switch_app = typer.Typer(no_args_is_help=True, help="Look at a switch's ports and table; set trimming and marking.")
+
+
+class Toggle(StrEnum):
+    """On or off."""
+
+    ON = "on"
+    OFF = "off"
+
+
+def register(app: typer.Typer) -> None:
+    """Add `switch`."""
+    app.add_typer(switch_app, name="switch")
+
+
+@switch_app.command()
+def show(
+    node: NodeArgument,
+    port: Annotated[int | None, typer.Option("--port", "-p", min=0, help="One port only, in full.")] = None,
+    usids: Annotated[bool, typer.Option("--usids", help="The table with its counters instead of the ports.")] = False,
+    name: NameOption = None,
+    run_dir: RunDirOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what a switch's ports are set to, what their queues did, and what it dropped."""
+    client = _client(node, name, run_dir)
+    if usids:
+        rows = client.call(node, "usids")
+        typer.echo(json.dumps(rows, indent=2) if as_json else render_usids(rows))
+        return
+    rows = client.call(node, "ports", {} if port is None else {"port": port})
+    if as_json:
+        typer.echo(json.dumps(rows, indent=2))
+    elif port is not None:
+        typer.echo(render_port(rows[0]))
+    else:
+        core = client.call(node, "counters")["core"]
+        typer.echo(render_switch(node, core, rows))
+
+
+@switch_app.command("set")
+def set_switch(
+    node: NodeArgument,
+    port: Annotated[int | None, typer.Option("--port", "-p", min=0, help="One port; without it, all of them.")] = None,
+    trim: Annotated[Toggle | None, typer.Option("--trim", help="Off: what finds the queue full is dropped.")] = None,
+    trim_dscp: Annotated[
+        int | None, typer.Option("--trim-dscp", min=0, max=63, help="With --trim on: code point of trimmed packets.")
+    ] = None,
+    ecn: Annotated[Toggle | None, typer.Option("--ecn", help="Whether departures are marked.")] = None,
+    name: NameOption = None,
+    run_dir: RunDirOption = None,
+) -> None:
+    """Switch trimming or marking on or off, at one port or at all, while packets are under way."""
+    from mrcfabric.errors import ConfigError
+
+    if trim is None and ecn is None:
+        raise ConfigError("switch set", "nothing is to be set", "--trim on|off, --ecn on|off")
+    if trim_dscp is not None and trim is not Toggle.ON:
+        raise ConfigError("--trim-dscp", "says how trimmed packets leave", "give --trim on too")
+    where = {} if port is None else {"port": port}
+    dscp = {} if trim_dscp is None else {"dscp": trim_dscp}
+    client = _client(node, name, run_dir)
+    for what, toggle, more in (("trim", trim, dscp), ("ecn", ecn, {})):
+        if toggle is not None:
+            args = {"on": toggle is Toggle.ON, **where, **more}
+            answer = client.call(node, "command", {"op": f"set_{what}", "args": args})
+            ports = "all ports" if port is None else f"port {port}"
+            typer.echo(f"{node} {ports}: {what} {toggle.value} at {answer['at_ns'] / 1000:.3f} us")
+
+
+def _client(node: str, name: str | None, run_dir: Any) -> Any:
+    """The fabric's agent. Raises ConfigError when the fabric has no switch of this name."""
+    from mrcfabric.topology import Topology
+    from orchestrator.client.agent_client import find
+
+    client = find(name, run_dir)
+    Topology.from_dict(client.state["topology"]).own_usid(node)
+    return client
+
+
+def render_switch(node: str, core: dict[str, Any], rows: list[dict[str, Any]]) -> str:
+    """What the switch dropped, and a line per port."""
+    drops = ", ".join(f"{count} {reason}" for reason, count in core["drops"].items() if count) or "nothing"
+    head = (
+        "port",
+        "to",
+        "trim",
+        "ecn",
+        "sent",
+        "bytes",
+        "waiting",
+        "marked",
+        "trimmed",
+        "t-queued",
+        "t-drop",
+        "dropped",
+    )
+    lines = [f"{node}: {core['received']} packets received, dropped: {drops}"]
+    return "\n".join([*lines, *_table([head, *map(_port_cells, rows)])])
+
+
+def _port_cells(row: dict[str, Any]) -> tuple[str, ...]:
+    data, control = row["data"], row["control"]
+    return (
+        str(row["port"]),
+        row["towards"],
+        f"{row['trim_dscp']}" if row["trim"] else "off",
+        "on" if row["ecn"] else "off",
+        str(data["sent_packets"] + control["sent_packets"]),
+        str(data["sent_bytes"] + control["sent_bytes"]),
+        str(data["waiting_packets"] + control["waiting_packets"]),
+        str(data["marked"]),
+        str(data["trimmed"]),
+        str(control["trim_admitted"]),
+        str(control["trim_dropped"]),
+        str(data["dropped"] + control["dropped"] + control["trimmed_dropped"] + sum(row["lost"].values())),
+    )
+
+
+def render_port(row: dict[str, Any]) -> str:
+    """One port in full: settings, then both queues side by side."""
+    trim = f"to {row['trim_bytes']} bytes as DSCP {row['trim_dscp']}" if row["trim"] else "off"
+    ecn = f"{row['ecn_min_bytes']} to {row['ecn_max_bytes']} bytes" if row["ecn"] else "off"
+    lost = ", ".join(f"{count} {reason}" for reason, count in row["lost"].items())
+    lines = [
+        f"port {row['port']} towards {row['towards']}, {row['rate_bps'] / 1e9:g} Gb/s",
+        f"trim {trim}; ecn {ecn}; control share {row['control_share_ppm'] / 10_000:g} %",
+        f"lost on the link: {lost}",
+    ]
+    queues = {name: row[name] for name in ("data", "control")}
+    keys = dict.fromkeys(key for queue in queues.values() for key in queue)
+    cells = [(key.replace("_", " "), *(str(queue.get(key, "-")) for queue in queues.values())) for key in keys]
+    return "\n".join([*lines, *_table([("queue", *queues), *cells])])
+
+
+def render_usids(rows: list[dict[str, Any]]) -> str:
+    """The table: what leads where, and what went there."""
+    cells = [
+        (f"{row['usid']:04x}", row["kind"], *(str(row[key]) for key in ("port", "packets", "bytes"))) for row in rows
+    ]
+    return "\n".join(_table([("uSID", "kind", "port", "packets", "bytes"), *cells]))
+
+
+def _table(lines: Iterable[tuple[str, ...]]) -> list[str]:
+    """Cells in columns, right-aligned."""
+    rows = list(lines)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]

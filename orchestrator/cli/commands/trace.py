@@ -1,0 +1,134 @@
+"""`mrcfabric trace`: where did packet N go.
+
+Owns arguments and what is printed; the following is `orchestrator.tracing`'s.
+"""
+
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from orchestrator.cli.flags import JsonOption, NameOption, RunDirOption
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from orchestrator.tracing.follower import Follower
+    from orchestrator.tracing.journey import Journey
+
+FOR_S = 10.0
+FOR_S_MAX = 3600.0
+SHARE_COUNT = 100
+
+
+def register(app: typer.Typer) -> None:
+    """Add `trace`."""
+    app.command("trace")(trace)
+
+
+def trace(
+    qp: Annotated[str | None, typer.Option("--qp", metavar="NIC:QPN", help="What this QP sends.")] = None,
+    psn: Annotated[
+        str | None, typer.Option("--psn", metavar="PSN", help="next, a PSN to come, or FIRST-LAST. Default: next.")
+    ] = None,
+    share: Annotated[
+        str | None, typer.Option("--share", help="A share of the packets, as 0.1% or 0.001; without --qp of all QPs.")
+    ] = None,
+    count: Annotated[int | None, typer.Option("--count", "-n", min=1, help="Stop after so many packets.")] = None,
+    for_s: Annotated[
+        float, typer.Option("--for", min=0.0, max=FOR_S_MAX, help="Stop after so many seconds of wall time.")
+    ] = FOR_S,
+    name: NameOption = None,
+    run_dir: RunDirOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Follow packets through a running fabric: every hop, its queues, marks, trims, drops, answers, and repeats."""
+    import asyncio
+
+    from mrcfabric.errors import ConfigError
+
+    if qp is None and share is None:
+        raise ConfigError("trace", "which packets?", "name a QP as --qp h000:17, or a share of all as --share 0.1%")
+    if psn is not None and (qp is None or share is not None):
+        raise ConfigError("--psn", "a PSN is one QP's", "with --qp, and without --share")
+    asyncio.run(_trace(qp, psn, share, count, for_s, name, run_dir, as_json))
+
+
+async def _trace(
+    qp: str | None, psn: str | None, share: str | None, count: int | None, for_s: float,
+    name: str | None, run_dir: "Path | None", as_json: bool,
+) -> None:  # fmt: skip
+    import asyncio
+    import signal
+
+    from mrcfabric.choice import Choice
+    from orchestrator.client.agent_fabric import AgentFabric
+    from orchestrator.tracing.follower import Follower, choice_of
+    from orchestrator.tracing.stories import JOURNEYS_MAX
+
+    every = 1 if share is None else every_of(share)
+    async with AgentFabric.open(name, run_dir) as fabric:
+        if qp is None:
+            choice, usual = Choice(every=every), SHARE_COUNT
+        else:
+            nic, qpn = qp_of(qp)
+            choice = await choice_of(fabric, nic, qpn, psn, every)
+            ranged = psn is not None and psn != "next"
+            usual = SHARE_COUNT if share is not None else min(choice.count, JOURNEYS_MAX) if ranged else 1
+        follower = Follower(fabric, choice, usual if count is None else count, for_s)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, follower.stop.set)
+        journeys = await follower.follow(lambda journey: _tell(journey, as_json))
+    for journey in journeys:
+        if not journey.complete:
+            _tell(journey, as_json)
+    _tell_end(follower)
+    if not journeys:
+        typer.echo("no such packet was sent" + ("" if follower.ended else f" within {for_s:g} s"), err=True)
+        raise typer.Exit(1)
+
+
+def _tell_end(follower: "Follower") -> None:
+    """What ended it, and what is missing."""
+    from orchestrator.tracing.stories import REPLIES_MAX, UNDER_WAY_MAX
+
+    if follower.ended:
+        typer.echo(follower.ended, err=True)
+    packets, replies = follower.left_out
+    if packets:
+        typer.echo(f"{packets} packets were not followed: {UNDER_WAY_MAX} others were under way", err=True)
+    if replies:
+        typer.echo(f"{replies} acknowledgements were not followed: {REPLIES_MAX} others were wanted", err=True)
+    if follower.lost:
+        typer.echo(f"{follower.lost} statements were forgotten before they were read: ways may have gaps", err=True)
+
+
+def _tell(journey: "Journey", as_json: bool) -> None:
+    from orchestrator.tracing.text import render
+
+    typer.echo(json.dumps(journey.record()) if as_json else render(journey) + "\n")
+
+
+def qp_of(text: str) -> tuple[str, int]:
+    """(NIC, QPN) of NIC:QPN. Raises ConfigError."""
+    from mrcfabric.errors import ConfigError
+
+    nic, _, number = text.partition(":")
+    try:
+        return nic, int(number, 0)
+    except ValueError:
+        raise ConfigError("--qp", f"{text!r} is no QP", "wanted: NIC:QPN, as h000:17") from None
+
+
+def every_of(text: str) -> int:
+    """One packet of how many is a share such as 0.1% or 0.001. Raises ConfigError."""
+    from mrcfabric.choice import EVERY_MAX
+    from mrcfabric.errors import ConfigError
+
+    try:
+        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        share = 0.0
+    if not 1 / EVERY_MAX <= share <= 1:
+        raise ConfigError("--share", f"{text!r} is no share", f"as 0.1% or 0.001; from 1/{EVERY_MAX} to 100%")
+    return round(1 / share)

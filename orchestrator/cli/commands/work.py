@@ -1,0 +1,249 @@
+"""`mrcfabric demo | perf | send`: work for a fabric, and what came of it.
+
+Owns arguments, what is printed and the exit codes: 0 when all was right, 1 when not, 3 when the emulation was not
+faithful and nothing can be said. What is done is `orchestrator.apps.demo`'s, `.perf`'s and `.send`'s.
+"""
+
+import json
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias, TypeVar
+
+import typer
+
+from orchestrator.cli.flags import (
+    ENGINE,
+    EngineOption,
+    FileArgument,
+    InventoryOption,
+    LeaseOption,
+    NodesPerProcessOption,
+    PackOption,
+    ReceiverOption,
+    SenderOption,
+    SetOption,
+    WheelhouseOption,
+    ground_asked_for,
+    overrides,
+    say_limits,
+)
+
+ReportOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the report as JSON.")]
+FolderOption: TypeAlias = Annotated[Path | None, typer.Option("--run-dir", help="Folder of run and report.")]
+TopologyOption: TypeAlias = Annotated[
+    Path | None, typer.Option("--topology", metavar="FILE", help="Topology in YAML; the demonstration's without one.")
+]
+_UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+Answer = TypeVar("Answer")
+EXIT_SIGNAL = 128
+"""Plus the signal's number, as a shell reports it."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the three commands."""
+    app.command("demo")(demo)
+    app.command("perf")(perf)
+    app.command("send")(send)
+
+
+def _run(work: Coroutine[Any, Any, Answer]) -> Answer:
+    """Run on uvloop; a daemon that fails at start is the operator's news, not a traceback.
+
+    SIGTERM and a closed terminal end the work in good order, as Ctrl-C does.
+    """
+    import asyncio
+    import signal
+
+    import uvloop
+
+    from mrcfabric.control import NoAnswerError
+    from mrcfabric.errors import RefusedError
+    from orchestrator.process.launcher import ProcessFailedError
+
+    told: list[int] = []
+
+    async def until_told() -> Answer:
+        task = asyncio.current_task()
+        assert task is not None
+
+        def end(number: int) -> None:
+            told.append(number)
+            task.cancel()
+
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            asyncio.get_running_loop().add_signal_handler(number, end, number)
+        return await work
+
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            return runner.run(until_told())
+    except asyncio.CancelledError:
+        raise SystemExit(EXIT_SIGNAL + told[0]) from None
+    except (ProcessFailedError, NoAnswerError) as error:
+        raise RefusedError(str(error)) from None
+
+
+def size_of(text: str) -> int:
+    """Bytes from `4096`, `64K`, `1M`, `2MiB`. Raises ConfigError."""
+    from mrcfabric.errors import ConfigError
+
+    lowered = text.strip().lower().removesuffix("ib").removesuffix("b")
+    digits, unit = (lowered[:-1], lowered[-1:]) if lowered[-1:] in _UNITS else (lowered, "")
+    if not digits.isdecimal():
+        raise ConfigError(f"size {text!r}", "is no size", "a whole number, perhaps with K, M or G")
+    return int(digits) * _UNITS.get(unit, 1)
+
+
+def demo(
+    file: FileArgument = None,
+    tensor_mib: Annotated[int, typer.Option("--tensor-mib", help="Gradient per rank and step.")] = 16,
+    buckets: Annotated[int, typer.Option("--buckets", help="Pieces of it under way at once.")] = 32,
+    inventory: InventoryOption = None,
+    engine: EngineOption = ENGINE,
+    nodes_per_process: NodesPerProcessOption = None,
+    wheelhouse: WheelhouseOption = None,
+    lease: LeaseOption = None,
+    run_dir: FolderOption = None,
+    plain: Annotated[bool, typer.Option("--plain", help="Lines instead of a live display.")] = False,
+    as_json: ReportOption = False,
+    settings: SetOption = None,
+) -> None:
+    """Train over the demonstration fabric while it is being broken; show what each fault cost."""
+    from rich.console import Console
+
+    from mrcfabric.topology_file import load
+    from orchestrator.apps import report
+    from orchestrator.apps.demo import Demo, DemoSettings
+    from orchestrator.apps.verdict import EXIT_CODES
+    from orchestrator.cli.demo_screen import fault_table, shown, verdict_text
+    from orchestrator.process.run_folder import default_path
+
+    topology = load(file, overrides(settings))
+    ground = ground_asked_for(topology, inventory, engine, nodes_per_process, wheelhouse, lease)
+    say_limits(topology)
+    run = Demo(topology, DemoSettings(tensor_mib, buckets), ground)
+    folder = run_dir or default_path(topology.name)
+    # With --json standard output is the report's alone.
+    console = Console(stderr=as_json, force_terminal=False if plain else None)
+
+    async def course() -> dict[str, Any]:
+        async with shown(run.course, console):
+            return await run.run(folder)
+
+    data = _run(course())
+    page = report.write(data, folder)
+    if as_json:
+        typer.echo(json.dumps(data, indent=1))
+    if not console.is_terminal and not as_json:
+        console.width = max(console.width, 140)
+    console.print(fault_table(data["faults"]))
+    console.print(verdict_text(data), soft_wrap=True)
+    console.print(f"report: {page}", highlight=False, soft_wrap=True)
+    raise typer.Exit(EXIT_CODES[data["verdict"]])
+
+
+def perf(
+    pattern: Annotated[str, typer.Argument(help="pair, ring or alltoall (shifted permutations).")],
+    given: FileArgument = None,
+    size: Annotated[
+        list[str] | None, typer.Option("--size", metavar="BYTES", help="Message size, as 64K; may be repeated.")
+    ] = None,
+    messages: Annotated[int, typer.Option("--messages", "-n", help="Per sender, size and round.")] = 16,
+    depth: Annotated[int, typer.Option("--depth", help="Messages under way per sender.")] = 8,
+    rounds: Annotated[int, typer.Option("--rounds", help="Rounds per size; alltoall shifts by one each.")] = 1,
+    source: Annotated[str | None, typer.Option("--from", metavar="NIC", help="pair: the sender.")] = None,
+    target: Annotated[str | None, typer.Option("--to", metavar="NIC", help="pair: the receiver.")] = None,
+    both_ways: Annotated[bool, typer.Option("--both-ways", help="pair: both directions at once.")] = False,
+    file: TopologyOption = None,
+    pack: PackOption = "none",
+    inventory: InventoryOption = None,
+    engine: EngineOption = ENGINE,
+    nodes_per_process: NodesPerProcessOption = None,
+    wheelhouse: WheelhouseOption = None,
+    lease: LeaseOption = None,
+    run_dir: FolderOption = None,
+    as_json: ReportOption = False,
+    settings: SetOption = None,
+) -> None:
+    """Measure bandwidth and latency with nothing broken, every byte verified; fails unless the fabric stayed clean."""
+    from mrcfabric.errors import ConfigError
+    from mrcfabric.topology_file import load
+    from orchestrator.apps import report
+    from orchestrator.apps.patterns import pattern_of
+    from orchestrator.apps.perf import Perf, PerfSettings
+    from orchestrator.apps.verdict import EXIT_CODES
+    from orchestrator.cli.perf_text import HEAD, round_line, summary
+    from orchestrator.hosts.placement.layout import pack_of
+    from orchestrator.process.run_folder import default_path
+
+    if given is not None and file is not None:
+        raise ConfigError(f"--topology {file}", f"{given} is given already", "one topology, as FILE or by --topology")
+    topology = load(given or file, overrides(settings))
+    pair = (
+        0 if source is None else topology.nic_index(source),
+        topology.nics - 1 if target is None else topology.nic_index(target),
+    )
+    sizes = tuple(size_of(text) for text in size or ["1M"])
+    say_limits(topology)
+    run = Perf(
+        topology,
+        PerfSettings(pattern_of(pattern), sizes, messages, depth, rounds, pair, both_ways, pack_of(pack)),
+        ground_asked_for(topology, inventory, engine, nodes_per_process, wheelhouse, lease),
+    )
+    folder = run_dir or default_path("perf")
+    if not as_json:
+        typer.echo(HEAD)
+        run.on_round = lambda record: typer.echo(round_line(record))
+    data = _run(run.run(folder))
+    path = report.write(data, folder)
+    typer.echo(json.dumps(data, indent=1) if as_json else f"{summary(data)}\nreport: {path}")
+    raise typer.Exit(EXIT_CODES[data["verdict"]])
+
+
+def send(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What to send.")],
+    source: SenderOption,
+    target: ReceiverOption,
+    out: Annotated[Path | None, typer.Option("--out", help="Keep what arrives in this file.")] = None,
+    name: Annotated[str | None, typer.Option("--name", help="Through the running fabric of this name.")] = None,
+    run_dir: Annotated[Path | None, typer.Option("--run-dir", help="Through the fabric in this folder.")] = None,
+    topology_file: TopologyOption = None,
+    pack: PackOption = "none",
+    inventory: InventoryOption = None,
+    engine: EngineOption = ENGINE,
+    nodes_per_process: NodesPerProcessOption = None,
+    wheelhouse: WheelhouseOption = None,
+    lease: LeaseOption = None,
+    as_json: ReportOption = False,
+    settings: SetOption = None,
+) -> None:
+    """Send a file across a fabric, a running one or one of its own, and compare its SHA-256 at the far end."""
+    from mrcfabric.errors import ConfigError, RefusedError
+    from mrcfabric.topology_file import load
+    from orchestrator.apps.send import Transfer, send_in_new, send_in_running
+    from orchestrator.client.agent_client import folder_of, running
+    from orchestrator.hosts.placement.layout import pack_of
+    from orchestrator.process.run_folder import default_path
+    from orchestrator.workers.crew import WorkerFailedError
+
+    what = Transfer(file, source, target, out)
+    try:
+        own = topology_file or settings or inventory or engine != ENGINE or nodes_per_process or wheelhouse or lease
+        if name and (own or pack != "none"):
+            raise ConfigError(f"--name {name}", "runs as it was started", "leave out what a new one is made of")
+        if not own and (name or run_dir or running()):
+            record = _run(send_in_running(folder_of(name, run_dir), what))
+        else:
+            topology = load(topology_file, overrides(settings))
+            say_limits(topology)
+            ground = ground_asked_for(topology, inventory, engine, nodes_per_process, wheelhouse, lease)
+            record = _run(send_in_new(topology, run_dir or default_path("send"), pack_of(pack), what, ground))
+    except WorkerFailedError as error:
+        raise RefusedError(str(error)) from None
+    if as_json:
+        typer.echo(json.dumps(record, indent=1))
+    else:
+        word = "the same at the far end" if record["same"] else f"DIFFERENT at the far end: {record['sha256_arrived']}"
+        typer.echo(f"{record['file']}: {record['bytes']:,} bytes {source} -> {target}, {record['goodput_gbps']} Gb/s")
+        typer.echo(f"sha256 {record['sha256']} {word}")
+    raise typer.Exit(0 if record["same"] else 1)

@@ -1,0 +1,195 @@
+"""Command-line parameters that several commands share: which topology, which running fabric, which node of it.
+
+Owns their names and help texts, how instants and EVs are typed, and the order of precedence: file, then the size
+flags, then `--set`.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+import typer
+
+if TYPE_CHECKING:
+    from mrcfabric.topology import Topology
+    from orchestrator.hosts.ground import Ground
+    from orchestrator.scenario.resolve import Hosts
+
+FileArgument: TypeAlias = Annotated[
+    Path | None, typer.Argument(metavar="[FILE]", help="Topology in YAML; the demonstration's without one.")
+]
+SetOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override a setting, as rate_bps=25G or nic.rto_ns=200us."),
+]
+PlanesOption: TypeAlias = Annotated[int | None, typer.Option("--planes", help="Planes, 1 to 8.")]
+T0Option: TypeAlias = Annotated[int | None, typer.Option("--t0", help="T0 switches per plane.")]
+T1Option: TypeAlias = Annotated[int | None, typer.Option("--t1", help="T1 switches per plane.")]
+NicsOption: TypeAlias = Annotated[int | None, typer.Option("--nics-per-t0", help="NICs per T0.")]
+RateOption: TypeAlias = Annotated[str | None, typer.Option("--rate", help="Rate of every port, as 100G.")]
+DelayOption: TypeAlias = Annotated[str | None, typer.Option("--link-delay", help="Delay of every link, as 1us.")]
+EvsOption: TypeAlias = Annotated[int | None, typer.Option("--evs", help="EVs in use per QP.")]
+
+NameOption: TypeAlias = Annotated[str | None, typer.Option("--name", help="Which fabric, by name.")]
+RunDirOption: TypeAlias = Annotated[Path | None, typer.Option("--run-dir", help="Which fabric, by its folder.")]
+PackOption: TypeAlias = Annotated[str, typer.Option("--pack", help="none: a process per daemon; plane: one per plane.")]
+InventoryOption: TypeAlias = Annotated[
+    Path | None, typer.Option("--inventory", metavar="FILE", help="Hosts in YAML, and who runs where.")
+]
+EngineOption: TypeAlias = Annotated[
+    str, typer.Option("--engine", help="What starts the hosts' shares: ssh, service or local of --inventory, or slurm.")
+]
+WheelhouseOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--wheelhouse", metavar="DIR", help="With --inventory: wheels for hosts that lack packages."),
+]
+LeaseOption: TypeAlias = Annotated[
+    float | None,
+    typer.Option(
+        "--lease",
+        metavar="SECONDS",
+        help="With --inventory: how long hosts that do not hear each other are waited for; 15, detached 600.",
+    ),
+]
+NodesPerProcessOption: TypeAlias = Annotated[
+    int | None, typer.Option("--nodes-per-process", metavar="N", help="With --inventory: switches that share one.")
+]
+JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+NicArgument: TypeAlias = Annotated[str, typer.Argument(metavar="NIC", help="As h003.")]
+PlaneArgument: TypeAlias = Annotated[int, typer.Argument(metavar="PLANE", help="Number of the plane.")]
+SenderOption: TypeAlias = Annotated[str, typer.Option("--from", metavar="NIC", help="The NIC that sends.")]
+ReceiverOption: TypeAlias = Annotated[str, typer.Option("--to", metavar="NIC", help="The NIC it is for.")]
+
+ENGINE = "ssh"
+"""Where none is asked for."""
+KNOWS_HOSTS = ("slurm",)
+"""Engines that need no inventory."""
+_KEYS = {
+    "planes": "planes",
+    "t0": "t0_per_plane",
+    "t1": "t1_per_plane",
+    "nics_per_t0": "nics_per_t0",
+    "rate": "rate_bps",
+    "link_delay": "link_delay_ns",
+    "evs": "evs_per_qp",
+}
+
+
+def overrides(settings: list[str] | None, **flags: int | str | None) -> list[str]:
+    """Size flags (those that were given) and `--set` flags as `key=value`, the latter last."""
+    given = [f"{_KEYS[flag]}={value}" for flag, value in flags.items() if value is not None]
+    return given + (settings or [])
+
+
+def ground_asked_for(
+    topology: "Topology",
+    inventory: Path | None,
+    engine: str,
+    nodes_per_process: int | None = None,
+    wheelhouse: Path | None = None,
+    lease_s: float | None = None,
+    *,
+    detached: bool = False,
+) -> "Ground | None":
+    """The hosts of an inventory's file, or of an engine that knows them, not yet started; None without either.
+
+    Raises ConfigError.
+    """
+    from mrcfabric.errors import ConfigError
+    from orchestrator.process.host_lease import lease_of
+
+    lease = lease_of(lease_s, detached=detached)
+    if not over_hosts(inventory, engine):
+        refuse_alone(engine, nodes_per_process)
+        if wheelhouse is not None:
+            raise ConfigError("--wheelhouse", "is for other hosts", "name them with --inventory")
+        if lease_s is not None:
+            raise ConfigError(f"--lease {lease_s:g}", "one host has nobody to wait for", "add --inventory FILE")
+        return None
+    from orchestrator.hosts.muster import muster
+
+    return muster(topology, inventory, engine, nodes_per_process, lease, say, wheelhouse)
+
+
+def over_hosts(inventory: Path | None, engine: str) -> bool:
+    """Whether several hosts are asked for."""
+    return inventory is not None or engine in KNOWS_HOSTS
+
+
+def refuse_alone(engine: str, nodes_per_process: int | None) -> None:
+    """Raises ConfigError for what says how a fabric is on other hosts, where there are none."""
+    from mrcfabric.errors import ConfigError
+
+    if engine != ENGINE:
+        raise ConfigError(f"--engine {engine}", "there are no hosts to start anything on", "add --inventory FILE")
+    if nodes_per_process is not None:
+        raise ConfigError(
+            "--nodes-per-process", "says how many, but not where", "add --inventory FILE, or take --pack plane"
+        )
+
+
+def say(line: str) -> None:
+    """What is told beside the work, for whoever looks at it."""
+    typer.echo(line, err=True)
+
+
+def say_limits(topology: "Topology") -> None:
+    """One warning line, on standard error, for each limit that keeps QPs below the rate of their links."""
+    from orchestrator.planning import window_limits
+
+    for line in window_limits.warnings(topology):
+        typer.echo(f"warning: {line}", err=True)
+
+
+def hosts_of(inventory: Path | None, engine: str = "") -> "Hosts | None":
+    """What says which nodes the hosts of a file or of an engine carry; None where there are no hosts."""
+    if not over_hosts(inventory, engine):
+        return None
+    from orchestrator.hosts.muster import whereabouts
+
+    return lambda topology: whereabouts(topology, inventory, engine)
+
+
+def instant(option: str, text: str | None) -> int | None:
+    """A length of fabric time such as 250us, in nanoseconds; 0 needs no unit. Raises ConfigError."""
+    if text is None:
+        return None
+    from mrcfabric.errors import ConfigError
+    from mrcfabric.topology_file import quantity
+
+    value = quantity(f"{option.strip('-')}_ns", text)
+    if text.strip().isdecimal() and int(text):
+        raise ConfigError(f"{option} {text}", "has no unit", f"{text}us, {text}ms or {text}ns of fabric time?")
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ConfigError(option, f"{text!r} is no time", "wanted: as 250us, 1ms or 300000ns")
+    return value
+
+
+def wall_time(option: str, text: str | None) -> float | None:
+    """A length of wall time such as 90s, in seconds. Raises ConfigError."""
+    if text is None:
+        return None
+    from mrcfabric.errors import ConfigError
+    from mrcfabric.topology_file import quantity
+    from mrcfabric.units import NS_PER_S
+
+    value = quantity("wall_ns", text)
+    if text.strip().isdecimal():
+        raise ConfigError(f"{option} {text}", "has no unit", f"{text}s of wall time?")
+    if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
+        raise ConfigError(option, f"{text!r} is no time", "wanted: wall time, as 90s or 500ms")
+    return value / NS_PER_S
+
+
+def ev_number(text: str) -> int:
+    """An EV as typed, decimal or 0x.... Raises ConfigError."""
+    from mrcfabric.errors import ConfigError
+    from mrcfabric.paths import EV_MAX
+
+    try:
+        ev = int(text, 0)
+    except ValueError:
+        ev = -1
+    if not 0 <= ev <= EV_MAX:
+        raise ConfigError("EV", f"{text!r} is no entropy value", "0 to 0xffffffff")
+    return ev

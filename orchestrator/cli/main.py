@@ -1,0 +1,101 @@
+"""The `mrcfabric` command: finds the modules of `orchestrator.cli.commands`, lets each register itself, runs one.
+
+It owns how errors look: an operator's mistake (`ConfigError`) is one line on standard error and exit code 2, whatever
+the command; a running fabric's refusal, silence or failure is one line and exit code 1. Everything else that a command
+does is its own module's business. Start-up time counts: command modules import what is heavy inside their functions.
+"""
+
+import importlib
+import os
+import pkgutil
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import orchestrator.cli.commands
+from mrcfabric.errors import ConfigError, RefusedError
+from orchestrator.cli.first_process import stand_in_front
+
+if TYPE_CHECKING:
+    import typer
+
+EXIT_REFUSED = 1
+EXIT_CONFIG = 2
+EXIT_INTERRUPTED = 130
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        import typer
+
+        typer.echo(f"mrcfabric {version('mrcfabric')}")
+        raise typer.Exit
+
+
+def build_app() -> "typer.Typer":
+    """The whole command tree: one call of `register(app)` per module in `orchestrator/cli/commands/`."""
+    import typer  # what takes long to import is imported where Ctrl-C is heard
+
+    app = typer.Typer(
+        name="mrcfabric",
+        help="An emulated MRC fabric: NICs and switches as daemons that exchange real UDP.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+    @app.callback()
+    def mrcfabric(
+        version: Annotated[
+            bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+        ] = False,
+    ) -> None:
+        pass
+
+    for module in sorted(info.name for info in pkgutil.iter_modules(orchestrator.cli.commands.__path__)):
+        importlib.import_module(f"orchestrator.cli.commands.{module}").register(app)
+    return app
+
+
+def _refusals() -> tuple[type[Exception], ...]:
+    """What a running fabric may answer; looked up only when something is raised, to start fast."""
+    from mrcfabric.control import NoAnswerError
+    from orchestrator.process.launcher import ProcessFailedError
+
+    return RefusedError, NoAnswerError, ProcessFailedError
+
+
+def _open_standard_files() -> None:
+    """Whoever starts us with one of them closed (`>&-`) gets nothing there, and no socket of ours in its place."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            if nowhere != number:
+                os.dup2(nowhere, number)
+                os.close(nowhere)
+            setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115 - for the life of the process
+
+
+def main() -> int:
+    """Run the command line; returns the exit code for `sys.exit`."""
+    _open_standard_files()
+    return stand_in_front(_run)
+
+
+def _run() -> int:
+    try:
+        build_app()()
+    except ConfigError as error:
+        print(f"mrcfabric: {error}", file=sys.stderr)
+        return EXIT_CONFIG
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except SystemExit as done:
+        return done.code if isinstance(done.code, int) else 1 if done.code else 0
+    except _refusals() as error:
+        print(f"mrcfabric: {error}", file=sys.stderr)
+        return EXIT_REFUSED
+    return 0

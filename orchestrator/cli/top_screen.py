@@ -1,0 +1,131 @@
+"""The terminal of `mrcfabric top`: a screen that follows its size and three keys, or plain lines where there is none.
+
+Owns the terminal's state, which is given back however the block ends. What is shown is `top_view`'s.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import termios
+import time
+import tty
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, Final
+
+from rich.console import Console
+from rich.live import Live
+
+from orchestrator.cli.top_view import ORDERS, plain, screen
+from orchestrator.fabric.verbs import Verbs
+from orchestrator.live.lookout import Lookout
+from orchestrator.live.snapshot import Snapshot
+
+PLAIN_EVERY_S: Final = 1.0
+LATE_WALL_S: Final = 1.0
+"""When a look that has not come is said to be late."""
+QUIT: Final = "q"
+
+
+class Keys:
+    """What was typed, and what it means."""
+
+    def __init__(self) -> None:
+        self.order = ORDERS[0]
+        self.paused = False
+        self.quit = asyncio.Event()
+        self.pressed = asyncio.Event()
+
+    def press(self, key: str) -> None:
+        """One key; any other than `q`, `s`, `p` and space is nothing."""
+        if key in ("q", "Q", "\x1b"):
+            self.quit.set()
+        elif key in ("s", "S"):
+            self.order = ORDERS[(ORDERS.index(self.order) + 1) % len(ORDERS)]
+        elif key in ("p", "P", " "):
+            self.paused = not self.paused
+        self.pressed.set()
+
+    async def wait_with(self, other: "asyncio.Task[Any] | None", wall_s: float) -> None:
+        """Until a key is pressed, something else is done, or so long."""
+        pressed = asyncio.create_task(self.pressed.wait())
+        await asyncio.wait([pressed] if other is None else [pressed, other], timeout=wall_s,
+                           return_when=asyncio.FIRST_COMPLETED)  # fmt: skip
+        pressed.cancel()
+        self.pressed.clear()
+
+
+async def run(fabric: Verbs, period_s: float, looks: int | None) -> None:
+    """Look every `period_s` until `q`, or `looks` times. Raises RefusedError when the fabric has gone."""
+    console = Console()
+    lookout = Lookout(fabric)
+    if console.is_terminal and not console.is_dumb_terminal and sys.stdin.isatty():
+        await _live(fabric, lookout, console, period_s, looks)
+    else:
+        async for shot in _looks(lookout, max(period_s, PLAIN_EVERY_S), looks):
+            print(plain(shot), flush=True)
+
+
+async def _looks(lookout: Lookout, period_s: float, looks: int | None) -> AsyncIterator[Snapshot]:
+    number = 0
+    while looks is None or number < looks:
+        if number:
+            await asyncio.sleep(period_s)
+        yield await lookout.look()
+        number += 1
+
+
+async def _live(fabric: Verbs, lookout: Lookout, console: Console, period_s: float, looks: int | None) -> None:
+    topology = fabric.topology
+    line_bps = float(topology.nics * topology.rate_bps)
+    keys, shot, number = Keys(), await lookout.look(), 1
+    looking: asyncio.Task[Snapshot] | None = None
+    asked_s = time.monotonic()
+    drawn: tuple[int, int, int, str, str] | None = None
+    with _keyboard(keys), Live(console=console, screen=True, auto_refresh=False) as live:
+        while not keys.quit.is_set():
+            late = looking is not None and time.monotonic() - asked_s >= LATE_WALL_S
+            size, state = console.size, "NO ANSWER" if late else "PAUSED" if keys.paused else ""
+            # Only what differs is drawn: drawing costs more than looking.
+            if drawn != (picture := (number, size.width, size.height, keys.order, state)):
+                drawn, view = picture, screen(topology.name, shot, line_bps, *picture[1:])
+                live.update(view, refresh=True)
+            if looks is not None and number >= looks:
+                return
+            left_s = asked_s + period_s - time.monotonic()
+            if looking is None and left_s <= 0 and not keys.paused:
+                looking, asked_s = asyncio.create_task(lookout.look()), time.monotonic()
+            # Keys and the size of the terminal are minded while an agent that hangs is waited for.
+            await keys.wait_with(looking, LATE_WALL_S if looking is not None or left_s <= 0 else left_s)
+            if looking is not None and looking.done():
+                shot, number, looking = looking.result(), number + 1, None
+    if looking is not None:
+        looking.cancel()
+
+
+@contextlib.contextmanager
+def _keyboard(keys: Keys) -> Iterator[None]:
+    """Keys one by one, without an echo; SIGTERM is one that quits, and a terminal that is gone."""
+    fd, loop = sys.stdin.fileno(), asyncio.get_running_loop()
+
+    def read() -> None:
+        try:
+            typed = os.read(fd, 64).decode(errors="replace")
+        except OSError:
+            typed = ""
+        for key in typed or QUIT:
+            keys.press(key)
+
+    before = termios.tcgetattr(fd)
+    tty.setcbreak(fd)
+    loop.add_reader(fd, read)
+    loop.add_signal_handler(signal.SIGTERM, keys.press, QUIT)
+    loop.add_signal_handler(signal.SIGWINCH, keys.pressed.set)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGTERM)
+        loop.remove_signal_handler(signal.SIGWINCH)
+        loop.remove_reader(fd)
+        termios.tcsetattr(fd, termios.TCSADRAIN, before)

@@ -1,0 +1,264 @@
+"""`mrcfabric up`: a fabric with its agent, in the foreground or left behind.
+
+Owns signals (Ctrl-C, SIGTERM and a closed terminal mean `down`), what is printed, and detaching. The fabric is
+`orchestrator.fabric`'s, the HTTP side `orchestrator.agent.agent`'s.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass
+from ipaddress import IPv4Address, ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import uvloop
+from setproctitle import setproctitle
+
+from mrcfabric.control import NoAnswerError
+from mrcfabric.errors import ConfigError, RefusedError
+from mrcfabric.topology import Topology
+from orchestrator.cli import supervision
+from orchestrator.cli.progress import waiting
+from orchestrator.fabric.journal import describe
+from orchestrator.fabric.launched import LaunchedFabric
+from orchestrator.hosts.ground import Ground
+from orchestrator.hosts.placement.layout import Pack
+from orchestrator.hosts.placement.site import LOOPBACK
+from orchestrator.process.launcher import ProcessFailedError
+from orchestrator.prometheus.rule import Pace
+
+if TYPE_CHECKING:
+    from orchestrator.agent.agent import Agent
+    from orchestrator.prometheus.prometheus_server import Beside
+
+EXIT_BROKEN = 1
+_REPORT_BYTES_MAX = 64 * 1024
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@dataclass(frozen=True, slots=True)
+class UpOptions:
+    """What `mrcfabric up` was asked for."""
+
+    topology: Topology
+    run_dir: Path
+    pack: Pack = "none"
+    port_base: int | None = None
+    trace: bool = False
+    pace: Pace | None = None
+    """Of a Prometheus beside the fabric; None: there is to be none."""
+    web: bool = False
+    """The live map is served."""
+    ground: Ground | None = None
+    """Its hosts; None: this one."""
+    metrics_address: str = LOOPBACK
+    """Where metrics, the list of targets and the status are served, to whoever reaches it."""
+    owner_only: bool = False
+    """Metrics and the live map are for who has the token."""
+    started_mono_s: float = 0.0
+    """When the command began, for the time it took."""
+
+
+def metrics_at(text: str | None) -> str:
+    """The address for metrics, as it is typed. Raises ConfigError."""
+    if text is None:
+        return LOOPBACK
+    try:
+        address = ip_address(text)
+    except ValueError:
+        address = IPv4Address(0)
+    if address.is_unspecified or address.is_multicast:  # it stands in the list of targets
+        raise ConfigError(
+            f"--metrics-address {text}", "is no address of this machine", "wanted: as 10.0.0.1 or fd00::1"
+        )
+    return str(address)
+
+
+def run_foreground(options: UpOptions, say: Callable[[str], None]) -> int:
+    """Run until told to stop; returns the exit code. Raises ConfigError or ProcessFailedError when it cannot start."""
+
+    def ready(agent: "Agent") -> None:
+        say(summary(agent, options, "Ctrl-C, or "))
+        supervision.tell(supervision.READY)
+
+    return _run(options, ready, say)
+
+
+def run_detached(options: UpOptions, say: Callable[[str], None]) -> int:
+    """Leave the fabric behind with an agent of its own and return when it is ready. Raises as `run_foreground`."""
+    read_end, write_end = os.pipe()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    first = os.fork()
+    if first == 0:
+        os.close(read_end)
+        _leave_behind(options, write_end)
+    os.close(write_end)
+    os.waitpid(first, 0)
+    starting = waiting(f"starting {options.topology.nodes} daemons", terminal_only=True)
+    with os.fdopen(read_end, "rb") as report, starting:
+        text = report.read(_REPORT_BYTES_MAX)
+    if not text:
+        raise ProcessFailedError("the agent ended before the fabric was ready")
+    outcome = json.loads(text)
+    if "where" in outcome:
+        raise ConfigError(outcome["where"], outcome["what"], outcome["hint"])
+    if "failed" in outcome:
+        raise ProcessFailedError(outcome["failed"])
+    say(outcome["ready"])
+    return 0
+
+
+def _leave_behind(options: UpOptions, report: int) -> NoReturn:
+    """In a child: become a daemon of its own session, report once, run. Never returns."""
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for target in (0, 1, 2):
+        os.dup2(nowhere, target)
+    told = False
+
+    def tell(outcome: dict[str, Any]) -> None:
+        nonlocal told
+        if not told:
+            os.write(report, json.dumps(outcome).encode())
+            os.close(report)
+            told = True
+
+    def ready(agent: "Agent") -> None:
+        log = os.open(agent.fabric.folder.log("agent"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        for target in (1, 2):
+            os.dup2(log, target)
+        os.close(log)
+        # What was said meanwhile, nobody heard.
+        warnings = [f"  warning  {what}" for what in agent.fabric.ground.warnings]
+        tell({"ready": "\n".join([summary(agent, options, ""), *warnings])})
+
+    def log_line(text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    code = EXIT_BROKEN
+    try:
+        code = _run(options, ready, log_line)
+    except ConfigError as error:
+        tell({"where": error.where, "what": error.what, "hint": error.hint})
+    except (ProcessFailedError, RefusedError, NoAnswerError) as error:
+        tell({"failed": f"{error}"})
+    except Exception as error:  # the last line of a process without a terminal: somebody must hear of it
+        tell({"failed": f"{type(error).__name__}: {error}"})
+    finally:
+        os._exit(code)
+
+
+def _run(options: UpOptions, ready: "Callable[[Agent], None]", say: Callable[[str], None]) -> int:
+    setproctitle(f"mrcfabric {options.topology.name} agent")
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_serve(options, ready, say))
+
+
+async def _serve(options: UpOptions, ready: "Callable[[Agent], None]", say: Callable[[str], None]) -> int:
+    loop = asyncio.get_running_loop()
+    task = asyncio.current_task()
+    assert task is not None
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, task.cancel)
+    try:
+        async with LaunchedFabric.launch(
+            options.topology,
+            options.run_dir,
+            pack=options.pack,
+            port_base=options.port_base,
+            trace=options.trace,
+            ground=options.ground,
+            http_host=options.metrics_address,
+        ) as fabric:
+            # Imported while the daemons start would be too early: it costs the CPU they need.
+            from orchestrator.agent.agent import Agent
+
+            agent = Agent(fabric, options.owner_only)
+            for number in _SIGNALS:
+                loop.add_signal_handler(number, agent.stop.set)
+            fabric.journal.on_note = lambda note: _say_if_one_can(say, describe(note))
+            async with (
+                _prometheus(fabric, options) as agent.prometheus,
+                _live_map(agent, options) as agent.map_url,
+            ):
+                broken = await agent.serve(lambda: ready(agent))
+            if broken is not None:
+                raise ProcessFailedError(broken)
+            say("stopping")
+    except asyncio.CancelledError:
+        raise RefusedError("interrupted before the fabric was ready; nothing is left running") from None
+    return 0
+
+
+def _say_if_one_can(say: Callable[[str], None], text: str) -> None:
+    """Whoever notes something is in the middle of it: a log on a full disk, or a terminal that is gone, is no reason
+    to leave it there."""
+    with contextlib.suppress(OSError):
+        say(text)
+
+
+def _prometheus(fabric: LaunchedFabric, options: UpOptions) -> "AbstractAsyncContextManager[Beside | None]":
+    """A Prometheus beside the fabric, if one was asked for."""
+    if options.pace is None:
+        return nullcontext()
+    from orchestrator.prometheus.prometheus_server import prometheus_beside
+
+    return prometheus_beside(fabric, options.pace)
+
+
+def _live_map(agent: "Agent", options: UpOptions) -> AbstractAsyncContextManager[str | None]:
+    """The live map, if one was asked for; its address, token included."""
+    if not options.web:
+        return nullcontext()
+    from orchestrator.web.station import here
+
+    return here(agent.fabric, agent.events.answer, owner_only=options.owner_only)
+
+
+def summary(agent: "Agent", options: UpOptions, stop: str) -> str:
+    """What runs where, how to look at it, and how to stop it: `stop` comes before the command for that."""
+    fabric = agent.fabric
+    topology, layout, folder = fabric.topology, fabric.layout, _short(fabric.folder.path)
+    last = layout.port_base + layout.port_count - 1
+    processes = len(layout.processes)
+    took = time.monotonic() - options.started_mono_s
+    nic, switch, link = "h000", "p0-t1-0", "p0-t0-0~p0-t1-0"
+    size = (
+        f"{topology.planes} planes of {topology.t0_per_plane} T0 and {topology.t1_per_plane} T1, {topology.nics} NICs"
+    )
+    sites = layout.sites.sites
+    carrying = {plan.site for plan in layout.processes}
+    hosts = " ".join(site.name for number, site in enumerate(sites) if number in carrying)
+    over = [f"  hosts    {hosts}"] if layout.sites.several else []
+    where = "on every host" if over else f"on {LOOPBACK}"
+    live = [] if agent.map_url is None else [f"  live map {agent.map_url}"]
+    series = [] if agent.prometheus is None else [f"  series   Prometheus at {agent.prometheus.url}"]
+    return "\n".join(
+        [
+            f"fabric {topology.name}: {size}; {topology.nodes} daemons in {processes} processes, ready in {took:.1f} s",
+            f"  folder   {folder}   (logs, state.json, Prometheus targets.json)",
+            *over,
+            f"  ports    {layout.port_base}..{last} {where}",
+            f"  metrics  http://{layout.http_address}/metrics/{nic}   (/sd lists all)",
+            *series,
+            *live,
+            f"  look     mrcfabric web | status | logs {nic} | ev list {nic} | events",
+            f"  break    mrcfabric fault add link_down {link} | fault add switch_crash {switch} | fault clear --all",
+            f"  stop     {stop}mrcfabric down",
+        ]
+    )
+
+
+def _short(path: Path) -> str:
+    """Relative to where the user stands, when it lies below."""
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)

@@ -1,0 +1,118 @@
+"""How a command finds a running fabric and talks to its agent: the run folder's Unix socket, plain HTTP, no imports.
+
+The agent's end is `orchestrator.agent.agent`; this side uses the standard library alone, so that commands start fast.
+"""
+
+import http.client
+import json
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+from mrcfabric.errors import ConfigError, RefusedError
+from orchestrator.client import answers
+from orchestrator.process import run_folder
+
+ANSWER_WALL_S = 600.0
+OUT = Path("out")
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path: str, wall_s: float) -> None:
+        super().__init__("localhost", timeout=wall_s)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
+
+
+class AgentClient:
+    """Asks the agent of one fabric; blocking."""
+
+    def __init__(self, folder: Path, state: dict[str, Any], wall_s: float = ANSWER_WALL_S) -> None:
+        """`wall_s`: how long to wait for an answer."""
+        self.folder = folder
+        self.state = state
+        self._wall_s = wall_s
+
+    def get(self, path: str) -> Any:
+        """The JSON behind a path. Raises ConfigError or RefusedError with the agent's words."""
+        return self._ask("GET", path, None)
+
+    def post(self, path: str, **body: Any) -> Any:
+        """The answer to a change; None values are left out. Raises as `get`."""
+        return self.post_text(path, json.dumps({key: value for key, value in body.items() if value is not None}))
+
+    def post_text(self, path: str, text: str) -> Any:
+        """The same for a body as it is."""
+        return self._ask("POST", path, text)
+
+    def call(self, node: str, op: str, args: dict[str, Any] | None = None) -> Any:
+        """An op of a daemon's control channel."""
+        return self.post("/call", node=node, op=op, args=args)
+
+    def _ask(self, method: str, path: str, text: str | None) -> Any:
+        connection = _UnixConnection(str(self.state["agent_socket"]), self._wall_s)
+        try:
+            connection.request(method, path, text, {"Content-Type": "application/json"} if text else {})
+            response = connection.getresponse()
+            content = response.read()
+        except (OSError, http.client.HTTPException) as error:
+            why = getattr(error, "strerror", None) or str(error) or "no answer"
+            raise RefusedError(f"the agent of {self.state.get('name')} cannot be reached: {why}") from error
+        finally:
+            connection.close()
+        if response.status != http.client.OK:
+            raise refusal(response.status, content)
+        try:
+            return answers.loads(content)
+        except ValueError:
+            raise refusal(response.status, content) from None
+
+
+def refusal(status: int, content: bytes) -> ConfigError | RefusedError:
+    """What an answer of the agent's is that is no success, with the agent's words if it has any."""
+    try:
+        answer = json.loads(content)
+        if status == http.client.BAD_REQUEST:
+            return ConfigError(answer["where"], answer["what"], answer["hint"])
+        return RefusedError(answer["error"])
+    except (ValueError, KeyError, TypeError):
+        return RefusedError(f"the agent answered {status}: {content[:200]!r}")
+
+
+def find(name: str | None, run_dir: Path | None, wall_s: float = ANSWER_WALL_S) -> AgentClient:
+    """The running fabric that is meant: by folder, by name, or the only one below `out/`. Raises ConfigError."""
+    folder = folder_of(name, run_dir)
+    state = run_folder.read_state(folder)
+    if state is None:
+        hint = "it is still starting" if run_folder.is_held(folder) else "start one with `mrcfabric up`"
+        raise ConfigError(str(folder), "no fabric runs there", hint)
+    return AgentClient(folder, state, wall_s)
+
+
+def folder_of(name: str | None, run_dir: Path | None) -> Path:
+    """The folder that is meant, whether or not a fabric runs there. Raises ConfigError when that is not clear."""
+    if run_dir is not None:
+        return run_dir
+    if name is not None:
+        return run_folder.default_path(name)
+    held = running()
+    if len(held) > 1:
+        raise ConfigError(
+            "fabric", f"{len(held)} are running: {', '.join(path.name for path in held)}", "name one with --name"
+        )
+    if held:
+        return held[0]
+    known = sorted(OUT.glob("*/lock"), key=lambda lock: lock.stat().st_mtime)
+    if not known:
+        raise ConfigError("fabric", f"none runs below {os.path.abspath(OUT)}", "start one with `mrcfabric up`")
+    return known[-1].parent
+
+
+def running() -> list[Path]:
+    """The folders below `out/` in which a fabric runs."""
+    return sorted(lock.parent for lock in OUT.glob("*/lock") if run_folder.is_held(lock.parent))

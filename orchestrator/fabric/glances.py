@@ -1,0 +1,138 @@
+"""Glances of all daemons at once, however many look: what a fabric's agent asks its daemons for the lookers.
+
+Owns when a daemon is asked and when what it said last will do. A daemon is asked at most once in `SHARED_WALL_S`, while
+the fabric sleeps once for all. One that has not answered after `BRIEF_WALL_S` is late: what it said up to
+`RECENT_WALL_S` ago will do. One that has said nothing for so long is waited for up to `PATIENCE_WALL_S`, and then is
+silent; it keeps its one question, and delays nobody further. What a glance says is `mrcfabric.glance`'s, what becomes
+of it `lookout`'s.
+"""
+
+import asyncio
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+from mrcfabric.control import NoAnswerError
+from mrcfabric.errors import RefusedError
+from mrcfabric.glance import Glance
+from orchestrator.fabric.readings import ClockReading
+from orchestrator.fabric.roster import Roster
+from orchestrator.hosts.clock.timekeeper import Timekeeper
+
+SHARED_WALL_S: Final = 0.1
+"""So old may an answer be that a second looker gets."""
+BRIEF_WALL_S: Final = 0.2
+"""So long are all waited for: a crowd of busy daemons on few cores needs longer, and is looked at all the same."""
+RECENT_WALL_S: Final = 2.0
+"""What a daemon said before that is not shown any more."""
+PATIENCE_WALL_S: Final = 0.5
+"""A daemon that has not answered by then is silent in this look."""
+ANSWER_WALL_S: Final = 5.0
+"""When a question is given up and may be asked anew."""
+
+
+class Glances(NamedTuple):
+    """One look at the daemons."""
+
+    clock: ClockReading
+    """Read after the daemons had answered."""
+    wall_s: float
+    """Unix time."""
+    nodes: dict[str, Glance | None]
+    """None: it has not answered in time, or its process has ended."""
+    down: tuple[str, ...]
+    """Those whose process has ended."""
+    late: tuple[str, ...] = ()
+    """Those whose answer is from before this look, up to `RECENT_WALL_S` old."""
+
+    def record(self) -> dict[str, Any]:
+        """As data: the fields of the clock, and ours."""
+        return {
+            **self.clock._asdict(),
+            "wall_s": self.wall_s,
+            "nodes": self.nodes,
+            "down": list(self.down),
+            "late": list(self.late),
+        }
+
+    @classmethod
+    def of(cls, record: dict[str, Any]) -> "Glances":
+        """The inverse of `record`."""
+        clock = ClockReading(**{name: record[name] for name in ClockReading._fields})
+        return cls(clock, record["wall_s"], record["nodes"], tuple(record["down"]), tuple(record["late"]))
+
+
+class _Kept(NamedTuple):
+    """The newest answer of a daemon."""
+
+    glance: Glance
+    incarnation: int
+    answered_s: float
+    """Monotonic."""
+    rest_s: float | None
+    """The sleep of the fabric in which it was asked (`Timekeeper.rest_s`)."""
+
+
+class Gatherer:
+    """Asks the daemons of one fabric. `close` it with the fabric."""
+
+    def __init__(self, roster: Roster, timekeeper: Timekeeper) -> None:
+        self._roster = roster
+        self._time = timekeeper
+        self._kept: dict[str, _Kept] = {}
+        self._asking: dict[str, asyncio.Task[None]] = {}
+        self._slow: set[str] = set()
+        """Whose question is under way longer than one look waits."""
+
+    async def look(self, nodes: Sequence[str] | None = None) -> Glances:
+        """The newest glances of these nodes (None: all). Raises ConfigError for one that does not exist."""
+        names = list(self._roster.members) if nodes is None else list(nodes)
+        alive = [name for name in names if self._roster.member(name).alive]
+        began_s = time.monotonic()
+        fresh_s, recent_s = began_s - SHARED_WALL_S, began_s - RECENT_WALL_S
+        for name in alive:
+            if name not in self._asking and self._newest(name, fresh_s) is None:
+                self._asking[name] = asyncio.create_task(self._ask(name))
+        await self._wait(alive, BRIEF_WALL_S)
+        unheard = [name for name in alive if self._newest(name, recent_s) is None and name not in self._slow]
+        await self._wait(unheard, PATIENCE_WALL_S - BRIEF_WALL_S)
+        self._slow.update(name for name in unheard if name in self._asking)
+        down = frozenset(name for name in names if not self._roster.member(name).alive)
+        found = {name: None if name in down else self._newest(name, recent_s) for name in names}
+        late = [name for name in alive if found[name] is not None and self._newest(name, fresh_s) is None]
+        clock = ClockReading.of(self._time, self._roster.whole)
+        return Glances(clock, time.time(), found, tuple(name for name in names if name in down), tuple(late))
+
+    async def close(self) -> None:
+        """Give up what is under way."""
+        asking = list(self._asking.values())
+        for task in asking:
+            task.cancel()
+        await asyncio.gather(*asking, return_exceptions=True)
+
+    async def _wait(self, names: Iterable[str], wall_s: float) -> None:
+        """Until all of these have answered that ever answer in time, or so long."""
+        asked = [self._asking[name] for name in names if name in self._asking and name not in self._slow]
+        if asked:
+            await asyncio.wait(asked, timeout=wall_s)
+
+    async def _ask(self, name: str) -> None:
+        rest_s, incarnation = self._time.rest_s, self._roster.members[name].incarnation
+        try:
+            glance = await self._roster.call(name, "glance", timeout_s=ANSWER_WALL_S)
+            if rest_s != self._time.rest_s:
+                rest_s = None
+            self._kept[name] = _Kept(glance, incarnation, time.monotonic(), rest_s)
+        except (NoAnswerError, RefusedError):
+            self._kept.pop(name, None)
+        finally:
+            del self._asking[name]
+            self._slow.discard(name)
+
+    def _newest(self, name: str, since_s: float) -> Glance | None:
+        """What a daemon has said since then, or in this sleep of the fabric."""
+        kept = self._kept.get(name)
+        if kept is None or kept.incarnation != self._roster.members[name].incarnation:
+            return None
+        at_rest = kept.rest_s is not None and kept.rest_s == self._time.rest_s
+        return kept.glance if at_rest or kept.answered_s >= since_s else None

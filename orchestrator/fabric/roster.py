@@ -1,0 +1,330 @@
+"""The daemons of one fabric: started on their hosts, asked, restarted, and their deaths noted.
+
+Owns which process carries which node in which incarnation, and the control client of each. How a process comes to be on
+a host is `orchestrator.hosts.share`'s. When fabric time may pass a
+node that is down is `orchestrator.hosts.clock.timekeeper`'s; why a node dies or returns is `orchestrator.fabric`'s.
+"""
+
+import asyncio
+import contextlib
+import math
+import signal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mrcfabric.control import ControlClient, NoAnswerError, Realm
+from mrcfabric.errors import ConfigError, RefusedError
+from mrcfabric.units import NEVER, Instant
+from orchestrator.fabric.past_lives import PastLives
+from orchestrator.faults.table import Stamped
+from orchestrator.hosts.clock.timekeeper import Timekeeper
+from orchestrator.hosts.ground import Ground
+from orchestrator.hosts.placement.layout import Layout, ProcessPlan
+from orchestrator.hosts.placement.site import LEADER
+from orchestrator.hosts.share import COURIER
+from orchestrator.process.launcher import Child, ProcessFailedError
+from orchestrator.process.patience import TICK_WALL_S, Patience
+
+READY_POLL_S = 0.004
+SCRAPE_WALL_S = 10.0
+"""So long whoever scrapes metrics waits for a daemon."""
+SPAWNS_MAX = 16
+"""Requests under way at the fork server at once; each holds a descriptor here and one there."""
+EXIT_CONFIG = 2
+
+
+@dataclass(slots=True)
+class Member:
+    """One node of the fabric as its agent sees it."""
+
+    node: str
+    process: ProcessPlan
+    incarnation: int = 0
+    child: Child | None = None
+    client: ControlClient | None = None
+
+    @property
+    def alive(self) -> bool:
+        return self.child is not None and self.child.alive
+
+
+class Roster:
+    """All daemons. `start_all`; afterwards `call` any of them."""
+
+    def __init__(self, layout: Layout, ground: Ground, time: Timekeeper, realm: Realm, trace: bool) -> None:
+        """`ground`: the hosts, open before `start_all`."""
+        self.layout = layout
+        self.members = {node: Member(node, plan) for plan in layout.processes for node in plan.nodes}
+        self.past = PastLives()
+        """How faithful the emulation has been, as far as daemons have been asked."""
+        self._ground = ground
+        self._time = time
+        self._realm = realm
+        self._trace = trace
+
+    async def start_all(self, broken: asyncio.Future[str]) -> None:
+        """Start every process and return when every daemon has bound its sockets and answers.
+
+        `broken`: done, with the reason, when no daemon can start any more. Raises ConfigError or ProcessFailedError
+        when that happens, or one ends instead, with its last words.
+        """
+        starting = asyncio.get_running_loop().create_task(self._start_all())
+        either: list[asyncio.Future[Any]] = [starting, broken]
+        try:
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            ready = starting.done()
+            starting.cancel()
+            await asyncio.wait([starting])
+        if not ready:
+            raise ProcessFailedError(broken.result())
+        starting.result()
+
+    async def _start_all(self) -> None:
+        for node in self.members:
+            self._time.page.mark_booting(self.layout.slot(node), 0)
+        gate = asyncio.Semaphore(SPAWNS_MAX)
+
+        async def start(plan: ProcessPlan) -> None:
+            async with gate:
+                await self._spawn(plan, 0, {})
+
+        await asyncio.gather(*(start(plan) for plan in self.layout.processes))
+        await self._until_bound()
+        await self._until_all_answer()
+
+    async def restart(
+        self, start_ns: Instant, commands: Mapping[str, Sequence[Stamped]], crash_ns: Instant = NEVER
+    ) -> Child:
+        """Start the next incarnation of dead nodes, all of one process: they live from `start_ns` to `crash_ns`.
+
+        `commands`: what each is told before it begins.
+        """
+        process = self.members[next(iter(commands))].process
+        assert set(commands) == set(process.nodes)
+        for node in process.nodes:
+            member = self.members[node]
+            assert not member.alive
+            member.incarnation += 1
+            if member.client is not None:
+                await member.client.close()
+                member.client = None
+        return await self._spawn(process, start_ns, commands, crash_ns)
+
+    async def _spawn(
+        self,
+        plan: ProcessPlan,
+        start_ns: Instant,
+        commands: Mapping[str, Sequence[Stamped]],
+        crash_ns: Instant = NEVER,
+    ) -> Child:
+        tables = [self._table(node, start_ns, commands.get(node, ())) for node in plan.nodes]
+        if crash_ns < NEVER:
+            tables = [{**table, "crash_ns": crash_ns} for table in tables]
+        arguments = tables if plan.packs_switches else tables[0]
+        slots = [self.layout.slot(node) for node in plan.nodes]
+        orders = {slot: self._time.page.orders(slot) for slot in slots}
+        child = await self._ground.share(plan.site).spawn(plan, arguments, orders)
+        for node in plan.nodes:
+            self.members[node].child = child
+        return child
+
+    def _table(self, node: str, start_ns: Instant, commands: Sequence[Stamped]) -> dict[str, Any]:
+        """The configuration of one daemon (`mrcfabric.daemon_config`)."""
+        layout = self.layout
+        share = self._ground.share(layout.sites.number(node))
+        fds = share.descriptors
+        links = layout.links_of(node)
+        for link in links:
+            # Whoever runs on another host has a courier here.
+            link["peer_doorbell"] = fds.doorbells.get(layout.process_of[link["peer_node"]], fds.doorbells.get(COURIER))
+        return {
+            "node": node,
+            "fabric": layout.topology.name,
+            "epoch": self._realm.epoch,
+            "incarnation": self.members[node].incarnation,
+            "topology": layout.topology.to_dict(),
+            "links": links,
+            "control": list(layout.control_address(node)),
+            "secret": self._realm.secret.hex(),
+            "clock": {
+                "page_fd": fds.page,
+                "slot": layout.slot(node),
+                "doorbell_fd": fds.doorbells[layout.process_of[node]],
+                "agent_doorbell_fd": fds.agent_doorbell,
+            },
+            "run_dir": str(share.folder),
+            "start_ns": start_ns,
+            "commands": [{"at_ns": one.at_ns, "op": one.op, "args": one.args} for one in commands],
+            "trace": self._trace,
+            "crowd": layout.crowd(node),
+            "alive_fd": fds.alive,
+        }
+
+    async def _until_bound(self) -> None:
+        endings = {member.child.ended for member in self.members.values() if member.child is not None}
+        patience, late = self.patience(), len(self.members) + 1
+        while not self._time.all_alive():
+            done, _ = await asyncio.wait(endings, timeout=READY_POLL_S, return_when=asyncio.FIRST_COMPLETED)
+            if done:
+                break
+            if not patience.due:
+                continue
+            waiting = [node for node in self.members if not self._time.is_alive(self.layout.slot(node))]
+            if len(waiting) < late:
+                late = len(waiting)
+                patience.heard()
+            if patience.ended([self._pid_here(self.members[node]) for node in waiting]):
+                more = f" and {late - 1} more are" if late > 1 else " is"
+                raise ProcessFailedError(f"{waiting[0]}{more} not ready after {patience.why()}")
+        self._raise_if_one_died()
+
+    def _raise_if_one_died(self) -> None:
+        for member in self.members.values():
+            if member.child is not None and not member.child.alive:
+                raise start_failure(member.child)
+
+    async def _until_all_answer(self) -> None:
+        try:
+            await asyncio.gather(*(self.call(node, "status") for node in self.members))
+        except RefusedError:
+            self._raise_if_one_died()  # that it has died says more than what it has not answered
+            raise
+
+    def patience(self) -> Patience:
+        """For one wait for a daemon."""
+        return Patience(len(self.layout.processes))
+
+    def waited_enough(self, node: str, patience: Patience) -> bool:
+        """Whether there is no hope that the daemon of a node will do something (`Patience.ended`)."""
+        return patience.ended([self._pid_here(self.members[node])])
+
+    @staticmethod
+    def _pid_here(member: Member) -> int | None:
+        """The process of a node; None when it runs on another host, or has none."""
+        return member.child.pid if member.child is not None and member.process.site == LEADER else None
+
+    async def give_up_on(self, node: str, wait: "asyncio.Future[Any]") -> str:
+        """Wait until a future is done, as long as there is hope that the daemon of a node will do something for it;
+        "" when it is done, else why there is none."""
+        patience = self.patience()
+        while not (await asyncio.wait([wait], timeout=TICK_WALL_S))[0]:
+            if not self.whole:  # time waits for hosts that do not hear each other, and so do we
+                patience = self.patience()
+            elif self.waited_enough(node, patience):
+                return f"has not answered for {patience.why()}"
+        return ""
+
+    async def call(
+        self, node: str, op: str, args: Mapping[str, Any] | None = None, timeout_s: float | None = None
+    ) -> Any:
+        """Ask a daemon, and wait for the answer; None: as long as there is hope for one
+        (`orchestrator.process.patience`).
+
+        Raises ConfigError (no such node), RefusedError (its refusal, or it is down), NoAnswerError.
+        """
+        member = self.member(node)
+        child = member.child
+        if child is None or not child.alive:
+            raise RefusedError(f"{node} is down" + (f" ({child.how_it_ended()})" if child is not None else ""))
+        client = member.client or await self._open_client(member)
+        asked = asyncio.ensure_future(client.call(op, args, math.inf if timeout_s is None else timeout_s))
+        patience = self.patience() if timeout_s is None else None
+        try:
+            while True:
+                tick_s = None if patience is None else TICK_WALL_S
+                done, _ = await asyncio.wait([asked, child.ended], timeout=tick_s, return_when=asyncio.FIRST_COMPLETED)
+                if asked.done():
+                    return asked.result()
+                if done:
+                    break
+                if patience is not None and self.waited_enough(node, patience):
+                    raise NoAnswerError(f"{op}: no answer from {node}{client.heard_last} after {patience.why()}")
+        finally:
+            asked.cancel()
+        raise RefusedError(f"{node} has ended ({child.how_it_ended()}) before it answered {op}")
+
+    async def counters(
+        self,
+        nodes: Sequence[str] | None,
+        timeout_s: float | None,
+        silent: list[str] | None,
+        parts: Sequence[str] | None,
+    ) -> dict[str, dict[str, Any]]:
+        """See `Fabric.counters`."""
+        asked = [node for node in (self.members if nodes is None else nodes) if self.member(node).alive]
+        lives = [self.members[node].incarnation for node in asked]
+        args = {} if parts is None else {"parts": list(parts)}
+        answers = await asyncio.gather(
+            *(self.call(node, "counters", args, timeout_s) for node in asked), return_exceptions=True
+        )
+        found = {}
+        for node, incarnation, answer in zip(asked, lives, answers, strict=True):
+            if isinstance(answer, NoAnswerError) and silent is not None:
+                silent.append(node)
+            elif isinstance(answer, RefusedError):
+                pass  # it died meanwhile
+            elif isinstance(answer, BaseException):
+                raise answer
+            else:
+                found[node] = answer
+                if "fidelity" in answer:
+                    self.past.note(node, incarnation, answer["fidelity"])
+        return found
+
+    async def _open_client(self, member: Member) -> ControlClient:
+        """The client of the present incarnation; others may ask for it while it is being opened."""
+        incarnation, address = member.incarnation, self.layout.control_address(member.node)
+        client = ControlClient(address, self._realm.of(member.node), incarnation=incarnation)
+        await client.open()
+        if member.client is None and member.incarnation == incarnation:
+            member.client = client
+            return client
+        await client.close()
+        if member.client is None:
+            raise RefusedError(f"{member.node} has been started again meanwhile")
+        return member.client
+
+    @property
+    def whole(self) -> bool:
+        """Whether all hosts hear each other (`Ground.whole`)."""
+        return self._ground.whole
+
+    def member(self, node: str) -> Member:
+        """A node by name. Raises ConfigError with the nearest match."""
+        if node not in self.members:
+            self.layout.topology.parse_node(node)
+        return self.members[node]
+
+    async def end(self, child: Child) -> None:
+        """SIGKILL a process and return when it has ended, be it with its host; its death is reported as any other."""
+        site = next(member.process.site for member in self.members.values() if member.child is child)
+        with contextlib.suppress(ProcessFailedError):  # its host is lost, or does not answer until it is
+            await self._ground.share(site).signal(child, signal.SIGKILL)
+        await child.ended
+
+    @staticmethod
+    def require_own_process(member: Member) -> None:
+        """Raises RefusedError when a process carries other nodes too."""
+        others = len(member.process.nodes) - 1
+        if others:
+            raise RefusedError(
+                f"{member.node} shares its process with {others} other switches; launch with --pack none "
+                "and one node per process"
+            )
+
+    async def close(self) -> None:
+        """Close the control clients; the processes are the launcher's to end."""
+        for member in self.members.values():
+            if member.client is not None:
+                await member.client.close()
+                member.client = None
+
+
+def start_failure(child: Child) -> Exception:
+    """What to raise for a daemon that ended instead of getting ready."""
+    how = child.how_it_ended()
+    if child.ended.result() == EXIT_CONFIG:
+        return ConfigError(child.name, f"did not start: {how.removeprefix('exit code 2: ')}")
+    return ProcessFailedError(f"{child.name} died at start ({how})" + (f"; its log: {child.log}" if child.log else ""))

@@ -1,0 +1,67 @@
+"""state.json: where the parts of a running fabric are, for everybody who wants to find it.
+
+Owns what the file says and when it is written anew; the folder it lies in is `orchestrator.process.run_folder`'s, who
+reads it `orchestrator.client.agent_client`'s.
+"""
+
+from typing import Any
+
+from mrcfabric.errors import ConfigError
+from mrcfabric.units import Instant
+from orchestrator.fabric.journal import Journal
+from orchestrator.fabric.roster import Roster
+from orchestrator.hosts.placement.site import LEADER
+from orchestrator.process.run_folder import RunFolder
+
+
+class StateFile:
+    """The state file of one fabric. `write` it when all daemons are ready, `update` it when one dies or returns."""
+
+    def __init__(
+        self, folder: RunFolder, roster: Roster, epoch: int, forkserver_pid: int | None, journal: Journal
+    ) -> None:
+        self._folder = folder
+        self._roster = roster
+        self._epoch = epoch
+        self._forkserver_pid = forkserver_pid
+        self._journal = journal
+
+    def content(self) -> dict[str, Any]:
+        """Plain data, no secret."""
+        layout = self._roster.layout
+        topology = layout.topology
+        return {
+            "name": topology.name,
+            "digest": topology.digest(),
+            "topology": topology.to_dict(),
+            "epoch": self._epoch,
+            "pack": layout.pack,
+            "port_base": layout.port_base,
+            "ports": layout.port_count,
+            "http": f"http://{layout.http_address}",
+            "agent_socket": str(self._folder.agent_socket),
+            "forkserver_pid": self._forkserver_pid,
+            "whereabouts": layout.sites.whereabouts(topology).record(),
+            "nodes": {
+                member.node: {
+                    "pid": member.child.pid if member.child is not None else None,
+                    "alive": member.alive,
+                    "process": member.process.name,
+                    "host": None if member.process.site == LEADER else layout.sites.site(member.node).name,
+                    "incarnation": member.incarnation,
+                    "control": list(layout.control_address(member.node)),
+                }
+                for member in self._roster.members.values()
+            },
+        }
+
+    def write(self) -> None:
+        """Raises ConfigError when the file cannot be written."""
+        self._folder.write_state(self.content())
+
+    def update(self, at_ns: Instant) -> None:
+        """The same while the fabric runs: a full disk is no reason to end it, readers only learn of a death late."""
+        try:
+            self.write()
+        except ConfigError as error:
+            self._journal.note("unwritten", at_ns, why=str(error))

@@ -1,1 +1,0 @@
-"""Findings: what was recorded of a run, measured, judged, compared and reported. Pure, but for the writing of files."""

@@ -1,0 +1,112 @@
+"""What couriers say to each other about their clocks: a question with a stamp, an answer with two more.
+
+Owns the bytes, the stamps, and which answer belongs to which question; what follows from stamps is
+`orchestrator.hosts.clock.clock_offset`'s, when to ask is the courier's. The clocks can be other ones than the
+machine's.
+"""
+
+import struct
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+from orchestrator.hosts.clock.clock_offset import ClockOffset, Exchange
+
+ASKS_MAX: Final = 8
+"""Questions to one host that may be without an answer; what was asked before is forgotten."""
+LOOKS: Final = 3
+"""How often both clocks are read for their difference; the quickest look counts."""
+
+_MAGIC: Final = b"mrcclock"  # no news of a page begin like that: their first word is a small number in its upper half
+_ASK: Final = struct.Struct("!8sq")
+_ANSWER: Final = struct.Struct("!8sqqqqI")
+
+
+class StrangeStampsError(ValueError):
+    """Bytes about clocks that are none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    """The two clocks of a host, in nanoseconds: one that nobody sets, and the one on its wall."""
+
+    mono_ns: Callable[[], int] = time.monotonic_ns
+    wall_ns: Callable[[], int] = time.time_ns
+
+    def wall_ahead(self) -> tuple[int, int]:
+        """(how much more the wall clock shows, how far off that may be)."""
+        looks = []
+        for _ in range(LOOKS):
+            before, wall, after = self.mono_ns(), self.wall_ns(), self.mono_ns()
+            looks.append((after - before, wall - (before + after) // 2))
+        span, ahead = min(looks)
+        return ahead, span // 2 + 1
+
+
+@dataclass(slots=True)
+class _Peer:
+    """One other host."""
+
+    history: ClockOffset = field(default_factory=ClockOffset)
+    asked: deque[int] = field(default_factory=lambda: deque(maxlen=ASKS_MAX))
+    wall_ahead: tuple[int, int] = (0, 0)
+
+
+class ClockTalk:
+    """One courier's talk about clocks with all others."""
+
+    def __init__(self, clocks: Clocks | None = None) -> None:
+        self._clocks = Clocks() if clocks is None else clocks
+        self._peers: dict[int, _Peer] = {}
+
+    @staticmethod
+    def is_talk(message: bytes) -> bool:
+        """Whether a message is about clocks."""
+        return message.startswith(_MAGIC)
+
+    def ask(self, peer: int) -> bytes:
+        """A question to another host: to be sent at once."""
+        one = self._peers.setdefault(peer, _Peer())
+        one.asked.append(self._clocks.mono_ns())
+        return _ASK.pack(_MAGIC, one.asked[-1])
+
+    def take(self, peer: int, message: bytes) -> bytes | None:
+        """What another host says, as soon as it came; returns what to answer at once. Raises StrangeStampsError."""
+        now_ns = self._clocks.mono_ns()
+        if len(message) == _ASK.size:
+            _, asked_ns = _ASK.unpack(message)
+            ahead_ns, error_ns = self._clocks.wall_ahead()
+            return _ANSWER.pack(_MAGIC, asked_ns, now_ns, self._clocks.mono_ns(), ahead_ns, min(error_ns, 0xFFFF_FFFF))
+        if len(message) != _ANSWER.size:
+            raise StrangeStampsError(f"{len(message)} bytes are neither a question nor an answer")
+        _, asked_ns, heard_ns, answered_ns, ahead_ns, error_ns = _ANSWER.unpack(message)
+        one = self._peers.setdefault(peer, _Peer())
+        if asked_ns in one.asked:
+            one.asked.remove(asked_ns)
+            try:
+                one.history.take(Exchange(asked_ns, heard_ns, answered_ns, now_ns))
+            except ValueError as error:
+                raise StrangeStampsError(str(error)) from None
+            one.wall_ahead = ahead_ns, error_ns
+        return None
+
+    def lost(self, peer: int) -> None:
+        """The conversation has ended: nobody answers any more. Its clock is remembered."""
+        if peer in self._peers:
+            self._peers[peer].asked.clear()
+
+    def report(self, peer: int) -> dict[str, Any] | None:
+        """What their clock shows now, as plain data: a `Reading`, and the same of the wall clocks, in `wall_offset_ns`
+        and `wall_error_ns`; None before the first answer."""
+        one = self._peers.get(peer)
+        reading = None if one is None else one.history.at(self._clocks.mono_ns())
+        if one is None or reading is None:
+            return None
+        theirs, ours = one.wall_ahead, self._clocks.wall_ahead()
+        return {
+            **asdict(reading),
+            "wall_offset_ns": reading.offset_ns + theirs[0] - ours[0],
+            "wall_error_ns": reading.error_ns + theirs[1] + ours[1],
+        }

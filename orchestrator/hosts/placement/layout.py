@@ -1,0 +1,236 @@
+"""Where everything of a fabric sits: processes, addresses and ports, clock slots, and each daemon's links.
+
+Pure arithmetic over a topology and its hosts; nothing is opened or started. The numbers of sockets are fixed by the
+topology, its hosts and the base of the port block, so that a restarted daemon finds its own again. The block is the
+same on all hosts, as large as the fullest one needs: each host counts its own sockets. What the daemons do with a
+configuration is `mrcfabric.daemon_config`'s; who starts them is `orchestrator.fabric`'s.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from mrcfabric.errors import ConfigError
+from mrcfabric.topology import PortLink, Topology
+from orchestrator.hosts.placement.frames import frame_bytes
+from orchestrator.hosts.placement.site import LEADER, LOOPBACK, Sites
+from orchestrator.hosts.placement.weights import ports
+from orchestrator.process.ports import PORT_END, PORT_MIN
+
+Pack: TypeAlias = Literal["none", "plane"]
+Address: TypeAlias = tuple[str, int]
+
+PACKS: tuple[Pack, ...] = ("none", "plane")
+
+NICD_ENTRY = "nicd.daemon:run_nicd"
+SWITCHD_ENTRY = "switchd.daemon:run_switchd"
+PRELOADED = ("orchestrator.hosts.warmup:warm_up",)
+"""What the fork server does before its first fork; brings both daemons' modules with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessPlan:
+    """One process and the daemons in it."""
+
+    name: str
+    """The first node's, or the plane's (`p3`) when all its switches are packed."""
+    entry: str
+    nodes: tuple[str, ...]
+    site: int = 0
+    """The number of its host."""
+
+    @property
+    def packs_switches(self) -> bool:
+        """Whether the entry takes a list of configurations."""
+        return self.entry == SWITCHD_ENTRY
+
+
+def pack_of(text: str) -> Pack:
+    """A packing by name. Raises ConfigError."""
+    for pack in PACKS:
+        if pack == text:
+            return pack
+    raise ConfigError(f"--pack {text}", "no such packing", "none: a process per daemon; plane: one per plane")
+
+
+def host_ports(*, several: bool) -> int:
+    """Port numbers of a host beside its nodes': the agent's HTTP side, and a courier where hosts are several."""
+    return 1 + several
+
+
+def port_count(topology: Topology, sites: Sites) -> int:
+    """Size of a fabric's port block: what the fullest of its hosts needs."""
+    if sites.several:
+        return _numbered(topology, sites)[1]
+    # Without a name of a node: a fabric of any size may be asked about.
+    return 2 * topology.link_count + topology.nodes + host_ports(several=False)
+
+
+def _numbered(topology: Topology, sites: Sites) -> tuple[list[int], int]:
+    """Where in the block the sockets of each node begin, in slot order, and the size of the block.
+
+    A host begins with its courier, counts its nodes' sockets from there, and has the agent's HTTP port as the last
+    number. Hosts that have an address in common share one count.
+    """
+    couriers = host_ports(several=sites.several) - host_ports(several=False)
+    taken = [couriers if sites.apart else couriers * len(sites.sites)] * len(sites.sites)
+    firsts = []
+    for slot, node in enumerate(topology.node_names()):
+        host = sites.number(node) if sites.apart else LEADER
+        firsts.append(taken[host])
+        taken[host] += ports(topology, topology.tier_of(slot))
+    return firsts, max(taken) + host_ports(several=False)
+
+
+def check_size(topology: Topology, sites: Sites) -> None:
+    """Raises ConfigError for a fabric that the ports of its hosts cannot hold."""
+    needed = port_count(topology, sites)
+    if needed > PORT_END - PORT_MIN:
+        raise ConfigError(
+            f"fabric {topology.name}",
+            f"{topology.nodes} nodes and {topology.link_count} links need {needed} ports of "
+            + ("one of its hosts" if sites.several else "this host"),
+            f"at most {PORT_END - PORT_MIN}; `mrcfabric plan` and the simulator take any size",
+        )
+
+
+def processes_of(topology: Topology, pack: Pack, sites: Sites) -> list[ProcessPlan]:
+    """Every process of the fabric, NICs first. A NIC always has a process of its own; switches share one only with
+    others of their plane on the same host. It is called after the plane when it has all of it, or after its first node.
+    """
+    plans = [ProcessPlan(name, NICD_ENTRY, (name,), sites.number(name)) for name in topology.nic_names()]
+    switches = list(topology.switch_names())
+    size = topology.switches_per_plane
+    most = sites.nodes_per_process if pack == "none" else size
+    for plane in range(topology.planes):
+        shares: dict[int, list[str]] = {}
+        for node in switches[plane * size : (plane + 1) * size]:
+            shares.setdefault(sites.number(node), []).append(node)
+        for site, names in sorted(shares.items()):
+            alone = [(name,) for name in names if name in sites.alone]
+            others = [name for name in names if name not in sites.alone]
+            for nodes in (*alone, *(tuple(others[first : first + most]) for first in range(0, len(others), most))):
+                whole = len(nodes) == size and most > 1
+                plans.append(ProcessPlan(f"p{plane}" if whole else nodes[0], SWITCHD_ENTRY, nodes, site))
+    return plans
+
+
+@dataclass(slots=True)
+class Layout:
+    """A topology laid out on its hosts."""
+
+    topology: Topology
+    pack: Pack
+    sites: Sites = field(default_factory=Sites)
+    host: str = LOOPBACK
+    """Where the agent serves HTTP."""
+    port_base: int = 0
+    """First number of the port block; set once it is reserved."""
+    processes: list[ProcessPlan] = field(init=False)
+    ports: dict[str, list[PortLink]] = field(init=False)
+    """Every node's cables, nodes in slot order."""
+    process_of: dict[str, str] = field(init=False)
+    """Node -> its process."""
+    cut: dict[tuple[int, int], int] = field(default_factory=dict)
+    """From one host to another -> what goes there in one piece, where frames are longer than that."""
+    port_count: int = field(init=False)
+    """Size of the port block."""
+    _firsts: list[int] = field(init=False)
+    """Where in the block the sockets of each node begin, in slot order."""
+    _crowds: Counter[int] = field(init=False)
+    """How many processes each host has."""
+
+    def __post_init__(self) -> None:
+        topology = self.topology
+        self.processes = processes_of(topology, self.pack, self.sites)
+        self.process_of = {node: plan.name for plan in self.processes for node in plan.nodes}
+        self.ports = {name: topology.ports(name) for name in topology.node_names()}
+        self._firsts, self.port_count = _numbered(topology, self.sites)
+        self._crowds = Counter(plan.site for plan in self.processes)
+
+    @property
+    def doorbells_here(self) -> int:
+        """Processes of the leader's host, its courier among them where there are several hosts."""
+        own = sum(plan.site == LEADER for plan in self.processes)
+        return own + self.sites.several
+
+    @property
+    def http_port(self) -> int:
+        """The agent's."""
+        return self.port_base + self.port_count - 1
+
+    @property
+    def http_address(self) -> str:
+        """Where the agent serves HTTP, as it stands in a URL."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.http_port}"
+
+    def slot(self, node: str) -> int:
+        """A node's place in the clock page."""
+        return self.topology.node_index(node)
+
+    def peers(self) -> list[list[tuple[int, int]]]:
+        """What `ClockPage.create` wants: per slot and port, the peer's slot and port."""
+        slots = {name: slot for slot, name in enumerate(self.ports)}
+        return [[(slots[end.peer], end.peer_port) for end in ends] for ends in self.ports.values()]
+
+    def control_address(self, node: str) -> Address:
+        """Where a daemon listens for its agent."""
+        return self.sites.site(node).control, self._first(node) + len(self.ports[node])
+
+    def courier_addresses(self) -> list[Address]:
+        """Where the courier of each host listens."""
+        numbers = enumerate(self.sites.sites, self.port_base)
+        return [(site.control, self.port_base if self.sites.apart else number) for number, site in numbers]
+
+    def probe_addresses(self) -> list[Address]:
+        """Where the courier of each host answers probes of the way that frames go; the same numbers, of UDP."""
+        return [(site.data, port) for site, (_, port) in zip(self.sites.sites, self.courier_addresses(), strict=True)]
+
+    def crowd(self, node: str) -> int:
+        """How many processes the host of a node has."""
+        return self._crowds[self.sites.number(node)]
+
+    @property
+    def crowd_max(self) -> int:
+        """The same of the host that has most."""
+        return max(self._crowds.values())
+
+    @property
+    def frame_bytes(self) -> int:
+        """The largest IP packet between hosts."""
+        return frame_bytes(self.topology.mtu_bytes, self.sites.ip_version)
+
+    def host_pairs(self) -> set[tuple[int, int]]:
+        """Every two hosts with links between them, in both orders."""
+        number = self.sites.number
+        pairs = {(number(node), number(end.peer)) for node, ends in self.ports.items() for end in ends}
+        return {(one, other) for one, other in pairs if one != other}
+
+    def host_numbers(self) -> list[int]:
+        """The number of every node's host, in slot order."""
+        return [self.sites.number(node) for node in self.ports]
+
+    def data_address(self, node: str, port: int) -> Address:
+        """Where a node's end of the cable in one of its ports is bound."""
+        return self.sites.site(node).data, self._first(node) + port
+
+    def _first(self, node: str) -> int:
+        return self.port_base + self._firsts[self.slot(node)]
+
+    def links_of(self, node: str) -> list[dict[str, Any]]:
+        """The `links` part of a daemon's configuration."""
+        number = self.sites.number
+        return [
+            {
+                "port": end.port,
+                "local": list(self.data_address(node, end.port)),
+                "peer": list(self.data_address(end.peer, end.peer_port)),
+                "peer_node": end.peer,
+                "peer_slot": self.slot(end.peer),
+                "peer_port": end.peer_port,
+                "delay_ns": end.incoming_delay_ns,
+                "path_mtu": self.cut.get((number(node), number(end.peer))),
+            }
+            for end in self.ports[node]
+        ]

@@ -1,0 +1,1 @@
+"""What every HTTP server here begins with: bounds on connections, names it answers to, the token to read."""

@@ -1,0 +1,1 @@
+"""What a person sees of a running fabric: snapshots of all nodes, and the event log."""

@@ -1,0 +1,86 @@
+"""Lines of a fabric's event log, made of what NICs and the agent tell: who, what, why, and where that is written.
+
+Pure. Owns the keys that every line has, and the cause and section of what is told without; the facts are the NICs' own
+(`nicd.core.events`) and the agent's (`orchestrator.fabric.journal`). docs/schema/event_log.json describes a line.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
+
+Line: TypeAlias = dict[str, Any]
+"""`n` (from 1; given by the log), `at_ns`, `wall_s` (when the agent heard of it), `node` ("" for the fabric), `kind`,
+`cause` ("" when there is no more to say), `section` ("" for what the emulator or its operator does), then what the kind
+has beside."""
+
+SECTIONS: Final[Mapping[str, str]] = {
+    # MRC 1.0 section 3: a QP goes up one state at a time, ERROR ends it; completions tell how a message ended.
+    "qp_change": "MRC 1.0 3",
+    "completion": "MRC 1.0 3",
+    "retransmit": "MRC 1.0 3",
+    # arXiv 2605.04333 section 2: a NIC that loses a port tells its peers.
+    "port_change": "arXiv 2605.04333 2",
+    # MRC 1.0 2.6: Port Status Update.
+    "peer_port_change": "MRC 1.0 2.6",
+}
+"""Of kinds whose events do not say it themselves."""
+KINDS: Final = (
+    "ev_transition", *SECTIONS,
+    "ready", "fault", "ended", "healed", "unhealed", "died", "returned", "lost", "refused", "stalled", "fenced",
+    "lease_lost", "host_lost", "host_restarted", "links", "work", "work_over", "unstopped", "unwritten", "forgotten",
+    "untold",
+)  # fmt: skip
+
+_CAUSES: Final = ("cause", "reason", "status", "why", "fault", "how")
+"""Keys that say why something happened; the first that is there does."""
+
+
+def of_nic(node: str, wall_s: float, event: Mapping[str, Any]) -> Line:
+    """A line of an event as a NIC's op `events` tells it."""
+    line = _line(node, wall_s, event)
+    if event["kind"] in ("port_change", "peer_port_change"):
+        line["cause"] = "port_status_update" if event["kind"] == "peer_port_change" else "carrier"
+    line["section"] = line["section"] or SECTIONS.get(event["kind"], "")
+    return line
+
+
+def of_agent(note: Mapping[str, Any]) -> Line:
+    """A line of a note of the agent's journal."""
+    return _line(str(note.get("node", note.get("nic", ""))), note["wall_s"], note)
+
+
+def forgotten(node: str, at_ns: int, wall_s: float, count: int) -> Line:
+    """So many events of a NIC were gone before anybody asked for them."""
+    told = {"at_ns": at_ns, "kind": "forgotten", "cause": "the daemon's list was full", "count": count}
+    return _line(node, wall_s, told)
+
+
+def untold(node: str, died_ns: int, wall_s: float, since_ns: int) -> Line:
+    """What happened in a NIC from `since_ns` until it died is not known."""
+    told = {"at_ns": died_ns, "kind": "untold", "cause": "it died before it was asked", "since_ns": since_ns}
+    return _line(node, wall_s, told)
+
+
+def end_of(note: Mapping[str, Any]) -> Line | None:
+    """A line of the end of a fault that the note `fault` is about; None when it does not end by itself."""
+    if note["until_ns"] is None:
+        return None
+    told = {"kind": "ended", "cause": "its time was over", "id": note["id"], "fault": note["fault"]}
+    return _line("", note["wall_s"], {"at_ns": note["until_ns"], **told})
+
+
+def text(line: Mapping[str, Any]) -> str:
+    """One line for people: fabric time, node, what, why, and where that is written."""
+    known = ("n", "at_ns", "wall_s", "node", "kind", "cause", "section")
+    fields = " ".join(f"{key}={value}" for key, value in line.items() if key not in known and value is not None)
+    parts = [f"{line['at_ns'] / 1000:14,.3f} us", f"{line['node'] or '-':9}", f"{line['kind']:16}", line["cause"]]
+    parts += [fields, f"[{line['section']}]" if line["section"] else ""]
+    return "  ".join(part for part in parts if part).rstrip()
+
+
+def _line(node: str, wall_s: float, told: Mapping[str, Any]) -> Line:
+    key = next((key for key in _CAUSES if key in told), None)
+    head: Line = {
+        "n": 0, "at_ns": told["at_ns"], "wall_s": round(wall_s, 3), "node": node, "kind": told["kind"],
+        "cause": "" if key is None else str(told[key]), "section": told.get("section", ""),
+    }  # fmt: skip
+    return {**head, **{name: value for name, value in told.items() if name not in (*head, key, "nic")}}

@@ -1,0 +1,220 @@
+"""Watching the links of a fabric: a look every so often, a map, and the deny lists that follow from it.
+
+Owns the figures of a watch and the state between two looks; pure, driven by `orchestrator.mapper.mapping` (daemons) and
+`orchestrator.mapper.simulated_mapping` (virtual time) alike: tables in, orders out.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from mrcfabric.errors import ConfigError
+from mrcfabric.naming import nic_name
+from mrcfabric.topology import Topology
+from mrcfabric.units import NS_PER_S, Instant
+from nicd.compose import nic_settings
+from nicd.core.deny_list import Entry
+from nicd.core.settings_self_probe import SELF_PROBE_PERIOD_NS_MIN
+from orchestrator.mapper.clustermapper import Clustermapper
+from orchestrator.mapper.deny_plan import DenyFloor, DenyPlan, arguments, changes, plan_denials
+from orchestrator.mapper.fault_direction import Direction, Loop, Question, direction, question
+from orchestrator.mapper.link_evidence import NONE, Counts
+from orchestrator.mapper.link_verdicts import BAD, Cable, LinkMap
+from orchestrator.mapper.loss_statistics import POWER, probes_to_find
+from orchestrator.mapper.t0_view import MapperSettings
+
+PERIOD_RTTS = 4
+PERIOD_NS_MAX = NS_PER_S
+"""So that a slip of the pen does not make a watch that never looks."""
+LOOK_PERIODS = 8
+HEAL_PERIODS = 64
+WINDOW_PERIODS = 512
+QUESTIONS_MAX = 8
+"""Links whose direction is asked for at a time."""
+GAP_SHARE = 8
+"""Probes of a loop per period."""
+FIND_LOSS = 0.01
+"""The loss per direction that a check finds when nobody says otherwise."""
+
+
+class Order(NamedTuple):
+    """One command for one NIC."""
+
+    nic: int
+    op: str
+    args: dict[str, Any]
+
+    @property
+    def node(self) -> str:
+        return nic_name(self.nic)
+
+
+@dataclass(frozen=True, slots=True)
+class WatchSettings:
+    """Times are nanoseconds of fabric time."""
+
+    period_ns: int
+    """Of the NICs' rounds of probes."""
+    look_ns: int
+    """Between two looks."""
+    mapper: MapperSettings
+    floor: DenyFloor
+    deny: bool = False
+    """Fill the NICs' deny lists."""
+
+    def __post_init__(self) -> None:
+        """Raises ConfigError."""
+        if self.period_ns < SELF_PROBE_PERIOD_NS_MIN:
+            what = f"{self.period_ns} is too small"
+            raise ConfigError("mapper.period_ns", what, f"at least {SELF_PROBE_PERIOD_NS_MIN}")
+        if self.period_ns > PERIOD_NS_MAX:
+            raise ConfigError("mapper.period_ns", f"{self.period_ns} is too large", f"at most {PERIOD_NS_MAX}")
+        if self.look_ns < 1:
+            raise ConfigError("mapper.look_ns", f"{self.look_ns} is too small", "at least 1")
+
+    @classmethod
+    def of(cls, topology: Topology, period_ns: int | None = None, *, deny: bool = False) -> "WatchSettings":
+        """The defaults: a round per 4 base RTT, a look per 8 rounds, healed after 64, losses forgotten after 512.
+
+        NICs that probe by themselves are left at their own period.
+        """
+        period = nic_settings(topology).self_probe_period_ns or PERIOD_RTTS * topology.base_rtt_ns()
+        period = period if period_ns is None else period_ns
+        look = LOOK_PERIODS * period
+        settle = nic_settings(topology).self_probe_timeout_ns + look
+        mapper = MapperSettings(
+            window_ns=WINDOW_PERIODS * period, heal_ns=HEAL_PERIODS * period, settle_ns=settle, confirm_ns=look
+        )
+        return cls(period, look, mapper, DenyFloor.of(topology), deny)
+
+
+def rounds_to_find(topology: Topology, loss: float, power: float = POWER) -> int:
+    """Rounds after which every link with this loss per direction is found, each with probability `power`.
+
+    Between a T0 and a T1 that many probes run in each round as NICs share the work; to a NIC at least as many.
+    """
+    testers = min(nic_settings(topology).self_probe_testers, topology.nics_per_t0)
+    return -(-probes_to_find(loss, power) // testers)
+
+
+class LinkWatch:
+    """One watch over one fabric."""
+
+    def __init__(self, topology: Topology, settings: WatchSettings) -> None:
+        self.topology = topology
+        self.settings = settings
+        self.mapper = Clustermapper(topology, settings.mapper)
+        self.latest: LinkMap | None = None
+        """The map of the last look."""
+        self.plan = DenyPlan()
+        """What that map asks to be denied."""
+        self.looks = 0
+        self.accusations = 0
+        """Links and switches found bad so far, each time anew."""
+        self._mine: dict[int, set[Entry]] = {}
+        self._asked: dict[Cable, Question] = {}
+        self._directions: dict[Cable, Direction] = {}
+
+    def take(self, at_ns: Instant, tables: Mapping[int, Mapping[str, Any] | None]) -> LinkMap:
+        """A look: the tables of all NICs as they were at `at_ns`; None for one that does not answer."""
+        for nic, table in tables.items():
+            self.mapper.enter(nic, at_ns, table)
+        before = set(self.latest.bad) if self.latest else set()
+        self.latest = self._directed(self.mapper.look(at_ns), tables)
+        self.looks += 1
+        self.accusations += len(set(self.latest.bad) - before)
+        if self.settings.deny:
+            self.plan = plan_denials(self.topology, self.latest, self.settings.floor)
+        return self.latest
+
+    def hear(self, tables: Mapping[int, Mapping[str, Any] | None]) -> LinkMap:
+        """The latest map with what was asked since: the verdicts stand, directions are told."""
+        assert self.latest is not None, "after a look"
+        self.latest = self._directed(self.latest, tables)
+        return self.latest
+
+    def asleep(self, tables: Mapping[int, Mapping[str, Any] | None]) -> list[Order]:
+        """Orders for the NICs that do not probe as they should: none yet, or they have started again."""
+        period_ns = self.settings.period_ns
+        return [
+            Order(nic, "probe_links", {"period_ns": period_ns})
+            for nic, table in tables.items()
+            if table is not None and table["period_ns"] != period_ns
+        ]
+
+    def questions(self) -> list[Order]:
+        """Orders that will tell the direction of bad T0-T1 links of which it has not been asked yet."""
+        orders: list[Order] = []
+        assert self.latest is not None, "after a look"
+        gap_ns = max(1, self.settings.period_ns // GAP_SHARE)
+        for link in self.latest.of(*BAD):
+            cable = link.cable
+            if cable.t1 is None or cable in self._directions or cable in self._asked:
+                continue
+            asked = question(self.topology, self.latest, cable)
+            if asked is None:
+                self._directions[cable] = Direction.OPEN
+            elif len(self._asked) < QUESTIONS_MAX:
+                self._asked[cable] = asked
+                figures = {"probes": asked.probes, "gap_ns": gap_ns}
+                loops = asked.up, asked.down
+                orders += [Order(asked.nic, "probe_loop", {**loop._asdict(), **figures}) for loop in loops]
+        return orders
+
+    def _directed(self, found: LinkMap, tables: Mapping[int, Mapping[str, Any] | None]) -> LinkMap:
+        """The same map with what loops have told by now."""
+        bad = {link.cable for link in found.of(*BAD)}
+        self._asked = {cable: asked for cable, asked in self._asked.items() if cable in bad}
+        self._directions = {cable: told for cable, told in self._directions.items() if cable in bad}
+        for cable, asked in list(self._asked.items()):
+            table = tables.get(asked.nic)
+            if table is None:
+                continue
+            up, down = (_counts(table, loop) for loop in (asked.up, asked.down))
+            told = direction(up, down)
+            ended = min(up.probes, down.probes) >= asked.probes or not (table["loops_left"] or table["waiting"])
+            if told != Direction.OPEN or ended:
+                self._directions[cable] = told
+                del self._asked[cable]
+        links = [replace(link, direction=str(self._directions.get(link.cable, ""))) for link in found.links]
+        return replace(found, links=tuple(links))
+
+    def concerned(self) -> list[int]:
+        """NICs whose deny list may have to change."""
+        return sorted(set(self.plan.entries) | set(self._mine))
+
+    def orders(self, present: Mapping[int, Iterable[Entry]]) -> list[Order]:
+        """What brings the lists of these NICs, which hold `present`, to what the plan asks for."""
+        found = []
+        for nic, entries in present.items():
+            wanted = self.plan.entries.get(nic, set())
+            mine = self._mine.get(nic, set())
+            found += [Order(nic, op, arguments(entry)) for op, entry in changes(wanted, entries, mine)]
+            if wanted:
+                self._mine[nic] = set(wanted)
+            else:
+                self._mine.pop(nic, None)
+        return found
+
+    def lift_all(self) -> list[Order]:
+        """The watch ends: nothing is to be denied on its account, and NICs probe as they would without it."""
+        self.plan = DenyPlan()
+        period_ns = nic_settings(self.topology).self_probe_period_ns
+        if period_ns == self.settings.period_ns:
+            return []
+        return [Order(nic, "probe_links", {"period_ns": period_ns}) for nic in range(self.topology.nics)]
+
+
+def _counts(table: Mapping[str, Any], loop: Loop) -> Counts:
+    """What a NIC's table says of a loop."""
+    place = table["columns"].index
+    back, lost, late = (place(name) - place("sent") + len(loop) for name in ("back", "lost", "late"))
+    for row in table["loops"]:
+        if tuple(row[: len(loop)]) == loop:
+            return Counts(row[back] + row[lost], max(0, row[lost] - row[late]), 0)
+    return NONE
+
+
+def entries_of(rows: Iterable[Mapping[str, int | None]]) -> list[Entry]:
+    """A NIC's deny list as entries."""
+    return [(int(row["plane"] or 0), row["path"], row["peer_index"]) for row in rows]

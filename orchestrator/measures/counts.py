@@ -1,0 +1,187 @@
+"""Measures that are read from looks: what was counted between two of them, and how things stood at one.
+
+Owns the arithmetic over cumulative counters and gauges. They are only as fine as the looks: a window reaches from the
+look at or before its start to the one at or after its end, a bin from look to look, so that none is counted twice.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+from functools import partial
+from typing import TypeAlias
+
+from mrcfabric.units import Instant
+from orchestrator.measures.measure import Figure, Question, matching
+from orchestrator.measures.recording import WINDOWS, Look, Recording
+
+SWITCHES = "switches"
+"""How the switches, all together, are called where NICs have names."""
+Cells: TypeAlias = dict[str, int]
+"""One look in the words of a measure: name -> figure, "" for all together."""
+Reading: TypeAlias = Callable[[Look], Cells]
+
+
+def look_at(recording: Recording, at_ns: Instant) -> Look | None:
+    """The newest look at or before an instant."""
+    place = bisect_right(recording.looks, at_ns, key=lambda look: look.at_ns)
+    return recording.looks[place - 1] if place else None
+
+
+def look_after(recording: Recording, at_ns: Instant) -> Look | None:
+    """The oldest look at or after an instant, or the newest of all when there is none such."""
+    place = bisect_left(recording.looks, at_ns, key=lambda look: look.at_ns)
+    return recording.looks[min(place, len(recording.looks) - 1)] if recording.looks else None
+
+
+def counted(reading: Reading) -> Callable[[Question], list[Figure]]:
+    """What a cumulative counter grew by in every window."""
+    return partial(_counted, reading)
+
+
+def _counted(reading: Reading, question: Question) -> list[Figure]:
+    found = []
+    after: Cells = {}
+    last = None
+    for window in question.windows:
+        first = look_at(question.recording, window.start_ns)
+        # Bins lie end to end: what was read at the end of one is the start of the next.
+        before = {} if first is None else after if first is last else reading(first)
+        last = (look_at if question.binned else look_after)(question.recording, window.end_ns)
+        if last is None:
+            continue
+        after = reading(last)
+        start = window.start_ns if first is None else first.at_ns
+        found += [
+            Figure(after.get(name, 0) - before.get(name, 0), name, start, last.at_ns)
+            for name in matching(question.of, after)
+        ]
+    return found
+
+
+def standing(reading: Reading) -> Callable[[Question], list[Figure]]:
+    """How a gauge stood at the end of every window."""
+    return partial(_standing, reading)
+
+
+def _standing(reading: Reading, question: Question) -> list[Figure]:
+    found = []
+    for window in question.windows:
+        look = look_at(question.recording, window.end_ns)
+        if look is not None:
+            cells = reading(look)
+            found += [Figure(cells.get(name, 0), name, look.at_ns, look.at_ns) for name in matching(question.of, cells)]
+    return found
+
+
+def levels(reading: Reading) -> Callable[[Question], list[Figure]]:
+    """How a gauge stood at every look of every window, or at the look before a window without one."""
+    return partial(_levels, reading)
+
+
+def _levels(reading: Reading, question: Question) -> list[Figure]:
+    found = []
+    for window in question.windows:
+        looks = [look for look in question.recording.looks if window.start_ns <= look.at_ns <= window.end_ns]
+        if not looks and (before := look_at(question.recording, window.end_ns)) is not None:
+            looks = [before]
+        for look in looks:
+            cells = reading(look)
+            span = window if question.binned else (look.at_ns, look.at_ns)
+            found += [Figure(cells[name], name, *span) for name in matching(question.of, cells)]
+    return found
+
+
+def windows(look: Look) -> Cells:
+    """Congestion windows and what is in flight: by NIC and name (`h003:cwnd`); by name alone, the sum or the least."""
+    cells: Cells = {"": 0, **dict.fromkeys(WINDOWS, 0)}
+    seen = {nic: told.windows for nic, told in look.nics.items() if told.windows}
+    for name in WINDOWS:
+        values = [told[name] for told in seen.values()]
+        if values:
+            cells[name] = min(values) if name == "cwnd_min" else sum(values)
+        cells |= {f"{nic}:{name}": told[name] for nic, told in seen.items()}
+    return cells
+
+
+def queues(look: Look) -> Cells:
+    """Bytes that wait in the fullest port: anywhere, of a node."""
+    return {"": max(look.queues.values(), default=0), **look.queues}
+
+
+def queue_peaks(look: Look) -> Cells:
+    """The same of the most that ever waited."""
+    return {"": max(look.queue_peaks.values(), default=0), **look.queue_peaks}
+
+
+def of_nics(*counters: str) -> Reading:
+    """A plain counter, or the sum of several: of all NICs, and of each."""
+
+    def read(look: Look) -> Cells:
+        each = {name: sum(nic.counts.get(counter, 0) for counter in counters) for name, nic in look.nics.items()}
+        return {"": sum(each.values()), **each}
+
+    return read
+
+
+def by_label(prefix: str, labels: tuple[str, ...] = (), *, switches: bool = False) -> Reading:
+    """A counter with labels (`retransmits.gap`): in all, of a NIC, of a label, of one NIC's label (`h003:gap`).
+
+    With `switches` theirs are in it, as those of a node called `switches`. Labels that are named beforehand are there
+    even when nothing was counted.
+    """
+
+    return partial(_by_label, prefix, labels, switches)
+
+
+def _by_label(prefix: str, labels: tuple[str, ...], switches: bool, look: Look) -> Cells:
+    cells: Cells = {"": 0, **dict.fromkeys(labels, 0)}
+    nodes = [(name, nic.counts) for name, nic in look.nics.items()]
+    if switches:
+        nodes.append((SWITCHES, look.switches))
+    for node, counts in nodes:
+        cells.setdefault(node, 0)
+        for key, count in counts.items():
+            if key.startswith(prefix):
+                label = key[len(prefix) :]
+                for name in ("", node, label, f"{node}:{label}"):
+                    cells[name] = cells.get(name, 0) + count
+    return cells
+
+
+def of_switches(counter: str) -> Reading:
+    """A counter of all switches together."""
+    return lambda look: {"": look.switches.get(counter, 0)}
+
+
+def ev_states(look: Look) -> Cells:
+    """EVs by state: in the fabric, of a NIC (`h003:assumed_bad`), of a plane (`5:assumed_bad`)."""
+    cells: Cells = {"": 0}
+    for nic, seen in look.nics.items():
+        for plane, states in enumerate(seen.evs):
+            for state, count in states.items():
+                for name in ("", state, f"{nic}:{state}", f"{plane}:{state}"):
+                    cells[name] = cells.get(name, 0) + count
+    return cells
+
+
+def steps(look: Look) -> Cells:
+    """Steps that every rank has finished, of all programs and of each."""
+    return {"": sum(look.steps.values()), **look.steps}
+
+
+def ports_down(look: Look) -> Cells:
+    """NIC ports without carrier: of all NICs, of each, and of the planes."""
+    cells: Cells = {"": 0}
+    for nic, seen in look.nics.items():
+        for plane, up in enumerate(seen.ports_up):
+            for name in ("", nic, str(plane)):
+                cells[name] = cells.get(name, 0) + (not up)
+    return cells
+
+
+def received(look: Look) -> Cells:
+    """Bytes of whole messages received: of all flows, of a program, of a flow."""
+    cells: Cells = {"": 0}
+    for flow, size in look.flows.items():
+        for name in ("", flow.partition(":")[0], flow):
+            cells[name] = cells.get(name, 0) + size
+    return cells

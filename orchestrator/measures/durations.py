@@ -1,0 +1,160 @@
+"""Measures of how long things took: steps, stalls, messages, and the recovery from faults.
+
+Times of steps and messages are those that the ranks wrote down, exact to the nanosecond; recovery is told from bins of
+goodput, avoidance from the events of the NICs. What is in base RTTs is divided by the fabric's.
+"""
+
+from collections.abc import Callable, Iterator
+
+from mrcfabric.units import Instant
+from orchestrator.measures.measure import Figure, Question, matching
+from orchestrator.measures.rates import goodput
+from orchestrator.measures.recording import Injected, RankResult, Recording, Step
+from orchestrator.measures.spans import Interval, baseline, recorded_ns, work
+
+AVERAGED_RTTS = 2
+"""Goodput is averaged over so long, or over a step of the work, when its recovery is looked for."""
+LOSS_CAUSES = ("gap", "timeout")
+"""Retransmissions for these causes are of packets of which nothing arrived."""
+
+
+def _steps(question: Question) -> Iterator[tuple[str, RankResult, Step]]:
+    """(name, rank, step) of every step that a window holds, of every program that is meant."""
+    programs = {program.name: program for program in question.recording.programs}
+    for name in matching(question.of, programs):
+        for program in programs.values() if not name else (programs[name],):
+            for rank in program.ranks:
+                for step in rank.steps:
+                    if any(_holds(window, step, question.touching) for window in question.windows):
+                        yield name, rank, step
+
+
+def _holds(window: Interval, step: Step, touching: bool) -> bool:
+    if touching:
+        return step.begin_ns < window.end_ns and step.end_ns > window.start_ns
+    return window.start_ns <= step.begin_ns and step.end_ns <= window.end_ns
+
+
+def step_time(question: Question) -> list[Figure]:
+    """From begin to end of every step of every rank."""
+    return [
+        Figure(step.end_ns - step.begin_ns, f"{name} {rank.nic}".strip(), step.begin_ns, step.end_ns)
+        for name, rank, step in _steps(question)
+    ]
+
+
+def stall(question: Question) -> list[Figure]:
+    """What a rank waited in a step after its computation was over."""
+    return [
+        Figure(step.end_ns - step.computed_ns, f"{name} {rank.nic}".strip(), step.computed_ns, step.end_ns)
+        for name, rank, step in _steps(question)
+    ]
+
+
+def latency(question: Question) -> list[Figure]:
+    """From posting to completion of every message that was kept and completed in a window; of programs or of flows."""
+    programs = {program.name: program for program in question.recording.programs}
+    flows = {
+        f"{program.name}:{rank.nic}>{to}"
+        for program in programs.values()
+        for rank in program.ranks
+        for to, _, _ in rank.latencies
+    }
+    found = []
+    for name in matching(question.of, [*programs, *sorted(flows)]):
+        asked, _, flow = name.partition(":")
+        for window in question.windows:
+            for program in programs.values() if not asked else (programs[asked],):
+                for rank in program.ranks:
+                    label = name if flow else f"{name} {rank.nic}".strip()
+                    found += [
+                        Figure(latency_ns, label, *window)
+                        for to, at_ns, latency_ns in rank.latencies
+                        if window.start_ns <= at_ns <= window.end_ns and flow in ("", f"{rank.nic}>{to}")
+                    ]
+    return found
+
+
+def recovery_rtts(question: Question) -> list[Figure]:
+    """From a fault, or from its end, until goodput is what it was before the first fault, and stays there.
+
+    One figure per fault and name; without a value when it was not back before the work was over or the next fault
+    began. None at all for a fault that left no time to see it.
+    """
+    recording = question.recording
+    bins = recording.goodput
+    averaged = question.averaged_ns or max(AVERAGED_RTTS * recording.rtt_ns, step_ns(recording))
+    window_ns = -(-averaged // bins.bin_ns) * bins.bin_ns
+    end = work(recording).end_ns
+    before = goodput(Question(recording, question.of, (baseline(recording),)))
+    wanted = {figure.of: figure.value for figure in before if figure.value is not None}
+    found = []
+    for one in question.faults:
+        start = one.over_ns if question.from_end else one.fault.start_ns
+        others = [other.fault.start_ns for other in recording.faults if other is not one]
+        until = min([end, *(at_ns for at_ns in others if at_ns > start)])
+        if until - start < window_ns:
+            continue
+        for name in matching(question.of, recording.topology.nic_names()):
+            level = wanted.get(name)
+            took = None if level is None else bins.recovery_ns(start, until, level, window_ns, name or None)
+            rtts = None if took is None else took / recording.rtt_ns
+            found.append(Figure(rtts, _label(one, name), start, until if took is None else start + took))
+    return found
+
+
+def step_ns(recording: Recording) -> Instant:
+    """How long an undisturbed step of the work is: the shortest of the program with the longest; 0 without steps.
+
+    Goodput goes up and down with every step, so that only whole ones can be compared. One step alone is no rhythm.
+    """
+    shortest = (
+        min(step.end_ns - step.begin_ns for rank in program.ranks for step in rank.steps)
+        for program in recording.programs
+        if any(len(rank.steps) > 1 for rank in program.ranks)
+    )
+    return max(shortest, default=0)
+
+
+def avoidance_rtts(question: Question) -> list[Figure]:
+    """From the start of a fault to the last packet that it cost, or 0: when all NICs had learnt to avoid it."""
+    return _until_event(question, _is_loss, last=True)
+
+
+def detection_rtts(question: Question) -> list[Figure]:
+    """From the start of a fault to the first EV that was retired for it; without a value when none was."""
+    return _until_event(question, _is_retirement, last=False)
+
+
+def _until_event(question: Question, meant: Callable[[dict[str, object]], bool], *, last: bool) -> list[Figure]:
+    recording = question.recording
+    found = []
+    for one in question.faults:
+        start, end = one.fault.start_ns, min(one.over_ns, recorded_ns(recording))
+        if start >= end:  # it has not begun, or was healed before
+            continue
+        at = [
+            (str(event["node"]), int(event["at_ns"]))
+            for event in recording.events
+            if start <= event["at_ns"] < end and meant(event)
+        ]
+        for name in matching(question.of, recording.topology.nic_names()):
+            mine = [at_ns for node, at_ns in at if not name or node == name]
+            if mine:
+                hit = max(mine) if last else min(mine)
+                found.append(Figure((hit - start) / recording.rtt_ns, _label(one, name), start, hit))
+            else:
+                found.append(Figure(0.0 if last else None, _label(one, name), start, start if last else end))
+    return found
+
+
+def _is_loss(event: dict[str, object]) -> bool:
+    return event["kind"] == "retransmit" and event["cause"] in LOSS_CAUSES
+
+
+def _is_retirement(event: dict[str, object]) -> bool:
+    return event["kind"] == "ev_transition" and event["target"] == "assumed_bad"
+
+
+def _label(injected: Injected, name: str) -> str:
+    return f"{injected.fault.id} {name}".strip()

@@ -1,0 +1,296 @@
+"""Whether what was expected of a run held, what was observed, and where in time it was worst.
+
+Owns the putting of bounds to figures and the verdict over all of them. What the figures are is `measures`'s. Nothing
+here raises for what a run did: an expectation about which nothing was observed does not hold, and says why.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from mrcfabric.units import Instant
+from orchestrator.measures.expectation import Expectation, Span
+from orchestrator.measures.measure import Figure, Measure, Question, Reduce, Unit
+from orchestrator.measures.measures import MEASURES
+from orchestrator.measures.recording import Recording
+from orchestrator.measures.spans import Interval, baseline, bins, intervals, named, recorded_ns, whole, work
+
+SLACK = 1e-9
+"""Of a bound: what the arithmetic of shares may be off by."""
+_PERCENTILES: dict[str, float] = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+
+Outcome: TypeAlias = Literal["held", "not held", "not valid", "interrupted", "lost"]
+EXIT_CODES: dict[Outcome, int] = {"held": 0, "not held": 1, "not valid": 3, "lost": 4, "interrupted": 130}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What came of one expectation."""
+
+    asked: Expectation
+    held: bool
+    unit: str
+    """Of the bounds and of what was observed: `share of line`, `ns`, ..."""
+    observed: float | None
+    """The figure farthest outside the bounds, or nearest to one; None when there was none."""
+    of: str = ""
+    """Of what it is; "" for all together."""
+    start_ns: Instant | None = None
+    """Where in time; None when nothing was observed."""
+    end_ns: Instant | None = None
+    figures: int = 0
+    """How many figures were judged, and how many of them were outside."""
+    outside: int = 0
+    why: str = ""
+    """Why nothing could be observed."""
+
+    def record(self) -> dict[str, Any]:
+        """As it stands in the report; instants of fabric time."""
+        asked = self.asked
+        return {
+            "name": asked.name,
+            "measure": asked.measure,
+            "of": list(asked.of),
+            "during": _span_text(asked.during),
+            "bin_ns": asked.bin_ns,
+            "reduce": asked.reduce or MEASURES[asked.measure].reduce,
+            "per_name": asked.per_name,
+            "unit": self.unit,
+            "at_least": asked.at_least,
+            "at_most": asked.at_most,
+            "held": self.held,
+            "observed": None if self.observed is None else rounded(self.observed),
+            "observed_of": self.of,
+            "start_ns": self.start_ns,
+            "end_ns": self.end_ns,
+            "figures": self.figures,
+            "outside": self.outside,
+            "why": self.why,
+            "text": text(self),
+        }
+
+
+def judge(asked: Expectation, recording: Recording, *, last_ns: Instant | None = None) -> Finding:
+    """Put one expectation to a recording. `last_ns`: only to its newest part of this length, whatever the span says."""
+    measure = MEASURES[asked.measure]
+    relative = asked.relative_to or measure.relative_default
+    unit = f"share of {relative}" if relative else str(measure.unit)
+    question = _question(asked, measure, recording, last_ns)
+    if why := _untried(asked, measure, question):
+        return Finding(asked, False, unit, None, why=why)
+    if not question.windows:
+        return Finding(asked, False, unit, None, why=_no_time(asked.during, recording, asked.bin_ns))
+    figures = measure.take(question)
+    if relative and figures:
+        figures = _related(figures, asked, measure, recording, relative)
+        if not figures:
+            return Finding(asked, False, unit, None, why=f"there is no {relative} to compare with")
+    judged = _reduced(figures, asked, measure, by_window=question.binned)
+    if not judged:
+        return Finding(asked, False, unit, None, why="nothing was observed")
+    margins = [_margin(figure.value, asked) for figure in judged]
+    outside = sum(margin < 0 for margin in margins)
+    worst = judged[margins.index(min(margins))]
+    why = "" if worst.value is not None else "it did not come to that"
+    return Finding(
+        asked, not outside, unit, worst.value, worst.of, worst.start_ns, worst.end_ns, len(judged), outside, why
+    )
+
+
+def met(asked: Expectation, recording: Recording, last_ns: Instant | None = None) -> bool:
+    """Whether a condition holds now: as `judge`, and false as long as nothing was observed."""
+    return judge(asked, recording, last_ns=last_ns).held
+
+
+def _question(asked: Expectation, measure: Measure, recording: Recording, last_ns: Instant | None) -> Question:
+    extent = work(recording) if measure.of_work else whole(recording)
+    if last_ns is None:
+        windows = intervals(asked.during, recording, extent)
+    else:
+        now = recorded_ns(recording)
+        windows = [Interval(max(recording.begin_ns, now - last_ns), now)] if now > recording.begin_ns else []
+    binned = asked.bin_ns is not None and measure.binned
+    if binned:
+        assert asked.bin_ns is not None
+        windows = [one for window in windows for one in bins(window, asked.bin_ns, recording.goodput.bin_ns)]
+    span = asked.during
+    return Question(
+        recording,
+        asked.of,
+        tuple(windows),
+        binned,
+        tuple(named(recording, span.fault if span.kind in ("fault", "after") else "")),
+        from_end=span.kind == "after",
+        touching=span.kind == "fault",
+        averaged_ns=asked.bin_ns or 0,
+    )
+
+
+def _untried(asked: Expectation, measure: Measure, question: Question) -> str:
+    """Why nothing can be said of the faults that an expectation is about, "" when something can.
+
+    A fault that met no packet was not tried, whatever was observed meanwhile.
+    """
+    if asked.during.kind not in ("fault", "after") and not measure.of_faults:
+        return ""
+    faults = question.faults
+    if not faults or any(one.met_packets != 0 for one in faults):
+        return ""
+    names = ", ".join(one.fault.id for one in faults[:3]) + (", ..." if len(faults) > 3 else "")
+    return f"not tried: no packet met {names}"
+
+
+def _no_time(span: Span, recording: Recording, bin_ns: Instant | None) -> str:
+    if span.kind in ("fault", "after") and not named(recording, span.fault):
+        return f"fault {span.fault} did not take place" if span.fault else "no fault took place"
+    if bin_ns is not None:
+        return "there was no such time, or it was shorter than a bin"
+    return "there was no such time"
+
+
+def _related(
+    figures: Sequence[Figure], asked: Expectation, measure: Measure, recording: Recording, relative: str
+) -> list[Figure]:
+    """Every figure as a share of the line, or of the median of what the same thing was before the first fault."""
+    if relative == "line":
+        return [one._replace(value=one.value / one.line) for one in figures if one.line and one.value is not None]
+    before = measure.take(Question(recording, asked.of, tuple(_before(recording, measure))))
+    values: dict[str, list[float]] = {}
+    for one in before:
+        if one.value is not None:
+            values.setdefault(one.of, []).append(one.value)
+    usual = {name: percentile(sorted(many), 0.5) for name, many in values.items()}
+    return [
+        one._replace(value=None if one.value is None else one.value / usual[one.of])
+        for one in figures
+        if usual.get(one.of)
+    ]
+
+
+def _before(recording: Recording, measure: Measure) -> list[Interval]:
+    """Rates need a while to get going; steps and messages are whole or not there."""
+    return [baseline(recording)] if measure.unit is Unit.BPS else intervals(Span("before"), recording, work(recording))
+
+
+def _reduced(figures: Sequence[Figure], asked: Expectation, measure: Measure, *, by_window: bool) -> list[Figure]:
+    """One figure of many, or one per bin of the many of that bin, or one per name."""
+    reduce = asked.reduce or measure.reduce
+    if reduce == "each":
+        return list(figures)
+    groups: dict[Any, list[Figure]] = {}
+    for one in figures:
+        window = (one.start_ns, one.end_ns) if by_window else None
+        groups.setdefault((window, one.of if asked.per_name else ""), []).append(one)
+    return [_one(group, reduce) for group in groups.values()]
+
+
+def _one(group: list[Figure], reduce: Reduce) -> Figure:
+    start, end = min(one.start_ns for one in group), max(one.end_ns for one in group)
+    missing = [one for one in group if one.value is None]
+    if missing:
+        return missing[0]
+    ranked = sorted(group, key=lambda one: one.value or 0.0)
+    values = [one.value or 0.0 for one in ranked]
+    if reduce == "min":
+        return ranked[0]
+    if reduce == "max":
+        return max(group, key=lambda one: one.value or 0.0)
+    if reduce in _PERCENTILES:
+        return ranked[_rank(len(ranked), _PERCENTILES[reduce])]
+    total = sum(values)
+    names = {one.of for one in group}
+    return Figure(total if reduce == "sum" else total / len(values), names.pop() if len(names) == 1 else "", start, end)
+
+
+def percentile(ordered: Sequence[float], share: float) -> float:
+    """The nearest rank of sorted figures, at least one."""
+    return ordered[_rank(len(ordered), share)]
+
+
+def _rank(count: int, share: float) -> int:
+    # The smallest figure that this share of all does not exceed; the slack keeps 0.95 * 20 at 19.
+    return max(0, -int(-(count * share - SLACK) // 1) - 1)
+
+
+def _margin(value: float | None, asked: Expectation) -> float:
+    """How far a figure is inside its bounds; below 0 when it is outside, or when there is none."""
+    if value is None:
+        return float("-inf")
+    margins = []
+    if asked.at_least is not None:
+        margins.append(value - asked.at_least + SLACK * abs(asked.at_least))
+    if asked.at_most is not None:
+        margins.append(asked.at_most - value + SLACK * abs(asked.at_most))
+    return min(margins, default=0.0)
+
+
+def rounded(value: float) -> float | int:
+    """Six significant digits, and whole numbers as such: what reports show, whatever the arithmetic was."""
+    return int(value) if float(value).is_integer() else float(f"{value:.6g}")
+
+
+def _span_text(span: Span) -> str:
+    name = f" {span.fault}" if span.fault else ""
+    if span.kind == "interval":
+        return f"{span.start_ns} ns to {'the end' if span.end_ns is None else f'{span.end_ns} ns'}"
+    return span.kind + name + (f", without its first {span.start_ns} ns" if span.start_ns else "")
+
+
+def _figure_text(value: float) -> str:
+    short = rounded(value)
+    return f"{short:,}" if isinstance(short, int) else f"{short:g}"
+
+
+DATA_RIGHT = Expectation("every byte right", "bytes_wrong", at_most=0)
+"""What is expected of every run with a workload, whether its file says so or not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What came of a run."""
+
+    outcome: Outcome
+    reasons: tuple[str, ...]
+    """One line each, the gravest first; empty when everything held."""
+    findings: tuple[Finding, ...]
+
+    @property
+    def exit_code(self) -> int:
+        return EXIT_CODES[self.outcome]
+
+
+def verdict(expectations: Iterable[Expectation], recording: Recording) -> Verdict:
+    """Judge a run that is over. A run is judged on the fabric's behaviour only if the emulation was faithful."""
+    asked = list(expectations)
+    if recording.programs:
+        asked.append(DATA_RIGHT)
+    findings = tuple(judge(one, recording) for one in asked)
+    reasons = [text(one) for one in findings if not one.held]
+    outcome: Outcome = "not held" if reasons else "held"
+    if not recording.fidelity.get("valid", True):
+        late, drops = recording.fidelity.get("late_share", 0.0), recording.fidelity.get("host_drops", 0)
+        reasons.insert(0, f"not a faithful run: {drops} host drops, {late:.3%} of frames late")
+        outcome = "not valid"
+    if recording.ended == "interrupted":
+        reasons.insert(0, "interrupted before its end")
+        outcome = "interrupted"
+    if recording.ended == "lost":
+        reasons.insert(0, recording.lost or "the fabric was lost")
+        outcome = "lost"
+    return Verdict(outcome, tuple(reasons), findings)
+
+
+def text(finding: Finding) -> str:
+    """One line: what was expected, what was observed, where."""
+    asked = finding.asked
+    words = (("at least", asked.at_least), ("at most", asked.at_most))
+    bounds = [f"{word} {_figure_text(bound)}" for word, bound in words if bound is not None]
+    observed = "nothing" if finding.observed is None else _figure_text(finding.observed)
+    line = f"{asked.name}: {observed} observed, {' and '.join(bounds)} expected ({finding.unit})"
+    if finding.of:
+        line += f", of {finding.of}"
+    if finding.start_ns is not None and finding.end_ns is not None:
+        line += f", {finding.start_ns / 1000:g} to {finding.end_ns / 1000:g} us"
+    if finding.outside > 1:
+        line += f", {finding.outside} of {finding.figures} outside"
+    return line + (f": {finding.why}" if finding.why else "")

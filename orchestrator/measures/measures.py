@@ -1,0 +1,339 @@
+"""The measures: every figure that a run can be asked for, by name.
+
+Owns the table, for expectations, conditions, scripts and the docs alike, and the check of what is asked against it. How
+the figures come about is the other modules' business: `rates`, `counts`, `durations`, `outcomes`.
+"""
+
+import difflib
+from collections.abc import Collection, Mapping
+from typing import get_args
+
+from mrcfabric.egress import DROP_REASONS as PORT_DROP_REASONS
+from mrcfabric.errors import ConfigError
+from mrcfabric.topology import Topology
+from nicd.core.ev_state import EV_STATES
+from nicd.core.stats import DROP_REASONS, RETRANSMIT_CAUSES
+from orchestrator.measures import counts, durations, optimum, outcomes, rates
+from orchestrator.measures.expectation import Expectation
+from orchestrator.measures.measure import Measure, Of, Reduce, Unit, matching
+from orchestrator.measures.recording import WINDOWS
+from switchd.core.stats import DROP_REASONS as SWITCH_DROP_REASONS
+
+_ENTERED = tuple(state for state in EV_STATES if state != "skip")
+_FIDELITY = (
+    "dilation_nominal", "dilation_effective", "fabric_ns", "run_wall_s", "frames", "late_share", "late_max_ns",
+    "late_commands", "host_drops", "bad_frames", "refused_frames", "valid",
+)  # fmt: skip
+_DROPS = tuple(dict.fromkeys((*DROP_REASONS, *SWITCH_DROP_REASONS, *PORT_DROP_REASONS)))
+_NIC = (Of.NIC,)
+_LABELLED = (Of.NIC, Of.LABEL)
+
+
+def _count(counter: str, meaning: str) -> Measure:
+    return Measure(
+        Unit.COUNT, meaning, counts.counted(counts.of_nics(counter)), _NIC, reduce="sum", binned=True, of_work=False
+    )
+
+
+def _of_switches(counter: str, meaning: str) -> Measure:
+    take = counts.counted(counts.of_switches(counter))
+    return Measure(Unit.COUNT, meaning, take, reduce="sum", binned=True, of_work=False)
+
+
+def _labelled(prefix: str, meaning: str, labels: tuple[str, ...], *, switches: bool = False) -> Measure:
+    take = counts.counted(counts.by_label(prefix, labels, switches=switches))
+    return Measure(Unit.COUNT, meaning, take, _LABELLED, labels, reduce="sum", binned=True, of_work=False)
+
+
+MEASURES: Mapping[str, Measure] = {
+    "goodput": Measure(
+        Unit.BPS,
+        "New payload placed per time: into all NICs that receive, into a NIC, over a plane, of a program, of a flow "
+        "(a bystander is a program by its name). A share of line rate unless it is told otherwise.",
+        rates.goodput,
+        (Of.NIC, Of.PLANE, Of.PROGRAM, Of.FLOW),
+        binned=True,
+        relative=("line", "baseline"),
+        relative_default="line",
+    ),
+    "fairness": Measure(
+        Unit.SHARE,
+        "Jain's index over the rates of flows: 1 when all are equal.",
+        rates.fairness,
+        (Of.PROGRAM, Of.FLOW),
+        binned=True,
+    ),
+    "max_min": Measure(
+        Unit.SHARE,
+        "What flows placed of what max-min gave them of the capacity that faults left: all together, of a program, of "
+        "a flow. What one has beyond its share does not make up for what another lacks. Of flows that always have "
+        "something to send.",
+        optimum.max_min,
+        (Of.PROGRAM, Of.FLOW),
+        binned=True,
+    ),
+    "plane_balance": Measure(
+        Unit.SHARE,
+        "What the least used plane carried, as a share of the mean over the planes: into all NICs, or out of one.",
+        rates.plane_balance,
+        _NIC,
+        binned=True,
+    ),
+    "steps": Measure(
+        Unit.COUNT,
+        "Steps that all ranks of a program have finished.",
+        counts.counted(counts.steps),
+        (Of.PROGRAM,),
+        reduce="sum",
+        binned=True,
+        of_work=False,
+    ),
+    "step_time": Measure(
+        Unit.NS,
+        "From begin to end of a step, of every rank.",
+        durations.step_time,
+        (Of.PROGRAM,),
+        relative=("baseline",),
+    ),
+    "stall": Measure(
+        Unit.NS,
+        "What a rank waits in a step for the network when its computation is over.",
+        durations.stall,
+        (Of.PROGRAM,),
+        relative=("baseline",),
+    ),
+    "latency": Measure(
+        Unit.NS,
+        "From posting to completion of a message, of those that completed in the span or bin; `reduce: p99` and such "
+        "give percentiles, with `per_name` of each flow by itself.",
+        durations.latency,
+        (Of.PROGRAM, Of.FLOW),
+        binned=True,
+        relative=("baseline",),
+    ),
+    "recovery_rtts": Measure(
+        Unit.RTT,
+        "From a fault (`after` one: from its end) until goodput is 95 % of what it was before the first fault, and "
+        "stays so; averaged over `bin`, else over a step of the work, but at least two base RTTs.",
+        durations.recovery_rtts,
+        _NIC,
+        of_faults=True,
+    ),
+    "avoidance_rtts": Measure(
+        Unit.RTT,
+        "From a fault to the last packet it cost as long as it bit.",
+        durations.avoidance_rtts,
+        _NIC,
+        of_faults=True,
+    ),
+    "detection_rtts": Measure(
+        Unit.RTT,
+        "From a fault to the first entry of an EV into ASSUMED_BAD.",
+        durations.detection_rtts,
+        _NIC,
+        of_faults=True,
+    ),
+    "completed": Measure(
+        Unit.SHARE,
+        "Ranks that did all they had to.",
+        outcomes.of_ranks(outcomes.done_share),
+        (Of.PROGRAM,),
+        of_work=False,
+    ),
+    "bytes_received": Measure(
+        Unit.BYTES,
+        "Bytes of whole messages received.",
+        counts.counted(counts.received),
+        (Of.PROGRAM, Of.FLOW),
+        reduce="sum",
+        binned=True,
+        of_work=False,
+    ),
+    "bytes_verified": Measure(
+        Unit.BYTES,
+        "Bytes that programs compared with what they had to be.",
+        outcomes.of_ranks(outcomes.verified),
+        (Of.PROGRAM,),
+        reduce="sum",
+        of_work=False,
+    ),
+    "bytes_wrong": Measure(
+        Unit.BYTES,
+        "Those of them that were something else.",
+        outcomes.of_ranks(outcomes.wrong),
+        (Of.PROGRAM,),
+        reduce="sum",
+        of_work=False,
+    ),
+    "data_packets": _count("data_packets", "Data packets sent, retransmissions included."),
+    "duplicates": _count(
+        "duplicates",
+        "Data packets that arrived though their bytes were there: sent again for nothing, or copied by a link.",
+    ),
+    "packets_lost": _count("packets_lost", "Packets that their sender judged lost, trimmed ones included."),
+    "spurious": Measure(
+        Unit.COUNT,
+        "Those that had arrived: taken back before they were sent again (as their sender counts), or sent again for "
+        "nothing and received twice (as the receiver counts).",
+        counts.counted(counts.of_nics("taken_back", "duplicates")),
+        _NIC,
+        reduce="sum",
+        binned=True,
+        of_work=False,
+    ),
+    "timeouts": _count("timeouts", "Times a QP found packets silent for their whole RTO."),
+    "qp_errors": _count("qp_errors", "QPs that failed."),
+    "ev_skips": _count("ev_skips", "Entries of EVs into SKIP."),
+    "ev_replacements": _count("ev_replacements", "EVs of the reserve that took the place of one that had failed."),
+    "probes": _count("probes_sent", "Reliability probes sent, those that look for a way back included."),
+    "probe_replies": _count("probe_replies", "Answers to them that came."),
+    "window": Measure(
+        Unit.BYTES,
+        "At looks, of every NIC: its congestion windows together (`cwnd`), the smallest of them (`cwnd_min`), payload "
+        "in flight (`inflight`).",
+        counts.levels(counts.windows),
+        _LABELLED,
+        WINDOWS,
+        of_needed=True,
+        reduce="mean",
+        binned=True,
+    ),
+    "queue": Measure(
+        Unit.BYTES,
+        "At looks: bytes that wait in the fullest port, of the fabric or of a node.",
+        counts.levels(counts.queues),
+        (Of.NODE,),
+        reduce="max",
+        binned=True,
+        of_work=False,
+    ),
+    "queue_peak": Measure(
+        Unit.BYTES,
+        "The most data that ever waited in a port, of the fabric or of a node, by the end of the span or bin.",
+        counts.standing(counts.queue_peaks),
+        (Of.NODE,),
+        reduce="max",
+        binned=True,
+        of_work=False,
+    ),
+    "retransmissions": _labelled("retransmits.", "Packets sent again, by cause.", RETRANSMIT_CAUSES),
+    "trims_received": _labelled("trims.", "Trimmed packets that NICs received, by where.", ("path", "last_hop")),
+    "drops": _labelled("drops.", "Packets that were dropped, by reason.", _DROPS, switches=True),
+    "ev_entries": _labelled("ev_in.", "Entries of EVs into a state; those into SKIP are `ev_skips`.", _ENTERED),
+    "trims": _of_switches("trimmed", "Packets that switches trimmed."),
+    "marks": _of_switches("marks", "Packets that switches marked."),
+    "evs": Measure(
+        Unit.COUNT,
+        "EVs of all QPs in a state, at the end of the span or of every bin; `5:assumed_bad` of a plane.",
+        counts.standing(counts.ev_states),
+        (Of.NIC, Of.PLANE, Of.LABEL),
+        EV_STATES,
+        of_needed=True,
+        reduce="sum",
+        binned=True,
+        of_work=False,
+    ),
+    "ports_down": Measure(
+        Unit.COUNT,
+        "NIC ports without carrier, at the end of the span or of every bin.",
+        counts.standing(counts.ports_down),
+        (Of.NIC, Of.PLANE),
+        reduce="sum",
+        binned=True,
+        of_work=False,
+    ),
+    "fidelity": Measure(
+        Unit.COUNT,
+        "1 for a run whose figures may be believed, 0 for another; or a figure behind that.",
+        outcomes.fidelity,
+        (Of.LABEL,),
+        _FIDELITY,
+        of_work=False,
+    ),
+}
+
+
+def find(name: str, where: str) -> Measure:
+    """The measure of this name. Raises ConfigError, with the nearest name, when there is none."""
+    measure = MEASURES.get(name)
+    if measure is None:
+        nearest = difflib.get_close_matches(name, MEASURES, n=1, cutoff=0.0)[0]
+        raise ConfigError(where, f"no measure is called {name!r}", f"nearest is {nearest}")
+    return measure
+
+
+def check(
+    asked: Expectation, where: str, topology: Topology, programs: Collection[str], faults: Collection[str]
+) -> None:
+    """Raises ConfigError for what can never be judged: an unknown measure, a name that means nothing, no bounds.
+
+    `where` is how the expectation is called in the message; `programs` and `faults` are the names the scenario has.
+    """
+    measure = find(asked.measure, where)
+    if asked.at_least is None and asked.at_most is None:
+        raise ConfigError(where, f"{asked.measure} has no bound", "at_least, at_most, or both")
+    if asked.at_least is not None and asked.at_most is not None and asked.at_least > asked.at_most:
+        raise ConfigError(where, f"nothing is at least {asked.at_least:g} and at most {asked.at_most:g}")
+    averaged = asked.measure == "recovery_rtts"
+    if asked.bin_ns is not None and not measure.binned and not averaged:
+        raise ConfigError(where, f"{asked.measure} cannot be told bin by bin")
+    if asked.bin_ns is not None and asked.bin_ns <= 0:
+        raise ConfigError(where, "a bin has a width above 0")
+    if asked.relative_to is not None and asked.relative_to not in measure.relative:
+        known = " or ".join(measure.relative) or "to nothing"
+        raise ConfigError(where, f"{asked.measure} is not told relative to {asked.relative_to}", known)
+    if asked.reduce is not None and asked.reduce not in get_args(Reduce):
+        raise ConfigError(where, f"figures cannot be reduced to {asked.reduce!r}", ", ".join(get_args(Reduce)))
+    span = asked.during
+    if span.kind in ("fault", "after") and span.fault and span.fault not in faults:
+        raise ConfigError(where, f"no fault is called {span.fault!r}", f"faults are {', '.join(faults) or 'none'}")
+    if span.end_ns is not None and span.end_ns <= span.start_ns:
+        raise ConfigError(where, "the span ends before it begins")
+    _check_of(asked, measure, where, topology, programs)
+
+
+def _check_of(asked: Expectation, measure: Measure, where: str, topology: Topology, programs: Collection[str]) -> None:
+    if measure.of_needed and not asked.of:
+        raise ConfigError(where, f"{asked.measure} needs to know of what", _spelling(measure))
+    if asked.of and not measure.of:
+        raise ConfigError(where, f"{asked.measure} is told of all together only")
+    for pattern in asked.of:
+        sorts = _meant(pattern, measure, topology, programs)
+        if not sorts:
+            raise ConfigError(where, f"{asked.measure} of {pattern!r} is the measure of nothing", _spelling(measure))
+        if len(sorts) > 1:
+            raise ConfigError(
+                where, f"{pattern!r} may mean a {' or a '.join(sorts)}", "which of them is to be told apart"
+            )
+
+
+def _meant(pattern: str, measure: Measure, topology: Topology, programs: Collection[str]) -> list[Of]:
+    """What sorts of things a name or pattern means, of those that the measure is taken of."""
+    names: dict[Of, list[str]] = {
+        Of.NIC: [*topology.nic_names()],
+        Of.PLANE: [str(plane) for plane in range(topology.planes)],
+        Of.PROGRAM: list(programs),
+        Of.LABEL: list(measure.labels),
+        Of.NODE: list(topology.node_names()),
+    }
+    if Of.LABEL in measure.of:
+        names[Of.NIC].append(counts.SWITCHES)
+    first, colon, rest = pattern.partition(":")
+    if not colon:
+        return [one for one in measure.of if matching((pattern,), names.get(one, ()))]
+    if Of.FLOW in measure.of and rest.count(">") == 1 and matching((first,), programs):
+        return [Of.FLOW]
+    nodes = [name for one in (Of.NIC, Of.PLANE) if one in measure.of for name in names[one]]
+    return [Of.LABEL] if matching((first,), nodes) and matching((rest,), measure.labels) else []
+
+
+def _spelling(measure: Measure) -> str:
+    examples = {
+        Of.NIC: "a NIC as h003",
+        Of.PLANE: "a plane as 5",
+        Of.PROGRAM: "a workload by its name",
+        Of.FLOW: "a flow as train:h001>h000",
+        Of.NODE: "a node as p0-t1-2",
+        Of.LABEL: f"one of {', '.join(measure.labels)}",
+    }
+    return "of " + ", ".join(examples[one] for one in measure.of)

@@ -1,0 +1,232 @@
+"""The fork server: a small process with every daemon's imports loaded, which forks one child per request.
+
+It owns the births and deaths of a fabric's processes and nothing else: the agent (through
+`orchestrator.process.launcher`) says what to start with which descriptors, and hears of every death with its status.
+Started as a fresh interpreter, before any thread or event loop, so that forking is safe and its pages are shared by all
+children.
+
+Nothing outlives the agent, however it ends: the kernel kills the fork server with the agent (PR_SET_PDEATHSIG) and
+every child with the fork server, stopped ones too; and the fork server ends when the agent's socket is closed.
+
+The protocol: one Unix SOCK_SEQPACKET pair, one msgpack map per packet, descriptors beside it (SCM_RIGHTS).
+    hold    {id} + descriptors to keep for all children -> {id, fds: their numbers here}
+    release {id, fds}: close held descriptors -> {id}
+    preload {id, modules}: import for children to come -> {id}
+    spawn   {id, entry, log, body_bytes} + the argument (a memfd with msgpack), then the child's own -> {id, pid}
+    kill    {id, pid, signal}: to a child that has not been reaped -> {id, alive}
+and, unasked, {died: pid, status: wait status}. A failed request is answered {id, error}.
+"""
+
+import contextlib
+import ctypes
+import gc
+import importlib
+import os
+import selectors
+import signal
+import socket
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import msgpack
+from setproctitle import setproctitle
+
+PACKET_BYTES_MAX = 64 * 1024
+"""Longest request; what may be longer travels in a memfd."""
+FDS_MAX = 250
+"""Descriptors beside one packet; the kernel's limit is 253."""
+
+_PR_SET_PDEATHSIG = 1
+# Looked up before any fork: doing so in a child would make it copy 2 MB of shared pages.
+_prctl = ctypes.CDLL(None).prctl
+_EXIT_FAILED = 1
+
+
+def die_with_parent(parent_pid: int) -> None:
+    """Ask the kernel to kill this process when its parent dies; exits at once when that has already happened."""
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent_pid:
+        os._exit(_EXIT_FAILED)
+
+
+class ForkServer:
+    """The server's loop and its children."""
+
+    def __init__(self, agent: socket.socket) -> None:
+        self._agent = agent
+        self._children: set[int] = set()
+        self._held: set[int] = set()
+        self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._ops: dict[str, Callable[[dict[str, Any], list[int]], dict[str, Any]]] = {
+            "hold": self._hold,
+            "release": self._release,
+            "preload": self._preload,
+            "spawn": self._spawn,
+            "kill": self._kill,
+        }
+
+    def serve(self) -> None:
+        """Answer until the agent closes its end; then kill what is left and reap it."""
+        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+        signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._agent, selectors.EVENT_READ)
+            selector.register(self._wake_read, selectors.EVENT_READ)
+            while True:
+                ready = {key.fileobj for key, _ in selector.select()}
+                if self._wake_read in ready:
+                    with contextlib.suppress(BlockingIOError):
+                        os.read(self._wake_read, 4096)
+                    self._reap()
+                if self._agent in ready and not self._answer():
+                    break
+        self._kill_all()
+
+    def _answer(self) -> bool:
+        """Carry out one request; False when the agent is gone."""
+        try:
+            packet, fds, _flags, _address = socket.recv_fds(self._agent, PACKET_BYTES_MAX, FDS_MAX)
+        except ConnectionError:
+            return False
+        if not packet:
+            return False
+        request = msgpack.unpackb(packet)
+        try:
+            answer = self._ops[request["op"]](request, fds)
+        except (OSError, ImportError) as error:
+            answer = {"error": f"{type(error).__name__}: {error}"}
+            if isinstance(error, OSError):
+                answer["errno"] = error.errno
+        return self._tell(answer | {"id": request["id"]})
+
+    def _tell(self, message: dict[str, Any]) -> bool:
+        try:
+            self._agent.sendall(msgpack.packb(message))
+        except ConnectionError:
+            return False
+        return True
+
+    def _hold(self, _request: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        self._held.update(fds)
+        return {"fds": fds}
+
+    def _release(self, request: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
+        for fd in request["fds"]:
+            self._held.remove(fd)
+            os.close(fd)
+        return {}
+
+    def _preload(self, request: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
+        preload(request["modules"])
+        return {}
+
+    def _spawn(self, request: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        self_pid = os.getpid()
+        bound_read, bound_write = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            self._become(request, fds, self_pid, (bound_read, bound_write))
+        self._children.add(pid)
+        for fd in (*fds, bound_write):
+            os.close(fd)
+        # A child that is stopped before it has bound its life to ours would outlive us: wait for that.
+        os.read(bound_read, 1)
+        os.close(bound_read)
+        return {"pid": pid}
+
+    def _become(self, request: dict[str, Any], fds: list[int], parent_pid: int, bound: tuple[int, int]) -> NoReturn:
+        """In the child: its own log, its own signals, then the entry function; never returns."""
+        status = _EXIT_FAILED
+        try:
+            die_with_parent(parent_pid)
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            for fd in (self._agent.fileno(), self._wake_read, self._wake_write, *bound):
+                os.close(fd)
+            _redirect(request["log"])
+            module, _, name = request["entry"].partition(":")
+            body, *own = fds
+            arguments = msgpack.unpackb(os.pread(body, request["body_bytes"], 0), strict_map_key=False)
+            os.close(body)
+            gc.enable()
+            entry = getattr(importlib.import_module(module), name)
+            result = entry(arguments, own)
+            status = result if isinstance(result, int) else 0
+        except SystemExit as done:
+            status = done.code if isinstance(done.code, int) else _EXIT_FAILED if done.code else 0
+        except KeyboardInterrupt:
+            status = 128 + signal.SIGINT
+        except BaseException:  # the last line of a process: nothing may escape into the server's own loop
+            traceback.print_exc()
+        finally:
+            with contextlib.suppress(OSError, ValueError):
+                sys.stdout.flush()
+                sys.stderr.flush()
+            os._exit(status)
+
+    def _kill(self, request: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
+        alive = request["pid"] in self._children
+        if alive:
+            os.kill(request["pid"], request["signal"])
+        return {"alive": alive}
+
+    def _reap(self) -> None:
+        while self._children:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            self._children.discard(pid)
+            self._tell({"died": pid, "status": status})
+
+    def _kill_all(self) -> None:
+        for pid in self._children:
+            os.kill(pid, signal.SIGKILL)
+        for pid in self._children:
+            os.waitpid(pid, 0)
+
+
+def preload(modules: list[str]) -> None:
+    """Import modules for the children to come and keep the collector from touching their pages ever after.
+
+    `module:function` is also called.
+    """
+    for name in modules:
+        module, _, function = name.partition(":")
+        loaded = importlib.import_module(module)
+        if function:
+            getattr(loaded, function)()
+    gc.collect()
+    gc.freeze()
+
+
+def _redirect(log: str | None) -> None:
+    """Standard input from nowhere, both outputs to the log file (append), or nowhere."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    out = nowhere if log is None else os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    for target, source in ((0, nowhere), (1, out), (2, out)):
+        os.dup2(source, target)
+    for fd in {nowhere, out}:
+        os.close(fd)
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115 - a process has its standard files for life
+    sys.stdout = open(1, "w", closefd=False, buffering=1)  # noqa: SIM115
+    sys.stderr = open(2, "w", closefd=False, buffering=1, errors="backslashreplace")  # noqa: SIM115
+
+
+def main() -> None:
+    """`python -m orchestrator.process.forkserver SOCKET_FD AGENT_PID TITLE MODULE...`: the modules are preloaded."""
+    agent = socket.socket(fileno=int(sys.argv[1]))
+    agent.set_inheritable(False)
+    die_with_parent(int(sys.argv[2]))
+    gc.disable()
+    setproctitle(sys.argv[3])
+    preload(sys.argv[4:])
+    ForkServer(agent).serve()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,288 @@
+"""Messages between the hosts of one fabric over TCP: keyed, numbered, and refused from anybody else.
+
+Both ends know the secret of the fabric's launch. Each begins with a hello that carries its number, the launch it
+belongs to and fresh random bytes, under a MAC of the secret; that of the answer covers the question too. The keys of
+the two directions follow from both hellos, and the end that asked proves with an empty message that it has them: a
+recorded conversation is worth nothing in another, not even to push out who speaks. Every message is its length, a MAC
+over its place in the conversation and its bytes, and the bytes. Nothing is encrypted: what must not be read does not
+travel here.
+
+What the messages say is the couriers' (`orchestrator.hosts.clock.courier`) and the shares'
+(`orchestrator.hosts.share`).
+"""
+
+import asyncio
+import hashlib
+import hmac
+import os
+import socket
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias, cast
+
+from mrcfabric.control_message import MAC_BYTES, Address, Realm
+
+MESSAGE_BYTES_MAX = 64 << 20
+"""A longer message ends the conversation: nobody has one to send."""
+HELLO_WALL_S = 5.0
+"""How long a stranger may take to say who it is."""
+STRANGERS_MAX = 256
+"""Connections that have not said who they are. For one more the oldest goes: who knows the secret needs no time."""
+SILENT_WALL_S = 4
+"""A network that takes nothing for so long is cut: whoever called calls again, and need not wait until TCP does."""
+CALL_WALL_S = 2.0
+"""How long a call may take to be accepted."""
+
+_VERSION = 1
+_NONCE_BYTES = 16
+_HELLO = struct.Struct("!8sHIQ16s")
+_MAGIC = b"mrchosts"
+_HELLO_BYTES = _HELLO.size + MAC_BYTES
+_LENGTH = struct.Struct("!I")
+_PLACE = struct.Struct("!Q")
+_HEAD_BYTES = _LENGTH.size + MAC_BYTES
+_PERSON = b"mrcfabric-host"
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """Who we are, and which launch of which fabric we talk about."""
+
+    realm: Realm
+    number: int
+    """Ours among the hosts."""
+    purpose: bytes
+    """Keeps the conversations of couriers and of shares apart, as `courier`."""
+
+
+HUNG_UP = "the other end has closed"
+"""Why a conversation is lost that the other end, or its kernel, has ended; not one that was silent for too long."""
+
+
+class KeyedStream(asyncio.Protocol):
+    """One end of a conversation. `on_ready(stream)`, `on_message(stream, bytes)`, `on_lost(stream, why)`."""
+
+    def __init__(
+        self,
+        door: Door,
+        on_ready: "Callable[[KeyedStream], None]",
+        on_message: "Callable[[KeyedStream, bytes], None]",
+        on_lost: "Callable[[KeyedStream, str], None]",
+        strangers: "Strangers | None" = None,
+    ) -> None:
+        """`strangers` is where an accepting end counts those who have not said who they are."""
+        self._door = door
+        self._on_ready, self._on_message, self._on_lost = on_ready, on_message, on_lost
+        self._strangers = strangers
+        self._transport: asyncio.Transport | None = None
+        self._buffer = bytearray()
+        self._hello = b""
+        self._send_key = self._receive_key = b""
+        self._sent = self._received = 0
+        self._deadline: asyncio.TimerHandle | None = None
+        self._why = ""
+        self._keyed = False
+        self._number = -1
+        self.over = asyncio.Event()
+        """Set when the conversation has ended."""
+        self.peer = -1
+        """The other end's number, once it has proved that it knows the secret."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether the other end has proved itself, and messages can be sent."""
+        return self.peer >= 0 and self._open
+
+    @property
+    def _open(self) -> bool:
+        return self._transport is not None and not self._transport.is_closing()
+
+    @property
+    def caller(self) -> str:
+        """The address of the other end, for messages."""
+        name = None if self._transport is None else self._transport.get_extra_info("peername")
+        return f"{name[0]} port {name[1]}" if isinstance(name, tuple) else "nobody"
+
+    @property
+    def unsent_bytes(self) -> int:
+        """What waits for the network."""
+        return 0 if self._transport is None else self._transport.get_write_buffer_size()
+
+    def send(self, message: bytes) -> None:
+        """Send one message; dropped silently when the other end is gone, which `on_lost` tells."""
+        if self.ready:
+            self._write(message)
+
+    def _write(self, message: bytes) -> None:
+        assert self._transport is not None
+        self._transport.writelines(
+            [_LENGTH.pack(len(message)), self._mac(self._send_key, self._sent, message), message]
+        )
+        self._sent += 1
+
+    def close(self, why: str = "closed") -> None:
+        """End the conversation."""
+        self._why = self._why or why
+        if self._transport is not None:
+            self._transport.abort()
+
+    # What the loop calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Whoever has called says hello first."""
+        self._transport = cast("asyncio.Transport", transport)  # what uvloop has is one, but not by inheritance
+        sock = transport.get_extra_info("socket")
+        if sock is not None and sock.family != socket.AF_UNIX:
+            _set_options(sock)
+        if self._strangers is not None:
+            if len(self._strangers) >= STRANGERS_MAX:
+                oldest = next(iter(self._strangers))
+                del self._strangers[oldest]
+                oldest.close("too many strangers")
+            self._strangers[self] = None
+        self._deadline = asyncio.get_running_loop().call_later(HELLO_WALL_S, self.close, "it did not say who it is")
+        if self._strangers is None:
+            self._say_hello(b"")
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        if not self._open or (not self._keyed and not self._take_hello()):
+            return
+        self._take_messages()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+        if self._strangers is not None:
+            self._strangers.pop(self, None)
+        self.over.set()
+        closed = error is None or isinstance(error, ConnectionResetError)
+        self._on_lost(self, self._why or (HUNG_UP if closed else str(error)))
+
+    # Hellos.
+
+    def _say_hello(self, asked: bytes) -> None:
+        """`asked`: the hello that this one answers; empty for the first."""
+        door = self._door
+        body = _HELLO.pack(_MAGIC, _VERSION, door.number, door.realm.epoch, os.urandom(_NONCE_BYTES))
+        self._hello = body + self._proof(asked, body)
+        assert self._transport is not None
+        self._transport.write(self._hello)
+
+    def _proof(self, asked: bytes, body: bytes) -> bytes:
+        side = b"answer" if asked else b"ask"
+        return _hash(self._door.realm.secret, b"|".join((self._door.purpose, side, asked + body)))
+
+    def _take_hello(self) -> bool:
+        if len(self._buffer) < _HELLO_BYTES:
+            return False
+        hello = bytes(self._buffer[:_HELLO_BYTES])
+        del self._buffer[:_HELLO_BYTES]
+        body, mac = hello[: _HELLO.size], hello[_HELLO.size :]
+        magic, version, number, epoch, _ = _HELLO.unpack(body)
+        if magic != _MAGIC:
+            self.close("it is no host of a fabric")
+        elif version != _VERSION:
+            self.close(f"it speaks version {version}, we speak {_VERSION}")
+        elif not hmac.compare_digest(mac, self._proof(self._hello, body)):
+            self.close("it does not know the secret")
+        elif epoch != self._door.realm.epoch:
+            self.close("it belongs to another launch of the fabric")
+        else:
+            self._agree(hello, number)
+            return True
+        return False
+
+    def _agree(self, hello: bytes, number: int) -> None:
+        accepting = self._strangers is not None
+        if accepting:
+            self._say_hello(hello)
+        asked, answered = (hello, self._hello) if accepting else (self._hello, hello)
+        keys = [_hash(self._door.realm.secret, side + asked + answered) for side in (b"asking", b"answering")]
+        self._send_key, self._receive_key = reversed(keys) if accepting else keys
+        self._keyed = True
+        self._number = number
+        if not accepting:
+            self._write(b"")
+            self._is_known()
+
+    def _is_known(self) -> None:
+        if self._strangers is not None:
+            self._strangers.pop(self, None)
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self.peer = self._number
+        self._on_ready(self)
+
+    # Messages.
+
+    def _take_messages(self) -> None:
+        buffer, at = self._buffer, 0
+        while len(buffer) - at >= _HEAD_BYTES:
+            (size,) = _LENGTH.unpack_from(buffer, at)
+            if size > (MESSAGE_BYTES_MAX if self.peer >= 0 else 0):
+                self.close(f"it announced a message of {size} bytes")
+                return
+            end = at + _HEAD_BYTES + size
+            if len(buffer) < end:
+                break
+            message = bytes(buffer[at + _HEAD_BYTES : end])
+            mac = bytes(buffer[at + _LENGTH.size : at + _HEAD_BYTES])
+            if not hmac.compare_digest(mac, self._mac(self._receive_key, self._received, message)):
+                self.close("a message was not its own")
+                return
+            self._received += 1
+            at = end
+            if self.peer < 0:
+                self._is_known()
+            else:
+                self._on_message(self, message)
+            if not self._open:
+                return
+        del buffer[:at]
+
+    @staticmethod
+    def _mac(key: bytes, place: int, message: bytes) -> bytes:
+        return hashlib.blake2b(_PLACE.pack(place) + message, key=key, digest_size=MAC_BYTES).digest()
+
+
+def _hash(key: bytes, body: bytes) -> bytes:
+    return hashlib.blake2b(body, key=key, digest_size=MAC_BYTES, person=_PERSON).digest()
+
+
+def _set_options(sock: socket.socket) -> None:
+    """Send at once, and notice a network that is cut: while something is under way, and while nothing is."""
+    for option, value in (
+        (socket.TCP_NODELAY, 1),
+        (socket.TCP_USER_TIMEOUT, SILENT_WALL_S * 1000),
+        (socket.TCP_KEEPIDLE, 1),
+        (socket.TCP_KEEPINTVL, 1),
+        (socket.TCP_KEEPCNT, SILENT_WALL_S),
+    ):
+        sock.setsockopt(socket.IPPROTO_TCP, option, value)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+
+
+Strangers: TypeAlias = dict[KeyedStream, None]
+"""Those of one door who have not said who they are, in the order in which they came."""
+
+
+async def call(address: Address, stream: KeyedStream) -> None:
+    """Connect `stream` and return when its conversation is over, or could not begin; why, its `on_lost` is told.
+
+    Cancelled, it ends the conversation.
+    """
+    host, port = address
+    try:
+        async with asyncio.timeout(CALL_WALL_S):
+            await asyncio.get_running_loop().create_connection(lambda: stream, host, port)
+    except OSError as error:
+        late = isinstance(error, TimeoutError)
+        why = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
+        stream.close(f"no answer within {CALL_WALL_S:g} s" if late else why)
+        stream.connection_lost(error)
+    try:
+        await stream.over.wait()
+    finally:
+        stream.close()

@@ -1,0 +1,281 @@
+"""The folder of one running fabric: who holds it, where it listens, its secret, its logs.
+
+`RunFolder.claim` takes a lock that the kernel gives back when the agent dies, however it dies: a folder is in use
+exactly as long as the lock is held, and what a killed agent left in it is swept by the next claim. Nothing of a fabric
+is ever written outside its folder. Readers (`mrcfabric status` and its like) use `read_state`.
+"""
+
+import fcntl
+import json
+import os
+import secrets
+import shutil
+import stat
+import time
+from pathlib import Path
+from typing import Any, Self
+
+from mrcfabric.errors import ConfigError
+from orchestrator.process.ports import command_of
+
+SECRET_BYTES = 32
+ROOM_BYTES_MIN = 64 * 1024
+# Unix socket addresses hold 107 characters; the longest name in a folder is `verbs/h131071.sock`.
+PATH_CHARS_MAX = 86
+
+END_WALL_S = 10.0
+"""So long may a fabric take to end, after its agent has ceased to answer."""
+END_POLL_S = 0.05
+
+_LOCK = "lock"
+_STATE = "state.json"
+_SECRET = "secret"
+_READ_TOKEN = "read.token"
+_TARGETS = "targets.json"
+_AGENT_SOCKET = "agent.sock"
+_LOGS = "logs"
+_VERBS = "verbs"
+_PROMETHEUS = "prometheus"
+_EVENTS = "events.jsonl"
+_SWEPT = (_STATE, _SECRET, _READ_TOKEN, _TARGETS, _AGENT_SOCKET)
+
+
+def default_path(name: str) -> Path:
+    """Where a fabric of this name lives when the operator does not say."""
+    return Path("out") / name
+
+
+class RunFolder:
+    """A claimed folder. Make it with `claim`; give it back with `release`."""
+
+    def __init__(self, path: Path, lock_fd: int, secret: bytes) -> None:
+        self.path = path
+        self.secret = secret
+        self._lock_fd = lock_fd
+
+    @classmethod
+    def claim(cls, path: Path, *, keep_logs: bool = False) -> Self:
+        """Make and lock the folder, sweep what an earlier run left, its logs too unless they are kept, write a new
+        secret.
+
+        Raises ConfigError when another agent holds it, when it is somebody's folder of other things, or when it is too
+        deep for Unix socket addresses.
+        """
+        path = path.absolute()
+        if len(os.fsencode(path)) > PATH_CHARS_MAX:
+            raise ConfigError(
+                f"run folder {path}",
+                f"is longer than {PATH_CHARS_MAX} characters, too long for the sockets in it",
+                "name a shorter one with --run-dir",
+            )
+        _make(path)
+        try:
+            lock_fd = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise _unwritable(path, error) from error
+        try:
+            fcntl.flock(lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            holder = os.pread(lock_fd, 32, 0).decode(errors="replace").strip()
+            os.close(lock_fd)
+            raise ConfigError(
+                f"run folder {path}",
+                f"a fabric is already running there ({_describe(holder)})",
+                "stop it with `mrcfabric down`, or take another --name",
+            ) from error
+        folder = cls(path, lock_fd, secrets.token_bytes(SECRET_BYTES))
+        try:
+            folder._furnish(keep_logs)
+        except OSError as error:
+            folder.release()
+            raise _unwritable(path, error) from error
+        except ConfigError:
+            folder.release()
+            raise
+        return folder
+
+    def _furnish(self, keep_logs: bool) -> None:
+        os.ftruncate(self._lock_fd, 0)
+        os.pwrite(self._lock_fd, f"{os.getpid()}\n".encode(), 0)
+        _sweep(self.path, logs=not keep_logs)
+        (self.path / _LOGS).mkdir(exist_ok=True)
+        (self.path / _VERBS).mkdir(mode=0o700, exist_ok=True)
+        _write_private(self.path / _SECRET, self.secret.hex() + "\n")
+
+    @property
+    def agent_socket(self) -> Path:
+        return self.path / _AGENT_SOCKET
+
+    def log(self, process: str) -> Path:
+        """The log file of a process (a node's name, or a plane's when the daemons are packed)."""
+        return self.path / _LOGS / f"{process}.log"
+
+    @property
+    def events(self) -> Path:
+        """The event log; the part before it is in `events.1.jsonl`."""
+        return self.path / _EVENTS
+
+    def verbs_socket(self, nic: str) -> Path:
+        """Where applications reach a NIC."""
+        return verbs_socket(self.path, nic)
+
+    @property
+    def prometheus(self) -> Path:
+        """The folder of a Prometheus beside the fabric: its configuration and its data, kept as the logs are."""
+        return self.path / _PROMETHEUS
+
+    def write_state(self, state: dict[str, Any]) -> None:
+        """Replace state.json in one step, readable by the owner alone. Raises ConfigError when the disk is full."""
+        _write_private(self.path / _STATE, json.dumps(state, indent=1, sort_keys=True) + "\n")
+
+    def write_targets(self, targets: list[dict[str, Any]]) -> None:
+        """Replace the Prometheus file_sd list in one step. Raises as `write_state`."""
+        _write_private(self.path / _TARGETS, json.dumps(targets, indent=1) + "\n", mode=0o644)
+
+    def write_read_token(self) -> str:
+        """A new token without which nobody may read; the file is the owner's alone. Raises as `write_state`."""
+        token = secrets.token_urlsafe(SECRET_BYTES)
+        _write_private(self.path / _READ_TOKEN, token + "\n")
+        return token
+
+    def remove_targets(self) -> None:
+        """Tell Prometheus that there is nothing here to scrape any more."""
+        (self.path / _TARGETS).unlink(missing_ok=True)
+
+    def release(self) -> None:
+        """Remove everything but the logs, the events and the series of a Prometheus, and let the next fabric in."""
+        _sweep(self.path, logs=False)
+        os.close(self._lock_fd)
+
+
+def verbs_socket(path: Path, nic: str) -> Path:
+    """Where applications reach a NIC of the fabric in a run folder."""
+    return path / _VERBS / f"{nic}.sock"
+
+
+def read_state(path: Path) -> dict[str, Any] | None:
+    """The state of the fabric that runs in this folder, or None when none does (whatever files lie there)."""
+    path = path.absolute()
+    if not is_held(path):
+        return None
+    try:
+        state = json.loads((path / _STATE).read_text())
+    except (OSError, ValueError):
+        return None
+    return state if isinstance(state, dict) else None
+
+
+def is_owners_alone(path: Path) -> bool:
+    """Whether the fabric in a folder wants a token of whoever reads."""
+    return (path / _READ_TOKEN).exists()
+
+
+def is_full(path: Path) -> bool:
+    """Whether the disk under a folder has no room for the next lines of a log."""
+    try:
+        disk = os.statvfs(path)
+    except OSError:
+        return False
+    return disk.f_bavail * disk.f_frsize < ROOM_BYTES_MIN
+
+
+def is_held(path: Path) -> bool:
+    """Whether a living agent holds the folder's lock."""
+    try:
+        fd = os.open(path / _LOCK, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(fd)
+    return False
+
+
+def sweep_dead(path: Path) -> bool:
+    """Remove what a killed agent left in its folder, but for what `release` keeps too; whether there was anything.
+
+    Nothing is touched while an agent holds the folder.
+    """
+    try:
+        fd = os.open(path / _LOCK, os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        left = any((path / name).exists() for name in (*_SWEPT, _VERBS))
+        _sweep(path, logs=False)
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+    return left
+
+
+def has_ended(path: Path) -> bool:
+    """Whether an agent that does not answer any more has ended; waits for one that is about to."""
+    end = time.monotonic() + END_WALL_S
+    while is_held(path):
+        if time.monotonic() > end:
+            return False
+        time.sleep(END_POLL_S)
+    return True
+
+
+def holder_pid(path: Path) -> int | None:
+    """The process that claimed the folder last; trust it only while `is_held`."""
+    try:
+        return int((path / _LOCK).read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _make(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        found = path.stat()
+        strange = not (path / _LOCK).exists() and any(path.iterdir())
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    # Whoever may write in it could put another socket in the place of ours.
+    if found.st_uid != os.geteuid():
+        raise ConfigError(
+            f"run folder {path}", f"belongs to user {found.st_uid}, not to {os.geteuid()}", "name one of your own"
+        )
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        mode = stat.S_IMODE(found.st_mode)
+        raise ConfigError(f"run folder {path}", f"is writable for others (mode {mode:04o})", f"chmod go-w {path}")
+    if strange:
+        raise ConfigError(f"run folder {path}", "holds files that are no fabric's", "name an empty or a new folder")
+
+
+def _unwritable(path: Path, error: OSError) -> ConfigError:
+    return ConfigError(f"run folder {path}", error.strerror or str(error), "name another with --run-dir")
+
+
+def _describe(holder: str) -> str:
+    return f"pid {holder}: {command_of(int(holder))}" if holder.isdigit() else "just starting"
+
+
+def _sweep(path: Path, *, logs: bool) -> None:
+    for name in _SWEPT:
+        (path / name).unlink(missing_ok=True)
+    shutil.rmtree(path / _VERBS, ignore_errors=True)
+    if logs:
+        shutil.rmtree(path / _PROMETHEUS, ignore_errors=True)
+        for log in (*(path / _LOGS).glob("*.log"), *path.glob("events*.jsonl")):
+            log.unlink(missing_ok=True)
+
+
+def _write_private(path: Path, text: str, mode: int = 0o600) -> None:
+    draft = path.with_name(path.name + ".new")
+    try:
+        fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+        with os.fdopen(fd, "w") as out:
+            out.write(text)
+        draft.replace(path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise _unwritable(path.parent, error) from error

@@ -1,0 +1,1 @@
+"""Prometheus beside a fabric: its configuration, service discovery, rules, and the server."""

@@ -1,0 +1,138 @@
+"""The alerts: what somebody who runs a fabric wants to be told, why, and what to do about it.
+
+Owns conditions, thresholds and texts. Every one has unit tests in `rule_cases`. A fault that somebody injected raises
+the alerts that the same fault would raise in earnest; `mrc_agent_fault_active` says which are in force.
+"""
+
+from typing import Final
+
+from orchestrator.prometheus.rule import Alert
+
+EVS_RETIRED_SHARE = 0.10
+PLANE_LOST_SHARE = 0.90
+PLANE_BALANCE_MIN = 0.5
+BALANCED_LOAD_MIN = 0.01
+"""Goodput, of what the NICs' ports can, below which planes have nothing to share: probes go where EVs are bad."""
+RETRANSMIT_SHARE = 0.05
+DILATION_OVER_ASKED = 2
+"""Times the dilation asked for at which a fabric is called overloaded; `auto` asks for none."""
+ANSWER_SECONDS_MAX = 0.5
+"""Wall time in which a daemon on a machine with CPU to spare has answered a hundred times over."""
+
+_FABRIC = "{{ $labels.fabric }}"
+_NODE = f"{{{{ $labels.node }}}} of {_FABRIC}"
+_PLANE = f"plane {{{{ $labels.plane }}}} of {_FABRIC}"
+_SHARE = "{{ $value | humanizePercentage }}"
+
+_PATHS: Final = (
+    Alert("MrcEvsRetired", f"plane:mrc_evs_retired:ratio > {EVS_RETIRED_SHARE}", "soon", "warning",
+          f"{_SHARE} of the EVs in {_PLANE} are retired",
+          "More EVs of the plane than one bad link explains are in ASSUMED_BAD or DENIED. Traffic avoids the paths "
+          "that they stand for; goodput suffers when the rest of the plane cannot take it.",
+          "1. `mrcfabric fault list`: was it injected? 2. `mrcfabric ev list NIC` for a NIC with retired EVs: the "
+          "cause of each, and which links their paths share. 3. `mrcfabric mapper` names the bad links."),
+    Alert("MrcPlaneLost",
+          f"plane:mrc_evs_retired:ratio > {PLANE_LOST_SHARE} "
+          f"or 1 - avg by (fabric, plane) (mrc_nic_port_up) > {PLANE_LOST_SHARE}", "soon", "critical",
+          f"{_PLANE} carries nothing: {_SHARE} of its EVs, or of the NICs' ports in it, are out of use",
+          "Nearly every EV of the plane is in ASSUMED_BAD or DENIED, or nearly every NIC has lost its port there; QPs "
+          "live on the other planes.",
+          "1. `mrcfabric fault list`. 2. MrcNicPortDown and MrcDaemonGone say whether its T0s or the cables of the "
+          "NICs are gone. 3. Jobs go on as long as another plane is left; drain them before that one is touched."),
+    Alert("MrcPlaneImbalance",
+          f"plane:mrc_balance:ratio < {PLANE_BALANCE_MIN} and on (fabric) fabric:mrc_goodput:bits_per_second "
+          f"> on (fabric) {BALANCED_LOAD_MIN} * 8 * sum by (fabric) (mrc_nic_port_rate_bytes_per_second)",
+          "settled", "warning", f"{_PLANE} carries {_SHARE} of what a plane carries on average",
+          "NICs send much less into this plane than into the others, though every QP has as many EVs in each. Only a "
+          "fabric with work is asked.",
+          "1. Retired EVs or ports down in the plane explain it: see their alerts. 2. If there are none, compare "
+          "`plane:mrc_marked:ratio` of the planes: marks make NICs skip EVs. 3. Look for a slow link: "
+          "`plane:mrc_utilisation:max` near 1 while the plane carries little."),
+    Alert("MrcNicPortDown", "max by (fabric, plane, node) (mrc_nic_port_up) == 0", "soon", "warning",
+          f"port of plane {{{{ $labels.plane }}}} of {_NODE} has no carrier",
+          "The NIC has lost a plane; it has told its peers, and nothing is sent to or from it there.",
+          "1. `mrcfabric fault list`. 2. Is its T0 alive (MrcDaemonGone)? A dead T0 takes the port of every NIC below "
+          "it. 3. `mrcfabric fault clear` heals what was injected."),
+    Alert("MrcSwitchPortDown", "max by (fabric, plane, node, port, peer, towards) (mrc_switch_port_up) == 0", "soon",
+          "warning", f"port {{{{ $labels.port }}}} of {_NODE} towards {{{{ $labels.peer }}}} is down",
+          "The cable is cut in this direction. The switch does not notice and goes on sending into it, as its routes "
+          "are fixed, until NICs avoid the paths through it.",
+          "1. `mrcfabric fault list`. 2. Watch MrcEvsRetired of the plane: the NICs should retire the EVs through this "
+          "port and no others. 3. `mrcfabric fault clear` heals what was injected."),
+)  # fmt: skip
+
+_TRANSPORT: Final = (
+    Alert("MrcQpError",
+          'sum by (fabric, node) (mrc_nic_qps{state="error"}) > 0 '
+          "or sum by (fabric, node) (increase(mrc_nic_qp_errors_total[W])) > 0", "at once", "critical",
+          f"a QP of {_NODE} went into error",
+          "A QP gave up, and is still there or was until just now: its retries are spent, or its peer did what the "
+          "protocol forbids. Its application has been told, and will not get further on this QP.",
+          "1. `mrcfabric events NODE` names the QP and the reason. 2. Is the peer alive (MrcDaemonGone) and "
+          "reachable over any plane (MrcPlaneLost)? 3. If the peer is well, this is a defect: keep the run folder."),
+    Alert("MrcRetransmitStorm", f"node:mrc_retransmits:ratio > {RETRANSMIT_SHARE}", "soon", "warning",
+          f"{_SHARE} of the data packets of {_NODE} are retransmissions",
+          "The NIC sends a large part of its packets again. Losses or trims are frequent on paths that it still uses.",
+          "1. `mrc_nic_retransmits_total` by `cause`: `trim` and `nack` mean congestion, `gap` and `timeout` mean "
+          "loss. 2. Congestion: `plane:mrc_trimmed:ratio`, and who sends to whom. 3. Loss: "
+          "`mrc_switch_port_drops_total` and `mrc_nic_port_drops_total` by `reason`."),
+    Alert("MrcTrimmedPacketsLost",
+          "sum by (fabric, plane, node) (rate(mrc_switch_port_trim_dropped_packets_total[W])) > 0", "at once",
+          "warning", f"{_NODE} drops trimmed packets",
+          "The control queue is full: what was cut short instead of being dropped is dropped after all, and its "
+          "sender learns of it by a gap or a timeout only.",
+          "1. `mrc_switch_port_control_queue_bytes_max` of the switch. 2. How many senders meet at the port (incast)? "
+          "3. Raise the control queue of the switches in the topology, or lower the number of senders."),
+    Alert("MrcNoProgress",
+          "sum by (fabric) (mrc_nic_inflight_bytes) > 0 and on (fabric) fabric:mrc_goodput:bits_per_second == 0",
+          "settled", "critical", f"{_FABRIC}: packets are in flight and nothing arrives",
+          "Time goes on and NICs have payload in flight, but no new byte has been placed anywhere.",
+          "1. `mrcfabric fault list`: is the receiver cut off on all planes? 2. `mrcfabric events` for the last "
+          "transitions. 3. QPs end in error when their retries are spent: MrcQpError follows, or this is a defect."),
+    Alert("MrcWrongBytes", "sum by (fabric, node, program, kind) (mrc_nic_program_wrong_bytes_total) > 0", "at once",
+          "critical", f"program {{{{ $labels.program }}}} found wrong bytes at {_NODE}",
+          "What arrived in memory is not what was sent. There is no fault for which this may happen.",
+          "1. Stop and keep the run folder: this is a defect. 2. `mrcfabric events NODE` around the step. "
+          "3. Run the same scenario in the simulator with its seed; the trace digests tell where they part."),
+)  # fmt: skip
+
+_EMULATION: Final = (
+    Alert("MrcDaemonGone", "max by (fabric, plane, role, node) (mrc_agent_node_up) == 0", "at once", "critical",
+          f"the daemon of {_NODE} does not run",
+          "The process of the node has ended: a crash that somebody asked for, or one that nobody did.",
+          "1. `mrcfabric status` says whether it DIED by itself. 2. `mrcfabric logs NODE` has its last words. "
+          "3. `mrcfabric fault clear` starts it anew."),
+    Alert("MrcDaemonSilent",
+          'max by (fabric, plane, role, node) (up{role=~"nic|t0|t1"}) == 0 '
+          "and on (fabric, node) mrc_agent_node_up == 1", "settled", "warning",
+          f"the daemon of {_NODE} runs and does not answer",
+          "The process lives, and its agent gets no counters from it in time.",
+          "1. Is its control channel cut (`mrcfabric fault list`)? 2. Is the machine overloaded "
+          "(MrcEmulationOverloaded)? 3. Is the process stopped? `mrcfabric status` shows SILENT and STALLED nodes."),
+    Alert("MrcAgentGone", 'max by (fabric, host) (up{role="agent"}) == 0', "settled", "critical",
+          f"the agent of {_FABRIC} on {{{{ $labels.host }}}} does not answer",
+          "The agent has ended without taking its targets away, or hangs. Its daemons end with it.",
+          "1. `mrcfabric status`. 2. `mrcfabric logs agent`. 3. `mrcfabric down` sweeps what is left."),
+    Alert("MrcEmulationNotFaithful", "max by (fabric) (mrc_agent_valid) == 0", "at once", "critical",
+          f"the figures of {_FABRIC} are not valid",
+          "The machine lost frames of its own, or handled too many after their time. What the fabric has shown since "
+          "the start must not be believed.",
+          "1. `mrcfabric status` gives the share of late frames and the host drops. 2. Raise the dilation, pack the "
+          "switches of a plane (`--pack plane`), or take a smaller fabric. 3. Begin the run again: it does not heal."),
+    Alert("MrcEmulationOverloaded",
+          f"fabric:mrc_dilation:ratio > on (fabric) ({DILATION_OVER_ASKED} * mrc_agent_dilation_nominal > 0) "
+          f"or on (fabric) fabric:mrc_answer_seconds:max > {ANSWER_SECONDS_MAX}", "settled", "warning",
+          f"the machine is too busy for {_FABRIC}",
+          "Fabric time goes much slower than asked for, or daemons take long to answer. Results stay exact; they take "
+          "longer, and Prometheus may miss scrapes.",
+          "1. `fabric:mrc_dilation:ratio` beside `mrc_agent_dilation_nominal`. 2. What else runs on the machine? "
+          "3. Ask for a higher dilation, pack the switches of a plane, or scrape less often."),
+    Alert("MrcFabricStalled", "mrc_agent_time_running == 1 and on (fabric) fabric:mrc_fabric_time:rate == 0",
+          "settled", "critical", f"fabric time of {_FABRIC} stands still though work is pending",
+          "Every node waits for the horizon of one that does not move.",
+          "1. `mrcfabric status` names the node that STALLED. 2. `mrcfabric logs NODE`. 3. Was its process stopped "
+          "(`kill -CONT`)? Otherwise crash it: the others go on without it."),
+)  # fmt: skip
+
+ALERTS: Final = {"paths": _PATHS, "transport": _TRANSPORT, "emulation": _EMULATION}
+"""By subject."""

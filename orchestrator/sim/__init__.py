@@ -1,0 +1,1 @@
+"""A fabric in virtual time: the cores of the daemons in one process, without sockets."""

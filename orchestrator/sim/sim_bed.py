@@ -1,0 +1,151 @@
+"""The bed in virtual time: the cores of the daemons in the simulator, asked as their daemons would be.
+
+Owns what a daemon adds to its core and a run needs: the ring of noteworthy events and the answers to ops. The cores,
+their links and their faults are `orchestrator.sim.simulated`'s.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from mrcfabric.daemon import EVENTS_KEPT, EVENTS_PER_ANSWER_MAX, Daemon
+from mrcfabric.errors import RefusedError
+from mrcfabric.event_ring import EventRing
+from mrcfabric.node import Node
+from mrcfabric.topology import Topology
+from mrcfabric.units import Instant
+from nicd.daemon import NicDaemon
+from nicd.programs.hosted_nic import HostedNic
+from nicd.programs.program import Program
+from orchestrator.faults.fault import Fault
+from orchestrator.measures import sums
+from orchestrator.scenario.plan import Order
+from orchestrator.sim.simulated import SimulatedFabric
+
+SLICE_HOPS = 50
+"""Between two slices of this many hops the program hears signals and the screen moves."""
+
+
+class _Life(NamedTuple):
+    """One incarnation of a node."""
+
+    core: Node
+    number: int
+    ring: EventRing
+
+
+class SimBed:
+    """A fabric of its own, from instant 0."""
+
+    backend = "sim"
+
+    def __init__(self, topology: Topology, *, trace: bool = False) -> None:
+        """`trace` keeps a digest of all that every node does."""
+        self.topology = topology
+        self.idle = False
+        self.fabric = SimulatedFabric(topology, keep=0 if trace else None, on_events=self._heard)
+        self._nics = frozenset(topology.nic_names())
+        self._lives = {
+            name: _Life(self.fabric.simulator.node(name), 0, EventRing(EVENTS_KEPT)) for name in topology.node_names()
+        }
+        self._refusals: list[str] = []
+
+    @property
+    def now_ns(self) -> Instant:
+        return self.fabric.now_ns
+
+    async def run_until(self, at_ns: Instant) -> None:
+        slice_ns = SLICE_HOPS * self.topology.link_delay_ns
+        while self.fabric.now_ns < at_ns:
+            self.fabric.run(min(self.fabric.now_ns + slice_ns, at_ns))
+            await asyncio.sleep(0)
+        self.idle = self.fabric.simulator.next_due() is None
+
+    async def load(self, programs: Sequence[Program]) -> None:
+        for place, program in enumerate(programs):
+            for index in program.ranks:
+                args = {"program": program.settings()}
+                self.fabric.command(self.topology.node_name(index), "run_program", args, self.now_ns + 1 + place)
+        self._refusals.clear()
+        await self.run_until(self.now_ns + len(programs))
+        if self._refusals:
+            raise RefusedError(self._refusals[0])
+
+    async def order(self, orders: Sequence[Order]) -> None:
+        for place, one in enumerate(orders):
+            self.fabric.command(one.node, one.op, dict(one.args), self.now_ns + 1 + place)
+        self._refusals.clear()
+        await self.run_until(self.now_ns + len(orders))
+        if self._refusals:
+            raise RefusedError(self._refusals[0])
+
+    async def inject(self, fault: Fault) -> None:
+        self.fabric.inject(fault)
+
+    async def counters(self, nodes: Sequence[str]) -> dict[str, dict[str, Any]]:
+        return {
+            node: {
+                "core": self.fabric.counters(node),
+                "process": {"now_ns": self.now_ns, "incarnation": self._life(node).number},
+            }
+            for node in nodes
+        }
+
+    async def ask(self, node: str, op: str, args: Mapping[str, Any] | None = None) -> Any:
+        return _ANSWERS[op](self, node, dict(args or {}))
+
+    async def fidelity(self) -> dict[str, Any]:
+        """No frame is ever late or lost where nobody hurries."""
+        time = {"dilation_nominal": None, "dilation_effective": None, "fabric_ns": self.now_ns, "run_wall_s": None}
+        return sums.fidelity((), time) | {"frames": self.fabric.simulator.frames}
+
+    async def host_pairs(self) -> list[dict[str, Any]]:
+        """As `Bed.host_pairs`."""
+        return []
+
+    def faults(self) -> Sequence[Fault]:
+        return self.fabric.faults()
+
+    # What a daemon would keep and answer.
+
+    def nic(self, node: str) -> HostedNic:
+        """The core of a living NIC."""
+        core = self.fabric.simulator.node(node)
+        assert isinstance(core, HostedNic)
+        return core
+
+    def _heard(self, node: str, events: list[Any]) -> None:
+        noteworthy = NicDaemon.noteworthy if node in self._nics else Daemon.noteworthy
+        self._life(node).ring.add([event for event in events if noteworthy(event)])
+        self._refusals += [f"{node}: {event.error}" for event in events if getattr(event, "error", None) is not None]
+
+    def _life(self, node: str) -> "_Life":
+        """What is kept of the present life of a living node: one that has returned knows nothing of the former one."""
+        life, core = self._lives[node], self.fabric.simulator.node(node)
+        if core is not life.core:
+            life = self._lives[node] = _Life(core, life.number + 1, EventRing(EVENTS_KEPT))
+        return life
+
+    def _bins(self, node: str, args: dict[str, Any]) -> Any:
+        return self.nic(node).bins(args.get("since", 0))
+
+    def _events(self, node: str, args: dict[str, Any]) -> Any:
+        return self._life(node).ring.after(args.get("since", 0), args.get("limit", EVENTS_PER_ANSWER_MAX))
+
+    def _trace(self, node: str, _args: dict[str, Any]) -> Any:
+        return self.fabric.traces(node)[-1].summary()
+
+    def _programs(self, node: str, _args: dict[str, Any]) -> Any:
+        return self.nic(node).host.records()
+
+    def _progress(self, node: str, _args: dict[str, Any]) -> Any:
+        return self.nic(node).host.progress()
+
+
+_ANSWERS: Mapping[str, Callable[[SimBed, str, dict[str, Any]], Any]] = {
+    "bins": SimBed._bins,
+    "events": SimBed._events,
+    "trace": SimBed._trace,
+    "programs": SimBed._programs,
+    "progress": SimBed._progress,
+}

@@ -1,0 +1,143 @@
+"""The frame of every workload process: its channel, its NIC, its QPs, and how it ends.
+
+Owns the entry point that the fork server calls, and the out-of-band exchange: a worker creates one QP per peer, tells
+the orchestrator, hears of its peers' ends, and starts sending only when everybody can receive. What it then does is its
+role's (`allreduce`, `traffic`). Every failure becomes one "failed" message with one line; exit code 1.
+
+    worker -> orchestrator   hello {ends: [[peer, endpoint]...], va, r_key}, connected, ready, ..., done | failed
+    orchestrator -> worker   peers {ends: [[peer, endpoint, va, r_key]...]}, start, ..., (closes the channel)
+"""
+
+import contextlib
+import select
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from setproctitle import setproctitle
+
+from nicd.verbs import Cqe, Device, Endpoint, MemoryRegion, QueuePair, VerbsError
+from orchestrator.workers.channel import ChannelClosedError, Message, WorkerChannel
+
+ENTRY = "orchestrator.workers.worker:main"
+"""What the fork server is told to run."""
+PRELOADED = ("numpy", "orchestrator.workers.allreduce", "orchestrator.workers.traffic")
+"""What it imports before, for all workers to come."""
+EXIT_FAILED = 1
+WAIT_S = 60.0
+"""Longest wait without any event before the worker looks again; only a safety net."""
+
+
+CQES_MAX = 1 << 16
+"""More than can ever be waiting: a worker takes all of them before it sleeps."""
+
+
+class WorkloadError(Exception):
+    """The workload went wrong: a completion with an error, a QP in error, a message out of turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """One peer as seen from here: our QP to it, and its memory."""
+
+    qp: QueuePair
+    va: int
+    r_key: int
+
+
+class Station:
+    """A worker's NIC, memory, QPs and channel: what a role works with."""
+
+    def __init__(self, channel: WorkerChannel, nic: Device, name: str) -> None:
+        self.channel = channel
+        self.nic = nic
+        self.name = name
+        self.peers: dict[int, Peer] = {}
+        """By the peer's number in the crew."""
+        self.memory: MemoryRegion
+        self._poll = select.poll()
+        self._poll.register(channel, select.POLLIN)
+        self._poll.register(nic, select.POLLIN)
+
+    def connect(self, peers: list[int], memory_bytes: int) -> None:
+        """Register memory, create a QP per peer, exchange, and return when everybody can send."""
+        nic, channel = self.nic, self.channel
+        self.memory = nic.reg_mr(memory_bytes)
+        qps = {peer: nic.create_qp() for peer in peers}
+        ends = [[peer, list(qp.local)] for peer, qp in qps.items()]
+        channel.send("hello", ends=ends, va=self.memory.va, r_key=self.memory.r_key)
+        for peer, endpoint, va, r_key in self.expect("peers")["ends"]:
+            nic.connect(qps[peer], Endpoint(*endpoint))
+            self.peers[peer] = Peer(qps[peer], va, r_key)
+        channel.send("connected")
+        self.expect("start")
+        for qp in qps.values():
+            nic.start(qp)
+        channel.send("ready")
+
+    def expect(self, kind: str) -> Message:
+        """The next message, which must be of this kind."""
+        message = self.channel.receive()
+        if message is None or message["kind"] != kind:
+            raise WorkloadError(f"expected {kind}, got {message}")
+        return message
+
+    def wait(self) -> None:
+        """Sleep until the NIC or the orchestrator has something to say. Raises ChannelClosedError when that lets go."""
+        if not self.nic.waiting:
+            ready = dict(self._poll.poll(WAIT_S * 1000))
+            if ready.get(self.channel.fileno(), 0) & select.POLLHUP:
+                raise ChannelClosedError("the orchestrator closed the channel")
+
+    def completions(self) -> list[Cqe]:
+        """What has completed. Raises WorkloadError for the first thing that went wrong."""
+        cqes = self.nic.poll_cq(CQES_MAX)
+        for cqe in cqes:
+            if not cqe.ok:
+                raise WorkloadError(f"QP {cqe.qpn}: {cqe.opcode} ended with {cqe.status} {cqe.detail}".rstrip())
+        if self.nic.qp_errors:
+            qpn, reason = self.nic.qp_errors[0]
+            raise WorkloadError(f"QP {qpn} went into error: {reason}")
+        return cqes
+
+
+Role = Callable[[Station, Mapping[str, Any]], None]
+
+
+def _role(name: str) -> Role:
+    # Imported here: a role imports this module.
+    if name == "allreduce":
+        from orchestrator.workers import allreduce
+
+        return allreduce.run
+    from orchestrator.workers import traffic
+
+    return traffic.run
+
+
+def main(arguments: Mapping[str, Any], fds: list[int]) -> int:
+    """A workload process: `arguments` are `name`, `verbs`, `role` and the role's own, `fds[0]` the channel."""
+    setproctitle(f"mrc-worker {arguments['name']}")
+    return work(arguments, socket.socket(fileno=fds[0]))
+
+
+def work(arguments: Mapping[str, Any], sock: socket.socket) -> int:
+    """The same in whatever process or thread; returns the exit code."""
+    channel = WorkerChannel(sock)
+    try:
+        with Device.open(arguments["verbs"]) as nic:
+            _role(arguments["role"])(Station(channel, nic, arguments["name"]), arguments)
+            channel.send("done")
+            while channel.receive():
+                pass
+    except ChannelClosedError:
+        # The orchestrator lets go: of a worker that is done, or of everything.
+        return 0
+    except (VerbsError, WorkloadError, OSError) as error:
+        with contextlib.suppress(ChannelClosedError):
+            channel.send("failed", reason=f"{arguments['name']}: {error}")
+        return EXIT_FAILED
+    finally:
+        channel.close()
+    return 0

@@ -1,1 +1,0 @@
-"""What runs over the fabric: rank processes, collectives, transfers and measurements."""

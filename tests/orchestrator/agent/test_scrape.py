@@ -1,0 +1,46 @@
+"""All nodes on one page: each with its series, the dead without."""
+
+from typing import Any
+
+import pytest
+
+from mrcfabric.units import NEVER
+from orchestrator.agent import scrape
+from orchestrator.agent.scrape import page_of_all
+from orchestrator.fabric import Fabric
+from tests.orchestrator.running import DEADLINE_S, SMALL, T1, broken
+from tests.support.counters import samples_of
+from tests.support.wait import eventually
+
+pytestmark = pytest.mark.integration
+
+
+async def test_every_node_that_lives_has_its_series(fabric: Fabric) -> None:
+    await broken(fabric, "switch_crash", T1)
+    await eventually(lambda: not fabric.alive(T1), DEADLINE_S)
+    samples = samples_of(await page_of_all(fabric))
+    told = {node for node in SMALL.node_names() if any(f'node="{node}"' in name for name in samples)}
+    assert told == set(SMALL.node_names()) - {T1}
+    assert any(name.startswith("mrc_nic_qps") for name in samples)
+    assert any(name.startswith("mrc_switch_") for name in samples)
+
+
+@pytest.mark.parametrize("crowd", [False, True])
+async def test_time_stands_still_while_a_crowd_is_asked(
+    fabric: Fabric, monkeypatch: pytest.MonkeyPatch, crowd: bool
+) -> None:
+    await fabric.start("permutation")
+    monkeypatch.setattr(scrape, "is_crowd", lambda processes: crowd and processes == SMALL.nodes)
+    asked, limits = fabric.counters, list[int]()
+
+    async def counters(*args: Any, **more: Any) -> dict[str, dict[str, Any]]:
+        limits.append(fabric.time.page.limit)
+        return await asked(*args, **more)
+
+    monkeypatch.setattr(fabric, "counters", counters)
+    samples = samples_of(await page_of_all(fabric))
+    assert sum(name.startswith("mrc_incarnation{") for name in samples) == SMALL.nodes
+    assert [limit < NEVER for limit in limits] == [crowd]
+    assert fabric.time.page.limit == NEVER
+    seen_ns = fabric.now_ns()
+    await eventually(lambda: fabric.now_ns() > seen_ns, DEADLINE_S)

@@ -1,0 +1,60 @@
+"""The demonstration over a small fabric of real daemons, and its parts."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mrcfabric.errors import ConfigError
+from mrcfabric.topology import Topology
+from orchestrator.apps.demo import Demo, DemoSettings
+from tests.support.fabrics import SMALL
+from tests.support.shares import Machine, nothing_left
+
+LEASE_S = 10.0
+
+
+def test_the_tensor_is_rounded_down_to_whole_chunks() -> None:
+    assert DemoSettings().shape(8).elements == 4 << 20
+    assert DemoSettings(tensor_mib=1, buckets=3).shape(8).elements == (1 << 18) // 24 * 24
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [DemoSettings(tensor_mib=0), DemoSettings(buckets=0), DemoSettings(buckets=5000), DemoSettings(tensor_mib=1025)],
+)
+def test_impossible_sizes_are_refused(settings: DemoSettings) -> None:
+    with pytest.raises(ConfigError, match="tensor-mib"):
+        Demo(Topology.demo(), settings)
+
+
+@pytest.mark.integration
+@pytest.mark.slow
+async def test_a_small_demonstration_keeps_every_byte_and_every_step_on_three_hosts(tmp_path: Path) -> None:
+    places = {node: number % 3 for number, node in enumerate(SMALL.node_names())}
+    machine = Machine(tmp_path, 3, places, LEASE_S)
+    # Switches share processes, but for those that are to die.
+    machine.ground.sites = replace(machine.ground.sites, nodes_per_process=4)
+    demo = Demo(SMALL, DemoSettings(tensor_mib=2, buckets=8), machine.ground)
+    data = await asyncio.wait_for(demo.run(tmp_path / "vm0"), 100)
+    held = {check["name"]: check["holds"] for check in data["checks"]}
+    # Two planes are too few for the share of one port to be 7/8 of anything; all else must hold.
+    wanted = {"every byte right", "no QP failed", "no rank failed", "no step lost", "the whole timetable took place"}
+    wanted.add("every EV GOOD or SKIP at the end")
+    assert all(held[name] for name in wanted), data["reasons"]
+    assert data["fidelity"]["valid"]
+    assert [fault["kind"] for fault in data["faults"]] == ["link", "crash", "nic-port", "crash"]
+    assert all(fault["goodput_before_gbps"] > 0 for fault in data["faults"])
+    assert sum(fault["evs_retired"] for fault in data["faults"]) > 0
+    assert data["steps"]["finished"] == data["steps"]["begun"] >= 2
+    assert data["totals"]["bytes_verified"] == data["steps"]["finished"] * SMALL.nics * data["steps"]["tensor_bytes"]
+    assert data["timeline"]["planes_gbps"]
+    # Every rank was a process of its NIC's host.
+    assert hosts_of_ranks(tmp_path) == {f"rank-{nic}": f"vm{places[nic]}" for nic in SMALL.nic_names()}
+    assert nothing_left(tmp_path, machine, [])
+
+
+def hosts_of_ranks(folder: Path) -> dict[str, str]:
+    """Rank -> the host on which it has a log."""
+    return {path.stem: path.relative_to(folder).parts[0] for path in folder.rglob("rank-*.log")}

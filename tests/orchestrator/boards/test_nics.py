@@ -1,9 +1,0 @@
-"""NIC and QP: every panel obeys the choice of NICs."""
-
-from orchestrator.boards.nics import BOARD
-from tests.support.boards import expressions, variables
-
-
-def test_everything_is_of_the_chosen_nics() -> None:
-    for expression in expressions(BOARD):
-        assert "node" in variables(expression), expression

@@ -1,0 +1,39 @@
+"""`mrcfabric sweep`."""
+
+import json
+from pathlib import Path
+
+from typer.testing import CliRunner, Result
+
+from orchestrator.cli.main import build_app
+from tests.orchestrator.runs.test_sweep import scenario
+
+
+def invoke(*words: str) -> Result:
+    return CliRunner().invoke(build_app(), ["sweep", *words, "--jobs", "1"])
+
+
+def test_a_table_of_ranges_and_the_gravest_exit_code(tmp_path: Path) -> None:
+    done = invoke(scenario(tmp_path), "--seeds", "1-2", "--set", "workload.pair.message_bytes=64KiB,4MiB")
+    assert done.exit_code == 1
+    assert "workload.pair.message_bytes=64KiB: 2 held" in done.output
+    assert "workload.pair.message_bytes=4MiB: 2 not held" in done.output
+    assert "0 of 2  at most 300" in done.output
+    assert "4 of 4: " in done.output
+
+
+def test_json_holds_every_run(tmp_path: Path) -> None:
+    done = invoke(scenario(tmp_path), "--seeds", "a", "--json")
+    assert done.exit_code == 0
+    data = json.loads(done.stdout)
+    assert [run["seed"] for run in data["points"][0]["runs"]] == ["a"]
+    assert data["points"][0]["measures"][0]["name"] == "goodput"
+
+
+def test_what_was_not_tried_is_said(tmp_path: Path) -> None:
+    method = "method: [{name: late, at: 300rtt, for: 10rtt, fault: link_down, selector: {tier: t0-t1}}]\n"
+    done = invoke(
+        scenario(tmp_path, method + "expect: [{measure: qp_errors, during: late, at_most: 0}]\n"), "--seeds", "1"
+    )
+    assert done.exit_code == 1
+    assert "seed 1: no packet met fault late: it was not tried" in done.output

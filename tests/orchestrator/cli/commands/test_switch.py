@@ -1,0 +1,74 @@
+"""`mrcfabric switch`: a running switch looked at and set, by name."""
+
+import asyncio
+import json
+
+import pytest
+
+from orchestrator.cli.commands.switch import render_port, render_switch, render_usids
+from orchestrator.fabric import Fabric
+from switchd.compose import switch_config
+from switchd.core.switch import Switch
+from switchd.rows import port_rows, usid_rows
+from tests.orchestrator.running import SMALL, T0, ask, connect, fails, idle_totals
+
+
+async def command(fabric: Fabric, *arguments: str) -> str:
+    folder = fabric.folder.path
+    return await asyncio.to_thread(ask, folder, "switch", *arguments, "--run-dir", str(folder))
+
+
+@pytest.mark.integration
+async def test_a_port_is_set_and_shown(served: Fabric) -> None:
+    said = await command(served, "set", T0, "--port", "1", "--trim", "off", "--ecn", "on")
+    assert [line.partition(" at ")[0] for line in said.splitlines()] == [
+        f"{T0} port 1: trim off", f"{T0} port 1: ecn on",
+    ]  # fmt: skip
+    rows = json.loads(await command(served, "show", T0, "--json"))
+    assert [(row["trim"], row["ecn"]) for row in rows] == [(True, False), (False, True), (True, True)]
+    assert "trim off; ecn" in await command(served, "show", T0, "--port", "1")
+    assert "all ports: trim on" in await command(served, "set", T0, "--trim", "on", "--trim-dscp", "12")
+    assert {row["trim_dscp"] for row in json.loads(await command(served, "show", T0, "--json"))} == {12}
+
+
+@pytest.mark.integration
+async def test_the_table_counts_what_went_through(served: Fabric) -> None:
+    await served.command("h000", "post_write", {"wr_id": 1, **await connect(served)})
+    await idle_totals(served)
+    rows = json.loads(await command(served, "show", T0, "--usids", "--json"))
+    counters = await served.counters([T0])
+    assert sum(row["packets"] for row in rows) == counters[T0]["core"]["received"] > 0
+    assert f"{T0}: {counters[T0]['core']['received']} packets received, dropped: nothing" in await command(
+        served, "show", T0
+    )
+
+
+@pytest.mark.integration
+async def test_mistakes_are_one_line(served: Fabric) -> None:
+    folder = served.folder.path
+    at = ("--run-dir", str(folder))
+    for words, complaint, code in (
+        (("set", T0), "nothing is to be set", 2),
+        (("set", T0, "--trim", "off", "--trim-dscp", "12"), "give --trim on too", 2),
+        (("set", T0, "--trim", "on", "--trim-dscp", "46"), "does not say trimmed", 1),
+        (("set", T0, "--ecn", "on", "--port", "9"), "no port 9", 1),
+        (("show", T0, "--port", "9"), "no port 9", 1),
+        (("show", "h000"), "is a NIC", 2),
+    ):
+        assert complaint in await asyncio.to_thread(fails, folder, "switch", *words, *at, code=code)
+
+
+def test_what_is_printed() -> None:
+    switch = Switch(switch_config(SMALL, T0))
+    switch.drops["hop_limit"] = 3
+    lines = render_switch(T0, switch.counters(), port_rows(switch)).splitlines()
+    assert lines[0] == f"{T0}: 0 packets received, dropped: 3 hop_limit"
+    assert [line.split()[:4] for line in lines[2:]] == [
+        ["0", "nic", "16", "off"], ["1", "t1", "12", "on"], ["2", "t1", "12", "on"],
+    ]  # fmt: skip
+    port = render_port(port_rows(switch)[0])
+    assert "trim to 256 bytes as DSCP 16; ecn off; control share 50 %" in port
+    assert "lost on the link: 0 link_down, 0 loss" in port
+    table = render_usids(usid_rows(switch)).splitlines()
+    assert table[0].split() == ["uSID", "kind", "port", "packets", "bytes"]
+    assert len(table) == 1 + len(SMALL.fib(T0))

@@ -1,0 +1,87 @@
+"""The commands that put a fabric to work: their arguments and mistakes."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mrcfabric.errors import ConfigError
+from orchestrator.cli.commands.work import size_of
+from orchestrator.cli.main import main
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("1", 1), ("4096", 4096), ("64K", 65536), ("64kb", 65536), ("2MiB", 2 << 20), (" 1g ", 1 << 30)]
+)
+def test_sizes(text: str, size: int) -> None:
+    assert size_of(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "K", "-1", "1.5M", "1T", "0x10", "ten"])
+def test_what_is_no_size(text: str) -> None:
+    with pytest.raises(ConfigError, match="is no size"):
+        size_of(text)
+
+
+def run(monkeypatch: pytest.MonkeyPatch, folder: Path, *words: str) -> int:
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("sys.argv", ["mrcfabric", *words])
+    return main()
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("demo", "--tensor-mib", "0"), "--tensor-mib"),
+        (("perf", "ring", "--pack", "box"), "no such packing"),
+        (("demo", "--set", "t1_per_plane=1"), "too small for the demonstration"),
+        (("demo", "--inventory", "no-hosts.yaml"), "no-hosts.yaml: cannot be read"),
+        (("perf", "ring", "--lease", "20"), "add --inventory FILE"),
+        (("demo", "--engine", "service"), "add --inventory FILE"),
+        (("perf", "ring", "--nodes-per-process", "2"), "add --inventory FILE"),
+        (("send", "missing", "--from", "h000", "--to", "h001", "--engine", "slurm"), "no allocation"),
+        (
+            ("send", "missing", "--from", "h000", "--to", "h001", "--name", "x", "--inventory", "y"),
+            "runs as it was started",
+        ),
+        (
+            ("send", "missing", "--from", "h000", "--to", "h001", "--name", "x", "--pack", "plane"),
+            "runs as it was started",
+        ),
+        (("send", "missing", "--from", "h000", "--to", "h001", "--inventory", "no-hosts.yaml"), "no-hosts.yaml"),
+        (("perf", "ring", "nothing.yaml"), "nothing.yaml"),
+        (("perf", "ring", "a.yaml", "--topology", "b.yaml"), "--topology b.yaml: a.yaml is given already"),
+        (("perf", "star"), "one of pair, ring, alltoall"),
+        (("perf", "pair", "--from", "h99"), "h99"),
+        (("perf", "ring", "--size", "many"), "is no size"),
+        (("send", "missing", "--from", "h000", "--to", "h001"), "missing: No such file"),
+        (("send", "missing", "--from", "h000", "--to", "h001", "--name", "other"), "no fabric runs there"),
+    ],
+)
+def test_a_mistake_is_one_line_and_starts_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+    text: str,
+) -> None:
+    assert run(monkeypatch, tmp_path, *words) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith("mrcfabric: ")
+    assert captured.err.count("\n") == 1
+    assert text in captured.err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.integration
+@pytest.mark.slow
+def test_perf_prints_its_report_and_leaves_it_behind(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = ("planes=2", "t0_per_plane=2", "t1_per_plane=2", "nics_per_t0=1", "evs_per_qp=16", "reserve_evs_per_qp=4")
+    words = [word for key in small for word in ("--set", key)]
+    assert run(monkeypatch, tmp_path, "perf", "pair", "--size", "10K", "-n", "3", "--json", *words) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["verdict"] == "pass"
+    assert data["totals"]["bytes_verified"] == 3 * 10240
+    assert json.loads((tmp_path / "out" / "perf" / "report.json").read_text()) == data

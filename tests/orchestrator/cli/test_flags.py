@@ -1,0 +1,48 @@
+"""Size flags and --set become one list, in their order of precedence; EVs as typed are numbers or refused."""
+
+import pytest
+
+from mrcfabric.errors import ConfigError
+from mrcfabric.topology import Topology
+from mrcfabric.topology_file import load
+from orchestrator.cli.flags import ev_number, ground_asked_for, instant, overrides, wall_time
+
+
+def test_only_given_flags_count() -> None:
+    assert overrides(None, planes=None, t0=None) == []
+
+
+def test_set_wins_over_size_flags() -> None:
+    flags = overrides(["planes=2"], planes=4, t0=3, rate="25G", link_delay="500ns")
+    assert flags == ["planes=4", "t0_per_plane=3", "rate_bps=25G", "link_delay_ns=500ns", "planes=2"]
+    topology = load(None, flags)
+    assert (topology.planes, topology.t0_per_plane, topology.rate_bps) == (2, 3, 25 * 10**9)
+
+
+def test_a_lease_is_for_hosts_of_an_inventory() -> None:
+    assert ground_asked_for(Topology.demo(), None, "ssh") is None
+    with pytest.raises(ConfigError, match="--lease 20: one host has nobody to wait for"):
+        ground_asked_for(Topology.demo(), None, "ssh", lease_s=20.0)
+
+
+def test_evs_as_typed() -> None:
+    assert ev_number("17") == 17
+    assert ev_number("0xffffffff") == 0xFFFFFFFF
+    for wrong in ("-1", "0x100000000", "ev", ""):
+        with pytest.raises(ConfigError):
+            ev_number(wrong)
+
+
+def test_a_length_has_a_unit() -> None:
+    assert instant("--for", None) is None
+    assert [instant("--for", text) for text in ("3us", "2s", "7ns", "0")] == [3_000, 2 * 10**9, 7, 0]
+    assert [wall_time("--ttl", text) for text in (None, "90s", "500ms")] == [None, 90.0, 0.5]
+    for ask, option, text, hint in (
+        (instant, "--for", "3", r"--for 3: has no unit \(3us, 3ms or 3ns of fabric time\?\)"),
+        (instant, "--at", "soon", "--at: 'soon' is no time"),
+        (instant, "--at", "-3us", "is no time"),
+        (wall_time, "--ttl", "5", r"--ttl 5: has no unit \(5s of wall time\?\)"),
+        (wall_time, "--ttl", "0s", "is no time"),
+    ):
+        with pytest.raises(ConfigError, match=hint):
+            ask(option, text)

@@ -1,0 +1,69 @@
+"""The command line as a user meets it: versions, help, and how mistakes look."""
+
+import os
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+import typer
+
+from mrcfabric.errors import ConfigError, RefusedError
+from orchestrator.cli import main
+from tests.orchestrator.running import MRCFABRIC
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["mrcfabric", *arguments])
+    return main.main()
+
+
+def test_version(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(monkeypatch, "--version") == 0
+    assert capsys.readouterr().out == f"mrcfabric {version('mrcfabric')}\n"
+
+
+def test_help_names_the_commands(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(monkeypatch, "--help") == 0
+    help_text = capsys.readouterr().out
+    for command in ("up", "status", "down", "logs", "fault", "ev", "events"):
+        assert f"\n  {command} " in help_text
+
+
+def test_an_unknown_option_is_exit_2_without_a_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "status", "--no-such-option") == 2
+    assert "No such option: --no-such-option" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("error", "line", "code"),
+    [
+        (ConfigError("p9-t0-0", "no such node", "nearest is p7-t0-0"), "p9-t0-0: no such node (nearest is p7-t0-0)", 2),
+        (RefusedError("the QP is gone"), "the QP is gone", 1),
+    ],
+)
+def test_mistakes_and_refusals_are_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: Exception, line: str, code: int
+) -> None:
+    app = typer.Typer()
+
+    @app.callback(invoke_without_command=True)
+    def fail() -> None:
+        raise error
+
+    monkeypatch.setattr(main, "build_app", lambda: app)
+    assert run(monkeypatch) == code
+    captured = capsys.readouterr()
+    assert captured.err == f"mrcfabric: {line}\n"
+    assert captured.out == ""
+
+
+def test_ctrl_c_while_a_command_is_being_imported_leaves_no_traceback(tmp_path: Path) -> None:
+    interrupted = "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(9)\n"
+    (tmp_path / "typer.py").write_text(interrupted)
+    env = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([MRCFABRIC, "--help"], capture_output=True, text=True, env=env, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")

@@ -1,0 +1,79 @@
+"""Lines of the event log: node, kind, cause and section of everything that is told."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from nicd.core.events import Completion, EvTransition, PeerPortChange, PortChange, QpChange, Retransmit
+from orchestrator.fabric.journal import Journal
+from orchestrator.live.event_lines import KINDS, end_of, forgotten, of_agent, of_nic, text, untold
+
+SCHEMA = json.loads((Path(__file__).parents[3] / "docs/schema/event_log.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("event", "cause", "section"),
+    [
+        (EvTransition(5, 7, 9, 1, 2, "good", "assumed_bad", "gap", "MRC 1.0 11.2"), "gap", "MRC 1.0 11.2"),
+        (Retransmit(5, 7, "trim", 3), "trim", "MRC 1.0 3"),
+        (QpChange(5, 7, "rtr", "rts", "modified"), "modified", "MRC 1.0 3"),
+        (Completion(5, 7, 1, "flushed", "write", 10, None), "flushed", "MRC 1.0 3"),
+        (PortChange(5, 1, False), "carrier", "arXiv 2605.04333 2"),
+        (PeerPortChange(5, 3, 1, False), "port_status_update", "MRC 1.0 2.6"),
+    ],
+)
+def test_every_event_of_a_nic_has_a_cause_and_a_section(event: Any, cause: str, section: str) -> None:
+    line = {**of_nic("h001", 2.0, {"n": 12, **event.record()}), "n": 1}
+    assert (line["node"], line["kind"], line["cause"], line["section"]) == (
+        "h001", event.record()["kind"], cause, section
+    )  # fmt: skip
+    assert (line["at_ns"], line["wall_s"]) == (5, 2.0)
+    Draft202012Validator(SCHEMA).validate(line)
+
+
+def test_notes_of_the_agent_are_lines() -> None:
+    journal = Journal()
+    journal.note("fault", 700, id="f1", fault="loss", of="h000~p0-t0-0", until_ns=None)
+    journal.note("died", 800, node="p0-t0-0", how="SIGKILL", planned=True)
+    journal.note("unstopped", 900, nic="h002", program="loop", why="it is busy")
+    fault, died, unstopped = ({**of_agent(note), "n": 1} for note in journal.after(0))
+    assert (fault["node"], fault["cause"], fault["id"], fault["section"]) == ("", "loss", "f1", "")
+    assert (died["node"], died["cause"], died["planned"]) == ("p0-t0-0", "SIGKILL", True)
+    assert (unstopped["node"], unstopped["cause"]) == ("h002", "it is busy")
+    for line in (fault, died, unstopped):
+        Draft202012Validator(SCHEMA).validate(line)
+
+
+def test_what_is_over_is_a_line_with_its_cause() -> None:
+    journal = Journal()
+    journal.note("fault", 700, id="f1", fault="loss", of="h000~p0-t0-0", until_ns=900)
+    journal.note("fault", 700, id="f2", fault="loss", of="h000~p0-t0-0", until_ns=None)
+    journal.note("healed", 800, id="f2", fault="loss", why="its time to live was over")
+    bounded, lasting, healed = journal.after(0)
+    ended = end_of(bounded)
+    assert ended is not None
+    assert (ended["at_ns"], ended["kind"], ended["cause"]) == (900, "ended", "its time was over")
+    assert end_of(lasting) is None
+    line = of_agent(healed)
+    assert (line["cause"], line["fault"]) == ("its time to live was over", "loss")
+    silence = untold("h001", 800, 2.0, 500)
+    assert (silence["at_ns"], silence["since_ns"], silence["cause"]) == (800, 500, "it died before it was asked")
+    for one in (ended, line, silence):
+        Draft202012Validator(SCHEMA).validate({**one, "n": 1})
+
+
+def test_the_schema_knows_the_kinds() -> None:
+    assert tuple(SCHEMA["properties"]["kind"]["enum"]) == KINDS
+
+
+def test_a_line_for_people() -> None:
+    event = EvTransition(1_065_485, 7, 9, 1, 2, "good", "assumed_bad", "gap", "MRC 1.0 11.2")
+    shown = text(of_nic("h001", 2.0, event.record()))
+    assert shown.split() == [
+        "1,065.485", "us", "h001", "ev_transition", "gap", "qpn=7", "ev=9", "plane=1", "path=2", "source=good",
+        "target=assumed_bad", "[MRC", "1.0", "11.2]",
+    ]  # fmt: skip
+    assert "count=4" in text(forgotten("h001", 5, 2.0, 4))

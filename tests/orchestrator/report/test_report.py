@@ -1,0 +1,100 @@
+"""What stands in a report."""
+
+import json
+
+from orchestrator.measures.recording import ProgramResult, RankResult
+from orchestrator.report.report import POINTS_MAX, notes, quantiles, thinned, totals
+from tests.support.recordings import BEGIN, END, WORK_END, sample_recording, sample_run_report
+
+
+def test_the_verdict_comes_first_and_says_why() -> None:
+    report = sample_run_report()
+    assert (report["verdict"], report["exit_code"]) == ("not held", 1)
+    assert report["reasons"] == [finding["text"] for finding in report["findings"] if not finding["held"]]
+    assert [finding["name"] for finding in report["findings"]] == [
+        "steady",
+        "every bin",
+        "no QP fails",
+        "every byte right",
+    ]
+
+
+def test_the_work_is_told_by_program() -> None:
+    train, aside = sample_run_report()["programs"]
+    assert (train["done"], train["steps"], train["ranks"]) == (True, 8, 4)
+    assert (train["step_time_ns"]["p50"], train["stall_ns"]["max"]) == (50_000, 40_000)
+    assert train["goodput_bps"] == 320_000_000_000
+    assert len(train["step_times_ns"]) == 32
+    assert aside["step_time_ns"] is None
+    assert aside["flows"] == [
+        {
+            "from": "h000",
+            "to": "h003",
+            "bytes": 960_000,
+            "messages": 48,
+            "first_ns": BEGIN + 10_000,
+            "last_ns": WORK_END,
+        }
+    ]
+
+
+def test_totals_and_what_is_behind_them() -> None:
+    report = sample_run_report()
+    assert report["totals"] == totals(sample_recording())
+    assert report["totals"]["retransmissions"] == sum(report["retransmissions"].values()) == 64
+    assert report["drops"] == {"psn_window": 4}
+    assert report["baseline"]["line_share"] == 0.9
+
+
+def test_series_are_on_the_clock_of_the_run() -> None:
+    report = sample_run_report()
+    assert report["timeline"]["start_ns"] == BEGIN
+    assert report["timeline"]["planes_gbps"][0] == [360.0, 360.0]
+    assert report["evs"]["at_ns"][-1] == END
+    assert max(report["evs"]["states"]["assumed_bad"]) == 16
+    assert report["reorder"][-1] == {"ahead": 32, "packets": 2}
+
+
+def test_in_virtual_time_no_wall_clock_stands_in_a_report() -> None:
+    fidelity = {"valid": True, "run_wall_s": 1.5, "dilation_effective": 9000.0, "late_share": 0.0}
+    simulated = sample_run_report(fidelity=fidelity, wall={"run_s": 1.0})
+    assert simulated["fidelity"] == {"valid": True, "late_share": 0.0}
+    assert simulated["wall"] is None
+    real = sample_run_report(fidelity=fidelity, wall={"run_s": 1.23456}, backend="udp")
+    assert real["fidelity"] == fidelity
+    assert real["wall"] == {"run_s": 1.235}
+
+
+def test_the_same_run_gives_the_same_report_byte_for_byte() -> None:
+    assert json.dumps(sample_run_report()) == json.dumps(sample_run_report())
+
+
+def test_a_run_in_which_nothing_was_recorded_has_a_report() -> None:
+    report = sample_run_report(looks=[], programs=[], faults=[], events=[], fidelity={}, ended="lost", lost="h000 died")
+    assert (report["verdict"], report["exit_code"]) == ("lost", 4)
+    assert set(report["totals"].values()) == {0}
+    assert report["reasons"][0] == "h000 died"
+    json.dumps(report)
+
+
+def test_notes_say_what_to_know() -> None:
+    assert notes(sample_recording()) == []
+    assert notes(sample_recording(ended="length"))[0].startswith("time ran out: the run's length of ")
+    assert "work was left" in notes(sample_recording(ended="stalled"))[0]
+    assert notes(sample_recording(events_forgotten=3))[0].startswith("3 events were forgotten")
+    assert notes(sample_recording(programs=[])) == ["there was no work"]
+
+
+def test_ranks_that_did_not_get_to_their_end_are_named() -> None:
+    rank = RankResult("h002", 0, "failed", "retry exceeded", begin_ns=BEGIN)
+    (program,) = sample_run_report(programs=[ProgramResult("p", "p2p", [rank])])["programs"]
+    assert program["failures"] == [{"nic": "h002", "reason": "retry exceeded"}]
+    assert (program["done"], program["end_ns"]) == (False, END)
+
+
+def test_quantiles_and_thinning() -> None:
+    assert quantiles([]) is None
+    assert quantiles([3, 1, 2]) == {"p50": 2, "p95": 3, "p99": 3, "p999": 3, "max": 3}
+    assert thinned([1, 2]) == [1, 2]
+    many = thinned(range(10_000))
+    assert (len(many), many[0], many[-1]) == (POINTS_MAX, 0, 9_999)

@@ -1,0 +1,15 @@
+"""All boards, and the files that they ship as."""
+
+from typing import Final
+
+from tools.grafana import faults, fidelity, nics, overview, planes, training
+
+BOARDS: Final = (overview.BOARD, planes.BOARD, nics.BOARD, faults.BOARD, training.BOARD, fidelity.BOARD)
+"""In the order in which somebody on call would open them."""
+FOLDER: Final = "deploy/grafana/dashboards"
+"""Where they ship, as seen from the top of the project."""
+
+
+def files() -> dict[str, str]:
+    """Name -> text of every file."""
+    return {f"{board.uid.removeprefix('mrcfabric-')}.json": board.text() for board in BOARDS}

@@ -1,0 +1,1 @@
+"""The files of `deploy/prometheus`, and the unit tests of its rules."""

@@ -1,0 +1,1 @@
+"""The JSON Schemas of `docs/schema`, made from the types that read and write the data."""
