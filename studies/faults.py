@@ -10,7 +10,7 @@ from mrcfabric.naming import nic_name, t0_name, t1_name
 from mrcfabric.units import NEVER, Instant
 from nicd.core.nic import Nic
 from orchestrator.faults.fault import once
-from orchestrator.sim.simulated import SimulatedFabric
+from orchestrator.sim.fabric import SimulatedFabric
 from studies.flows import Line
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from mrcfabric.egress_config import OVERHEAD_BYTES
 from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES, Topology
 from mrcfabric.units import NS_PER_S, Instant
-from orchestrator.sim.simulated import SimulatedFabric
+from orchestrator.sim.fabric import SimulatedFabric
 
 _SUMMED = ("data_packets", "packets_lost", "taken_back", "ev_skips", "ev_replacements", "qp_errors", "probes_sent",
            "tail_probes", "ecn_marks", "duplicates", "nacks_sent", "sacks_sent", "bytes_placed")  # fmt: skip

@@ -14,7 +14,7 @@ from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
 from nicd.core.events import RECV_WITH_IMM, STATUS_OK, Completion, EvTransition, QpChange
 from nicd.core.nic import Nic
-from orchestrator.sim.simulated import SimulatedFabric
+from orchestrator.sim.fabric import SimulatedFabric
 from studies.flows import START_NS, Flow, Line
 from studies.outcome import FlowResult, Outcome, collect
 

@@ -18,7 +18,7 @@ from mrcfabric.topology import Topology
 from mrcfabric.units import NS_PER_S, Instant
 from nicd.core.nic import Nic
 from orchestrator.faults.fault import once
-from orchestrator.sim.simulated import SimulatedFabric
+from orchestrator.sim.fabric import SimulatedFabric
 from studies.flows import START_NS, Flow, Line
 from studies.outcome import payload_bps
 from studies.trial import Trial

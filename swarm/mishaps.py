@@ -16,7 +16,7 @@ from mrcfabric.units import NEVER, Instant
 from nicd.core.nic import Nic
 from orchestrator.faults.checks import DEADLY, absence_ns_min
 from orchestrator.faults.fault import once
-from orchestrator.sim.simulated import SimulatedFabric
+from orchestrator.sim.fabric import SimulatedFabric
 from swarm.case import Fault, Flow
 
 _PORT_BITS: Final = 8

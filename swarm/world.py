@@ -16,7 +16,7 @@ from mrcfabric.units import Instant
 from nicd.core.events import CommandDone, Completion, QpChange
 from nicd.core.nic import Nic
 from nicd.core.qp import Link
-from orchestrator.sim.simulated import SimulatedFabric
+from orchestrator.sim.fabric import SimulatedFabric
 from swarm import anatomy, growth
 from swarm.books import NicBooks
 from swarm.case import Case, Flow

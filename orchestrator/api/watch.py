@@ -2,7 +2,7 @@
 
 Owns the looking at a fabric whose time is in nobody's hands. What is kept of a look is `orchestrator.runs.recorder`'s,
 what can be measured `orchestrator.measures.measures`'s; a run whose time stands still between looks is
-`orchestrator.runs.course`'s.
+`orchestrator.runs.loop`'s.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from orchestrator.measures.judge import Finding
 from orchestrator.measures.measure import Reduce, Relative
 from orchestrator.measures.recording import Injected, Look, Recording
 from orchestrator.runs.recorder import Recorder
-from orchestrator.runs.udp_bed import UdpBed
+from orchestrator.runs.udp_backend import UdpBackend
 from orchestrator.scenario.plan import Plan
 
 LOOKS_MAX: Final = 4096
@@ -42,8 +42,8 @@ class Bounds(TypedDict, total=False):
     """Only of the newest part of the recording; default: all since the watch began."""
 
 
-class _LiveBed(UdpBed):
-    """A bed whose time goes on by itself, and whose faults anybody may inject."""
+class _LiveBackend(UdpBackend):
+    """A backend whose time goes on by itself, and whose faults anybody may inject."""
 
     def __init__(self, fabric: Verbs, now_ns: Instant) -> None:
         super().__init__(fabric, now_ns)
@@ -60,16 +60,16 @@ class Watch:
         """`works`: of the fabric, also those that are started later."""
         self._fabric = fabric
         self._works = works
-        self._bed = _LiveBed(fabric, clock.now_ns)
+        self._backend = _LiveBackend(fabric, clock.now_ns)
         plan = Plan(
             name="watch", description="", topology=fabric.topology, seed=fabric.topology.seed,
             second_ns=NS_PER_S, begin_ns=clock.now_ns, length_ns=NEVER, settle_ns=0, look_ns=0,
             programs=(), faults=(), triggers=(), expectations=(),
         )  # fmt: skip
-        self._recorder = Recorder(plan, self._bed, details=True)
+        self._recorder = Recorder(plan, self._backend, details=True)
         self._going: dict[str, Injected] = {}
         """Faults that are not over, by id."""
-        self._hired = 0
+        self._known_works = 0
 
     @property
     def recording(self) -> Recording:
@@ -91,13 +91,13 @@ class Watch:
         return look
 
     async def _refresh(self) -> None:
-        self._bed.live = await self._fabric.live_faults()
+        self._backend.live = await self._fabric.live_faults()
         clock = await self._fabric.clock()
-        self._bed.now_ns = clock.now_ns
-        for work in self._works[self._hired :]:
-            self._recorder.hire(work.program)
-            self._hired += 1
-        self._enter_faults({fault.id: fault for fault in self._bed.live}, clock.front_ns)
+        self._backend.now_ns = clock.now_ns
+        for work in self._works[self._known_works :]:
+            self._recorder.add_program(work.program)
+            self._known_works += 1
+        self._enter_faults({fault.id: fault for fault in self._backend.live}, clock.front_ns)
 
     def _enter_faults(self, live: Mapping[str, Fault], front_ns: Instant) -> None:
         """`live`: those that were not over before the fabric came to `front_ns`."""

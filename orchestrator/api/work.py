@@ -1,7 +1,7 @@
 """Work that a script gives to a fabric: a program on some of its NICs, and what came of it.
 
 Owns the making of a program's record for a fabric that runs, and the waiting. What programs there are is
-`nicd.programs.catalogue`'s, what ranks tell of themselves is put together by `orchestrator.runs.payroll`.
+`nicd.programs.catalogue`'s, what ranks tell of themselves is put together by `orchestrator.runs.program_results`.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from nicd.programs import catalogue
 from nicd.programs.program import PROGRAMS_MAX, Program
 from orchestrator.fabric.verbs import Verbs
 from orchestrator.measures.recording import ProgramResult
-from orchestrator.runs.payroll import Payroll
+from orchestrator.runs.program_results import ProgramResults
 
 POLL_S: Final = 0.05
 WAIT_WALL_S: Final = 600.0
@@ -31,16 +31,16 @@ class Work:
         self.nics = [fabric.topology.node_name(index) for index in program.ranks]
         """Of the ranks, in their order."""
         self._fabric = fabric
-        self._payroll = Payroll([program], fabric.topology)
+        self._results = ProgramResults([program], fabric.topology)
 
     async def result(self) -> ProgramResult:
         """What has come of it so far, rank by rank; a rank whose NIC died is `lost`."""
         for nic, told in zip(self.nics, await asyncio.gather(*map(self._ask, self.nics)), strict=True):
             if told is None:
-                self._payroll.lose([nic])
+                self._results.lose([nic])
             else:
-                self._payroll.enter_records(nic, told)
-        return self._payroll.results()[0]
+                self._results.enter_records(nic, told)
+        return self._results.results()[0]
 
     async def finished(self, within_s: float = WAIT_WALL_S) -> ProgramResult:
         """Its result when every rank is done.
@@ -49,15 +49,15 @@ class Work:
         """
         try:
             async with asyncio.timeout(within_s):
-                while self._payroll.working:
+                while self._results.working:
                     result = await self.result()
                     bad = [rank for rank in result.ranks if rank.state in ("failed", "lost")]
                     if bad:
                         raise RefusedError(f"{self.program.name}: {bad[0].nic} {bad[0].state}: {bad[0].reason}")
-                    await asyncio.sleep(POLL_S if self._payroll.working else 0)
+                    await asyncio.sleep(POLL_S if self._results.working else 0)
         except TimeoutError:
             raise NoAnswerError(f"{self.program.name} is not done within {within_s:g} s") from None
-        return self._payroll.results()[0]
+        return self._results.results()[0]
 
     async def _ask(self, nic: str) -> Any:
         """What a NIC says of all its ranks; None when it does not live, or lives anew and knows nothing of this one."""

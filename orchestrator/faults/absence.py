@@ -1,6 +1,6 @@
 """Who cannot be asked at an instant, and who is about to go: read from the faults of a run.
 
-Pure. Owns nothing but the reading: both beds must come to the same answer, so it is not the processes that say who
+Pure. Owns nothing but the reading: both backends must come to the same answer, so it is not the processes that say who
 lives but the timetable. What the faults do is `orchestrator.faults`'s.
 """
 

@@ -11,7 +11,7 @@ from mrcfabric.units import Instant
 from nicd.core.nic import Nic
 from orchestrator.mapper.link_verdicts import LinkMap
 from orchestrator.mapper.link_watch import LinkWatch, WatchSettings, entries_of
-from orchestrator.sim.simulated import SimulatedFabric
+from orchestrator.sim.fabric import SimulatedFabric
 
 
 class SimulatedMapping:

@@ -1,4 +1,4 @@
-"""Everything that was recorded of one run: plain data, the same for both beds.
+"""Everything that was recorded of one run: plain data, the same for both backends.
 
 Owns the records. Who fills them: `orchestrator.runs.recorder`. Who reads them: `measures` and everything above it.
 Instants are fabric time in nanoseconds, counters are cumulative since the begin of the run, over all lives of a node.
@@ -119,7 +119,7 @@ class Injected:
     why: str = ""
     """What triggered it; "" for the timetable."""
     met_packets: int | None = None
-    """Packets that met it (`orchestrator.runs.encounters`); None: nobody counted, or it concerns no packets."""
+    """Packets that met it (`orchestrator.runs.fault_traffic`); None: nobody counted, or it concerns no packets."""
 
     @property
     def over_ns(self) -> Instant:

@@ -15,14 +15,14 @@ from typing import Any
 
 from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator.client.agent_fabric import AgentFabric
-from orchestrator.runs.bed import Bed, BedLostError
-from orchestrator.runs.udp_bed import Past, UdpBed
-from orchestrator.runs.venues import Venue
+from orchestrator.runs.backend import Backend, BackendLostError
+from orchestrator.runs.backends import OpenBackend
+from orchestrator.runs.udp_backend import Past, UdpBackend
 from orchestrator.scenario.plan import Plan
 from orchestrator.scenario.resolve import BEGIN_RTTS, load
 
 
-def attached(name: str, file: str, overrides: Sequence[str], *, seed: str | None = None) -> Venue:
+def attached(name: str, file: str, overrides: Sequence[str], *, seed: str | None = None) -> OpenBackend:
     """The running fabric of this name, or in this folder (with a `/` in it), and the plan of a scenario file for it.
 
     Entering it raises ConfigError when there is none, or when it is not the one the file means; RefusedError when its
@@ -30,7 +30,7 @@ def attached(name: str, file: str, overrides: Sequence[str], *, seed: str | None
     """
 
     @asynccontextmanager
-    async def venue() -> AsyncIterator[tuple[Plan, Bed]]:
+    async def open_backend() -> AsyncIterator[tuple[Plan, Backend]]:
         """Attach, take time in hand, and make the plan for what is found."""
         there = {"run_dir": Path(name)} if os.sep in name else {"name": name}
         async with AgentFabric.open(**there, owner=f"run-{os.getpid()}") as fabric:
@@ -54,14 +54,14 @@ def attached(name: str, file: str, overrides: Sequence[str], *, seed: str | None
             for program in plan.programs:
                 await fabric.claim(replace(program, name=names[program.name]))
             past = Past(tuple(await fabric.live_faults()), len(await fabric.deaths()), names)
-            bed = UdpBed(fabric, 0, fabric.owner, past)
+            backend = UdpBackend(fabric, 0, fabric.owner, past)
             try:
-                await bed.run_until(now_ns)
-            except BedLostError as error:
+                await backend.run_until(now_ns)
+            except BackendLostError as error:
                 raise RefusedError(str(error)) from None
-            yield plan, bed
+            yield plan, backend
 
-    return venue
+    return open_backend
 
 
 async def _known_programs(fabric: Any) -> dict[str, int]:

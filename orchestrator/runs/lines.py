@@ -36,7 +36,7 @@ def _rtts(at_ns: Instant, plan: Plan) -> str:
 
 
 class Lines:
-    """An audience that writes text."""
+    """A listener that writes text."""
 
     def __init__(self, out: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         self._outlet = Outlet(out)

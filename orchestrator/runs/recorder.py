@@ -1,4 +1,4 @@
-"""Fills the recording of a run: asks the bed at every look and keeps what it says.
+"""Fills the recording of a run: asks the backend at every look and keeps what it says.
 
 Owns the books: counters over all lives of a node, goodput, events, what came of the programs, digests of what every
 node did. When to look is `course`'s, what follows from it `orchestrator.measures`'s. A node that cannot be asked,
@@ -20,7 +20,7 @@ from orchestrator.faults.fault import Fault
 from orchestrator.hosts.clock.between import since
 from orchestrator.measures.goodput import Goodput
 from orchestrator.measures.recording import Injected, Look, NicLook, Recording
-from orchestrator.runs.bed import Bed
+from orchestrator.runs.backend import Backend
 from orchestrator.runs.counting import (
     flat_nic,
     flat_switch,
@@ -30,8 +30,8 @@ from orchestrator.runs.counting import (
     windows_of,
     without_ports,
 )
-from orchestrator.runs.encounters import Encounters
-from orchestrator.runs.payroll import Payroll
+from orchestrator.runs.fault_traffic import FaultTraffic
+from orchestrator.runs.program_results import ProgramResults
 from orchestrator.scenario.plan import Plan
 
 EVENTS_MAX: Final = 50_000
@@ -78,15 +78,15 @@ class _Books:
 class Recorder:
     """The recording of one run, and who fills it."""
 
-    def __init__(self, plan: Plan, bed: Bed, *, trace: bool = False, details: bool = False) -> None:
-        """`trace`: the bed keeps digests of all that every node does.
+    def __init__(self, plan: Plan, backend: Backend, *, trace: bool = False, details: bool = False) -> None:
+        """`trace`: the backend keeps digests of all that every node does.
 
         `details`: every look asks for all that programs tell, as conditions need it; else only the last one does.
         """
         topology = plan.topology
         self.recording = Recording(
             name=plan.name,
-            backend=bed.backend,
+            backend=backend.kind,
             seed=plan.seed,
             topology=topology,
             second_ns=plan.second_ns,
@@ -94,12 +94,12 @@ class Recorder:
             end_ns=plan.begin_ns,
             goodput=Goodput.of(topology),
         )
-        self._bed = bed
+        self._backend = backend
         self._trace = trace
         self._nics = list(topology.nic_names())
         self._books = {name: _Books() for name in topology.node_names()}
-        self._payroll = Payroll(plan.programs, topology)
-        self._encounters = Encounters(topology)
+        self._results = ProgramResults(plan.programs, topology)
+        self._traffic = FaultTraffic(topology)
         self._meeting = bool(plan.all_faults)
         """Faults may come: what nodes have counted before is kept in mind."""
         self._every_detail = details or bool(plan.triggers)
@@ -111,15 +111,15 @@ class Recorder:
     @property
     def working(self) -> bool:
         """Whether some rank still has something to do, as of the last look."""
-        return self._payroll.working
+        return self._results.working
 
-    def hire(self, program: Program) -> None:
-        """A program that the plan does not know was given to the bed."""
-        self._payroll.hire(program)
+    def add_program(self, program: Program) -> None:
+        """A program that the plan does not know was given to the backend."""
+        self._results.add(program)
 
     def injected(self, injected: Injected) -> None:
-        """A fault was handed to the bed."""
-        self._encounters.begin(injected)
+        """A fault was handed to the backend."""
+        self._traffic.begin(injected)
         self._meeting = True
         self.recording.faults.append(injected)
 
@@ -128,7 +128,7 @@ class Recorder:
         await self._ask(self._within_reach(self._books))
         for books in self._books.values():
             books.base = dict(books.latest)
-        self._host_pairs = await self._bed.host_pairs()
+        self._host_pairs = await self._backend.host_pairs()
         self._enter_look(self.recording.begin_ns)
 
     async def look(self) -> Look:
@@ -142,27 +142,27 @@ class Recorder:
 
     async def edge(self, faults: Sequence[Fault]) -> None:
         """Right before faults begin or end: what has met those that are in force is read from who can tell."""
-        nodes = {node for fault in faults for node in self._encounters.witnesses(fault)}
+        nodes = {node for fault in faults for node in self._traffic.witnesses(fault)}
         await self._count(self._within_reach(sorted(nodes)))
-        self._meet(self._bed.now_ns, nodes)
+        self._meet(self._backend.now_ns, nodes)
 
     def _meet(self, at_ns: Instant, nodes: Iterable[str]) -> None:
         counts = {node: self._books[node].total() for node in nodes}
-        self._encounters.enter(at_ns, counts, self.recording.faults)
+        self._traffic.enter(at_ns, counts, self.recording.faults)
 
     async def finish(self) -> None:
         """The last look, with everything that is not asked for while a run goes on."""
         await self._ask(self._within_reach(self._books), whole=True)
         self._enter_look()
-        self.recording.fidelity = await self._bed.fidelity()
-        self.recording.host_pairs = since(await self._bed.host_pairs(), self._host_pairs)
+        self.recording.fidelity = await self._backend.fidelity()
+        self.recording.host_pairs = since(await self._backend.host_pairs(), self._host_pairs)
 
     def close(self, ended: str, lost: str = "") -> None:
         """Say how the run ended; nothing is asked."""
         recording = self.recording
         recording.ended, recording.lost = ended, lost
-        recording.end_ns = max(self._bed.now_ns, recording.begin_ns)
-        recording.programs = self._payroll.results()
+        recording.end_ns = max(self._backend.now_ns, recording.begin_ns)
+        recording.programs = self._results.results()
         recording.events.sort(key=lambda event: (event["at_ns"], event["node"]))
         if self._digests:
             text = json.dumps([[node, life, digest] for (node, life), digest in sorted(self._digests.items())])
@@ -171,7 +171,7 @@ class Recorder:
     # Asking.
 
     def _within_reach(self, nodes: Sequence[str] | Mapping[str, Any]) -> list[str]:
-        faults, now_ns = self._bed.faults(), self._bed.now_ns
+        faults, now_ns = self._backend.faults(), self._backend.now_ns
         absent = dead(faults, now_ns) | deaf(faults, now_ns)
         return [node for node in nodes if node not in absent]
 
@@ -185,20 +185,20 @@ class Recorder:
             self.recording.goodput.enter(name, bins)
             self._enter_events(name, events)
             if whole or self._every_detail:
-                self._payroll.enter_records(name, programs)
+                self._results.enter_records(name, programs)
             else:
-                self._payroll.enter_progress(name, programs)
+                self._results.enter_progress(name, programs)
         if whole and self._trace:
             for node in nodes:
-                self._digests[node, self._books[node].life] = (await self._bed.ask(node, "trace"))["digest"]
+                self._digests[node, self._books[node].life] = (await self._backend.ask(node, "trace"))["digest"]
 
     async def _count(self, nodes: Sequence[str]) -> None:
-        for node, answer in (await self._bed.counters(nodes)).items():
-            nic = node in self._payroll.nics
+        for node, answer in (await self._backend.counters(nodes)).items():
+            nic = node in self._results.nics
             self._books[node].enter(answer, flat_nic(answer["core"]) if nic else flat_switch(answer["core"]))
 
     async def _details(self, nic: str, whole: bool) -> tuple[Any, list[dict[str, Any]], Any]:
-        recording, ask = self.recording, self._bed.ask
+        recording, ask = self.recording, self._backend.ask
         bin_ns = recording.goodput.bin_ns
         since_ns = max(recording.goodput.resume_ns(nic), recording.begin_ns - recording.begin_ns % bin_ns)
         bins = await ask(nic, "bins", {"since": since_ns})
@@ -212,7 +212,7 @@ class Recorder:
             if not answer["more"]:
                 break
         programs: Any = {}
-        if self._payroll.employs(nic):
+        if self._results.has_rank_on(nic):
             programs = await ask(nic, "programs" if whole or self._every_detail else "progress")
         return bins, events, programs
 
@@ -229,9 +229,9 @@ class Recorder:
     # Entering.
 
     def _enter_look(self, at_ns: Instant | None = None) -> Look:
-        at_ns = self._bed.now_ns if at_ns is None else at_ns
-        gone = dead(self._bed.faults(), at_ns)
-        self._payroll.lose(gone)
+        at_ns = self._backend.now_ns if at_ns is None else at_ns
+        gone = dead(self._backend.faults(), at_ns)
+        self._results.lose(gone)
         if self._meeting:
             self._meet(at_ns, self._books)
         planes = self.recording.topology.planes
@@ -251,10 +251,10 @@ class Recorder:
         for name, books in self._books.items():
             if name not in nics:
                 switches = _sum(switches, without_ports(books.total()))
-        payroll = self._payroll
+        results = self._results
         queues = {node: queues_of(books.core) for node, books in self._books.items() if books.core and node not in gone}
         look = Look(
-            at_ns, nics, switches, payroll.flows(), payroll.steps(), payroll.placed(),
+            at_ns, nics, switches, results.flows(), results.steps(), results.placed(),
             {node: now for node, (now, _) in queues.items()}, {node: peak for node, (_, peak) in queues.items()},
         )  # fmt: skip
         recording = self.recording
@@ -265,7 +265,7 @@ class Recorder:
         recording.end_ns = at_ns
         recording.reorder = self._reorder()
         if self._every_detail:
-            recording.programs = self._payroll.results()
+            recording.programs = self._results.results()
         return look
 
     def _reorder(self) -> dict[int, int]:

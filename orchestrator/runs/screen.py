@@ -1,6 +1,6 @@
 """A run on a terminal: how far it is, goodput by plane, the EVs, and the timetable with what is over, on and next.
 
-Owns the picture and when it is drawn anew. The figures are `glance`'s, the entries of the timetable `agenda`'s, the
+Owns the picture and when it is drawn anew. The figures are `glance`'s, the entries of the timetable `timetable`'s, the
 verdict at the end `summary`'s; where there is no terminal `lines` takes its place.
 """
 
@@ -15,9 +15,9 @@ from rich.text import Text
 
 from mrcfabric.units import GBPS, NS_PER_US, Instant
 from orchestrator.measures.recording import Injected, Recording
-from orchestrator.runs.agenda import agenda, window
 from orchestrator.runs.glance import Glance, glance
 from orchestrator.runs.summary import summary_lines
+from orchestrator.runs.timetable import timetable, window
 from orchestrator.scenario.plan import Plan, Trigger
 
 FRAMES_PER_S = 8
@@ -36,7 +36,7 @@ def bar(share: float, cells: int) -> Text:
 
 
 class Screen:
-    """An audience that draws."""
+    """A listener that draws."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
         self._console = console
@@ -112,7 +112,7 @@ class Screen:
         return text.append("\n")
 
     def _timetable(self, plan: Plan, at_ns: Instant) -> RenderableType:
-        before, entries, behind = window(agenda(plan, self._injected, self._fired, at_ns), ENTRIES_MAX)
+        before, entries, behind = window(timetable(plan, self._injected, self._fired, at_ns), ENTRIES_MAX)
         table = Table(box=None, padding=(0, 2, 0, 0))
         for title in ("at", "for", "fault", "parts", ""):
             table.add_column(title, justify="right" if title in ("at", "for") else "left")

@@ -18,7 +18,7 @@ FORMAT = 1
 
 
 class Stream:
-    """An audience that writes lines."""
+    """A listener that writes lines."""
 
     def __init__(self, out: TextIO) -> None:
         self._outlet = Outlet(out)

@@ -19,11 +19,11 @@ from mrcfabric.units import Instant
 from orchestrator.measures.judge import EXIT_CODES, rounded, verdict
 from orchestrator.measures.recording import Injected, Recording
 from orchestrator.report.report import notes
-from orchestrator.runs.course import Course
+from orchestrator.runs.loop import RunLoop
 from orchestrator.runs.recorder import Recorder
 from orchestrator.scenario.plan import Plan, Trigger
 from orchestrator.scenario.resolve import load
-from orchestrator.sim.sim_bed import SimBed
+from orchestrator.sim.backend import SimBackend
 
 FORMAT: Final = 1
 RUNS_MAX: Final = 10_000
@@ -48,7 +48,7 @@ class Point:
 
 
 class _Deaf:
-    """An audience that listens to nothing."""
+    """A listener that listens to nothing."""
 
     def began(self, plan: Plan, backend: str) -> None: ...
 
@@ -112,8 +112,8 @@ def played(file: str, point: Point) -> dict[str, Any]:
     plan = plan_of(file, point)
 
     async def run() -> Recording:
-        bed = SimBed(plan.topology)
-        return await Course(plan, bed, Recorder(plan, bed), _Deaf()).run()
+        backend = SimBackend(plan.topology)
+        return await RunLoop(plan, backend, Recorder(plan, backend), _Deaf()).run()
 
     try:
         recording = asyncio.run(run())

@@ -19,7 +19,7 @@ from nicd.compose import nic_settings
 from nicd.core.commands import ConnectQp, CreateQp, ModifyQp, PostWrite, RegisterMemory
 from nicd.core.events import STATUS_OK, WRITE, Completion
 from nicd.core.footprint import resident_max, slot_bytes
-from orchestrator.sim.simulated import SimulatedFabric
+from orchestrator.sim.fabric import SimulatedFabric
 
 SENDER, RECEIVER = "h000", "h001"
 PAIR_FLAGS = (

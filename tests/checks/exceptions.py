@@ -20,7 +20,7 @@ UNTWINNED: Final[dict[str, str]] = {
     "nicd/core/settings_reliability.py": "knobs only; test_settings shows defaults, bounds and relations",
     "nicd/core/settings_self_probe.py": "knobs only; test_settings shows defaults, bounds and relations",
     "orchestrator/measures/expectation.py": "records only; test_judge shows what each means",
-    "orchestrator/runs/bed.py": "the interface of a bed: types only",
+    "orchestrator/runs/backend.py": "the interface of a bed: types only",
     "orchestrator/scenario/plan.py": "records only; test_resolve shows them",
     "switchd/core/commands.py": "records only; test_switch shows what each does",
     "switchd/core/events.py": "one record; test_switch shows it",

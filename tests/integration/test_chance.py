@@ -1,4 +1,4 @@
-"""Scenarios as chance writes them: the same report on both beds, save what is said of the machine.
+"""Scenarios as chance writes them: the same report on both backends, save what is said of the machine.
 
 The seeds are some in which much meets: chaos, conditions that fire again, a NIC that dies at the begin and its program
 with it, faults on nodes that are away, several workloads, a run that stalls, a T1 that returns while the T0 beside it
@@ -24,14 +24,14 @@ OF_A_BED = ("backend", "fidelity", "wall")
 
 
 def reported(plan: Plan, recording: Recording) -> dict[str, object]:
-    """The report without what is of the bed."""
+    """The report without what is of the backend."""
     made = report.build(plan, recording, verdict(plan.expectations, recording))
     return {key: value for key, value in made.items() if key not in OF_A_BED}
 
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("seed", [2, *(pytest.param(seed, marks=pytest.mark.long) for seed in (5, 10, 17, 38, 267))])
-async def test_the_report_is_the_same_on_both_beds(seed: int, tmp_path: Path) -> None:
+async def test_the_report_is_the_same_on_both_backends(seed: int, tmp_path: Path) -> None:
     file = tmp_path / "chance.yaml"
     file.write_text(json.dumps(scenario(seed)))
     plan = load(str(file))

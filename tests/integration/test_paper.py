@@ -1,4 +1,4 @@
-"""The paper's experiments: every scenario holds on both beds, with one trace, and docs/PAPER.md says what comes out."""
+"""The paper's experiments: every scenario holds on both backends with one trace, and docs/PAPER.md says what came."""
 
 import importlib.util
 import json
@@ -12,11 +12,11 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from orchestrator.cli.main import build_app
-from orchestrator.runs.course import Course
+from orchestrator.runs.loop import RunLoop
 from orchestrator.runs.recorder import Recorder
 from orchestrator.runs.sweep import Point, played
 from orchestrator.scenario.resolve import load
-from orchestrator.sim.sim_bed import SimBed
+from orchestrator.sim.backend import SimBackend
 from tests.support.runs import Ears
 
 ROOT = Path(__file__).parents[2]
@@ -59,7 +59,7 @@ def invoke(*arguments: object) -> Result:
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if name in SHORT else pytest.mark.long) for name in SCENARIOS]
 )
-def test_a_scenario_holds_on_both_beds_with_one_trace(name: str, tmp_path: Path) -> None:
+def test_a_scenario_holds_on_both_backends_with_one_trace(name: str, tmp_path: Path) -> None:
     words = ("run", EXAMPLES / f"{name}.yaml", "--trace", "--plain", "--report")
     pack = "none" if name in SWITCHES_DIE else "plane"
     udp = subprocess.Popen(
@@ -102,15 +102,15 @@ def test_with_other_seeds_everything_is_done_and_right(name: str, seed: str) -> 
 
 async def test_a_failed_ev_is_replaced_in_its_own_plane() -> None:
     plan = load(str(EXAMPLES / "lossy-ev.yaml"))
-    fresh, bed = SimBed(plan.topology), SimBed(plan.topology)
+    fresh, backend = SimBackend(plan.topology), SimBackend(plan.topology)
     await fresh.load(plan.programs)
-    await Course(plan, bed, Recorder(plan, bed), Ears()).run()
+    await RunLoop(plan, backend, Recorder(plan, backend), Ears()).run()
 
-    def active(where: SimBed) -> set[tuple[int, int, int]]:
+    def active(where: SimBackend) -> set[tuple[int, int, int]]:
         rows = where.nic("h000").ev_table(plan.programs[0].qpn(1))
         return {(int(row["plane"]), int(row["path"]), int(row["ev"])) for row in rows if row["active"]}
 
-    (gone,), (come,) = active(fresh) - active(bed), active(bed) - active(fresh)
+    (gone,), (come,) = active(fresh) - active(backend), active(backend) - active(fresh)
     (lossy,) = plan.faults[0].targets
     assert lossy == f"p{gone[0]}-t0-0>p{gone[0]}-t1-{gone[1]}"
     assert come[0] == gone[0]

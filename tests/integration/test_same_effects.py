@@ -14,7 +14,7 @@ from mrcfabric.impairment import TOUCHES, Impairment
 from mrcfabric.topology import Topology
 from orchestrator.fabric import Fabric
 from orchestrator.faults.fault import once
-from orchestrator.sim.simulated import SimulatedFabric
+from orchestrator.sim.fabric import SimulatedFabric
 from tests.support.scripts import permutation
 from tests.support.wait import eventually
 

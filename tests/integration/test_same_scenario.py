@@ -1,4 +1,4 @@
-"""One scenario with a fault of almost every kind, chaos and a condition: the same trace on both beds.
+"""One scenario with a fault of almost every kind, chaos and a condition: the same trace on both backends.
 
 Everything that a scenario can ask for meets here: the language, the programs, the faults on daemons and in virtual
 time, the time that stands still between looks. Every byte that any node sends and every event is in the digest.
@@ -54,7 +54,7 @@ expect:
 
 
 @pytest.mark.timeout(240)
-async def test_everything_at_once_is_the_same_on_both_beds(tmp_path: Path) -> None:
+async def test_everything_at_once_is_the_same_on_both_backends(tmp_path: Path) -> None:
     file = tmp_path / "everything.yaml"
     file.write_text(SCENARIO)
     expected = await conducted(load(str(file)), "sim", tmp_path)

@@ -20,7 +20,7 @@ from mrcfabric.topology import Topology
 from orchestrator.fabric import Fabric
 from orchestrator.faults.fault import once
 from orchestrator.hosts.ground import Ground
-from orchestrator.sim.simulated import SimulatedFabric
+from orchestrator.sim.fabric import SimulatedFabric
 from tests.support.scripts import permutation
 from tests.support.wait import eventually
 

@@ -6,7 +6,7 @@ import pytest
 
 from mrcfabric.topology import Topology
 from nicd.core.events import Completion
-from orchestrator.sim.simulated import SimulatedFabric
+from orchestrator.sim.fabric import SimulatedFabric
 
 pytestmark = pytest.mark.spec("MRC 1.0", "1.8")
 

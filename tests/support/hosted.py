@@ -9,7 +9,7 @@ from nicd.core.events import CommandDone
 from nicd.programs.host import Host
 from nicd.programs.hosted_nic import HostedNic
 from nicd.programs.program import Program
-from orchestrator.sim.simulated import SimulatedFabric
+from orchestrator.sim.fabric import SimulatedFabric
 
 SMALL = Topology(name="hosts", planes=2, t0_per_plane=2, t1_per_plane=2, nics_per_t0=3, evs_per_qp=16,
                  reserve_evs_per_qp=8)  # fmt: skip

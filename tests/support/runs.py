@@ -9,13 +9,13 @@ from nicd.programs.program import Program
 from orchestrator.faults.fault import Fault, Window
 from orchestrator.hosts.ground import Ground
 from orchestrator.measures.recording import Injected, Recording
-from orchestrator.runs.conduct import Conduct
-from orchestrator.runs.course import Course
+from orchestrator.runs.backends import launched
+from orchestrator.runs.backends import simulated as in_simulator
+from orchestrator.runs.loop import RunLoop
 from orchestrator.runs.recorder import Recorder
-from orchestrator.runs.venues import launched
-from orchestrator.runs.venues import simulated as in_simulator
+from orchestrator.runs.runner import Runner
 from orchestrator.scenario.plan import Plan, Trigger
-from orchestrator.sim.sim_bed import SimBed
+from orchestrator.sim.backend import SimBackend
 
 TOPOLOGY = Topology(name="runs", planes=2, t0_per_plane=2, t1_per_plane=2, nics_per_t0=1, evs_per_qp=16,
                     reserve_evs_per_qp=8)  # fmt: skip
@@ -72,7 +72,7 @@ def plan(**changed: Any) -> Plan:
 
 
 class Ears:
-    """An audience that shows nothing and writes down what it hears, with the instant."""
+    """An observer that shows nothing and writes down what it hears, with the instant."""
 
     def __init__(self) -> None:
         self.heard: list[tuple[str, Instant]] = []
@@ -98,11 +98,13 @@ class Ears:
 
 async def simulated(what: Plan, *, trace: bool = False) -> Recording:
     """The recording of a plan in virtual time."""
-    bed = SimBed(what.topology, trace=trace)
-    return await Course(what, bed, Recorder(what, bed, trace=trace), Ears()).run()
+    backend = SimBackend(what.topology, trace=trace)
+    return await RunLoop(what, backend, Recorder(what, backend, trace=trace), Ears()).run()
 
 
 async def conducted(what: Plan, backend: str, run_dir: Path, ground: Ground | None = None) -> Recording:
-    """The recording of a plan on either bed, with a digest of all that happened; daemons stand on `ground`."""
-    venue = in_simulator(what, trace=True) if backend == "sim" else launched(what, run_dir, trace=True, ground=ground)
-    return await Conduct(venue, Ears(), trace=True).carry_out()
+    """The recording of a plan on either backend, with a digest of all that happened; daemons stand on `ground`."""
+    open_backend = (
+        in_simulator(what, trace=True) if backend == "sim" else launched(what, run_dir, trace=True, ground=ground)
+    )
+    return await Runner(open_backend, Ears(), trace=True).carry_out()

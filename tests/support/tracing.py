@@ -6,7 +6,7 @@ from typing import Any
 from mrcfabric.choice import Choice
 from mrcfabric.topology import Topology
 from orchestrator.faults.fault import Fault
-from orchestrator.sim.simulated import SimulatedFabric
+from orchestrator.sim.fabric import SimulatedFabric
 from orchestrator.tracing.journey import Journey
 from orchestrator.tracing.stories import Stories
 from tests.support.scripts import Step, permutation

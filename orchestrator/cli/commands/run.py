@@ -24,8 +24,8 @@ from orchestrator.cli.flags import (
 
 if TYPE_CHECKING:
     from orchestrator.measures.recording import Recording
-    from orchestrator.runs.audience import Audience
-    from orchestrator.runs.conduct import Conduct
+    from orchestrator.runs.observer import RunObserver
+    from orchestrator.runs.runner import Runner
 
 EXIT_NOT_RUN = 4
 """It could not run."""
@@ -74,8 +74,8 @@ def run(
     from orchestrator.hosts.placement.layout import pack_of
     from orchestrator.process.run_folder import default_path
     from orchestrator.runs.attached import attached
-    from orchestrator.runs.conduct import Conduct
-    from orchestrator.runs.venues import launched, simulated
+    from orchestrator.runs.backends import launched, simulated
+    from orchestrator.runs.runner import Runner
     from orchestrator.scenario.render import render_timetable
     from orchestrator.scenario.resolve import load
 
@@ -86,28 +86,28 @@ def run(
             typer.echo(render_timetable(plan))
             return
     if on is not None:
-        venue = attached(on, str(file), settings or [], seed=seed)
+        open_backend = attached(on, str(file), settings or [], seed=seed)
     elif backend == "sim":
-        venue = simulated(plan, trace=trace)
+        open_backend = simulated(plan, trace=trace)
     else:
         fabric = run_dir or (report or default_path(plan.name)) / FABRIC_FOLDER
         ground = ground_asked_for(plan.topology, inventory, engine, wheelhouse=wheelhouse, lease_s=lease)
-        venue = launched(plan, fabric, pack=pack_of(pack), trace=trace, ground=ground)
+        open_backend = launched(plan, fabric, pack=pack_of(pack), trace=trace, ground=ground)
     if on is None:
         say_limits(plan.topology)
     if report is not None:
         from orchestrator.report.files import prepare
 
         prepare(report)
-    audience = _audience(as_json, plain)
-    conduct = Conduct(venue, audience, trace=trace)
+    observer = _observer(as_json, plain)
+    runner = Runner(open_backend, observer, trace=trace)
     try:
-        data, folder = _carried_out(conduct, audience, report, junit)
+        data, folder = _carried_out(runner, observer, report, junit)
     finally:
-        audience.closed()
+        observer.closed()
     if not as_json:
         typer.echo(f"report: {folder}")
-    raise typer.Exit(EXIT_SIGNAL + conduct.signal if conduct.signal else data["exit_code"])
+    raise typer.Exit(EXIT_SIGNAL + runner.signal if runner.signal else data["exit_code"])
 
 
 def _check(backend: str, on: str | None, *, trace: bool, own_hosts: bool) -> None:
@@ -122,7 +122,7 @@ def _check(backend: str, on: str | None, *, trace: bool, own_hosts: bool) -> Non
         raise ConfigError("--inventory, --engine", "are for a fabric of the run's own", "leave out --on")
 
 
-def _audience(as_json: bool, plain: bool) -> "Audience":
+def _observer(as_json: bool, plain: bool) -> "RunObserver":
     import sys
 
     from rich.console import Console
@@ -138,7 +138,7 @@ def _audience(as_json: bool, plain: bool) -> "Audience":
 
 
 def _carried_out(
-    conduct: "Conduct", audience: "Audience", folder: Path | None, junit: Path | None
+    runner: "Runner", observer: "RunObserver", folder: Path | None, junit: Path | None
 ) -> tuple[dict[str, Any], Path]:
     """The run, its report written and shown; the report, and where it is."""
     from mrcfabric.errors import RefusedError
@@ -147,12 +147,12 @@ def _carried_out(
     from orchestrator.report import files, report
     from orchestrator.report.run_page import render
 
-    recording = _on_a_loop(conduct, conduct.carry_out())
-    plan = conduct.plan
+    recording = _on_a_loop(runner, runner.carry_out())
+    plan = runner.plan
     assert plan is not None, "who has a recording has carried out a plan"
     data = report.build(plan, recording, verdict(plan.expectations, recording))
     folder = folder or default_path(plan.name)
-    audience.ended(data)
+    observer.ended(data)
     if (folder / files.JSON_NAME).exists():
         typer.echo(f"the report of an earlier run in {folder} is replaced; --report DIR keeps both", err=True)
     try:
@@ -165,7 +165,7 @@ def _carried_out(
     return data, folder
 
 
-def _on_a_loop(conduct: "Conduct", work: "Coroutine[Any, Any, Recording]") -> "Recording":
+def _on_a_loop(runner: "Runner", work: "Coroutine[Any, Any, Recording]") -> "Recording":
     """Run on uvloop. What keeps a run from taking place is one line and its own exit code."""
     import asyncio
 
@@ -176,10 +176,10 @@ def _on_a_loop(conduct: "Conduct", work: "Coroutine[Any, Any, Recording]") -> "R
     from orchestrator.process.launcher import ProcessFailedError
 
     try:
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            return runner.run(work)
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as loop:
+            return loop.run(work)
     except asyncio.CancelledError:
-        raise SystemExit(EXIT_SIGNAL + (conduct.signal or 0)) from None
+        raise SystemExit(EXIT_SIGNAL + (runner.signal or 0)) from None
     except (ProcessFailedError, NoAnswerError, RefusedError) as error:
         typer.echo(f"mrcfabric: {error}", err=True)
         raise SystemExit(EXIT_NOT_RUN) from None

@@ -14,7 +14,7 @@ from nicd.core.events import PortChange
 from orchestrator.faults.fault import Fault, Window, once
 from orchestrator.faults.kinds import KINDS
 from orchestrator.faults.whereabouts import Whereabouts
-from orchestrator.sim.simulated import SimulatedFabric
+from orchestrator.sim.fabric import SimulatedFabric
 from tests.support.scripts import permutation
 
 SHAPE = Topology(name="catalogue", planes=2, t0_per_plane=2, t1_per_plane=2, nics_per_t0=1, evs_per_qp=16,

@@ -12,7 +12,7 @@ from orchestrator.mapper.fault_direction import Direction
 from orchestrator.mapper.link_verdicts import LinkMap, Verdict
 from orchestrator.mapper.link_watch import WatchSettings
 from orchestrator.mapper.simulated_mapping import SimulatedMapping
-from orchestrator.sim.simulated import SimulatedFabric
+from orchestrator.sim.fabric import SimulatedFabric
 from tests.support.scripts import permutation
 
 SHAPE = Topology(

@@ -5,7 +5,7 @@ import pytest
 from mrcfabric.errors import ConfigError
 from nicd.programs.program import Program
 from orchestrator.scenario.paths_in_use import links_in_use
-from orchestrator.sim.sim_bed import SimBed
+from orchestrator.sim.backend import SimBackend
 from tests.support.runs import simulated
 from tests.support.scenarios import SMALL, plan_of
 
@@ -28,10 +28,10 @@ def text(flow: str, fault: str = "link_down") -> str:
 @pytest.mark.parametrize(("seed", "qps"), [("a", 1), ("b", 1), ("c", 1), ("a", 3), ("b", 8)])
 async def test_they_are_those_of_the_active_evs_of_its_qps(seed: str, qps: int) -> None:
     plan = plan_of(FEW_EVS.replace("ranks: [h000, h002]", f"ranks: [h000, h002], qps: {qps}"), seed=seed)
-    bed = SimBed(plan.topology)
-    await bed.load(plan.programs)
+    backend = SimBackend(plan.topology)
+    await backend.load(plan.programs)
     (program,) = plan.programs
-    tables = [bed.nic("h000").ev_table(program.qpn(1, turn)) for turn in range(qps)]
+    tables = [backend.nic("h000").ev_table(program.qpn(1, turn)) for turn in range(qps)]
     rows = [row for table in tables for row in table if row["active"]]
     expected = {f"p{row['plane']}-t0-{t0}~p{row['plane']}-t1-{row['path']}" for row in rows for t0 in (0, 1)}
     assert links_in_use(plan.topology, program, 0, 1) == expected

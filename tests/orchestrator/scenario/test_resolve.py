@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from mrcfabric import topology_file
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
-from orchestrator.runs.course import Course
+from orchestrator.runs.loop import RunLoop
 from orchestrator.runs.recorder import Recorder
 from orchestrator.scenario.resolve import BEGIN_RTTS, load, resolve
-from orchestrator.sim.sim_bed import SimBed
+from orchestrator.sim.backend import SimBackend
 from orchestrator.yamlfile.document import parse
 from tests.support.runs import Ears
 from tests.support.scenarios import SMALL, WHOLE, complaint, plan_of, small_plan
@@ -206,13 +206,13 @@ DENY = "deny:\n  - {nics: [h000, h001], plane: 0, path: 1}\n  - {plane: 1, to: h
 async def test_denied_paths_carry_nothing() -> None:
     plan = small_plan(*DENY.splitlines())
     assert [order.node for order in plan.orders] == ["h000", "h001", "h000", "h001", "h002", "h003"]
-    bed = SimBed(plan.topology)
-    recording = await Course(plan, bed, Recorder(plan, bed), Ears()).run()
+    backend = SimBackend(plan.topology)
+    recording = await RunLoop(plan, backend, Recorder(plan, backend), Ears()).run()
     assert recording.programs[0].done
     packets = recording.looks[-1].nics["h000"].port_packets
     assert packets[0] > 0
     assert packets[1] == 0
-    rows = [row for row in bed.nic("h000").ev_table(plan.programs[0].qpn(1)) if row["active"]]
+    rows = [row for row in backend.nic("h000").ev_table(plan.programs[0].qpn(1)) if row["active"]]
     assert {(row["plane"], row["path"]) for row in rows if row["state"] == "GOOD"} == {(0, 0)}
 
 
@@ -245,10 +245,10 @@ def test_a_topology_is_no_scenario(tmp_path: Path) -> None:
 async def test_qps_of_a_workload_have_the_evs_of_its_profile() -> None:
     profile = "ev_profiles: [{number: 3, mode: auto, count: 8, reserve: 4}]"
     plan = plan_of(SMALL.replace("ranks: [h000, h002]", "ranks: [h000, h002], profile: 3") + profile + "\n")
-    bed = SimBed(plan.topology)
-    recording = await Course(plan, bed, Recorder(plan, bed), Ears()).run()
+    backend = SimBackend(plan.topology)
+    recording = await RunLoop(plan, backend, Recorder(plan, backend), Ears()).run()
     assert recording.programs[0].done
-    rows = bed.nic("h000").ev_table(plan.programs[0].qpn(1))
+    rows = backend.nic("h000").ev_table(plan.programs[0].qpn(1))
     assert (len(rows), sum(bool(row["active"]) for row in rows)) == (8, 4)
 
 

@@ -12,7 +12,7 @@ from mrcfabric.topology import Topology
 from mrcfabric.wire.layout import PSN_MASK
 from orchestrator.fabric import Fabric
 from orchestrator.faults.fault import once
-from orchestrator.sim.simulated import SimulatedFabric
+from orchestrator.sim.fabric import SimulatedFabric
 from orchestrator.tracing.follower import NEXT_PSNS, Follower, choice_of, chosen_psns
 from tests.support.scripts import permutation
 from tests.support.tracing import told

@@ -10,7 +10,7 @@ from mrcfabric.topology import SACK_PACKET_BYTES, Topology
 from mrcfabric.units import serialization_ns
 from mrcfabric.witness import covers
 from orchestrator.faults.fault import once
-from orchestrator.sim.simulated import SimulatedFabric
+from orchestrator.sim.fabric import SimulatedFabric
 from orchestrator.tracing.journey import Hop, Journey, Way
 from orchestrator.tracing.stories import Stories
 from tests.support.scripts import Step, permutation

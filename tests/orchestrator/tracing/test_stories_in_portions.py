@@ -11,7 +11,7 @@ import pytest
 from mrcfabric.choice import Choice
 from mrcfabric.units import Instant
 from orchestrator.faults.fault import Fault, once
-from orchestrator.sim.simulated import SimulatedFabric
+from orchestrator.sim.fabric import SimulatedFabric
 from orchestrator.tracing.book import Statement
 from orchestrator.tracing.journey import Journey
 from orchestrator.tracing.stories import Stories

@@ -1,4 +1,4 @@
-"""A run from launch to recording: the same on both beds, and signals end it in good order."""
+"""A run from launch to recording: the same on both backends, and signals end it in good order."""
 
 import asyncio
 import os
@@ -12,11 +12,11 @@ import pytest
 from mrcfabric.units import NEVER
 from orchestrator.faults.fault import Fault, Window
 from orchestrator.measures.recording import Recording
-from orchestrator.runs.bed import Bed
-from orchestrator.runs.conduct import Conduct
-from orchestrator.runs.venues import simulated
+from orchestrator.runs.backend import Backend
+from orchestrator.runs.backends import simulated
+from orchestrator.runs.runner import Runner
 from orchestrator.scenario.plan import Plan
-from orchestrator.sim.sim_bed import SimBed
+from orchestrator.sim.backend import SimBackend
 from tests.support.runs import BEGIN_NS, RTT_NS, Ears, after_bytes, conducted, pair, plan, reboot
 
 
@@ -36,9 +36,9 @@ class Poking(Ears):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 async def test_a_signal_ends_the_run_at_a_look_with_a_recording(number: int) -> None:
-    conduct = Conduct(simulated(plan(programs=(pair(messages=4096),))), Poking(number))
-    recording = await conduct.carry_out()
-    assert conduct.signal == number
+    runner = Runner(simulated(plan(programs=(pair(messages=4096),))), Poking(number))
+    recording = await runner.carry_out()
+    assert runner.signal == number
     assert recording.ended == "interrupted"
     assert BEGIN_NS + 10 * RTT_NS <= recording.end_ns <= BEGIN_NS + 20 * RTT_NS
 
@@ -47,26 +47,26 @@ async def test_a_signal_before_the_run_ends_everything() -> None:
     entered, left = asyncio.Event(), asyncio.Event()
 
     @asynccontextmanager
-    async def slow() -> AsyncIterator[tuple[Plan, Bed]]:
+    async def slow() -> AsyncIterator[tuple[Plan, Backend]]:
         entered.set()
         try:
             await asyncio.Event().wait()
-            yield plan(), SimBed(plan().topology)
+            yield plan(), SimBackend(plan().topology)
         finally:
             left.set()
 
-    conduct = Conduct(slow, Ears())
-    running = asyncio.ensure_future(conduct.carry_out())
+    runner = Runner(slow, Ears())
+    running = asyncio.ensure_future(runner.carry_out())
     await entered.wait()
     os.kill(os.getpid(), signal.SIGTERM)
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert (conduct.signal, left.is_set()) == (signal.SIGTERM, True)
+    assert (runner.signal, left.is_set()) == (signal.SIGTERM, True)
 
 
 @pytest.mark.integration
 @pytest.mark.timeout(120)
-async def test_the_same_plan_gives_the_same_trace_on_both_beds(tmp_path: Path) -> None:
+async def test_the_same_plan_gives_the_same_trace_on_both_backends(tmp_path: Path) -> None:
     """A switch that reboots by the timetable, one that dies for good, a link that a condition cuts twice."""
     cut = Fault(
         "cut", "link_down", ("p0-t0-0~p0-t1-0",), (Window(0, 10 * RTT_NS, {}), Window(15 * RTT_NS, 30 * RTT_NS, {}))

@@ -6,11 +6,11 @@ from mrcfabric.units import NEVER
 from nicd.programs.program import Program
 from orchestrator.faults.fault import Fault, Window
 from orchestrator.measures.recording import Injected, Recording
-from orchestrator.runs.bed import BedLostError
-from orchestrator.runs.course import Course
+from orchestrator.runs.backend import BackendLostError
+from orchestrator.runs.loop import RunLoop
 from orchestrator.runs.recorder import Recorder
 from orchestrator.scenario.plan import Plan, Trigger
-from orchestrator.sim.sim_bed import SimBed
+from orchestrator.sim.backend import SimBackend
 from tests.support.runs import BEGIN_NS, END_NS, RTT_NS, TOPOLOGY, after_bytes, offsets, pair, plan, reboot, simulated
 
 LINK = "p0-t0-0~p0-t1-0"
@@ -45,8 +45,8 @@ class Listener:
 
 
 async def heard(what: Plan) -> tuple[Recording, list[tuple[str, Any]]]:
-    bed, listener = SimBed(what.topology), Listener()
-    recording = await Course(what, bed, Recorder(what, bed), listener).run()
+    backend, listener = SimBackend(what.topology), Listener()
+    recording = await RunLoop(what, backend, Recorder(what, backend), listener).run()
     return recording, listener.told
 
 
@@ -63,12 +63,12 @@ async def test_a_run_ends_when_its_work_is_done_and_nothing_is_pending() -> None
 
 async def test_what_is_sent_at_the_very_instant_of_the_begin_is_counted() -> None:
     what = plan()
-    bed = SimBed(what.topology)
-    recording = await Course(what, bed, Recorder(what, bed), Listener()).run()
+    backend = SimBackend(what.topology)
+    recording = await RunLoop(what, backend, Recorder(what, backend), Listener()).run()
     assert recording.looks[0].at_ns == BEGIN_NS
     assert not any(nic.counts["data_packets"] for nic in recording.looks[0].nics.values())
     for name, nic in recording.looks[-1].nics.items():
-        assert nic.counts["data_packets"] == bed.fabric.counters(name)["data_packets"]
+        assert nic.counts["data_packets"] == backend.fabric.counters(name)["data_packets"]
 
 
 async def test_it_waits_for_the_timetable_and_then_settles() -> None:
@@ -155,24 +155,24 @@ async def test_the_same_plan_gives_the_same_recording() -> None:
 
 async def test_an_interrupted_run_ends_at_its_next_look() -> None:
     what = plan(programs=(pair(messages=4096),))
-    bed, listener = SimBed(TOPOLOGY), Listener()
-    course = Course(what, bed, Recorder(what, bed), listener)
-    listener.looked = lambda recording: course.interrupt()  # type: ignore[method-assign]
-    recording = await course.run()
+    backend, listener = SimBackend(TOPOLOGY), Listener()
+    run_loop = RunLoop(what, backend, Recorder(what, backend), listener)
+    listener.looked = lambda recording: run_loop.interrupt()  # type: ignore[method-assign]
+    recording = await run_loop.run()
     assert (recording.ended, recording.end_ns) == ("interrupted", BEGIN_NS + 5 * RTT_NS)
 
 
-class LosingBed(SimBed):
-    """A bed that is lost after some time, as real ones are when a daemon dies by itself."""
+class LosingBackend(SimBackend):
+    """A backend that is lost after some time, as real ones are when a daemon dies by itself."""
 
     async def run_until(self, at_ns: int) -> None:
         if at_ns > BEGIN_NS + 10 * RTT_NS:
-            raise BedLostError("h001: exit code 1\n  its last words")
+            raise BackendLostError("h001: exit code 1\n  its last words")
         await super().run_until(at_ns)
 
 
-async def test_a_lost_bed_leaves_what_was_recorded() -> None:
-    what, bed = plan(), LosingBed(TOPOLOGY)
-    recording = await Course(what, bed, Recorder(what, bed), Listener()).run()
+async def test_a_lost_backend_leaves_what_was_recorded() -> None:
+    what, backend = plan(), LosingBackend(TOPOLOGY)
+    recording = await RunLoop(what, backend, Recorder(what, backend), Listener()).run()
     assert (recording.ended, recording.lost) == ("lost", "h001: exit code 1\n  its last words")
     assert recording.looks[-1].at_ns == BEGIN_NS + 10 * RTT_NS

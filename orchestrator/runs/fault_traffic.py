@@ -30,7 +30,7 @@ _WITHOUT_TRAFFIC: Final = frozenset({"control_cut", "host_slow"})
 """Kinds that concern no packet of the fabric."""
 
 
-class Encounters:
+class FaultTraffic:
     """The traffic that the faults of one run met, added up reading by reading."""
 
     def __init__(self, topology: Topology) -> None:

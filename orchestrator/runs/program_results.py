@@ -12,7 +12,7 @@ from nicd.programs.program import Program
 from orchestrator.measures.recording import ProgramResult, RankResult, Step
 
 
-class Payroll:
+class ProgramResults:
     """Every rank of every program."""
 
     def __init__(self, programs: Iterable[Program], topology: Topology) -> None:
@@ -24,11 +24,11 @@ class Payroll:
         self._steps: dict[tuple[str, str], int] = {}
         self._received: dict[tuple[str, str], dict[str, int]] = {}
         self._placed: dict[tuple[str, str], dict[str, int]] = {}
-        self._employed: set[str] = set()
+        self._with_ranks: set[str] = set()
         for program in programs:
-            self.hire(program)
+            self.add(program)
 
-    def hire(self, program: Program) -> None:
+    def add(self, program: Program) -> None:
         """One program more."""
         names = [self._topology.node_name(index) for index in program.ranks]
         ranks = [RankResult(nic, rank, "running", begin_ns=program.begin_ns) for rank, nic in enumerate(names)]
@@ -39,11 +39,11 @@ class Payroll:
             self._steps[key] = 0
             self._received[key] = {}
             self._placed[key] = {}
-            self._employed.add(rank.nic)
+            self._with_ranks.add(rank.nic)
 
-    def employs(self, nic: str) -> bool:
+    def has_rank_on(self, nic: str) -> bool:
         """Whether a NIC has a rank in any program."""
-        return nic in self._employed
+        return nic in self._with_ranks
 
     def enter_progress(self, nic: str, told: Mapping[str, Mapping[str, Any]]) -> None:
         """Take what a NIC answers to `progress`."""
@@ -77,7 +77,7 @@ class Payroll:
 
     def lose(self, dead: Iterable[str]) -> None:
         """NICs that have died take their ranks with them."""
-        for nic in self._employed.intersection(dead):
+        for nic in self._with_ranks.intersection(dead):
             for (_, where), rank in self._ranks.items():
                 if where == nic and rank.state == "running":
                     rank.state, rank.reason = "lost", "its NIC died"

@@ -1,7 +1,7 @@
-"""The bed in virtual time: the cores of the daemons in the simulator, asked as their daemons would be.
+"""The backend in virtual time: the cores of the daemons in the simulator, asked as their daemons would be.
 
 Owns what a daemon adds to its core and a run needs: the ring of noteworthy events and the answers to ops. The cores,
-their links and their faults are `orchestrator.sim.simulated`'s.
+their links and their faults are `orchestrator.sim.fabric`'s.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from nicd.programs.program import Program
 from orchestrator.faults.fault import Fault
 from orchestrator.measures import sums
 from orchestrator.scenario.plan import Order
-from orchestrator.sim.simulated import SimulatedFabric
+from orchestrator.sim.fabric import SimulatedFabric
 
 SLICE_HOPS = 50
 """Between two slices of this many hops the program hears signals and the screen moves."""
@@ -34,10 +34,10 @@ class _Life(NamedTuple):
     ring: EventRing
 
 
-class SimBed:
+class SimBackend:
     """A fabric of its own, from instant 0."""
 
-    backend = "sim"
+    kind = "sim"
 
     def __init__(self, topology: Topology, *, trace: bool = False) -> None:
         """`trace` keeps a digest of all that every node does."""
@@ -100,7 +100,7 @@ class SimBed:
         return sums.fidelity((), time) | {"frames": self.fabric.simulator.frames}
 
     async def host_pairs(self) -> list[dict[str, Any]]:
-        """As `Bed.host_pairs`."""
+        """As `Backend.host_pairs`."""
         return []
 
     def faults(self) -> Sequence[Fault]:
@@ -142,10 +142,10 @@ class SimBed:
         return self.nic(node).host.progress()
 
 
-_ANSWERS: Mapping[str, Callable[[SimBed, str, dict[str, Any]], Any]] = {
-    "bins": SimBed._bins,
-    "events": SimBed._events,
-    "trace": SimBed._trace,
-    "programs": SimBed._programs,
-    "progress": SimBed._progress,
+_ANSWERS: Mapping[str, Callable[[SimBackend, str, dict[str, Any]], Any]] = {
+    "bins": SimBackend._bins,
+    "events": SimBackend._events,
+    "trace": SimBackend._trace,
+    "programs": SimBackend._programs,
+    "progress": SimBackend._progress,
 }

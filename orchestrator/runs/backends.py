@@ -1,7 +1,7 @@
 """Where a run takes place: in virtual time, or on daemons that are launched for it.
 
-Owns making a bed whose time stands still before the run begins, and clearing it away. A venue is an asynchronous
-context that gives the plan and the bed. A fabric that runs already is `orchestrator.runs.attached`'s.
+Owns making a backend whose time stands still before the run begins, and clearing it away. What opens one is an
+asynchronous context that gives the plan and the backend. A fabric that runs already is `orchestrator.runs.attached`'s.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -15,29 +15,29 @@ from orchestrator.faults.checks import DEADLY
 from orchestrator.faults.kinds import KINDS, Target, no_hosts
 from orchestrator.hosts.ground import Ground
 from orchestrator.hosts.placement.layout import Pack
-from orchestrator.runs.bed import Bed
-from orchestrator.runs.udp_bed import UdpBed
+from orchestrator.runs.backend import Backend
+from orchestrator.runs.udp_backend import UdpBackend
 from orchestrator.scenario.plan import Plan
-from orchestrator.sim.sim_bed import SimBed
+from orchestrator.sim.backend import SimBackend
 
-Venue: TypeAlias = Callable[[], AbstractAsyncContextManager[tuple[Plan, Bed]]]
+OpenBackend: TypeAlias = Callable[[], AbstractAsyncContextManager[tuple[Plan, Backend]]]
 
 
-def simulated(plan: Plan, *, trace: bool = False) -> Venue:
+def simulated(plan: Plan, *, trace: bool = False) -> OpenBackend:
     """The simulator. `trace` keeps digests of all that every node does. Raises ConfigError for faults about hosts
     where the plan knows of none."""
     _check_hosts(plan)
 
     @asynccontextmanager
-    async def venue() -> AsyncIterator[tuple[Plan, Bed]]:
-        yield plan, SimBed(plan.topology, trace=trace)
+    async def open_backend() -> AsyncIterator[tuple[Plan, Backend]]:
+        yield plan, SimBackend(plan.topology, trace=trace)
 
-    return venue
+    return open_backend
 
 
 def launched(
     plan: Plan, run_dir: Path, *, pack: Pack = "none", trace: bool = False, ground: Ground | None = None
-) -> Venue:
+) -> OpenBackend:
     """Daemons of its own, on this host or on those of `ground`, which end with the run, however that ends.
 
     Raises ConfigError when a switch is to die that shares its process, and for faults about hosts where the plan knows
@@ -51,13 +51,13 @@ def launched(
         _check_deaths(plan, f"{ground.sites.nodes_per_process} switches per process", "1")
 
     @asynccontextmanager
-    async def venue() -> AsyncIterator[tuple[Plan, Bed]]:
+    async def open_backend() -> AsyncIterator[tuple[Plan, Backend]]:
         async with LaunchedFabric.launch(
             plan.topology, run_dir, pack=pack, trace=trace, limit_ns=0, ground=ground
         ) as fabric:
-            yield plan, UdpBed(fabric, 0, broken=fabric.broken)
+            yield plan, UdpBackend(fabric, 0, broken=fabric.broken)
 
-    return venue
+    return open_backend
 
 
 def _check_deaths(plan: Plan, where: str, hint: str) -> None:

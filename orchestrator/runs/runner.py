@@ -1,8 +1,8 @@
-"""Carries out a plan from launch to recording: opens the venue, runs the course, leaves nothing behind.
+"""Carries out a plan from launch to recording: opens the backend, runs the loop, leaves nothing behind.
 
-Owns the life of a run around its course, signals included: the first SIGINT, SIGTERM or SIGHUP ends the run at its next
+Owns the life of a run around its loop, signals included: the first SIGINT, SIGTERM or SIGHUP ends the run at its next
 look, so that there is a report of what was; a second one, or one during the launch, ends it at once. What happens
-meanwhile is `course`'s, what is made of it the caller's.
+meanwhile is `loop`'s, what is made of it the caller's.
 """
 
 import asyncio
@@ -11,28 +11,28 @@ import time
 from typing import Final
 
 from orchestrator.measures.recording import Recording
-from orchestrator.runs.audience import Audience
-from orchestrator.runs.course import Course
+from orchestrator.runs.backends import OpenBackend
+from orchestrator.runs.loop import RunLoop
+from orchestrator.runs.observer import RunObserver
 from orchestrator.runs.recorder import Recorder
-from orchestrator.runs.venues import Venue
 from orchestrator.scenario.plan import Plan
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class Conduct:
+class Runner:
     """One run. `carry_out` once, inside a running loop."""
 
-    def __init__(self, venue: Venue, audience: Audience, *, trace: bool = False) -> None:
-        """`trace`: the venue keeps digests of all that every node does."""
+    def __init__(self, open_backend: OpenBackend, observer: RunObserver, *, trace: bool = False) -> None:
+        """`trace`: the backend keeps digests of all that every node does."""
         self.signal: int | None = None
         """The signal that ended the run, if one did."""
         self.plan: Plan | None = None
-        """What is carried out, once the venue is open."""
-        self._venue = venue
-        self._audience = audience
+        """What is carried out, once the backend is open."""
+        self._open_backend = open_backend
+        self._observer = observer
         self._trace = trace
-        self._course: Course | None = None
+        self._run_loop: RunLoop | None = None
         self._task: asyncio.Task[Recording] | None = None
 
     async def carry_out(self) -> Recording:
@@ -57,20 +57,20 @@ class Conduct:
         again = self.signal is not None
         self.signal = self.signal or number
         assert self._task is not None
-        if self._course is None or again:
+        if self._run_loop is None or again:
             self._task.cancel()
         else:
-            self._course.interrupt()
+            self._run_loop.interrupt()
 
     async def _carry_out(self) -> Recording:
         began = time.monotonic()
-        async with self._venue() as (plan, bed):
+        async with self._open_backend() as (plan, backend):
             launched = time.monotonic()
             self.plan = plan
-            self._audience.began(plan, bed.backend)
-            recorder = Recorder(plan, bed, trace=self._trace)
-            self._course = Course(plan, bed, recorder, self._audience)
-            recording = await self._course.run()
-            if bed.backend != "sim":
+            self._observer.began(plan, backend.kind)
+            recorder = Recorder(plan, backend, trace=self._trace)
+            self._run_loop = RunLoop(plan, backend, recorder, self._observer)
+            recording = await self._run_loop.run()
+            if backend.kind != "sim":
                 recording.wall = {"launch_s": launched - began, "run_s": time.monotonic() - launched}
         return recording

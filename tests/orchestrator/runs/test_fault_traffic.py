@@ -7,32 +7,32 @@ from orchestrator.faults.fault import Fault, once
 from orchestrator.measures.judge import Verdict, verdict
 from orchestrator.measures.recording import Injected, Recording
 from orchestrator.report.report import notes
-from orchestrator.runs.encounters import Encounters
+from orchestrator.runs.fault_traffic import FaultTraffic
 from tests.support.runs import simulated
 from tests.support.scenarios import plan_of
 
 LINK = "p0-t0-0~p0-t1-0"
 
 
-def book(kind: str, *targets: str, start: int = 100, end: int = 200) -> tuple[Encounters, Injected]:
-    encounters = Encounters(Topology(planes=2, t0_per_plane=2, t1_per_plane=2, nics_per_t0=2))
+def book(kind: str, *targets: str, start: int = 100, end: int = 200) -> tuple[FaultTraffic, Injected]:
+    traffic = FaultTraffic(Topology(planes=2, t0_per_plane=2, t1_per_plane=2, nics_per_t0=2))
     injected = Injected(once(kind, *targets, at_ns=start, until_ns=end, fault_id="one"))
-    encounters.begin(injected)
-    return encounters, injected
+    traffic.begin(injected)
+    return traffic, injected
 
 
 def test_packets_of_a_link_count_while_it_bites() -> None:
-    encounters, injected = book("link_down", LINK)
+    traffic, injected = book("link_down", LINK)
     for at_ns, met in ((50, 3), (150, 5), (250, 9), (350, 20)):
-        encounters.enter(at_ns, {"p0-t0-0": {"met.2": met}, "p0-t1-0": {"met.0": 0}}, [injected])
+        traffic.enter(at_ns, {"p0-t0-0": {"met.2": met}, "p0-t1-0": {"met.0": 0}}, [injected])
     assert injected.met_packets == 6
 
 
 def test_a_node_that_is_read_late_loses_nothing() -> None:
-    encounters, injected = book("link_down", LINK)
-    encounters.enter(50, {"p0-t0-0": {"met.2": 0}, "p0-t1-0": {"met.0": 0}}, [injected])
-    encounters.enter(250, {"p0-t1-0": {"met.0": 2}}, [injected])
-    encounters.enter(300, {"p0-t0-0": {"met.2": 7}, "p0-t1-0": {"met.0": 2}}, [injected])
+    traffic, injected = book("link_down", LINK)
+    traffic.enter(50, {"p0-t0-0": {"met.2": 0}, "p0-t1-0": {"met.0": 0}}, [injected])
+    traffic.enter(250, {"p0-t1-0": {"met.0": 2}}, [injected])
+    traffic.enter(300, {"p0-t0-0": {"met.2": 7}, "p0-t1-0": {"met.0": 2}}, [injected])
     assert injected.met_packets == 9
 
 
@@ -47,11 +47,11 @@ def test_a_node_that_is_read_late_loses_nothing() -> None:
     ],
 )
 def test_other_kinds_are_told_by_who_can_see_them(kind: str, target: str, node: str, counter: str) -> None:
-    encounters, injected = book(kind, target)
-    encounters.enter(99, {node: {counter: 4}}, [injected])
-    encounters.enter(199, {node: {counter: 10}}, [injected])
+    traffic, injected = book(kind, target)
+    traffic.enter(99, {node: {counter: 4}}, [injected])
+    traffic.enter(199, {node: {counter: 10}}, [injected])
     assert injected.met_packets == 6
-    assert node in encounters.witnesses(injected.fault)
+    assert node in traffic.witnesses(injected.fault)
 
 
 def test_a_fault_without_packets_is_not_counted() -> None:
@@ -103,9 +103,9 @@ async def test_a_fault_away_from_all_traffic_was_not_tried(fault: str) -> None:
 
 
 def test_a_healed_fault_is_counted_until_then() -> None:
-    encounters = book("link_down", LINK)[0]
+    traffic = book("link_down", LINK)[0]
     injected = Injected(Fault("two", "link_down", (LINK,), book("link_down", LINK)[1].fault.windows), healed_ns=150)
-    encounters.begin(injected)
+    traffic.begin(injected)
     for at_ns, met in ((50, 0), (149, 5), (160, 6), (300, 60)):
-        encounters.enter(at_ns, {"p0-t0-0": {"met.2": met}, "p0-t1-0": {"met.0": 0}}, [injected])
+        traffic.enter(at_ns, {"p0-t0-0": {"met.2": met}, "p0-t1-0": {"met.0": 0}}, [injected])
     assert injected.met_packets == 6

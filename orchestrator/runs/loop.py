@@ -1,8 +1,8 @@
 """The course of a run: programs loaded, the timetable carried out, look after look, until it is over.
 
-Owns the order of events, the same on both beds: when time stands still, what is told then, which conditions are asked,
-and when there is nothing left to wait for. What a look sees is `recorder`'s, how time is held the bed's, what is made
-of it `orchestrator.measures`'s.
+Owns the order of events, the same on both backends: when time stands still, what is told then, which conditions are
+asked, and when there is nothing left to wait for. What a look sees is `recorder`'s, how time is held the backend's,
+what is made of it `orchestrator.measures`'s.
 """
 
 import asyncio
@@ -14,8 +14,8 @@ from mrcfabric.units import NEVER, Instant
 from orchestrator.faults.absence import edges, partings, to_come
 from orchestrator.faults.fault import Fault, Window
 from orchestrator.measures.recording import Injected, Recording
-from orchestrator.runs.audience import Audience
-from orchestrator.runs.bed import Bed, BedLostError
+from orchestrator.runs.backend import Backend, BackendLostError
+from orchestrator.runs.observer import RunObserver
 from orchestrator.runs.recorder import Recorder
 from orchestrator.scenario.plan import Plan, Trigger
 
@@ -60,14 +60,14 @@ def _moved(window: Window, by_ns: int) -> Window:
     return window._replace(start_ns=window.start_ns + by_ns, end_ns=end_ns)
 
 
-class Course:
-    """One run on a bed whose time stands still before `plan.begin_ns`."""
+class RunLoop:
+    """One run on a backend whose time stands still before `plan.begin_ns`."""
 
-    def __init__(self, plan: Plan, bed: Bed, recorder: Recorder, audience: Audience) -> None:
+    def __init__(self, plan: Plan, backend: Backend, recorder: Recorder, observer: RunObserver) -> None:
         self.plan = plan
-        self._bed = bed
+        self._backend = backend
         self._recorder = recorder
-        self._audience = audience
+        self._observer = observer
         self._conditions = [_Condition(trigger) for trigger in plan.triggers]
         self._timetable = sorted(plan.faults, key=lambda fault: fault.start_ns)
         self._end_ns = plan.begin_ns + plan.length_ns
@@ -85,10 +85,10 @@ class Course:
         """Carry out the plan; the recording says how it ended. Raises ConfigError, RefusedError before time moves."""
         lost = ""
         try:
-            await self._bed.order(self.plan.orders)
-            await self._bed.load(self.plan.programs)
+            await self._backend.order(self.plan.orders)
+            await self._backend.load(self.plan.programs)
             ended = await self._until_over()
-        except BedLostError as error:
+        except BackendLostError as error:
             ended, lost = "lost", str(error)
         self._recorder.close(ended, lost)
         return self.recording
@@ -107,23 +107,23 @@ class Course:
             await asyncio.gather(work, told, return_exceptions=True)
 
     async def _go(self) -> str:
-        plan, bed = self.plan, self._bed
+        plan, backend = self.plan, self._backend
         # What happens at the very instant of the begin is the run's: it is looked right before.
         await self._inject_until(plan.begin_ns)
         await self._reach(plan.begin_ns - 1)
         await self._recorder.begin()
         await self._reach(plan.begin_ns)
-        self._audience.looked(self.recording)
+        self._observer.looked(self.recording)
         quiet_ns: Instant | None = None
         while True:
             # Looks stand on a grid, wherever time stood still in between.
-            next_ns = plan.begin_ns + ((bed.now_ns - plan.begin_ns) // plan.look_ns + 1) * plan.look_ns
+            next_ns = plan.begin_ns + ((backend.now_ns - plan.begin_ns) // plan.look_ns + 1) * plan.look_ns
             next_ns = min(next_ns, self._end_ns)
             if quiet_ns is not None:
-                next_ns = min(next_ns, max(quiet_ns + plan.settle_ns, bed.now_ns + 1))
+                next_ns = min(next_ns, max(quiet_ns + plan.settle_ns, backend.now_ns + 1))
             await self._reach(next_ns)
             await self._recorder.look()
-            self._audience.looked(self.recording)
+            self._observer.looked(self.recording)
             if self._recorder.working:
                 await self._ask_conditions()
             ended, quiet_ns = self._whether_over(quiet_ns)
@@ -133,47 +133,47 @@ class Course:
 
     def _whether_over(self, quiet_ns: Instant | None) -> tuple[str, Instant | None]:
         """How the run has ended, "" while it goes on; and since when there has been nothing to wait for."""
-        now_ns = self._bed.now_ns
+        now_ns = self._backend.now_ns
         if self._interrupted.is_set():
             return "interrupted", quiet_ns
         if self._timetable or any(to_come(one.fault, now_ns) for one in self.recording.faults):
             quiet_ns = None
         elif self._recorder.working:
-            if self._bed.idle:
+            if self._backend.idle:
                 return "stalled", quiet_ns
             quiet_ns = None
         else:
             quiet_ns = now_ns if quiet_ns is None else quiet_ns
-            if self._bed.idle or now_ns >= quiet_ns + self.plan.settle_ns:
+            if self._backend.idle or now_ns >= quiet_ns + self.plan.settle_ns:
                 return "complete", quiet_ns
         return ("length" if now_ns >= self._end_ns else ""), quiet_ns
 
     async def _reach(self, at_ns: Instant) -> None:
         """Go on to an instant; what begins on the way is told before, and who dies on the way is heard before."""
         await self._inject_until(at_ns)
-        faults, now_ns = self._bed.faults(), self._bed.now_ns
+        faults, now_ns = self._backend.faults(), self._backend.now_ns
         going, changing = dict(partings(faults, now_ns, at_ns)), dict(edges(faults, now_ns, at_ns))
         for stop_ns in sorted(going.keys() | changing.keys()):
-            await self._bed.run_until(stop_ns - 1)
+            await self._backend.run_until(stop_ns - 1)
             await self._recorder.edge(changing.get(stop_ns, ()))
             if stop_ns in going:
                 await self._recorder.last_words(going[stop_ns])
-        await self._bed.run_until(at_ns)
+        await self._backend.run_until(at_ns)
 
     async def _inject_until(self, at_ns: Instant) -> None:
         while self._timetable and self._timetable[0].start_ns <= at_ns:
             await self._inject(self._timetable.pop(0), "")
 
     async def _inject(self, fault: Fault, why: str) -> None:
-        await self._bed.inject(fault)
+        await self._backend.inject(fault)
         injected = Injected(fault, why=why)
         self._recorder.injected(injected)
-        self._audience.injected(injected)
+        self._observer.injected(injected)
 
     async def _ask_conditions(self) -> None:
-        now_ns = self._bed.now_ns
+        now_ns = self._backend.now_ns
         for condition in self._conditions:
             if condition.due(self.recording, now_ns):
-                self._audience.triggered(condition.trigger, now_ns)
+                self._observer.triggered(condition.trigger, now_ns)
                 for fault in condition.faults(now_ns):
                     await self._inject(fault, condition.trigger.text)

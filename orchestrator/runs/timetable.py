@@ -29,7 +29,7 @@ class Entry:
     """The state in words, with how long it still is."""
 
 
-def agenda(plan: Plan, injected: Iterable[Injected], fired: Iterable[str], at_ns: Instant) -> list[Entry]:
+def timetable(plan: Plan, injected: Iterable[Injected], fired: Iterable[str], at_ns: Instant) -> list[Entry]:
     """Every fault of the timetable and of the triggers that fired, by start; then the triggers that wait.
 
     `fired`: names of triggers, once for each time.

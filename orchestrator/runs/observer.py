@@ -5,7 +5,7 @@ Owns the order in which things are told. What is shown is `orchestrator.runs.scr
 
     began; then looked, injected and triggered in the order of fabric time; then ended; closed last, however it ended
 
-An audience only listens: nothing that it does changes the course of a run.
+An observer only listens: nothing that it does changes the course of a run.
 """
 
 from typing import Any, Protocol
@@ -15,7 +15,7 @@ from orchestrator.measures.recording import Injected, Recording
 from orchestrator.scenario.plan import Plan, Trigger
 
 
-class Audience(Protocol):
+class RunObserver(Protocol):
     """One listener. All methods return at once."""
 
     def began(self, plan: Plan, backend: str) -> None:

@@ -1,7 +1,7 @@
 """What a run needs of a fabric: the one interface that real daemons and virtual time both have.
 
 Fabric time stands still unless `run_until` is under way, so whatever is told between two calls is told in time and
-in order, on both beds alike. Who does it: `orchestrator.runs.udp_bed` and `orchestrator.sim.sim_bed`.
+in order, on both backends alike. Who does it: `orchestrator.runs.udp_backend` and `orchestrator.sim.backend`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,15 +14,15 @@ from orchestrator.faults.fault import Fault
 from orchestrator.scenario.plan import Order
 
 
-class BedLostError(Exception):
+class BackendLostError(Exception):
     """A daemon, or the fabric as a whole, ended though nobody had asked for it. The text has the last log lines."""
 
 
-class Bed(Protocol):
-    """A fabric whose time is in the hands of a run. All methods may raise BedLostError."""
+class Backend(Protocol):
+    """A fabric whose time is in the hands of a run. All methods may raise BackendLostError."""
 
     topology: Topology
-    backend: str
+    kind: str
     """`udp` or `sim`."""
 
     @property

@@ -1,4 +1,4 @@
-"""Where runs take place: the plan and a bed whose time stands still at the begin."""
+"""Where runs take place: the plan and a backend whose time stands still at the begin."""
 
 from pathlib import Path
 
@@ -6,23 +6,23 @@ import pytest
 
 from mrcfabric.errors import ConfigError
 from orchestrator.process.run_folder import is_held
-from orchestrator.runs.venues import launched, simulated
+from orchestrator.runs.backends import launched, simulated
 from tests.support.runs import after_bytes, offsets, plan, reboot
 
 
 async def test_in_virtual_time() -> None:
     what = plan()
-    async with simulated(what)() as (same, bed):
+    async with simulated(what)() as (same, backend):
         assert same is what
-        assert (bed.backend, bed.now_ns, bed.topology) == ("sim", 0, what.topology)
+        assert (backend.kind, backend.now_ns, backend.topology) == ("sim", 0, what.topology)
 
 
 @pytest.mark.integration
 async def test_on_daemons_that_end_with_it(tmp_path: Path) -> None:
     what = plan()
-    async with launched(what, tmp_path / "run")() as (same, bed):
+    async with launched(what, tmp_path / "run")() as (same, backend):
         assert same is what
-        assert (bed.backend, bed.now_ns, bed.topology) == ("udp", 0, what.topology)
+        assert (backend.kind, backend.now_ns, backend.topology) == ("udp", 0, what.topology)
         assert is_held(tmp_path / "run")
     assert not is_held(tmp_path / "run")
 

@@ -1,4 +1,4 @@
-"""The bed of real daemons: a fabric that was launched or that runs already, with its time in the hands of a run.
+"""The backend of real daemons: a fabric that was launched or that runs already, with its time in the hands of a run.
 
 Owns the waiting: for fabric time to come to the limit, for commands to be carried out, and what to say when a daemon
 died meanwhile. Time itself is the fabric's (`orchestrator.hosts.clock.timekeeper`), faults and deaths are its
@@ -18,7 +18,7 @@ from orchestrator.fabric.verbs import Verbs
 from orchestrator.faults.fault import Fault
 from orchestrator.process.launcher import ProcessFailedError
 from orchestrator.process.patience import OwnTime, bound_s
-from orchestrator.runs.bed import BedLostError
+from orchestrator.runs.backend import BackendLostError
 from orchestrator.runs.death_watch import CHECK_WALL_S, DaemonDiedError, DeathWatch
 from orchestrator.scenario.plan import Order
 
@@ -50,10 +50,10 @@ class Past:
 NO_PAST = Past()
 
 
-class UdpBed:
+class UdpBackend:
     """Daemons on real UDP."""
 
-    backend = "udp"
+    kind = "udp"
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class UdpBed:
             await self._fabric.limit(at_ns, self._owner)
             await self._until_reached(at_ns)
         except SILENCE as error:
-            raise BedLostError(str(error)) from None
+            raise BackendLostError(str(error)) from None
 
     async def _until_reached(self, at_ns: Instant) -> None:
         clock = asyncio.get_running_loop().time
@@ -104,7 +104,7 @@ class UdpBed:
         self.now_ns = at_ns
 
     async def load(self, programs: Sequence[Program]) -> None:
-        """As `Bed.load`; every program has an instant of its own."""
+        """As `Backend.load`; every program has an instant of its own."""
         await self._carry_out(
             [
                 [(self.topology.node_name(index), "run_program", self._named(one)) for index in one.ranks]
@@ -113,7 +113,7 @@ class UdpBed:
         )
 
     async def order(self, orders: Sequence[Order]) -> None:
-        """As `Bed.order`; every order has an instant of its own."""
+        """As `Backend.order`; every order has an instant of its own."""
         await self._carry_out([[(one.node, one.op, dict(one.args))] for one in orders])
 
     async def _carry_out(self, batches: Sequence[Sequence[tuple[str, str, dict[str, Any]]]]) -> None:
@@ -160,11 +160,11 @@ class UdpBed:
             await self._check_deaths()
             if isinstance(error, RefusedError):
                 raise
-            raise BedLostError(f"{error}") from None
+            raise BackendLostError(f"{error}") from None
         self._faults[fault.id] = fault
 
     async def counters(self, nodes: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """As `Bed.counters`."""
+        """As `Backend.counters`."""
         found = await self._answers(nodes)
         # A process that is being replaced while time stands still answers a moment later.
         own = OwnTime()
@@ -172,7 +172,7 @@ class UdpBed:
             await self._check_deaths()
             own.tick()
             if own.passed_s > (limit_s := bound_s(self.topology.nodes)):
-                raise BedLostError(f"{missing[0]} has been down for {limit_s:.0f} s")
+                raise BackendLostError(f"{missing[0]} has been down for {limit_s:.0f} s")
             await asyncio.sleep(POLL_S)
             found |= await self._answers(missing)
         return found
@@ -181,15 +181,15 @@ class UdpBed:
         try:
             return await self._fabric.patiently(lambda: self._fabric.counters(nodes))
         except SILENCE as error:
-            raise BedLostError(f"{error}") from None
+            raise BackendLostError(f"{error}") from None
 
     async def ask(self, node: str, op: str, args: Mapping[str, Any] | None = None) -> Any:
-        """As `Bed.ask`; of programs only those of this run, under their own names."""
+        """As `Backend.ask`; of programs only those of this run, under their own names."""
         try:
             answer = await self._fabric.patiently(lambda: self._fabric.call(node, op, args))
         except SILENCE as error:
             await self._until_told(node)
-            raise BedLostError(f"{node} does not answer to {op}: {error}") from None
+            raise BackendLostError(f"{node} does not answer to {op}: {error}") from None
         if not self._own_names:
             return answer
         if op == "progress":
@@ -203,11 +203,11 @@ class UdpBed:
         return await self._fabric.fidelity()
 
     async def host_pairs(self) -> list[dict[str, Any]]:
-        """As `Bed.host_pairs`."""
+        """As `Backend.host_pairs`."""
         try:
             return await self._fabric.patiently(self._fabric.host_pairs)
         except SILENCE as error:
-            raise BedLostError(f"{error}") from None
+            raise BackendLostError(f"{error}") from None
 
     def faults(self) -> Sequence[Fault]:
         return [fault for fault in self._faults.values() if fault.end_ns > self.now_ns]
@@ -216,7 +216,7 @@ class UdpBed:
         try:
             await self._deaths.check()
         except DaemonDiedError as error:
-            raise BedLostError(str(error)) from None
+            raise BackendLostError(str(error)) from None
 
     async def _until_told(self, node: str) -> None:
         """Whoever is silent has perhaps died, and the news of it says more."""
