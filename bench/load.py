@@ -74,7 +74,7 @@ def _members(fabric: Fabric, flows: Sequence[Flow]) -> list[Member]:
     names = list(fabric.topology.nic_names())
     arguments = {"area_bytes": MESSAGE_BYTES * DEPTH, "size_max": MESSAGE_BYTES, "seed": "bench"}
     return [
-        Member(names[nic], fabric.staff.verbs_path(names[nic]), "traffic", tuple(sorted(peers[nic])), arguments)
+        Member(names[nic], fabric.workers.verbs_path(names[nic]), "traffic", tuple(sorted(peers[nic])), arguments)
         for nic in nics
     ]
 

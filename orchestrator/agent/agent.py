@@ -204,7 +204,7 @@ class Agent:
 
     async def _status(self, request: web.Request) -> web.Response:
         fabric = self.fabric
-        members = fabric.roster.members.values()
+        members = fabric.daemons.members.values()
         silent: list[str] = []
         slow: list[str] = []
         parts = ("fidelity", "programs")
@@ -292,7 +292,7 @@ class Agent:
         """Have the log of a node in the run folder, wherever the node runs."""
         node = bodies.text(await _body(request), "node")
         try:
-            await self.fabric.ground.fetch_log(self.fabric.roster.member(node).process)
+            await self.fabric.ground.fetch_log(self.fabric.daemons.member(node).process)
         except OSError as error:
             raise RefusedError(f"the log of {node} cannot be copied: {error.strerror}") from None
         return web.json_response({})

@@ -162,7 +162,7 @@ def series_names() -> frozenset[str]:
 
 async def reading_of(fabric: LaunchedFabric, links: Mapping[str, Any]) -> dict[str, Any]:
     """Everything the definitions read; `links` is `LinkDesk.reading`. Asks each daemon how faithful it was."""
-    topology, time, members = fabric.topology, fabric.time.record(), fabric.roster.members
+    topology, time, members = fabric.topology, fabric.time.record(), fabric.daemons.members
     await fabric.counters(timeout_s=FIDELITY_WALL_S, silent=[], parts=("fidelity",))
     active = fabric.active_faults()
     return {
@@ -180,7 +180,7 @@ async def reading_of(fabric: LaunchedFabric, links: Mapping[str, Any]) -> dict[s
         "nodes": [(*_place(fabric, node), member.alive) for node, member in members.items()],
         "faults_active": dict.fromkeys(KINDS, 0) | Counter(fault.kind for fault in active),
         "faults_in_force": [(fault.id, fault.kind, _shortened(fault.targets), fault.owner) for fault in active],
-        "faults_injected": dict.fromkeys(KINDS, 0) | fabric.mishaps.injected,
+        "faults_injected": dict.fromkeys(KINDS, 0) | fabric.injector.injected,
         "links": links,
         "host_pairs": fabric.known_pairs(),
     }

@@ -120,7 +120,7 @@ class EventCollector:
         long to wait for a line when there is none. See `EventLog`."""
         nodes, kinds = bodies.texts(body, "nodes"), bodies.texts(body, "kinds")
         for node in nodes or ():
-            self._fabric.roster.member(node)
+            self._fabric.daemons.member(node)
         await self.collect()
         newest = bodies.whole(body, "newest")
         if newest is not None:
@@ -163,7 +163,7 @@ class EventCollector:
         """The next events; up to when they are all, as far as they tell it themselves. Raises NoAnswerError and
         RefusedError."""
         answer = await self._fabric.call(nic, "events", {"since": told.number, "limit": PAGE_EVENTS})
-        if self._fabric.roster.member(nic).incarnation != told.incarnation:
+        if self._fabric.daemons.member(nic).incarnation != told.incarnation:
             raise RefusedError(f"{nic} has been started again meanwhile")
         told.number, events, wall_s = answer["last"], answer["events"], time.time()
         if answer["forgotten"]:

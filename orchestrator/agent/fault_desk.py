@@ -13,7 +13,7 @@ from typing import Any
 from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.rng import Rng
-from mrcfabric.units import NEVER
+from mrcfabric.units import NEVER, Instant
 from orchestrator.agent.leases import Held, Leases
 from orchestrator.client import bodies
 from orchestrator.fabric.launched import LaunchedFabric
@@ -60,13 +60,20 @@ class FaultDesk:
         targets = select(fabric.topology, kind, selector, rng, fabric.whereabouts)
         figures = figures_of(fabric.topology, kind, bodies.table(body, "figures", {}))
         at_ns, for_ns = bodies.whole(body, "at_ns", 1), bodies.whole(body, "for_ns", 1)
-        start_ns = fabric.soon_ns() if at_ns is None else at_ns
-        end_ns = NEVER if for_ns is None else start_ns + for_ns
-        return await self._inject(Fault(fault_id, kind, targets, (Window(start_ns, end_ns, figures),), owner), body)
+
+        def beginning(start_ns: Instant) -> Fault:
+            window = Window(start_ns, NEVER if for_ns is None else start_ns + for_ns, figures)
+            return Fault(fault_id, kind, targets, (window,), owner)
+
+        async def inject() -> Fault:
+            return await (fabric.inject_soon(beginning) if at_ns is None else fabric.inject(beginning(at_ns)))
+
+        return await self._inject(fault_id, owner, inject, body)
 
     async def inject(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """`fault`: a whole record (`Fault.record`), and `ttl_s`. The record as it was taken."""
-        return await self._inject(Fault.of(bodies.table(body, "fault")), body)
+        fault = Fault.of(bodies.table(body, "fault"))
+        return await self._inject(fault.id, fault.owner, lambda: self._fabric.inject(fault), body)
 
     async def heal(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """`ids`, or `all`: true; `at_ns` (none: soon). What is left of each: a record, or nothing.
@@ -118,21 +125,28 @@ class FaultDesk:
 
     # What follows from them.
 
-    async def _inject(self, fault: Fault, body: Mapping[str, Any]) -> dict[str, Any]:
+    async def _inject(
+        self, fault_id: str, owner: str, inject: Callable[[], Awaitable[Fault]], body: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Inject a fault and note its time to live, if nobody owns it; its record as it was taken."""
         ttl_s = bodies.seconds(body, "ttl_s", TTL_WALL_S, TTL_WALL_S_MAX)
-        if fault.owner:
-            self.leases.require(fault.owner, "what it breaks would stay broken")
+        if owner:
+            self.leases.require(owner, "what it breaks would stay broken")
         # The time to live of a fault that is over must not end a later one of the same name.
-        for one in self._expiries.keys() - {live.id for live in self._fabric.faults()}:
+        live = self._ids()
+        for one in self._expiries.keys() - live:
             self._forget(one)
-        fault = self._fabric.whereabouts.settled(self._fabric.topology, fault)
         try:
-            await self._fabric.inject(fault)
+            taken = await inject()
         finally:
-            # Also when a daemon has not answered, or its host: the fault has been taken, and they hear of it yet.
-            if not fault.owner and fault.id not in self._expiries and fault in self._fabric.faults():
-                self._expiries[fault.id] = asyncio.get_running_loop().call_later(ttl_s, self._expire, fault.id)
-        return fault.record()
+            # Also when a daemon has not answered, or its host: the fault has been taken, and they hear of it yet. Not
+            # when it was refused because another one has its name.
+            if not owner and fault_id not in live and fault_id in self._ids() - self._expiries.keys():
+                self._expiries[fault_id] = asyncio.get_running_loop().call_later(ttl_s, self._expire, fault_id)
+        return taken.record()
+
+    def _ids(self) -> set[str]:
+        return {fault.id for fault in self._fabric.faults()}
 
     def _expire(self, fault_id: str) -> None:
         self._forget(fault_id)
@@ -176,5 +190,5 @@ class FaultDesk:
         return task
 
     def _next_id(self) -> str:
-        taken = {fault.id for fault in self._fabric.faults()}
+        taken = self._ids()
         return next(name for number in self._numbers if (name := f"f{number}") not in taken)

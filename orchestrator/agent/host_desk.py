@@ -2,7 +2,7 @@
 
 Owns whose restart makes sense, and what it is: of a lost host the share first, then its nodes, all born at one instant;
 of one that runs the fault `host_crash`, for as short a time as there is. How a share is started anew is
-`orchestrator.hosts.ground`'s, how nodes die and return `orchestrator.fabric.mishaps`'s.
+`orchestrator.hosts.ground`'s, how nodes die and return `orchestrator.fabric.lifecycle`'s.
 """
 
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ class HostDesk:
         (runs, starts, or lost, and `why`), whether its disk is `full`, the hosts that are `unheard` by it, how many
         `restarts` its share has had, and whether it `leads`. None where there is but this one."""
         fabric = self._fabric
-        sites, members, ground = fabric.layout.sites, fabric.roster.members, fabric.ground
+        sites, members, ground = fabric.layout.sites, fabric.daemons.members, fabric.ground
         if not sites.several:
             return []
         rows = []
@@ -84,7 +84,7 @@ class HostDesk:
             await fabric.inject(once(CRASH, name, at_ns=dies_ns, until_ns=lives_ns, fault_id=_restart(name)))
             return {"host": name, "nodes": nodes, "at_ns": lives_ns, "dies_ns": dies_ns}
         await fabric.ground.start_share(number)
-        at_ns = await fabric.mishaps.revive(nodes, f"host {name} was started anew")
+        at_ns = await fabric.injector.revive(nodes, f"host {name} was started anew")
         return {"host": name, "nodes": [node for node in nodes if fabric.alive(node)], "at_ns": at_ns}
 
     def _number(self, name: str) -> int:
@@ -98,7 +98,7 @@ class HostDesk:
     def _nodes(self, number: int) -> list[str]:
         """What is placed on a host."""
         fabric = self._fabric
-        return [node for node in fabric.roster.members if fabric.layout.sites.number(node) == number]
+        return [node for node in fabric.daemons.members if fabric.layout.sites.number(node) == number]
 
 
 def _restart(host: str) -> str:

@@ -97,7 +97,7 @@ class RunDesk:
         return await self._fabric.counters(nodes)
 
     async def glances(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """`nodes` as for `counters`; `orchestrator.fabric.glances.Glances`, as data."""
+        """`nodes` as for `counters`; `orchestrator.fabric.polling.Glances`, as data."""
         return (await self._fabric.glances(bodies.texts(body, "nodes"))).record()
 
     async def fidelity(self, _body: Mapping[str, Any]) -> dict[str, Any]:

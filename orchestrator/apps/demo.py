@@ -131,7 +131,7 @@ class Demo:
         return [
             Member(
                 nic_name(nic),
-                fabric.staff.verbs_path(nic_name(nic)),
+                fabric.workers.verbs_path(nic_name(nic)),
                 "allreduce",
                 ring_peers(rank, len(order)),
                 {"rank": rank, "seed": self.topology.seed, **size},

@@ -32,7 +32,7 @@ def processes_of(fabric: LaunchedFabric, prefix: str) -> Spawn:
     """Workers as processes of the fabric, each on the host of its NIC, named `prefix-NIC`."""
 
     async def spawn(name: str, arguments: Mapping[str, Any], end: socket.socket) -> Child:
-        return await fabric.staff.hire(
+        return await fabric.workers.start(
             f"{prefix}-{name}", ENTRY, dict(arguments), nic=name, channel=end, preload=PRELOADED
         )
 

@@ -183,7 +183,7 @@ class Perf:
         return [
             Member(
                 nic_name(nic),
-                fabric.staff.verbs_path(nic_name(nic)),
+                fabric.workers.verbs_path(nic_name(nic)),
                 "traffic",
                 tuple(numbers[peer] for peer in theirs),
                 arguments,

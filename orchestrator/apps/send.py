@@ -148,7 +148,7 @@ async def transfer(fabric: LaunchedFabric, what: Transfer) -> dict[str, Any]:
     messages = await asyncio.to_thread(what.check, fabric.topology)
     arguments = {"area_bytes": MESSAGE_BYTES * DEPTH, "size_max": 1, "seed": fabric.topology.seed}
     members = [
-        Member(name, fabric.staff.verbs_path(name), "traffic", (1 - number,), arguments)
+        Member(name, fabric.workers.verbs_path(name), "traffic", (1 - number,), arguments)
         for number, name in enumerate((what.source, what.target))
     ]
     order = {"turn": 0, "size": MESSAGE_BYTES, "depth": DEPTH, "messages_out": messages, "messages_in": messages}

@@ -25,7 +25,7 @@ from nicd.programs.program import Program
 from orchestrator.client import answers
 from orchestrator.client.agent_client import find, refusal
 from orchestrator.client.lease import lease
-from orchestrator.fabric.glances import Glances
+from orchestrator.fabric.polling import Glances
 from orchestrator.fabric.readings import ClockReading, Death, Untold
 from orchestrator.fabric.verbs import Verbs
 from orchestrator.faults.fault import Fault
@@ -180,9 +180,9 @@ class AgentFabric(Verbs):
 
     # Breaking.
 
-    async def inject(self, fault: Fault) -> None:
+    async def inject(self, fault: Fault) -> Fault:
         """As `Fabric.inject`. A fault of another owner than this object is healed when its time to live is over."""
-        await self.post("/faults/inject", fault=fault.record())
+        return Fault.of(await self.post("/faults/inject", fault=fault.record()))
 
     async def heal(self, fault_id: str, at_ns: Instant | None = None) -> Fault | None:
         """As `Fabric.heal`."""

@@ -1,10 +1,9 @@
 """A running fabric on this host, as a Python object: launch it, ask its daemons, break it, close it.
 
 `mrcfabric up`, the demo, measurements and tests launch their fabric here; scripts do by `orchestrator.fabric.Fabric`,
-which adds work and watches. Owns the order of
-birth and death of the parts; what they do is theirs: `layout` (where everything sits), `launcher` (processes), `roster`
-(daemons), `timekeeper` (fabric time), `mishaps` (faults and deaths), `state_file`, `run_folder` and
-`ports`.
+which adds work and watches. Owns the order of birth and death of the parts; what they do is theirs: `layout` (where
+everything sits), `launcher` (processes), `daemons` (daemons), `timekeeper` (fabric time), `fault_injector`,
+`lifecycle` (deaths and returns), `state_file`, `run_folder` and `ports`.
 
     async with LaunchedFabric.launch(Topology.demo(), Path("out/demo")) as fabric:
         await fabric.inject(once("link_down", "p0-t0-0~p0-t1-2", at_ns=fabric.soon_ns()))
@@ -26,17 +25,18 @@ from mrcfabric.topology import Topology
 from mrcfabric.units import NEVER, Instant
 from nicd.programs.program import Program
 from orchestrator.fabric import readings, stalls
-from orchestrator.fabric.glances import Gatherer, Glances
+from orchestrator.fabric.daemons import SCRAPE_WALL_S, Daemons
+from orchestrator.fabric.fault_injector import FaultInjector
 from orchestrator.fabric.journal import Journal
-from orchestrator.fabric.mishaps import Mishaps
+from orchestrator.fabric.lifecycle import Lifecycle
+from orchestrator.fabric.polling import Glances, Poller
 from orchestrator.fabric.readings import ClockReading, Death
-from orchestrator.fabric.roster import SCRAPE_WALL_S, Roster
-from orchestrator.fabric.staff import Staff
 from orchestrator.fabric.state_file import StateFile
 from orchestrator.fabric.tallies import Counted, Tallies
+from orchestrator.fabric.worker_processes import WorkerProcesses
 from orchestrator.faults.absence import deaf
 from orchestrator.faults.fault import Fault
-from orchestrator.faults.table import Stamped
+from orchestrator.faults.table import FaultTable, Stamped
 from orchestrator.hosts import doctor
 from orchestrator.hosts.clock.between import Row
 from orchestrator.hosts.clock.timekeeper import Timekeeper
@@ -76,7 +76,7 @@ class LaunchedFabric(Counted):
         self._launcher = Launcher()
         self._launcher.start(f"mrcfabric {topology.name} fork server", PRELOADED, folder.log("forkserver"))
         self._closing = False
-        self.staff = Staff(self.ground)
+        self.workers = WorkerProcesses(self.ground)
         self._serving: list[asyncio.Task[None]] = []
         self.broken: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         """Done, with the reason, when the fabric as a whole has come to an end that nobody asked for."""
@@ -99,13 +99,17 @@ class LaunchedFabric(Counted):
                 limit_ns,
             )
             self._realm = Realm(folder.secret, topology.name, self.epoch)
-            self.roster = Roster(self.layout, self.ground, self.time, self._realm, trace)
+            self.daemons = Daemons(self.layout, self.ground, self.time, self._realm, trace)
             self.tallies = Tallies(self.time.page, self.layout.slot, list(topology.node_names()))
-            self.gatherer = Gatherer(self.roster, self.time)
-            self.mishaps = Mishaps(
-                topology, self.whereabouts, self.ground, self.roster, self.time, self.tallies, self.journal
+            self.poller = Poller(self.daemons, self.time)
+            table = FaultTable(topology)
+            self.lifecycle = Lifecycle(
+                topology, table, self.whereabouts, self.ground, self.daemons, self.time, self.tallies, self.journal
             )
-            self._state_file = StateFile(folder, self.roster, self.epoch, self._launcher.pid, self.journal)
+            self.injector = FaultInjector(
+                topology, table, self.whereabouts, self.daemons, self.lifecycle, self.time, self.journal
+            )
+            self._state_file = StateFile(folder, self.daemons, self.epoch, self._launcher.pid, self.journal)
         except BaseException:
             self._launcher.abandon()
             self._release()
@@ -152,13 +156,13 @@ class LaunchedFabric(Counted):
     async def _start(self) -> None:
         self._launcher.attach()
         await self.ground.open(self._launcher, self.layout, self.time, self._realm, self.folder.path)
-        await self.roster.start_all(self.broken)
+        await self.daemons.start_all(self.broken)
         loop = asyncio.get_running_loop()
-        watching = stalls.watch(self.roster, self.time, self.journal)
+        watching = stalls.watch(self.daemons, self.time, self.journal)
         works = (self.time.serve(), watching, log_keeper.keep(self.folder.path / "logs"))
         self._serving = [loop.create_task(work) for work in works]
         self._state_file.write()
-        self.mishaps.on_change = lambda: self._state_file.update(self.now_ns())
+        self.lifecycle.on_change = lambda: self._state_file.update(self.now_ns())
         self.journal.note("ready", 0, daemons=self.topology.nodes, processes=len(self.layout.processes))
 
     async def close(self) -> None:
@@ -169,10 +173,10 @@ class LaunchedFabric(Counted):
         for task in self._serving:
             task.cancel()
         try:
-            await self.gatherer.close()
-            await self.mishaps.close()
-            await self.staff.close()
-            await self.roster.close()
+            await self.poller.close()
+            await self.lifecycle.close()
+            await self.workers.close()
+            await self.daemons.close()
             await self._launcher.stop()
         except ProcessFailedError:
             pass  # the fork server has ended, and everything of this host with it
@@ -193,8 +197,8 @@ class LaunchedFabric(Counted):
             self._block.close()
 
     def _died(self, child: Child) -> None:
-        if not self._closing and child not in self.staff:
-            self.mishaps.died(child)
+        if not self._closing and child not in self.workers:
+            self.lifecycle.died(child)
             self._state_file.update(self.now_ns())
 
     def _lost(self, why: str) -> None:
@@ -215,7 +219,7 @@ class LaunchedFabric(Counted):
         Raises ConfigError (no such node), RefusedError (its refusal, or down), NoAnswerError
         (`orchestrator.process.patience`).
         """
-        return await self.roster.call(node, op, args, timeout_s)
+        return await self.daemons.call(node, op, args, timeout_s)
 
     async def command(
         self, node: str, op: str, args: Mapping[str, Any], at_ns: Instant | None = None, timeout_s: float | None = None
@@ -229,7 +233,7 @@ class LaunchedFabric(Counted):
 
         One that is refused at its instant becomes a note of kind `refused` in the journal.
         """
-        await self.mishaps.schedule(commands)
+        await self.lifecycle.schedule(commands)
 
     async def counters(
         self,
@@ -243,11 +247,11 @@ class LaunchedFabric(Counted):
 
         A daemon that does not answer in time is added to `silent`; without that list NoAnswerError is raised.
         """
-        return await self.roster.counters(nodes, timeout_s, silent, parts)
+        return await self.daemons.counters(nodes, timeout_s, silent, parts)
 
     async def glances(self, nodes: Sequence[str] | None = None) -> Glances:
         """What these daemons (None: all) say at a glance; asked as often as one likes (`orchestrator.live`)."""
-        return await self.gatherer.look(nodes)
+        return await self.poller.look(nodes)
 
     async def metrics(self, node: str) -> str:
         """What a node counts, as Prometheus text (docs/METRICS.md). Raises as `call`."""
@@ -264,7 +268,7 @@ class LaunchedFabric(Counted):
 
     def known_pairs(self) -> list[Row]:
         """The same by what all daemons have told when they were last asked."""
-        return self.ground.between.rows(self.layout, self.roster.past.counters())
+        return self.ground.between.rows(self.layout, self.daemons.past.counters())
 
     def now_ns(self) -> Instant:
         """The fabric time that every living node has reached."""
@@ -279,15 +283,15 @@ class LaunchedFabric(Counted):
         this host."""
         self.topology.nic_index(nic)
         self.layout.sites.require_here(nic)
-        return self.staff.verbs_path(nic)
+        return self.workers.verbs_path(nic)
 
     def alive(self, node: str) -> bool:
         """Whether the node's process runs."""
-        return self.roster.member(node).alive
+        return self.daemons.member(node).alive
 
     def unexpected_deaths(self) -> list[str]:
         """Daemons that ended though nobody had asked for it, with how."""
-        return list(self.mishaps.unexpected)
+        return list(self.lifecycle.unexpected)
 
     async def deaths(self) -> list[Death]:
         """The same with their last log lines."""
@@ -344,14 +348,14 @@ class LaunchedFabric(Counted):
 
     # Breaking.
 
-    async def inject(self, fault: Fault) -> None:
-        """Have a fault happen; returns when the daemons concerned have been told. Its windows lie in the future, which
-        begins at `soon_ns` while time goes on.
+    async def inject(self, fault: Fault) -> Fault:
+        """Have a fault happen; returns it as it was taken, when the daemons concerned have been told. Its windows lie
+        in the future, which begins at `soon_ns` while time goes on.
 
         Raises ConfigError for a fault that makes no sense; RefusedError for one that comes too late, or one that lets a
         node die whose process carries other nodes too. The fabric waits, in wall time, for a node that is to return.
         """
-        await self.mishaps.inject(fault)
+        return await self.injector.inject(fault)
 
     async def heal(self, fault_id: str, at_ns: Instant | None = None, why: str = ASKED) -> Fault | None:
         """End a fault at an instant, by default soon; returns what is left of it. A dead node is started again.
@@ -359,15 +363,15 @@ class LaunchedFabric(Counted):
         `why`: the cause in the event log. Raises RefusedError for a fault that is not there or over,
         ProcessFailedError when the node does not start.
         """
-        return await self.mishaps.heal(fault_id, at_ns, why)
+        return await self.injector.heal(fault_id, at_ns, why)
 
     def faults(self) -> list[Fault]:
         """Every fault that was injected and is not over; a death that nobody asked for is among them."""
-        return self.mishaps.faults()
+        return self.injector.faults()
 
     def active_faults(self) -> list[Fault]:
         """Those of them that bite now."""
-        return self.mishaps.active()
+        return self.injector.active()
 
     async def live_faults(self) -> list[Fault]:
         """`faults`, as scripts ask for it."""

@@ -1,7 +1,7 @@
 """What a fabric says of its time and of its dead: plain records, the same from an object and over the agent's door.
 
 Owns the records and their spelling as data. Who reads the clock page is `orchestrator.hosts.clock.timekeeper`, who
-notes deaths `orchestrator.fabric.mishaps`.
+notes deaths `orchestrator.fabric.lifecycle`.
 """
 
 from collections.abc import Mapping

@@ -8,8 +8,8 @@ from typing import Any
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.units import Instant
+from orchestrator.fabric.daemons import Daemons
 from orchestrator.fabric.journal import Journal
-from orchestrator.fabric.roster import Roster
 from orchestrator.hosts.placement.site import LEADER
 from orchestrator.process.run_folder import RunFolder
 
@@ -18,17 +18,17 @@ class StateFile:
     """The state file of one fabric. `write` it when all daemons are ready, `update` it when one dies or returns."""
 
     def __init__(
-        self, folder: RunFolder, roster: Roster, epoch: int, forkserver_pid: int | None, journal: Journal
+        self, folder: RunFolder, daemons: Daemons, epoch: int, forkserver_pid: int | None, journal: Journal
     ) -> None:
         self._folder = folder
-        self._roster = roster
+        self._daemons = daemons
         self._epoch = epoch
         self._forkserver_pid = forkserver_pid
         self._journal = journal
 
     def content(self) -> dict[str, Any]:
         """Plain data, no secret."""
-        layout = self._roster.layout
+        layout = self._daemons.layout
         topology = layout.topology
         return {
             "name": topology.name,
@@ -51,7 +51,7 @@ class StateFile:
                     "incarnation": member.incarnation,
                     "control": list(layout.control_address(member.node)),
                 }
-                for member in self._roster.members.values()
+                for member in self._daemons.members.values()
             },
         }
 

@@ -22,7 +22,7 @@ from orchestrator.fabric.readings import ClockReading, Death, Untold
 from orchestrator.faults.fault import Fault, Figure, Window
 
 if TYPE_CHECKING:
-    from orchestrator.fabric.glances import Glances
+    from orchestrator.fabric.polling import Glances
 
 T = TypeVar("T")
 
@@ -88,8 +88,9 @@ class Verbs(Finder, ABC):
         """Give every NIC of a program its part."""
 
     @abstractmethod
-    async def inject(self, fault: Fault) -> None:
-        """Have a fault happen; all its windows lie in the future. Returns when the daemons have been told.
+    async def inject(self, fault: Fault) -> Fault:
+        """Have a fault happen; all its windows lie in the future. Returns it as it was taken, when the daemons have
+        been told.
 
         Raises ConfigError for a fault that this fabric cannot have, RefusedError for one that comes too late.
         """
@@ -142,24 +143,24 @@ class Verbs(Finder, ABC):
         if at_ns is None and self._held_ns is not None:
             at_ns = self._held_ns + 1
         if at_ns is None:
-            return await self._inject_soon(beginning)
-        fault = beginning(at_ns)
-        await self.inject(fault)
-        return fault
+            return await self.inject_soon(beginning)
+        return await self.inject(beginning(at_ns))
 
-    async def _inject_soon(self, beginning: Callable[[Instant], Fault]) -> Fault:
-        """The fault as it was taken: further ahead each time that the fabric was faster than our word to it."""
+    async def inject_soon(self, beginning: Callable[[Instant], Fault]) -> Fault:
+        """Have a fault happen as soon as possible; returns it as it was taken.
+
+        `beginning`: the fault, given its first instant, which is further ahead each time that the fabric was faster
+        than our word to it. Raises as `inject`.
+        """
         for lead in SOON_LEADS:
             clock = await self.clock()
             fault = beginning(clock.soon_ns + (lead - 1) * (clock.soon_ns - clock.front_ns))
             try:
-                await self.inject(fault)
+                return await self.inject(fault)
             except RefusedError:
                 if lead == SOON_LEADS[-1] or (await self.clock()).front_ns < fault.start_ns:
                     raise
-            else:
-                break
-        return fault
+        raise AssertionError("the last try returns or raises")
 
     @asynccontextmanager
     async def fault(

@@ -2,7 +2,7 @@
 
 Pure. Owns the arithmetic of absences and the script of each life, which only ever grows: whoever starts the node's
 process hands over the script as it is by then, and sends the rest as it comes. Why a node is away, and what it must be
-told, is `table`'s; to kill and to start it is for `orchestrator.fabric.mishaps` and the simulator.
+told, is `table`'s; to kill and to start it is for `orchestrator.fabric.lifecycle` and the simulator.
 """
 
 from bisect import bisect_right

@@ -1,6 +1,6 @@
 """What one host carries of a fabric: processes with their page, doorbells and logs.
 
-The roster gives birth to daemons through the share of their host and hears of their deaths; whether that host is this
+The daemons gives birth to daemons through the share of their host and hears of their deaths; whether that host is this
 one (`LocalShare`) or another (`orchestrator.hosts.remote_share`) is nobody else's business. Who runs where is
 `orchestrator.hosts.placement.layout`'s.
 """

@@ -11,7 +11,7 @@ from mrcfabric.glance import NicRest, ProgramGlance, SwitchRest
 from mrcfabric.topology import Link, Topology
 from mrcfabric.units import NEVER, NS_PER_S, Instant
 from nicd.core.ev_state import EV_STATES
-from orchestrator.fabric.glances import Glances
+from orchestrator.fabric.polling import Glances
 from orchestrator.fabric.readings import ClockReading
 from orchestrator.fabric.verbs import Verbs
 from orchestrator.faults.fault import Fault

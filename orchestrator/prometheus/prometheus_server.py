@@ -76,7 +76,7 @@ async def prometheus_beside(fabric: LaunchedFabric, pace: Pace) -> AsyncIterator
             "arguments": _options(folder, listen),
             "directory": str(folder),
         }
-        child = await fabric.staff.hire(PROGRAM, ENTRY, arguments)
+        child = await fabric.workers.start(PROGRAM, ENTRY, arguments)
         url = f"http://{listen}"
         await _until_ready(child, url)
 
@@ -88,7 +88,7 @@ async def prometheus_beside(fabric: LaunchedFabric, pace: Pace) -> AsyncIterator
             yield Beside(url, child)
         finally:
             child.ended.remove_done_callback(ended)
-            await fabric.staff.dismiss(child, signal.SIGTERM, END_WALL_S)
+            await fabric.workers.dismiss(child, signal.SIGTERM, END_WALL_S)
     finally:
         block.close()
 

@@ -1,6 +1,6 @@
 """Hearing of a daemon that died though nobody had asked for it: one way for runs, the demonstration and measurements.
 
-Owns how often one asks, and what is said of a death. What counts as one is `orchestrator.fabric.mishaps`'s.
+Owns how often one asks, and what is said of a death. What counts as one is `orchestrator.fabric.lifecycle`'s.
 """
 
 import asyncio

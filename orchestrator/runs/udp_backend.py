@@ -2,7 +2,7 @@
 
 Owns the waiting: for fabric time to come to the limit, for commands to be carried out, and what to say when a daemon
 died meanwhile. Time itself is the fabric's (`orchestrator.hosts.clock.timekeeper`), faults and deaths are its
-(`mishaps`).
+(`lifecycle`).
 """
 
 import asyncio

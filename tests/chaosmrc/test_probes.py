@@ -26,9 +26,9 @@ async def test_what_a_fabric_does_in_plain_figures(served: Fabric, configuration
     assert await ask(probes.total, "bytes_placed") == 16 << 16
     assert await ask(probes.measure, "qp_errors") in (0, None)
     assert await ask(probes.emulation_valid) in (True, False)
-    child = served.roster.members["h001"].child
+    child = served.daemons.members["h001"].child
     assert child is not None
-    await served.roster.end(child)
+    await served.daemons.end(child)
     await child.ended
     assert await ask(probes.nodes_down) == ["h001"]
     assert not await ask(probes.all_nodes_up)

@@ -163,7 +163,7 @@ async def test_stopped_daemons_make_a_transfer_late_and_nothing_else(tmp_path: P
     async with Fabric.launch(SMALL, tmp_path / "small") as fabric:
         sending = asyncio.create_task(transfer(fabric, Transfer(payload, "h000", "h001")))
         for node in (T1, "h001"):
-            child = fabric.roster.member(node).child
+            child = fabric.daemons.member(node).child
             assert child is not None
             os.kill(child.pid, signal.SIGSTOP)
             stood_ns = fabric.now_ns()
@@ -179,7 +179,7 @@ async def test_stopped_daemons_make_a_transfer_late_and_nothing_else(tmp_path: P
 
 async def test_many_may_ask_a_daemon_that_nobody_has_asked_yet(tmp_path: Path) -> None:
     async with Fabric.launch(SMALL, tmp_path / "small") as fabric:
-        await fabric.roster.close()
+        await fabric.daemons.close()
         answers = await asyncio.gather(*(fabric.call(T1, "status") for _ in range(4)))
         assert [answer["node"] for answer in answers] == [T1] * 4
 

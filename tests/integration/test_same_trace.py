@@ -79,7 +79,7 @@ async def real(run_dir: Path, ground: Ground | None = None, topology: Topology =
         answers = {name: await fabric.call(name, "trace") for name in SMALL.node_names()}
         reached = {name: (await fabric.call(name, "status"))["now_ns"] for name in SMALL.node_names()}
         fidelity = await fabric.fidelity()
-        assert not fabric.mishaps.unexpected
+        assert not fabric.lifecycle.unexpected
     return {"traces": answers, "reached": max(reached.values()), "fidelity": fidelity}
 
 

@@ -53,13 +53,13 @@ async def test_a_host_that_is_killed_takes_its_nodes_along_and_nothing_else(tmp_
         lost = {node for node, host in places.items() if host}
         # Whoever has one of its processes ended just then is answered by the host's end.
         os.kill(machine.agents[1].pid, signal.SIGSTOP)
-        child = fabric.roster.members[min(lost)].child
+        child = fabric.daemons.members[min(lost)].child
         assert child is not None
-        ending = asyncio.ensure_future(fabric.roster.end(child))
+        ending = asyncio.ensure_future(fabric.daemons.end(child))
         await asyncio.sleep(0)
         os.kill(machine.agents[1].pid, signal.SIGKILL)
         await eventually(lambda: not any(map(fabric.alive, lost)), DEADLINE_S)
-        assert {fault.targets[0]: fault.id.startswith("death-") for fault in fabric.mishaps.faults()} == dict.fromkeys(
+        assert {fault.targets[0]: fault.id.startswith("death-") for fault in fabric.faults()} == dict.fromkeys(
             lost, True
         )
         (note,) = [note for note in fabric.journal.after(0) if note["kind"] == "host_lost"]

@@ -58,7 +58,7 @@ def taken_by(refusal: str) -> int | None:
 
 def pids_of(fabric: Fabric) -> list[int]:
     """Every process of the fabric, the fork server last."""
-    pids = [member.child.pid for member in fabric.roster.members.values() if member.child is not None]
+    pids = [member.child.pid for member in fabric.daemons.members.values() if member.child is not None]
     return [*pids, fabric.state()["forkserver_pid"]]
 
 

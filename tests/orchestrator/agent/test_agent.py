@@ -103,7 +103,7 @@ async def test_changes_and_what_they_answer(served: Fabric) -> None:
 
 async def test_the_status_names_a_daemon_that_does_not_answer(served: Fabric, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("orchestrator.agent.agent.STATUS_WALL_S", 0.3)
-    child = served.roster.members[T1].child
+    child = served.daemons.members[T1].child
     assert child is not None
     os.kill(child.pid, signal.SIGSTOP)
     status = await ask(client_of(served).get, "/status")

@@ -71,7 +71,7 @@ async def test_a_nic_that_does_not_answer_is_asked_again_though_the_fabric_sleep
     collector = EventCollector(fabric)
     await connect(fabric)
     await eventually(lambda: fabric.time.state == "sleep", DEADLINE_S)
-    child = fabric.roster.member("h001").child
+    child = fabric.daemons.member("h001").child
     assert child is not None
     os.kill(child.pid, signal.SIGSTOP)
     try:

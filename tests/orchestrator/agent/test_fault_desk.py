@@ -63,7 +63,7 @@ async def test_a_daemon_that_does_not_answer_keeps_no_fault_from_being_healed(
     monkeypatch.setattr(patience, "BOUND_WALL_S", 0.1)
     monkeypatch.setattr(patience, "SHARE_WALL_S", 0.0)
     port, others = {"nic_ports": "h001:1"}, ("p0-t0-0~p0-t1-1", LINK)
-    stopped = served.roster.members["h001"].child
+    stopped = served.daemons.members["h001"].child
     assert stopped is not None
     os.kill(stopped.pid, signal.SIGSTOP)
     try:

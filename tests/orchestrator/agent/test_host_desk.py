@@ -74,7 +74,7 @@ async def test_a_host_that_died_is_taken_back_with_all_that_died_with_it(tmp_pat
         assert kinds == ["host_lost", "host_restarted"]
         returns = {note["node"]: note["at_ns"] for note in notes if note["kind"] == "returned"}
         assert returns == dict.fromkeys(PLANE, done["at_ns"])
-        assert {fabric.roster.member(node).incarnation for node in PLANE} == {1}
+        assert {fabric.daemons.member(node).incarnation for node in PLANE} == {1}
         await eventually(lambda: fabric.now_ns() > done["at_ns"], DEADLINE_S)
         assert not fabric.faults()
         assert await verified(fabric) == 1 << 20

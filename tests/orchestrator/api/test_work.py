@@ -60,9 +60,9 @@ async def test_a_rank_whose_nic_died_is_lost(fabric: Fabric) -> None:
     work = await fabric.start("p2p", figures={"message_bytes": 1 << 16, "for_ns": 1 << 40})
     with pytest.raises(NoAnswerError, match="p2p-0 is not done within"):
         await work.finished(0.05)
-    child = fabric.roster.members["h001"].child
+    child = fabric.daemons.members["h001"].child
     assert child is not None
-    await fabric.roster.end(child)
+    await fabric.daemons.end(child)
     await child.ended
     with pytest.raises(RefusedError, match="h001 lost"):
         await work.finished(DEADLINE_S)

@@ -42,27 +42,27 @@ async def test_whoever_fails_in_a_transfer_is_named_and_leaves_nothing(tmp_path:
         for nic, killed in (("h003", "send-h003"), ("h000", "send-h000")):
             sending = asyncio.create_task(transfer(fabric, Transfer(tmp_path / "in", "h000", "h003")))
             # Packets of the transfer before this one may arrive still, and say nothing of this one's processes.
-            await eventually(lambda: len([*fabric.staff]) == 2, DEADLINE_S)
+            await eventually(lambda: len([*fabric.workers]) == 2, DEADLINE_S)
             placed = (await fabric.totals())["bytes_placed"]
             while (await fabric.totals())["bytes_placed"] == placed:
                 assert not sending.done()
-            (worker,) = [child for child in fabric.staff if child.name == killed]
+            (worker,) = [child for child in fabric.workers if child.name == killed]
             os.kill(worker.pid, signal.SIGKILL)
             with pytest.raises(WorkerFailedError, match=f"the workload process at {nic} has died: SIGKILL"):
                 await sending
-            await eventually(lambda: not [*fabric.staff], DEADLINE_S)
+            await eventually(lambda: not [*fabric.workers], DEADLINE_S)
         assert fabric.unexpected_deaths() == []
         # What gets shorter meanwhile is told by whoever reads it.
         sending = asyncio.create_task(transfer(fabric, Transfer(tmp_path / "in", "h000", "h003")))
-        await eventually(lambda: [*fabric.staff], DEADLINE_S)
+        await eventually(lambda: [*fabric.workers], DEADLINE_S)
         os.truncate(tmp_path / "in", MESSAGE_BYTES)
         with pytest.raises(WorkerFailedError, match="h000: the file got shorter while it was being sent"):
             await sending
         # What is in the way of a copy stays until something of it arrives.
         (tmp_path / "out").write_bytes(b"a former one")
-        child = fabric.roster.members["h003"].child
+        child = fabric.daemons.members["h003"].child
         assert child is not None
-        await fabric.roster.end(child)
+        await fabric.daemons.end(child)
         with pytest.raises(WorkerFailedError, match="h003"):
             await transfer(fabric, Transfer(tmp_path / "in", "h000", "h003", tmp_path / "out"))
         assert (tmp_path / "out").read_bytes() == b"a former one"

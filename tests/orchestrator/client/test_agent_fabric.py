@@ -76,9 +76,9 @@ async def test_mistakes_and_refusals_are_the_fabric_s(served: Fabric, attached: 
 
 
 async def test_an_unasked_death_comes_with_its_last_words(served: Fabric, attached: AttachedFabric) -> None:
-    child = served.roster.members["h001"].child
+    child = served.daemons.members["h001"].child
     assert child is not None
-    await served.roster.end(child)
+    await served.daemons.end(child)
     await child.ended
     [death] = await attached.deaths()
     assert (death.node, death.how) == ("h001", "SIGKILL")

@@ -21,7 +21,7 @@ async def test_a_stopped_daemon_is_named_and_then_ended_so_that_the_others_go_on
     monkeypatch.setattr(timekeeper, "STALL_WALL_S", 0.5)
     monkeypatch.setattr(stalls, "FENCE_WALL_S", 1.0)
     write = await connect(fabric)
-    child = fabric.roster.members[T1].child
+    child = fabric.daemons.members[T1].child
     assert child is not None
     os.kill(child.pid, signal.SIGSTOP)
     await fabric.command("h000", "post_write", {**write, "wr_id": 1})
@@ -39,7 +39,7 @@ async def test_nobody_is_to_blame_while_hosts_do_not_hear_each_other(
     monkeypatch.setattr(stalls, "WATCH_POLL_S", 0.1)
     monkeypatch.setattr(Ground, "whole", False)
     write = await connect(fabric)
-    child = fabric.roster.members[T1].child
+    child = fabric.daemons.members[T1].child
     assert child is not None
     os.kill(child.pid, signal.SIGSTOP)
     # Its instant may lie beyond the one at which time stands still.

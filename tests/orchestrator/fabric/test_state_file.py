@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from mrcfabric.control import Realm
+from orchestrator.fabric.daemons import Daemons
 from orchestrator.fabric.journal import Journal
-from orchestrator.fabric.roster import Roster
 from orchestrator.fabric.state_file import StateFile
 from orchestrator.hosts.clock.timekeeper import Timekeeper
 from orchestrator.hosts.ground import Ground
@@ -20,8 +20,8 @@ def test_it_says_where_everything_is_and_survives_a_folder_that_is_gone(tmp_path
     folder, journal, layout = RunFolder.claim(tmp_path / "run"), Journal(), Layout(SMALL, "none")
     time = Timekeeper(layout.peers(), len(layout.processes), SMALL.link_delay_ns, 1.0)
     try:
-        roster = Roster(layout, Ground(), time, Realm(folder.secret, SMALL.name, EPOCH), trace=False)
-        file = StateFile(folder, roster, EPOCH, PID, journal)
+        daemons = Daemons(layout, Ground(), time, Realm(folder.secret, SMALL.name, EPOCH), trace=False)
+        file = StateFile(folder, daemons, EPOCH, PID, journal)
         file.write()
         state = run_folder.read_state(folder.path)
         assert state is not None

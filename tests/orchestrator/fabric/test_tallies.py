@@ -93,7 +93,7 @@ async def test_a_switch_that_is_killed_from_outside_has_told_what_it_counted(fab
         await fabric.command("h000", "post_write", {**write, "wr_id": number})
     totals = await idle_totals(fabric)
     assert totals["bytes_placed"] == 4 * MESSAGE_BYTES
-    child = fabric.roster.member(T1).child
+    child = fabric.daemons.member(T1).child
     assert child is not None
     os.kill(child.pid, signal.SIGKILL)
     await eventually(lambda: not fabric.alive(T1), DEADLINE_S)
@@ -106,7 +106,7 @@ async def test_a_switch_that_is_killed_from_outside_has_told_what_it_counted(fab
 @pytest.mark.integration
 async def test_a_nic_that_is_killed_at_work_is_named_with_what_it_had_not_told(fabric: Fabric) -> None:
     await fabric.start("p2p", ranks="all", figures={"messages": 10_000})
-    child = fabric.roster.member("h001").child
+    child = fabric.daemons.member("h001").child
     assert child is not None
 
     def placed() -> bool:

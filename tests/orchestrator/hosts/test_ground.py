@@ -123,7 +123,7 @@ async def test_a_courier_that_ends_while_daemons_start_is_told_at_once(
         os.kill(post.child.pid, signal.SIGKILL)
 
     monkeypatch.setattr(machine.ground, "open", opened_and_hurt)
-    # Not by the share, which would wait for the orders that nobody brings it, nor by the roster's patience.
+    # Not by the share, which would wait for the orders that nobody brings it, nor by the daemons's patience.
     monkeypatch.setattr("orchestrator.process.patience.UNSEEN_WALL_S", 10 * DEADLINE_S)
     monkeypatch.setattr("orchestrator.process.patience.SILENT_WALL_S", 10 * DEADLINE_S)
     with pytest.raises(ProcessFailedError, match="the courier of host vm0 has ended: SIGKILL"):
@@ -205,7 +205,7 @@ async def test_a_share_that_was_killed_is_started_anew_and_knows_everything(
         assert await former.ended == "exit code -9"
         await eventually(lambda: all(map(is_gone, pids)), DEADLINE_S)
         with pytest.raises(ProcessFailedError, match="host vm1 is lost: it was killed, as asked"):
-            await ground.fetch_log(fabric.roster.member(gone[0]).process)
+            await ground.fetch_log(fabric.daemons.member(gone[0]).process)
         await ground.kill_share(1)
 
         # One that cannot be reached is ended again, and the host as lost as before.

@@ -31,7 +31,7 @@ def test_nobody_takes_the_rehearsal_for_a_daemon() -> None:
     """Whoever kills the first `nicd` in the list of processes must not have killed the fork server."""
     program = (
         "import setproctitle\n"
-        "from orchestrator import warmup\n"
+        "from orchestrator.hosts import warmup\n"
         "seen = []\n"
         "setproctitle.setproctitle('the fork server')\n"
         "from mrcfabric import daemon_process\n"

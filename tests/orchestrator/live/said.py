@@ -4,7 +4,7 @@ from typing import Any
 
 from mrcfabric.glance import Glance
 from mrcfabric.topology import Topology
-from orchestrator.fabric.glances import Glances
+from orchestrator.fabric.polling import Glances
 from orchestrator.fabric.readings import ClockReading
 
 SMALL = Topology(name="small", planes=2, t0_per_plane=2, t1_per_plane=1, nics_per_t0=1)

@@ -49,7 +49,7 @@ def test_whoever_follows_a_log_goes_on_after_it_was_shortened(tmp_path: Path) ->
 
 def test_the_logs_of_a_folder_stay_bounded_under_a_flood(tmp_path: Path) -> None:
     program = (
-        "import asyncio, sys\nfrom pathlib import Path\nfrom orchestrator import log_keeper\n"
+        "import asyncio, sys\nfrom pathlib import Path\nfrom orchestrator.process import log_keeper\n"
         "log_keeper.LOOK_WALL_S = 0.02\nasyncio.run(log_keeper.keep(Path(sys.argv[1])))\n"
     )
     log = tmp_path / "flood.log"

@@ -29,7 +29,7 @@ def test_an_obituary_is_one_line_and_the_last_lines() -> None:
 async def test_deaths_are_told_once_they_have_happened_and_old_ones_are_not(fabric: Fabric) -> None:
     watch = DeathWatch(fabric, fabric.broken)
     await watch.check()
-    child = fabric.roster.member(T1).child
+    child = fabric.daemons.member(T1).child
     assert child is not None
     os.kill(child.pid, signal.SIGKILL)
     with pytest.raises(DaemonDiedError, match=f"{T1} at .*: SIGKILL"):
@@ -49,7 +49,7 @@ async def test_the_demonstration_hears_of_a_killed_switch_as_fast_as_a_run(tmp_p
     await eventually(lambda: running.done() or demo.course.stage == "baseline", DEADLINE_S)
     observer = demo.course.observer
     assert observer is not None
-    child = observer.fabric.roster.member(T1).child
+    child = observer.fabric.daemons.member(T1).child
     assert child is not None
     os.kill(child.pid, signal.SIGKILL)
     began = time.monotonic()

@@ -93,7 +93,7 @@ async def test_a_death_that_nobody_asked_for_is_told_with_the_last_words(fabric:
     backend = UdpBackend(fabric, 0)
     await backend.load([pair(messages=512)])
     await backend.run_until(BEGIN_NS + 5 * RTT_NS)
-    child = fabric.roster.member("p1-t0-0").child
+    child = fabric.daemons.member("p1-t0-0").child
     assert child is not None
     os.kill(child.pid, signal.SIGTERM)
     with pytest.raises(BackendLostError, match=r"p1-t0-0 at \d+ ns: exit code 0\n  p1-t0-0 ready"):

@@ -1,7 +1,7 @@
 """What daemons are told of the lives of their nodes: the script, the windows that are told as a whole, the end.
 
 Owns how far each process has been told. What there is to tell is `orchestrator.faults.table`'s; which life a process is
-in, and who waits for it to have been told, is `orchestrator.fabric.mishaps`'s.
+in, and who waits for it to have been told, is `orchestrator.fabric.lifecycle`'s.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mrcfabric.units import NEVER, Instant
-from orchestrator.fabric.roster import Roster
+from orchestrator.fabric.daemons import Daemons
 from orchestrator.faults.lives import Life
 from orchestrator.faults.table import FaultTable, Stamped
 
@@ -20,11 +20,11 @@ SCRIPT_COMMANDS = 64
 """Commands of a script that go in one datagram."""
 
 
-class Telling:
+class FaultDelivery:
     """Of all daemons of one fabric."""
 
-    def __init__(self, roster: Roster, table: FaultTable) -> None:
-        self._roster = roster
+    def __init__(self, daemons: Daemons, table: FaultTable) -> None:
+        self._daemons = daemons
         self._table = table
         self._told: dict[str, int] = defaultdict(int)
         """How much of its life's script a process has been given."""
@@ -45,7 +45,7 @@ class Telling:
         """Tell a node's process what it does not know yet, and return when it has answered, however long that takes.
 
         `life`: the one it is in, asked for when nobody else talks to it any more; None: it has no process, which learns
-        everything when it is started. Raises what `Roster.call` raises, when it refuses or ends.
+        everything when it is started. Raises what `Daemons.call` raises, when it refuses or ends.
         """
         async with self._talking[node]:
             now = life()
@@ -65,4 +65,4 @@ class Telling:
                 await self._call(node, "crash", {"never": True} if now.end_ns == NEVER else {"at_ns": now.end_ns})
 
     async def _call(self, node: str, op: str, args: dict[str, Any]) -> None:
-        await self._roster.call(node, op, args, COMMAND_WALL_S)
+        await self._daemons.call(node, op, args, COMMAND_WALL_S)

@@ -15,8 +15,8 @@ from typing import Any, Final, NamedTuple
 from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import RefusedError
 from mrcfabric.glance import Glance
+from orchestrator.fabric.daemons import Daemons
 from orchestrator.fabric.readings import ClockReading
-from orchestrator.fabric.roster import Roster
 from orchestrator.hosts.clock.timekeeper import Timekeeper
 
 SHARED_WALL_S: Final = 0.1
@@ -73,11 +73,11 @@ class _Kept(NamedTuple):
     """The sleep of the fabric in which it was asked (`Timekeeper.rest_s`)."""
 
 
-class Gatherer:
+class Poller:
     """Asks the daemons of one fabric. `close` it with the fabric."""
 
-    def __init__(self, roster: Roster, timekeeper: Timekeeper) -> None:
-        self._roster = roster
+    def __init__(self, daemons: Daemons, timekeeper: Timekeeper) -> None:
+        self._daemons = daemons
         self._time = timekeeper
         self._kept: dict[str, _Kept] = {}
         self._asking: dict[str, asyncio.Task[None]] = {}
@@ -86,8 +86,8 @@ class Gatherer:
 
     async def look(self, nodes: Sequence[str] | None = None) -> Glances:
         """The newest glances of these nodes (None: all). Raises ConfigError for one that does not exist."""
-        names = list(self._roster.members) if nodes is None else list(nodes)
-        alive = [name for name in names if self._roster.member(name).alive]
+        names = list(self._daemons.members) if nodes is None else list(nodes)
+        alive = [name for name in names if self._daemons.member(name).alive]
         began_s = time.monotonic()
         fresh_s, recent_s = began_s - SHARED_WALL_S, began_s - RECENT_WALL_S
         for name in alive:
@@ -97,10 +97,10 @@ class Gatherer:
         unheard = [name for name in alive if self._newest(name, recent_s) is None and name not in self._slow]
         await self._wait(unheard, PATIENCE_WALL_S - BRIEF_WALL_S)
         self._slow.update(name for name in unheard if name in self._asking)
-        down = frozenset(name for name in names if not self._roster.member(name).alive)
+        down = frozenset(name for name in names if not self._daemons.member(name).alive)
         found = {name: None if name in down else self._newest(name, recent_s) for name in names}
         late = [name for name in alive if found[name] is not None and self._newest(name, fresh_s) is None]
-        clock = ClockReading.of(self._time, self._roster.whole)
+        clock = ClockReading.of(self._time, self._daemons.whole)
         return Glances(clock, time.time(), found, tuple(name for name in names if name in down), tuple(late))
 
     async def close(self) -> None:
@@ -117,9 +117,9 @@ class Gatherer:
             await asyncio.wait(asked, timeout=wall_s)
 
     async def _ask(self, name: str) -> None:
-        rest_s, incarnation = self._time.rest_s, self._roster.members[name].incarnation
+        rest_s, incarnation = self._time.rest_s, self._daemons.members[name].incarnation
         try:
-            glance = await self._roster.call(name, "glance", timeout_s=ANSWER_WALL_S)
+            glance = await self._daemons.call(name, "glance", timeout_s=ANSWER_WALL_S)
             if rest_s != self._time.rest_s:
                 rest_s = None
             self._kept[name] = _Kept(glance, incarnation, time.monotonic(), rest_s)
@@ -132,7 +132,7 @@ class Gatherer:
     def _newest(self, name: str, since_s: float) -> Glance | None:
         """What a daemon has said since then, or in this sleep of the fabric."""
         kept = self._kept.get(name)
-        if kept is None or kept.incarnation != self._roster.members[name].incarnation:
+        if kept is None or kept.incarnation != self._daemons.members[name].incarnation:
             return None
         at_rest = kept.rest_s is not None and kept.rest_s == self._time.rest_s
         return kept.glance if at_rest or kept.answered_s >= since_s else None

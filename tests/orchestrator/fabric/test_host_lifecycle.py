@@ -4,7 +4,7 @@ import asyncio
 
 from mrcfabric.topology import Topology
 from mrcfabric.units import NEVER, Instant
-from orchestrator.fabric.host_mishaps import HostMishaps
+from orchestrator.fabric.host_lifecycle import HostLifecycle
 from orchestrator.faults.fault import Fault, once
 from orchestrator.faults.table import FaultTable
 from orchestrator.faults.whereabouts import Whereabouts
@@ -26,7 +26,7 @@ class Hosts:
         self.begins: dict[str, Instant | None] = dict.fromkeys(NODES, 0)
         self.living = set(NODES)
         self.table = FaultTable(TOPOLOGY)
-        self.mishaps = HostMishaps(HOSTS, lambda node: int(node in NODES), self.table, self, self)
+        self.lifecycle = HostLifecycle(HOSTS, lambda node: int(node in NODES), self.table, self, self)
 
     async def kill_share(self, number: int) -> None:
         self.done.append(f"kill {number}")
@@ -52,15 +52,15 @@ class Hosts:
 
     def add(self, fault: Fault) -> None:
         self.table.add(HOSTS.settled(TOPOLOGY, fault), 0)
-        self.mishaps.look()
+        self.lifecycle.look()
 
     def died(self, node: str, begins_ns: Instant | None) -> None:
         self.living.discard(node)
         self.begins[node] = begins_ns
-        self.mishaps.look()
+        self.lifecycle.look()
 
     async def bear(self, node: str, start_ns: Instant) -> None:
-        async with self.mishaps.birth(node, start_ns):
+        async with self.lifecycle.birth(node, start_ns):
             self.done.append(f"bear {node}")
             self.living.add(node)
             self.begins[node] = start_ns
@@ -82,13 +82,13 @@ async def test_a_share_dies_with_its_last_node_and_is_there_before_the_first_is_
     births = [asyncio.ensure_future(hosts.bear("h001", END_NS))]
     await turns()
     assert hosts.done == []
-    assert hosts.mishaps.waits("h001", END_NS)
+    assert hosts.lifecycle.waits("h001", END_NS)
     hosts.died("p0-t1-0", END_NS)
     births.append(asyncio.ensure_future(hosts.bear("p0-t1-0", END_NS)))
     await asyncio.gather(*births)
     assert hosts.done[:2] == ["kill 1", "start 1"]
     assert sorted(hosts.done[2:]) == ["bear h001", "bear p0-t1-0"]
-    hosts.mishaps.look()
+    hosts.lifecycle.look()
     await turns()
     assert len(hosts.done) == 4, "a crash is one"
 
@@ -127,7 +127,7 @@ async def test_a_crash_that_lasts_longer_after_all_is_one_and_a_later_one_is_ano
     await turns()
     hosts.add(crash(END_NS + 40_000, END_NS - 1))
     hosts.table.forget(END_NS + 20_000)  # the first of them
-    hosts.mishaps.look()
+    hosts.lifecycle.look()
     await turns()
     assert hosts.done == ["kill 1"]
     hosts.table.heal(f"crash-{END_NS - 1}", END_NS + 21_000, END_NS + 20_000)
@@ -148,7 +148,7 @@ async def test_a_crash_that_is_called_off_is_waited_for_no_longer() -> None:
     await turns()
     assert not birth.done()
     hosts.table.heal(f"crash-{CRASH_NS}", 5_000, 0)
-    hosts.mishaps.look()
+    hosts.lifecycle.look()
     await birth
     assert hosts.done == ["bear h001"]
 
@@ -171,8 +171,8 @@ async def test_other_hosts_have_nothing_to_wait_for_and_the_end_forgets_all() ->
     hosts = Hosts()
     hosts.add(crash())
     await hosts.bear("h000", END_NS)
-    assert not hosts.mishaps.waits("h000", END_NS)
-    await hosts.mishaps.close()
+    assert not hosts.lifecycle.waits("h000", END_NS)
+    await hosts.lifecycle.close()
     for node in NODES:
         hosts.died(node, None)
     await turns()
@@ -183,7 +183,7 @@ async def test_no_share_is_killed_under_a_birth() -> None:
     hosts = Hosts()
     for node in NODES:
         hosts.died(node, END_NS)
-    async with hosts.mishaps.birth("h001", END_NS):
+    async with hosts.lifecycle.birth("h001", END_NS):
         # A crash before that, of which nobody knew when the birth began.
         hosts.add(crash(until_ns=END_NS - 1))
         await turns()

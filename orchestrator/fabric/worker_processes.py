@@ -16,7 +16,7 @@ from orchestrator.process.launcher import Child
 from orchestrator.process.run_folder import verbs_socket
 
 
-class Staff:
+class WorkerProcesses:
     """Of one fabric. Everybody ends with the fabric at the latest, or with the host, if that ends before."""
 
     def __init__(self, ground: Ground) -> None:
@@ -33,7 +33,7 @@ class Staff:
         """The host API socket of a NIC, as programs of the NIC's own host know it."""
         return str(verbs_socket(self._ground.share(self._ground.sites.number(nic)).folder, nic))
 
-    async def hire(
+    async def start(
         self,
         name: str,
         entry: str,

@@ -49,7 +49,7 @@ class Member:
         return self.child is not None and self.child.alive
 
 
-class Roster:
+class Daemons:
     """All daemons. `start_all`; afterwards `call` any of them."""
 
     def __init__(self, layout: Layout, ground: Ground, time: Timekeeper, realm: Realm, trace: bool) -> None:

@@ -58,7 +58,7 @@ async def test_a_daemon_that_is_stopped_for_a_while_is_waited_for(
 ) -> None:
     monkeypatch.setattr(patience, "SILENT_WALL_S", 0.5)
     async with Fabric.launch(SMALL, tmp_path / "small") as fabric:
-        child = fabric.roster.member(T0).child
+        child = fabric.daemons.member(T0).child
         assert child is not None
         os.kill(child.pid, signal.SIGSTOP)
         asked = asyncio.create_task(fabric.counters())

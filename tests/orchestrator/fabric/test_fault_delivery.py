@@ -10,7 +10,7 @@ import pytest
 from mrcfabric.control import NoAnswerError
 from mrcfabric.units import NEVER
 from orchestrator.fabric import Fabric
-from orchestrator.fabric.telling import SCRIPT_COMMANDS
+from orchestrator.fabric.fault_delivery import SCRIPT_COMMANDS
 from orchestrator.faults.fault import Fault, Window, once
 from orchestrator.hosts.ground import Ground
 from orchestrator.process import patience
@@ -26,7 +26,7 @@ async def test_a_daemon_that_does_not_answer_is_told_as_soon_as_it_does(
     monkeypatch.setattr(patience, "BOUND_WALL_S", 0.2)
     monkeypatch.setattr(patience, "SHARE_WALL_S", 0.0)
     nic, plane = "h001", 1
-    child = fabric.roster.members[nic].child
+    child = fabric.daemons.members[nic].child
     assert child is not None
     soon_ns = fabric.soon_ns()
     starts = range(soon_ns, soon_ns + SCRIPT_COMMANDS * 2_000, 2_000)  # every one of them is several commands

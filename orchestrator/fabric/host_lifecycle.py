@@ -2,7 +2,7 @@
 
 Owns when a share is killed (all nodes of its host have died of the crash) and when it is started anew (one of them is
 to be born), so that nobody is born on a share that is about to die. Nodes die at exact instants by themselves and are
-born by `orchestrator.fabric.mishaps`, which holds fabric time for them; how a share is killed and started is
+born by `orchestrator.fabric.lifecycle`, which holds fabric time for them; how a share is killed and started is
 `orchestrator.hosts.ground`'s.
 """
 
@@ -51,7 +51,7 @@ class Shares(Protocol):
 
 
 class Nodes(Protocol):
-    """What is asked of `orchestrator.fabric.mishaps.Mishaps`."""
+    """What is asked of `orchestrator.fabric.lifecycle.Lifecycle`."""
 
     def alive(self, node: str) -> bool:
         """Whether a process carries it."""
@@ -66,7 +66,7 @@ class Nodes(Protocol):
         ...
 
 
-class HostMishaps:
+class HostLifecycle:
     """The shares of one fabric's hosts, as far as faults kill them."""
 
     def __init__(

@@ -1,15 +1,16 @@
-"""What befalls a running fabric: faults that are injected and healed, daemons that die, and their return.
+"""Life and death of the daemons of a running fabric: each is told its script, ends when it is to, and returns.
 
-Owns the desired state (`orchestrator.faults.table`) and brings it about: the scripts of all lives go to the daemons
-ahead of their instants, a daemon is told when to die, and the clock page is held for a node that is to live again.
-What a fault means for whom is the table's; processes are `orchestrator.fabric.roster`'s.
+Owns which process a node has for which of its lives, and keeps it in line with the table of faults
+(`orchestrator.faults.table`): scripts go to daemons ahead of their instants, a daemon is told when to die, and the
+clock page is held for a node that is to live again. Faults are put into the table by `fault_injector`; processes are
+started and asked by `daemons`.
 
 A death that nobody has asked for becomes a fault of its own: it is listed, and to heal it brings the node back.
 """
 
 import asyncio
 import itertools
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -17,14 +18,14 @@ from mrcfabric.clock import restart_horizon
 from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.topology import Topology
-from mrcfabric.units import NEVER, Instant
-from orchestrator.fabric.host_mishaps import HostMishaps, Shares
+from mrcfabric.units import Instant
+from orchestrator.fabric.daemons import Daemons, start_failure
+from orchestrator.fabric.fault_delivery import COMMAND_WALL_S, FaultDelivery
+from orchestrator.fabric.host_lifecycle import HostLifecycle, Shares
 from orchestrator.fabric.journal import Journal
-from orchestrator.fabric.roster import Roster, start_failure
 from orchestrator.fabric.tallies import Tallies
-from orchestrator.fabric.telling import COMMAND_WALL_S, Telling
-from orchestrator.faults.checks import DEADLY, packet_ns
-from orchestrator.faults.fault import Fault, once
+from orchestrator.faults.checks import packet_ns
+from orchestrator.faults.fault import once
 from orchestrator.faults.lives import Life
 from orchestrator.faults.table import FaultTable, Stamped
 from orchestrator.faults.whereabouts import Whereabouts
@@ -37,115 +38,72 @@ READY_POLL_S = 0.004
 _TROUBLES = (RefusedError, NoAnswerError, ProcessFailedError, ConfigError)
 
 
-class Mishaps:
-    """Faults, deaths and returns of one fabric."""
+class Lifecycle:
+    """Lives, deaths and returns of the nodes of one fabric."""
 
     def __init__(
         self,
         topology: Topology,
+        table: FaultTable,
         whereabouts: Whereabouts,
         shares: Shares,
-        roster: Roster,
+        daemons: Daemons,
         time: Timekeeper,
         tallies: Tallies,
         journal: Journal,
     ) -> None:
         self.topology = topology
-        self.whereabouts = whereabouts
-        self.table = FaultTable(topology)
+        self._table = table
         self.unexpected: list[str] = []
         """Nodes that ended though nobody had asked for it, each with how."""
         self.on_change: Callable[[], None] = lambda: None
         """Called when a node has returned."""
-        self._roster = roster
+        self._daemons = daemons
         self._time = time
         self._tallies = tallies
         self._journal = journal
-        self._living = {node: self.table.life(node, 0) for node in roster.members}
+        self._living = {node: self._table.life(node, 0) for node in daemons.members}
         """The life for which the latest process of a node was started."""
         self._died: dict[str, Instant] = defaultdict(lambda: -1)
         """When it last died; the life it is in, or is to have, is the first of the table's after that."""
         self._births: dict[str, asyncio.Task[None]] = {}
         self._superseded: set[str] = set()
-        self._laments: dict[str, str] = {}
+        self._death_faults: dict[str, str] = {}
         """Node that died though nobody had asked for it -> the fault that its death is."""
         self._turning: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._deaths = itertools.count(1)
-        self.injected: Counter[str] = Counter()
-        """Faults by kind, deaths that nobody asked for left out."""
-        self._telling = Telling(roster, self.table)
-        self._hosts = HostMishaps(whereabouts, roster.layout.sites.number, self.table, shares, self)
+        self._delivery = FaultDelivery(daemons, self._table)
+        self._hosts = HostLifecycle(whereabouts, daemons.layout.sites.number, self._table, shares, self)
         self._background = Background(_TROUBLES, self._note_trouble)
 
-    # Faults.
+    # In line with the table.
 
-    async def inject(self, fault: Fault) -> None:
-        """Have a fault happen; returns when all daemons concerned have been told. Raises ConfigError, RefusedError."""
-        fault = self.whereabouts.settled(self.topology, fault)
-        if fault.kind in DEADLY:
-            for node in fault.struck:
-                self._roster.require_own_process(self._roster.member(node))
-        nodes = self.table.add(fault, self._time.page.fabric_front())
-        self.injected[fault.kind] += 1
-        until_ns = None if fault.end_ns == NEVER else fault.end_ns
-        self._journal.note(
-            "fault", fault.start_ns, id=fault.id, fault=fault.kind, of=" ".join(fault.targets[:8]), until_ns=until_ns
-        )
-        await self._bring_about(nodes)
-
-    async def heal(self, fault_id: str, at_ns: Instant | None, why: str) -> Fault | None:
-        """End a fault at an instant, by default soon; returns what is left of it. Raises RefusedError."""
-        instant = self._time.soon_ns() if at_ns is None else at_ns
-        fault = self.table.get(fault_id)
-        if fault is not None and fault.kind in DEADLY:
-            for node in fault.struck:
-                self._roster.require_own_process(self._roster.member(node))
-        await self._bring_about(self._end(fault_id, instant, why))
-        return self.table.get(fault_id)
-
-    async def revive(self, nodes: Sequence[str], why: str) -> Instant | None:
-        """Have those of these nodes live again, all from one instant on, that died though nobody had asked for it.
-
-        Whole processes: who shares one is among them. Returns the instant, None when there is nobody to revive; raises
-        ProcessFailedError and ConfigError when one does not start.
-        """
-        dead = [node for node in nodes if not self._runs(node) and self.table.get(self._laments.get(node, ""))]
-        instant = self._time.soon_ns()
-        concerned = {one for node in dead for one in self._end(self._laments[node], instant, why)}
-        revived: list[Life] = []
-        for plan in dict.fromkeys(self._roster.members[node].process for node in dead):
-            lives = {node: life for node in plan.nodes if (life := self._wanted(node)) is not None}
-            if len(lives) == len(plan.nodes):  # else another fault keeps it away
-                self._begin(lives)
-                revived += lives.values()
-        await self._bring_about(sorted(concerned, key=self.topology.node_index))
-        return max((life.start_ns for life in revived), default=None)
-
-    def _end(self, fault_id: str, instant: Instant, why: str) -> list[str]:
-        """End a fault at an instant; the nodes concerned."""
-        fault = self.table.get(fault_id)
-        nodes = self.table.heal(fault_id, instant, self._time.page.fabric_front())
-        assert fault is not None, "what is not there is refused"
-        left = self.table.get(fault_id)
-        if left is None or left.end_ns < fault.end_ns:  # else it ends by itself before
-            self._journal.note("healed", instant, id=fault_id, fault=fault.kind, why=why)
-        return nodes
-
-    def faults(self) -> list[Fault]:
-        """Every fault that is not over."""
-        return self.table.faults(self._time.page.fabric_front())
-
-    def active(self) -> list[Fault]:
-        """Those of them that bite."""
-        return self.table.active(self._time.page.fabric_front())
-
-    async def _bring_about(self, nodes: Sequence[str]) -> None:
+    async def bring_in_line(self, nodes: Sequence[str]) -> None:
+        """Have these nodes live, die and be told as the table says now; returns when all of them have been told."""
         self._hosts.look()
         try:
             await asyncio.gather(*(self._concern(node) for node in nodes))
         finally:
             # Not before: what a sleeping fabric is told has time until it wakes.
-            self._time.await_instant(self.table.last_edge_ns())
+            self._time.await_instant(self._table.last_edge_ns())
+
+    def died_unasked(self, nodes: Iterable[str]) -> dict[str, str]:
+        """Those of these nodes that are dead though nobody had asked for it, each with the fault that its death is."""
+        deaths = {node: self._death_faults.get(node, "") for node in nodes if not self._runs(node)}
+        return {node: fault_id for node, fault_id in deaths.items() if self._table.get(fault_id)}
+
+    def begin_whole_processes(self, nodes: Iterable[str]) -> Instant | None:
+        """Start the processes of nodes that are to live again, where all nodes of a process are.
+
+        Returns the instant at which the last of them begins to live; None when none does.
+        """
+        begun: list[Life] = []
+        for plan in dict.fromkeys(self._daemons.members[node].process for node in nodes):
+            lives = {node: life for node in plan.nodes if (life := self._wanted(node)) is not None}
+            if len(lives) == len(plan.nodes):  # else another fault keeps it away
+                self._begin(lives)
+                begun += lives.values()
+        return max((life.start_ns for life in begun), default=None)
 
     async def _concern(self, node: str) -> None:
         """Bring a node's process in line with the table: its life, its end, what it has been told."""
@@ -164,16 +122,16 @@ class Mishaps:
         A daemon answers a command when it has been carried out; but it answers in the order of asking that it lives,
         and has then taken every command sent before.
         """
-        reachable = [command for command in commands if self._roster.members[command.node].alive]
+        reachable = [command for command in commands if self._daemons.members[command.node].alive]
         for command in reachable:
             self._background.start(self._send(command), command.node)
         await asyncio.sleep(0)
         asked = {command.node for command in reachable}
-        await asyncio.gather(*(self._roster.call(node, "status") for node in asked))
+        await asyncio.gather(*(self._daemons.call(node, "status") for node in asked))
 
     async def _send(self, command: Stamped) -> Any:
         args = {"op": command.op, "args": command.args, "at_ns": command.at_ns}
-        return await self._roster.call(command.node, "command", args, COMMAND_WALL_S)
+        return await self._daemons.call(command.node, "command", args, COMMAND_WALL_S)
 
     async def _tell(self, node: str) -> None:
         """Have a process told the rest of its life's script, its cuts and its end; a dead one learns when it returns.
@@ -188,7 +146,7 @@ class Mishaps:
             if not birth.cancelled() and (error := birth.exception()) is not None:
                 raise error
         telling = self._background.start(self._catch_up(node), node)
-        if why := await self._roster.give_up_on(node, telling):
+        if why := await self._daemons.give_up_on(node, telling):
             raise NoAnswerError(f"{node} {why}; it is told as soon as it does")
         if (trouble := telling.result()) is not None:
             raise trouble
@@ -196,27 +154,27 @@ class Mishaps:
     async def _catch_up(self, node: str) -> Exception | None:
         """Tell a process what it does not know yet, however long that takes; what a living one has against it."""
         try:
-            await self._telling.catch_up(node, lambda: self._living[node] if self._runs(node) else None)
+            await self._delivery.catch_up(node, lambda: self._living[node] if self._runs(node) else None)
         except _TROUBLES as error:
             # What a node that died meanwhile has missed it learns when it returns.
             self._note_trouble(node, error)
-            return error if self._roster.members[node].alive else None
+            return error if self._daemons.members[node].alive else None
         return None
 
     def _note_trouble(self, node: str, error: Exception) -> None:
-        if self._roster.members[node].alive:
+        if self._daemons.members[node].alive:
             self._journal.note("refused", self._time.now_ns(), node=node, why=str(error))
 
     # Deaths and returns.
 
     def _runs(self, node: str) -> bool:
         """There is a process for the node, or one is being started."""
-        return self._roster.members[node].alive or node in self._births
+        return self._daemons.members[node].alive or node in self._births
 
     def _wanted(self, node: str) -> Life | None:
         """The life that it is in, or is to have next. Never asked of the clock: time may go on past its start while the
         process for it is still being made."""
-        return self.table.next_life(node, self._died[node])
+        return self._table.next_life(node, self._died[node])
 
     async def _supersede(self, node: str) -> None:
         """End a process that waits for a life that is not to be, and start the one that is wanted instead, if any."""
@@ -227,10 +185,10 @@ class Mishaps:
             self._births.pop(node).cancel()
         elif node in self._births:
             await asyncio.wait([self._births[node]])
-        child = self._roster.members[node].child
+        child = self._daemons.members[node].child
         if child is not None and child.alive:
             self._superseded.add(node)
-            await self._roster.end(child)
+            await self._daemons.end(child)
         self._begin_next(node)
 
     def _begin_next(self, node: str, died_ns: Instant = 0) -> None:
@@ -238,7 +196,7 @@ class Mishaps:
 
         `died_ns`: where its neighbours still wait for it; 0 when they do not.
         """
-        slot = self._roster.layout.slot(node)
+        slot = self._daemons.layout.slot(node)
         life = self._wanted(node)
         if life is None or life is self._living[node]:
             self._time.bury(slot)
@@ -251,16 +209,16 @@ class Mishaps:
             self._hold(node, died_ns, life.start_ns)
             self._living[node] = life
         self._time.wake()
-        birth = self._background.start(self._bear(lives), next(iter(lives)))
+        birth = self._background.start(self._start_lives(lives), next(iter(lives)))
         self._births.update(dict.fromkeys(lives, birth))
 
     def _hold(self, node: str, died_ns: Instant, start_ns: Instant) -> None:
         horizon_ns = restart_horizon(died_ns, start_ns, self.topology.link_delay_ns_max, packet_ns(self.topology))
-        self._time.hold_for(self._roster.layout.slot(node), horizon_ns)
+        self._time.hold_for(self._daemons.layout.slot(node), horizon_ns)
 
     def died(self, child: Child) -> None:
         """A process has ended: let the fabric go on without its nodes, or hold it for those that return."""
-        for member in self._roster.members.values():
+        for member in self._daemons.members.values():
             if member.child is child:
                 self._bury(member.node, child)
         self._hosts.look()
@@ -269,7 +227,7 @@ class Mishaps:
         if node in self._superseded or node in self._births:
             self._superseded.discard(node)
             return  # whoever ended it, or waits for it, goes on from here
-        slot = self._roster.layout.slot(node)
+        slot = self._daemons.layout.slot(node)
         died_ns = self._time.page.horizon(slot) if self._time.is_alive(slot) else self._time.now_ns()
         how = child.how_it_ended()
         planned = child.asked_for or self._living[node].end_ns == died_ns
@@ -281,22 +239,22 @@ class Mishaps:
             self._begin_next(node, died_ns)
         else:
             self._time.bury(slot)
-            self._lament(node, died_ns, f"{node}: {how}", how)
+            self._list_death(node, died_ns, f"{node}: {how}", how)
 
-    def _lament(self, node: str, died_ns: Instant, line: str, how: str) -> None:
+    def _list_death(self, node: str, died_ns: Instant, line: str, how: str) -> None:
         """Nobody had asked for this death: it is a fault from now on."""
         self.unexpected.append(line)
         kind = "nic_crash" if self.topology.parse_node(node).tier == "nic" else "switch_crash"
-        name = next(name for number in self._deaths if self.table.get(name := f"death-{number}") is None)
+        name = next(name for number in self._deaths if self._table.get(name := f"death-{number}") is None)
         fault = once(kind, node, at_ns=died_ns, fault_id=name, title=f"{node} died: {how}"[:200])
-        self._laments[node] = fault.id
-        nodes = self.table.add(fault, self._time.page.fabric_front(), seen_ns=self._time.soon_ns())
+        self._death_faults[node] = fault.id
+        nodes = self._table.add(fault, self._time.page.fabric_front(), seen_ns=self._time.soon_ns())
         for one in nodes:
             if one != node:
                 self._background.start(self._tell(one), one)
-        self._time.await_instant(self.table.last_edge_ns())
+        self._time.await_instant(self._table.last_edge_ns())
 
-    async def _bear(self, lives: Mapping[str, Life]) -> None:
+    async def _start_lives(self, lives: Mapping[str, Life]) -> None:
         """Start the next incarnation; the page holds the fabric until it has bound its sockets."""
         [start_ns] = {life.start_ns for life in lives.values()}
         try:
@@ -309,7 +267,7 @@ class Mishaps:
                 raise
         for node in lives:
             self._births.pop(node, None)
-            member = self._roster.members[node]
+            member = self._daemons.members[node]
             self._journal.note("returned", start_ns, node=node, incarnation=member.incarnation)
             if member.child is not None and not member.child.alive:
                 self._bury(node, member.child)  # nobody took notice of its end before it was known to be born
@@ -320,23 +278,23 @@ class Mishaps:
     async def _deliver(self, lives: Mapping[str, Life]) -> None:
         """Start a process for lives as they stand now, and have it answer."""
         [(start_ns, end_ns)] = {(life.start_ns, life.end_ns) for life in lives.values()}
-        scripts = {node: self._telling.begin(node, life) for node, life in lives.items()}
-        child = await self._roster.restart(start_ns, scripts, end_ns)
-        slots = [self._roster.layout.slot(node) for node in lives]
-        patience, node = self._roster.patience(), next(iter(lives))
+        scripts = {node: self._delivery.begin(node, life) for node, life in lives.items()}
+        child = await self._daemons.restart(start_ns, scripts, end_ns)
+        slots = [self._daemons.layout.slot(node) for node in lives]
+        patience, node = self._daemons.patience(), next(iter(lives))
         while child.alive and not all(map(self._time.is_alive, slots)):
             await asyncio.wait([child.ended], timeout=READY_POLL_S)
-            if self._roster.waited_enough(node, patience):
+            if self._daemons.waited_enough(node, patience):
                 raise ProcessFailedError(f"not ready after {patience.why()}")
         if not child.alive:
             raise start_failure(child)
-        await asyncio.gather(*(self._roster.call(node, "status") for node in lives))
+        await asyncio.gather(*(self._daemons.call(node, "status") for node in lives))
 
     # Of hosts.
 
     def alive(self, node: str) -> bool:
         """Whether a process carries a node."""
-        return self._roster.members[node].alive
+        return self._daemons.members[node].alive
 
     def begins_ns(self, node: str) -> Instant | None:
         """When the life of a node begins that it is in, or is to have next; None when none is to come."""
@@ -348,25 +306,25 @@ class Mishaps:
     async def recall(self, node: str) -> None:
         """End a process that waits for a life to come, and have it born anew: not before a crash of its host."""
         async with self._turning[node]:
-            life, child = self._living[node], self._roster.members[node].child
+            life, child = self._living[node], self._daemons.members[node].child
             if node not in self._births and child is not None and child.alive:
                 self._superseded.add(node)
-                await self._roster.end(child)
+                await self._daemons.end(child)
                 self._begin({node: life})
 
-    # What ends badly.
+    # Births that fail.
 
     def _lose(self, node: str, start_ns: Instant, why: str) -> None:
         """It does not return."""
-        self._time.bury(self._roster.layout.slot(node))
+        self._time.bury(self._daemons.layout.slot(node))
         self._journal.note("lost", start_ns, node=node, why=why)
         self._births.pop(node, None)
         self._died[node] = start_ns
-        self._lament(node, start_ns, f"{node} did not return: {why}", why)
+        self._list_death(node, start_ns, f"{node} did not return: {why}", why)
 
     def _has_lived_out(self, node: str, life: Life) -> bool:
         """Whether a process has come and gone as it was to: a life may be over before anybody has had an answer."""
-        slot = self._roster.layout.slot(node)
+        slot = self._daemons.layout.slot(node)
         return self._time.is_alive(slot) and self._time.page.horizon(slot) == life.end_ns
 
     # End.

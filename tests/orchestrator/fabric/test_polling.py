@@ -8,8 +8,8 @@ import pytest
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.glance import head_of
-from orchestrator.fabric import Fabric, glances
-from orchestrator.fabric.glances import Glances
+from orchestrator.fabric import Fabric, polling
+from orchestrator.fabric.polling import Glances
 from tests.orchestrator.live.said import all_say, look
 from tests.orchestrator.running import DEADLINE_S, T0, broken
 from tests.support.wait import eventually, eventually_true
@@ -25,7 +25,7 @@ async def requests(fabric: Fabric, node: str) -> int:
 
 async def test_every_node_is_told_of_and_through_the_door_the_same(served: Fabric) -> None:
     here = await served.glances()
-    assert list(here.nodes) == list(served.roster.members)
+    assert list(here.nodes) == list(served.daemons.members)
     assert all(glance is not None for glance in here.nodes.values())
     async with Fabric.attach(run_dir=served.folder.path) as there:
         found = await there.glances(["h001", T0])
@@ -51,7 +51,7 @@ async def test_lookers_at_one_time_share_one_question(fabric: Fabric) -> None:
 
 
 async def test_a_dead_daemon_is_down_and_one_that_lives_anew_says_so(fabric: Fabric) -> None:
-    child = fabric.roster.member(T0).child
+    child = fabric.daemons.member(T0).child
     assert child is not None
     os.kill(child.pid, signal.SIGKILL)
     await eventually(lambda: not fabric.alive(T0), DEADLINE_S)
@@ -79,10 +79,10 @@ async def test_a_daemon_that_hears_nobody_delays_one_look_and_no_more(fabric: Fa
 async def test_who_has_not_answered_yet_is_shown_as_it_was_for_a_while_and_named(
     fabric: Fabric, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    child = fabric.roster.member(T0).child
+    child = fabric.daemons.member(T0).child
     assert child is not None
     known = (await fabric.glances()).nodes[T0]
-    monkeypatch.setattr(glances, "RECENT_WALL_S", 600.0)
+    monkeypatch.setattr(polling, "RECENT_WALL_S", 600.0)
     os.kill(child.pid, signal.SIGSTOP)
     try:
         fabric.time.wake()
@@ -92,7 +92,7 @@ async def test_who_has_not_answered_yet_is_shown_as_it_was_for_a_while_and_named
             return found.late == (T0,) and found.nodes[T0] == known and found.down == ()
 
         await eventually_true(is_late, DEADLINE_S)
-        monkeypatch.setattr(glances, "RECENT_WALL_S", glances.SHARED_WALL_S)
+        monkeypatch.setattr(polling, "RECENT_WALL_S", polling.SHARED_WALL_S)
         found = await fabric.glances()
         assert (found.late, found.nodes[T0], found.down) == ((), None, ())
     finally:
