@@ -21,10 +21,10 @@ from bench.measure import Figure, rounded
 from bench.processes import CpuMeter
 from mrcfabric.topology import Topology
 from mrcfabric.units import NS_PER_S
-from orchestrator.apps.hiring import processes_of
+from orchestrator.apps.placement import processes_of
 from orchestrator.fabric import Fabric
 from orchestrator.hosts.placement.layout import Pack
-from orchestrator.workers.crew import Crew, Member, hired
+from orchestrator.workers.group import Member, WorkerGroup, started_group
 from orchestrator.workers.payload import CHECKED, SEEDED
 
 T = TypeVar("T")
@@ -79,19 +79,19 @@ def _members(fabric: Fabric, flows: Sequence[Flow]) -> list[Member]:
     ]
 
 
-async def _round(fabric: Fabric, crew: Crew, flows: Sequence[Flow], turn: int, messages: int) -> _Round:
+async def _round(fabric: Fabric, group: WorkerGroup, flows: Sequence[Flow], turn: int, messages: int) -> _Round:
     """Every flow carries `messages`. Raises RuntimeError when a byte is wrong or missing."""
     names = list(fabric.topology.nic_names())
-    number = {member.name: place for place, member in enumerate(crew.members)}
+    number = {member.name: place for place, member in enumerate(group.members)}
     to = {number[names[flow.source]]: number[names[flow.target]] for flow in flows}
     of = {target: source for source, target in to.items()}
     meter, fabric_ns, started_s = CpuMeter(os.getpid()), fabric.now_ns(), time.perf_counter()
-    for place in range(len(crew.members)):
-        crew.tell(
+    for place in range(len(group.members)):
+        group.tell(
             place, "round", turn=turn, to=to.get(place), size=MESSAGE_BYTES, messages_out=messages,
             messages_in=messages, depth=DEPTH, source=SEEDED, sink=CHECKED, **{"from": of.get(place)},
         )  # fmt: skip
-    reports = await crew.hear_all("round")
+    reports = await group.hear_all("round")
     wall_s = time.perf_counter() - started_s
     received = sum(report["received"] for report in reports)
     wrong = sum(report["wrong"] for report in reports)
@@ -101,11 +101,11 @@ async def _round(fabric: Fabric, crew: Crew, flows: Sequence[Flow], turn: int, m
 
 
 async def _rounds(fabric: Fabric, flows: Sequence[Flow]) -> list[_Round]:
-    async with hired(_members(fabric, flows), processes_of(fabric, "worker")) as crew:
-        warm = await _round(fabric, crew, flows, 0, WARM_UP_MESSAGES)
+    async with started_group(_members(fabric, flows), processes_of(fabric, "worker")) as group:
+        warm = await _round(fabric, group, flows, 0, WARM_UP_MESSAGES)
         per_flow = warm.bytes_per_s * ROUND_S / MESSAGE_BYTES / len(flows)
         messages = max(FLOW_MESSAGES_MIN, round(per_flow))
-        return [await _round(fabric, crew, flows, 1 + turn, messages) for turn in range(ROUNDS)]
+        return [await _round(fabric, group, flows, 1 + turn, messages) for turn in range(ROUNDS)]
 
 
 async def _measured(topology: Topology, flows: Sequence[Flow], pack: Pack) -> dict[str, Any]:

@@ -1,12 +1,12 @@
 """Writes METRICS.md from the definitions: `python docs/generate_metrics.py > docs/METRICS.md`."""
 
 from mrcfabric.metrics import markdown
-from orchestrator.agent.agent_metrics import SECTIONS
+from orchestrator.agent.metrics import SECTIONS
 
 HEAD = """# Metrics
 
 Generated from the definitions in `mrcfabric/metrics.py`, `nicd/metrics.py`, `nicd/metrics_host.py`,
-`switchd/metrics.py` and `orchestrator/agent/agent_metrics.py`. The agent serves `/metrics/NODE` for every node, its own
+`switchd/metrics.py` and `orchestrator/agent/metrics.py`. The agent serves `/metrics/NODE` for every node, its own
 metrics at `/metrics`, and the list of them all at `/sd` (http_sd) and in `targets.json` of the run folder (file_sd).
 
 Every series of a node has the labels `fabric`, `plane` and `node`. `plane` is empty where a NIC speaks for all its

@@ -278,7 +278,7 @@ class ClockPage:
             for word, value in words:
                 self.words[slot + word] = value
             self.words[slot + S_ORDERS] = number
-            # A courier may have stood in the midst of the slot with news of the life before: nobody else writes here.
+            # A relay may have stood in the midst of the slot with news of the life before: nobody else writes here.
             if all(self.words[slot + word] == value for word, value in words):
                 return number
 
@@ -303,7 +303,7 @@ class ClockPage:
         On a host that does not know every node, nothing is later than what the leader of the fabric last said.
         """
         words, end = self.words, HEADER_WORDS + self.nodes * SLOT_WORDS
-        # Two reads in all: a courier asks every millisecond.
+        # Two reads in all: a relay asks every millisecond.
         horizons = words[HEADER_WORDS + S_HORIZON : end : SLOT_WORDS].tolist()
         states = words[HEADER_WORDS + S_STATE : end : SLOT_WORDS].tolist()
         there = [horizon for horizon, state in zip(horizons, states, strict=True) if state in _THERE]

@@ -16,7 +16,7 @@ So a slow network makes the fabric slower, never wrong, and no host needs anothe
 
 A leader hears of every node; another host of the neighbours of its own nodes, and of the rest by the *floor*, the
 instant that the slowest node of the fabric has reached. What is told is state, not changes of state: after a lost
-connection everything is told anew. Bytes on their way are `orchestrator.hosts.clock.courier`'s; this module does no
+connection everything is told anew. Bytes on their way are `orchestrator.hosts.clock.relay`'s; this module does no
 I/O.
 """
 

@@ -1,7 +1,7 @@
 """Counters as Prometheus metrics: what a definition is, those that every daemon has, rendering, documentation.
 
 Owns how a dictionary of counters (the op `counters`) becomes metric families; `nicd.metrics`, `switchd.metrics` and
-`orchestrator.agent.agent_metrics` define what is theirs. The agent renders what it has fetched, a daemon started by
+`orchestrator.agent.metrics` define what is theirs. The agent renders what it has fetched, a daemon started by
 hand what it has itself. Names have the prefix `mrc_` and base units; every series of a node has the labels fabric,
 plane and node, `plane` empty where a NIC means all of its planes, and never a label for a single EV, PSN or QP.
 """

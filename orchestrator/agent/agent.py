@@ -1,4 +1,4 @@
-"""The agent's HTTP side: metrics of every node, service discovery, status, and the private door for commands.
+"""The agent's HTTP side: metrics of every node, service discovery, status, and the private API for commands.
 
 Two sites over one fabric. The public one listens on TCP, on loopback unless it is told otherwise, and only reads:
 `/metrics/NODE` (the node's daemon is asked and its counters rendered here, so that rendering never stalls a data path),
@@ -20,19 +20,19 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import ConfigError, RefusedError
-from orchestrator.agent import agent_metrics
+from orchestrator.agent import metrics
 from orchestrator.agent.event_collector import EventCollector
-from orchestrator.agent.fault_desk import FaultDesk
-from orchestrator.agent.host_desk import HostDesk
-from orchestrator.agent.link_desk import LinkDesk
-from orchestrator.agent.run_desk import RunDesk
+from orchestrator.agent.faults import FaultRequests
+from orchestrator.agent.hosts import HostRequests
+from orchestrator.agent.links import LinkRequests
+from orchestrator.agent.runs import RunRequests
 from orchestrator.agent.scrape import page_of_all
-from orchestrator.agent.send_desk import SendDesk
-from orchestrator.agent.work_desk import WorkDesk
+from orchestrator.agent.send import SendRequests
+from orchestrator.agent.work import WorkRequests
 from orchestrator.client import answers, bodies
 from orchestrator.fabric.launched import LaunchedFabric
 from orchestrator.hosts.placement.site import LEADER
-from orchestrator.http import doorkeeper
+from orchestrator.http import connections
 from orchestrator.http.host_check import HostCheck
 from orchestrator.http.read_token import ReadToken
 from orchestrator.mapper.link_testing import LinkTesting
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 BODY_BYTES_MAX = 1 << 20
 """A fault of thousands of windows has some hundred KiB."""
 CALL_WALL_S_MAX = 600.0
-DOORS = 3
+ENDPOINTS = 3
 """That share the agent's descriptors: the public one, the private one, the live map's."""
 EVERYBODY = "all"
 """In the place of a node's name: the metrics of all nodes on one page."""
@@ -65,26 +65,26 @@ class Agent:
     """Serves one fabric until `stop` is set. `await serve()`."""
 
     def __init__(self, fabric: LaunchedFabric, owner_only: bool = False) -> None:
-        """`owner_only`: the public door wants the token of the run folder."""
+        """`owner_only`: the public server wants the token of the run folder."""
         self.fabric = fabric
         self._owner_only = owner_only
         self.stop = asyncio.Event()
         self.prometheus: Beside | None = None
         """A Prometheus beside the fabric, if there is one."""
         self.map_url: str | None = None
-        """Of the live map that this process serves, if it does. The token is in it: for the private door alone."""
+        """Of the live map that this process serves, if it does. The token is in it: for the private API alone."""
         self._maps: dict[str, str] = {}
         """The same of maps that others serve, by the owner of their lease."""
         self._told: dict[str, dict[str, Any]] = {}
         """Node -> the parts of its counters that `status` shows, as it last told them."""
         self.links = LinkTesting(fabric, fabric.journal)
         """Checks of the links and watches over them, with or without a job."""
-        self._links = LinkDesk(self.links)
-        self._faults = FaultDesk(fabric)
-        self._hosts = HostDesk(fabric)
-        self._runs = RunDesk(fabric, self._faults)
-        self._sends = SendDesk(fabric, self._faults)
-        self._work = WorkDesk(fabric, self._runs)
+        self._links = LinkRequests(self.links)
+        self._faults = FaultRequests(fabric)
+        self._hosts = HostRequests(fabric)
+        self._runs = RunRequests(fabric, self._faults)
+        self._sends = SendRequests(fabric, self._faults)
+        self._work = WorkRequests(fabric, self._runs)
         self._faults.on_release = self._release
         self.events = EventCollector(fabric)
 
@@ -99,7 +99,7 @@ class Agent:
             stack.push_async_callback(self._work.close)
             await self._open(stack)
             self.fabric.folder.write_targets(self.targets())
-            # Before the doors close: who scrapes us is not to take the end for a failure.
+            # Before the endpoints close: who scrapes us is not to take the end for a failure.
             stack.callback(self.fabric.folder.remove_targets)
             collecting = asyncio.create_task(self.events.serve())
             stack.callback(collecting.cancel)
@@ -116,7 +116,7 @@ class Agent:
 
     async def _open(self, stack: AsyncExitStack) -> None:
         layout = self.fabric.layout
-        loop, room = asyncio.get_running_loop(), doorkeeper.room_for(DOORS)
+        loop, room = asyncio.get_running_loop(), connections.room_for(ENDPOINTS)
         checks = [cast("Middleware", HostCheck(layout.host, layout.http_port).guard)]
         if self._owner_only:
             checks.append(cast("Middleware", ReadToken(self.fabric.folder.write_read_token()).guard))
@@ -132,7 +132,7 @@ class Agent:
 
         try:
             await stack.enter_async_context(
-                doorkeeper.keeping(
+                connections.keeping(
                     public, lambda protocols: loop.create_server(protocols, layout.host, layout.http_port), room
                 )
             )
@@ -140,7 +140,7 @@ class Agent:
             raise ConfigError(f"HTTP {layout.http_address}", error.strerror or str(error)) from error
         # Nobody but the operator comes to this one: its answers may take as long as what is asked for.
         private = _app([*self._reading(), *self._changing()])
-        await stack.enter_async_context(doorkeeper.keeping(private, listen_privately, room, None))
+        await stack.enter_async_context(connections.keeping(private, listen_privately, room, None))
 
     def _reading(self) -> list[web.RouteDef]:
         return [
@@ -154,31 +154,31 @@ class Agent:
     def _changing(self) -> list[web.RouteDef]:
         return [
             web.post("/call", _guarded(self._call)),
-            web.post("/faults/add", _desk(self._faults.add)),
-            web.post("/faults/inject", _desk(self._faults.inject)),
-            web.post("/faults/heal", _desk(self._faults.heal)),
-            web.post("/faults/list", _desk(self._faults.every)),
+            web.post("/faults/add", _answering(self._faults.add)),
+            web.post("/faults/inject", _answering(self._faults.inject)),
+            web.post("/faults/heal", _answering(self._faults.heal)),
+            web.post("/faults/list", _answering(self._faults.every)),
             web.post("/lease", _guarded(self._faults.leases.serve)),
-            web.post("/hosts/list", _desk(self._hosts.every)),
-            web.post("/hosts/restart", _desk(self._hosts.restart)),
-            web.post("/links", _desk(self._links.answer)),
-            web.post("/clock", _desk(self._runs.clock)),
-            web.post("/limit", _desk(self._runs.limit)),
-            web.post("/claim", _desk(self._runs.claim)),
-            web.post("/load", _desk(self._runs.load)),
-            web.post("/counters", _desk(self._runs.counters)),
-            web.post("/glances", _desk(self._runs.glances)),
-            web.post("/fidelity", _desk(self._runs.fidelity)),
-            web.post("/totals", _desk(self._runs.totals)),
-            web.post("/untold", _desk(self._runs.untold)),
-            web.post("/host_pairs", _desk(self._runs.host_pairs)),
-            web.post("/deaths", _desk(self._runs.deaths)),
-            web.post("/log", _desk(self.events.answer)),
-            web.post("/programs/start", _desk(self._work.start)),
-            web.post("/programs/list", _desk(self._work.every)),
-            web.post("/programs/stop", _desk(self._work.stop)),
-            web.post("/map", _desk(self._map)),
-            web.post("/send", _desk(self._sends.send)),
+            web.post("/hosts/list", _answering(self._hosts.every)),
+            web.post("/hosts/restart", _answering(self._hosts.restart)),
+            web.post("/links", _answering(self._links.answer)),
+            web.post("/clock", _answering(self._runs.clock)),
+            web.post("/limit", _answering(self._runs.limit)),
+            web.post("/claim", _answering(self._runs.claim)),
+            web.post("/load", _answering(self._runs.load)),
+            web.post("/counters", _answering(self._runs.counters)),
+            web.post("/glances", _answering(self._runs.glances)),
+            web.post("/fidelity", _answering(self._runs.fidelity)),
+            web.post("/totals", _answering(self._runs.totals)),
+            web.post("/untold", _answering(self._runs.untold)),
+            web.post("/host_pairs", _answering(self._runs.host_pairs)),
+            web.post("/deaths", _answering(self._runs.deaths)),
+            web.post("/log", _answering(self.events.answer)),
+            web.post("/programs/start", _answering(self._work.start)),
+            web.post("/programs/list", _answering(self._work.every)),
+            web.post("/programs/stop", _answering(self._work.stop)),
+            web.post("/map", _answering(self._map)),
+            web.post("/send", _answering(self._sends.send)),
             web.post("/fetch_log", _guarded(self._fetch_log)),
             web.post("/down", _guarded(self._down)),
         ]
@@ -196,8 +196,8 @@ class Agent:
         return web.Response(body=await page_of_all(self.fabric), headers=_TEXT)
 
     async def _own_metrics(self, _request: web.Request) -> web.Response:
-        reading = await agent_metrics.reading_of(self.fabric, self._links.reading())
-        return web.Response(body=agent_metrics.render(self.fabric.topology.name, reading), headers=_TEXT)
+        reading = await metrics.reading_of(self.fabric, self._links.reading())
+        return web.Response(body=metrics.render(self.fabric.topology.name, reading), headers=_TEXT)
 
     async def _discovery(self, _request: web.Request) -> web.Response:
         return web.json_response(self.targets())
@@ -214,14 +214,14 @@ class Agent:
                 "name": fabric.topology.name,
                 "pid": os.getpid(),
                 "folder": str(fabric.folder.path),
-                "full": fabric.ground.share(LEADER).full,
+                "full": fabric.cluster.share(LEADER).full,
                 "http": f"http://{fabric.layout.http_address}",
                 "prometheus": None if self.prometheus is None else self.prometheus.record(),
                 "ports": [fabric.layout.port_base, fabric.layout.port_base + fabric.layout.port_count - 1],
                 "pack": fabric.layout.pack,
                 "processes": len(fabric.layout.processes),
                 "hosts": self._hosts.rows(),
-                "warnings": [*fabric.ground.warnings, *window_limits.warnings(fabric.topology)],
+                "warnings": [*fabric.cluster.warnings, *window_limits.warnings(fabric.topology)],
                 "host_pairs": fabric.known_pairs(),
                 "nodes": len(members),
                 "alive": sum(member.alive for member in members),
@@ -232,7 +232,7 @@ class Agent:
                 "clock": fabric.time.state,
                 "holder": self._runs.holder(),
                 "stalled": self._stalled(),
-                "apart": None if (apart := fabric.ground.apart()) is None else asdict(apart),
+                "apart": None if (apart := fabric.cluster.apart()) is None else asdict(apart),
                 "faults": self._faults.records(),
                 "work": self._work.rows(counters),
                 "maps": self._addresses(whole=_is_private(request)),
@@ -292,7 +292,7 @@ class Agent:
         """Have the log of a node in the run folder, wherever the node runs."""
         node = bodies.text(await _body(request), "node")
         try:
-            await self.fabric.ground.fetch_log(self.fabric.daemons.member(node).process)
+            await self.fabric.cluster.fetch_log(self.fabric.daemons.member(node).process)
         except OSError as error:
             raise RefusedError(f"the log of {node} cannot be copied: {error.strerror}") from None
         return web.json_response({})
@@ -330,13 +330,13 @@ def _guarded(answer: _Answer) -> _Answer:
     return guarded
 
 
-def _desk(answer: Callable[[dict[str, Any]], Awaitable[Any]]) -> _Answer:
-    """A door at which somebody else answers: body in, plain data out."""
+def _answering(answer: Callable[[dict[str, Any]], Awaitable[Any]]) -> _Answer:
+    """An endpoint at which somebody else answers: body in, plain data out."""
 
-    async def at_the_door(request: web.Request) -> web.StreamResponse:
+    async def at_the_endpoint(request: web.Request) -> web.StreamResponse:
         return web.json_response(await answer(await _body(request)))
 
-    return _guarded(at_the_door)
+    return _guarded(at_the_endpoint)
 
 
 async def _body(request: web.Request) -> dict[str, Any]:

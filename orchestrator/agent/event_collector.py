@@ -1,4 +1,4 @@
-"""Collects what happens in all nodes of a fabric into its event log, and answers for it at the agent's door.
+"""Collects what happens in all nodes of a fabric into its event log, and answers for it at the agent's API.
 
 Owns how often NICs are asked, which ones (those whose glance shows something new), and up to where the log is in order.
 Switches are not asked: they tell of nothing. While the fabric sleeps nobody is asked twice. What a NIC has not told

@@ -2,7 +2,7 @@
 
 Owns the connections. An owner beats; one that has not been heard for `LEASE_WALL_S`, because it is stopped or hangs,
 loses its lease as if it had died, and is told so when it goes on. Time in which the agent itself was stopped counts for
-nothing. What follows for faults, time and programs is `orchestrator.agent.fault_desk`'s.
+nothing. What follows for faults, time and programs is `orchestrator.agent.faults`'s.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from aiohttp import web
 
 from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator.client.lease import LEASE_WALL_S
-from orchestrator.process.patience import done_within
+from orchestrator.process.answer_wait import done_within
 from orchestrator.process.ports import command_of
 
 OWNER_CHARS_MAX = 80

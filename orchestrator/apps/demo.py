@@ -1,6 +1,6 @@
 """The demonstration: training over a fabric that is being broken, and what that cost.
 
-Owns the course of events: launch, hire the ranks, a quiet baseline, one episode of faults after the other, the end of
+Owns the course of events: launch, start the ranks, a quiet baseline, one episode of faults after the other, the end of
 the training, the report. It waits on conditions in fabric time, never on seconds. What breaks when is `timetable`'s,
 what is watched `observer`'s, what it cost `costs`', whether it passed `verdict`'s, how it looks `demo_screen`'s.
 """
@@ -17,18 +17,18 @@ from mrcfabric.topology import Topology
 from mrcfabric.units import GBPS, MIB, Instant
 from orchestrator.apps import report
 from orchestrator.apps.costs import QUIET_RTTS, Happened, cost_of, line_bps, payload_share, port_share, pulses_ns
-from orchestrator.apps.hiring import processes_of, ring_order, ring_peers
 from orchestrator.apps.observer import FabricLostError, Observer
+from orchestrator.apps.placement import processes_of, ring_order, ring_peers
 from orchestrator.apps.ranks import Ranks
 from orchestrator.apps.timetable import Episode, timetable
 from orchestrator.apps.verdict import Verdict, in_short, judge_baseline, judge_demo, judge_port_share
 from orchestrator.fabric.launched import LaunchedFabric
 from orchestrator.faults.fault import Fault, Window
-from orchestrator.hosts.ground import Ground
+from orchestrator.hosts.cluster import Cluster
 from orchestrator.process.background import first_to_end
 from orchestrator.process.launcher import ProcessFailedError
 from orchestrator.runs.death_watch import DaemonDiedError
-from orchestrator.workers.crew import Member, WorkerFailedError, hired
+from orchestrator.workers.group import Member, WorkerFailedError, started_group
 from orchestrator.workers.ring import FLOAT_BYTES, RingShape
 
 BASELINE_RTTS = 20
@@ -84,21 +84,21 @@ class Course:
 class Demo:
     """One run. `run` returns the report; `course` may be watched meanwhile."""
 
-    def __init__(self, topology: Topology, settings: DemoSettings, ground: Ground | None = None) -> None:
-        """`ground`: the hosts it runs on; None: this one. Raises ConfigError for what cannot be shown."""
+    def __init__(self, topology: Topology, settings: DemoSettings, cluster: Cluster | None = None) -> None:
+        """`cluster`: the hosts it runs on; None: this one. Raises ConfigError for what cannot be shown."""
         self.topology = topology
         self.settings = settings
         self.shape = settings.shape(topology.nics)
         self.course = Course(topology, timetable(topology))
-        self._ground = ground
-        if ground is not None:
+        self._cluster = cluster
+        if cluster is not None:
             # A switch that dies must not take others with it.
             crashes = [episode.targets for episode in self.course.episodes if episode.kind == "crash"]
-            ground.sites = replace(ground.sites, alone=frozenset(itertools.chain(*crashes)))
+            cluster.sites = replace(cluster.sites, alone=frozenset(itertools.chain(*crashes)))
 
     async def run(self, run_dir: Path) -> dict[str, Any]:
         """The whole demonstration in a fresh fabric; the report. Raises ConfigError before anything has begun."""
-        async with LaunchedFabric.launch(self.topology, run_dir, ground=self._ground) as fabric:
+        async with LaunchedFabric.launch(self.topology, run_dir, cluster=self._cluster) as fabric:
             self.course.observer = observer = Observer(fabric)
             try:
                 await self._train(fabric, observer)
@@ -113,8 +113,8 @@ class Demo:
 
     async def _train(self, fabric: LaunchedFabric, observer: Observer) -> None:
         self.course.stage = "hiring ranks"
-        async with hired(self._members(fabric), processes_of(fabric, "rank")) as crew:
-            self.course.ranks = ranks = Ranks(crew)
+        async with started_group(self._members(fabric), processes_of(fabric, "rank")) as group:
+            self.course.ranks = ranks = Ranks(group)
             await first_to_end(self._break_things(fabric, observer, ranks), ranks.serve(), forever=observer.serve())
             self.course.stage = "waiting for every EV"
             await observer.refresh()

@@ -16,18 +16,18 @@ from mrcfabric.naming import nic_name
 from mrcfabric.topology import Topology
 from mrcfabric.units import MIB
 from orchestrator.apps import report
-from orchestrator.apps.hiring import processes_of
 from orchestrator.apps.patterns import Flows, Pattern, flows_of, peers_of
+from orchestrator.apps.placement import processes_of
 from orchestrator.apps.verdict import Verdict, in_short, judge_clean
 from orchestrator.fabric.launched import LaunchedFabric
-from orchestrator.hosts.ground import Ground
+from orchestrator.hosts.cluster import Cluster
 from orchestrator.hosts.placement.layout import Pack
 from orchestrator.measures.accounting import Books, difference
 from orchestrator.process.background import first_to_end
 from orchestrator.process.launcher import ProcessFailedError
 from orchestrator.runs.death_watch import DaemonDiedError, DeathWatch
 from orchestrator.workers.channel import Message
-from orchestrator.workers.crew import Crew, Member, WorkerFailedError, hired
+from orchestrator.workers.group import Member, WorkerFailedError, WorkerGroup, started_group
 from orchestrator.workers.payload import CHECKED, SEEDED
 from orchestrator.workers.stream import DEPTH_MAX, MESSAGES_MAX
 
@@ -130,10 +130,10 @@ def round_record(
 class Perf:
     """One measurement. `run` returns the report."""
 
-    def __init__(self, topology: Topology, settings: PerfSettings, ground: Ground | None = None) -> None:
-        """`ground`: the hosts it runs on; None: this one."""
+    def __init__(self, topology: Topology, settings: PerfSettings, cluster: Cluster | None = None) -> None:
+        """`cluster`: the hosts it runs on; None: this one."""
         self.topology = topology
-        self._ground = ground
+        self._cluster = cluster
         self.settings = settings.check(topology)
         self.plan = plan_of(topology, self.settings)
         self.rounds: list[dict[str, Any]] = []
@@ -145,13 +145,13 @@ class Perf:
         began = time.monotonic()
         books = Books()
         async with LaunchedFabric.launch(
-            self.topology, run_dir, pack=self.settings.pack, ground=self._ground
+            self.topology, run_dir, pack=self.settings.pack, cluster=self._cluster
         ) as fabric:
             failure = ""
             try:
-                async with hired(self._members(fabric), processes_of(fabric, "perf")) as crew:
+                async with started_group(self._members(fabric), processes_of(fabric, "perf")) as group:
                     await first_to_end(
-                        self._measure(fabric, crew, books), forever=DeathWatch(fabric, fabric.broken).go_on()
+                        self._measure(fabric, group, books), forever=DeathWatch(fabric, fabric.broken).go_on()
                     )
             except DaemonDiedError as error:
                 failure = "" if fabric.unexpected_deaths() else str(error)
@@ -191,11 +191,11 @@ class Perf:
             for nic, theirs in peers.items()
         ]
 
-    async def _measure(self, fabric: LaunchedFabric, crew: Crew, books: Books) -> None:
+    async def _measure(self, fabric: LaunchedFabric, group: WorkerGroup, books: Books) -> None:
         line_bps = float(self.topology.planes * self.topology.rate_bps)
         before = await self._count(fabric, books)
         for turn, (size, flows) in enumerate(self.plan):
-            reports = await self._round(crew, turn, size, flows)
+            reports = await self._round(group, turn, size, flows)
             after = await self._count(fabric, books)
             record = round_record(turn, size, flows, reports, line_bps)
             added = difference(after, before)
@@ -204,12 +204,12 @@ class Perf:
             self.rounds.append(record)
             self.on_round(record)
 
-    async def _round(self, crew: Crew, turn: int, size: int, flows: Flows) -> dict[int, Message]:
+    async def _round(self, group: WorkerGroup, turn: int, size: int, flows: Flows) -> dict[int, Message]:
         """One round; the report of everybody who took part."""
         sources = {target: source for source, target in flows.items()}
         busy = sorted({*flows, *sources})
         for nic in busy:
-            crew.tell(
+            group.tell(
                 self._numbers[nic],
                 "round",
                 turn=turn,
@@ -222,7 +222,7 @@ class Perf:
                 source=SEEDED,
                 sink=CHECKED,
             )
-        reports = await crew.hear_all("round", [self._numbers[nic] for nic in busy])
+        reports = await group.hear_all("round", [self._numbers[nic] for nic in busy])
         return dict(zip(busy, reports, strict=True))
 
     async def _count(self, fabric: LaunchedFabric, books: Books) -> dict[str, int]:

@@ -7,7 +7,7 @@ import asyncio
 from dataclasses import dataclass, field
 
 from mrcfabric.units import Instant
-from orchestrator.workers.crew import Crew, WorkerFailedError
+from orchestrator.workers.group import WorkerFailedError, WorkerGroup
 
 GRANTED_AHEAD = 2
 """Steps that may be begun beyond those that every rank has finished: the one under way and the next."""
@@ -15,9 +15,9 @@ GRANTED_AHEAD = 2
 
 @dataclass(slots=True)
 class Ranks:
-    """All ranks of one crew. Run `serve` as a task; `stop` lets it end."""
+    """All ranks of one group. Run `serve` as a task; `stop` lets it end."""
 
-    crew: Crew
+    group: WorkerGroup
     finished: list[int] = field(init=False)
     """Steps per rank that are reduced and checked."""
     step_ends_ns: dict[int, Instant] = field(default_factory=dict)
@@ -29,7 +29,7 @@ class Ranks:
     _stopping: bool = False
 
     def __post_init__(self) -> None:
-        self.finished = [0] * len(self.crew.members)
+        self.finished = [0] * len(self.group.members)
 
     @property
     def steps(self) -> int:
@@ -56,11 +56,11 @@ class Ranks:
         wanted = self.granted if self._stopping else self.steps + GRANTED_AHEAD
         if wanted > self.granted or self._stopping:
             self.granted = wanted
-            self.crew.tell_all("grant", steps=wanted, last=self._stopping)
+            self.group.tell_all("grant", steps=wanted, last=self._stopping)
 
     async def _listen(self, number: int) -> None:
         while True:
-            message = await self.crew.hear(number)
+            message = await self.group.hear(number)
             if message["kind"] == "done":
                 return
             step = message["step"]

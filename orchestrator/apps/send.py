@@ -2,7 +2,7 @@
 
 Owns the transfer: two workers, each on the host of its NIC, and the way of the file from here to the one and, if it is
 to be kept, back from the other, part by part. The fabric is one that runs already, whose agent does all this
-(`orchestrator.agent.send_desk`), or one launched for the purpose.
+(`orchestrator.agent.send`), or one launched for the purpose.
 """
 
 import asyncio
@@ -19,14 +19,14 @@ from typing import Any, BinaryIO, Literal
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.topology import Topology
 from mrcfabric.units import MIB
-from orchestrator.apps.hiring import processes_of
+from orchestrator.apps.placement import processes_of
 from orchestrator.client import bodies
 from orchestrator.client.agent_fabric import AgentFabric
 from orchestrator.fabric.launched import LaunchedFabric
-from orchestrator.hosts.ground import Ground
+from orchestrator.hosts.cluster import Cluster
 from orchestrator.hosts.placement.layout import Pack
 from orchestrator.workers.channel import Message
-from orchestrator.workers.crew import Crew, Member, hired
+from orchestrator.workers.group import Member, WorkerGroup, started_group
 from orchestrator.workers.payload import CARRIED, CHECKED, HASHED, PART_BYTES, SEEDED
 from orchestrator.workers.stream import MESSAGES_MAX
 
@@ -155,11 +155,11 @@ async def transfer(fabric: LaunchedFabric, what: Transfer) -> dict[str, Any]:
     with ExitStack() as stack:
         file = _opened(stack, what.file, "rb")
         kept = None if what.out is None else _opened(stack, what.out, "ab")
-        async with hired(members, processes_of(fabric, "send")) as crew:
-            crew.tell(0, "round", **order, **{"to": 1, "from": None, "source": CARRIED, "sink": CHECKED})
+        async with started_group(members, processes_of(fabric, "send")) as group:
+            group.tell(0, "round", **order, **{"to": 1, "from": None, "source": CARRIED, "sink": CHECKED})
             sink = HASHED if kept is None else CARRIED
-            crew.tell(1, "round", **order, **{"to": None, "from": 0, "source": SEEDED, "sink": sink})
-            sender, receiver = await _all_of(_hand_out(crew, file), _take_in(crew, kept))
+            group.tell(1, "round", **order, **{"to": None, "from": 0, "source": SEEDED, "sink": sink})
+            sender, receiver = await _all_of(_hand_out(group, file), _take_in(group, kept))
         digests = [await file.finish(), sender["digests"][0], receiver["digests"][1]]
         if kept is not None:
             digests.append(await kept.finish())
@@ -177,19 +177,19 @@ async def transfer(fabric: LaunchedFabric, what: Transfer) -> dict[str, Any]:
     }
 
 
-async def _hand_out(crew: Crew, file: _Copy) -> Message:
+async def _hand_out(group: WorkerGroup, file: _Copy) -> Message:
     """Give the sender what it wants of the file, until it reports."""
-    while (message := await crew.hear(0))["kind"] == "want":
+    while (message := await group.hear(0))["kind"] == "want":
         data = await file.read(message["bytes"])
         for start in range(0, max(1, len(data)), PART_BYTES):
             part = data[start : start + PART_BYTES]
-            await crew.hand(0, "part", data=part, more=start + len(part) < len(data))
+            await group.hand(0, "part", data=part, more=start + len(part) < len(data))
     return message
 
 
-async def _take_in(crew: Crew, kept: _Copy | None) -> Message:
+async def _take_in(group: WorkerGroup, kept: _Copy | None) -> Message:
     """Keep what the receiver tells, until it reports."""
-    while (message := await crew.hear(1))["kind"] == "part" and kept is not None:
+    while (message := await group.hear(1))["kind"] == "part" and kept is not None:
         await kept.write(message["data"])
     return message
 
@@ -205,11 +205,11 @@ async def _all_of(*works: Coroutine[Any, Any, Message]) -> list[Message]:
 
 
 async def send_in_new(
-    topology: Topology, run_dir: Path, pack: Pack, what: Transfer, ground: Ground | None = None
+    topology: Topology, run_dir: Path, pack: Pack, what: Transfer, cluster: Cluster | None = None
 ) -> dict[str, Any]:
-    """Launch a fabric, on the hosts of `ground` (None: this one), send, close it."""
+    """Launch a fabric, on the hosts of `cluster` (None: this one), send, close it."""
     what.check(topology)
-    async with LaunchedFabric.launch(topology, run_dir, pack=pack, ground=ground) as fabric:
+    async with LaunchedFabric.launch(topology, run_dir, pack=pack, cluster=cluster) as fabric:
         return await transfer(fabric, what) | {"totals": await fabric.totals()}
 
 

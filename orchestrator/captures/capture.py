@@ -2,7 +2,7 @@
 
 Owns the bounds, the rhythm and the good order of the end: whatever ends a capture (a bound, a signal, a reader that
 goes away, the end of the fabric), what has been heard is written and the file is complete. How packets are heard is
-`orchestrator.captures.listening`'s, how they are written `capture_file`'s and `sink`'s.
+`orchestrator.captures.taps`'s, how they are written `capture_file`'s and `sink`'s.
 
 **Rhythm.** Taps keep a bounded number of packets between two looks, and a look is followed by `REST` times its own
 length without one. So reading takes a third of the time at most, however much there is to read and however slow the
@@ -23,8 +23,8 @@ from mrcfabric.packet_filter import PacketFilter
 from mrcfabric.units import MIB, NEVER, Instant
 from orchestrator.captures import wall_clock
 from orchestrator.captures.capture_file import CaptureFile, Clock
-from orchestrator.captures.listening import Heard, Listening
 from orchestrator.captures.sink import Sink
+from orchestrator.captures.taps import FabricTaps, Heard
 from orchestrator.captures.wall_clock import WallClock
 from orchestrator.captures.wires import Wire
 from orchestrator.fabric.verbs import Verbs
@@ -99,7 +99,7 @@ class _Capture:
         )  # fmt: skip
         if not self._file.has_room_for(0, request.size_bytes_max):
             raise ConfigError("--size", f"{request.size_bytes_max} bytes are too few for the head of the file")
-        self._listening = Listening(fabric, request.wires, request.wanted, request.snap_bytes)
+        self._taps = FabricTaps(fabric, request.wires, request.wanted, request.snap_bytes)
         self._from_ns: Instant = 0
         self._until_ns: Instant = NEVER
         """From when (exclusive) until when a packet is wanted."""
@@ -113,24 +113,24 @@ class _Capture:
     async def run(self, begun: Callable[[], None]) -> Outcome:
         """Everything, from the taps to the last block."""
         await self._read_clocks()
-        await self._listening.begin()
+        await self._taps.begin()
         try:
             begun()
             await self._look_until_enough()
         finally:
             with suppress(asyncio.CancelledError):
-                await self._listening.end()
-        lost = self._listening.lost()
+                await self._taps.end()
+        lost = self._taps.lost()
         self._file.finish(lost)
         await self._sink.flush_last()
-        again = tuple(self._listening.again)
-        silent = tuple(sorted(self._listening.silent))
+        again = tuple(self._taps.again)
+        silent = tuple(sorted(self._taps.silent))
         return Outcome(self._file.packets, self._file.size_bytes, sum(lost.values()), again, silent, self._why)
 
     async def _look_until_enough(self) -> None:
         try:
             if self._request.for_ns is not None:
-                # Taps were set one after the other: only from now on every link is listened to.
+                # FabricTaps were set one after the other: only from now on every link is listened to.
                 self._from_ns = (await self._fabric.clock()).front_ns
                 self._until_ns = self._from_ns + self._request.for_ns
             await self._flush()
@@ -140,10 +140,10 @@ class _Capture:
                 # What came before the signal came in time: look once more.
                 stopped = self._stop.is_set()
                 began_s = time.monotonic()
-                self._take(await self._listening.look(), await self._read_clocks())
+                self._take(await self._taps.look(), await self._read_clocks())
                 self._looked_wall_s = time.monotonic() - began_s
                 last_looks += stopped
-                if stopped and (not self._listening.silent or last_looks == LAST_LOOKS):
+                if stopped and (not self._taps.silent or last_looks == LAST_LOOKS):
                     self._end("it was stopped")
                 await self._flush()
         except RefusedError:
@@ -182,13 +182,13 @@ class _Capture:
                 self._end("there are as many packets as were asked for", enough=True)
                 return
         # The clock may be ahead of what has been told.
-        if min(now_ns, self._listening.complete_ns) > self._until_ns:
+        if min(now_ns, self._taps.complete_ns) > self._until_ns:
             self._end("the time is over", enough=True)
 
     def _take_rest(self) -> None:
         """Packets on their way, unless a bound has been reached."""
         if not self._enough:
-            self._take(self._listening.rest(), 0)
+            self._take(self._taps.rest(), 0)
 
     def _end(self, why: str, *, enough: bool = False) -> None:
         self._why = self._why or why

@@ -11,7 +11,7 @@ from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
 from mrcfabric.wire import pcapng_writer
 from orchestrator.captures.address_names import AddressNames
-from orchestrator.captures.listening import Heard
+from orchestrator.captures.taps import Heard
 from orchestrator.captures.wall_clock import WallClock, iso
 from orchestrator.captures.wires import Wire
 

@@ -42,7 +42,7 @@ class WallClock:
 
 
 def whose(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Whose wall clock it is, where several hosts have one (`orchestrator.hosts.clock.between`); "" for one host.
+    """Whose wall clock it is, where several hosts have one (`orchestrator.hosts.clock.host_pairs`); "" for one host.
 
     Fabric time is the same on all of them, so that nothing need be taken off what another host's clock shows.
     """

@@ -11,7 +11,7 @@ import typer
 
 if TYPE_CHECKING:
     from mrcfabric.topology import Topology
-    from orchestrator.hosts.ground import Ground
+    from orchestrator.hosts.cluster import Cluster
     from orchestrator.scenario.resolve import Hosts
 
 FileArgument: TypeAlias = Annotated[
@@ -81,7 +81,7 @@ def overrides(settings: list[str] | None, **flags: int | str | None) -> list[str
     return given + (settings or [])
 
 
-def ground_asked_for(
+def cluster_asked_for(
     topology: "Topology",
     inventory: Path | None,
     engine: str,
@@ -90,7 +90,7 @@ def ground_asked_for(
     lease_s: float | None = None,
     *,
     detached: bool = False,
-) -> "Ground | None":
+) -> "Cluster | None":
     """The hosts of an inventory's file, or of an engine that knows them, not yet started; None without either.
 
     Raises ConfigError.
@@ -106,9 +106,9 @@ def ground_asked_for(
         if lease_s is not None:
             raise ConfigError(f"--lease {lease_s:g}", "one host has nobody to wait for", "add --inventory FILE")
         return None
-    from orchestrator.hosts.muster import muster
+    from orchestrator.hosts.build import build
 
-    return muster(topology, inventory, engine, nodes_per_process, lease, say, wheelhouse)
+    return build(topology, inventory, engine, nodes_per_process, lease, say, wheelhouse)
 
 
 def over_hosts(inventory: Path | None, engine: str) -> bool:
@@ -145,9 +145,9 @@ def hosts_of(inventory: Path | None, engine: str = "") -> "Hosts | None":
     """What says which nodes the hosts of a file or of an engine carry; None where there are no hosts."""
     if not over_hosts(inventory, engine):
         return None
-    from orchestrator.hosts.muster import whereabouts
+    from orchestrator.hosts.build import host_map
 
-    return lambda topology: whereabouts(topology, inventory, engine)
+    return lambda topology: host_map(topology, inventory, engine)
 
 
 def instant(option: str, text: str | None) -> int | None:

@@ -19,7 +19,7 @@ from rich.live import Live
 
 from orchestrator.cli.top_view import ORDERS, plain, screen
 from orchestrator.fabric.verbs import Verbs
-from orchestrator.live.lookout import Lookout
+from orchestrator.live.live_view import LiveView
 from orchestrator.live.snapshot import Snapshot
 
 PLAIN_EVERY_S: Final = 1.0
@@ -59,27 +59,27 @@ class Keys:
 async def run(fabric: Verbs, period_s: float, looks: int | None) -> None:
     """Look every `period_s` until `q`, or `looks` times. Raises RefusedError when the fabric has gone."""
     console = Console()
-    lookout = Lookout(fabric)
+    live_view = LiveView(fabric)
     if console.is_terminal and not console.is_dumb_terminal and sys.stdin.isatty():
-        await _live(fabric, lookout, console, period_s, looks)
+        await _live(fabric, live_view, console, period_s, looks)
     else:
-        async for shot in _looks(lookout, max(period_s, PLAIN_EVERY_S), looks):
+        async for shot in _looks(live_view, max(period_s, PLAIN_EVERY_S), looks):
             print(plain(shot), flush=True)
 
 
-async def _looks(lookout: Lookout, period_s: float, looks: int | None) -> AsyncIterator[Snapshot]:
+async def _looks(live_view: LiveView, period_s: float, looks: int | None) -> AsyncIterator[Snapshot]:
     number = 0
     while looks is None or number < looks:
         if number:
             await asyncio.sleep(period_s)
-        yield await lookout.look()
+        yield await live_view.look()
         number += 1
 
 
-async def _live(fabric: Verbs, lookout: Lookout, console: Console, period_s: float, looks: int | None) -> None:
+async def _live(fabric: Verbs, live_view: LiveView, console: Console, period_s: float, looks: int | None) -> None:
     topology = fabric.topology
     line_bps = float(topology.nics * topology.rate_bps)
-    keys, shot, number = Keys(), await lookout.look(), 1
+    keys, shot, number = Keys(), await live_view.look(), 1
     looking: asyncio.Task[Snapshot] | None = None
     asked_s = time.monotonic()
     drawn: tuple[int, int, int, str, str] | None = None
@@ -95,7 +95,7 @@ async def _live(fabric: Verbs, lookout: Lookout, console: Console, period_s: flo
                 return
             left_s = asked_s + period_s - time.monotonic()
             if looking is None and left_s <= 0 and not keys.paused:
-                looking, asked_s = asyncio.create_task(lookout.look()), time.monotonic()
+                looking, asked_s = asyncio.create_task(live_view.look()), time.monotonic()
             # Keys and the size of the terminal are minded while an agent that hangs is waited for.
             await keys.wait_with(looking, LATE_WALL_S if looking is not None or left_s <= 0 else left_s)
             if looking is not None and looking.done():

@@ -1,6 +1,6 @@
 """A snapshot as lines of a terminal: what `mrcfabric top` shows.
 
-Pure. Owns what is shown, in which order, and what is left out when there is little room. Looking is `lookout`'s, the
+Pure. Owns what is shown, in which order, and what is left out when there is little room. Looking is `live_view`'s, the
 terminal `top_screen`'s. What is wrong has a word beside its colour.
 """
 

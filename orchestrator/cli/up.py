@@ -28,7 +28,7 @@ from orchestrator.cli import supervision
 from orchestrator.cli.progress import waiting
 from orchestrator.fabric.journal import describe
 from orchestrator.fabric.launched import LaunchedFabric
-from orchestrator.hosts.ground import Ground
+from orchestrator.hosts.cluster import Cluster
 from orchestrator.hosts.placement.layout import Pack
 from orchestrator.hosts.placement.site import LOOPBACK
 from orchestrator.process.launcher import ProcessFailedError
@@ -56,7 +56,7 @@ class UpOptions:
     """Of a Prometheus beside the fabric; None: there is to be none."""
     web: bool = False
     """The live map is served."""
-    ground: Ground | None = None
+    cluster: Cluster | None = None
     """Its hosts; None: this one."""
     metrics_address: str = LOOPBACK
     """Where metrics, the list of targets and the status are served, to whoever reaches it."""
@@ -139,7 +139,7 @@ def _leave_behind(options: UpOptions, report: int) -> NoReturn:
             os.dup2(log, target)
         os.close(log)
         # What was said meanwhile, nobody heard.
-        warnings = [f"  warning  {what}" for what in agent.fabric.ground.warnings]
+        warnings = [f"  warning  {what}" for what in agent.fabric.cluster.warnings]
         tell({"ready": "\n".join([summary(agent, options, ""), *warnings])})
 
     def log_line(text: str) -> None:
@@ -177,7 +177,7 @@ async def _serve(options: UpOptions, ready: "Callable[[Agent], None]", say: Call
             pack=options.pack,
             port_base=options.port_base,
             trace=options.trace,
-            ground=options.ground,
+            cluster=options.cluster,
             http_host=options.metrics_address,
         ) as fabric:
             # Imported while the daemons start would be too early: it costs the CPU they need.
@@ -220,7 +220,7 @@ def _live_map(agent: "Agent", options: UpOptions) -> AbstractAsyncContextManager
     """The live map, if one was asked for; its address, token included."""
     if not options.web:
         return nullcontext()
-    from orchestrator.web.station import here
+    from orchestrator.web.service import here
 
     return here(agent.fabric, agent.events.answer, owner_only=options.owner_only)
 

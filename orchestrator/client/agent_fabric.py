@@ -1,8 +1,8 @@
 """A fabric that runs elsewhere on this host, as a Python object: the verbs of
-`orchestrator.fabric.launched.LaunchedFabric` over the private door of its agent.
+`orchestrator.fabric.launched.LaunchedFabric` over the private API of its agent.
 
-Owns the questions and the way of their answers; what they do happens in the agent (`orchestrator.agent.agent`,
-`run_desk`, `fault_desk`). A mistake is raised as the same kind of error that the fabric itself raises.
+Owns the questions and the way of their answers; what they do happens in the agent
+(`orchestrator.agent`). A mistake is raised as the same kind of error that the fabric itself raises.
 """
 
 import asyncio
@@ -29,8 +29,8 @@ from orchestrator.fabric.polling import Glances
 from orchestrator.fabric.readings import ClockReading, Death, Untold
 from orchestrator.fabric.verbs import Verbs
 from orchestrator.faults.fault import Fault
-from orchestrator.faults.whereabouts import Whereabouts
-from orchestrator.process.patience import bound_s, done_within
+from orchestrator.faults.host_map import HostMap
+from orchestrator.process.answer_wait import bound_s, done_within
 
 MARGIN_WALL_S = 5.0
 """Longer than the agent waits for a daemon, before the agent itself is taken for silent."""
@@ -52,7 +52,7 @@ class AgentFabric(Verbs):
         ended: asyncio.Future[str],
     ) -> None:
         super().__init__(Topology.from_dict(state["topology"]), owner)
-        self.whereabouts = Whereabouts.of_record(state["whereabouts"])
+        self.host_map = HostMap.of_record(state["host_map"])
         self.folder = folder
         self.epoch: int = state["epoch"]
         """Tells this launch from every other."""
@@ -71,13 +71,13 @@ class AgentFabric(Verbs):
         """
         client = find(name, run_dir)
         owner = f"script-{os.getpid()}-{next(_NUMBERS)}" if owner is None else owner
-        door = str(client.state["agent_socket"])
-        connector = aiohttp.UnixConnector(door, limit=0)
-        async with aiohttp.ClientSession(connector=connector) as session, lease(door, owner) as ended:
+        endpoint = str(client.state["agent_socket"])
+        connector = aiohttp.UnixConnector(endpoint, limit=0)
+        async with aiohttp.ClientSession(connector=connector) as session, lease(endpoint, owner) as ended:
             yield cls(client.folder, client.state, session, owner, ended)
 
     async def post(self, path: str, wall_s: float | None = None, **body: Any) -> Any:
-        """The answer of the agent's door `path`, within `wall_s` (None: as long as the agent itself may wait for
+        """The answer of the agent's API `path`, within `wall_s` (None: as long as the agent itself may wait for
         daemons; `math.inf`: when it comes); None values are left out.
 
         Raises ConfigError (a mistake), RefusedError (a refusal, or the agent is gone), NoAnswerError (too slow).

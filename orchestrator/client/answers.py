@@ -1,4 +1,4 @@
-"""What daemons answer, as JSON: the agent's door carries their answers on, bytes included.
+"""What daemons answer, as JSON: the agent's API carries their answers on, bytes included.
 
 Owns how bytes are written where JSON has none: `{"$base64": "..."}`. Both ends of `POST /call` read and write this.
 """

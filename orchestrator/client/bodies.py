@@ -1,7 +1,7 @@
 """The keys in the body of a request to the agent: read one by one, and refused by name when they will not do.
 
-Owns which values a key may have; what they mean is the doors' (`agent`, `fault_desk`, `link_desk`, `run_desk`). Every
-function takes the body and the key, and raises ConfigError.
+Owns which values a key may have; what they mean is the endpoints' (`orchestrator.agent`).
+Every function takes the body and the key, and raises ConfigError.
 """
 
 from collections.abc import Mapping

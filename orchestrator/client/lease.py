@@ -2,7 +2,7 @@
 
 After the first line the owner beats: nothing but a sign of life. When the connection ends, by a word or by the death
 of whoever held it, or nothing is heard for `LEASE_WALL_S`, the agent heals every fault of the owner and lets fabric
-time go on (`orchestrator.agent.leases`, `orchestrator.agent.fault_desk`).
+time go on (`orchestrator.agent.leases`, `orchestrator.agent.faults`).
 """
 
 import asyncio

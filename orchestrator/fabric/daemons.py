@@ -19,12 +19,12 @@ from mrcfabric.units import NEVER, Instant
 from orchestrator.fabric.past_lives import PastLives
 from orchestrator.faults.table import Stamped
 from orchestrator.hosts.clock.timekeeper import Timekeeper
-from orchestrator.hosts.ground import Ground
+from orchestrator.hosts.cluster import Cluster
 from orchestrator.hosts.placement.layout import Layout, ProcessPlan
 from orchestrator.hosts.placement.site import LEADER
-from orchestrator.hosts.share import COURIER
+from orchestrator.hosts.share import RELAY
+from orchestrator.process.answer_wait import TICK_WALL_S, AnswerWait
 from orchestrator.process.launcher import Child, ProcessFailedError
-from orchestrator.process.patience import TICK_WALL_S, Patience
 
 READY_POLL_S = 0.004
 SCRAPE_WALL_S = 10.0
@@ -52,13 +52,13 @@ class Member:
 class Daemons:
     """All daemons. `start_all`; afterwards `call` any of them."""
 
-    def __init__(self, layout: Layout, ground: Ground, time: Timekeeper, realm: Realm, trace: bool) -> None:
-        """`ground`: the hosts, open before `start_all`."""
+    def __init__(self, layout: Layout, cluster: Cluster, time: Timekeeper, realm: Realm, trace: bool) -> None:
+        """`cluster`: the hosts, open before `start_all`."""
         self.layout = layout
         self.members = {node: Member(node, plan) for plan in layout.processes for node in plan.nodes}
         self.past = PastLives()
         """How faithful the emulation has been, as far as daemons have been asked."""
-        self._ground = ground
+        self._cluster = cluster
         self._time = time
         self._realm = realm
         self._trace = trace
@@ -125,7 +125,7 @@ class Daemons:
         arguments = tables if plan.packs_switches else tables[0]
         slots = [self.layout.slot(node) for node in plan.nodes]
         orders = {slot: self._time.page.orders(slot) for slot in slots}
-        child = await self._ground.share(plan.site).spawn(plan, arguments, orders)
+        child = await self._cluster.share(plan.site).spawn(plan, arguments, orders)
         for node in plan.nodes:
             self.members[node].child = child
         return child
@@ -133,12 +133,12 @@ class Daemons:
     def _table(self, node: str, start_ns: Instant, commands: Sequence[Stamped]) -> dict[str, Any]:
         """The configuration of one daemon (`mrcfabric.daemon_config`)."""
         layout = self.layout
-        share = self._ground.share(layout.sites.number(node))
+        share = self._cluster.share(layout.sites.number(node))
         fds = share.descriptors
         links = layout.links_of(node)
         for link in links:
-            # Whoever runs on another host has a courier here.
-            link["peer_doorbell"] = fds.doorbells.get(layout.process_of[link["peer_node"]], fds.doorbells.get(COURIER))
+            # Whoever runs on another host has a relay here.
+            link["peer_doorbell"] = fds.doorbells.get(layout.process_of[link["peer_node"]], fds.doorbells.get(RELAY))
         return {
             "node": node,
             "fabric": layout.topology.name,
@@ -192,12 +192,12 @@ class Daemons:
             self._raise_if_one_died()  # that it has died says more than what it has not answered
             raise
 
-    def patience(self) -> Patience:
+    def patience(self) -> AnswerWait:
         """For one wait for a daemon."""
-        return Patience(len(self.layout.processes))
+        return AnswerWait(len(self.layout.processes))
 
-    def waited_enough(self, node: str, patience: Patience) -> bool:
-        """Whether there is no hope that the daemon of a node will do something (`Patience.ended`)."""
+    def waited_enough(self, node: str, patience: AnswerWait) -> bool:
+        """Whether there is no hope that the daemon of a node will do something (`AnswerWait.ended`)."""
         return patience.ended([self._pid_here(self.members[node])])
 
     @staticmethod
@@ -220,7 +220,7 @@ class Daemons:
         self, node: str, op: str, args: Mapping[str, Any] | None = None, timeout_s: float | None = None
     ) -> Any:
         """Ask a daemon, and wait for the answer; None: as long as there is hope for one
-        (`orchestrator.process.patience`).
+        (`orchestrator.process.answer_wait`).
 
         Raises ConfigError (no such node), RefusedError (its refusal, or it is down), NoAnswerError.
         """
@@ -288,8 +288,8 @@ class Daemons:
 
     @property
     def whole(self) -> bool:
-        """Whether all hosts hear each other (`Ground.whole`)."""
-        return self._ground.whole
+        """Whether all hosts hear each other (`Cluster.whole`)."""
+        return self._cluster.whole
 
     def member(self, node: str) -> Member:
         """A node by name. Raises ConfigError with the nearest match."""
@@ -301,7 +301,7 @@ class Daemons:
         """SIGKILL a process and return when it has ended, be it with its host; its death is reported as any other."""
         site = next(member.process.site for member in self.members.values() if member.child is child)
         with contextlib.suppress(ProcessFailedError):  # its host is lost, or does not answer until it is
-            await self._ground.share(site).signal(child, signal.SIGKILL)
+            await self._cluster.share(site).signal(child, signal.SIGKILL)
         await child.ended
 
     @staticmethod

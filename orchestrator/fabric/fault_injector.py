@@ -14,8 +14,8 @@ from orchestrator.fabric.journal import Journal
 from orchestrator.fabric.lifecycle import Lifecycle
 from orchestrator.faults.checks import DEADLY
 from orchestrator.faults.fault import Fault
+from orchestrator.faults.host_map import HostMap
 from orchestrator.faults.table import FaultTable
-from orchestrator.faults.whereabouts import Whereabouts
 from orchestrator.hosts.clock.timekeeper import Timekeeper
 
 TARGETS_NOTED = 8
@@ -28,7 +28,7 @@ class FaultInjector:
         self,
         topology: Topology,
         table: FaultTable,
-        whereabouts: Whereabouts,
+        host_map: HostMap,
         daemons: Daemons,
         lifecycle: Lifecycle,
         time: Timekeeper,
@@ -38,7 +38,7 @@ class FaultInjector:
         """Faults by kind, deaths that nobody asked for left out."""
         self._topology = topology
         self._table = table
-        self._whereabouts = whereabouts
+        self._host_map = host_map
         self._daemons = daemons
         self._lifecycle = lifecycle
         self._time = time
@@ -47,7 +47,7 @@ class FaultInjector:
     async def inject(self, fault: Fault) -> Fault:
         """Have a fault happen; returns it as it was taken, with the parts that its hosts come to, when all daemons
         concerned have been told. Raises ConfigError, RefusedError."""
-        fault = self._whereabouts.settled(self._topology, fault)
+        fault = self._host_map.settled(self._topology, fault)
         self._require_own_processes(fault)
         nodes = self._table.add(fault, self._time.page.fabric_front())
         self.injected[fault.kind] += 1

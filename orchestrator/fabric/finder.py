@@ -10,8 +10,8 @@ from mrcfabric.errors import ConfigError
 from mrcfabric.rng import Rng
 from mrcfabric.topology import Topology
 from orchestrator.faults import selectors
+from orchestrator.faults.host_map import ONE_HOST, HostMap
 from orchestrator.faults.selectors import Direction, Mode
-from orchestrator.faults.whereabouts import NOWHERE, Whereabouts
 
 
 class Narrowing(TypedDict, total=False):
@@ -45,7 +45,7 @@ class Finder:
     """Who knows a topology finds parts in it."""
 
     topology: Topology
-    whereabouts: Whereabouts = NOWHERE
+    host_map: HostMap = ONE_HOST
     """Which of its nodes stand on which host."""
     _draws = 0
 
@@ -73,4 +73,4 @@ class Finder:
         selector = selectors.of_words(kind, _flat(names), **narrowed)
         self._draws += selector.mode != "all"
         rng = Rng(self.topology.seed, "script", self._draws)
-        return list(selectors.select(self.topology, kind, selector, rng, self.whereabouts))
+        return list(selectors.select(self.topology, kind, selector, rng, self.host_map))

@@ -3,7 +3,7 @@
 Owns when a share is killed (all nodes of its host have died of the crash) and when it is started anew (one of them is
 to be born), so that nobody is born on a share that is about to die. Nodes die at exact instants by themselves and are
 born by `orchestrator.fabric.lifecycle`, which holds fabric time for them; how a share is killed and started is
-`orchestrator.hosts.ground`'s.
+`orchestrator.hosts.cluster`'s.
 """
 
 import asyncio
@@ -14,8 +14,8 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.units import Instant
+from orchestrator.faults.host_map import HostMap
 from orchestrator.faults.table import FaultTable
-from orchestrator.faults.whereabouts import Whereabouts
 from orchestrator.process.background import Background
 from orchestrator.process.launcher import ProcessFailedError
 
@@ -35,7 +35,7 @@ class _Crash(NamedTuple):
 
 
 class Shares(Protocol):
-    """What is asked of `orchestrator.hosts.ground.Ground`."""
+    """What is asked of `orchestrator.hosts.cluster.Cluster`."""
 
     async def kill_share(self, number: int) -> None:
         """SIGKILL everything of a host's share."""
@@ -71,16 +71,16 @@ class HostLifecycle:
 
     def __init__(
         self,
-        whereabouts: Whereabouts,
+        host_map: HostMap,
         numbers: Callable[[str], int],
         table: FaultTable,
         shares: Shares,
         nodes: Nodes,
     ) -> None:
         """`numbers`: of a node's host among the sites."""
-        self._hosts = {numbers(there[0]): host for host, there in whereabouts.nodes.items()}
-        self._number_of = {node: number for number, host in self._hosts.items() for node in whereabouts.nodes[host]}
-        self._whereabouts = whereabouts
+        self._hosts = {numbers(there[0]): host for host, there in host_map.nodes.items()}
+        self._number_of = {node: number for number, host in self._hosts.items() for node in host_map.nodes[host]}
+        self._host_map = host_map
         self._table = table
         self._shares = shares
         self._nodes = nodes
@@ -176,7 +176,7 @@ class HostLifecycle:
                 self._look_at(number, crash)
 
     def _look_at(self, number: int, crash: "_Crash") -> None:
-        nodes = self._whereabouts.nodes[self._hosts[number]]
+        nodes = self._host_map.nodes[self._hosts[number]]
         begins = {node: self._nodes.begins_ns(node) for node in nodes}
         early = [node for node, begin_ns in begins.items() if begin_ns is not None and begin_ns <= crash.from_ns]
         alive = [node for node in nodes if self._nodes.alive(node)]

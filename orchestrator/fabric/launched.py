@@ -38,13 +38,13 @@ from orchestrator.faults.absence import deaf
 from orchestrator.faults.fault import Fault
 from orchestrator.faults.table import FaultTable, Stamped
 from orchestrator.hosts import doctor
-from orchestrator.hosts.clock.between import Row
+from orchestrator.hosts.clock.host_pairs import Row
 from orchestrator.hosts.clock.timekeeper import Timekeeper
-from orchestrator.hosts.ground import Ground
+from orchestrator.hosts.cluster import Cluster
 from orchestrator.hosts.placement.layout import PRELOADED, Layout, Pack, check_size
 from orchestrator.hosts.placement.site import LOOPBACK, Sites
 from orchestrator.planning import plan
-from orchestrator.process import log_keeper, ports
+from orchestrator.process import log_bounds, ports
 from orchestrator.process.launcher import Child, Launcher, ProcessFailedError
 from orchestrator.process.run_folder import RunFolder, default_path
 
@@ -63,27 +63,27 @@ class LaunchedFabric(Counted):
         port_base: int | None,
         trace: bool,
         limit_ns: Instant = NEVER,
-        ground: Ground | None = None,
+        cluster: Cluster | None = None,
         http_host: str = LOOPBACK,
     ) -> None:
         super().__init__(topology)
         self.folder = folder
         self.journal = Journal()
         self.epoch = time.time_ns()  # tells this launch from every other
-        self.ground = Ground() if ground is None else ground
-        self.layout = Layout(topology, pack, self.ground.sites, http_host)
-        self.whereabouts = self.ground.sites.whereabouts(topology)
+        self.cluster = Cluster() if cluster is None else cluster
+        self.layout = Layout(topology, pack, self.cluster.sites, http_host)
+        self.host_map = self.cluster.sites.host_map(topology)
         self._launcher = Launcher()
         self._launcher.start(f"mrcfabric {topology.name} fork server", PRELOADED, folder.log("forkserver"))
         self._closing = False
-        self.workers = WorkerProcesses(self.ground)
+        self.workers = WorkerProcesses(self.cluster)
         self._serving: list[asyncio.Task[None]] = []
         self.broken: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         """Done, with the reason, when the fabric as a whole has come to an end that nobody asked for."""
         self._launcher.on_death = self._died
         self._launcher.on_lost = self._lost
-        self.ground.on_death, self.ground.on_lost, self.ground.on_broken = self._died, self._lost_host, self._lost
-        self.ground.on_joined = lambda host: self.journal.note("host_restarted", self.now_ns(), host=host)
+        self.cluster.on_death, self.cluster.on_lost, self.cluster.on_broken = self._died, self._lost_host, self._lost
+        self.cluster.on_joined = lambda host: self.journal.note("host_restarted", self.now_ns(), host=host)
         self.limit_owner: str | None = None if limit_ns == NEVER else ""
         """In whose hands fabric time is; None: it goes on by itself."""
         self._block: ports.PortBlock | None = None
@@ -99,15 +99,15 @@ class LaunchedFabric(Counted):
                 limit_ns,
             )
             self._realm = Realm(folder.secret, topology.name, self.epoch)
-            self.daemons = Daemons(self.layout, self.ground, self.time, self._realm, trace)
+            self.daemons = Daemons(self.layout, self.cluster, self.time, self._realm, trace)
             self.tallies = Tallies(self.time.page, self.layout.slot, list(topology.node_names()))
             self.poller = Poller(self.daemons, self.time)
             table = FaultTable(topology)
             self.lifecycle = Lifecycle(
-                topology, table, self.whereabouts, self.ground, self.daemons, self.time, self.tallies, self.journal
+                topology, table, self.host_map, self.cluster, self.daemons, self.time, self.tallies, self.journal
             )
             self.injector = FaultInjector(
-                topology, table, self.whereabouts, self.daemons, self.lifecycle, self.time, self.journal
+                topology, table, self.host_map, self.daemons, self.lifecycle, self.time, self.journal
             )
             self._state_file = StateFile(folder, self.daemons, self.epoch, self._launcher.pid, self.journal)
         except BaseException:
@@ -126,24 +126,24 @@ class LaunchedFabric(Counted):
         port_base: int | None = None,
         trace: bool = False,
         limit_ns: Instant | None = None,
-        ground: Ground | None = None,
+        cluster: Cluster | None = None,
         http_host: str = LOOPBACK,
     ) -> AsyncIterator[Self]:
         """Start every daemon of `topology` and yield the fabric when all are ready; close it afterwards.
 
         `run_dir` (default: out/NAME) is claimed for as long; `port_base` None finds free ports; `trace` keeps a digest
-        of all that every node does; at `limit_ns` time stands still until `limit` says otherwise; `ground` are the
+        of all that every node does; at `limit_ns` time stands still until `limit` says otherwise; `cluster` are the
         hosts it stands on (default: this one); metrics are served at `http_host`. Raises ConfigError (folder in use,
         ports in use, a daemon's refusal) or ProcessFailedError; then nothing is left running.
         """
-        sites = Sites() if ground is None else ground.sites
+        sites = Sites() if cluster is None else cluster.sites
         check_size(topology, sites)
         doctor.require(topology, pack, sites)
         plan.check(topology)
         folder = RunFolder.claim(default_path(topology.name) if run_dir is None else run_dir)
         try:
             limit = NEVER if limit_ns is None else limit_ns
-            fabric = cls(topology, folder, pack, port_base, trace, limit, ground, http_host)
+            fabric = cls(topology, folder, pack, port_base, trace, limit, cluster, http_host)
         except BaseException:
             folder.release()
             raise
@@ -155,11 +155,11 @@ class LaunchedFabric(Counted):
 
     async def _start(self) -> None:
         self._launcher.attach()
-        await self.ground.open(self._launcher, self.layout, self.time, self._realm, self.folder.path)
+        await self.cluster.open(self._launcher, self.layout, self.time, self._realm, self.folder.path)
         await self.daemons.start_all(self.broken)
         loop = asyncio.get_running_loop()
         watching = stalls.watch(self.daemons, self.time, self.journal)
-        works = (self.time.serve(), watching, log_keeper.keep(self.folder.path / "logs"))
+        works = (self.time.serve(), watching, log_bounds.keep(self.folder.path / "logs"))
         self._serving = [loop.create_task(work) for work in works]
         self._state_file.write()
         self.lifecycle.on_change = lambda: self._state_file.update(self.now_ns())
@@ -183,7 +183,7 @@ class LaunchedFabric(Counted):
         finally:
             self._launcher.abandon()
             try:
-                await self.ground.close()
+                await self.cluster.close()
             finally:
                 if self._serving:
                     await asyncio.wait(self._serving)
@@ -217,7 +217,7 @@ class LaunchedFabric(Counted):
         """The answer of a node's daemon to an op of its control channel (`mrcfabric.daemon` lists them).
 
         Raises ConfigError (no such node), RefusedError (its refusal, or down), NoAnswerError
-        (`orchestrator.process.patience`).
+        (`orchestrator.process.answer_wait`).
         """
         return await self.daemons.call(node, op, args, timeout_s)
 
@@ -260,7 +260,7 @@ class LaunchedFabric(Counted):
 
     async def host_pairs(self) -> list[Row]:
         """As `Verbs.host_pairs`; what a daemon that hears nobody has lost meanwhile is not in it."""
-        if not self.ground.sites.several:
+        if not self.cluster.sites.several:
             return []
         cut = deaf(self.faults(), self.now_ns())
         await self.counters([node for node in self.topology.node_names() if node not in cut], parts=("fidelity",))
@@ -268,7 +268,7 @@ class LaunchedFabric(Counted):
 
     def known_pairs(self) -> list[Row]:
         """The same by what all daemons have told when they were last asked."""
-        return self.ground.between.rows(self.layout, self.daemons.past.counters())
+        return self.cluster.pairs.rows(self.layout, self.daemons.past.counters())
 
     def now_ns(self) -> Instant:
         """The fabric time that every living node has reached."""
@@ -301,7 +301,7 @@ class LaunchedFabric(Counted):
 
     async def clock(self) -> ClockReading:
         """What time it is, how far it may go, and whether anything is pending."""
-        return ClockReading.of(self.time, self.ground.whole)
+        return ClockReading.of(self.time, self.cluster.whole)
 
     async def limit(self, at_ns: Instant | None, owner: str = "") -> Instant | None:
         """Let everything up to and including `at_ns` happen and then stand still; None: let time go on for good.

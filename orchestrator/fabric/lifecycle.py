@@ -26,9 +26,9 @@ from orchestrator.fabric.journal import Journal
 from orchestrator.fabric.tallies import Tallies
 from orchestrator.faults.checks import packet_ns
 from orchestrator.faults.fault import once
+from orchestrator.faults.host_map import HostMap
 from orchestrator.faults.lives import Life
 from orchestrator.faults.table import FaultTable, Stamped
-from orchestrator.faults.whereabouts import Whereabouts
 from orchestrator.hosts.clock.timekeeper import Timekeeper
 from orchestrator.process.background import Background
 from orchestrator.process.launcher import Child, ProcessFailedError
@@ -45,7 +45,7 @@ class Lifecycle:
         self,
         topology: Topology,
         table: FaultTable,
-        whereabouts: Whereabouts,
+        host_map: HostMap,
         shares: Shares,
         daemons: Daemons,
         time: Timekeeper,
@@ -73,7 +73,7 @@ class Lifecycle:
         self._turning: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._deaths = itertools.count(1)
         self._delivery = FaultDelivery(daemons, self._table)
-        self._hosts = HostLifecycle(whereabouts, daemons.layout.sites.number, self._table, shares, self)
+        self._hosts = HostLifecycle(host_map, daemons.layout.sites.number, self._table, shares, self)
         self._background = Background(_TROUBLES, self._note_trouble)
 
     # In line with the table.

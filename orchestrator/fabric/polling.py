@@ -4,7 +4,7 @@ Owns when a daemon is asked and when what it said last will do. A daemon is aske
 the fabric sleeps once for all. One that has not answered after `BRIEF_WALL_S` is late: what it said up to
 `RECENT_WALL_S` ago will do. One that has said nothing for so long is waited for up to `PATIENCE_WALL_S`, and then is
 silent; it keeps its one question, and delays nobody further. What a glance says is `mrcfabric.glance`'s, what becomes
-of it `lookout`'s.
+of it `live_view`'s.
 """
 
 import asyncio

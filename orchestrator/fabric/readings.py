@@ -1,4 +1,4 @@
-"""What a fabric says of its time and of its dead: plain records, the same from an object and over the agent's door.
+"""What a fabric says of its time and of its dead: plain records, the same from an object and over the agent's API.
 
 Owns the records and their spelling as data. Who reads the clock page is `orchestrator.hosts.clock.timekeeper`, who
 notes deaths `orchestrator.fabric.lifecycle`.

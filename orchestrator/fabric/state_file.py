@@ -41,7 +41,7 @@ class StateFile:
             "http": f"http://{layout.http_address}",
             "agent_socket": str(self._folder.agent_socket),
             "forkserver_pid": self._forkserver_pid,
-            "whereabouts": layout.sites.whereabouts(topology).record(),
+            "host_map": layout.sites.host_map(topology).record(),
             "nodes": {
                 member.node: {
                     "pid": member.child.pid if member.child is not None else None,

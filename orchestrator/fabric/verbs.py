@@ -70,7 +70,7 @@ class Verbs(Finder, ABC):
 
     @abstractmethod
     async def host_pairs(self) -> list[dict[str, Any]]:
-        """What is known of every two hosts (`orchestrator.hosts.clock.between`); nothing where there is but one."""
+        """What is known of every two hosts (`orchestrator.hosts.clock.host_pairs`); nothing where there is but one."""
 
     @abstractmethod
     async def clock(self) -> ClockReading:

@@ -1,7 +1,7 @@
 """Processes of a fabric that are no daemons: workers at its NICs, on whatever host these run, and programs beside it.
 
 Owns who there is, and their end. How a process comes to be on a host is `orchestrator.hosts.share`'s; what workers are
-told is their crew's (`orchestrator.workers.crew`).
+told is their group's (`orchestrator.workers.group`).
 """
 
 import asyncio
@@ -10,7 +10,7 @@ import socket
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from orchestrator.hosts.ground import Ground
+from orchestrator.hosts.cluster import Cluster
 from orchestrator.hosts.placement.site import LEADER
 from orchestrator.process.launcher import Child
 from orchestrator.process.run_folder import verbs_socket
@@ -19,9 +19,9 @@ from orchestrator.process.run_folder import verbs_socket
 class WorkerProcesses:
     """Of one fabric. Everybody ends with the fabric at the latest, or with the host, if that ends before."""
 
-    def __init__(self, ground: Ground) -> None:
-        """`ground`: the hosts, open before the first is hired."""
-        self._ground = ground
+    def __init__(self, cluster: Cluster) -> None:
+        """`cluster`: the hosts, open before the first is started."""
+        self._cluster = cluster
         self._here: list[Child] = []
         """Those on the leader's host."""
 
@@ -31,7 +31,7 @@ class WorkerProcesses:
 
     def verbs_path(self, nic: str) -> str:
         """The host API socket of a NIC, as programs of the NIC's own host know it."""
-        return str(verbs_socket(self._ground.share(self._ground.sites.number(nic)).folder, nic))
+        return str(verbs_socket(self._cluster.share(self._cluster.sites.number(nic)).folder, nic))
 
     async def start(
         self,
@@ -51,8 +51,8 @@ class WorkerProcesses:
         another host lacks.
         """
         assert nic is None or channel is not None
-        number = LEADER if nic is None else self._ground.sites.number(nic)
-        child = await self._ground.share(number).spawn_worker(name, entry, arguments, preload, channel)
+        number = LEADER if nic is None else self._cluster.sites.number(nic)
+        child = await self._cluster.share(number).spawn_worker(name, entry, arguments, preload, channel)
         if number == LEADER:
             self._here.append(child)
             child.ended.add_done_callback(lambda _ended: self._here.remove(child))
@@ -60,10 +60,10 @@ class WorkerProcesses:
 
     async def dismiss(self, child: Child, number: int, wall_s: float) -> None:
         """Signal one on the leader's host and wait until it has ended, at most so long."""
-        await self._ground.share(LEADER).signal(child, number)
+        await self._cluster.share(LEADER).signal(child, number)
         await asyncio.wait([child.ended], timeout=wall_s)
 
     async def close(self) -> None:
         """End everybody here; on other hosts they end with their share. Raises ProcessFailedError."""
         for child in [*self._here]:
-            await self._ground.share(LEADER).signal(child, signal.SIGKILL)
+            await self._cluster.share(LEADER).signal(child, signal.SIGKILL)

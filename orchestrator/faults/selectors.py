@@ -14,8 +14,8 @@ from mrcfabric.naming import nic_name, shown
 from mrcfabric.rng import Rng
 from mrcfabric.topology import Topology
 from orchestrator.faults.globs import is_plain, matcher
+from orchestrator.faults.host_map import ONE_HOST, HostMap
 from orchestrator.faults.kinds import ABOUT_HOSTS, KINDS, Target, nearest_kind, no_hosts
-from orchestrator.faults.whereabouts import NOWHERE, Whereabouts
 
 Mode: TypeAlias = Literal["one", "all", "fixed", "fixed-percent", "random-max-percent"]
 Direction: TypeAlias = Literal["both", "up", "down"]
@@ -127,16 +127,16 @@ def nodes_meant(topology: Topology, words: Sequence[str]) -> tuple[str, ...]:
 
 
 def select(
-    topology: Topology, kind: str, selector: Selector, rng: Rng, whereabouts: Whereabouts = NOWHERE
+    topology: Topology, kind: str, selector: Selector, rng: Rng, host_map: HostMap = ONE_HOST
 ) -> tuple[str, ...]:
-    """The targets for a fault of this kind, in the order of the topology; hosts in that of `whereabouts`.
+    """The targets for a fault of this kind, in the order of the topology; hosts in that of `host_map`.
 
     Raises ConfigError when there are none.
     """
     target = _target(kind)
     _refuse_strange(kind, target, selector)
     if kind in ABOUT_HOSTS:
-        found = _about_hosts(topology, kind, selector, whereabouts)
+        found = _about_hosts(topology, kind, selector, host_map)
     else:
         found = list(_MATCHING[target](topology, selector))
     if kind == "t0_down":
@@ -264,21 +264,21 @@ def _planes(topology: Topology, selector: Selector) -> Iterator[str]:
     return (str(plane) for plane in range(topology.planes) if _in_planes(selector, plane))
 
 
-def _about_hosts(topology: Topology, kind: str, selector: Selector, whereabouts: Whereabouts) -> list[str]:
+def _about_hosts(topology: Topology, kind: str, selector: Selector, host_map: HostMap) -> list[str]:
     """Hosts or pairs. Of those that a kind cannot befall (the one that leads, those without links) only plain names are
     left, for the fault to be refused."""
-    if not whereabouts.nodes:
+    if not host_map.nodes:
         raise no_hosts(kind)
     if KINDS[kind].target is Target.HOST:
-        wanted = matcher(selector.hosts or ("*",), whereabouts.require)
-        labels = whereabouts.labels
-        found = [one for one in whereabouts.nodes if wanted(one) and labels[one].issuperset(selector.labels)]
+        wanted = matcher(selector.hosts or ("*",), host_map.require)
+        labels = host_map.labels
+        found = [one for one in host_map.nodes if wanted(one) and labels[one].issuperset(selector.labels)]
     else:
-        wanted = matcher(selector.hosts or ("*",), whereabouts.pair)
-        found = [one for one in whereabouts.pairs() if any(map(wanted, (one, "~".join(reversed(one.split("~"))))))]
-    able = whereabouts.linked(topology) if KINDS[kind].parts is Target.LINK else whereabouts.nodes
-    plain = {one if "~" not in one else "~".join(whereabouts.pair(one)) for one in selector.hosts if is_plain(one)}
-    return [one for one in found if one in plain or (one in able and not whereabouts.spared(kind, one))]
+        wanted = matcher(selector.hosts or ("*",), host_map.pair)
+        found = [one for one in host_map.pairs() if any(map(wanted, (one, "~".join(reversed(one.split("~"))))))]
+    able = host_map.linked(topology) if KINDS[kind].parts is Target.LINK else host_map.nodes
+    plain = {one if "~" not in one else "~".join(host_map.pair(one)) for one in selector.hosts if is_plain(one)}
+    return [one for one in found if one in plain or (one in able and not host_map.spared(kind, one))]
 
 
 _MATCHING: Mapping[Target, Callable[[Topology, Selector], Iterator[str]]] = {

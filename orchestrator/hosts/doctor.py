@@ -29,7 +29,7 @@ from orchestrator.process.remedies import remedy
 
 PYTHON: Final = (3, 11)
 SPARE_DESCRIPTORS: Final = 256
-"""Of the agent's, for its doors, logs and captures."""
+"""Of the agent's, for its endpoints, logs and captures."""
 SHM_BYTES: Final = 64 << 20
 _SOL_UDP, _UDP_SEGMENT, _UDP_GRO = 17, 103, 104
 _UP: Final = 1

@@ -1,4 +1,4 @@
-"""How a share comes to run on a host: what a ground asks of whoever starts it (`orchestrator.hosts.muster`)."""
+"""How a share comes to run on a host: what a cluster asks of whoever starts it (`orchestrator.hosts.build`)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

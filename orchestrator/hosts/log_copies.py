@@ -1,6 +1,6 @@
 """Logs of other hosts, copied into the run folder of the leader, where those who read logs look for them.
 
-Owns how much of each has been copied. When that is done is `orchestrator.hosts.ground`'s.
+Owns how much of each has been copied. When that is done is `orchestrator.hosts.cluster`'s.
 """
 
 import asyncio

@@ -24,11 +24,11 @@ from mrcfabric.control_message import Address, Realm
 from mrcfabric.errors import ConfigError
 from orchestrator.hosts.placement.layout import ProcessPlan
 from orchestrator.hosts.placement.site import LEADER, Site
-from orchestrator.hosts.share import COURIER, Descriptors
+from orchestrator.hosts.remote_workers import carry
+from orchestrator.hosts.share import RELAY, Descriptors
 from orchestrator.hosts.share_agent import PURPOSE
-from orchestrator.hosts.workers import carry
 from orchestrator.process.host_lease import LEASE_S, beat_s
-from orchestrator.process.keyed_stream import HUNG_UP, Door, KeyedStream, call
+from orchestrator.process.keyed_stream import HUNG_UP, Endpoint, KeyedStream, call
 from orchestrator.process.launcher import EXIT_WALL_S, Child, ProcessFailedError
 
 OPEN_WALL_S = 10.0
@@ -59,14 +59,14 @@ class RemoteShare:
         """Called once, with the reason, when the share is given up, unless it was to be killed; deaths of its processes
         follow."""
         self.on_found: Callable[[dict[str, Any]], None] = lambda _report: None
-        """Called with what its courier has found out about a host (`orchestrator.hosts.clock.survey`)."""
+        """Called with what its relay has found out about a host (`orchestrator.hosts.clock.peer_survey`)."""
         self.full = False
         self.heard: set[int] = set()
-        """The hosts that its courier hears."""
+        """The hosts that its relay hears."""
         self._address = address
         self._beat_s = beat_s(lease_s)
         self._patience_s = lease_s + 2 * self._beat_s + EXIT_WALL_S
-        self._door = Door(realm, LEADER, PURPOSE)
+        self._endpoint = Endpoint(realm, LEADER, PURPOSE)
         self._ids = itertools.count(1)
         self._answers: dict[int, tuple[bytes, asyncio.Future[dict[str, Any]]]] = {}
         """What has been asked and not yet answered."""
@@ -77,7 +77,7 @@ class RemoteShare:
         self._heard_s = time.monotonic()
         self._keeping: list[asyncio.Task[None]] = []
         self._carrying: set[asyncio.Task[None]] = set()
-        """Between workers there and whoever hired them."""
+        """Between workers there and whoever started them."""
         self.workers: set[str] = set()
         """The names of all workers there have been."""
         self._closing = False
@@ -171,7 +171,7 @@ class RemoteShare:
 
     async def _keep_calling(self) -> None:
         while True:
-            await call(self._address, KeyedStream(self._door, self._ready, self._message, self._lost))
+            await call(self._address, KeyedStream(self._endpoint, self._ready, self._message, self._lost))
             await asyncio.sleep(RECALL_S)
 
     async def _keep_beating(self) -> None:
@@ -216,7 +216,7 @@ class RemoteShare:
         event = told.get("event")
         if event == "died":
             self._bury(told)
-        elif event == "courier":
+        elif event == "relay":
             if "heard" in told:
                 self.heard = set(told["heard"])
             else:
@@ -270,9 +270,9 @@ class RemoteShare:
         self.folder = Path(found["folder"])
         self.descriptors = Descriptors(found["page"], found["alive"], found["agent_doorbell"], found["doorbells"])
 
-    async def start_courier(self) -> None:
-        """Fork its courier."""
-        self._adopt(COURIER, await self._ask("courier"))
+    async def start_relay(self) -> None:
+        """Fork its relay."""
+        self._adopt(RELAY, await self._ask("relay"))
 
     async def spawn(self, plan: ProcessPlan, tables: Any, orders: dict[int, int]) -> Child:
         """See `Share`."""
@@ -324,5 +324,5 @@ class RemoteShare:
         child.words, child.asked_for = told["words"], self._killed
         child.ended.set_result(told["status"])
         self.on_death(child)
-        if child.name == COURIER and not self._killed:
-            self.fail(f"its courier has ended: {child.how_it_ended()}")
+        if child.name == RELAY and not self._killed:
+            self.fail(f"its relay has ended: {child.how_it_ended()}")

@@ -16,13 +16,13 @@ from typing import Any, Protocol
 
 from mrcfabric.clock import ClockPage
 from mrcfabric.control_message import Realm
-from orchestrator.hosts.clock import courier
+from orchestrator.hosts.clock import relay
 from orchestrator.hosts.placement.layout import Layout, ProcessPlan
 from orchestrator.hosts.placement.site import LEADER
 from orchestrator.process.launcher import Child, Launcher
 from orchestrator.process.run_folder import is_full
 
-COURIER = "courier"
+RELAY = "relay"
 HEARD_WALL_S = 20.0
 """How long the hosts of a fabric may take to hear each other."""
 
@@ -35,7 +35,7 @@ class Descriptors:
     alive: int
     agent_doorbell: int
     doorbells: dict[str, int]
-    """Process -> its eventfd; `courier` stands for all processes of other hosts."""
+    """Process -> its eventfd; `relay` stands for all processes of other hosts."""
 
 
 class Share(Protocol):
@@ -72,7 +72,7 @@ class Share(Protocol):
         ...
 
 
-def courier_table(
+def relay_table(
     title: str,
     realm: Realm,
     layout: Layout,
@@ -80,7 +80,7 @@ def courier_table(
     descriptors: Descriptors,
     report_fd: int,
 ) -> dict[str, Any]:
-    """The arguments of a host's courier (`courier.Station`)."""
+    """The arguments of a host's relay (`relay.RelaySetup`)."""
     return {
         "title": title,
         "secret": realm.secret.hex(),
@@ -90,7 +90,7 @@ def courier_table(
         "leader": LEADER,
         "host_of": layout.host_numbers(),
         "peers": layout.peers(),
-        "addresses": [list(address) for address in layout.courier_addresses()],
+        "addresses": [list(address) for address in layout.relay_addresses()],
         "probes": [list(address) for address in layout.probe_addresses()],
         "frame_bytes": layout.frame_bytes,
         "doorbells": {
@@ -100,17 +100,17 @@ def courier_table(
             for node in plan.nodes
         },
         "page_fd": descriptors.page,
-        "doorbell_fd": descriptors.doorbells[COURIER],
+        "doorbell_fd": descriptors.doorbells[RELAY],
         "agent_doorbell_fd": descriptors.agent_doorbell,
         "alive_fd": descriptors.alive,
         "report_fd": report_fd,
     }
 
 
-class CourierPost:
-    """A courier's process and what it reports. `heard` are the hosts that have told everything they know.
+class RelayProcess:
+    """A relay's process and what it reports. `heard` are the hosts that have told everything they know.
 
-    `on_report` is told every line of `orchestrator.hosts.clock.courier`.
+    `on_report` is told every line of `orchestrator.hosts.clock.relay`.
     """
 
     def __init__(self, on_report: Callable[[dict[str, Any]], None]) -> None:
@@ -123,18 +123,18 @@ class CourierPost:
     async def start(
         self, launcher: Launcher, layout: Layout, here: int, realm: Realm, descriptors: Descriptors, log: Path
     ) -> None:
-        """Fork the courier. Raises ProcessFailedError."""
+        """Fork the relay. Raises ProcessFailedError."""
         asyncio.get_running_loop().add_reader(self._read, self._readable)
         (report_fd,) = await launcher.hold([self._write])
-        table = courier_table(
-            f"mrcfabric {realm.fabric} courier",
+        table = relay_table(
+            f"mrcfabric {realm.fabric} relay",
             realm,
             layout,
             here,
             descriptors,
             report_fd,
         )
-        self.child = await launcher.spawn(COURIER, courier.ENTRY, table, log=log)
+        self.child = await launcher.spawn(RELAY, relay.ENTRY, table, log=log)
 
     def close(self) -> None:
         """Listen no more."""

@@ -1,8 +1,8 @@
 """`python -m orchestrator.hosts.share_agent`: what an engine starts on every host of a fabric but the leader's.
 
 It owns the conversation with the leader and the end. What the leader asks for over one `KeyedStream` is done by
-`orchestrator.hosts.premises`: nothing by itself, but for ending. It ends, with every process it started, when the
-leader says so, when the leader has not been heard for the lease, and when its own fork server or its courier is gone;
+`orchestrator.hosts.share_host`: nothing by itself, but for ending. It ends, with every process it started, when the
+leader says so, when the leader has not been heard for the lease, and when its own fork server or its relay is gone;
 the kernel ends the fork server with it, however it dies.
 
 The launch comes as one JSON line on standard input, `{"secret", "fabric", "epoch", "number", "listen", "run_dir",
@@ -32,17 +32,17 @@ from setproctitle import setproctitle
 
 from mrcfabric.control_message import Realm
 from mrcfabric.errors import ConfigError
-from orchestrator.hosts import workers
-from orchestrator.hosts.premises import Premises
+from orchestrator.hosts import remote_workers
+from orchestrator.hosts.share_host import ShareHost
 from orchestrator.process.forkserver import die_with_parent
 from orchestrator.process.host_lease import HUNG_UP_S, LEASE_S, UNHEARD_S, beat_s
-from orchestrator.process.keyed_stream import HUNG_UP, Door, KeyedStream, Strangers
+from orchestrator.process.keyed_stream import HUNG_UP, Endpoint, KeyedStream, Strangers
 from orchestrator.process.launcher import ProcessFailedError
 
 PURPOSE = b"share"
 ANSWERS_KEPT = 1024
 """More than a leader has under way: what it asks again is not done again."""
-REPEATABLE = workers.REPEATABLE | {"beat", "machine", "read"}
+REPEATABLE = remote_workers.REPEATABLE | {"beat", "machine", "read"}
 """What may be done again."""
 ENDED = "the leader has ended the fabric"
 EXIT_LOST = 1
@@ -57,7 +57,9 @@ class ShareAgent:
         self.realm = Realm(bytes.fromhex(launch["secret"]), launch["fabric"], launch["epoch"])
         self.number = int(launch["number"])
         self._lease_s = float(launch.get("lease_s", LEASE_S))
-        self._premises = Premises(self.realm, self.number, Path(launch["run_dir"]).absolute(), self._tell, self._over)
+        self._share_host = ShareHost(
+            self.realm, self.number, Path(launch["run_dir"]).absolute(), self._tell, self._over
+        )
         self._strangers: Strangers = {}
         self._leader: KeyedStream | None = None
         self._heard_s = time.monotonic()
@@ -75,7 +77,7 @@ class ShareAgent:
         """What is being answered: asked again over a new conversation, it is answered there."""
         self._ops: dict[str, Callable[[dict[str, Any]], Awaitable[Any]]] = {
             "beat": self._beat,
-            **self._premises.ops,
+            **self._share_host.ops,
             "end": self._take_leave,
         }
 
@@ -103,7 +105,7 @@ class ShareAgent:
             server.close()
             for task in self._tasks:
                 task.cancel()
-            await self._premises.close()
+            await self._share_host.close()
             for stream in (self._leader, *self._strangers):
                 if stream is not None:
                     stream.close()
@@ -119,8 +121,8 @@ class ShareAgent:
     async def _watch_lease(self) -> None:
         while self._lives():
             silent_s = time.monotonic() - self._heard_s
-            self._premises.note(heard=silent_s < UNHEARD_S and self._leader is not None)
-            self._premises.bound_logs()
+            self._share_host.note(heard=silent_s < UNHEARD_S and self._leader is not None)
+            self._share_host.bound_logs()
             await asyncio.sleep(beat_s(self._lease_s))
 
     def _lives(self) -> bool:
@@ -141,7 +143,7 @@ class ShareAgent:
 
     def _accept(self) -> KeyedStream:
         return KeyedStream(
-            Door(self.realm, self.number, PURPOSE), self._ready, self._message, self._lost, self._strangers
+            Endpoint(self.realm, self.number, PURPOSE), self._ready, self._message, self._lost, self._strangers
         )
 
     def _ready(self, stream: KeyedStream) -> None:
@@ -149,13 +151,13 @@ class ShareAgent:
             self._leader.close("the leader has called again")
         self._leader = stream
         self._hear()
-        self._premises.tell_deaths()
+        self._share_host.tell_deaths()
 
     def _lost(self, stream: KeyedStream, why: str) -> None:
         if self._leader is stream:
             self._leader = None
             self._hung_up = why == HUNG_UP
-            self._premises.note(heard=False)
+            self._share_host.note(heard=False)
 
     def _tell(self, message: dict[str, Any]) -> None:
         if self._leader is not None:
@@ -200,7 +202,7 @@ class ShareAgent:
 
     async def _beat(self, _request: dict[str, Any]) -> dict[str, bool]:
         """How it is with us."""
-        return {"full": self._premises.full}
+        return {"full": self._share_host.full}
 
     async def _take_leave(self, _request: dict[str, Any]) -> None:
         self._leaving = ENDED

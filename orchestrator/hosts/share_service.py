@@ -33,7 +33,7 @@ from orchestrator.hosts.cluster_key import ClusterKey
 from orchestrator.hosts.engines.engine import AGENT, READY_WALL_S, Launch, Listening
 from orchestrator.hosts.engines.local import LocalEngine, LocalProgram
 from orchestrator.hosts.placement.inventory import Host
-from orchestrator.process.keyed_stream import Door, KeyedStream, Strangers
+from orchestrator.process.keyed_stream import Endpoint, KeyedStream, Strangers
 from orchestrator.process.launcher import ProcessFailedError
 
 PURPOSE: Final = b"launch"
@@ -91,8 +91,8 @@ class ShareService:
     # Callers.
 
     def _accept(self) -> KeyedStream:
-        door = Door(self._key.realm, NUMBER, PURPOSE)
-        return KeyedStream(door, self._ready, self._message, self._lost, self._strangers)
+        endpoint = Endpoint(self._key.realm, NUMBER, PURPOSE)
+        return KeyedStream(endpoint, self._ready, self._message, self._lost, self._strangers)
 
     def _ready(self, stream: KeyedStream) -> None:
         if self.stop.is_set() or len(self._callers) >= CALLERS_MAX:

@@ -1,7 +1,7 @@
-"""Reading for the owner alone: the public door of a fabric that was launched so wants a token.
+"""Reading for the owner alone: the public server of a fabric that was launched so wants a token.
 
-Owns the check at the agent's public door. The token lies in the run folder (`RunFolder.write_read_token`); the live map
-has one of its own (`orchestrator.web.door`).
+Owns the check at the agent's public server. The token lies in the run folder (`RunFolder.write_read_token`); the live
+map has one of its own (`orchestrator.web.auth`).
 """
 
 import hmac

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from mrcfabric.errors import ConfigError
-from orchestrator.hosts.muster import sites_of
+from orchestrator.hosts.build import sites_of
 from orchestrator.hosts.placement.budget import Budget
 from orchestrator.hosts.placement.inventory import Host
 from orchestrator.hosts.placement.layout import Layout, check_size

@@ -1,6 +1,6 @@
 """What a fabric looks like at one moment: the records that `mrcfabric top`, the live map and others are drawn from.
 
-Records only, and their spelling as data. `lookout` makes them of two answers of the daemons, one look apart; nothing
+Records only, and their spelling as data. `live_view` makes them of two answers of the daemons, one look apart; nothing
 here is asked of a daemon. Rates are of fabric time; a look in which fabric time stood still has rates of 0.
 """
 

@@ -156,7 +156,7 @@ class Recording:
     """Histogram: 2**key PSNs or more (and fewer than twice that) ahead of the next expected one -> packets."""
     fidelity: dict[str, Any] = field(default_factory=dict)
     host_pairs: list[dict[str, Any]] = field(default_factory=list)
-    """Every host and its peers during the run (`orchestrator.hosts.clock.between`); nothing where there is but one."""
+    """Every host and its peers during the run (`hosts.clock.host_pairs`); nothing where there is but one."""
     ended: str = "complete"
     """`complete`, `length` (time was up), `stalled` (nothing was pending and work was left), `interrupted`, `lost`."""
     lost: str = ""

@@ -1,7 +1,7 @@
 """The lease of a host: how long it, and its orchestrator, go on without a word of each other.
 
 Owns the setting, its bounds and its defaults. A fabric whose hosts do not hear each other stands still; who keeps count
-is `orchestrator.hosts.share_agent` on one side, `remote_share` and `ground` on the other.
+is `orchestrator.hosts.share_agent` on one side, `remote_share` and `cluster` on the other.
 """
 
 from typing import Final

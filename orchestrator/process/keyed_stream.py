@@ -7,7 +7,7 @@ recorded conversation is worth nothing in another, not even to push out who spea
 over its place in the conversation and its bytes, and the bytes. Nothing is encrypted: what must not be read does not
 travel here.
 
-What the messages say is the couriers' (`orchestrator.hosts.clock.courier`) and the shares'
+What the messages say is the relays' (`orchestrator.hosts.clock.relay`) and the shares'
 (`orchestrator.hosts.share`).
 """
 
@@ -34,7 +34,7 @@ SILENT_WALL_S = 4
 CALL_WALL_S = 2.0
 """How long a call may take to be accepted."""
 
-_VERSION = 1
+_VERSION = 2
 _NONCE_BYTES = 16
 _HELLO = struct.Struct("!8sHIQ16s")
 _MAGIC = b"mrchosts"
@@ -46,14 +46,14 @@ _PERSON = b"mrcfabric-host"
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class Endpoint:
     """Who we are, and which launch of which fabric we talk about."""
 
     realm: Realm
     number: int
     """Ours among the hosts."""
     purpose: bytes
-    """Keeps the conversations of couriers and of shares apart, as `courier`."""
+    """Keeps the conversations of relays and of shares apart, as `relay`."""
 
 
 HUNG_UP = "the other end has closed"
@@ -65,14 +65,14 @@ class KeyedStream(asyncio.Protocol):
 
     def __init__(
         self,
-        door: Door,
+        endpoint: Endpoint,
         on_ready: "Callable[[KeyedStream], None]",
         on_message: "Callable[[KeyedStream, bytes], None]",
         on_lost: "Callable[[KeyedStream, str], None]",
         strangers: "Strangers | None" = None,
     ) -> None:
         """`strangers` is where an accepting end counts those who have not said who they are."""
-        self._door = door
+        self._endpoint = endpoint
         self._on_ready, self._on_message, self._on_lost = on_ready, on_message, on_lost
         self._strangers = strangers
         self._transport: asyncio.Transport | None = None
@@ -164,15 +164,15 @@ class KeyedStream(asyncio.Protocol):
 
     def _say_hello(self, asked: bytes) -> None:
         """`asked`: the hello that this one answers; empty for the first."""
-        door = self._door
-        body = _HELLO.pack(_MAGIC, _VERSION, door.number, door.realm.epoch, os.urandom(_NONCE_BYTES))
+        endpoint = self._endpoint
+        body = _HELLO.pack(_MAGIC, _VERSION, endpoint.number, endpoint.realm.epoch, os.urandom(_NONCE_BYTES))
         self._hello = body + self._proof(asked, body)
         assert self._transport is not None
         self._transport.write(self._hello)
 
     def _proof(self, asked: bytes, body: bytes) -> bytes:
         side = b"answer" if asked else b"ask"
-        return _hash(self._door.realm.secret, b"|".join((self._door.purpose, side, asked + body)))
+        return _hash(self._endpoint.realm.secret, b"|".join((self._endpoint.purpose, side, asked + body)))
 
     def _take_hello(self) -> bool:
         if len(self._buffer) < _HELLO_BYTES:
@@ -187,7 +187,7 @@ class KeyedStream(asyncio.Protocol):
             self.close(f"it speaks version {version}, we speak {_VERSION}")
         elif not hmac.compare_digest(mac, self._proof(self._hello, body)):
             self.close("it does not know the secret")
-        elif epoch != self._door.realm.epoch:
+        elif epoch != self._endpoint.realm.epoch:
             self.close("it belongs to another launch of the fabric")
         else:
             self._agree(hello, number)
@@ -199,7 +199,7 @@ class KeyedStream(asyncio.Protocol):
         if accepting:
             self._say_hello(hello)
         asked, answered = (hello, self._hello) if accepting else (self._hello, hello)
-        keys = [_hash(self._door.realm.secret, side + asked + answered) for side in (b"asking", b"answering")]
+        keys = [_hash(self._endpoint.realm.secret, side + asked + answered) for side in (b"asking", b"answering")]
         self._send_key, self._receive_key = reversed(keys) if accepting else keys
         self._keyed = True
         self._number = number
@@ -265,7 +265,7 @@ def _set_options(sock: socket.socket) -> None:
 
 
 Strangers: TypeAlias = dict[KeyedStream, None]
-"""Those of one door who have not said who they are, in the order in which they came."""
+"""Those of one endpoint who have not said who they are, in the order in which they came."""
 
 
 async def call(address: Address, stream: KeyedStream) -> None:

@@ -43,7 +43,7 @@ class LogView:
         """The whole lines that have been added since."""
         with self._path.open("rb") as log:
             if log.seek(0, os.SEEK_END) < self._offset:
-                self._offset, self._rest = 0, b""  # it has been shortened (`orchestrator.process.log_keeper`)
+                self._offset, self._rest = 0, b""  # it has been shortened (`orchestrator.process.log_bounds`)
             log.seek(self._offset)
             data = log.read()
         self._offset += len(data)

@@ -2,8 +2,8 @@
 
 Owns what is different there: the plan is made for the fabric that is found, beginning at an instant that is still to
 come; programs get numbers and names that its NICs do not know yet; what was broken before stays broken. When the owner
-goes, however it goes, the agent heals what it broke, lets time go on (`orchestrator.agent.fault_desk`) and stops its
-programs (`orchestrator.agent.run_desk`).
+goes, however it goes, the agent heals what it broke, lets time go on (`orchestrator.agent.faults`) and stops its
+programs (`orchestrator.agent.runs`).
 """
 
 import os
@@ -44,7 +44,7 @@ def attached(name: str, file: str, overrides: Sequence[str], *, seed: str | None
                 topology=fabric.topology,
                 begin_ns=now_ns + BEGIN_RTTS * fabric.topology.base_rtt_ns(),
                 programs_before=max(known.values(), default=-1) + 1,
-                hosts=lambda _topology: fabric.whereabouts,
+                hosts=lambda _topology: fabric.host_map,
             )
             if plan.orders:
                 raise ConfigError(

@@ -13,7 +13,7 @@ from mrcfabric.errors import ConfigError
 from orchestrator.fabric.launched import LaunchedFabric
 from orchestrator.faults.checks import DEADLY
 from orchestrator.faults.kinds import KINDS, Target, no_hosts
-from orchestrator.hosts.ground import Ground
+from orchestrator.hosts.cluster import Cluster
 from orchestrator.hosts.placement.layout import Pack
 from orchestrator.runs.backend import Backend
 from orchestrator.runs.udp_backend import UdpBackend
@@ -36,9 +36,9 @@ def simulated(plan: Plan, *, trace: bool = False) -> OpenBackend:
 
 
 def launched(
-    plan: Plan, run_dir: Path, *, pack: Pack = "none", trace: bool = False, ground: Ground | None = None
+    plan: Plan, run_dir: Path, *, pack: Pack = "none", trace: bool = False, cluster: Cluster | None = None
 ) -> OpenBackend:
-    """Daemons of its own, on this host or on those of `ground`, which end with the run, however that ends.
+    """Daemons of its own, on this host or on those of `cluster`, which end with the run, however that ends.
 
     Raises ConfigError when a switch is to die that shares its process, and for faults about hosts where the plan knows
     of none. Entering it raises ConfigError or
@@ -47,13 +47,13 @@ def launched(
     _check_hosts(plan)
     if pack != "none":
         _check_deaths(plan, f"--pack {pack}", "none")
-    elif ground is not None and ground.sites.nodes_per_process > 1:
-        _check_deaths(plan, f"{ground.sites.nodes_per_process} switches per process", "1")
+    elif cluster is not None and cluster.sites.nodes_per_process > 1:
+        _check_deaths(plan, f"{cluster.sites.nodes_per_process} switches per process", "1")
 
     @asynccontextmanager
     async def open_backend() -> AsyncIterator[tuple[Plan, Backend]]:
         async with LaunchedFabric.launch(
-            plan.topology, run_dir, pack=pack, trace=trace, limit_ns=0, ground=ground
+            plan.topology, run_dir, pack=pack, trace=trace, limit_ns=0, cluster=cluster
         ) as fabric:
             yield plan, UdpBackend(fabric, 0, broken=fabric.broken)
 

@@ -17,7 +17,7 @@ from nicd.core.ev_state import EV_STATES
 from nicd.programs.program import Program
 from orchestrator.faults.absence import dead, deaf
 from orchestrator.faults.fault import Fault
-from orchestrator.hosts.clock.between import since
+from orchestrator.hosts.clock.host_pairs import since
 from orchestrator.measures.goodput import Goodput
 from orchestrator.measures.recording import Injected, Look, NicLook, Recording
 from orchestrator.runs.backend import Backend

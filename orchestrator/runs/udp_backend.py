@@ -16,8 +16,8 @@ from mrcfabric.units import Instant
 from nicd.programs.program import Program
 from orchestrator.fabric.verbs import Verbs
 from orchestrator.faults.fault import Fault
+from orchestrator.process.answer_wait import OwnTime, bound_s
 from orchestrator.process.launcher import ProcessFailedError
-from orchestrator.process.patience import OwnTime, bound_s
 from orchestrator.runs.backend import BackendLostError
 from orchestrator.runs.death_watch import CHECK_WALL_S, DaemonDiedError, DeathWatch
 from orchestrator.scenario.plan import Order

@@ -20,9 +20,9 @@ from mrcfabric.wire.layout import PSN_MASK
 from nicd.programs.program import Program
 from orchestrator.faults.checks import check
 from orchestrator.faults.fault import Fault, Figure, Window
+from orchestrator.faults.host_map import ONE_HOST, HostMap
 from orchestrator.faults.kinds import ABOUT_HOSTS, KINDS, Target
 from orchestrator.faults.selectors import Selector, hosts_named, select
-from orchestrator.faults.whereabouts import NOWHERE, Whereabouts
 from orchestrator.scenario import timing
 from orchestrator.scenario.paths_in_use import links_in_use
 from orchestrator.yamlfile.document import Spot
@@ -47,7 +47,7 @@ class Site:
     begin_ns: Instant
     programs: tuple[Program, ...] = ()
     """The workloads."""
-    whereabouts: Whereabouts | None = None
+    host_map: HostMap | None = None
     """Which hosts there are; None: nobody knows yet, and faults about them are taken at their word."""
 
     def length(self, written: int | str | None) -> int | None:
@@ -74,11 +74,11 @@ def faults_of(site: Site, spot: Spot, entry: Any, room_ns: int) -> list[Fault]:
 
 def settled(site: Site, spot: Spot, faults: Sequence[Fault]) -> list[Fault]:
     """The same faults, those about hosts with what their hosts come to, where that is known. Raises ConfigError."""
-    whereabouts = site.whereabouts
-    if whereabouts is None:
+    host_map = site.host_map
+    if host_map is None:
         return list(faults)
     try:
-        return [whereabouts.settled(site.topology, fault) for fault in faults]
+        return [host_map.settled(site.topology, fault) for fault in faults]
     except ConfigError as error:
         raise (spot / "selector").about(error) from None
 
@@ -149,12 +149,12 @@ def selector_of(entry: Any) -> Selector:
 def drawn_targets(site: Site, spot: Spot, entry: Any, rng: Rng) -> tuple[str, ...]:
     """The targets of an entry, drawn once. Raises ConfigError."""
     try:
-        if site.whereabouts is None and entry.fault in ABOUT_HOSTS:
+        if site.host_map is None and entry.fault in ABOUT_HOSTS:
             return hosts_named(entry.fault, selector_of(entry))
         selector = selector_of(entry)
         if entry.selector.evs_of is not None:
             selector = _in_use(site, spot / "selector" / "evs_of", entry, selector)
-        return select(site.topology, entry.fault, selector, rng, site.whereabouts or NOWHERE)
+        return select(site.topology, entry.fault, selector, rng, site.host_map or ONE_HOST)
     except ConfigError as error:
         raise _about_selector(spot, error) from None
 
@@ -168,7 +168,7 @@ def _in_use(site: Site, spot: Spot, entry: Any, selector: Selector) -> Selector:
         raise spot.wrong(f"{program.name} has an EV profile of its own, whose EVs are not known beforehand")
     crossed = links_in_use(site.topology, program, sender, receiver)
     everything = replace(selector, mode="all", value=None, direction="both")
-    meant = select(site.topology, entry.fault, everything, Rng(""), NOWHERE)
+    meant = select(site.topology, entry.fault, everything, Rng(""), ONE_HOST)
     links = tuple(link for link in meant if link in crossed)
     if not links:
         raise spot.wrong(f"no EV in use of {entry.selector.evs_of} crosses what else is selected")
@@ -203,7 +203,7 @@ def _about_selector(spot: Spot, error: ConfigError) -> ConfigError:
 def _targets(site: Site, spot: Spot, entry: Any, turns: int) -> list[tuple[str, ...]]:
     """Of each repetition."""
     rng = Rng(site.seed, "targets", entry.name)
-    if site.whereabouts is None and entry.fault in ABOUT_HOSTS:
+    if site.host_map is None and entry.fault in ABOUT_HOSTS:
         return [drawn_targets(site, spot, entry, rng)] * turns
     if entry.turns == "same":
         return [drawn_targets(site, spot, entry, rng)]
@@ -299,7 +299,7 @@ def _slope(site: Site, spot: Spot, ramp: Any, figures: Mapping[str, Figure], las
 def checked(site: Site, spot: Spot, fault: Fault) -> None:
     """Whether the fabric can have a fault of this entry. Raises ConfigError in the words of the file."""
     try:
-        check(site.topology, fault, placed=site.whereabouts is not None)
+        check(site.topology, fault, placed=site.host_map is not None)
     except ConfigError as error:
         kind, _, figure = error.where.partition(".")
         what, hint = (_WITH_UNIT.sub(lambda match: spelled(match[0]), text) for text in (error.what, error.hint))

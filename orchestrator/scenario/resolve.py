@@ -19,7 +19,7 @@ from mrcfabric.topology_file import TopologyFile, read_part
 from mrcfabric.units import Instant
 from nicd.programs.program import PROGRAMS_MAX, Program
 from orchestrator.faults.fault import Fault
-from orchestrator.faults.whereabouts import Whereabouts
+from orchestrator.faults.host_map import HostMap
 from orchestrator.measures.expectation import Expectation
 from orchestrator.planning.plan import check as check_topology
 from orchestrator.scenario import chaos
@@ -34,7 +34,7 @@ from orchestrator.yamlfile.spelling import Scale
 
 BEGIN_RTTS: Final = 10
 """Instant 0 of the timetable, in base RTTs of the fabric: room for everything to be loaded before."""
-Hosts: TypeAlias = Callable[[Topology], Whereabouts]
+Hosts: TypeAlias = Callable[[Topology], HostMap]
 _NUMBERED = re.compile(r"(-[0-9]+)+$")
 
 _OF_SCENARIOS: Final = {"workload", "method", "expect", "steady_state", "length"}
@@ -96,8 +96,8 @@ def resolve(
     length_ns = _positive(root, "length", scale.length(file.length))
     look_ns = _positive(root, "look", scale.length(file.look))
     begin_ns = BEGIN_RTTS * scale.rtt_ns if begin_ns is None else begin_ns
-    whereabouts = None if hosts is None else hosts(fabric)
-    site = Site(fabric, scale, seed, length_ns, begin_ns, whereabouts=whereabouts)
+    host_map = None if hosts is None else hosts(fabric)
+    site = Site(fabric, scale, seed, length_ns, begin_ns, host_map=host_map)
     programs = _programs(site, root, file, programs_before)
     site = dataclasses.replace(site, programs=programs)
     faults, triggers = _method(site, root, file, {program.name: program.begin_ns for program in programs})

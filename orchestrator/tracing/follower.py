@@ -19,8 +19,8 @@ from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.units import Instant
 from mrcfabric.wire.layout import PSN_MASK
 from orchestrator.fabric.verbs import Verbs
+from orchestrator.tracing.joiner import JOURNEYS_MAX, JourneyJoiner
 from orchestrator.tracing.journey import Journey
-from orchestrator.tracing.stories import JOURNEYS_MAX, Stories
 
 LOOK_S: Final = 0.25
 """From a look to the next, at least."""
@@ -59,7 +59,7 @@ class Follower:
         self._wall_s = wall_s
         self._deadline_s = math.inf
         self._name = f"trace-{os.getpid()}-{next(_NUMBERS)}"
-        self._stories = Stories(fabric.topology, self._count)
+        self._stories = JourneyJoiner(fabric.topology, self._count)
         self._read: dict[str, int] = {}
         """Nodes with a witness, and the number of the last statement that was heard."""
         self._lost: dict[str, int] = {}

@@ -9,8 +9,8 @@ from typing import Final
 
 from mrcfabric.topology import PortLink, Topology
 from mrcfabric.units import Instant
-from orchestrator.tracing.book import WENT_DOWN, Book, Statement
 from orchestrator.tracing.journey import Hop, Outcome, Way
+from orchestrator.tracing.statements import WENT_DOWN, Statement, Statements
 
 HOPS_MAX: Final = 8
 """More nodes than any way has."""
@@ -45,7 +45,7 @@ class Trail:
 class Paths:
     """Where packets can go in a fabric, and what its nodes have said. Both are read, and arrivals taken."""
 
-    def __init__(self, topology: Topology, books: Mapping[str, Book], now_ns: Mapping[str, Instant]) -> None:
+    def __init__(self, topology: Topology, books: Mapping[str, Statements], now_ns: Mapping[str, Instant]) -> None:
         self._topology = topology
         self._books = books
         self._now_ns = now_ns
@@ -124,7 +124,7 @@ def doubled(way: Way) -> bool:
     return way.outcome == "taken" and any("duplicated" in hop.touched for hop in way.hops)
 
 
-def _why_silent(book: Book, offer: Statement) -> str:
+def _why_silent(book: Statements, offer: Statement) -> str:
     """Why nothing was said of a packet that stood in a queue; empty when it may still stand there."""
     if offer["n"] <= book.died_after:
         return WENT_DOWN

@@ -1,8 +1,8 @@
 """A scenario that a page has started: `mrcfabric run FILE --on FOLDER --json` as a child, and what it says.
 
-Owns the child and how its run stands; what it says goes to the board. One runs at a time. The first word to end it is
-an interrupt, after which it still judges and reports; the second ends it at once. It ends with this process, too: the
-kernel interrupts it then, and the agent heals what it broke.
+Owns the child and how its run stands; what it says goes into the page state. One runs at a time. The first word to end
+it is an interrupt, after which it still judges and reports; the second ends it at once. It ends with this process, too:
+the kernel interrupts it then, and the agent heals what it broke.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from mrcfabric.errors import RefusedError
 from orchestrator.report.files import PAGE_NAME
-from orchestrator.web.board import Board
+from orchestrator.web.page_state import PageState
 
 LINE_BYTES_MAX: Final = 8 << 20
 WORDS_BYTES_MAX: Final = 4096
@@ -33,9 +33,9 @@ _prctl = ctypes.CDLL(None).prctl
 class RunChild:
     """The runs on the fabric of one run folder, one after the other."""
 
-    def __init__(self, folder: Path, board: Board) -> None:
+    def __init__(self, folder: Path, page_state: PageState) -> None:
         self._folder = folder
-        self._board = board
+        self._page_state = page_state
         self._child: asyncio.subprocess.Process | None = None
         self._following: asyncio.Task[None] | None = None
         self._number = 0
@@ -129,7 +129,7 @@ class RunChild:
             self._state["phase"] = "running"
         if line["event"] == "end":
             self._state["verdict"] = line["verdict"]
-        self._board.enter_run(dict(self._state), [line])
+        self._page_state.enter_run(dict(self._state), [line])
 
     def _ended(self, code: int, words: str, folder: Path) -> None:
         if code == -signal.SIGTERM:
@@ -141,7 +141,7 @@ class RunChild:
         self._tell()
 
     def _tell(self) -> None:
-        self._board.enter_run(dict(self._state))
+        self._page_state.enter_run(dict(self._state))
 
 
 async def _last_words(stream: asyncio.StreamReader | None) -> str:

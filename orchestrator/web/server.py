@@ -1,8 +1,8 @@
 """The live map's server: the files of the page, and the paths that `messages` lists, over one fabric.
 
-Owns the routes and the life of what stands behind them: the board, the looking, the viewers, the run. It knows a fabric
-by its `Verbs`, whether that lives in this process (`mrcfabric up --web`) or elsewhere (`mrcfabric web`, see `station`).
-Who may ask is `door`'s, where connections come in is `listening`'s.
+Owns the routes and the life of what stands behind them: the page state, the snapshots, the viewers, the run. It knows a
+fabric by its `Verbs`, whether that lives in this process (`mrcfabric up --web`) or elsewhere (`mrcfabric web`, see
+`station`). Who may ask is `auth`'s, where connections come in is `listening`'s.
 """
 
 import asyncio
@@ -17,14 +17,14 @@ from aiohttp.typedefs import Middleware
 
 from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator.fabric.verbs import Verbs
-from orchestrator.live.lookout import Lookout
-from orchestrator.web import breaking, messages
-from orchestrator.web.board import Board, Watched
-from orchestrator.web.door import Door
-from orchestrator.web.hearing import Hearing, ReadLog
-from orchestrator.web.looking import LOOK_HZ, Looking
+from orchestrator.live.live_view import LiveView
+from orchestrator.web import actions, messages
+from orchestrator.web.auth import Auth
+from orchestrator.web.event_feed import EventFeed, ReadLog
+from orchestrator.web.page_state import PageState, Watched
 from orchestrator.web.run_child import RunChild
-from orchestrator.web.shelf import Shelf
+from orchestrator.web.scenario_files import ScenarioFiles
+from orchestrator.web.snapshot_loop import LOOK_HZ, SnapshotLoop
 from orchestrator.web.viewer import Viewer
 
 STATIC: Final = Path(__file__).parent / "static"
@@ -66,21 +66,21 @@ class Scene:
     def __init__(self, shown: Shown, shelves: Sequence[Path], look_hz: float) -> None:
         fabric = self.fabric = shown.fabric
         self.viewers: set[Viewer] = set()
-        self.board = Board(self._wake)
-        self.runs = RunChild(shown.folder, self.board)
-        self.shelf = Shelf(fabric.topology, shelves)
-        self.looking = Looking(fabric, Lookout(fabric), self.board, self._watched, look_hz)
-        self.hearing = Hearing(shown.read_log, self.board, self._watched)
+        self.page_state = PageState(self._wake)
+        self.runs = RunChild(shown.folder, self.page_state)
+        self.scenarios = ScenarioFiles(fabric.topology, shelves)
+        self.snapshots = SnapshotLoop(fabric, LiveView(fabric), self.page_state, self._watched, look_hz)
+        self.events = EventFeed(shown.read_log, self.page_state, self._watched)
         self.told = messages.fabric(fabric.topology, version=shown.version, owner=fabric.owner, look_hz=look_hz)
 
     def hurry(self) -> None:
         """Somebody has come, or watches something else."""
-        self.looking.hurry()
-        self.hearing.hurry()
+        self.snapshots.hurry()
+        self.events.hurry()
 
     async def go_on(self) -> None:
         """Look and listen, until cancelled."""
-        await asyncio.gather(self.looking.go_on(), self.hearing.go_on())
+        await asyncio.gather(self.snapshots.go_on(), self.events.go_on())
 
     async def close(self) -> None:
         """Send every page away to begin anew, and end the run."""
@@ -99,12 +99,12 @@ class Scene:
 class Server:
     """The app. Between two fabrics there is no scene, and whoever asks for one is told why."""
 
-    def __init__(self, door: Door, static: Path = STATIC) -> None:
-        self._door = door
+    def __init__(self, auth: Auth, static: Path = STATIC) -> None:
+        self._auth = auth
         self.scene: Scene | None = None
         self.absence = "the fabric is not there yet"
         """Why there is no scene, when there is none."""
-        self.app = web.Application(middlewares=[cast("Middleware", door.guard)], client_max_size=BODY_BYTES_MAX)
+        self.app = web.Application(middlewares=[cast("Middleware", auth.guard)], client_max_size=BODY_BYTES_MAX)
         self.app.add_routes(self._routes())
         self.app.router.add_static("/static", static)
         self._static = static
@@ -155,7 +155,7 @@ class Server:
         return web.json_response(self._shown().told)
 
     async def _history(self, _request: web.Request) -> web.Response:
-        return web.json_response(self._shown().board.history.record())
+        return web.json_response(self._shown().page_state.history.record())
 
     async def _kinds(self, _request: web.Request) -> web.Response:
         return web.json_response(messages.kinds())
@@ -168,12 +168,12 @@ class Server:
 
     async def _stream(self, request: web.Request) -> web.StreamResponse:
         scene = self._shown()
-        known = self._door.knows(request)
+        known = self._auth.knows(request)
         strangers = sum(not viewer.known for viewer in scene.viewers)
         if len(scene.viewers) >= VIEWERS_MAX or (not known and strangers >= STRANGERS_MAX):
             without = "" if known else f", {strangers} of them without the token"
             raise web.HTTPServiceUnavailable(reason=f"{len(scene.viewers)} pages are open already{without}")
-        viewer = Viewer(scene.board, scene.hurry, known=known)
+        viewer = Viewer(scene.page_state, scene.hurry, known=known)
         scene.viewers.add(viewer)
         scene.hurry()
         try:
@@ -184,25 +184,25 @@ class Server:
     # Breaking.
 
     async def _break(self, request: web.Request) -> web.Response:
-        return web.json_response({"fault": await breaking.add(self._shown().fabric, await request.read())})
+        return web.json_response({"fault": await actions.add(self._shown().fabric, await request.read())})
 
     async def _heal(self, request: web.Request) -> web.Response:
-        return web.json_response({"healed": await breaking.heal(self._shown().fabric, request.match_info["id"])})
+        return web.json_response({"healed": await actions.heal(self._shown().fabric, request.match_info["id"])})
 
     async def _heal_at(self, request: web.Request) -> web.Response:
         target = request.query.get("target", "")
         if not target:
             raise ConfigError("target", "is missing", "DELETE /api/faults?target=p0-t0-0~p0-t1-1")
-        return web.json_response({"healed": await breaking.heal_at(self._shown().fabric, target)})
+        return web.json_response({"healed": await actions.heal_at(self._shown().fabric, target)})
 
     # Scenarios.
 
     async def _scenarios(self, _request: web.Request) -> web.Response:
         # Reading them takes a while the first time; looks go on meanwhile.
-        return web.json_response(await asyncio.to_thread(self._shown().shelf.entries))
+        return web.json_response(await asyncio.to_thread(self._shown().scenarios.entries))
 
     async def _run(self, _request: web.Request) -> web.Response:
-        return web.json_response(self._shown().board.run)
+        return web.json_response(self._shown().page_state.run)
 
     async def _start(self, request: web.Request) -> web.Response:
         scene = self._shown()
@@ -210,7 +210,7 @@ class Server:
             asked = msgspec.json.decode(await request.read(), type=_RunAsked)
         except (msgspec.MsgspecError, RecursionError) as error:
             raise ConfigError("run", f"not understood: {error}") from None
-        path, name = await asyncio.to_thread(scene.shelf.find, asked.scenario)
+        path, name = await asyncio.to_thread(scene.scenarios.find, asked.scenario)
         return web.json_response({"run": scene.runs.start(path, asked.scenario, name, asked.seed)})
 
     async def _end(self, _request: web.Request) -> web.Response:

@@ -1,7 +1,7 @@
 """One page that is open: a WebSocket over which it is told the newest, at the pace at which it takes it.
 
 Owns what a viewer has been told so far. A viewer who takes nothing holds one message and what its socket buffers; when
-it takes again, it is told how things stand then. What there is to tell is on the `board`.
+it takes again, it is told how things stand then. What there is to tell is on the `page_state`.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from typing import Final
 from aiohttp import WSMsgType, web
 
 from orchestrator.web import messages
-from orchestrator.web.board import Board, Watched
+from orchestrator.web.page_state import PageState, Watched
 
 EVENTS_AT_FIRST: Final = 500
 QUESTION_BYTES_MAX: Final = 16 * 1024
@@ -24,21 +24,21 @@ PING_WALL_S: Final = 20.0
 class Viewer:
     """Make it for a request, `await serve(request)`; `wake` it when there is news."""
 
-    def __init__(self, board: Board, on_watch: Callable[[], None], *, known: bool = False) -> None:
+    def __init__(self, page_state: PageState, on_watch: Callable[[], None], *, known: bool = False) -> None:
         """`on_watch`: called when it has begun to watch other QPs; `known`: it has the token."""
         self.known = known
         self.on_watch = on_watch
         self.watches: list[Watched] = []
         self.closing = False
         """Its page is to come back and begin anew."""
-        self._board = board
+        self._page_state = page_state
         self._news = asyncio.Event()
         self._news.set()  # how things stand is news to who has just come
         self._place = 0
         """Of the snapshot, or the trouble, that it was told last."""
         self._evs_told: dict[Watched, int] = {}
         """And of the EVs of each QP that it watches."""
-        self._events_told = max(0, board.events.end - EVENTS_AT_FIRST)
+        self._events_told = max(0, page_state.events.end - EVENTS_AT_FIRST)
         self._events_sent = False
         self._lines_told = 0
         self._run_place: int | None = None
@@ -93,32 +93,32 @@ class Viewer:
 
     def _due(self) -> Iterator[str]:
         """What it does not know yet, each the newest at the moment it is asked for."""
-        board = self._board
+        page_state = self._page_state
         if self._complaint:
             complaint, self._complaint = self._complaint, ""
             yield messages.error(complaint)
-        if not self._events_sent or self._events_told < board.events.end:
-            lines, lost = board.events.since(self._events_told)
-            self._events_told, self._events_sent = board.events.end, True
+        if not self._events_sent or self._events_told < page_state.events.end:
+            lines, lost = page_state.events.since(self._events_told)
+            self._events_told, self._events_sent = page_state.events.end, True
             yield messages.events(lines, lost)
         yield from self._run_due()
-        current = board.trouble or board.snapshot
+        current = page_state.trouble or page_state.snapshot
         if current is not None and current.place > self._place:
             self._place = current.place
             yield current.text
         for watched in self.watches:
-            newest = board.evs.get(watched)
+            newest = page_state.evs.get(watched)
             if newest is not None and newest.place > self._evs_told.get(watched, 0):
                 self._evs_told[watched] = newest.place
                 yield newest.text
 
     def _run_due(self) -> Iterator[str]:
-        board = self._board
-        if board.run_place == self._run_place:
+        page_state = self._page_state
+        if page_state.run_place == self._run_place:
             return
-        number = None if board.run is None else board.run["number"]
+        number = None if page_state.run is None else page_state.run["number"]
         if number != self._run_number:
             self._run_number, self._lines_told = number, 0
-        lines, lost = board.run_lines.since(self._lines_told)
-        self._run_place, self._lines_told = board.run_place, board.run_lines.end
-        yield messages.run(board.run, lines, lost)
+        lines, lost = page_state.run_lines.since(self._lines_told)
+        self._run_place, self._lines_told = page_state.run_place, page_state.run_lines.end
+        yield messages.run(page_state.run, lines, lost)

@@ -1,7 +1,7 @@
 """The channel between the orchestrator and one workload process: small messages over a socketpair.
 
 Owns the two ends, blocking for the worker and asyncio for the orchestrator; what the messages say is `worker`'s and
-`crew`'s. One SOCK_SEQPACKET packet is one msgpack map with the key "kind". A closed end means that the other side is
+`group`'s. One SOCK_SEQPACKET packet is one msgpack map with the key "kind". A closed end means that the other side is
 gone: the worker then ends, the orchestrator counts the worker as lost.
 """
 

@@ -54,7 +54,7 @@ class Station:
         self.nic = nic
         self.name = name
         self.peers: dict[int, Peer] = {}
-        """By the peer's number in the crew."""
+        """By the peer's number in the group."""
         self.memory: MemoryRegion
         self._poll = select.poll()
         self._poll.register(channel, select.POLLIN)

@@ -8,7 +8,7 @@ from typing import Final
 UNTWINNED: Final[dict[str, str]] = {
     "mrcfabric/errors.py": "exception classes without behaviour; shown where they are raised",
     "mrcfabric/node.py": "the contract of a core: types only",
-    "orchestrator/hosts/host_start.py": "what a ground asks of whoever starts shares: types only",
+    "orchestrator/hosts/host_start.py": "what a cluster asks of whoever starts shares: types only",
     "mrcfabric/units.py": "constants and type names only",
     "nicd/core/commands.py": "records only; test_nic shows what each does",
     "nicd/core/commands_paths.py": "records only; test_path_control and test_profile_control show what each does",

@@ -4,7 +4,7 @@ import re
 import runpy
 from itertools import chain
 
-from orchestrator.agent.agent_metrics import SECTIONS, series_names
+from orchestrator.agent.metrics import SECTIONS, series_names
 from tests.checks.source import ROOT
 
 DEFINITIONS = list(chain.from_iterable(SECTIONS.values()))

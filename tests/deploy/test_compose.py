@@ -10,7 +10,7 @@ import yaml
 from compose_spec import PyCompose
 
 from mrcfabric.topology_file import read
-from orchestrator.hosts.muster import placed
+from orchestrator.hosts.build import placed
 from orchestrator.hosts.placement.budget import budget
 from orchestrator.hosts.placement.fit import refuse
 from orchestrator.hosts.placement.inventory_file import load

@@ -15,8 +15,8 @@ import yaml
 
 from mrcfabric.topology_file import read
 from orchestrator.cli.commands import manifests
+from orchestrator.hosts.build import placed, sites_of
 from orchestrator.hosts.cluster_key import write_new
-from orchestrator.hosts.muster import placed, sites_of
 from orchestrator.hosts.placement.budget import budget
 from orchestrator.hosts.placement.layout import Layout
 from orchestrator.kubernetes.folder import SECRET

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.cli.flags import hosts_of
-from orchestrator.hosts.muster import muster
+from orchestrator.hosts.build import build
 from orchestrator.measures.judge import verdict
 from orchestrator.process.host_lease import LEASE_S
 from orchestrator.scenario.resolve import load
@@ -65,11 +65,11 @@ async def test_a_storm_of_host_faults_is_that_of_virtual_time(tmp_path: Path) ->
     inventory.write_text(STORM_HOSTS.replace("run_dir: ", f"run_dir: {tmp_path}/"))
     plan = load(str(file), hosts=hosts_of(inventory))
     said: list[str] = []
-    ground = muster(plan.topology, inventory, "local", None, LEASE_S, said.append)
+    cluster = build(plan.topology, inventory, "local", None, LEASE_S, said.append)
     expected = await conducted(plan, "sim", tmp_path)
-    seen = await conducted(plan, "udp", tmp_path / "run", ground)
+    seen = await conducted(plan, "udp", tmp_path / "run", cluster)
     assert (seen.ended, seen.lost) == ("complete", ""), said
-    assert ground.restarts == {1: 3, 2: 2}
+    assert cluster.restarts == {1: 3, 2: 2}
     assert (seen.fidelity["late_share"], seen.fidelity["host_drops"]) == (0, 0)
     assert [finding.record() for finding in verdict(plan.expectations, expected).findings if not finding.held] == []
     assert seen.looks == expected.looks

@@ -16,7 +16,7 @@ from mrcfabric.topology_file import read
 from mrcfabric.wire.bth import Bth
 from mrcfabric.wire.packet import parse
 from mrcfabric.wire.pcapng import captured
-from orchestrator.hosts.muster import placed, sites_of
+from orchestrator.hosts.build import placed, sites_of
 from orchestrator.hosts.placement.layout import Layout
 from tests.integration.test_over_ssh import TOPOLOGY, inventory, mrcfabric, ours
 from tests.support.cluster import Cluster, Host, cluster

@@ -19,7 +19,7 @@ import pytest
 from mrcfabric.topology import Topology
 from orchestrator.fabric import Fabric
 from orchestrator.faults.fault import once
-from orchestrator.hosts.ground import Ground
+from orchestrator.hosts.cluster import Cluster
 from orchestrator.sim.fabric import SimulatedFabric
 from tests.support.scripts import permutation
 from tests.support.wait import eventually
@@ -64,9 +64,9 @@ def burning_cpus() -> Iterator[None]:
             burner.wait()
 
 
-async def real(run_dir: Path, ground: Ground | None = None, topology: Topology = SMALL) -> dict[str, Any]:
+async def real(run_dir: Path, cluster: Cluster | None = None, topology: Topology = SMALL) -> dict[str, Any]:
     """The traces of the daemons, and their fidelity."""
-    async with Fabric.launch(topology, run_dir, ground=ground, trace=True) as fabric:
+    async with Fabric.launch(topology, run_dir, cluster=cluster, trace=True) as fabric:
         told = [
             asyncio.ensure_future(fabric.command(step.node, step.op, step.args, step.at_ns, timeout_s=60))
             for step in script()

@@ -1,6 +1,6 @@
 """A fabric whose nodes stand on several hosts, neighbours apart: the same traces, and what the end of a host comes to.
 
-The hosts are shares of this machine, each with its own clock page, fork server, courier and run folder.
+The hosts are shares of this machine, each with its own clock page, fork server, relay and run folder.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.agent import agent_metrics
+from orchestrator.agent import metrics
 from orchestrator.apps.perf import Perf, PerfSettings
 from orchestrator.fabric import Fabric
 from tests.integration.test_same_trace import SMALL, assert_same, real
@@ -31,20 +31,20 @@ KEPT_APART = {"h000": 0, "h001": 0, "p0-t0-0": 0, "p0-t0-1": 0, "p0-t1-0": 0, "p
 
 async def test_one_trace(tmp_path: Path) -> None:
     machine = Machine(tmp_path, HOSTS, spread(SMALL, HOSTS), LEASE_S)
-    assert_same(await real(tmp_path / "vm0", machine.ground))
+    assert_same(await real(tmp_path / "vm0", machine.cluster))
     assert nothing_left(tmp_path, machine, [])
 
 
 async def test_a_host_that_is_killed_takes_its_nodes_along_and_nothing_else(tmp_path: Path) -> None:
     places = {node: KEPT_APART.get(node, 1) for node in TINY.node_names()}
     machine = Machine(tmp_path, 2, places, LEASE_S)
-    async with Fabric.launch(TINY, tmp_path / "vm0", ground=machine.ground) as fabric:
+    async with Fabric.launch(TINY, tmp_path / "vm0", cluster=machine.cluster) as fabric:
         pids = [pid for pid in everything() if pid not in machine.others]
         rows = {(row["host"], row["peer"]): row for row in await fabric.host_pairs()}
         assert {pair: row["path_mtu"] for pair, row in rows.items() if pair[0] != pair[1]} == dict.fromkeys(
             [("vm0", "vm1"), ("vm1", "vm0")], 65_535
         )
-        shown = agent_metrics.render("tiny", await agent_metrics.reading_of(fabric, {}))
+        shown = metrics.render("tiny", await metrics.reading_of(fabric, {}))
         assert samples_of(shown)['mrc_agent_host_path_mtu_bytes{fabric="tiny",host="vm0",peer="vm1"}'] == 65_535
         write = await connect(fabric)
         done = asyncio.ensure_future(fabric.command("h000", "post_write", {**write, "wr_id": 1}))
@@ -79,7 +79,7 @@ async def test_a_host_that_is_killed_takes_its_nodes_along_and_nothing_else(tmp_
 
 async def test_a_measurement_ends_with_the_host_of_one_of_its_workers(tmp_path: Path) -> None:
     machine = Machine(tmp_path, 2, {"h001": 1}, LEASE_S)
-    perf = Perf(TINY, PerfSettings("pair", sizes=(10_000,), messages=4, depth=4, rounds=10_000), machine.ground)
+    perf = Perf(TINY, PerfSettings("pair", sizes=(10_000,), messages=4, depth=4, rounds=10_000), machine.cluster)
     pids: list[int] = []
 
     def kill(record: dict[str, Any]) -> None:

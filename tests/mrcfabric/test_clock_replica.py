@@ -132,7 +132,7 @@ def test_what_a_node_had_reached_when_it_died_is_not_undone_by_news_from_before(
     born.look(LEFT)
     left.words[left.sent_word(1, 1)] += 3
     born.publish(1, 600)
-    # The share of its host tells of its death before the courier has told of its last step.
+    # The share of its host tells of its death before the relay has told of its last step.
     leader.set_reached(1, left.reached(1))
     born.deliver(LEFT, LEADER)
     assert leader.reached(1) == left.reached(1)
@@ -329,7 +329,7 @@ def test_whatever_is_late_no_replica_is_ahead_and_all_agree_in_the_end(steps: li
 
 @pytest.mark.parametrize("alive", [True, False])
 def test_nobody_hears_of_half_an_order(born: Cluster, alive: bool) -> None:
-    """The courier of the leader may look while the leader's agent writes."""
+    """The relay of the leader may look while the leader's agent writes."""
     page, look = born.pages[LEADER], lambda: born.look(LEADER)
     words = page.words
     if not alive:
@@ -356,7 +356,7 @@ def test_nobody_hears_of_half_an_order(born: Cluster, alive: bool) -> None:
 
 
 def test_nobody_hears_news_of_a_node_under_half_an_order() -> None:
-    """Of a node on the leader's own host, whose courier stands beside the agent."""
+    """Of a node on the leader's own host, whose relay stands beside the agent."""
     here, there = pages = [ClockPage.create([[(1, 0)], [(0, 0)]]) for _ in range(2)]
     leader, other = (Replica(page, [[(1, 0)], [(0, 0)]], [0, 1], number, 0) for number, page in enumerate(pages))
     words, look = here.words, lambda: [other.take(0, news) for news in leader.look().values()]
@@ -370,7 +370,7 @@ def test_nobody_hears_news_of_a_node_under_half_an_order() -> None:
 
 @pytest.mark.parametrize("after", range(7))
 def test_an_order_given_in_the_midst_of_news_stands_or_is_seen_to_be_overwritten(born: Cluster, after: int) -> None:
-    """The leader's courier may be writing what it has heard of the former life while the agent writes."""
+    """The leader's relay may be writing what it has heard of the former life while the agent writes."""
     page = born.pages[LEADER]
     words = page.words
     born.publish(1, 300)

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from orchestrator.workers.crew import Crew, Hired, Member, Spawn, hired
+from orchestrator.workers.group import Member, Spawn, WorkerGroup, WorkerProcess, started_group
 from orchestrator.workers.worker import work
 from tests.support.loopback_nics import LoopbackNic
 from tests.support.verbs_bench import verbs_bench
@@ -31,7 +31,7 @@ class Threads:
 
     @property
     def spawn(self) -> Spawn:
-        async def start(name: str, arguments: Mapping[str, Any], end: socket.socket) -> Hired:
+        async def start(name: str, arguments: Mapping[str, Any], end: socket.socket) -> WorkerProcess:
             own = end.dup()
             self.running.append(asyncio.create_task(asyncio.to_thread(work, arguments, own)))
             return Thread(self.running[-1])
@@ -44,14 +44,14 @@ class Threads:
 
 
 @asynccontextmanager
-async def crew_at_loopback(
+async def group_at_loopback(
     folder: Path, members: list[Member]
-) -> AsyncIterator[tuple[Crew, list[LoopbackNic], Threads]]:
-    """A crew whose members sit at NICs h000, h001, ...; on exit everybody must have ended."""
+) -> AsyncIterator[tuple[WorkerGroup, list[LoopbackNic], Threads]]:
+    """A group whose members sit at NICs h000, h001, ...; on exit everybody must have ended."""
     threads = Threads()
     async with verbs_bench(folder, count=len(members)) as (nics, _):
-        async with hired(members, threads.spawn) as crew:
-            yield crew, nics, threads
+        async with started_group(members, threads.spawn) as group:
+            yield group, nics, threads
         await threads.codes()
 
 

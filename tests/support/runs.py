@@ -7,7 +7,7 @@ from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
 from nicd.programs.program import Program
 from orchestrator.faults.fault import Fault, Window
-from orchestrator.hosts.ground import Ground
+from orchestrator.hosts.cluster import Cluster
 from orchestrator.measures.recording import Injected, Recording
 from orchestrator.runs.backends import launched
 from orchestrator.runs.backends import simulated as in_simulator
@@ -102,9 +102,9 @@ async def simulated(what: Plan, *, trace: bool = False) -> Recording:
     return await RunLoop(what, backend, Recorder(what, backend, trace=trace), Ears()).run()
 
 
-async def conducted(what: Plan, backend: str, run_dir: Path, ground: Ground | None = None) -> Recording:
-    """The recording of a plan on either backend, with a digest of all that happened; daemons stand on `ground`."""
+async def conducted(what: Plan, backend: str, run_dir: Path, cluster: Cluster | None = None) -> Recording:
+    """The recording of a plan on either backend, with a digest of all that happened; daemons stand on `cluster`."""
     open_backend = (
-        in_simulator(what, trace=True) if backend == "sim" else launched(what, run_dir, trace=True, ground=ground)
+        in_simulator(what, trace=True) if backend == "sim" else launched(what, run_dir, trace=True, cluster=cluster)
     )
     return await Runner(open_backend, Ears(), trace=True).carry_out()

@@ -3,12 +3,12 @@
 import inspect
 import sys
 
-from orchestrator.hosts import premises, workers
+from orchestrator.hosts import remote_workers, share_host
 from orchestrator.hosts.share_agent import main
 from tests.orchestrator import entries
 
 if __name__ == "__main__":
     ours = {f"{entries.__name__}:{name}" for name, _ in inspect.getmembers(entries, inspect.isfunction)}
-    premises.STARTED |= ours
-    workers.STARTED |= ours
+    share_host.STARTED |= ours
+    remote_workers.STARTED |= ours
     sys.exit(main())

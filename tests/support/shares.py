@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mrcfabric.topology import Topology
-from orchestrator.hosts.ground import Ground
+from orchestrator.hosts.cluster import Cluster
 from orchestrator.hosts.host_start import Host
 from orchestrator.hosts.placement.site import Site, Sites
 from orchestrator.process import run_folder
@@ -21,7 +21,7 @@ STOP_WALL_S = 10.0
 
 
 class Agent:
-    """One share agent that runs: what `hosts.ground.Running` asks for, and what tests look at."""
+    """One share agent that runs: what `hosts.cluster.Running` asks for, and what tests look at."""
 
     def __init__(self, process: asyncio.subprocess.Process, said: Mapping[str, Any], log: Path) -> None:
         self.process = process
@@ -112,7 +112,7 @@ class Machine:
 
             return Host(begin, str(folder / f"vm{number}"), own_ports=False)
 
-        self.ground = Ground(sites, [host(number) for number in range(1, hosts)], lease_s=lease_s)
+        self.cluster = Cluster(sites, [host(number) for number in range(1, hosts)], lease_s=lease_s)
 
     async def start(self, launch: dict[str, Any]) -> Agent:
         """Start a share agent of this machine."""

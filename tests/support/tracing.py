@@ -7,8 +7,8 @@ from mrcfabric.choice import Choice
 from mrcfabric.topology import Topology
 from orchestrator.faults.fault import Fault
 from orchestrator.sim.fabric import SimulatedFabric
+from orchestrator.tracing.joiner import JourneyJoiner
 from orchestrator.tracing.journey import Journey
-from orchestrator.tracing.stories import Stories
 from tests.support.scripts import Step, permutation
 
 SMALL = Topology(name="followed", planes=2, t0_per_plane=2, t1_per_plane=2, nics_per_t0=1, evs_per_qp=16,
@@ -40,7 +40,7 @@ def journeys(
 
 def told(fabric: SimulatedFabric) -> list[Journey]:
     """What the statements of a fabric come to."""
-    stories = Stories(fabric.topology)
+    stories = JourneyJoiner(fabric.topology)
     for node in fabric.topology.node_names():
         stories.add(node, fabric.statements(node), fabric.now_ns)
         if not fabric.simulator.alive(node):

@@ -1,7 +1,7 @@
 """How the boards look: colours, and what a number or a state is shown as.
 
 The colours are those of the report pages (`orchestrator.report.frame`), chosen to stay apart for colour-blind people on
-a light and on a dark ground; series beyond the sixth repeat them dashed. Nothing is said by colour alone: every series
+a light and on a dark cluster; series beyond the sixth repeat them dashed. Nothing is said by colour alone: every series
 is in its panel's legend, every state is a word.
 """
 

@@ -34,7 +34,7 @@ from orchestrator.cli.flags import (
     T0Option,
     T1Option,
     WheelhouseOption,
-    ground_asked_for,
+    cluster_asked_for,
     overrides,
     say_limits,
 )
@@ -119,12 +119,12 @@ def up(
     from orchestrator.cli import up as agent
 
     topology = source.topology
-    ground = ground_asked_for(topology, inventory, engine, nodes_per_process, wheelhouse, lease, detached=detach)
+    cluster = cluster_asked_for(topology, inventory, engine, nodes_per_process, wheelhouse, lease, detached=detach)
     folder = run_dir or run_folder.default_path(topology.name)
     metrics = agent.metrics_at(metrics_address)
     say_limits(topology)
     options = agent.UpOptions(
-        topology, folder, packing, port_base, trace, pace, web, ground, metrics, owner_only, started
+        topology, folder, packing, port_base, trace, pace, web, cluster, metrics, owner_only, started
     )
     raise typer.Exit((agent.run_detached if detach else agent.run_foreground)(options, typer.echo))
 

@@ -1,6 +1,6 @@
 """`mrcfabric host`: the hosts of a running fabric, and one that was lost taken back.
 
-Owns arguments and what is printed; the agent does the rest (`orchestrator.agent.host_desk`).
+Owns arguments and what is printed; the agent does the rest (`orchestrator.agent.hosts`).
 """
 
 import json

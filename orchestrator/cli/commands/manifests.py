@@ -67,7 +67,7 @@ def manifests(
     """Write Kubernetes manifests for a fabric on the hosts of an inventory: a pod per share, and the orchestrator's."""
     from importlib.metadata import version
 
-    from orchestrator.hosts.muster import placed
+    from orchestrator.hosts.build import placed
     from orchestrator.hosts.placement.budget import budget
     from orchestrator.hosts.placement.fit import refuse
     from orchestrator.kubernetes import folder

@@ -103,7 +103,7 @@ def plan(
 
 def _budget(topology: "Topology", file: Path | None, engine: str, nodes_per_process: int | None) -> "Budget":
     """What a fabric asks of the hosts of an inventory, or of those that an engine knows. Raises ConfigError."""
-    from orchestrator.hosts.muster import hosts_meant, placed_on
+    from orchestrator.hosts.build import hosts_meant, placed_on
     from orchestrator.hosts.placement.budget import budget
 
     return budget(placed_on(topology, hosts_meant(file, engine, say), nodes_per_process))

@@ -17,7 +17,7 @@ from orchestrator.cli.flags import (
     LeaseOption,
     PackOption,
     WheelhouseOption,
-    ground_asked_for,
+    cluster_asked_for,
     hosts_of,
     say_limits,
 )
@@ -91,8 +91,8 @@ def run(
         open_backend = simulated(plan, trace=trace)
     else:
         fabric = run_dir or (report or default_path(plan.name)) / FABRIC_FOLDER
-        ground = ground_asked_for(plan.topology, inventory, engine, wheelhouse=wheelhouse, lease_s=lease)
-        open_backend = launched(plan, fabric, pack=pack_of(pack), trace=trace, ground=ground)
+        cluster = cluster_asked_for(plan.topology, inventory, engine, wheelhouse=wheelhouse, lease_s=lease)
+        open_backend = launched(plan, fabric, pack=pack_of(pack), trace=trace, cluster=cluster)
     if on is None:
         say_limits(plan.topology)
     if report is not None:

@@ -64,7 +64,7 @@ async def _trace(
     from mrcfabric.choice import Choice
     from orchestrator.client.agent_fabric import AgentFabric
     from orchestrator.tracing.follower import Follower, choice_of
-    from orchestrator.tracing.stories import JOURNEYS_MAX
+    from orchestrator.tracing.joiner import JOURNEYS_MAX
 
     every = 1 if share is None else every_of(share)
     async with AgentFabric.open(name, run_dir) as fabric:
@@ -90,7 +90,7 @@ async def _trace(
 
 def _tell_end(follower: "Follower") -> None:
     """What ended it, and what is missing."""
-    from orchestrator.tracing.stories import REPLIES_MAX, UNDER_WAY_MAX
+    from orchestrator.tracing.joiner import REPLIES_MAX, UNDER_WAY_MAX
 
     if follower.ended:
         typer.echo(follower.ended, err=True)

@@ -45,11 +45,13 @@ def web(
     from mrcfabric.errors import ConfigError
     from orchestrator.client.agent_client import find
     from orchestrator.process.run_folder import is_owners_alone
-    from orchestrator.web import looking, station
+    from orchestrator.web import service, snapshot_loop
 
-    look_hz = looking.LOOK_HZ if rate is None else rate
-    if not looking.LOOK_HZ_MIN <= look_hz <= looking.LOOK_HZ_MAX:
-        raise ConfigError(f"--rate {rate:g}", "will not do", f"{looking.LOOK_HZ_MIN:g} to {looking.LOOK_HZ_MAX:g}")
+    look_hz = snapshot_loop.LOOK_HZ if rate is None else rate
+    if not snapshot_loop.LOOK_HZ_MIN <= look_hz <= snapshot_loop.LOOK_HZ_MAX:
+        raise ConfigError(
+            f"--rate {rate:g}", "will not do", f"{snapshot_loop.LOOK_HZ_MIN:g} to {snapshot_loop.LOOK_HZ_MAX:g}"
+        )
     if port is not None and not 0 <= port < 1 << 16:
         raise ConfigError(f"--port {port}", "is no port", "0 to 65535; 0: any that is free")
     for folder in scenarios or []:
@@ -57,7 +59,7 @@ def web(
             raise ConfigError(f"--scenarios {folder}", "is no folder")
     folder = find(name, run_dir).folder.absolute()
     owner_only = owner_only or is_owners_alone(folder)
-    serving = station.beside(
+    serving = service.beside(
         folder, typer.echo, port=port, look_hz=look_hz, shelves=scenarios or [], owner_only=owner_only
     )
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

@@ -23,7 +23,7 @@ from orchestrator.cli.flags import (
     SenderOption,
     SetOption,
     WheelhouseOption,
-    ground_asked_for,
+    cluster_asked_for,
     overrides,
     say_limits,
 )
@@ -119,9 +119,9 @@ def demo(
     from orchestrator.process.run_folder import default_path
 
     topology = load(file, overrides(settings))
-    ground = ground_asked_for(topology, inventory, engine, nodes_per_process, wheelhouse, lease)
+    cluster = cluster_asked_for(topology, inventory, engine, nodes_per_process, wheelhouse, lease)
     say_limits(topology)
-    run = Demo(topology, DemoSettings(tensor_mib, buckets), ground)
+    run = Demo(topology, DemoSettings(tensor_mib, buckets), cluster)
     folder = run_dir or default_path(topology.name)
     # With --json standard output is the report's alone.
     console = Console(stderr=as_json, force_terminal=False if plain else None)
@@ -188,7 +188,7 @@ def perf(
     run = Perf(
         topology,
         PerfSettings(pattern_of(pattern), sizes, messages, depth, rounds, pair, both_ways, pack_of(pack)),
-        ground_asked_for(topology, inventory, engine, nodes_per_process, wheelhouse, lease),
+        cluster_asked_for(topology, inventory, engine, nodes_per_process, wheelhouse, lease),
     )
     folder = run_dir or default_path("perf")
     if not as_json:
@@ -224,7 +224,7 @@ def send(
     from orchestrator.client.agent_client import folder_of, running
     from orchestrator.hosts.placement.layout import pack_of
     from orchestrator.process.run_folder import default_path
-    from orchestrator.workers.crew import WorkerFailedError
+    from orchestrator.workers.group import WorkerFailedError
 
     what = Transfer(file, source, target, out)
     try:
@@ -236,8 +236,8 @@ def send(
         else:
             topology = load(topology_file, overrides(settings))
             say_limits(topology)
-            ground = ground_asked_for(topology, inventory, engine, nodes_per_process, wheelhouse, lease)
-            record = _run(send_in_new(topology, run_dir or default_path("send"), pack_of(pack), what, ground))
+            cluster = cluster_asked_for(topology, inventory, engine, nodes_per_process, wheelhouse, lease)
+            record = _run(send_in_new(topology, run_dir or default_path("send"), pack_of(pack), what, cluster))
     except WorkerFailedError as error:
         raise RefusedError(str(error)) from None
     if as_json:

@@ -1,7 +1,7 @@
 """`mrcfabric work`: have the NICs of a running fabric send, by any workload of the catalogue; list it, stop it.
 
 Owns arguments and what is printed. Kinds and figures are those of scenario files; who runs what is the agent's
-(`orchestrator.agent.work_desk`).
+(`orchestrator.agent.work`).
 """
 
 import json

@@ -1,7 +1,7 @@
-"""What couriers say to each other about their clocks: a question with a stamp, an answer with two more.
+"""What relays say to each other about their clocks: a question with a stamp, an answer with two more.
 
 Owns the bytes, the stamps, and which answer belongs to which question; what follows from stamps is
-`orchestrator.hosts.clock.clock_offset`'s, when to ask is the courier's. The clocks can be other ones than the
+`orchestrator.hosts.clock.clock_offset`'s, when to ask is the relay's. The clocks can be other ones than the
 machine's.
 """
 
@@ -55,7 +55,7 @@ class _Peer:
 
 
 class ClockTalk:
-    """One courier's talk about clocks with all others."""
+    """One relay's talk about clocks with all others."""
 
     def __init__(self, clocks: Clocks | None = None) -> None:
         self._clocks = Clocks() if clocks is None else clocks

@@ -1,6 +1,6 @@
 """How large a datagram may be to reach another host in one piece, and whether larger ones arrive in fragments.
 
-Owns the socket of a courier on its host's `data` address, the probes it sends there and those it answers. A probe is a
+Owns the socket of a relay on its host's `data` address, the probes it sends there and those it answers. A probe is a
 datagram of the size in question that nobody may cut (so that a network that takes less loses it); the host that gets
 it answers with a few bytes. Both are keyed with the secret of the launch, and an answer is never longer than its
 question. The largest size of all is asked first, which in most networks is the end; otherwise sizes between the

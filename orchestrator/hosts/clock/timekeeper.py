@@ -270,7 +270,7 @@ class Timekeeper:
         self.ring()
 
     def _insist(self) -> None:
-        """Order again what a courier has overwritten: it may stand between its look at a slot and what it writes."""
+        """Order again what a relay has overwritten: it may stand between its look at a slot and what it writes."""
         for slot, (orders, held_ns) in self._ordered.items():
             if self.page.orders(slot) < orders:
                 self.bury(slot) if held_ns is None else self.hold_for(slot, held_ns)

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from orchestrator.hosts.engines import there
+from orchestrator.hosts.engines import remote_script
 from orchestrator.hosts.engines.engine import STOP_WALL_S, Launch, Outputs, first_words, launch_line, lines
-from orchestrator.hosts.engines.findings import Findings
+from orchestrator.hosts.engines.host_facts import HostFacts
 from orchestrator.hosts.placement.inventory import Host
 
 DRAIN_WALL_S: Final = 1.0
@@ -27,7 +27,7 @@ class LocalEngine:
     async def start(self, host: Host, launch: Launch) -> "LocalProgram":
         """See `Engine.start`."""
         order = {"run_dir": host.run_dir, "ports": [[port.kind, port.address, port.port] for port in launch.ports]}
-        findings = Findings(host.name, sys.executable, await asyncio.to_thread(there.look, order))
+        findings = HostFacts(host.name, sys.executable, await asyncio.to_thread(remote_script.look, order))
         findings.check(launch.ports)
         folder = Path(findings.run_dir)
         await asyncio.to_thread(_write, folder, launch.files)

@@ -1,8 +1,8 @@
 """The line to a task that stands on a node and has not become the program yet: orders out, answers back.
 
 Owns the frames of that dialogue. It goes over the pipes of whatever started the task there, and is to
-`orchestrator.hosts.engines.cargo` what a login is; what a broken line means is for the engine to say. What is done
-there is `orchestrator.hosts.engines.doorstep`'s.
+`orchestrator.hosts.engines.payload` what a login is; what a broken line means is for the engine to say. What is done
+there is `orchestrator.hosts.engines.slurm_bootstrap`'s.
 """
 
 import asyncio
@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from mrcfabric.errors import ConfigError
-from orchestrator.hosts.engines import doorstep, there
-from orchestrator.hosts.engines.findings import OLDEST_PYTHON
+from orchestrator.hosts.engines import remote_script, slurm_bootstrap
+from orchestrator.hosts.engines.host_facts import OLDEST_PYTHON
 from orchestrator.hosts.placement.inventory import Host
 from orchestrator.process.launcher import ProcessFailedError
 
@@ -33,7 +33,7 @@ def take():
         body += os.read(0, int(size) - len(body)) or sys.exit(1)
     return bytes(body)
 if sys.version_info < {OLDEST_PYTHON}:
-    sys.stdout.write('\\n{doorstep.MARK}{{"python": [%d, %d, %d]}}\\n' % sys.version_info[:3])
+    sys.stdout.write('\\n{slurm_bootstrap.MARK}{{"python": [%d, %d, %d]}}\\n' % sys.version_info[:3])
 else:
     exec(compile(take(), "doorstep", "exec"), {{"take": take}})
 """
@@ -58,7 +58,7 @@ class NodeLine:
 
         Raises LineBrokenError, TimeoutError.
         """
-        self._write(inspect.getsource(doorstep).encode())
+        self._write(inspect.getsource(slurm_bootstrap).encode())
         return await self._answer(within_s)
 
     async def order(self, order: Mapping[str, Any], within_s: float = ANSWER_WALL_S) -> dict[str, Any]:
@@ -68,7 +68,7 @@ class NodeLine:
 
     async def there(self, order: Mapping[str, Any]) -> dict[str, Any]:
         """Carry out an order of `there` by the Python there. Raises what `order` raises, ProcessFailedError."""
-        answer = await self.order({"do": "there", "script": inspect.getsource(there), "order": dict(order)})
+        answer = await self.order({"do": "there", "script": inspect.getsource(remote_script), "order": dict(order)})
         if "failed" in answer:
             raise ProcessFailedError(f"host {self.host.name}: {answer['failed']}")
         found: dict[str, Any] = answer["answer"]
@@ -91,7 +91,7 @@ class NodeLine:
 
     def become(self, folder: str, modules: Sequence[str], arguments: Sequence[str], message: bytes) -> None:
         """Let the task be the program, with the message on its standard input: no answer comes but the program's."""
-        held = [f"{one}/{there.HELD}" for one in modules]
+        held = [f"{one}/{remote_script.HELD}" for one in modules]
         order = {"do": "become", "folder": folder, "modules": list(modules), "held": held, "arguments": list(arguments)}
         self._write(json.dumps(order).encode())
         self._send(message)
@@ -109,8 +109,8 @@ class NodeLine:
         async with asyncio.timeout(within_s):
             while line := await self.process.stdout.readline():
                 text = line.decode(errors="replace").rstrip()
-                if text.startswith(doorstep.MARK):
-                    answer: dict[str, Any] = json.loads(text.removeprefix(doorstep.MARK))
+                if text.startswith(slurm_bootstrap.MARK):
+                    answer: dict[str, Any] = json.loads(text.removeprefix(slurm_bootstrap.MARK))
                     return answer
                 if text:  # what the cluster says to every task
                     self._on_line(text)

@@ -16,8 +16,8 @@ from typing import Any, Final
 import asyncssh
 
 from mrcfabric.errors import ConfigError
-from orchestrator.hosts.engines import there
-from orchestrator.hosts.engines.findings import OLDEST_PYTHON
+from orchestrator.hosts.engines import remote_script
+from orchestrator.hosts.engines.host_facts import OLDEST_PYTHON
 from orchestrator.hosts.engines.login import Line
 from orchestrator.hosts.placement.inventory import Host
 from orchestrator.process.launcher import ProcessFailedError
@@ -28,7 +28,7 @@ _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
 # Read by any Python, to say that it is too old.
 _CHECKED: Final = f"""import sys
 if sys.version_info < {OLDEST_PYTHON}:
-    sys.stdout.write('\\n{there.MARK}{{"python": [%d, %d, %d]}}\\n' % sys.version_info[:3])
+    sys.stdout.write('\\n{remote_script.MARK}{{"python": [%d, %d, %d]}}\\n' % sys.version_info[:3])
 else:
     exec(compile(sys.stdin.read(), 'there', 'exec'))
 """
@@ -71,11 +71,11 @@ class Remote:
         Raises ConfigError when there is no such Python, ProcessFailedError when it fails.
         """
         python = self.host.python
-        script = inspect.getsource(there).encode()
+        script = inspect.getsource(remote_script).encode()
         code, output = await self.run([python, "-c", _CHECKED, json.dumps(order)], script)
         for text in output.splitlines():
-            if text.startswith(there.MARK):
-                answer: dict[str, Any] = json.loads(text.removeprefix(there.MARK))
+            if text.startswith(remote_script.MARK):
+                answer: dict[str, Any] = json.loads(text.removeprefix(remote_script.MARK))
                 return answer
         if code in (_NOT_FOUND, _NOT_EXECUTABLE):
             raise ConfigError(

@@ -22,7 +22,7 @@ from orchestrator.hosts.engines.engine import AGENT, STOP_WALL_S, UNSEEN, Launch
 from orchestrator.hosts.placement.inventory import Host
 from orchestrator.hosts.placement.site import LEADER
 from orchestrator.hosts.share_service import PURPOSE
-from orchestrator.process.keyed_stream import CALL_WALL_S, HELLO_WALL_S, HUNG_UP, Door, KeyedStream, call
+from orchestrator.process.keyed_stream import CALL_WALL_S, HELLO_WALL_S, HUNG_UP, Endpoint, KeyedStream, call
 from orchestrator.process.launcher import ProcessFailedError
 
 GREETING_WALL_S: Final = CALL_WALL_S + HELLO_WALL_S
@@ -145,7 +145,7 @@ class Talk:
         self._hear = hear
         self._greeting: asyncio.Future[dict[str, Any]] = loop.create_future()
         self._stream = KeyedStream(
-            Door(key.realm, LEADER, PURPOSE),
+            Endpoint(key.realm, LEADER, PURPOSE),
             lambda _stream: None,
             lambda _stream, message: self._take(message),
             self._lost,

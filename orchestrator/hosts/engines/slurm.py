@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from mrcfabric.errors import ConfigError
-from orchestrator.hosts.engines import cargo, there
-from orchestrator.hosts.engines.cargo import Wheelhouse
+from orchestrator.hosts.engines import payload, remote_script
 from orchestrator.hosts.engines.engine import STOP_WALL_S, UNSEEN, Launch, Outputs, first_words, launch_line, lines
-from orchestrator.hosts.engines.findings import Findings
+from orchestrator.hosts.engines.host_facts import HostFacts
 from orchestrator.hosts.engines.node_line import ANSWER_BYTES_MAX, TASK, LineBrokenError, NodeLine
-from orchestrator.hosts.engines.slurm_words import complaint, how_the_task_ended, is_noise, is_slurms
+from orchestrator.hosts.engines.payload import Wheelhouse
+from orchestrator.hosts.engines.slurm_messages import complaint, how_the_task_ended, is_noise, is_slurms
 from orchestrator.hosts.engines.wheel import packages_of, requirements_of
 from orchestrator.hosts.placement import allocation
 from orchestrator.hosts.placement.inventory import PYTHON, Host
@@ -118,30 +118,30 @@ class SlurmProgram:
         self._is_program.set()
         self.address, self.told = await first_words(self._host.name, self._outputs, self.ended, launch.ready_wall_s)
 
-    async def _prepare(self, launch: Launch) -> tuple[Findings, list[str]]:
+    async def _prepare(self, launch: Launch) -> tuple[HostFacts, list[str]]:
         """What there is, and the folders of modules to use: none where the node has the very files that run here.
 
         Raises what `Engine.start` raises, LineBrokenError, TimeoutError.
         """
         host = self._host
         greeting = await self._line.greet(GREET_WALL_S)
-        Findings(host.name, host.python, greeting).check_python()
+        HostFacts(host.name, host.python, greeting).check_python()
         if "failed" in greeting:
             hint = "make room there, or set TMPDIR to a folder that every node has"
             raise ConfigError(f"host {host.name}", f"has no folder for us: {greeting['failed']}", hint)
         self._step = str(greeting["step"])
-        packages, requirements = packages_of(cargo.DISTRIBUTION), requirements_of(cargo.DISTRIBUTION)
+        packages, requirements = packages_of(payload.DISTRIBUTION), requirements_of(payload.DISTRIBUTION)
         ports = [[port.kind, port.address, port.port] for port in launch.ports]
         order = {"do": "look", "run_dir": host.run_dir, "ports": ports}
         seen = await self._line.there({**order, "modules": packages, "requirements": requirements})
-        findings = Findings(host.name, host.python, seen)
+        findings = HostFacts(host.name, host.python, seen)
         findings.check(launch.ports)
         modules: list[str] = []
-        if findings.missing or not findings.has_the_files(there.stamp(packages)):
-            wheel = await asyncio.to_thread(cargo.our_wheel)
-            order |= cargo.order(wheel.requirements, wheel.digest, self._wheelhouse)
-            findings = Findings(host.name, host.python, await self._line.there(order))
-            modules = await cargo.deliver(self._line, findings, wheel, self._wheelhouse)
+        if findings.missing or not findings.has_the_files(remote_script.stamp(packages)):
+            wheel = await asyncio.to_thread(payload.our_wheel)
+            order |= payload.order(wheel.requirements, wheel.digest, self._wheelhouse)
+            findings = HostFacts(host.name, host.python, await self._line.there(order))
+            modules = await payload.deliver(self._line, findings, wheel, self._wheelhouse)
         await self._line.put({f"{findings.run_dir}/{name}": content for name, content in launch.files.items()})
         return findings, modules
 

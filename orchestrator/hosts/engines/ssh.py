@@ -14,11 +14,11 @@ from typing import Any, Final, Literal
 import asyncssh
 
 from mrcfabric.errors import ConfigError
-from orchestrator.hosts.engines import cargo, there
-from orchestrator.hosts.engines.cargo import Wheelhouse
+from orchestrator.hosts.engines import payload, remote_script
 from orchestrator.hosts.engines.engine import STOP_WALL_S, UNSEEN, Launch, Outputs, first_words, launch_line, lines
-from orchestrator.hosts.engines.findings import Findings
+from orchestrator.hosts.engines.host_facts import HostFacts
 from orchestrator.hosts.engines.login import Patience, login
+from orchestrator.hosts.engines.payload import Wheelhouse
 from orchestrator.hosts.engines.remote import Remote, command
 from orchestrator.hosts.engines.wheel import Wheel
 from orchestrator.hosts.placement.inventory import Host
@@ -90,20 +90,20 @@ class SshEngine:
             raise
         return program
 
-    async def _prepare(self, remote: Remote, launch: Launch) -> tuple[Findings, list[str]]:
+    async def _prepare(self, remote: Remote, launch: Launch) -> tuple[HostFacts, list[str]]:
         """What there is, and the folders of modules to use; raises what `Engine.start` raises."""
         host = remote.host
-        wheel = self._wheel if self._wheel is not None else await asyncio.to_thread(cargo.our_wheel)
+        wheel = self._wheel if self._wheel is not None else await asyncio.to_thread(payload.our_wheel)
         ports = [[port.kind, port.address, port.port] for port in launch.ports]
         order = {"do": "look", "run_dir": host.run_dir, "ports": ports}
-        order |= cargo.order(wheel.requirements, wheel.digest, self._wheelhouse)
-        findings = Findings(host.name, host.python, await remote.there(order))
+        order |= payload.order(wheel.requirements, wheel.digest, self._wheelhouse)
+        findings = HostFacts(host.name, host.python, await remote.there(order))
         findings.check(launch.ports)
         modules: list[str] = []
         if self._code == "installed":
             findings.check_version(wheel.version)
         else:
-            modules = await cargo.deliver(remote, findings, wheel, self._wheelhouse)
+            modules = await payload.deliver(remote, findings, wheel, self._wheelhouse)
         await remote.put({f"{findings.run_dir}/{name}": content for name, content in launch.files.items()})
         return findings, modules
 
@@ -124,7 +124,7 @@ class SshProgram:
 
     async def begin(self, run_dir: str, modules: Sequence[str]) -> None:
         """Start it and hear where it listens; raises what `Engine.start` raises."""
-        held = [f"{folder}/{there.HELD}" for folder in modules] or ["/dev/null"]
+        held = [f"{folder}/{remote_script.HELD}" for folder in modules] or ["/dev/null"]
         script = ["sh", "-c", _START, _MARK, run_dir, ":".join(modules), held[0], held[-1]]
         words = command([self._remote.host.python, *self._launch.arguments]).removeprefix("exec ")
         try:

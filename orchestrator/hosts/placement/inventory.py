@@ -58,7 +58,7 @@ class Host:
     data: str
     """IPv4 or IPv6 address of the UDP underlay, as `ipaddress` writes it."""
     control: str
-    """Address for control and couriers."""
+    """Address for control and relays."""
     ssh: Ssh
     cores: int | None = None
     """None: the host is asked when the fabric starts."""

@@ -54,7 +54,7 @@ def pack_of(text: str) -> Pack:
 
 
 def host_ports(*, several: bool) -> int:
-    """Port numbers of a host beside its nodes': the agent's HTTP side, and a courier where hosts are several."""
+    """Port numbers of a host beside its nodes': the agent's HTTP side, and a relay where hosts are several."""
     return 1 + several
 
 
@@ -69,11 +69,11 @@ def port_count(topology: Topology, sites: Sites) -> int:
 def _numbered(topology: Topology, sites: Sites) -> tuple[list[int], int]:
     """Where in the block the sockets of each node begin, in slot order, and the size of the block.
 
-    A host begins with its courier, counts its nodes' sockets from there, and has the agent's HTTP port as the last
+    A host begins with its relay, counts its nodes' sockets from there, and has the agent's HTTP port as the last
     number. Hosts that have an address in common share one count.
     """
-    couriers = host_ports(several=sites.several) - host_ports(several=False)
-    taken = [couriers if sites.apart else couriers * len(sites.sites)] * len(sites.sites)
+    relays = host_ports(several=sites.several) - host_ports(several=False)
+    taken = [relays if sites.apart else relays * len(sites.sites)] * len(sites.sites)
     firsts = []
     for slot, node in enumerate(topology.node_names()):
         host = sites.number(node) if sites.apart else LEADER
@@ -150,7 +150,7 @@ class Layout:
 
     @property
     def doorbells_here(self) -> int:
-        """Processes of the leader's host, its courier among them where there are several hosts."""
+        """Processes of the leader's host, its relay among them where there are several hosts."""
         own = sum(plan.site == LEADER for plan in self.processes)
         return own + self.sites.several
 
@@ -178,14 +178,14 @@ class Layout:
         """Where a daemon listens for its agent."""
         return self.sites.site(node).control, self._first(node) + len(self.ports[node])
 
-    def courier_addresses(self) -> list[Address]:
-        """Where the courier of each host listens."""
+    def relay_addresses(self) -> list[Address]:
+        """Where the relay of each host listens."""
         numbers = enumerate(self.sites.sites, self.port_base)
         return [(site.control, self.port_base if self.sites.apart else number) for number, site in numbers]
 
     def probe_addresses(self) -> list[Address]:
-        """Where the courier of each host answers probes of the way that frames go; the same numbers, of UDP."""
-        return [(site.data, port) for site, (_, port) in zip(self.sites.sites, self.courier_addresses(), strict=True)]
+        """Where the relay of each host answers probes of the way that frames go; the same numbers, of UDP."""
+        return [(site.data, port) for site, (_, port) in zip(self.sites.sites, self.relay_addresses(), strict=True)]
 
     def crowd(self, node: str) -> int:
         """How many processes the host of a node has."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from mrcfabric.errors import RefusedError
 from mrcfabric.topology import Topology
-from orchestrator.faults.whereabouts import NOWHERE, Whereabouts
+from orchestrator.faults.host_map import ONE_HOST, HostMap
 
 LOOPBACK = "127.0.0.1"
 LEADER = 0
@@ -51,12 +51,12 @@ class Sites:
         """A node's host."""
         return self.sites[self.number(node)]
 
-    def whereabouts(self, topology: Topology) -> Whereabouts:
-        """What faults about hosts are resolved by: which host carries which node; `NOWHERE` on one host alone."""
+    def host_map(self, topology: Topology) -> HostMap:
+        """What faults about hosts are resolved by: which host carries which node; `ONE_HOST` on one host alone."""
         if not self.several:
-            return NOWHERE
+            return ONE_HOST
         host_of = {node: self.site(node).name for node in topology.node_names()}
-        return Whereabouts.of(topology, host_of, {site.name: site.labels for site in self.sites})
+        return HostMap.of(topology, host_of, {site.name: site.labels for site in self.sites})
 
     def require_here(self, nic: str) -> None:
         """Raises RefusedError for a NIC of another host."""

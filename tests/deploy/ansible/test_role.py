@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.hosts.engines.cargo import our_wheel
+from orchestrator.hosts.engines.payload import our_wheel
 from tests.checks.source import ROOT
 from tests.support.cluster import SSH_PORT, USER, Cluster, Host, cluster
 from tests.support.units import UNITS, Unit

@@ -85,7 +85,7 @@ async def test_the_public_site_changes_nothing_and_names_mistakes(served: Fabric
     assert json.loads(text)["hint"] == "nearest is h001"
 
 
-async def test_the_private_door_is_the_owners_alone(served: Fabric) -> None:
+async def test_the_private_endpoint_is_the_owners_alone(served: Fabric) -> None:
     mode = os.stat(served.folder.agent_socket).st_mode
     assert stat.S_ISSOCK(mode)
     assert mode & 0o777 == 0o600

@@ -15,7 +15,7 @@ from orchestrator.client import lease as owners_end
 from orchestrator.client.lease import lease
 from orchestrator.fabric import Fabric
 from tests.orchestrator.agent.test_agent import ask, client_of
-from tests.orchestrator.agent.test_fault_desk import owned
+from tests.orchestrator.agent.test_faults import owned
 from tests.orchestrator.running import DEADLINE_S, ROOT, SMALL
 from tests.support.wait import eventually, eventually_true
 

@@ -35,8 +35,8 @@ async def test_a_small_demonstration_keeps_every_byte_and_every_step_on_three_ho
     places = {node: number % 3 for number, node in enumerate(SMALL.node_names())}
     machine = Machine(tmp_path, 3, places, LEASE_S)
     # Switches share processes, but for those that are to die.
-    machine.ground.sites = replace(machine.ground.sites, nodes_per_process=4)
-    demo = Demo(SMALL, DemoSettings(tensor_mib=2, buckets=8), machine.ground)
+    machine.cluster.sites = replace(machine.cluster.sites, nodes_per_process=4)
+    demo = Demo(SMALL, DemoSettings(tensor_mib=2, buckets=8), machine.cluster)
     data = await asyncio.wait_for(demo.run(tmp_path / "vm0"), 100)
     held = {check["name"]: check["holds"] for check in data["checks"]}
     # Two planes are too few for the share of one port to be 7/8 of anything; all else must hold.

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator.apps.ranks import GRANTED_AHEAD, Ranks
-from orchestrator.workers.crew import WorkerFailedError
-from tests.support.crews import crew_at_loopback, member
+from orchestrator.workers.group import WorkerFailedError
+from tests.support.groups import group_at_loopback, member
 from tests.support.wait import eventually
 
 pytestmark = pytest.mark.integration
@@ -22,8 +22,8 @@ def ring(folder: Path) -> list:  # type: ignore[type-arg]
 
 
 async def test_steps_are_granted_until_told_to_stop_and_none_is_lost(tmp_path: Path) -> None:
-    async with crew_at_loopback(tmp_path, ring(tmp_path)) as (crew, _, _):
-        ranks = Ranks(crew)
+    async with group_at_loopback(tmp_path, ring(tmp_path)) as (group, _, _):
+        ranks = Ranks(group)
         serving = asyncio.create_task(ranks.serve())
         await eventually(lambda: ranks.steps >= 5, 20)
         assert ranks.granted <= max(ranks.finished) + GRANTED_AHEAD
@@ -41,8 +41,8 @@ async def test_steps_are_granted_until_told_to_stop_and_none_is_lost(tmp_path: P
 
 
 async def test_a_failing_rank_ends_the_training(tmp_path: Path) -> None:
-    async with crew_at_loopback(tmp_path, ring(tmp_path)) as (crew, nics, _):
-        ranks = Ranks(crew)
+    async with group_at_loopback(tmp_path, ring(tmp_path)) as (group, nics, _):
+        ranks = Ranks(group)
         nics[2].regions.clear()
         with pytest.raises(WorkerFailedError, match=r"remote_invalid_request|has died"):
             await asyncio.wait_for(ranks.serve(), 20)

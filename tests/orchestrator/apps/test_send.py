@@ -11,7 +11,7 @@ import pytest
 from mrcfabric.errors import ConfigError
 from orchestrator.apps.send import MESSAGE_BYTES, Transfer, send_in_new, send_in_running, transfer
 from orchestrator.fabric import Fabric
-from orchestrator.workers.crew import WorkerFailedError
+from orchestrator.workers.group import WorkerFailedError
 from tests.orchestrator.running import DEADLINE_S
 from tests.support.fabrics import SMALL
 from tests.support.wait import eventually

@@ -22,8 +22,8 @@ from mrcfabric.units import serialization_ns
 from mrcfabric.wire import pcapng
 from orchestrator.captures import capture as capturing
 from orchestrator.captures.capture import Outcome, Request, capture
-from orchestrator.captures.listening import RECORDS_LEAST, Listening
 from orchestrator.captures.sink import Sink
+from orchestrator.captures.taps import RECORDS_LEAST, FabricTaps
 from orchestrator.captures.wires import links_meant, wires_of
 from orchestrator.fabric import Fabric
 from tests.orchestrator.running import (
@@ -265,7 +265,7 @@ async def test_a_node_that_dies_and_returns_is_listened_to_again(fabric: Fabric,
 async def test_what_comes_too_fast_is_missing_and_counted_with_its_interface(
     fabric: Fabric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(capturing, "Listening", partial(Listening, records_max=1))
+    monkeypatch.setattr(capturing, "FabricTaps", partial(FabricTaps, records_max=1))
     monkeypatch.setattr(capturing, "LOOK_WALL_S", DEADLINE_S)
     write = await connect(fabric)
     one = Capturing(fabric, tmp_path / "x.pcapng")

@@ -8,7 +8,7 @@ from mrcfabric.topology import Topology
 from mrcfabric.wire.pcapng import Captured, captured
 from mrcfabric.wire.pcapng_writer import statistics
 from orchestrator.captures.capture_file import STATISTICS_BYTES, CaptureFile, Clock
-from orchestrator.captures.listening import Heard
+from orchestrator.captures.taps import Heard
 from orchestrator.captures.wall_clock import WallClock
 from orchestrator.captures.wires import wires_of
 from tests.vectors import wire as golden

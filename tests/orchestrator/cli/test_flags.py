@@ -5,7 +5,7 @@ import pytest
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
 from mrcfabric.topology_file import load
-from orchestrator.cli.flags import ev_number, ground_asked_for, instant, overrides, wall_time
+from orchestrator.cli.flags import cluster_asked_for, ev_number, instant, overrides, wall_time
 
 
 def test_only_given_flags_count() -> None:
@@ -20,9 +20,9 @@ def test_set_wins_over_size_flags() -> None:
 
 
 def test_a_lease_is_for_hosts_of_an_inventory() -> None:
-    assert ground_asked_for(Topology.demo(), None, "ssh") is None
+    assert cluster_asked_for(Topology.demo(), None, "ssh") is None
     with pytest.raises(ConfigError, match="--lease 20: one host has nobody to wait for"):
-        ground_asked_for(Topology.demo(), None, "ssh", lease_s=20.0)
+        cluster_asked_for(Topology.demo(), None, "ssh", lease_s=20.0)
 
 
 def test_evs_as_typed() -> None:

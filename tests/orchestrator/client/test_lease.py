@@ -12,7 +12,7 @@ from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator.client.lease import lease
 from orchestrator.fabric import Fabric
 from tests.orchestrator.agent.test_agent import ask, client_of
-from tests.orchestrator.agent.test_fault_desk import owned
+from tests.orchestrator.agent.test_faults import owned
 from tests.orchestrator.running import DEADLINE_S, ROOT
 from tests.support.wait import eventually
 

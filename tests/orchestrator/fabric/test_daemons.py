@@ -14,7 +14,7 @@ from orchestrator.fabric import Fabric
 from orchestrator.faults.fault import once
 from orchestrator.hosts.placement.layout import port_count
 from orchestrator.hosts.placement.site import Sites
-from orchestrator.process import patience, ports
+from orchestrator.process import answer_wait, ports
 from orchestrator.process.launcher import Child, Launcher, ProcessFailedError
 from orchestrator.process.ports import PortBlock
 from tests.orchestrator.running import (
@@ -56,7 +56,7 @@ async def test_switches_packed_by_plane_cannot_die_alone(tmp_path: Path) -> None
 async def test_a_daemon_that_is_stopped_for_a_while_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(patience, "SILENT_WALL_S", 0.5)
+    monkeypatch.setattr(answer_wait, "SILENT_WALL_S", 0.5)
     async with Fabric.launch(SMALL, tmp_path / "small") as fabric:
         child = fabric.daemons.member(T0).child
         assert child is not None

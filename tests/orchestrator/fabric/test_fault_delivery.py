@@ -12,8 +12,8 @@ from mrcfabric.units import NEVER
 from orchestrator.fabric import Fabric
 from orchestrator.fabric.fault_delivery import SCRIPT_COMMANDS
 from orchestrator.faults.fault import Fault, Window, once
-from orchestrator.hosts.ground import Ground
-from orchestrator.process import patience
+from orchestrator.hosts.cluster import Cluster
+from orchestrator.process import answer_wait
 from tests.orchestrator.running import DEADLINE_S, carrier
 from tests.support.wait import eventually, eventually_true
 
@@ -23,8 +23,8 @@ pytestmark = pytest.mark.integration
 async def test_a_daemon_that_does_not_answer_is_told_as_soon_as_it_does(
     fabric: Fabric, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(patience, "BOUND_WALL_S", 0.2)
-    monkeypatch.setattr(patience, "SHARE_WALL_S", 0.0)
+    monkeypatch.setattr(answer_wait, "BOUND_WALL_S", 0.2)
+    monkeypatch.setattr(answer_wait, "SHARE_WALL_S", 0.0)
     nic, plane = "h001", 1
     child = fabric.daemons.members[nic].child
     assert child is not None
@@ -50,7 +50,7 @@ async def test_a_daemon_that_does_not_answer_is_told_as_soon_as_it_does(
         await eventually_true(seen, DEADLINE_S)
     await eventually(lambda: fabric.faults() == [], DEADLINE_S)
     # While hosts do not hear each other, whoever breaks something waits as time does.
-    monkeypatch.setattr(Ground, "whole", False)
+    monkeypatch.setattr(Cluster, "whole", False)
     os.kill(child.pid, signal.SIGSTOP)
     breaking = asyncio.create_task(fabric.inject(once("nic_port_down", f"{nic}:{plane}", at_ns=fabric.soon_ns())))
     assert not (await asyncio.wait([breaking], timeout=1.0))[0]

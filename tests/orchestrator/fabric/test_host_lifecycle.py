@@ -6,12 +6,12 @@ from mrcfabric.topology import Topology
 from mrcfabric.units import NEVER, Instant
 from orchestrator.fabric.host_lifecycle import HostLifecycle
 from orchestrator.faults.fault import Fault, once
+from orchestrator.faults.host_map import HostMap
 from orchestrator.faults.table import FaultTable
-from orchestrator.faults.whereabouts import Whereabouts
 from orchestrator.process.launcher import ProcessFailedError
 
 TOPOLOGY = Topology(planes=1, t0_per_plane=1, t1_per_plane=1, nics_per_t0=2, evs_per_qp=4, reserve_evs_per_qp=2)
-HOSTS = Whereabouts({"vm1": ("h000", "p0-t0-0"), "vm2": ("h001", "p0-t1-0")}, "vm1")
+HOSTS = HostMap({"vm1": ("h000", "p0-t0-0"), "vm2": ("h001", "p0-t1-0")}, "vm1")
 NODES = HOSTS.nodes["vm2"]
 CRASH_NS, END_NS = 10_000, 50_000
 

@@ -10,7 +10,7 @@ from mrcfabric.errors import RefusedError
 from orchestrator.fabric import Fabric
 from orchestrator.faults.fault import Fault, Window, once
 from orchestrator.faults.table import Stamped
-from orchestrator.live.lookout import Lookout
+from orchestrator.live.live_view import LiveView
 from tests.orchestrator.running import (
     DEADLINE_S,
     MESSAGE_BYTES,
@@ -56,7 +56,7 @@ async def test_what_is_broken_and_healed_in_a_sleeping_fabric_is_so_when_it_slee
     link = f"p0-t0-0~{T1}"
     # Nobody need be told of a second cause, and those who are told of the first are ahead of the others.
     causes = [("link_down", link), ("link_down", link), ("loss", link), ("control_cut", "h000")]
-    lookout, live = Lookout(fabric), []
+    live_view, live = LiveView(fabric), []
     await eventually(lambda: fabric.time.state == "sleep", DEADLINE_S)
     for number, (kind, target) in enumerate(causes):
         fault = once(kind, target, at_ns=fabric.soon_ns(), fault_id=f"f{number}")
@@ -64,12 +64,12 @@ async def test_what_is_broken_and_healed_in_a_sleeping_fabric_is_so_when_it_slee
         live.append(fault.id)
         await eventually(lambda: fabric.time.state == "sleep", DEADLINE_S)
         assert fabric.now_ns() >= fault.start_ns
-        shown = (await lookout.look()).faults
+        shown = (await live_view.look()).faults
         assert [one.id for one in shown if one.in_force] == live == [one.id for one in fabric.active_faults()]
     while live:
         await fabric.heal(live.pop())
         await eventually(lambda: fabric.time.state == "sleep", DEADLINE_S)
-        shown = (await lookout.look()).faults
+        shown = (await live_view.look()).faults
         assert [one.id for one in shown] == live == [one.id for one in fabric.faults()]
 
 

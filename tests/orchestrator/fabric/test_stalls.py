@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.fabric import Fabric, stalls
 from orchestrator.hosts.clock import timekeeper
-from orchestrator.hosts.ground import Ground
+from orchestrator.hosts.cluster import Cluster
 from tests.orchestrator.running import DEADLINE_S, MESSAGE_BYTES, T1, connect, totals_when_placed
 from tests.support.wait import eventually
 
@@ -37,7 +37,7 @@ async def test_nobody_is_to_blame_while_hosts_do_not_hear_each_other(
     monkeypatch.setattr(timekeeper, "STALL_WALL_S", 0.1)
     monkeypatch.setattr(stalls, "FENCE_WALL_S", 0.5)
     monkeypatch.setattr(stalls, "WATCH_POLL_S", 0.1)
-    monkeypatch.setattr(Ground, "whole", False)
+    monkeypatch.setattr(Cluster, "whole", False)
     write = await connect(fabric)
     child = fabric.daemons.members[T1].child
     assert child is not None
@@ -50,7 +50,7 @@ async def test_nobody_is_to_blame_while_hosts_do_not_hear_each_other(
         return 0.0 if stalled is None else stalled[1]
 
     await eventually(lambda: stands() > 1.5, DEADLINE_S)
-    monkeypatch.setattr(Ground, "whole", True)
+    monkeypatch.setattr(Cluster, "whole", True)
     monkeypatch.setattr(stalls, "FENCE_WALL_S", DEADLINE_S)
     await eventually(lambda: stands() < 1.0, DEADLINE_S)
     os.kill(child.pid, signal.SIGCONT)

@@ -7,7 +7,7 @@ from orchestrator.fabric.daemons import Daemons
 from orchestrator.fabric.journal import Journal
 from orchestrator.fabric.state_file import StateFile
 from orchestrator.hosts.clock.timekeeper import Timekeeper
-from orchestrator.hosts.ground import Ground
+from orchestrator.hosts.cluster import Cluster
 from orchestrator.hosts.placement.layout import Layout
 from orchestrator.process import run_folder
 from orchestrator.process.run_folder import RunFolder
@@ -20,7 +20,7 @@ def test_it_says_where_everything_is_and_survives_a_folder_that_is_gone(tmp_path
     folder, journal, layout = RunFolder.claim(tmp_path / "run"), Journal(), Layout(SMALL, "none")
     time = Timekeeper(layout.peers(), len(layout.processes), SMALL.link_delay_ns, 1.0)
     try:
-        daemons = Daemons(layout, Ground(), time, Realm(folder.secret, SMALL.name, EPOCH), trace=False)
+        daemons = Daemons(layout, Cluster(), time, Realm(folder.secret, SMALL.name, EPOCH), trace=False)
         file = StateFile(folder, daemons, EPOCH, PID, journal)
         file.write()
         state = run_folder.read_state(folder.path)

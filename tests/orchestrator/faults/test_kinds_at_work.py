@@ -12,8 +12,8 @@ from mrcfabric.topology import Topology
 from mrcfabric.units import NEVER
 from nicd.core.events import PortChange
 from orchestrator.faults.fault import Fault, Window, once
+from orchestrator.faults.host_map import HostMap
 from orchestrator.faults.kinds import KINDS
-from orchestrator.faults.whereabouts import Whereabouts
 from orchestrator.sim.fabric import SimulatedFabric
 from tests.support.scripts import permutation
 
@@ -300,7 +300,7 @@ def test_control_cut() -> None:
     assert run.arrived()
 
 
-HOSTS = Whereabouts({"vm1": ("h000", "h001", "p0-t0-0", "p0-t0-1", "p1-t0-0", "p1-t0-1"), "vm2": (T1, "p1-t1-1"),
+HOSTS = HostMap({"vm1": ("h000", "h001", "p0-t0-0", "p0-t0-1", "p1-t0-0", "p1-t0-1"), "vm2": (T1, "p1-t1-1"),
                      "vm3": ("p0-t1-0", "p1-t1-0")}, "vm1")  # fmt: skip
 """Each T1 of a plane on a host of its own."""
 

@@ -7,8 +7,8 @@ import pytest
 from mrcfabric.errors import ConfigError
 from mrcfabric.rng import Rng
 from mrcfabric.topology import Topology
+from orchestrator.faults.host_map import HostMap
 from orchestrator.faults.selectors import Selector, hosts_named, nodes_meant, of_words, select
-from orchestrator.faults.whereabouts import Whereabouts
 
 FABRIC = Topology(planes=2, t0_per_plane=2, t1_per_plane=3, nics_per_t0=2, evs_per_qp=16, reserve_evs_per_qp=4)
 
@@ -126,7 +126,7 @@ def test_nodes_of_words_may_be_none_but_are_spelled_right() -> None:
             nodes_meant(fabric, words)
 
 
-HOSTS = Whereabouts(
+HOSTS = HostMap(
     {
         "vm1": tuple(node for node in FABRIC.node_names() if node not in ("h003", "p1-t1-0")),
         "vm2": ("p1-t1-0",),

@@ -14,7 +14,7 @@ from mrcfabric.errors import ConfigError
 from orchestrator.hosts.placement.site import Site
 from orchestrator.hosts.remote_share import RemoteShare
 from orchestrator.process.host_lease import LEASE_DETACHED_S
-from orchestrator.process.keyed_stream import HUNG_UP, Door, KeyedStream
+from orchestrator.process.keyed_stream import HUNG_UP, Endpoint, KeyedStream
 from orchestrator.process.launcher import Child, ProcessFailedError
 from tests.orchestrator.hosts.test_share_agent import LEASE_S, SECRET, SETTINGS, SLEEPER, launch
 from tests.orchestrator.running import DEADLINE_S
@@ -133,10 +133,10 @@ async def test_a_share_that_fell_silent_is_lost_when_its_machine_says_that_nobod
 
 async def test_a_share_that_has_hung_up_has_done_so_until_it_is_heard() -> None:
     share = RemoteShare(Site("there"), 1, ("127.0.0.1", 9), REALM, LEASE_S)
-    door = Door(REALM, 1, b"share")
+    endpoint = Endpoint(REALM, 1, b"share")
 
     def call() -> KeyedStream:
-        return KeyedStream(door, share._ready, share._message, share._lost)
+        return KeyedStream(endpoint, share._ready, share._message, share._lost)
 
     share._stream = stream = call()
     for one, why, hung_up in (
@@ -159,7 +159,7 @@ async def test_a_death_that_is_told_before_the_birth_is_one_and_so_is_one_told_t
     share = RemoteShare(Site("there"), 1, ("127.0.0.1", 9), REALM, LEASE_S)
     share.on_death = died.append
     told = msgpack.packb({"event": "died", "child": 4, "status": 3, "words": "leaving", "reached": {}})
-    early = KeyedStream(Door(REALM, 1, b"share"), share._ready, share._message, share._lost)
+    early = KeyedStream(Endpoint(REALM, 1, b"share"), share._ready, share._message, share._lost)
     share._message(early, told)
     child = share._adopt("h000", [4, 77])
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""A host's share: what its courier is told, and what a courier's reports come to."""
+"""A host's share: what its relay is told, and what a relay's reports come to."""
 
 import asyncio
 import json
@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from mrcfabric.control_message import Realm
-from orchestrator.hosts.clock.courier import Station
+from orchestrator.hosts.clock.relay import RelaySetup
 from orchestrator.hosts.placement.layout import Layout, ProcessPlan
 from orchestrator.hosts.placement.site import Site, Sites
-from orchestrator.hosts.share import COURIER, CourierPost, Descriptors, LocalShare, courier_table
+from orchestrator.hosts.share import RELAY, Descriptors, LocalShare, RelayProcess, relay_table
 from orchestrator.process.launcher import Launcher
 from tests.orchestrator.running import ROOT, SMALL
 from tests.support.wait import eventually
@@ -26,25 +26,25 @@ def layout() -> Layout:
     return Layout(SMALL, "none", sites, port_base=10_000)
 
 
-def test_a_courier_knows_its_own_nodes_and_every_host() -> None:
+def test_a_relay_knows_its_own_nodes_and_every_host() -> None:
     one = layout()
-    table = courier_table("title", REALM, one, 1, Descriptors(5, 6, 7, {"h000": 8, COURIER: 9}), 10)
-    station = Station.of(json.loads(json.dumps(table | {"doorbells": {}})) | {"doorbells": table["doorbells"]})
-    assert station.doorbells == {one.slot("h000"): 8}
-    assert (station.page_fd, station.alive_fd, station.agent_doorbell_fd, station.doorbell_fd) == (5, 6, 7, 9)
-    assert station.report_fd == 10
-    assert station.realm == REALM
-    assert [station.host_of[one.slot(node)] for node in ("h000", "h001", "p0-t0-0")] == [1, 2, 0]
-    hosts, ports = zip(*station.addresses, strict=True)
+    table = relay_table("title", REALM, one, 1, Descriptors(5, 6, 7, {"h000": 8, RELAY: 9}), 10)
+    setup = RelaySetup.of(json.loads(json.dumps(table | {"doorbells": {}})) | {"doorbells": table["doorbells"]})
+    assert setup.doorbells == {one.slot("h000"): 8}
+    assert (setup.page_fd, setup.alive_fd, setup.agent_doorbell_fd, setup.doorbell_fd) == (5, 6, 7, 9)
+    assert setup.report_fd == 10
+    assert setup.realm == REALM
+    assert [setup.host_of[one.slot(node)] for node in ("h000", "h001", "p0-t0-0")] == [1, 2, 0]
+    hosts, ports = zip(*setup.addresses, strict=True)
     assert hosts == ("127.0.0.1", "192.0.2.2", "2001:db8::3")
-    assert station.probes == [("127.0.0.1", port) for port in ports]
+    assert setup.probes == [("127.0.0.1", port) for port in ports]
     assert len({*ports, one.http_port, *(one.control_address(node)[1] for node in one.ports)}) == 4 + SMALL.nodes
     assert max(ports) < one.port_base + one.port_count
 
 
 async def test_the_latest_report_says_who_is_heard() -> None:
     reports: list[dict[str, Any]] = []
-    post = CourierPost(reports.append)
+    post = RelayProcess(reports.append)
     asyncio.get_running_loop().add_reader(post._read, post._readable)
     os.write(post._write, b'{"heard": [1]}\n{"heard": [1, 2]}\n{"hea')
     await eventually(lambda: post.heard == {1, 2}, DEADLINE_S)

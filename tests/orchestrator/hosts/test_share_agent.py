@@ -184,21 +184,21 @@ async def test_nothing_outlives_a_share_that_is_killed(tmp_path: Path, victim: s
         hang_up(share)
 
 
-async def test_a_share_without_its_courier_ends(tmp_path: Path) -> None:
+async def test_a_share_without_its_relay_ends(tmp_path: Path) -> None:
     lost: list[str] = []
     async with share_of(tmp_path) as (agent, share):
         share.on_lost = lost.append
         await share.furnish(SETTINGS | {"port_base": 20_000})
-        await share.start_courier()
+        await share.start_relay()
         sleeper = await share.spawn(SLEEPER, share.descriptors.alive, {})
         pids = tree(agent.pid)
         os.kill(next(child.pid for child in share._children.values() if child is not sleeper), signal.SIGKILL)
         await eventually(lambda: lost, DEADLINE_S)
-        assert lost == ["its courier has ended: SIGKILL"]
+        assert lost == ["its relay has ended: SIGKILL"]
         assert not sleeper.alive
         assert await agent.ended == "exit code 1"
         await all_gone(pids)
-    assert "the courier has ended: SIGKILL" in agent.words()
+    assert "the relay has ended: SIGKILL" in agent.words()
 
 
 async def test_a_later_launch_takes_over_from_a_leader_that_is_gone_and_from_no_other(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The agent's public door answers to its address, and to no name but localhost."""
+"""The agent's public server answers to its address, and to no name but localhost."""
 
 import pytest
 
@@ -23,5 +23,5 @@ from orchestrator.http.host_check import HostCheck
         ("fd00::1", "fabric.example:9", False),
     ],
 )
-def test_only_addresses_of_the_door_pass(here: str, host: str, known: bool) -> None:
+def test_only_addresses_of_the_endpoint_pass(here: str, host: str, known: bool) -> None:
     assert HostCheck(here, 9).knows(host) is known

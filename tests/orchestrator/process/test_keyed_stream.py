@@ -11,13 +11,13 @@ import pytest
 
 from mrcfabric.control_message import MAC_BYTES, Realm
 from orchestrator.process import keyed_stream
-from orchestrator.process.keyed_stream import MESSAGE_BYTES_MAX, Door, KeyedStream, Strangers, call
+from orchestrator.process.keyed_stream import MESSAGE_BYTES_MAX, Endpoint, KeyedStream, Strangers, call
 from tests.support.loops import Run, run
 from tests.support.wait import eventually
 
 __all__ = ["run"]
 REALM = Realm(bytes(range(32)), "small", 7)
-DOOR = Door(REALM, 3, b"courier")
+DOOR = Endpoint(REALM, 3, b"relay")
 DEADLINE_S = 10.0
 HELLO_BYTES = 38 + MAC_BYTES
 HEAD_BYTES = 4 + MAC_BYTES
@@ -31,9 +31,9 @@ class Ear:
     messages: list[bytes] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
 
-    def stream(self, door: Door, strangers: Strangers | None = None) -> KeyedStream:
+    def stream(self, endpoint: Endpoint, strangers: Strangers | None = None) -> KeyedStream:
         return KeyedStream(
-            door,
+            endpoint,
             self.streams.append,
             lambda _stream, message: self.messages.append(message),
             lambda _stream, why: self.lost.append(why),
@@ -42,7 +42,7 @@ class Ear:
 
 
 class House:
-    """A door on loopback, who knocked, and whatever the loop had to complain of."""
+    """An endpoint on loopback, who knocked, and whatever the loop had to complain of."""
 
     def __init__(self) -> None:
         self.ear = Ear()
@@ -60,11 +60,11 @@ class House:
 
 
 @asynccontextmanager
-async def house(door: Door = DOOR) -> AsyncIterator[House]:
+async def house(endpoint: Endpoint = DOOR) -> AsyncIterator[House]:
     one = House()
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _loop, complaint: one.complaints.append(complaint))
-    server = await loop.create_server(lambda: one.ear.stream(door, one.strangers), *one.address)
+    server = await loop.create_server(lambda: one.ear.stream(endpoint, one.strangers), *one.address)
     one.address = server.sockets[0].getsockname()
     try:
         yield one
@@ -77,10 +77,10 @@ async def house(door: Door = DOOR) -> AsyncIterator[House]:
 
 
 @asynccontextmanager
-async def visitor(address: tuple[str, int], door: Door) -> AsyncIterator[Ear]:
+async def visitor(address: tuple[str, int], endpoint: Endpoint) -> AsyncIterator[Ear]:
     """Somebody who calls; hung up at the end."""
     ear = Ear()
-    calling = asyncio.create_task(call(address, ear.stream(door)))
+    calling = asyncio.create_task(call(address, ear.stream(endpoint)))
     try:
         yield ear
     finally:
@@ -170,7 +170,7 @@ def test_who_knows_the_secret_talks(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("door", "why"),
+    ("endpoint", "why"),
     [
         (replace(DOOR, realm=replace(REALM, secret=bytes(32))), "it does not know the secret"),
         (replace(DOOR, purpose=b"share"), "it does not know the secret"),
@@ -178,8 +178,8 @@ def test_who_knows_the_secret_talks(run: Run) -> None:
     ],
     ids=["secret", "purpose", "epoch"],
 )
-async def test_who_is_of_another_fabric_is_turned_away(door: Door, why: str) -> None:
-    async with house() as one, visitor(one.address, door) as ear:
+async def test_who_is_of_another_fabric_is_turned_away(endpoint: Endpoint, why: str) -> None:
+    async with house() as one, visitor(one.address, endpoint) as ear:
         await one.refused(why)
         await eventually(lambda: ear.lost, DEADLINE_S)
         assert not ear.streams

@@ -5,7 +5,7 @@ import re
 import promql_parser
 import pytest
 
-from orchestrator.agent.agent_metrics import series_names
+from orchestrator.agent.metrics import series_names
 from orchestrator.prometheus.alerts import ALERTS
 from orchestrator.prometheus.recording import RECORDS
 from orchestrator.prometheus.rule import Alert, Pace

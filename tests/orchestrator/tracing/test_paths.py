@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from orchestrator.tracing.book import Book
 from orchestrator.tracing.paths import Paths, Trail, doubled
+from orchestrator.tracing.statements import Statements
 from tests.support.tracing import SMALL
 
 PACKET = {"kind": "data", "source": 0, "destination": 1, "qpn": 5, "psn": 7, "ev": 0, "rtx": False, "ce": False,
@@ -12,9 +12,9 @@ OFFER: dict[str, Any] = {"n": 1, "at_ns": 100, "step": "offer", "port": 0, "verd
 DEPART: dict[str, Any] = {"n": 2, "at_ns": 100, "step": "depart", "of": 1, "arrival_ns": 900, "marked": False}
 
 
-def begun(*statements: dict[str, Any]) -> tuple[Paths, Trail, dict[str, Book]]:
+def begun(*statements: dict[str, Any]) -> tuple[Paths, Trail, dict[str, Statements]]:
     """A packet that h000 has made, and what h000 says of it."""
-    books = {"h000": Book(nic=True), "p0-t0-0": Book(nic=False)}
+    books = {"h000": Statements(nic=True), "p0-t0-0": Statements(nic=False)}
     for statement in (OFFER, *statements):
         books["h000"].add(statement)
     books["h000"].hold(OFFER)

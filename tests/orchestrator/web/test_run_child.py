@@ -11,7 +11,7 @@ import pytest
 
 from mrcfabric.errors import RefusedError
 from orchestrator.fabric import Fabric
-from orchestrator.web.board import Board
+from orchestrator.web.page_state import PageState
 from orchestrator.web.run_child import LOOK_WALL_S, REPORT_PATH, RUNS, RunChild
 from tests.support.wait import eventually
 
@@ -30,8 +30,8 @@ workload: [{name: pair, kind: p2p, ranks: [h000, h001], message_bytes: 64KiB, me
 """
 
 
-def lines_of(board: Board) -> list[dict[str, Any]]:
-    return [dict(line) for line in board.run_lines.since(0)[0]]
+def lines_of(page_state: PageState) -> list[dict[str, Any]]:
+    return [dict(line) for line in page_state.run_lines.since(0)[0]]
 
 
 def ends(runs: RunChild) -> bool:
@@ -42,64 +42,64 @@ def ends(runs: RunChild) -> bool:
     return True
 
 
-async def ended(board: Board) -> dict[str, Any]:
-    await eventually(lambda: board.run is not None and board.run["phase"] == "ended", DEADLINE_S)
-    assert board.run is not None
-    return board.run
+async def ended(page_state: PageState) -> dict[str, Any]:
+    await eventually(lambda: page_state.run is not None and page_state.run["phase"] == "ended", DEADLINE_S)
+    assert page_state.run is not None
+    return page_state.run
 
 
 async def test_runs_one_after_the_other(served: Fabric, tmp_path: Path) -> None:
     for name, text in (("short", SHORT), ("long", LONG), ("wrong", "name: [")):
         (tmp_path / f"{name}.yaml").write_text(text)
-    board = Board(lambda: None)
-    runs = RunChild(served.folder.path, board)
+    page_state = PageState(lambda: None)
+    runs = RunChild(served.folder.path, page_state)
     with pytest.raises(RefusedError, match="no scenario"):
         runs.end()
 
     runs.start(tmp_path / "short.yaml", "short.yaml", "short", "a seed")
     with pytest.raises(RefusedError, match="short is still running"):
         runs.start(tmp_path / "long.yaml", "long.yaml", "long", None)
-    state = await ended(board)
+    state = await ended(page_state)
     assert (state["exit_code"], state["verdict"], state["error"]) == (0, "held", "")
     assert state["report"] == REPORT_PATH
     assert runs.report == served.folder.path / RUNS / "short" / "report.html"
-    lines = lines_of(board)
+    lines = lines_of(page_state)
     assert (lines[0]["event"], lines[0]["seed"], lines[-1]["event"]) == ("begin", "a seed", "end")
     assert [line["phase"] for line in lines if line["event"] == "fault"][:1] == ["injected"]
 
     runs.start(tmp_path / "long.yaml", "long.yaml", "long", None)
-    await eventually(lambda: board.run is not None and board.run["phase"] == "running", DEADLINE_S)
+    await eventually(lambda: page_state.run is not None and page_state.run["phase"] == "running", DEADLINE_S)
     assert runs.end()["phase"] == "ending"
-    state = await ended(board)
+    state = await ended(page_state)
     assert (state["number"], state["exit_code"]) == (2, 128 + signal.SIGTERM)
     assert runs.report == served.folder.path / RUNS / "long" / "report.html"
-    assert lines_of(board)[0]["name"] == "long"
+    assert lines_of(page_state)[0]["name"] == "long"
 
     runs.start(tmp_path / "long.yaml", "long.yaml", "long", None)
     await eventually(lambda: ends(runs), DEADLINE_S)  # as soon as there is somebody to interrupt
-    assert "Traceback" not in (await ended(board))["error"]
+    assert "Traceback" not in (await ended(page_state))["error"]
 
     runs.start(tmp_path / "wrong.yaml", "wrong.yaml", "wrong", None)
-    state = await ended(board)
+    state = await ended(page_state)
     assert (state["exit_code"], state["report"]) == (2, None)
     assert "wrong.yaml" in state["error"]
 
     runs.start(tmp_path / "long.yaml", "long.yaml", "long", None)
-    await eventually(lambda: board.run is not None and board.run["phase"] == "running", DEADLINE_S)
+    await eventually(lambda: page_state.run is not None and page_state.run["phase"] == "running", DEADLINE_S)
     await runs.close()
-    assert board.run is not None
-    assert board.run["phase"] == "ended"
+    assert page_state.run is not None
+    assert page_state.run["phase"] == "ended"
     assert await served.live_faults() == []
 
 
 async def test_looks_are_thinned_and_everything_else_is_passed_on() -> None:
-    board = Board(lambda: None)
-    runs = RunChild(Path("nowhere"), board)
+    page_state = PageState(lambda: None)
+    runs = RunChild(Path("nowhere"), page_state)
     runs.begin("x", "x")
     for number in range(50):
         runs.hear(json.dumps({"event": "look", "number": number}).encode())
         runs.hear(json.dumps({"event": "step", "number": number}).encode())
-    events = [line["event"] for line in lines_of(board)]
+    events = [line["event"] for line in lines_of(page_state)]
     assert events.count("step") == 50
     assert 1 <= events.count("look") < 50
     assert LOOK_WALL_S > 0
@@ -109,12 +109,12 @@ async def test_a_run_ends_with_whoever_started_it(served: Fabric, tmp_path: Path
     (tmp_path / "long.yaml").write_text(LONG)
     script = (
         "import asyncio, pathlib, sys\n"
-        "from orchestrator.web.board import Board\n"
+        "from orchestrator.web.page_state import PageState\n"
         "from orchestrator.web.run_child import RunChild\n"
         "async def main():\n"
-        "    runs = RunChild(pathlib.Path(sys.argv[1]), board := Board(lambda: None))\n"
+        "    runs = RunChild(pathlib.Path(sys.argv[1]), page_state := PageState(lambda: None))\n"
         "    runs.start(pathlib.Path(sys.argv[2]), 'long', 'long', None)\n"
-        "    while board.run['phase'] != 'running':\n"
+        "    while page_state.run['phase'] != 'running':\n"
         "        await asyncio.sleep(0.05)\n"
         "    print(runs.pid, flush=True)\n"
         "    await asyncio.sleep(1000)\n"

@@ -13,10 +13,10 @@ import pytest
 
 from orchestrator.agent.event_collector import EventCollector
 from orchestrator.fabric import Fabric
-from orchestrator.http.doorkeeper import keeping
+from orchestrator.http.connections import keeping
 from orchestrator.web import messages
 from orchestrator.web import server as server_module
-from orchestrator.web.door import Door
+from orchestrator.web.auth import Auth
 from orchestrator.web.server import Server, Shown
 from tests.orchestrator.running import DEADLINE_S, MESSAGE_BYTES, T1, connect
 from tests.orchestrator.web.test_viewer import told
@@ -51,13 +51,13 @@ async def serving(static: Path) -> AsyncIterator[tuple[Server, Browser]]:
     (static / "index.html").write_text("<!doctype html><title>a page</title>")
     bound = socket.create_server(("127.0.0.1", 0))
     port = bound.getsockname()[1]
-    door = Door(port)
-    server = Server(door, static)
+    auth = Auth(port)
+    server = Server(auth, static)
     async with (
         keeping(server.app, lambda protocols: asyncio.get_running_loop().create_server(protocols, sock=bound)),
         aiohttp.ClientSession() as session,
     ):
-        yield server, Browser(session, f"http://127.0.0.1:{port}", door.token)
+        yield server, Browser(session, f"http://127.0.0.1:{port}", auth.token)
 
 
 async def until(stream: aiohttp.ClientWebSocketResponse, holds: Any) -> dict[str, Any]:

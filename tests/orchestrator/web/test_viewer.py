@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from orchestrator.web.board import Board
+from orchestrator.web.page_state import PageState
 from orchestrator.web.viewer import EVENTS_AT_FIRST, Viewer
 from tests.support import snapshots
 from tests.support.wait import eventually
@@ -23,10 +23,10 @@ SEEN = snapshots.busy(snapshots.SMALL)
 
 
 class Gallery:
-    """A board and whoever views it."""
+    """A page_state and whoever views it."""
 
     def __init__(self) -> None:
-        self.board = Board(self.wake)
+        self.page_state = PageState(self.wake)
         self.viewers: list[Viewer] = []
         self.hurried = 0
 
@@ -38,7 +38,7 @@ class Gallery:
         self.hurried += 1
 
     async def stream(self, request: web.Request) -> web.StreamResponse:
-        viewer = Viewer(self.board, self.hurry)
+        viewer = Viewer(self.page_state, self.hurry)
         self.viewers.append(viewer)
         try:
             return await viewer.serve(request)
@@ -75,9 +75,9 @@ async def told(stream: aiohttp.ClientWebSocketResponse, kind: str) -> dict[str, 
 
 async def test_who_comes_late_is_told_how_things_stand(gallery: tuple[Gallery, str]) -> None:
     one, url = gallery
-    one.board.enter_snapshot(SEEN)
-    one.board.enter_run({"number": 1, "phase": "running"}, [{"event": "begin"}])
-    one.board.enter_events([{"number": number} for number in range(EVENTS_AT_FIRST + 3)])
+    one.page_state.enter_snapshot(SEEN)
+    one.page_state.enter_run({"number": 1, "phase": "running"}, [{"event": "begin"}])
+    one.page_state.enter_events([{"number": number} for number in range(EVENTS_AT_FIRST + 3)])
     async with page(url) as stream:
         events = await told(stream, "events")
         assert len(events["events"]) == EVENTS_AT_FIRST
@@ -92,11 +92,11 @@ async def test_news_are_told_once(gallery: tuple[Gallery, str]) -> None:
     async with page(url) as stream:
         await told(stream, "events")
         for number in (1, 2):
-            one.board.enter_events([{"number": number}])
+            one.page_state.enter_events([{"number": number}])
             assert (await told(stream, "events"))["events"] == [{"number": number}]
-        one.board.enter_run({"number": 1}, [{"event": "begin"}])
-        one.board.enter_run({"number": 1}, [{"event": "look"}])
-        one.board.enter_snapshot(SEEN)
+        one.page_state.enter_run({"number": 1}, [{"event": "begin"}])
+        one.page_state.enter_run({"number": 1}, [{"event": "look"}])
+        one.page_state.enter_snapshot(SEEN)
         lines: list[dict[str, str]] = []
         while len(lines) < 2:
             lines += (await told(stream, "run"))["lines"]
@@ -106,26 +106,26 @@ async def test_news_are_told_once(gallery: tuple[Gallery, str]) -> None:
 
 async def test_trouble_is_told_and_so_is_its_end(gallery: tuple[Gallery, str]) -> None:
     one, url = gallery
-    one.board.enter_snapshot(SEEN)
-    one.board.enter_trouble("no answer")
+    one.page_state.enter_snapshot(SEEN)
+    one.page_state.enter_trouble("no answer")
     async with page(url) as stream:
         assert (await told(stream, "error"))["error"] == "no answer"
-        one.board.enter_snapshot(replace(SEEN, number=7))
+        one.page_state.enter_snapshot(replace(SEEN, number=7))
         assert (await told(stream, "snapshot"))["snapshot"]["number"] == 7
 
 
 async def test_evs_go_to_who_watches_them(gallery: tuple[Gallery, str]) -> None:
     one, url = gallery
-    one.board.enter_evs(("h000", 5), '{"type": "evs", "qpn": 5}')
-    one.board.enter_evs(("h000", 6), '{"type": "evs", "qpn": 6}')
+    one.page_state.enter_evs(("h000", 5), '{"type": "evs", "qpn": 5}')
+    one.page_state.enter_evs(("h000", 6), '{"type": "evs", "qpn": 6}')
     async with page(url) as stream:
         await stream.send_json({"watch": [{"nic": "h000", "qpn": 6}]})
         await eventually(lambda: one.hurried == 1, DEADLINE_S)
-        one.board.enter_snapshot(SEEN)
+        one.page_state.enter_snapshot(SEEN)
         assert (await told(stream, "evs"))["qpn"] == 6
         await stream.send_json({"watch": []})
         await eventually(lambda: one.hurried == 2, DEADLINE_S)
-        one.board.enter_evs(("h000", 6), '{"type": "evs", "qpn": 6}')
+        one.page_state.enter_evs(("h000", 6), '{"type": "evs", "qpn": 6}')
         await stream.send_str("nonsense")
         assert json.loads(await stream.receive_str())["type"] == "error"
 
@@ -137,7 +137,7 @@ async def test_who_is_slow_gets_the_newest_and_holds_nothing_up(gallery: tuple[G
     async with page(url) as stream, page(url) as quick:
         await told(quick, "events")
         for number in range(1, last + 1):
-            one.board.enter_snapshot(replace(big, number=number))
+            one.page_state.enter_snapshot(replace(big, number=number))
             assert (await told(quick, "snapshot"))["snapshot"]["number"] == number
         numbers = []
         while last not in numbers:

@@ -11,41 +11,41 @@ pytestmark = pytest.mark.integration
 
 async def test_messages_go_both_ways() -> None:
     mine, theirs = channel_pair()
-    crew, worker = CrewChannel(mine), WorkerChannel(theirs)
+    group, worker = CrewChannel(mine), WorkerChannel(theirs)
     assert worker.receive(wait=False) is None
-    crew.send("grant", steps=3)
+    group.send("grant", steps=3)
     assert worker.receive() == {"kind": "grant", "steps": 3}
     worker.send("step", at_ns=1 << 62)
     worker.send("step", values=list(range(4096)))
-    assert (await crew.receive())["at_ns"] == 1 << 62
-    assert len((await crew.receive())["values"]) == 4096
-    crew.close()
+    assert (await group.receive())["at_ns"] == 1 << 62
+    assert len((await group.receive())["values"]) == 4096
+    group.close()
     worker.close()
 
 
 async def test_what_is_long_waits_for_room_and_nothing_piles_up() -> None:
     mine, theirs = channel_pair()
-    crew, worker = CrewChannel(mine), WorkerChannel(theirs)
+    group, worker = CrewChannel(mine), WorkerChannel(theirs)
     data = bytes(1 << 17)
-    handing = asyncio.create_task(hand(crew, data, 20))
+    handing = asyncio.create_task(hand(group, data, 20))
     asked = await asyncio.to_thread(lambda: [worker.receive() for _ in range(20)])
     await handing
     assert asked == [{"kind": "part", "number": number, "data": data} for number in range(20)]
     # The other way the worker waits: nothing is read for which nobody asks.
     saying = asyncio.create_task(asyncio.to_thread(tell, worker, data, 20))
-    assert (await crew.receive())["number"] == 0
+    assert (await group.receive())["number"] == 0
     done, _ = await asyncio.wait([saying], timeout=0.05)
     assert not done
-    assert [(await crew.receive())["number"] for _ in range(19)] == list(range(1, 20))
+    assert [(await group.receive())["number"] for _ in range(19)] == list(range(1, 20))
     await saying
     worker.close()
-    await crew.hand("part", data=data)
-    crew.close()
+    await group.hand("part", data=data)
+    group.close()
 
 
-async def hand(crew: CrewChannel, data: bytes, count: int) -> None:
+async def hand(group: CrewChannel, data: bytes, count: int) -> None:
     for number in range(count):
-        await crew.hand("part", number=number, data=data)
+        await group.hand("part", number=number, data=data)
 
 
 def tell(worker: WorkerChannel, data: bytes, count: int) -> None:
@@ -55,28 +55,28 @@ def tell(worker: WorkerChannel, data: bytes, count: int) -> None:
 
 async def test_the_last_words_of_a_worker_that_has_not_heard_everything_are_heard() -> None:
     mine, theirs = channel_pair()
-    crew, worker = CrewChannel(mine), WorkerChannel(theirs)
-    crew.send("grant", steps=1)
+    group, worker = CrewChannel(mine), WorkerChannel(theirs)
+    group.send("grant", steps=1)
     worker.send("failed", reason="why")
     worker.close()
-    assert (await crew.receive())["reason"] == "why"
+    assert (await group.receive())["reason"] == "why"
     with pytest.raises(ChannelClosedError):
-        await crew.receive()
-    crew.close()
+        await group.receive()
+    group.close()
 
 
 async def test_a_worker_that_is_gone_is_noticed_again_and_again() -> None:
     mine, theirs = channel_pair()
-    crew, worker = CrewChannel(mine), WorkerChannel(theirs)
+    group, worker = CrewChannel(mine), WorkerChannel(theirs)
     worker.send("done")
     worker.close()
-    assert (await crew.receive())["kind"] == "done"
+    assert (await group.receive())["kind"] == "done"
     for _ in range(2):
         with pytest.raises(ChannelClosedError):
-            await asyncio.wait_for(crew.receive(), 10)
-        crew.send("grant", steps=1)
-    crew.close()
-    crew.close()
+            await asyncio.wait_for(group.receive(), 10)
+        group.send("grant", steps=1)
+    group.close()
+    group.close()
 
 
 async def test_an_orchestrator_that_is_gone_ends_the_worker() -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from orchestrator.workers.crew import Crew, WorkerFailedError
+from orchestrator.workers.group import WorkerFailedError, WorkerGroup
 from orchestrator.workers.payload import CARRIED, CHECKED, SEEDED
 from orchestrator.workers.traffic import thinned
-from tests.support.crews import crew_at_loopback, member
+from tests.support.groups import group_at_loopback, member
 
 pytestmark = pytest.mark.integration
 
@@ -37,35 +37,35 @@ def order(turn: int, size: int, out: int = 0, into: int = 0, to: int | None = No
     }
 
 
-async def reports(crew: Crew) -> list[dict[str, Any]]:
-    return await asyncio.wait_for(crew.hear_all("round"), 20)
+async def reports(group: WorkerGroup) -> list[dict[str, Any]]:
+    return await asyncio.wait_for(group.hear_all("round"), 20)
 
 
 async def test_rounds_in_one_and_both_directions_are_counted_and_checked(tmp_path: Path) -> None:
-    async with crew_at_loopback(tmp_path, pair(tmp_path)) as (crew, _, threads):
-        crew.tell(0, "round", **order(0, 1000, out=50, to=1))
-        crew.tell(1, "round", **order(0, 1000, into=50, to=0))
-        sender, receiver = await reports(crew)
+    async with group_at_loopback(tmp_path, pair(tmp_path)) as (group, _, threads):
+        group.tell(0, "round", **order(0, 1000, out=50, to=1))
+        group.tell(1, "round", **order(0, 1000, into=50, to=0))
+        sender, receiver = await reports(group)
         assert (sender["sent"], sender["received"], receiver["sent"], receiver["received"]) == (50_000, 0, 0, 50_000)
         assert len(sender["latencies_ns"]) == 50
         assert sender["latencies_ns"][0] > 0
         assert sender["first_ns"] < sender["last_ns"]
         for number in (0, 1):
-            crew.tell(number, "round", **order(1, 7, out=30, into=30, to=1 - number, depth=1))
-        both = await reports(crew)
+            group.tell(number, "round", **order(1, 7, out=30, into=30, to=1 - number, depth=1))
+        both = await reports(group)
         assert [(report["sent"], report["received"], report["wrong"]) for report in both] == [(210, 210, 0)] * 2
-        crew.tell_all("close")
-        await crew.hear_all("done")
-        crew.let_go()
+        group.tell_all("close")
+        await group.hear_all("done")
+        group.let_go()
         assert await threads.codes() == [0, 0]
 
 
 async def test_a_flipped_bit_is_one_wrong_byte(tmp_path: Path) -> None:
-    async with crew_at_loopback(tmp_path, pair(tmp_path)) as (crew, nics, _):
+    async with group_at_loopback(tmp_path, pair(tmp_path)) as (group, nics, _):
         nics[0].corrupt_at = 2
-        crew.tell(0, "round", **order(0, 100, out=5, to=1))
-        crew.tell(1, "round", **order(0, 100, into=5, to=0))
-        assert [report["wrong"] for report in await reports(crew)] == [0, 1]
+        group.tell(0, "round", **order(0, 100, out=5, to=1))
+        group.tell(1, "round", **order(0, 100, into=5, to=0))
+        assert [report["wrong"] for report in await reports(group)] == [0, 1]
 
 
 @pytest.mark.parametrize("length", [1, 4096, 100_001])
@@ -73,15 +73,15 @@ async def test_a_file_arrives_as_it_was(tmp_path: Path, length: int) -> None:
     content = bytes(place * 7 % 251 for place in range(length))
     messages = -(-length // 4096)
     kept = b""
-    async with crew_at_loopback(tmp_path, pair(tmp_path)) as (crew, _, _):
-        crew.tell(0, "round", **(order(0, 4096, out=messages, to=1) | {"source": CARRIED}))
-        crew.tell(1, "round", **(order(0, 4096, into=messages, to=0) | {"sink": CARRIED}))
+    async with group_at_loopback(tmp_path, pair(tmp_path)) as (group, _, _):
+        group.tell(0, "round", **(order(0, 4096, out=messages, to=1) | {"source": CARRIED}))
+        group.tell(1, "round", **(order(0, 4096, into=messages, to=0) | {"sink": CARRIED}))
         for start in range(0, length, 4096):
-            assert (await crew.hear(0, "want"))["bytes"] == 4096
-            await crew.hand(0, "part", data=content[start : start + 4096], more=False)
-        while (message := await crew.hear(1))["kind"] == "part":
+            assert (await group.hear(0, "want"))["bytes"] == 4096
+            await group.hand(0, "part", data=content[start : start + 4096], more=False)
+        while (message := await group.hear(1))["kind"] == "part":
             kept += message["data"]
-        sender, receiver = await crew.hear(0, "round"), message
+        sender, receiver = await group.hear(0, "round"), message
     digest = hashlib.sha256(content).hexdigest()
     assert sender["digests"] == [digest, ""]
     assert receiver["digests"] == ["", digest]
@@ -90,18 +90,18 @@ async def test_a_file_arrives_as_it_was(tmp_path: Path, length: int) -> None:
 
 
 async def test_a_file_that_has_less_than_was_said_is_one_line(tmp_path: Path) -> None:
-    async with crew_at_loopback(tmp_path, pair(tmp_path)) as (crew, _, _):
-        crew.tell(0, "round", **(order(0, 4096, out=1, to=1) | {"source": CARRIED}))
-        await crew.hear(0, "want")
-        await crew.hand(0, "part", data=b"", more=False)
+    async with group_at_loopback(tmp_path, pair(tmp_path)) as (group, _, _):
+        group.tell(0, "round", **(order(0, 4096, out=1, to=1) | {"source": CARRIED}))
+        await group.hear(0, "want")
+        await group.hand(0, "part", data=b"", more=False)
         with pytest.raises(WorkerFailedError, match="h000: the file got shorter while it was being sent"):
-            await crew.hear(0)
+            await group.hear(0)
 
 
 async def test_an_orchestrator_that_lets_go_in_a_round_ends_the_worker(tmp_path: Path) -> None:
-    async with crew_at_loopback(tmp_path, pair(tmp_path)) as (crew, _, threads):
-        crew.tell(1, "round", **order(0, 4096, into=1, to=0))
-        crew.let_go()
+    async with group_at_loopback(tmp_path, pair(tmp_path)) as (group, _, threads):
+        group.tell(1, "round", **order(0, 4096, into=1, to=0))
+        group.let_go()
         assert await threads.codes() == [0, 0]
 
 

@@ -30,11 +30,11 @@ async def test_an_orchestrator_that_goes_away_ends_the_worker_in_any_state(tmp_p
     async with verbs_bench(tmp_path) as (nics, _):
         for heard in range(2):
             mine, theirs = channel_pair()
-            crew = CrewChannel(mine)
+            group = CrewChannel(mine)
             task = asyncio.create_task(asyncio.to_thread(work, arguments(tmp_path), theirs))
             for _ in range(heard):
-                assert (await asyncio.wait_for(crew.receive(), 10))["kind"] == "hello"
-            crew.close()
+                assert (await asyncio.wait_for(group.receive(), 10))["kind"] == "hello"
+            group.close()
             assert await asyncio.wait_for(task, 10) == 0
         assert not nics[1].qps
 
@@ -42,23 +42,23 @@ async def test_an_orchestrator_that_goes_away_ends_the_worker_in_any_state(tmp_p
 async def test_a_wrong_word_is_a_failure_in_one_line(tmp_path: Path) -> None:
     async with verbs_bench(tmp_path):
         mine, theirs = channel_pair()
-        crew = CrewChannel(mine)
+        group = CrewChannel(mine)
         task = asyncio.create_task(asyncio.to_thread(work, arguments(tmp_path), theirs))
-        await crew.receive()
-        crew.send("start")
-        assert (await crew.receive())["reason"].startswith("h000: expected peers, got")
+        await group.receive()
+        group.send("start")
+        assert (await group.receive())["reason"].startswith("h000: expected peers, got")
         assert await asyncio.wait_for(task, 10) == EXIT_FAILED
-        crew.close()
+        group.close()
 
 
 async def test_a_nic_that_stops_is_a_failure_in_one_line(tmp_path: Path) -> None:
     async with verbs_bench(tmp_path) as (_, servers):
         mine, theirs = channel_pair()
-        crew = CrewChannel(mine)
+        group = CrewChannel(mine)
         task = asyncio.create_task(asyncio.to_thread(work, arguments(tmp_path), theirs))
-        await crew.receive()
+        await group.receive()
         servers[0].close()
-        crew.send("peers", ends=[[1, [1, 17, 0], 0, 0]])
-        assert "daemon stops" in (await crew.receive())["reason"]
+        group.send("peers", ends=[[1, [1, 17, 0], 0, 0]])
+        assert "daemon stops" in (await group.receive())["reason"]
         assert await asyncio.wait_for(task, 10) == EXIT_FAILED
-        crew.close()
+        group.close()

@@ -9,7 +9,7 @@ import promql_parser
 import pytest
 import yaml
 
-from orchestrator.agent.agent_metrics import series_names
+from orchestrator.agent.metrics import series_names
 from orchestrator.prometheus.configuration import CONFIGURATION, SHIPPED_PACE, SHIPPED_TARGETS
 from tests.checks.source import ROOT
 from tests.support.boards import BUILT_IN, annotated, expanded, expressions, metrics, mistakes, variables

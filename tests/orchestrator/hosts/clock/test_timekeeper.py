@@ -234,7 +234,7 @@ async def test_time_goes_on_as_long_as_it_stood_still_before_it_does_so_again(ke
     assert keeper.page.limit == NEVER
 
 
-async def test_what_a_courier_overwrites_is_ordered_again(serving: Timekeeper) -> None:
+async def test_what_a_relay_overwrites_is_ordered_again(serving: Timekeeper) -> None:
     page = serving.page
     for order, state in (
         (lambda: serving.bury(1), SlotState.DEAD),
@@ -243,7 +243,7 @@ async def test_what_a_courier_overwrites_is_ordered_again(serving: Timekeeper) -
         orders, before = page.orders(1), page.slot_state(1)
         order()
         horizon = page.horizon(1)
-        # News that the courier took for fresh before the order was given, and writes only now.
+        # News that the relay took for fresh before the order was given, and writes only now.
         row = page.horizon_word(1)
         page.words[row + S_STATE], page.words[row], page.words[row + S_ORDERS] = before, 5, orders
         await eventually(lambda state=state: page.slot_state(1) == state, DEADLINE_S)

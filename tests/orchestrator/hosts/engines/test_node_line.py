@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from mrcfabric.errors import ConfigError
-from orchestrator.hosts.engines import cargo
-from orchestrator.hosts.engines.cargo import Wheelhouse
-from orchestrator.hosts.engines.findings import Findings
+from orchestrator.hosts.engines import payload
+from orchestrator.hosts.engines.host_facts import HostFacts
 from orchestrator.hosts.engines.node_line import ANSWER_BYTES_MAX, TASK, LineBrokenError, NodeLine
+from orchestrator.hosts.engines.payload import Wheelhouse
 from orchestrator.hosts.placement.inventory import Host
 from orchestrator.process.launcher import ProcessFailedError
 from tests.support import bare
@@ -52,11 +52,11 @@ async def test_a_bare_node_is_given_the_code_and_its_packages_and_becomes_the_pr
             "do": "look",
             "run_dir": "mrc",
             "ports": [],
-            **cargo.order(wheel.requirements, wheel.digest, wheelhouse),
+            **payload.order(wheel.requirements, wheel.digest, wheelhouse),
         }
-        findings = Findings("h2", python, await line.there(order))
+        findings = HostFacts("h2", python, await line.there(order))
         assert findings.run_dir == str(tmp_path / f"mrcfabric-{os.getuid()}/h2/mrc")
-        modules = await cargo.deliver(line, findings, wheel, wheelhouse)
+        modules = await payload.deliver(line, findings, wheel, wheelhouse)
         line.become(findings.run_dir, modules, ("-c", WORDS, "word"), b"launch\n")
         assert line.process.stdout is not None
         said = await asyncio.wait_for(line.process.stdout.read(), DEADLINE_S)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mrcfabric.topology import Topology
-from orchestrator.hosts.muster import sites_of
+from orchestrator.hosts.build import sites_of
 from orchestrator.hosts.placement.budget import Budget, budget, wire_factor
 from orchestrator.hosts.placement.inventory import Host, Inventory, NicRule, Pairing, Rules, SwitchRule
 from orchestrator.hosts.placement.layout import port_count, processes_of

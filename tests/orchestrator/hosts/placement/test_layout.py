@@ -63,7 +63,7 @@ def test_hosts_count_their_own_ports_unless_they_share_an_address(apart: bool) -
     sites = over_hosts(apart=apart)
     layout = Layout(QUARTER, "none", sites, port_base=10_000)
     taken = [
-        *layout.courier_addresses(),
+        *layout.relay_addresses(),
         *(layout.control_address(node) for node in layout.ports),
         *(layout.data_address(node, end.port) for node, ends in layout.ports.items() for end in ends),
     ]

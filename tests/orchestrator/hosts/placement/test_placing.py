@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
-from orchestrator.hosts.muster import sites_of
+from orchestrator.hosts.build import sites_of
 from orchestrator.hosts.placement.inventory import Inventory, NicRule, Pairing, Rules, SwitchRule
 from orchestrator.hosts.placement.layout import processes_of
 from orchestrator.hosts.placement.placement import Placement

@@ -1,0 +1,194 @@
+"""The agent's requests about faults: inject, heal, list, and the leases that keep a run's faults from outliving it.
+
+Owns ids, times to live and owners. A fault without an owner is healed when its time to live is over; one with an owner
+when the owner's lease ends (`orchestrator.agent.leases`): with the owner, however that ends, or when it is not heard.
+What a fault does, and to whom, is the fabric's; `orchestrator.agent.agent` serves the requests.
+"""
+
+import asyncio
+import itertools
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from mrcfabric.control import NoAnswerError
+from mrcfabric.errors import ConfigError, RefusedError
+from mrcfabric.rng import Rng
+from mrcfabric.units import NEVER, Instant
+from orchestrator.agent.leases import Held, Leases
+from orchestrator.client import bodies
+from orchestrator.fabric.launched import LaunchedFabric
+from orchestrator.faults.checks import figures_of
+from orchestrator.faults.fault import Fault, Window
+from orchestrator.faults.kinds import KINDS, nearest_kind
+from orchestrator.faults.selectors import Selector, select
+from orchestrator.process.launcher import ProcessFailedError
+
+TTL_WALL_S = 600.0
+"""A fault that nobody owns is healed after so much wall time, unless it was given another time to live."""
+TTL_WALL_S_MAX = 24 * 3600.0
+STANDING_WALL_S = 1.0
+"""So long time stands still at most after its owner has gone, for the owner's faults to be healed."""
+
+_TROUBLES = (ConfigError, RefusedError, NoAnswerError, ProcessFailedError)
+
+
+class FaultRequests:
+    """Requests about the faults of one fabric. All raise ConfigError and RefusedError."""
+
+    def __init__(self, fabric: LaunchedFabric) -> None:
+        self._fabric = fabric
+        self._numbers = itertools.count(1)
+        self._expiries: dict[str, asyncio.TimerHandle] = {}
+        self.leases = Leases(lambda owner: self._background(self._release(owner)), self._lost)
+        """Of those who own faults, programs or time."""
+        self._healing: set[asyncio.Task[None]] = set()
+        self.on_release: Callable[[str], Awaitable[None]] | None = None
+        """Called with an owner whose lease has ended, when its faults are healed and its limit is lifted."""
+
+    # Requests.
+
+    async def add(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """`kind`, `selector`, `figures`; `at_ns` (none: soon), `for_ns` (none: until healed), `id`, `owner`, `ttl_s`,
+        and `seed` for what the selector leaves to chance. The fault's record."""
+        fabric, kind = self._fabric, body.get("kind")
+        if not isinstance(kind, str) or kind not in KINDS:
+            raise ConfigError("kind", f"{kind!r} is no kind of fault", nearest_kind(str(kind)))
+        fault_id = bodies.text(body, "id", "") or self._next_id()
+        seed, owner = bodies.text(body, "seed", ""), bodies.text(body, "owner", "")
+        selector = Selector.of_table(bodies.table(body, "selector", {}))
+        rng = Rng(fabric.topology.seed, "fault", seed or fault_id)
+        targets = select(fabric.topology, kind, selector, rng, fabric.host_map)
+        figures = figures_of(fabric.topology, kind, bodies.table(body, "figures", {}))
+        at_ns, for_ns = bodies.whole(body, "at_ns", 1), bodies.whole(body, "for_ns", 1)
+
+        def beginning(start_ns: Instant) -> Fault:
+            window = Window(start_ns, NEVER if for_ns is None else start_ns + for_ns, figures)
+            return Fault(fault_id, kind, targets, (window,), owner)
+
+        async def inject() -> Fault:
+            return await (fabric.inject_soon(beginning) if at_ns is None else fabric.inject(beginning(at_ns)))
+
+        return await self._inject(fault_id, owner, inject, body)
+
+    async def inject(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """`fault`: a whole record (`Fault.record`), and `ttl_s`. The record as it was taken."""
+        fault = Fault.of(bodies.table(body, "fault"))
+        return await self._inject(fault.id, fault.owner, lambda: self._fabric.inject(fault), body)
+
+    async def heal(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """`ids`, or `all`: true; `at_ns` (none: soon). What is left of each: a record, or nothing.
+
+        With `all` a fault that ends meanwhile is no mistake. A daemon that does not answer keeps no other fault from
+        being healed; then NoAnswerError is raised.
+        """
+        fabric, everything = self._fabric, body.get("all") is True
+        ids = [fault.id for fault in fabric.faults()] if everything else bodies.texts(body, "ids")
+        if ids is None:
+            raise ConfigError("ids", "is missing", "mrcfabric fault list shows them")
+        at_ns = bodies.whole(body, "at_ns", 1)
+        left: dict[str, Any] = {}
+        silent: NoAnswerError | None = None
+        for one in ids:
+            try:
+                rest = await fabric.heal(one, at_ns)
+                left[one] = None if rest is None else rest.record()
+            except RefusedError:
+                if not everything:
+                    raise
+                continue
+            except NoAnswerError as error:
+                silent = error  # it has ended, and who is silent hears of it yet: so shall the others
+            self._forget(one)
+        if silent is not None:
+            raise silent
+        return left
+
+    async def every(self, _body: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Every fault that is not over: its record, `active`, and `ttl_s`, the wall time it has left (none: owned)."""
+        return self.records()
+
+    def records(self) -> list[dict[str, Any]]:
+        """The same, at once."""
+        now_s = asyncio.get_running_loop().time()
+        biting = {fault.id for fault in self._fabric.active_faults()}
+        found = []
+        for fault in self._fabric.faults():
+            expiry = self._expiries.get(fault.id)
+            ttl_s = None if expiry is None else round(max(0.0, expiry.when() - now_s), 1)
+            found.append({**fault.record(), "active": fault.id in biting, "ttl_s": ttl_s})
+        return found
+
+    def close(self) -> None:
+        """Forget all times to live."""
+        for one in list(self._expiries):
+            self._forget(one)
+
+    # What follows from them.
+
+    async def _inject(
+        self, fault_id: str, owner: str, inject: Callable[[], Awaitable[Fault]], body: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Inject a fault and note its time to live, if nobody owns it; its record as it was taken."""
+        ttl_s = bodies.seconds(body, "ttl_s", TTL_WALL_S, TTL_WALL_S_MAX)
+        if owner:
+            self.leases.require(owner, "what it breaks would stay broken")
+        # The time to live of a fault that is over must not end a later one of the same name.
+        live = self._ids()
+        for one in self._expiries.keys() - live:
+            self._forget(one)
+        try:
+            taken = await inject()
+        finally:
+            # Also when a daemon has not answered, or its host: the fault has been taken, and they hear of it yet. Not
+            # when it was refused because another one has its name.
+            if not owner and fault_id not in live and fault_id in self._ids() - self._expiries.keys():
+                self._expiries[fault_id] = asyncio.get_running_loop().call_later(ttl_s, self._expire, fault_id)
+        return taken.record()
+
+    def _ids(self) -> set[str]:
+        return {fault.id for fault in self._fabric.faults()}
+
+    def _expire(self, fault_id: str) -> None:
+        self._forget(fault_id)
+        self._background(self._heal_all([fault_id], "its time to live was over"))
+
+    def _forget(self, fault_id: str) -> None:
+        expiry = self._expiries.pop(fault_id, None)
+        if expiry is not None:
+            expiry.cancel()
+
+    def _lost(self, held: Held) -> None:
+        self._fabric.journal.note(
+            "lease_lost", self._fabric.now_ns(), owner=held.owner, pid=held.pid, command=held.command
+        )
+
+    async def _release(self, owner: str) -> None:
+        fabric = self._fabric
+        owned = [fault.id for fault in fabric.faults() if fault.owner == owner]
+        healing = self._background(self._heal_all(owned, f"the lease of {owner} ended"))
+        if fabric.limit_owner == owner:
+            # What is told while time stands still is in time. A daemon that does not hear must not hold it for long.
+            await asyncio.wait([healing], timeout=STANDING_WALL_S)
+            await fabric.limit(None, owner)
+        await healing
+        if self.on_release is not None:
+            await self.on_release(owner)
+
+    async def _heal_all(self, ids: list[str], why: str) -> None:
+        """What cannot be healed stands in the journal."""
+        for one in ids:
+            try:
+                await self._fabric.heal(one, why=why)
+            except _TROUBLES as error:
+                if any(fault.id == one for fault in self._fabric.faults()):
+                    self._fabric.journal.note("unhealed", self._fabric.now_ns(), id=one, why=str(error))
+
+    def _background(self, work: Any) -> "asyncio.Task[None]":
+        task: asyncio.Task[None] = asyncio.get_running_loop().create_task(work)
+        self._healing.add(task)
+        task.add_done_callback(self._healing.discard)
+        return task
+
+    def _next_id(self) -> str:
+        taken = self._ids()
+        return next(name for number in self._numbers if (name := f"f{number}") not in taken)

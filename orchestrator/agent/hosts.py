@@ -1,0 +1,106 @@
+"""The agent's requests about hosts: how it is with each, one that is lost taken back, and one that runs started anew.
+
+Owns whose restart makes sense, and what it is: of a lost host the share first, then its nodes, all born at one instant;
+of one that runs the fault `host_crash`, for as short a time as there is. How a share is started anew is
+`orchestrator.hosts.cluster`'s, how nodes die and return `orchestrator.fabric.lifecycle`'s.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from mrcfabric.errors import ConfigError, RefusedError
+from orchestrator.client import bodies
+from orchestrator.fabric.launched import LaunchedFabric
+from orchestrator.faults.checks import absence_ns_min
+from orchestrator.faults.fault import once
+from orchestrator.hosts.placement.site import LEADER
+
+CRASH: Final = "host_crash"
+
+
+class HostRequests:
+    """Requests about the hosts of one fabric. All raise ConfigError and RefusedError."""
+
+    def __init__(self, fabric: LaunchedFabric) -> None:
+        self._fabric = fabric
+
+    async def every(self, _body: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Every host (`rows`)."""
+        return self.rows()
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Every host by name: its addresses for data and for control, how many of its `nodes` are `alive`, its `state`
+        (runs, starts, or lost, and `why`), whether its disk is `full`, the hosts that are `unheard` by it, how many
+        `restarts` its share has had, and whether it `leads`. None where there is but this one."""
+        fabric = self._fabric
+        sites, members, cluster = fabric.layout.sites, fabric.daemons.members, fabric.cluster
+        if not sites.several:
+            return []
+        rows = []
+        for number, site in enumerate(sites.sites):
+            alive = [members[node].alive for node in self._nodes(number)]
+            state, why = cluster.condition(number)
+            rows.append(
+                {
+                    "host": site.name,
+                    "address": site.data,
+                    "control": site.control,
+                    "nodes": len(alive),
+                    "alive": sum(alive),
+                    "state": state,
+                    "why": why,
+                    "full": state == "runs" and cluster.share(number).full,
+                    "unheard": cluster.unheard_by(number),
+                    "restarts": cluster.restarts[number],
+                    "leads": number == LEADER,
+                }
+            )
+        return rows
+
+    async def restart(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """`host`: one that is lost, or one that runs. The `host`, its `nodes` that live again, and from which instant
+        on, `at_ns` (none: no node returned).
+
+        Lost: its share is started anew, and those of its nodes return that had died with it or otherwise unasked; the
+        answer comes when they have. Raises ProcessFailedError too, when a share or a daemon does not start. Running:
+        answers before all its nodes die, at `dies_ns`.
+        """
+        fabric = self._fabric
+        name = bodies.text(body, "host")
+        number = self._number(name)
+        if number == LEADER:
+            raise RefusedError(f"host {name} leads the fabric: `mrcfabric down` and `mrcfabric up` start that anew")
+        for fault in fabric.faults():
+            if fault.kind == CRASH and name in fault.targets:
+                raise RefusedError(
+                    f"host {name} is being restarted already"
+                    if fault.id == _restart(name)
+                    else f"host {name} crashes by fault {fault.id}: heal that"
+                )
+        nodes = self._nodes(number)
+        if fabric.cluster.condition(number)[0] == "runs":
+            dies_ns = fabric.soon_ns()
+            lives_ns = dies_ns + absence_ns_min(fabric.topology)
+            await fabric.inject(once(CRASH, name, at_ns=dies_ns, until_ns=lives_ns, fault_id=_restart(name)))
+            return {"host": name, "nodes": nodes, "at_ns": lives_ns, "dies_ns": dies_ns}
+        await fabric.cluster.start_share(number)
+        at_ns = await fabric.injector.revive(nodes, f"host {name} was started anew")
+        return {"host": name, "nodes": [node for node in nodes if fabric.alive(node)], "at_ns": at_ns}
+
+    def _number(self, name: str) -> int:
+        names = [site.name for site in self._fabric.layout.sites.sites]
+        if len(names) == 1:
+            raise ConfigError(f"host {name}", "is none of this fabric's", "it stands on one host alone")
+        if name not in names:
+            raise ConfigError(f"host {name}", "is none of this fabric's", "there are " + ", ".join(names))
+        return names.index(name)
+
+    def _nodes(self, number: int) -> list[str]:
+        """What is placed on a host."""
+        fabric = self._fabric
+        return [node for node in fabric.daemons.members if fabric.layout.sites.number(node) == number]
+
+
+def _restart(host: str) -> str:
+    """The id of the fault that the restart of a running host is."""
+    return f"restart-{host}"

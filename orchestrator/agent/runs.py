@@ -1,0 +1,121 @@
+"""The agent's requests for whoever carries out a run: fabric time, programs, counters of all nodes, and deaths.
+
+Owns the requests and their answers, and whose program is whose: one that has an owner ends with the owner's lease.
+`orchestrator.agent.agent` serves them, `orchestrator.client.agent_fabric` asks. What they do is
+`orchestrator.fabric`'s.
+"""
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from mrcfabric.errors import ConfigError, RefusedError
+from nicd.programs.program import PROGRAMS_MAX, Program
+from orchestrator.agent.faults import FaultRequests
+from orchestrator.client import bodies
+from orchestrator.fabric.launched import LaunchedFabric
+
+
+class RunRequests:
+    """Requests about time and programs of one fabric. All raise ConfigError and RefusedError."""
+
+    def __init__(self, fabric: LaunchedFabric, faults: FaultRequests) -> None:
+        """`faults` knows who holds a lease."""
+        self._fabric = fabric
+        self._leases = faults.leases
+        self._since_s: float | None = None
+        """Since when time is in somebody's hands."""
+        self._owned: dict[str, tuple[str, Program]] = {}
+        """Name -> whose it is, and the program."""
+
+    async def clock(self, _body: Mapping[str, Any]) -> dict[str, Any]:
+        """`orchestrator.fabric.readings.ClockReading`, as data."""
+        return (await self._fabric.clock())._asdict()
+
+    async def limit(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """`at_ns` (none: time goes on for good), `owner`, who needs a lease to let time stand still."""
+        at_ns, owner = bodies.whole(body, "at_ns"), bodies.text(body, "owner", "")
+        if at_ns is not None:
+            self._leases.require(owner, "fabric time would stand still")
+        bound_ns = await self._fabric.limit(at_ns, owner)
+        if at_ns is None or self._since_s is None:
+            self._since_s = None if at_ns is None else time.monotonic()
+        return {"at_ns": bound_ns}
+
+    def holder(self) -> dict[str, Any] | None:
+        """Who has fabric time in hand: `Held.record`, `held_s` since when, `until_ns` how far it lets time go; None:
+        nobody."""
+        owner = self._fabric.limit_owner
+        held = None if owner is None else self._leases.get(owner)
+        if held is None or self._since_s is None:
+            self._since_s = None
+            return None
+        limit_ns = self._fabric.time.limit_ns
+        return {**held.record(), "held_s": round(time.monotonic() - self._since_s, 1), "until_ns": limit_ns}
+
+    async def claim(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """`program`, which `owner` is about to give to its NICs: it is stopped when the owner's lease ends."""
+        self._claim(Program.of(bodies.table(body, "program")), bodies.text(body, "owner", ""))
+        return {}
+
+    async def load(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """`program`, and `at_ns` at which the NICs take it (none: at once); with an `owner` it is claimed."""
+        program, at_ns = Program.of(bodies.table(body, "program")), bodies.whole(body, "at_ns")
+        owner = bodies.text(body, "owner", "")
+        if owner:
+            self._claim(program, owner)
+        try:
+            await self._fabric.load(program, at_ns)
+        except ConfigError:
+            if owner:
+                self._owned.pop(program.name, None)  # nobody was told; after a refusal some may have taken it
+            raise
+        return {}
+
+    def _claim(self, program: Program, owner: str) -> None:
+        self._leases.require(owner, "its programs would go on")
+        if program.name in self._owned:
+            raise RefusedError(f"program {program.name} is {self._owned[program.name][0]}'s")
+        if len(self._owned) >= PROGRAMS_MAX:
+            raise RefusedError(f"{PROGRAMS_MAX} programs have owners")
+        self._owned[program.name] = owner, program
+
+    def owners(self) -> dict[str, str]:
+        """Program -> whose it is, of those that end with an owner."""
+        return {name: owner for name, (owner, _) in self._owned.items()}
+
+    async def stop_work_of(self, owner: str) -> None:
+        """An owner has gone: nothing of its programs stays. What cannot be stopped stands in the journal."""
+        for program in [program for whose, program in self._owned.values() if whose == owner]:
+            del self._owned[program.name]
+            for nic, why in (await self._fabric.stop_work(program)).items():
+                self._fabric.journal.note("unstopped", self._fabric.now_ns(), nic=nic, program=program.name, why=why)
+
+    async def counters(self, body: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+        """`nodes`: a list of names; none: all that live."""
+        nodes = bodies.texts(body, "nodes")
+        return await self._fabric.counters(nodes)
+
+    async def glances(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """`nodes` as for `counters`; `orchestrator.fabric.polling.Glances`, as data."""
+        return (await self._fabric.glances(bodies.texts(body, "nodes"))).record()
+
+    async def fidelity(self, _body: Mapping[str, Any]) -> dict[str, Any]:
+        """`orchestrator.measures.sums.fidelity`, over all lives of all nodes."""
+        return await self._fabric.fidelity()
+
+    async def totals(self, _body: Mapping[str, Any]) -> dict[str, int]:
+        """`orchestrator.measures.sums.totals`, over all lives of all nodes."""
+        return await self._fabric.totals()
+
+    async def untold(self, _body: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """`orchestrator.fabric.tallies.Untold`, as data."""
+        return [one._asdict() for one in await self._fabric.untold()]
+
+    async def host_pairs(self, _body: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """`orchestrator.hosts.clock.host_pairs`."""
+        return await self._fabric.host_pairs()
+
+    async def deaths(self, _body: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """`orchestrator.fabric.readings.Death`, as data."""
+        return [death._asdict() for death in await self._fabric.deaths()]

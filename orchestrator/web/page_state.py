@@ -1,0 +1,122 @@
+"""The newest of everything that pages are shown, for any number of viewers.
+
+Owns what is kept and how much. Nothing is queued for anybody: there is one newest text of each kind, which a slow
+viewer finds replaced, and there are bounded logs, of which everybody knows how far he has read. Who looks at the fabric
+is `snapshot_loop`'s, who reads it here is `viewer`'s.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from orchestrator.live.snapshot import Snapshot
+from orchestrator.web import messages
+from orchestrator.web.history import History
+
+EVENTS_MAX: Final = 1000
+RUN_LINES_MAX: Final = 2000
+QUIET_WALL_S: Final = 1.0
+"""While a fabric sleeps and stays as it was, snapshots are passed on as often as this."""
+
+Line: TypeAlias = Mapping[str, Any]
+Watched: TypeAlias = tuple[str, int]
+"""NIC and QPN."""
+
+
+class Newest(NamedTuple):
+    """A text and its place in the order of everything that was said; a viewer who has had a later place skips it."""
+
+    place: int
+    text: str
+
+
+class Log:
+    """Lines, numbered from 0 in the order they came; the oldest are dropped."""
+
+    def __init__(self, lines_max: int) -> None:
+        self._lines: deque[Line] = deque(maxlen=lines_max)
+        self.end = 0
+        """The number of the next line."""
+
+    def add(self, lines: Iterable[Line]) -> None:
+        for line in lines:
+            self._lines.append(line)
+            self.end += 1
+
+    def since(self, begin: int) -> tuple[list[Line], int]:
+        """Those from number `begin` on that are still kept, and how many are not."""
+        first = self.end - len(self._lines)
+        return list(islice(self._lines, max(0, begin - first), None)), max(0, first - begin)
+
+
+class PageState:
+    """One fabric's. Whatever is entered calls `on_news`."""
+
+    def __init__(self, on_news: Callable[[], None]) -> None:
+        self.history = History()
+        self.snapshot: Newest | None = None
+        self.trouble: Newest | None = None
+        """Why the fabric cannot be looked at; None while it can."""
+        self.evs: dict[Watched, Newest] = {}
+        self.events = Log(EVENTS_MAX)
+        self.run: dict[str, Any] | None = None
+        self.run_lines = Log(RUN_LINES_MAX)
+        self.run_place = 0
+        """Grows with every change of `run` and every line of it."""
+        self.seen: Snapshot | None = None
+        self._told: Snapshot | None = None
+        self._on_news = on_news
+        self._places = 0
+
+    def enter_snapshot(self, seen: Snapshot) -> None:
+        """The fabric at a look."""
+        self.history.enter(seen)
+        recovered, self.trouble = self.trouble is not None, None
+        self.seen = seen
+        if not recovered and _same(self._told, seen):
+            return
+        self._told = seen
+        self.snapshot = self._newest(messages.snapshot(seen))
+
+    def enter_trouble(self, text: str) -> None:
+        """It could not be looked at."""
+        self.trouble = self._newest(messages.error(text))
+
+    def enter_evs(self, watched: Watched, text: str) -> None:
+        """The `evs` message of a QP."""
+        self.evs[watched] = self._newest(text)
+
+    def keep_evs_of(self, watched: Iterable[Watched]) -> None:
+        """Forget all others."""
+        kept = set(watched)
+        self.evs = {key: text for key, text in self.evs.items() if key in kept}
+
+    def enter_events(self, lines: Sequence[Line]) -> None:
+        """New lines of the event log."""
+        if lines:
+            self.events.add(lines)
+            self._on_news()
+
+    def enter_run(self, state: dict[str, Any] | None, lines: Sequence[Line] = ()) -> None:
+        """How a run stands, and what it has said since."""
+        if state is None or self.run is None or state["number"] != self.run["number"]:
+            self.run_lines = Log(RUN_LINES_MAX)
+        self.run = state
+        self.run_lines.add(lines)
+        self._places += 1
+        self.run_place = self._places
+        self._on_news()
+
+    def _newest(self, text: str) -> Newest:
+        self._places += 1
+        self._on_news()
+        return Newest(self._places, text)
+
+
+def _same(told: Snapshot | None, seen: Snapshot) -> bool:
+    """Whether a viewer who was told the one need not be told the other yet."""
+    if told is None or seen.running or seen.wall_s - told.wall_s >= QUIET_WALL_S:
+        return False
+    return replace(told, number=0, wall_s=0, span_ns=0) == replace(seen, number=0, wall_s=0, span_ns=0)

@@ -1,0 +1,115 @@
+"""Looks at one fabric for the pages that are open, and puts what it sees into the page state.
+
+Owns the pace: `look_hz` while somebody watches, `IDLE_WALL_S` from one look to the next while nobody does. After each
+look there is a pause of at least `PAUSE_SHARE` of what it took, which is mostly waiting for daemons that have other
+things to do: a big fabric on a small machine is looked at less often, and its daemons are not asked without end. What a
+look costs them is `orchestrator.live`'s.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any, Final, Protocol
+
+from mrcfabric.control import NoAnswerError
+from mrcfabric.errors import ConfigError, RefusedError
+from orchestrator.live.snapshot import Snapshot
+from orchestrator.web import messages
+from orchestrator.web.page_state import PageState, Watched
+
+LOOK_HZ: Final = 5.0
+LOOK_HZ_MIN: Final = 0.2
+LOOK_HZ_MAX: Final = 20.0
+IDLE_WALL_S: Final = 1.0
+PAUSE_SHARE: Final = 0.25
+STRIPS_MAX: Final = 16
+"""QPs whose EVs are asked with one look. Where pages watch more, each has its turn, and NICs have no more to do."""
+
+_TROUBLES = (ConfigError, RefusedError, NoAnswerError)
+
+
+class LiveView(Protocol):
+    """Who can say how the fabric stands: `orchestrator.live.live_view.LiveView`."""
+
+    async def look(self) -> Snapshot: ...
+
+
+class Asked(Protocol):
+    """Of a fabric (`orchestrator.fabric.verbs.Verbs`), what is needed here."""
+
+    async def call(self, node: str, op: str, args: dict[str, Any] | None = None) -> Any: ...
+
+
+class SnapshotLoop:
+    """`await go_on()` for as long as the fabric is to be looked at."""
+
+    def __init__(
+        self,
+        fabric: Asked,
+        live_view: LiveView,
+        page_state: PageState,
+        watched: Callable[[], Iterable[Watched] | None],
+        look_hz: float = LOOK_HZ,
+    ) -> None:
+        """`watched`: the QPs that somebody watches now; None when nobody watches anything at all."""
+        self._fabric = fabric
+        self._live_view = live_view
+        self._page_state = page_state
+        self._watched = watched
+        self._period_s = 1 / look_hz
+        self._called = asyncio.Event()
+        self._stale: dict[Watched, None] = {}
+        """The QPs whose EVs are to be asked, those that have waited longest first."""
+        self._known: frozenset[Watched] = frozenset()
+
+    def hurry(self) -> None:
+        """Somebody has come, or watches something else: look now."""
+        self._called.set()
+
+    async def go_on(self) -> None:
+        """Look again and again; what goes wrong stands into the page state."""
+        loop = asyncio.get_running_loop()
+        while True:
+            began_s = loop.time()
+            self._called.clear()
+            await self._look()
+            took_s = loop.time() - began_s
+            if self._watched() is None or self._page_state.trouble is not None:
+                await self._pause(IDLE_WALL_S)
+            else:
+                await asyncio.sleep(max(PAUSE_SHARE * took_s, self._period_s - took_s))
+
+    async def _pause(self, wall_s: float) -> None:
+        try:
+            async with asyncio.timeout(wall_s):
+                await self._called.wait()
+        except TimeoutError:
+            pass
+
+    async def _look(self) -> None:
+        page_state, before = self._page_state, self._page_state.seen
+        try:
+            seen = await self._live_view.look()
+        except _TROUBLES as error:
+            page_state.enter_trouble(str(error))
+            return
+        page_state.enter_snapshot(seen)
+        watched = frozenset(self._watched() or ())
+        # Of a fabric that sleeps, EVs stay as they are.
+        moved = seen.running or before is None or before.at_ns != seen.at_ns
+        if moved or watched != self._known:
+            page_state.keep_evs_of(watched)
+            kept = [one for one in self._stale if one in watched]
+            self._stale = dict.fromkeys([*kept, *sorted(watched if moved else watched - self._known)])
+            self._known = watched
+        now = list(self._stale)[:STRIPS_MAX]
+        for one in now:
+            del self._stale[one]
+        await asyncio.gather(*(self._strip(one) for one in now))
+
+    async def _strip(self, watched: Watched) -> None:
+        nic, qpn = watched
+        try:
+            rows, why = await self._fabric.call(nic, "ev_table", {"qpn": qpn}), ""
+        except _TROUBLES as error:
+            rows, why = [], str(error)
+        self._page_state.enter_evs(watched, messages.evs(nic, qpn, rows, why))
