@@ -90,7 +90,7 @@ def _print(studies: Sequence[Study], results: Sequence[Results], as_json: bool) 
         return 0
     failed = False
     for study, result in zip(studies, results, strict=True):
-        print(f"{study.title} ({result.seeds} seeds)\n{study.bed}\n\n{plain(grid(study, result))}")
+        print(f"{study.title} ({result.seeds} seeds)\n{study.setup}\n\n{plain(grid(study, result))}")
         for claim in study.claims:
             why = claim.fails(result.rows)
             failed = failed or bool(why)

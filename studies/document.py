@@ -93,7 +93,7 @@ def _section(study: Study, results: Results, files: dict[str, str], level: str =
     lines = [f"{level} {study.title}", ""]
     if study.published:
         lines += [f"*Published:* {study.published}", ""]
-    lines += [f"*Here:* {study.bed} Seeds: {results.seeds}. `python -m studies {study.name}`", ""]
+    lines += [f"*Here:* {study.setup} Seeds: {results.seeds}. `python -m studies {study.name}`", ""]
     lines += [markdown(grid(study, results))]
     lines += _pictures(study, results, files)
     lines += [f"- {_judged(study, results, number)}" for number in range(len(study.claims))]

@@ -52,7 +52,7 @@ GOLDEN = Study(
     name="golden",
     title="Golden table",
     published="",
-    bed="8 planes of 100 Gb/s, 2 T0s of 8 NICs and 4 T1s each. 1 MiB from each sender to one NIC below the other T0; "
+    setup="8 planes of 100 Gb/s, 2 T0s of 8 NICs and 4 T1s each. 1 MiB from each sender to one NIC below the other T0; "
     f"T0s of the receiver die {DOWN_NS / 1000:g} us after the start; loss is random, at the T1s.",
     trials=_trials,
     columns=(

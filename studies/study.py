@@ -134,7 +134,7 @@ class Study:
     title: str
     published: str
     """What is known of it, and from where."""
-    bed: str
+    setup: str
     """What is set up."""
     trials: Callable[[str], dict[str, Trial]]
     """The variants by name, from a seed."""

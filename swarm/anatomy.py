@@ -85,7 +85,7 @@ def waiting(egress: Egress) -> tuple[int, int, int, int]:
     return len(data), sum(map(len, data)), len(control), sum(map(len, control))
 
 
-def lookout_on_ports(ports: Ports, on_offer: Any) -> None:
+def look_at_ports(ports: Ports, on_offer: Any) -> None:
     """`on_offer(now, port, packet, control)` sees every packet that a NIC puts into a port's queue, before it does."""
 
     class SeenPorts(Ports):
@@ -98,7 +98,7 @@ def lookout_on_ports(ports: Ports, on_offer: Any) -> None:
     ports.__class__ = SeenPorts
 
 
-def lookout_on_memory(memory: MemoryTable, on_placed: Any) -> None:
+def look_at_memory(memory: MemoryTable, on_placed: Any) -> None:
     """`on_placed(r_key, va, payload)` sees every payload that a NIC has written."""
 
     class SeenMemory(MemoryTable):

@@ -47,7 +47,7 @@ class Fault:
     """Something breaks at an instant, and is repaired at another (0: never)."""
 
     kind: str
-    """A name of `swarm.mishaps.KINDS`."""
+    """A name of `swarm.breakage.KINDS`."""
     target: str
     at_ns: Instant
     until_ns: Instant = 0

@@ -11,9 +11,9 @@ from typing import Any, Final, TypeVar
 from mrcfabric.rng import PPM, Rng
 from mrcfabric.topology import Topology
 from mrcfabric.wire.dscp import Dscp
+from swarm.breakage import KINDS
 from swarm.case import Case, Fault, Flow, Write
 from swarm.knobs import draw_settings
-from swarm.mishaps import KINDS
 from swarm.terms import draw_profile, draw_terms
 
 T = TypeVar("T")

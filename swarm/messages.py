@@ -18,9 +18,9 @@ from mrcfabric.rng import Rng
 from mrcfabric.units import Buffer, Instant
 from nicd.core.commands import PostWrite, RegisterMemory
 from nicd.core.events import RECV_WITH_IMM, STATUS_OK, WRITE_WITH_IMM, Completion
+from swarm.breakage import regions_of
 from swarm.case import Flow, Write
 from swarm.invariant import InvariantError
-from swarm.mishaps import regions_of
 
 _TAIL_BYTES: Final = 64
 """Behind the last message, in both regions."""

@@ -11,10 +11,10 @@ from mrcfabric.units import Instant
 from nicd.compose import nic_settings
 from nicd.core.events import STATUS_FLUSHED, STATUS_OK, STATUS_REMOTE_INVALID, STATUS_RETRY_EXCEEDED
 from nicd.core.limits import TIMEOUT_UNIT_NS
+from swarm.breakage import ended_by, planes_of, slowest_bps
 from swarm.case import Case, Flow
 from swarm.invariant import InvariantError
 from swarm.messages import Direction
-from swarm.mishaps import ended_by, planes_of, slowest_bps
 from swarm.world import World
 
 DOUBLINGS_WAITED_MAX: Final = 12

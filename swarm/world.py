@@ -19,10 +19,10 @@ from nicd.core.qp import Link
 from orchestrator.sim.fabric import SimulatedFabric
 from swarm import anatomy, growth
 from swarm.books import NicBooks
+from swarm.breakage import KINDS, Stage
 from swarm.case import Case, Flow
 from swarm.ledger import Ledger, SwitchLedger
 from swarm.messages import Direction, Message, Messages
-from swarm.mishaps import KINDS, Stage
 from swarm.rules import Sending
 from swarm.terms import profile_commands, qp_commands
 from swarm.watched import Steps, Unruly, Watched
@@ -102,7 +102,7 @@ class World(SimulatedFabric):
 
     def _nic_checks(self, nic: Nic) -> list[Any]:
         board = anatomy.board(nic)
-        anatomy.lookout_on_memory(board.memory, lambda *placed: self.messages.placed(nic.name, self.now_ns, *placed))
+        anatomy.look_at_memory(board.memory, lambda *placed: self.messages.placed(nic.name, self.now_ns, *placed))
         if not self._depth.checks:
             return []
         books = NicBooks(nic, self.ledger, self._depth.stepwise)
@@ -112,7 +112,7 @@ class World(SimulatedFabric):
         def on_offer(now: Instant, port: int, packet: bytearray, control: bool) -> None:
             rules.offered(now, port, packet, books.offered(port, packet))
 
-        anatomy.lookout_on_ports(board.ports, on_offer)
+        anatomy.look_at_ports(board.ports, on_offer)
         return [books, rules]
 
     def _peer_expected(self, link: Link) -> int | None:

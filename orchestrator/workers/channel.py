@@ -80,7 +80,7 @@ class WorkerChannel:
         self._sock.close()
 
 
-class CrewChannel:
+class GroupChannel:
     """The orchestrator's end, on the running loop. One reader at a time; what nobody reads waits in the socket, and
     the worker for room there."""
 

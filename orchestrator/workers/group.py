@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeAlias
 
 from orchestrator.workers.channel import (
     ChannelClosedError,
-    CrewChannel,
+    GroupChannel,
     Message,
     channel_pair,
 )
@@ -65,7 +65,7 @@ class WorkerGroup:
 
     def __init__(self, members: Sequence[Member]) -> None:
         self.members = tuple(members)
-        self._channels: list[CrewChannel] = []
+        self._channels: list[GroupChannel] = []
         self._workers: list[WorkerProcess] = []
 
     def tell(self, number: int, kind: str, **fields: Any) -> None:
@@ -130,7 +130,7 @@ class WorkerGroup:
     async def _hire(self, spawn: Spawn) -> None:
         for number, member in enumerate(self.members):
             mine, theirs = channel_pair()
-            self._channels.append(CrewChannel(mine))
+            self._channels.append(GroupChannel(mine))
             arguments = {
                 **member.arguments,
                 "name": member.name,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from mrcfabric.topology import Setting
 from nicd.core.settings import NicSettings
 from studies import columns
-from studies.beds import eight_by_100, four_by_100
+from studies.fabrics import eight_by_100, four_by_100
 from studies.faults import LinkFault, LossyEv
 from studies.flows import START_NS, Flow, incast, permutation
 from studies.outcome import Outcome
@@ -48,7 +48,7 @@ CONGESTION = Study(
     name="ablation_congestion",
     title="NSCC and its parts",
     published="",
-    bed="4 planes of 100 Gb/s, 3 T0s of 4 NICs and 4 T1s each, 4 and 7 NICs that send to one without end, rates "
+    setup="4 planes of 100 Gb/s, 3 T0s of 4 NICs and 4 T1s each, 4 and 7 NICs that send to one without end, rates "
     "between 100 and 400 us; and a permutation of 8 NICs below 2 T0s with a link at 25 Gb/s and no room elsewhere. "
     "The fixed window is 1.5 bandwidth-delay products, cut by trims only.",
     trials=_congestion,
@@ -85,7 +85,7 @@ RESERVE = Study(
     name="ablation_reserve",
     title="Reserve EVs",
     published="",
-    bed="8 planes of 100 Gb/s, one flow with 16 active EVs, 2 per plane; in four planes the path of one EV loses 20 "
+    setup="8 planes of 100 Gb/s, one flow with 16 active EVs, 2 per plane; in four planes the path of one EV loses 20 "
     "% of its packets from 50 us on. Rates over the 200 us that follow.",
     trials=_reserve,
     columns=(
@@ -114,7 +114,7 @@ SKIP = Study(
     name="ablation_skip",
     title="Marks and SKIP",
     published="",
-    bed="As in the study of one slow link, at 50 Gb/s. Without marks an EV enters SKIP by a trim only.",
+    setup="As in the study of one slow link, at 50 Gb/s. Without marks an EV enters SKIP by a trim only.",
     trials=_skip,
     columns=(
         columns.mean_share(),
@@ -131,14 +131,14 @@ SKIP = Study(
 def _reorder(seed: str) -> dict[str, Trial]:
     """A congested fabric in which nothing is lost, and a link that loses, with the threshold at several places."""
     at_ns = START_NS + 60_000
-    bed = four_by_100(seed)
+    fabric = four_by_100(seed)
     trials = {}
     for rtts in (0.5, 1.0, 1.5, 5.0):
-        least_ns = int(rtts * bed.base_rtt_ns())
+        least_ns = int(rtts * fabric.base_rtt_ns())
         knobs: Mapping[str, Setting] = {"reorder_ns_min": least_ns}
-        if rtts > NicSettings(base_rtt_ns=bed.base_rtt_ns()).reorder_ns / bed.base_rtt_ns():
+        if rtts > NicSettings(base_rtt_ns=fabric.base_rtt_ns()).reorder_ns / fabric.base_rtt_ns():
             knobs = {**knobs, "reorder_ns": least_ns}
-        topology = replace(bed, nic=knobs)
+        topology = replace(fabric, nic=knobs)
         flows = permutation(topology, 4 * MIB, messages=4)
         window_ns = (at_ns, at_ns + 150_000)
         cut = (LinkFault("p0-t0-0~p0-t1-0", at_ns, loss_ppm=20_000),)
@@ -150,7 +150,7 @@ REORDER = Study(
     name="ablation_reorder",
     title="Reorder threshold",
     published="",
-    bed="4 planes of 100 Gb/s, a permutation of 8 NICs; one T0-T1 link loses 2 % from 60 us on. The threshold "
+    setup="4 planes of 100 Gb/s, a permutation of 8 NICs; one T0-T1 link loses 2 % from 60 us on. The threshold "
     "adapts between the value given and 5 base RTT (the last row: it is fixed there).",
     trials=_reorder,
     columns=(
@@ -180,7 +180,7 @@ PROBES = Study(
     name="ablation_probes",
     title="Probes that bring an EV back",
     published="",
-    bed="4 planes of 100 Gb/s, a permutation of three NICs per T0; one T0-T1 link loses 20 % from 60 us on. Rates "
+    setup="4 planes of 100 Gb/s, a permutation of three NICs per T0; one T0-T1 link loses 20 % from 60 us on. Rates "
     "over the 300 us that follow.",
     trials=_probes,
     columns=(

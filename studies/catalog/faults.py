@@ -1,7 +1,7 @@
 """Ports, T0s and T1s that go down under one busy pair: what is left is what is left of the planes."""
 
 from studies import columns
-from studies.beds import eight_by_100
+from studies.fabrics import eight_by_100
 from studies.faults import LinkFault, NodeFault, PortFault
 from studies.flows import START_NS, Flow
 from studies.study import Claim, Reaches, Study
@@ -58,7 +58,7 @@ PORTS = Study(
     title="k of 8 NIC ports down",
     published="Throughput steps down in proportion to the ports that are left, with a gap below one second; back to "
     "full when they return (arXiv 2605.04333, figures 9a and 9b).",
-    bed="8 planes of 100 Gb/s, one flow; k ports of the sender or the receiver lose carrier at once, 60 us after "
+    setup="8 planes of 100 Gb/s, one flow; k ports of the sender or the receiver lose carrier at once, 60 us after "
     "the start. Rates from 30 us later on.",
     trials=_ports,
     columns=(
@@ -104,7 +104,7 @@ SWITCHES = Study(
     published="A T0 takes its plane from the NICs below it, 100 of 800 Gb/s, for as long as it is dead; a T1 costs "
     "nothing lasting; nor do eight T0-T1 links that go down together, nor twenty one after the other (arXiv "
     "2605.04333, figures 9c, 9d, 10 and 11).",
-    bed="8 planes of 100 Gb/s, 4 T1s each, one flow. Rates over 400 us from the fault, for a T0 from 30 us later "
+    setup="8 planes of 100 Gb/s, 4 T1s each, one flow. Rates over 400 us from the fault, for a T0 from 30 us later "
     "on. The twenty links are cut 40 us apart, in 800 us, five in eight of the up-links of a T0.",
     trials=_switches,
     columns=(

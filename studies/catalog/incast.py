@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from mrcfabric.topology import Setting
 from studies import columns
-from studies.beds import OBLIVIOUS, ONE_PATH, four_by_100
+from studies.fabrics import OBLIVIOUS, ONE_PATH, four_by_100
 from studies.flows import START_NS, Flow, incast
 from studies.study import More, Mostly, Reaches, Study
 from studies.trial import Trial
@@ -36,7 +36,7 @@ TRIMMING = Study(
     published="Fair shares in a 7 to 1 incast, with trimming (arXiv 2605.04333, figure 18). What happens without is "
     "not published; it follows from the rules: a receiver that is not told of what was dropped cannot ask for it, "
     "and a sender that hears nothing suspects its paths (MRC 1.0 section 3 and 11.2).",
-    bed="4 planes of 100 Gb/s, 3 T0s of 4 NICs and 4 T1s each; 2 or 7 NICs below other T0s send 256 KiB or 2 MiB "
+    setup="4 planes of 100 Gb/s, 3 T0s of 4 NICs and 4 T1s each; 2 or 7 NICs below other T0s send 256 KiB or 2 MiB "
     "each to one.",
     trials=_trimming,
     columns=(
@@ -103,7 +103,7 @@ BESIDE = Study(
     published="Seven senders share one receiver fairly and the flow beside them is not touched. RoCE with DCQCN "
     "takes a quarter from it with one QP, and up to three quarters with eight to ten (arXiv 2605.04333, figures 18 "
     "and 21).",
-    bed="4 planes of 100 Gb/s, 3 T0s of 4 NICs and 4 T1s each; 7 NICs send to one, an eighth below the same far T0 "
+    setup="4 planes of 100 Gb/s, 3 T0s of 4 NICs and 4 T1s each; 7 NICs send to one, an eighth below the same far T0 "
     "as three of them to the receiver's neighbour, all without end. Rates between 100 and 350 us.",
     trials=_bystander,
     columns=(

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from mrcfabric.topology import Setting, Topology
 from studies import columns
-from studies.beds import OBLIVIOUS, ONE_PATH, four_by_100
+from studies.fabrics import OBLIVIOUS, ONE_PATH, four_by_100
 from studies.faults import LinkFault, NodeFault
 from studies.flows import START_NS, permutation
 from studies.outcome import Outcome
@@ -42,7 +42,7 @@ PERMUTATION = Study(
     published="A pair with 4 QPs reaches about 96 % of 8 x 100 Gb/s wherever its ends hang (arXiv 2605.04333, "
     "bandwidth test); one MRC QP does better than sixteen RoCE ones of one path each (figure 16, a ring "
     "all-reduce); ECMP ends near 60 % (a remark of Oracle Cloud Infrastructure).",
-    bed="4 planes of 100 Gb/s, 4 T0s of 4 NICs and 4 T1s each. Every NIC sends to one NIC below the next T0 and "
+    setup="4 planes of 100 Gb/s, 4 T0s of 4 NICs and 4 T1s each. Every NIC sends to one NIC below the next T0 and "
     "always has more to send. Shares of one NIC's 400 Gb/s, headers paid.",
     trials=_permutation,
     columns=(
@@ -85,7 +85,7 @@ SLOW = Study(
     title="One slow link",
     published="No figures. It follows from the rules that a mark takes the next packets off the path that was marked "
     "(MRC 1.0 11.2), and that spraying which does not listen is held back by its slowest path.",
-    bed="4 planes of 100 Gb/s, 2 T0s of 4 NICs and 4 T1s each, a permutation of three NICs per T0, so that the "
+    setup="4 planes of 100 Gb/s, 2 T0s of 4 NICs and 4 T1s each, a permutation of three NICs per T0, so that the "
     "other links have room for what leaves the slow one; one of 32 T0-T1 links runs at 50 or 25 Gb/s "
     "(`link_rates_bps`).",
     trials=_slow,
@@ -128,7 +128,7 @@ LOSSY = Study(
     title="One lossy link",
     published="A link that is up and loses packets is left at once, and the losses stop; without state per path "
     "they go on (arXiv 2605.04333, figures 4, 12 and 13).",
-    bed="4 planes of 100 Gb/s, 2 T0s of 4 NICs and 4 T1s each, a permutation of three NICs per T0; one T0-T1 link "
+    setup="4 planes of 100 Gb/s, 2 T0s of 4 NICs and 4 T1s each, a permutation of three NICs per T0; one T0-T1 link "
     "loses 20 % of its packets, both ways, from 40 us on.",
     trials=_lossy,
     columns=(
@@ -171,7 +171,7 @@ DEAD = Study(
     title="A T1 dies and nobody says so",
     published="A dead T1 drops what it is sent; each sender leaves its paths within tens of microseconds, all "
     "messages complete, no lasting loss of throughput (arXiv 2605.04333, figures 8 and 11; OpenAI on MRC).",
-    bed="4 planes, 2 T0s of 4 NICs and 4 T1s each, 8 MiB per flow; one of 16 T1s dies 60 us after the start and "
+    setup="4 planes, 2 T0s of 4 NICs and 4 T1s each, 8 MiB per flow; one of 16 T1s dies 60 us after the start and "
     "stays dead. Ends at 1.5 ms.",
     trials=_dead,
     columns=(

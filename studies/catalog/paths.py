@@ -3,7 +3,7 @@
 from itertools import product
 
 from studies import columns
-from studies.beds import OBLIVIOUS, ONE_PATH, eight_by_100, four_by_100
+from studies.fabrics import OBLIVIOUS, ONE_PATH, eight_by_100, four_by_100
 from studies.faults import LinkFault, LossyEv, RandomLoss
 from studies.flows import START_NS, Flow, permutation, ring
 from studies.study import Departure, More, NoLess, Reaches, Study
@@ -35,7 +35,7 @@ LOSS = Study(
     title="Random loss everywhere",
     published="0.1 % has little effect on large messages; at 1 % MRC falls to about a third, RoCE is unusable (arXiv "
     "2605.04333, figure 16).",
-    bed="4 planes of 100 Gb/s, 2 T0s and 4 T1s each, four flows with always something to send; every packet and "
+    setup="4 planes of 100 Gb/s, 2 T0s and 4 T1s each, four flows with always something to send; every packet and "
     "every acknowledgement is lost at the T1 with the same chance. Rates between 150 and 350 us.",
     trials=_random_loss,
     columns=(
@@ -84,7 +84,7 @@ RING = Study(
     title="Random loss under a ring all-reduce",
     published="0.1 % has little effect on large messages; at 1 % MRC falls to about a third of its rate without loss "
     "(arXiv 2605.04333, figure 16: 64 GPUs, 4 x 100 Gb/s).",
-    bed="4 planes of 100 Gb/s, 2 T0s of 4 NICs and 4 T1s each; a ring of 8 NICs, 14 steps of 256 KiB or 1 MiB, each "
+    setup="4 planes of 100 Gb/s, 2 T0s of 4 NICs and 4 T1s each; a ring of 8 NICs, 14 steps of 256 KiB or 1 MiB, each "
     "of which waits for the step before. Loss as in the study before. Seen from the application: payload over time.",
     trials=_ring,
     columns=(
@@ -140,7 +140,7 @@ ONE_EV = Study(
     title="One EV drops a fifth of its packets",
     published="Of 16 EVs (2 per plane) the bad one is taken out at once, a reserve EV of the same plane comes in, "
     "and the rate is kept (arXiv 2605.04333, figures 12 and 13).",
-    bed="8 planes of 100 Gb/s, one flow, 16 active EVs; from 100 us on the path of one of them loses 20 %. Rates "
+    setup="8 planes of 100 Gb/s, one flow, 16 active EVs; from 100 us on the path of one of them loses 20 %. Rates "
     "over the 250 us that follow.",
     trials=_one_ev,
     columns=(
@@ -178,7 +178,7 @@ EV_COUNT = Study(
     title="Few EVs against many",
     published="128 to 256 EVs per QP; about one or two windows of packets are enough, with little gain past a "
     "hundred (MRC 1.0 as digested; arXiv 2605.04333 uses 16 for micro-benchmarks, more than 100 in production).",
-    bed="4 planes of 100 Gb/s, 2 T0s of 8 NICs and 8 T1s each, a permutation of 16 NICs, a quarter as many EVs in "
+    setup="4 planes of 100 Gb/s, 2 T0s of 8 NICs and 8 T1s each, a permutation of 16 NICs, a quarter as many EVs in "
     "reserve; healthy, and with one T0-T1 link cut. Rates between 60 and 130 us.",
     trials=_ev_count,
     columns=(

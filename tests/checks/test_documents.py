@@ -130,6 +130,8 @@ def test_installed_commands_are_ours() -> None:
         assert (ROOT / f"{module}.py").is_file(), target
 
 
-def test_the_scenario_of_the_readme_is_one_that_is_shipped() -> None:
-    shown = next(block for block in FENCE.findall(source.text(ROOT / "README.md")) if block.startswith("name: two-bad"))
+def test_the_scenario_of_the_commands_is_one_that_is_shipped() -> None:
+    shown = next(
+        block for block in FENCE.findall(source.text(ROOT / "docs/COMMANDS.md")) if block.startswith("name: two-bad")
+    )
     assert shown == source.text(ROOT / "examples" / "two-bad-links.yaml")

@@ -7,8 +7,18 @@ from collections.abc import Iterator
 from tests.checks import source
 from tests.checks.source import relative
 
-# A name ending in one of these says that the author did not know what the thing does.
-EMPTY_WORDS = {stem + ending for stem in ("manager", "handler", "helper", "util") for ending in ("", "s")}
+# A name with one of these says that the author did not know what the thing does.
+EMPTY_WORDS = {"util", "utils", "helper", "helpers", "misc"}
+# Figures of speech that names once had, and what to say in their place. The list grows; docs/GLOSSARY.md has the words.
+REPLACED = {
+    "audience": "observer", "agenda": "timetable", "bed": "backend", "beds": "backends", "cargo": "payload",
+    "conduct": "runner", "courier": "relay", "couriers": "relays", "crew": "worker group", "desk": "requests",
+    "doorkeeper": "connections", "doorstep": "bootstrap", "encounters": "fault traffic", "gatherer": "poller",
+    "hired": "started", "hiring": "placement", "lament": "unexpected death", "lookout": "live view",
+    "mishap": "fault", "mishaps": "faults, lives", "muster": "build", "payroll": "program results",
+    "premises": "share host", "roster": "daemons", "shelf": "scenario files", "staff": "worker processes",
+    "venue": "backend", "venues": "backends", "whereabouts": "host map",
+}  # fmt: skip
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 # Spelled in pieces, so that this file passes its own check.
 LEFTOVERS = re.compile(r"\b(" + "|".join(("TO" + "DO", "FIX" + "ME", "X" + "XX", "HA" + "CK")) + r")\b")
@@ -55,6 +65,16 @@ def test_names_say_something() -> None:
     ]
     empty += [relative(path) for path in source.python_files() if words(relative(path)) & EMPTY_WORDS]
     assert not empty
+
+
+def test_names_are_the_words_of_the_field() -> None:
+    figures = [
+        f"{relative(path)}:{line} {name}: say {', '.join(REPLACED[word] for word in sorted(found))}"
+        for path in source.python_files()
+        for line, name in [*defined_names(source.tree(path)), (1, path.stem)]
+        if (found := words(name) & REPLACED.keys())
+    ]
+    assert not figures
 
 
 def test_nothing_is_left_for_later() -> None:

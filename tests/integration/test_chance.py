@@ -20,13 +20,13 @@ from tests.support.runs import conducted
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
-OF_A_BED = ("backend", "fidelity", "wall")
+OF_A_BACKEND = ("backend", "fidelity", "wall")
 
 
 def reported(plan: Plan, recording: Recording) -> dict[str, object]:
     """The report without what is of the backend."""
     made = report.build(plan, recording, verdict(plan.expectations, recording))
-    return {key: value for key, value in made.items() if key not in OF_A_BED}
+    return {key: value for key, value in made.items() if key not in OF_A_BACKEND}
 
 
 @pytest.mark.timeout(120)

@@ -131,9 +131,9 @@ def _sessions() -> list[Any]:
 
 
 @pytest.fixture
-def desk() -> Iterator[Path]:
+def folder_of_sources() -> Iterator[Path]:
     """A folder as that of the sources, as far as commands name its files, with a name as short as sockets need it."""
-    with tempfile.TemporaryDirectory(prefix="desk") as name:
+    with tempfile.TemporaryDirectory(prefix="folder_of_sources") as name:
         folder = Path(name)
         for source in ("README.md", "examples", "deploy"):
             (folder / source).symlink_to(ROOT / source)
@@ -146,14 +146,14 @@ def desk() -> Iterator[Path]:
 @pytest.mark.integration
 @pytest.mark.timeout(SESSION_WALL_S)
 @pytest.mark.parametrize("block", _sessions())
-def test_commands_do_what_they_are_shown_for(block: Block, desk: Path) -> None:
+def test_commands_do_what_they_are_shown_for(block: Block, folder_of_sources: Path) -> None:
     """Every line of a block, one after the other; where none of them starts a fabric, one runs that has work."""
     commands = [command for command in block.commands() if not block.why_not(command)]
     if not any(command.startswith("mrcfabric up") for command in commands):
-        assert run(desk, "up", "--detach").returncode == 0
-        assert run(desk, "work", "start", "permutation", "--id", "aside").returncode == 0
+        assert run(folder_of_sources, "up", "--detach").returncode == 0
+        assert run(folder_of_sources, "work", "start", "permutation", "--id", "aside").returncode == 0
     for command in commands:
-        _carry_out(command, desk, endless=block.endless(command))
+        _carry_out(command, folder_of_sources, endless=block.endless(command))
 
 
 def _carry_out(command: str, folder: Path, *, endless: bool) -> None:

@@ -8,7 +8,7 @@ import pytest
 from mrcfabric.control import ControlClient, ControlServer, NoAnswerError, Realm
 from mrcfabric.control_message import PAGE_BYTES
 from mrcfabric.errors import ConfigError, RefusedError
-from tests.support.control import REALM, Desk, serving
+from tests.support.control import REALM, CountingOps, serving
 from tests.support.loops import Run, run
 
 __all__ = ["run"]
@@ -16,8 +16,8 @@ __all__ = ["run"]
 
 def test_calls_and_refusals(run: Run) -> None:
     async def body() -> None:
-        desk = Desk()
-        async with serving(desk) as server, ControlClient(server.address, REALM) as client:
+        ops = CountingOps()
+        async with serving(ops) as server, ControlClient(server.address, REALM) as client:
             sums = await asyncio.gather(*(client.call("add", {"a": index, "b": 1}) for index in range(50)))
             assert sums == list(range(1, 51))
             with pytest.raises(RefusedError, match=r"not with \['why'\]"):
@@ -31,11 +31,11 @@ def test_calls_and_refusals(run: Run) -> None:
 
 def test_long_answers_come_in_pages(run: Run) -> None:
     async def body() -> None:
-        desk = Desk()
-        async with serving(desk) as server, ControlClient(server.address, REALM) as client:
+        ops = CountingOps()
+        async with serving(ops) as server, ControlClient(server.address, REALM) as client:
             answer = await client.call("long", {"kb": 300})
-            assert answer == await desk.long({"kb": 300})
-            assert desk.calls == 2
+            assert answer == await ops.long({"kb": 300})
+            assert ops.calls == 2
             assert server.counters()["requests"] == 1
 
     run(body())
@@ -43,8 +43,8 @@ def test_long_answers_come_in_pages(run: Run) -> None:
 
 def test_no_answer_says_whom_and_why(run: Run) -> None:
     async def body() -> None:
-        desk = Desk()
-        async with serving(desk) as server:
+        ops = CountingOps()
+        async with serving(ops) as server:
             async with ControlClient(server.address, REALM) as client:
                 with pytest.raises(NoAnswerError, match=r"wait: no answer from 127.0.0.1:.*carried out"):
                     await client.call("wait", timeout_s=0.3)
@@ -62,8 +62,8 @@ def test_no_answer_says_whom_and_why(run: Run) -> None:
 
 def test_an_answer_that_came_while_the_asker_was_stopped_is_read(run: Run) -> None:
     async def body() -> None:
-        desk = Desk()
-        async with serving(desk) as server, ControlClient(server.address, REALM) as client:
+        ops = CountingOps()
+        async with serving(ops) as server, ControlClient(server.address, REALM) as client:
             call = asyncio.create_task(client.call("add", {"a": 2, "b": 3}, timeout_s=0.4))
             await asyncio.sleep(0)
             time.sleep(1.5)  # noqa: ASYNC251 - as if we had been stopped
@@ -74,12 +74,12 @@ def test_an_answer_that_came_while_the_asker_was_stopped_is_read(run: Run) -> No
 
 def test_a_daemon_that_starts_late_is_found(run: Run) -> None:
     async def body() -> None:
-        desk = Desk()
-        async with serving(desk) as server:
+        ops = CountingOps()
+        async with serving(ops) as server:
             address = server.address
         async with ControlClient(address, REALM) as client:
             call = asyncio.create_task(client.call("add", {"a": 2, "b": 3}))
-            late = ControlServer(address, REALM, desk.ops())
+            late = ControlServer(address, REALM, ops.ops())
             await late.open()
             serve = asyncio.create_task(late.serve())
             assert await call == 5
@@ -91,7 +91,7 @@ def test_a_daemon_that_starts_late_is_found(run: Run) -> None:
 
 def test_a_number_that_no_message_can_carry_is_the_operators_mistake(run: Run) -> None:
     async def body() -> None:
-        async with serving(Desk()) as server, ControlClient(server.address, REALM) as client:
+        async with serving(CountingOps()) as server, ControlClient(server.address, REALM) as client:
             with pytest.raises(ConfigError, match="64 bits"):
                 await client.call("add", {"a": 1 << 64})
 
@@ -100,7 +100,7 @@ def test_a_number_that_no_message_can_carry_is_the_operators_mistake(run: Run) -
 
 def test_a_request_that_does_not_fit_a_datagram_is_refused(run: Run) -> None:
     async def body() -> None:
-        async with serving(Desk()) as server, ControlClient(server.address, REALM) as client:
+        async with serving(CountingOps()) as server, ControlClient(server.address, REALM) as client:
             with pytest.raises(RefusedError, match="at most 32768"):
                 await client.call("add", {"a": bytes(PAGE_BYTES)})
 

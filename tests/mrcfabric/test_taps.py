@@ -18,7 +18,7 @@ from tests.support.wait import eventually
 NODE = "p0-t0-0"
 
 
-class Desk:
+class CountingOps:
     """Taps without a daemon; `active` is what a drive would be told."""
 
     def __init__(self, unread_s: float = 30.0) -> None:
@@ -33,18 +33,18 @@ class Desk:
 
 
 async def test_set_read_and_end() -> None:
-    desk = Desk()
-    assert await desk.ask("tap", id="a", filter={"ports": [2]}, snap_bytes=4, records_max=2) == {"now_ns": 42}
-    assert desk.active is not None
-    desk.active[0].take([Transmit(2, at_ns, b"packet") for at_ns in (5, 6, 7)])
-    answer = await desk.ask("tapped", id="a", limit=1)
+    ops = CountingOps()
+    assert await ops.ask("tap", id="a", filter={"ports": [2]}, snap_bytes=4, records_max=2) == {"now_ns": 42}
+    assert ops.active is not None
+    ops.active[0].take([Transmit(2, at_ns, b"packet") for at_ns in (5, 6, 7)])
+    answer = await ops.ask("tapped", id="a", limit=1)
     assert list(records_in(answer.pop("records"))) == [(5, 2, 6, b"pack")]
     assert answer == {"last": 1, "newest": 2, "lost": [(2, 1)], "now_ns": 42}
-    answer = await desk.ask("tapped", id="a", since=1)
+    answer = await ops.ask("tapped", id="a", since=1)
     assert list(records_in(answer["records"])) == [(6, 2, 6, b"pack")]
-    assert await desk.ask("untap", id="a") == {"lost": [(2, 1)]}
-    assert desk.active is None
-    desk.taps.close()
+    assert await ops.ask("untap", id="a") == {"lost": [(2, 1)]}
+    assert ops.active is None
+    ops.taps.close()
 
 
 @pytest.mark.parametrize(
@@ -61,32 +61,32 @@ async def test_set_read_and_end() -> None:
     ],
 )
 async def test_refusals(op: str, args: dict[str, Any], text: str) -> None:
-    desk = Desk()
+    ops = CountingOps()
     with pytest.raises((RefusedError, ConfigError), match=text):
-        await desk.ask(op, **args)
-    assert desk.active is None
+        await ops.ask(op, **args)
+    assert ops.active is None
 
 
 async def test_a_name_is_taken_once_and_there_is_an_end_to_taps() -> None:
-    desk = Desk()
+    ops = CountingOps()
     for number in range(TAPS_MAX):
-        await desk.ask("tap", id=f"tap {number}")
+        await ops.ask("tap", id=f"tap {number}")
     with pytest.raises(RefusedError, match="8 taps already"):
-        await desk.ask("tap", id="another")
-    await desk.ask("untap", id="tap 3")
+        await ops.ask("tap", id="another")
+    await ops.ask("untap", id="tap 3")
     with pytest.raises(RefusedError, match="there is a tap 'tap 0' already"):
-        await desk.ask("tap", id="tap 0")
+        await ops.ask("tap", id="tap 0")
     with pytest.raises(RefusedError, match="since: -1 will not do"):
-        await desk.ask("tapped", id="tap 0", since=-1)
-    desk.taps.close()
+        await ops.ask("tapped", id="tap 0", since=-1)
+    ops.taps.close()
 
 
 async def test_a_tap_that_nobody_reads_ends() -> None:
-    desk = Desk(unread_s=0.0)
-    await desk.ask("tap", id="a")
-    await eventually(lambda: desk.active is None, deadline_s=5)
+    ops = CountingOps(unread_s=0.0)
+    await ops.ask("tap", id="a")
+    await eventually(lambda: ops.active is None, deadline_s=5)
     with pytest.raises(RefusedError, match="there is no tap 'a'"):
-        await desk.ask("tapped", id="a")
+        await ops.ask("tapped", id="a")
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from tests.support.wait import eventually
 NODE = "p0-t0-0"
 
 
-class Desk:
+class CountingOps:
     """A stand without a daemon."""
 
     def __init__(self, unread_s: float = 30.0) -> None:
@@ -34,44 +34,44 @@ class Desk:
 
 
 async def test_called_read_and_dismissed() -> None:
-    desk = Desk()
-    assert await desk.ask("witness", id="a", choice={"every": 1}) == {"now_ns": 42}
-    assert desk.witness is not None
-    desk.witness.dropped(5, data_packet(WRITE_ONLY), "hop_limit")
-    answer = await desk.ask("witnessed", id="a")
+    ops = CountingOps()
+    assert await ops.ask("witness", id="a", choice={"every": 1}) == {"now_ns": 42}
+    assert ops.witness is not None
+    ops.witness.dropped(5, data_packet(WRITE_ONLY), "hop_limit")
+    answer = await ops.ask("witnessed", id="a")
     assert [(one["n"], one["step"], one["reason"]) for one in answer["statements"]] == [(1, "drop", "hop_limit")]
     assert (answer["last"], answer["lost"], answer["more"], answer["now_ns"]) == (1, 0, False, 42)
-    await desk.ask("dismiss", id="a")
-    assert desk.witness is None
-    desk.stand.close()
+    await ops.ask("dismiss", id="a")
+    assert ops.witness is None
+    ops.stand.close()
 
 
 async def test_one_at_a_time() -> None:
-    desk = Desk()
-    await desk.ask("witness", id="mine")
+    ops = CountingOps()
+    await ops.ask("witness", id="mine")
     with pytest.raises(RefusedError, match=r"followed already \(mine\)"):
-        await desk.ask("witness", id="yours")
+        await ops.ask("witness", id="yours")
     with pytest.raises(RefusedError, match="no packets are followed as 'yours'"):
-        await desk.ask("dismiss", id="yours")
+        await ops.ask("dismiss", id="yours")
     with pytest.raises(RefusedError, match="limit: 0 will not do"):
-        await desk.ask("witnessed", id="mine", limit=0)
-    desk.stand.close()
+        await ops.ask("witnessed", id="mine", limit=0)
+    ops.stand.close()
 
 
 @pytest.mark.parametrize("args", [{}, {"id": ""}, {"id": 5}, {"id": "a", "choice": {"every": 0}}])
 async def test_refusals(args: dict[str, Any]) -> None:
-    desk = Desk()
+    ops = CountingOps()
     with pytest.raises((RefusedError, ConfigError), match="will not do"):
-        await desk.ask("witness", **args)
-    assert desk.witness is None
+        await ops.ask("witness", **args)
+    assert ops.witness is None
 
 
 async def test_a_witness_that_nobody_reads_goes() -> None:
-    desk = Desk(unread_s=0.0)
-    await desk.ask("witness", id="a")
-    await eventually(lambda: desk.witness is None, deadline_s=5)
+    ops = CountingOps(unread_s=0.0)
+    await ops.ask("witness", id="a")
+    await eventually(lambda: ops.witness is None, deadline_s=5)
     with pytest.raises(RefusedError, match="not read for 0 s ends"):
-        await desk.ask("witnessed", id="a")
+        await ops.ask("witnessed", id="a")
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from studies.faults import LinkFault
 from studies.flows import START_NS, Flow
 from studies.outcome import FlowResult, Outcome, payload_bps
 from studies.trial import Trial
-from tests.studies.beds import tiny
+from tests.studies.fabrics import tiny
 
 TOPOLOGY = tiny()
 RTT_NS = TOPOLOGY.base_rtt_ns()

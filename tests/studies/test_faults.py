@@ -4,7 +4,7 @@ from studies.faults import LinkFault, LossyEv, NodeFault, PortFault, RandomLoss
 from studies.flows import START_NS, Flow
 from studies.outcome import Outcome
 from studies.trial import Fault, Trial
-from tests.studies.beds import tiny
+from tests.studies.fabrics import tiny
 
 AT_NS = START_NS + 4_000
 FLOW = Flow(0, 2, 1 << 20)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from studies.beds import four_by_100
+from studies.fabrics import four_by_100
 from studies.flows import START_NS, incast, permutation, ring
 
 

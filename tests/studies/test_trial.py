@@ -8,7 +8,7 @@ from studies.faults import LinkFault
 from studies.flows import START_NS, Flow, permutation, ring
 from studies.outcome import payload_bps, rate_bps
 from studies.trial import Trial
-from tests.studies.beds import tiny
+from tests.studies.fabrics import tiny
 
 
 def test_every_message_of_every_qp_counts() -> None:

@@ -14,7 +14,7 @@ REALM = Realm(b"0123456789abcdef", "demo", 3)
 LOOPBACK = ("127.0.0.1", 0)
 
 
-class Desk:
+class CountingOps:
     """Ops with something to count."""
 
     def __init__(self) -> None:
@@ -42,8 +42,8 @@ class Desk:
 
 
 @asynccontextmanager
-async def serving(desk: Desk, realm: Realm = REALM, **options: Any) -> AsyncIterator[ControlServer]:
-    server = ControlServer(LOOPBACK, realm, desk.ops(), **options)
+async def serving(ops: CountingOps, realm: Realm = REALM, **options: Any) -> AsyncIterator[ControlServer]:
+    server = ControlServer(LOOPBACK, realm, ops.ops(), **options)
     await server.open()
     task = asyncio.create_task(server.serve())
     try:

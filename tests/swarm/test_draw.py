@@ -5,10 +5,10 @@ import json
 from nicd.compose import TOPOLOGY_FIGURES
 from nicd.core.settings import NicSettings
 from orchestrator.planning.plan import check
+from swarm.breakage import KINDS
 from swarm.case import Case
 from swarm.draw import PACKETS_MAX, draw
 from swarm.knobs import FIXED, draw_settings
-from swarm.mishaps import KINDS
 from switchd.core.settings import SwitchSettings
 from tests.swarm.cases import TOPOLOGY
 
@@ -36,7 +36,7 @@ def test_a_case_survives_being_stored() -> None:
         assert Case.from_dict(json.loads(json.dumps(case.to_dict()))) == case
 
 
-def test_every_kind_of_mishap_is_drawn() -> None:
+def test_every_kind_of_breakage_is_drawn() -> None:
     drawn = {fault.kind for case in CASES for fault in case.faults}
     assert drawn == KINDS.keys() - {"link_flap"}, "a flap is several link_down"
 

@@ -21,7 +21,7 @@ UNHEARD = cast("Fabric", None)
 BOTH = ["h000", "h001"]
 
 
-def desk_of(fabric: Fabric) -> WorkRequests:
+def requests_of(fabric: Fabric) -> WorkRequests:
     return WorkRequests(fabric, RunRequests(fabric, FaultRequests(fabric)))
 
 
@@ -42,7 +42,7 @@ async def row_of(requests: WorkRequests, name: str) -> dict[str, Any] | None:
 )
 async def test_mistakes_are_named(endpoint: str, body: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint):
-        await getattr(desk_of(UNHEARD), endpoint)(body)
+        await getattr(requests_of(UNHEARD), endpoint)(body)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_what_nobody_counts_goes_on(
 
 @pytest.mark.integration
 async def test_work_goes_on_until_it_is_stopped(fabric: Fabric) -> None:
-    requests = desk_of(fabric)
+    requests = requests_of(fabric)
     row = await requests.start({"kind": "permutation", "ranks": BOTH, "figures": {"message_bytes": 65536}})
     assert (row["name"], row["kind"], row["ranks"], row["endless"], row["owner"]) == ("w1", "permutation", 2, True, "")
 
@@ -90,7 +90,7 @@ async def test_work_goes_on_until_it_is_stopped(fabric: Fabric) -> None:
 
 @pytest.mark.integration
 async def test_work_ends_with_its_length(fabric: Fabric) -> None:
-    requests = desk_of(fabric)
+    requests = requests_of(fabric)
     await requests.start({"kind": "p2p", "ranks": BOTH, "for_ns": 100_000})
     await requests.start({"kind": "all_to_all", "ranks": BOTH, "for_ns": 100_000, "id": "steps"})
 
@@ -108,7 +108,7 @@ async def test_work_ends_with_its_length(fabric: Fabric) -> None:
 @pytest.mark.integration
 async def test_what_is_done_makes_room(fabric: Fabric, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(work, "PROGRAMS_MAX", 1)
-    requests = desk_of(fabric)
+    requests = requests_of(fabric)
     await requests.start({"kind": "p2p", "ranks": BOTH, "figures": {"messages": 1}})
 
     async def done() -> bool:
@@ -139,7 +139,7 @@ async def test_the_work_of_others_is_shown_and_left_alone(fabric: Fabric, monkey
 
 @pytest.mark.integration
 async def test_a_nic_that_died_is_told_of(fabric: Fabric) -> None:
-    requests = desk_of(fabric)
+    requests = requests_of(fabric)
     await requests.start({"kind": "p2p", "ranks": BOTH})
     fault = await fabric.add_fault("nic_crash", "h001")
     await asyncio.wait_for(fabric.reached(fault.start_ns), DEADLINE_S)
@@ -157,7 +157,7 @@ async def test_a_nic_that_died_is_told_of(fabric: Fabric) -> None:
 
 @pytest.mark.integration
 async def test_nothing_begins_or_ends_while_somebody_holds_time(fabric: Fabric) -> None:
-    requests = desk_of(fabric)
+    requests = requests_of(fabric)
     async with fabric.held():
         with pytest.raises(RefusedError, match="work cannot start while fabric time is in the hands of"):
             await requests.start({"kind": "p2p", "ranks": BOTH})

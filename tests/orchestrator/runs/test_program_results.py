@@ -42,7 +42,7 @@ def test_progress_moves_steps_and_flows() -> None:
     assert results.placed() == {"pair:h002>h000": 14}
 
 
-def test_a_program_may_be_hired_later() -> None:
+def test_a_program_may_be_added_later() -> None:
     results = ProgramResults([], TOPOLOGY)
     assert not results.working
     results.add(PAIR)

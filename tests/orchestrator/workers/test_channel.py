@@ -4,14 +4,14 @@ import asyncio
 
 import pytest
 
-from orchestrator.workers.channel import ChannelClosedError, CrewChannel, WorkerChannel, channel_pair
+from orchestrator.workers.channel import ChannelClosedError, GroupChannel, WorkerChannel, channel_pair
 
 pytestmark = pytest.mark.integration
 
 
 async def test_messages_go_both_ways() -> None:
     mine, theirs = channel_pair()
-    group, worker = CrewChannel(mine), WorkerChannel(theirs)
+    group, worker = GroupChannel(mine), WorkerChannel(theirs)
     assert worker.receive(wait=False) is None
     group.send("grant", steps=3)
     assert worker.receive() == {"kind": "grant", "steps": 3}
@@ -25,7 +25,7 @@ async def test_messages_go_both_ways() -> None:
 
 async def test_what_is_long_waits_for_room_and_nothing_piles_up() -> None:
     mine, theirs = channel_pair()
-    group, worker = CrewChannel(mine), WorkerChannel(theirs)
+    group, worker = GroupChannel(mine), WorkerChannel(theirs)
     data = bytes(1 << 17)
     handing = asyncio.create_task(hand(group, data, 20))
     asked = await asyncio.to_thread(lambda: [worker.receive() for _ in range(20)])
@@ -43,7 +43,7 @@ async def test_what_is_long_waits_for_room_and_nothing_piles_up() -> None:
     group.close()
 
 
-async def hand(group: CrewChannel, data: bytes, count: int) -> None:
+async def hand(group: GroupChannel, data: bytes, count: int) -> None:
     for number in range(count):
         await group.hand("part", number=number, data=data)
 
@@ -55,7 +55,7 @@ def tell(worker: WorkerChannel, data: bytes, count: int) -> None:
 
 async def test_the_last_words_of_a_worker_that_has_not_heard_everything_are_heard() -> None:
     mine, theirs = channel_pair()
-    group, worker = CrewChannel(mine), WorkerChannel(theirs)
+    group, worker = GroupChannel(mine), WorkerChannel(theirs)
     group.send("grant", steps=1)
     worker.send("failed", reason="why")
     worker.close()
@@ -67,7 +67,7 @@ async def test_the_last_words_of_a_worker_that_has_not_heard_everything_are_hear
 
 async def test_a_worker_that_is_gone_is_noticed_again_and_again() -> None:
     mine, theirs = channel_pair()
-    group, worker = CrewChannel(mine), WorkerChannel(theirs)
+    group, worker = GroupChannel(mine), WorkerChannel(theirs)
     worker.send("done")
     worker.close()
     assert (await group.receive())["kind"] == "done"
@@ -81,7 +81,7 @@ async def test_a_worker_that_is_gone_is_noticed_again_and_again() -> None:
 
 async def test_an_orchestrator_that_is_gone_ends_the_worker() -> None:
     mine, theirs = channel_pair()
-    CrewChannel(mine).close()
+    GroupChannel(mine).close()
     worker = WorkerChannel(theirs)
     with pytest.raises(ChannelClosedError):
         worker.receive()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.workers.channel import CrewChannel, channel_pair
+from orchestrator.workers.channel import GroupChannel, channel_pair
 from orchestrator.workers.worker import EXIT_FAILED, work
 from tests.support.verbs_bench import verbs_bench
 
@@ -30,7 +30,7 @@ async def test_an_orchestrator_that_goes_away_ends_the_worker_in_any_state(tmp_p
     async with verbs_bench(tmp_path) as (nics, _):
         for heard in range(2):
             mine, theirs = channel_pair()
-            group = CrewChannel(mine)
+            group = GroupChannel(mine)
             task = asyncio.create_task(asyncio.to_thread(work, arguments(tmp_path), theirs))
             for _ in range(heard):
                 assert (await asyncio.wait_for(group.receive(), 10))["kind"] == "hello"
@@ -42,7 +42,7 @@ async def test_an_orchestrator_that_goes_away_ends_the_worker_in_any_state(tmp_p
 async def test_a_wrong_word_is_a_failure_in_one_line(tmp_path: Path) -> None:
     async with verbs_bench(tmp_path):
         mine, theirs = channel_pair()
-        group = CrewChannel(mine)
+        group = GroupChannel(mine)
         task = asyncio.create_task(asyncio.to_thread(work, arguments(tmp_path), theirs))
         await group.receive()
         group.send("start")
@@ -54,7 +54,7 @@ async def test_a_wrong_word_is_a_failure_in_one_line(tmp_path: Path) -> None:
 async def test_a_nic_that_stops_is_a_failure_in_one_line(tmp_path: Path) -> None:
     async with verbs_bench(tmp_path) as (_, servers):
         mine, theirs = channel_pair()
-        group = CrewChannel(mine)
+        group = GroupChannel(mine)
         task = asyncio.create_task(asyncio.to_thread(work, arguments(tmp_path), theirs))
         await group.receive()
         servers[0].close()
