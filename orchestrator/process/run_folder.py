@@ -236,7 +236,8 @@ def _make(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
         found = path.stat()
-        strange = not (path / _LOCK).exists() and any(path.iterdir())
+        # In this order: who starts there at the same time makes the lock before anything else.
+        strange = any(path.iterdir()) and not (path / _LOCK).exists()
     except OSError as error:
         raise _unwritable(path, error) from error
     # Whoever may write in it could put another socket in the place of ours.

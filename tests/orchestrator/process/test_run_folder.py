@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,35 @@ def test_a_second_claim_is_refused_with_the_holder(tmp_path: Path) -> None:
     assert folder.secret.hex() in (folder.path / "secret").read_text()
     folder.release()
     RunFolder.claim(tmp_path / "demo").release()
+
+
+def test_of_two_that_claim_at_once_the_second_hears_of_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first one makes its files between the first look of the second into the folder and the next."""
+    claimed: list[RunFolder] = []
+    exists, listed = Path.exists, Path.iterdir
+
+    def claim_now(path: Path) -> None:
+        monkeypatch.undo()
+        claimed.append(RunFolder.claim(path))
+
+    def looked_for(path: Path) -> bool:
+        found = exists(path)
+        if path.name == "lock":
+            claim_now(path.parent)
+        return found
+
+    def looked_into(path: Path) -> Iterator[Path]:
+        found = list(listed(path))
+        claim_now(path)
+        return iter(found)
+
+    monkeypatch.setattr(Path, "exists", looked_for)
+    monkeypatch.setattr(Path, "iterdir", looked_into)
+    with pytest.raises(ConfigError, match="already running there"):
+        RunFolder.claim(tmp_path / "demo")
+    claimed.pop().release()
 
 
 CLAIM = """
