@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support import packages
+from tests.support.warm_command import WARM
 
 # No deadline: how long one example takes says more about the neighbours on the machine than about the code.
 _BASE = settings(deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
@@ -88,4 +89,4 @@ def no_process_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
         return
     before = _children()
     yield
-    assert not _children() - before, "the test left a process behind"
+    assert not _children() - before - WARM.pids, "the test left a process behind"

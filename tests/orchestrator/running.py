@@ -3,7 +3,6 @@
 import contextlib
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,9 @@ from orchestrator.fabric import Fabric
 from orchestrator.faults.fault import once
 from orchestrator.process import ports, run_folder
 from tests.support.wait import eventually, eventually_true
+from tests.support.warm_command import MRCFABRIC, WARM
+
+__all__ = ["MRCFABRIC"]  # beside what is defined here
 
 ROOT = Path(__file__).parents[2]
 DEADLINE_S = 30.0
@@ -23,7 +25,7 @@ SMALL = Topology(
 SMALL_FLAGS = ["--planes", "2", "--t0", "2", "--t1", "2", "--nics-per-t0", "1", "--name", "small"]
 T0, T1 = "p1-t0-0", "p0-t1-1"
 MESSAGE_BYTES = 1 << 20
-MRCFABRIC = str(Path(sys.executable).with_name("mrcfabric"))
+COMMAND_WALL_S = 60.0
 
 
 def is_gone(pid: int) -> bool:
@@ -127,8 +129,8 @@ async def verified(fabric: Fabric) -> int:
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """`mrcfabric ARGUMENTS` in a folder."""
-    return subprocess.run([MRCFABRIC, *arguments], cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    """`mrcfabric ARGUMENTS` in a folder, as a process of its own that has nothing to import."""
+    return WARM.run(arguments, folder, COMMAND_WALL_S)
 
 
 def ask(folder: Path, *arguments: str) -> str:

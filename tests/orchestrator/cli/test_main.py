@@ -11,6 +11,7 @@ import typer
 
 from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator.cli import main
+from tests.orchestrator import running
 from tests.orchestrator.running import MRCFABRIC
 
 
@@ -67,3 +68,13 @@ def test_ctrl_c_while_a_command_is_being_imported_leaves_no_traceback(tmp_path: 
     env = {**os.environ, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run([MRCFABRIC, "--help"], capture_output=True, text=True, env=env, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+@pytest.mark.parametrize(
+    "words", [["--version"], ["validate", "nothing.yaml"], ["status", "--no-such-option"], ["status"], ["ev", "--help"]]
+)
+def test_the_command_that_other_tests_fork_is_the_installed_one(tmp_path: Path, words: list[str]) -> None:
+    installed = subprocess.run([MRCFABRIC, *words], cwd=tmp_path, capture_output=True, text=True, check=False)
+    forked = running.run(tmp_path, *words)
+    assert (forked.returncode, forked.stdout) == (installed.returncode, installed.stdout)
+    assert forked.stderr == installed.stderr
