@@ -7,6 +7,7 @@ Every block of README.md and docs/*.md falls in one of the kinds below or is mar
 import ast
 import asyncio
 import contextlib
+import functools
 import json
 import os
 import re
@@ -57,10 +58,17 @@ def test_no_example_is_lost() -> None:
         assert fences == sum(bool(block.language) for block in ALL if block.document == document), document.name
 
 
+@functools.cache
+def played(block: Block) -> subprocess.CompletedProcess[str]:
+    """A scenario in virtual time."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "shown.yaml").write_text(block.text)
+        return run(Path(folder), "run", "shown.yaml", "--backend", "sim", "--plain")
+
+
 @pytest.mark.parametrize("block", of_kind("scenario"))
-def test_scenarios_hold(block: Block, tmp_path: Path) -> None:
-    (tmp_path / "shown.yaml").write_text(block.text)
-    done = run(tmp_path, "run", "shown.yaml", "--backend", "sim", "--plain")
+def test_scenarios_hold(block: Block) -> None:
+    done = played(block)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "verdict: HELD" in done.stdout
     faults = [entry["name"] for entry in yaml.safe_load(block.text).get("method", ())]
@@ -72,10 +80,9 @@ _CONDITIONS_OF_FAILURE = ("worse",)
 """Entries that wait for what must not happen."""
 
 
-def test_a_fault_on_a_condition_waits_for_the_work(tmp_path: Path) -> None:
+def test_a_fault_on_a_condition_waits_for_the_work() -> None:
     block = next(one for one in ALL if one.text.startswith("name: on-condition"))
-    (tmp_path / "shown.yaml").write_text(block.text)
-    done = run(tmp_path, "run", "shown.yaml", "--backend", "sim", "--plain")
+    done = played(block)
     begins = re.findall(r"^ *([\d.]+) RTT  fault begins: ([\w-]+)", done.stdout, re.MULTILINE)
     order = [name for _, name in begins]
     assert order[0] == "first", done.stdout

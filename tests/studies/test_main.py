@@ -2,12 +2,15 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from studies import __main__ as command
+from studies import laboratory
 from studies.catalog import STUDIES
 from studies.document import DOCUMENT
+from studies.results import Results
 
 
 def test_without_a_name_it_lists(capsys: pytest.CaptureFixture[str]) -> None:
@@ -32,14 +35,22 @@ def test_wrong_commands(arguments: list[str], what: str, capsys: pytest.CaptureF
 
 
 @pytest.mark.slow
-def test_a_study_as_text_and_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_study_as_text_and_as_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[list[Results]] = []
+
+    def run_once(*asked: Any) -> list[Results]:
+        if not made:
+            made.append(laboratory.run(*asked))
+        return made[0]
+
+    monkeypatch.setattr(command, "run", run_once)
     assert command.main(["one_bad_ev", "--seeds", "1", "--processes", "1"]) in (0, 1)
     text = capsys.readouterr().out
     assert "MRC, no reserve" in text
     assert "as expected" in text
     assert command.main(["one_bad_ev", "--seeds", "1", "--processes", "1", "--json"]) == 0
-    made = json.loads(capsys.readouterr().out)
-    assert made[0]["study"] == "one_bad_ev"
+    told = json.loads(capsys.readouterr().out)
+    assert told[0]["study"] == "one_bad_ev"
 
 
 def test_the_page_alone_from_what_is_stored(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def test_what_is_due_follows_from_what_is_broken() -> None:
 @pytest.mark.parametrize(
     ("broken", "due"),
     [
-        ([dead_t1s(1, 2)], 3.5 / 4),
+        pytest.param([dead_t1s(1, 2)], 3.5 / 4, marks=pytest.mark.long),
         ([slow(topology(), 1, Fraction(1, 4), range(4))], 3.25 / 4),
         ([slow(topology(), 1, Fraction(1, 4), [0])], 3.8125 / 4),
     ],

@@ -18,7 +18,11 @@ SEEDS = {
 }
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+DEAR = (4010, 7031)
+"""These take several seconds of CPU each."""
+
+
+@pytest.mark.parametrize("seed", [pytest.param(seed, marks=pytest.mark.long if seed in DEAR else ()) for seed in SEEDS])
 def test_a_seed_that_failed_holds(seed: int) -> None:
     outcome = run(draw(seed))
     assert not outcome.failed, outcome.reason
