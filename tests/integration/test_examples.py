@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -46,7 +47,7 @@ async def test_a_script_that_launches_a_fabric_and_cuts_a_link(tmp_path: Path) -
 
 
 async def test_scripts_that_attach_to_a_fabric(tmp_path: Path) -> None:
-    async with Fabric.launch(SMALL, tmp_path / "run") as fabric:
+    async with Fabric.launch(replace(SMALL, nics_per_t0=1), tmp_path / "run") as fabric:
         ready = asyncio.Event()
         agent = Agent(fabric)
         serving = asyncio.create_task(agent.serve(ready.set))
@@ -57,6 +58,6 @@ async def test_scripts_that_attach_to_a_fabric(tmp_path: Path) -> None:
         assert healed == "healed: 1 faults"
         away, told = await _script(tmp_path, "reboot_when.py", str(tmp_path / "run"))
         assert "is away from" in away
-        assert told.startswith("4 ranks, 20 steps")
+        assert told.startswith("2 ranks, 20 steps")
         agent.stop.set()
         await serving

@@ -31,12 +31,16 @@ def test_impossible_sizes_are_refused(settings: DemoSettings) -> None:
 
 @pytest.mark.integration
 @pytest.mark.slow
-async def test_a_small_demonstration_keeps_every_byte_and_every_step_on_three_hosts(tmp_path: Path) -> None:
-    places = {node: number % 3 for number, node in enumerate(SMALL.node_names())}
+@pytest.mark.parametrize("nics_per_t0", [1, pytest.param(2, marks=pytest.mark.long)])
+async def test_a_small_demonstration_keeps_every_byte_and_every_step_on_three_hosts(
+    tmp_path: Path, nics_per_t0: int
+) -> None:
+    small = replace(SMALL, nics_per_t0=nics_per_t0)
+    places = {node: number % 3 for number, node in enumerate(small.node_names())}
     machine = Machine(tmp_path, 3, places, LEASE_S)
     # Switches share processes, but for those that are to die.
     machine.cluster.sites = replace(machine.cluster.sites, nodes_per_process=4)
-    demo = Demo(SMALL, DemoSettings(tensor_mib=2, buckets=8), machine.cluster)
+    demo = Demo(small, DemoSettings(tensor_mib=2, buckets=8), machine.cluster)
     data = await asyncio.wait_for(demo.run(tmp_path / "vm0"), 100)
     held = {check["name"]: check["holds"] for check in data["checks"]}
     # Two planes are too few for the share of one port to be 7/8 of anything; all else must hold.
@@ -48,10 +52,10 @@ async def test_a_small_demonstration_keeps_every_byte_and_every_step_on_three_ho
     assert all(fault["goodput_before_gbps"] > 0 for fault in data["faults"])
     assert sum(fault["evs_retired"] for fault in data["faults"]) > 0
     assert data["steps"]["finished"] == data["steps"]["begun"] >= 2
-    assert data["totals"]["bytes_verified"] == data["steps"]["finished"] * SMALL.nics * data["steps"]["tensor_bytes"]
+    assert data["totals"]["bytes_verified"] == data["steps"]["finished"] * small.nics * data["steps"]["tensor_bytes"]
     assert data["timeline"]["planes_gbps"]
     # Every rank was a process of its NIC's host.
-    assert hosts_of_ranks(tmp_path) == {f"rank-{nic}": f"vm{places[nic]}" for nic in SMALL.nic_names()}
+    assert hosts_of_ranks(tmp_path) == {f"rank-{nic}": f"vm{places[nic]}" for nic in small.nic_names()}
     assert nothing_left(tmp_path, machine, [])
 
 
