@@ -4,6 +4,8 @@ import asyncio
 import json
 import os
 import signal
+from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +15,14 @@ from mrcfabric.errors import RefusedError
 from orchestrator.fabric import Fabric
 from orchestrator.web.page_state import PageState
 from orchestrator.web.run_child import LOOK_WALL_S, REPORT_PATH, RUNS, RunChild
+from tests.orchestrator.running import SMALL
 from tests.support.wait import eventually
 
 pytestmark = pytest.mark.integration
 DEADLINE_S = 60.0
 SHORT = """
 name: short
-length: 200rtt
+length: 60rtt
 workload: [{name: pair, kind: p2p, ranks: [h000, h001], message_bytes: 64KiB, messages: 8}]
 method: [{name: cut, at: 5rtt, for: 10rtt, fault: link_down, selector: {tier: t0-t1}, mode: one}]
 """
@@ -28,6 +31,16 @@ name: long
 length: 500000rtt
 workload: [{name: pair, kind: p2p, ranks: [h000, h001], message_bytes: 64KiB, messages: 100000}]
 """
+
+
+DILATION = 2000.0
+
+
+@pytest.fixture
+async def fabric(tmp_path: Path) -> AsyncIterator[Fabric]:
+    """One that leaves the machine time for the commands: most of what is waited for here is not the fabric's."""
+    async with Fabric.launch(replace(SMALL, dilation=DILATION), tmp_path / "small") as one:
+        yield one
 
 
 def lines_of(page_state: PageState) -> list[dict[str, Any]]:
