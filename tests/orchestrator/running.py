@@ -20,8 +20,10 @@ __all__ = ["MRCFABRIC"]  # beside what is defined here
 ROOT = Path(__file__).parents[2]
 DEADLINE_S = 30.0
 SMALL = Topology(
-    name="small", planes=2, t0_per_plane=2, t1_per_plane=2, nics_per_t0=1, evs_per_qp=16, reserve_evs_per_qp=4
-)
+    name="small", planes=2, t0_per_plane=2, t1_per_plane=2, nics_per_t0=1, evs_per_qp=16, reserve_evs_per_qp=4,
+    dilation=500,
+)  # fmt: skip
+"""Slower than it could go: these tests wait for processes mostly, and a fabric at work takes the CPU from them."""
 SMALL_FLAGS = ["--planes", "2", "--t0", "2", "--t1", "2", "--nics-per-t0", "1", "--name", "small"]
 T0, T1 = "p1-t0-0", "p0-t1-1"
 MESSAGE_BYTES = 1 << 20
