@@ -34,9 +34,17 @@ def spoilt(draw: st.DrawFn, name: str) -> bytes:
 
 
 @pytest.mark.parametrize("name", DECODERS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(data=st.data())
 def test_spoilt_seeds_break_no_decoder(name: str, data: st.DataObject) -> None:
+    TARGETS[name].run(data.draw(spoilt(name)))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", DECODERS)
+@settings(max_examples=300, deadline=None)
+@given(data=st.data())
+def test_many_spoilt_seeds_break_no_decoder(name: str, data: st.DataObject) -> None:
     TARGETS[name].run(data.draw(spoilt(name)))
 
 

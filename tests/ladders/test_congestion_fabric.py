@@ -57,10 +57,10 @@ def test_a_healthy_permutation_keeps_its_goodput_and_sends_nothing_twice() -> No
 
 @pytest.mark.slow
 @pytest.mark.spec("MRC 1.0", "3")
-def test_small_packets_that_come_far_apart_cost_no_more_acknowledgements() -> None:
+@pytest.mark.parametrize("size", [2 << 20, pytest.param(4 << 20, marks=pytest.mark.long)])
+def test_small_packets_that_come_far_apart_cost_no_more_acknowledgements(size: int) -> None:
     """Sprayed over queues they lie more than 64 PSNs apart, and SACKs go ahead of data: a SACK per packet fills the
     links, and queues grow, and packets come further apart."""
-    size = 4 << 20
     made = Fabric(Topology(name="demo", planes=4, evs_per_qp=64, mtu_bytes=256))
     made.permutation(4, size)
     made.write_all(size, 2)
