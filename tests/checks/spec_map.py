@@ -6,6 +6,7 @@ settings. Names no lines, so that only a change of what is cited, shown or chose
 """
 
 import ast
+import functools
 import importlib
 import io
 import re
@@ -26,6 +27,7 @@ from tests.checks.spec_choices import CHOICES
 from tests.checks.spec_sections import SECTIONS
 
 PAGE = ROOT / "docs/SPEC_MAP.md"
+_MARK: Final = "pytest.mark.spec"
 
 Section: TypeAlias = tuple[str, str]
 """(document, number), the number empty where a document is cited as a whole."""
@@ -67,11 +69,13 @@ def citations(text: str) -> Iterator[Section]:
         yield match.group(1).replace("UEC 1.0", "UEC"), match.group(2) or ""
 
 
+@functools.cache
 def cited() -> dict[Section, list[str]]:
     """Section -> the shipped files that cite it. A document cited as a whole counts only by its number."""
     found: dict[Section, set[str]] = defaultdict(set)
     for path in source.python_files():
-        if path.relative_to(ROOT).parts[0] in PACKAGES:
+        # Tokens take long, and most files cite nothing.
+        if path.relative_to(ROOT).parts[0] in PACKAGES and any(citations(source.text(path))):
             for text in _texts(path):
                 for document, number in citations(text):
                     # "MRC 1.0 leaves it open" names no section; a whole RFC is one.
@@ -80,11 +84,12 @@ def cited() -> dict[Section, list[str]]:
     return {section: sorted(files) for section, files in found.items()}
 
 
+@functools.cache
 def shown() -> dict[Section, dict[str, list[str]]]:
     """Section -> test file -> the tests marked with it."""
     found: dict[Section, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for path in source.python_files():
-        if relative(path).startswith("tests/"):
+        if relative(path).startswith("tests/") and _MARK in source.text(path):
             for node in ast.walk(source.tree(path)):
                 if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                     for section in _marks(node):
@@ -94,7 +99,7 @@ def shown() -> dict[Section, dict[str, list[str]]]:
 
 def _marks(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> Iterator[Section]:
     for decorator in node.decorator_list:
-        if isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == "pytest.mark.spec":
+        if isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == _MARK:
             document, number = (ast.literal_eval(argument) for argument in decorator.args)
             yield document, number
 
