@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ CHAOS = Path(sys.executable).with_name("chaos")
 
 async def test_the_experiment_completes_and_leaves_no_fault(tmp_path: Path) -> None:
     journal = tmp_path / "journal.json"
-    async with Fabric.launch(SMALL, tmp_path / "run") as fabric:
+    async with Fabric.launch(replace(SMALL, dilation=500), tmp_path / "run") as fabric:
         ready = asyncio.Event()
         agent = Agent(fabric)
         serving = asyncio.create_task(agent.serve(ready.set))

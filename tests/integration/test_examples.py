@@ -47,7 +47,7 @@ async def test_a_script_that_launches_a_fabric_and_cuts_a_link(tmp_path: Path) -
 
 
 async def test_scripts_that_attach_to_a_fabric(tmp_path: Path) -> None:
-    async with Fabric.launch(replace(SMALL, nics_per_t0=1), tmp_path / "run") as fabric:
+    async with Fabric.launch(replace(SMALL, nics_per_t0=1, dilation=500), tmp_path / "run") as fabric:
         ready = asyncio.Event()
         agent = Agent(fabric)
         serving = asyncio.create_task(agent.serve(ready.set))
