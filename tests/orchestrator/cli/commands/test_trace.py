@@ -119,6 +119,9 @@ async def test_a_signal_ends_a_trace_with_what_is_known(served: Fabric, number: 
             await broken(served, "link_down", f"p{plane}-t0-1>h001")
         await served.command("h000", "post_write", {**write, "length": 2 * 4096, "wr_id": 1})
         await eventually_true(lambda: _sent(served), DEADLINE_S)
+        # What a NIC has counted may still lie in its port.
+        crossed_ns = served.now_ns() + served.topology.base_rtt_ns()
+        await eventually(lambda: served.now_ns() > crossed_ns, DEADLINE_S)
         process.send_signal(number)
         code, out, err = await said(process)
     assert (code, err) == (0, "it was stopped\n")
