@@ -30,8 +30,9 @@ MRCFABRIC = str(Path(sys.executable).with_name("mrcfabric"))
 PACKET_BYTES_MAX = 1 << 17
 IMPORTED = (
     "asyncio", "aiohttp", "numpy", "rich.console", "rich.live", "uvloop", "yaml",
-    "orchestrator.client.agent_client", "orchestrator.client.agent_fabric", "orchestrator.captures.capture", "orchestrator.fabric",
-    "orchestrator.measures.judge", "orchestrator.hosts.placement.inventory_file", "orchestrator.apps.perf",
+    "orchestrator.client.agent_client", "orchestrator.client.agent_fabric", "orchestrator.captures.capture",
+    "orchestrator.fabric.launched", "orchestrator.measures.judge", "orchestrator.hosts.placement.inventory_file",
+    "orchestrator.apps.perf",
     "orchestrator.runs.runner", "orchestrator.runs.backends", "orchestrator.scenario.resolve", "orchestrator.apps.send",
     "orchestrator.tracing.follower", "orchestrator.cli.up",
 )  # fmt: skip
