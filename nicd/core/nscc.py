@@ -76,8 +76,9 @@ class Nscc:
         self._measure(base_ns)
         self.base_rtt_ns = base_ns if knobs.base_rtt_measured else 0
         self.crowded_ns: Instant = -1
-        # MRC 1.0 4: begins with the largest window.
-        first = setup.share(knobs.cwnd_bytes) or self.cwnd_bytes_max
+        # MRC 1.0 4: begins with the largest window. What that has beyond the published one is no part of an incast's
+        # first burst.
+        first = setup.share(knobs.cwnd_bytes or knobs.max_cwnd_bytes) or setup.published_bytes(base_ns)
         self.cwnd_bytes = max(min(first, self.cwnd_bytes_max), self._floor)
         self.inflight_bytes = 0
         self._average = 0
@@ -350,11 +351,10 @@ class Nscc:
         self._base_ns = base_ns
         self._reference_ns = self.rtt_ns = base_ns = base_ns + self._extra_ns
         """What delays are measured against."""
-        # MRC 1.0 4: 1.5 BDP.
-        most = setup.bdp_bytes(base_ns) * 3 // 2
+        most = setup.most_bytes(base_ns)
         if setup.near:
             # Beside senders from afar the queue stands at the same target: full rate takes base RTT + target there.
-            far = setup.bdp_bytes(knobs.base_rtt_ns) * 3 // 2
+            far = setup.most_bytes(knobs.base_rtt_ns)
             most = max(most, min(setup.bdp_bytes(base_ns + self._limits.target_ns), far))
         self.cwnd_bytes_max: int = max(setup.share(knobs.max_cwnd_bytes) or most, self._mtu)
         # MRC 1.0 4: quick adapt looks back over base RTT + target, and adapts below max window / 2**qa_gate.

@@ -83,6 +83,22 @@ class WindowSetup(NamedTuple):
         """What is in flight at this rate during `rtt_ns`."""
         return self.rate_bps * rtt_ns // 8_000_000_000
 
+    def published_bytes(self, rtt_ns: int) -> int:
+        """The largest window where a round trip without any queue takes `rtt_ns`, as published."""
+        # MRC 1.0 4: 1.5 BDP.
+        return self.bdp_bytes(rtt_ns) * 3 // 2
+
+    def most_bytes(self, rtt_ns: int) -> int:
+        """The same with room for what waits besides, see `cwnd_spare_packets`."""
+        knobs = self.settings
+        published = self.published_bytes(rtt_ns)
+        if not knobs.cwnd_spare_packets:
+            return published
+        # The base RTT knows one packet and its SACK. A window is full of packets: those that arrived and wait until a
+        # SACK is due, the sender's own port's, and those on whose last bit a SACK waits at a port.
+        unsacked = min(knobs.sack_bytes, self.bdp_bytes(knobs.sack_delay_ns) + knobs.mtu_bytes)
+        return max(published, self.bdp_bytes(rtt_ns) + unsacked + knobs.cwnd_spare_packets * knobs.mtu_bytes)
+
     def share(self, size: int) -> int:
         """This context's part of what a knob grants the destination; rounded up."""
         return -(-size * self.rate_bps // self.total_bps) if self.total_bps else size
@@ -122,7 +138,7 @@ class FixedWindow:
     def made_for(cls, setup: WindowSetup) -> "FixedWindow":
         """As the settings say: `cwnd_bytes`, or 1.5 times the bandwidth-delay product."""
         settings = setup.settings
-        size = setup.share(settings.cwnd_bytes) or setup.bdp_bytes(settings.base_rtt_ns) * 3 // 2
+        size = setup.share(settings.cwnd_bytes) or setup.published_bytes(settings.base_rtt_ns)
         return cls(size, settings.mtu_bytes, settings.cwnd_trim_response)
 
     def on_sack(self, now: Instant, acked_bytes: int, marked: bool, rtt_ns: int | None, penalty: int) -> None:

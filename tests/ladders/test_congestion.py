@@ -105,7 +105,7 @@ def test_a_flood_of_trims_is_answered_by_what_arrives() -> None:
 @pytest.mark.spec("MRC 1.0", "4")
 def test_the_base_rtt_follows_the_shortest_round_trip_of_full_packets() -> None:
     """Back to back the way is shorter than the topology's longest: full packets show it, short ones do not."""
-    ladder = Ladder(congestion_scope="destination")
+    ladder = Ladder(congestion_scope="destination", cwnd_spare_packets=0)
     ladder.write(length=10)
     ladder.run_for(3)
     assert ladder.a.qp["base_rtt_ns"] == ladder.base_rtt_ns

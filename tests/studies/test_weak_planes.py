@@ -63,6 +63,13 @@ def test_a_loaded_rack_gets_what_is_left(broken: list[Breakage], due: float) -> 
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("rate", [10, 25])
+def test_one_plane_carries_its_whole_rate_alone_where_a_product_is_few_packets(rate: int) -> None:
+    made = topology(2, t1s=2, per_t0=2, rate_bps=rate * 10**9)
+    holds(measure(made, across(made), [dead_t1s(1, 2)]))
+
+
+@pytest.mark.slow
 def test_a_plane_that_turns_out_to_be_longer_carries_its_part_beside_one_other() -> None:
     made = topology(2)
     holds(measure(made, across(made), [longer(made, 0, 6_000, range(4))]))

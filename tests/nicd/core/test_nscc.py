@@ -40,6 +40,16 @@ def test_it_begins_with_the_largest_window_of_one_and_a_half_products() -> None:
     assert window(cwnd=1).cwnd_bytes == MTU
 
 
+def test_where_a_product_is_few_packets_it_grows_beyond_what_it_begins_with() -> None:
+    # 10 Gb/s x 12 us: a product of 15,000 bytes, less than two packets beyond it.
+    made = Nscc(WindowSetup(NicSettings(base_rtt_ns=BASE), 10_000_000_000, NicStats()))
+    most = 15_000 + 7_500 + MTU + 4 * MTU
+    assert (made.cwnd_bytes, made.cwnd_bytes_max) == (22_500, most)
+    for step in range(60):
+        made.on_sack(step * BASE, 15_000, False, BASE, 0)
+    assert made.cwnd_bytes == most
+
+
 class TestFourCases:
     @pytest.mark.spec("MRC 1.0", "4")
     def test_no_mark_and_little_delay_is_proportional_increase(self) -> None:

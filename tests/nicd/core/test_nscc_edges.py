@@ -22,6 +22,7 @@ EDGES = {
     "fi_scale_ppt": (0, 1, 100_000),
     "delay_avg_samples": (1, 80, 100_000),
     "qa_gate": (0, 3, 32),
+    "cwnd_spare_packets": (0, 1, 1024),
     "cwnd_bytes_min": (0, 1, MTU, 1 << 40),
     "late_delay_ns_max": (0, 1, 1 << 40),
 }

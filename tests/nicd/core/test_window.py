@@ -1,8 +1,33 @@
-"""The fixed window."""
+"""The fixed window, and what the largest one follows from."""
 
 import pytest
 
-from nicd.core.window import FixedWindow
+from nicd.core.settings import NicSettings
+from nicd.core.stats import NicStats
+from nicd.core.window import FixedWindow, WindowSetup
+
+MTU = 4096
+GIGA = 10**9
+
+
+@pytest.mark.spec("MRC 1.0", "4")
+@pytest.mark.parametrize(
+    ("rate", "base_ns", "published", "most"),
+    [
+        # A SACK is due after four packets, or after half a base RTT: at 10 Gb/s 13,750 bytes, and one packet begun.
+        (10, 22_000, 41_250, 27_500 + 4 * MTU + 4 * MTU),
+        (10, 10_000, 18_750, 12_500 + 6_250 + MTU + 4 * MTU),
+        (25, 14_000, 65_625, 43_750 + 4 * MTU + 4 * MTU),
+        # From here on half a product is more.
+        (100, 9_500, 178_125, 178_125),
+        (400, 8_400, 630_000, 630_000),
+    ],
+)
+def test_the_largest_window_has_room_for_what_waits_besides(rate: int, base_ns: int, published: int, most: int) -> None:
+    setup = WindowSetup(NicSettings(base_rtt_ns=base_ns), rate * GIGA, NicStats())
+    assert (setup.published_bytes(base_ns), setup.most_bytes(base_ns)) == (published, most)
+    plain = WindowSetup(NicSettings(base_rtt_ns=base_ns, cwnd_spare_packets=0), rate * GIGA, NicStats())
+    assert plain.most_bytes(base_ns) == published
 
 
 def test_it_stays_where_it_is() -> None:
