@@ -45,7 +45,7 @@ class EvProfile:
     __slots__ = (
         "_barred", "_events", "_keep", "_min_active", "_on_bad", "_plane_order", "_plane_scan", "_policy", "_qpn",
         "_rng", "_since_ns", "_stats", "_tally", "_target", "active", "bad_on", "decks", "down_ns", "evs", "filled",
-        "index_of", "on_skip", "outer", "path", "plane", "records", "states",
+        "index_of", "on_skip", "outer", "path", "plane", "records", "resends_elsewhere", "states",
     )  # fmt: skip
 
     def __init__(
@@ -74,6 +74,7 @@ class EvProfile:
         entries = active + reserve
         self._qpn = qpn
         self._policy = policy
+        self.resends_elsewhere = policy.elsewhere
         self._rng = rng
         self._stats = stats
         self._events = events

@@ -46,18 +46,9 @@ class Sent:
     )  # fmt: skip
 
     def __init__(
-        self,
-        psn: int,
-        message: Message,
-        offset: int,
-        size: int,
-        opcode: int,
-        ev: int,
-        plane: int,
-        sent_ns: Instant,
-        tries: int,
-        index: int,
-    ) -> None:
+        self, psn: int, message: Message, offset: int, size: int, opcode: int, ev: int, plane: int, sent_ns: Instant,
+        tries: int, index: int,
+    ) -> None:  # fmt: skip
         self.psn = psn
         self.message = message
         self.offset = offset
@@ -138,12 +129,17 @@ class InflightTable:
         self._pending |= 1 << (psn - self.cack - 1)
         self.windows.left(sent.sent_ns, sent.plane, sent.size)
 
-    def take_lost(self) -> Sent:
-        """The oldest lost PSN, to be sent again. Only while `lost` is not zero."""
+    def next_lost(self) -> Sent:
+        """The oldest lost PSN that waits to be sent again. Only while `lost` is not zero."""
         heap = self._lost_heap
-        sent = heappop(heap)[2]
-        while sent.state != LOST:
-            sent = heappop(heap)[2]
+        while heap[0][2].state != LOST:
+            heappop(heap)
+        return heap[0][2]
+
+    def take_lost(self) -> Sent:
+        """The same, which is sent again now."""
+        sent = self.next_lost()
+        heappop(self._lost_heap)
         self.lost -= 1
         sent.state = DONE
         # Packets sent again and again behind one that is still out would pile up: at most two records per PSN are kept.

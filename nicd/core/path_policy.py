@@ -8,7 +8,9 @@ EV profile holds the EVs and asks it three questions, the peer asks one:
     resend    the EV for a retransmission
     reverse   how the paths of acknowledgements are chosen
 
-To try another policy, write a class with these four and put an instance into `POLICIES`: its name is then a value of
+And `elsewhere` says whether a packet that was lost leaves its plane, too, while that can carry another one.
+
+To try another policy, write a class with these five and put an instance into `POLICIES`: its name is then a value of
 the knob `path_policy`. What is asked per packet is not among them: the scan over the planes and over the EVs of a
 plane is the same for all, and a policy steers it by the states it gives.
 
@@ -80,6 +82,11 @@ class PathPolicy(Protocol):
     @property
     def reverse(self) -> Reverse: ...
 
+    @property
+    def elsewhere(self) -> bool:
+        """A packet that was lost without a word takes another plane where it can."""
+        ...
+
     def keep(self, active: list[T], reserve: list[T], rng: Rng) -> tuple[list[T], list[T]]:
         """(active, reserve) EVs this QP uses, out of the profile's; `rng` is the QP's own."""
         ...
@@ -97,6 +104,7 @@ class MrcPolicy:
     """State per EV, as MRC has it."""
 
     reverse = Reverse.FRESH
+    elsewhere = True
 
     def keep(self, active: list[T], reserve: list[T], rng: Rng) -> tuple[list[T], list[T]]:
         return active, reserve
@@ -126,6 +134,7 @@ class ObliviousPolicy:
     """
 
     reverse = Reverse.SPRAYED
+    elsewhere = False
 
     def keep(self, active: list[T], reserve: list[T], rng: Rng) -> tuple[list[T], list[T]]:
         return active, []

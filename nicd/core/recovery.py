@@ -28,6 +28,8 @@ _SEVERAL: Final = 3
 """With so many packets out, silence about all of them is not the doing of their EVs."""
 _SILENCES: Final = 1
 """As long as they were sent again no more often than this for silence, and none has arrived since the QP began."""
+_ASKED: Final = ("trim", "nack")
+"""Causes of a loss that came as a word from the network or the peer: the plane works."""
 
 
 class QpLink(Protocol):
@@ -129,6 +131,16 @@ class Recovery:
             self._qp.heard(now)
 
     # -- loss
+
+    def shuns(self, plane: int) -> bool:
+        """Whether the packet that is to be sent again first should leave this plane to a new one, and take another.
+
+        While the windows of the other planes are full, the one with room is that of the plane which has just lost a
+        packet: on a plane that is dead one packet would be lost again and again until its retries run out.
+        """
+        lost = self._inflight.next_lost()
+        others = self._qp.planes & ~(1 << plane)
+        return lost.plane == plane and others > 0 and lost.cause not in _ASKED and self._profile.resends_elsewhere
 
     def on_nack(self, now: Instant, psn24: int, cause: str, trigger: EvTrigger | None, ev: int) -> None:
         """The peer asks for one PSN again; `trigger` and `ev` say what that means for the EV that was named."""

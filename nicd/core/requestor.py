@@ -166,8 +166,10 @@ class Requestor:
 
     def has_packet(self) -> bool:
         """There is a packet that the peer's tracking window lets out."""
-        if self._inflight.lost:
-            return True
+        return self._inflight.lost > 0 or self._has_new()
+
+    def _has_new(self) -> bool:
+        """There is one that has never left."""
         queue = self._queue
         # MRC 1.0: PSN <= cack + MPR - 1.
         if not queue or self.psn_next - self._inflight.cack >= self._mpr:
@@ -181,7 +183,7 @@ class Requestor:
 
     def emit(self, now: Instant, plane: int) -> bytearray:
         """Build the next packet for `plane`: the oldest lost one, or the next new one. Only after `has_packet`."""
-        if self._inflight.lost:
+        if self._inflight.lost and not (self.recovery.shuns(plane) and self._has_new()):
             return self._emit_lost(now, plane)
         message = self._queue[0]
         offset = message.sent

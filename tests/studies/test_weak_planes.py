@@ -70,6 +70,14 @@ def test_one_plane_carries_its_whole_rate_alone_where_a_product_is_few_packets(r
 
 
 @pytest.mark.slow
+def test_one_of_eight_planes_that_dies_under_full_windows_ends_no_qp() -> None:
+    made = topology(8, t1s=2, per_t0=2, rate_bps=10 * 10**9)
+    row = measure(made, across(made), [dead_t1s(1, 2)])
+    assert row.worst >= LEAST, row
+    holds(row)
+
+
+@pytest.mark.slow
 def test_a_plane_that_turns_out_to_be_longer_carries_its_part_beside_one_other() -> None:
     made = topology(2)
     holds(measure(made, across(made), [longer(made, 0, 6_000, range(4))]))

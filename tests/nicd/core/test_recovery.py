@@ -38,6 +38,43 @@ def test_the_budget_of_retries_ends_the_qp() -> None:
     assert not bench.link.can_send()
 
 
+def resent(bench: Bench, plane: int, now: int) -> int:
+    """What the QP makes for that plane: whether it has the flag of a retransmission."""
+    return bench.link.emit(now, plane)[96] & FLAG_RTX
+
+
+@pytest.mark.parametrize("policy", ["mrc", "oblivious"])
+def test_a_packet_that_one_plane_has_lost_goes_by_another_while_that_one_takes_new_ones(policy: str) -> None:
+    bench = Bench(path_policy=policy)
+    bench.post(0, 20 * 4096)
+    requestor = bench.link.requestor
+    assert not resent(bench, 1, 0)
+    (sent,) = requestor.recovery._inflight.by_psn.values()
+    requestor.recovery.accuse(9_000, [sent], EvTrigger.GAP)
+    if policy == "mrc":
+        assert not resent(bench, 1, 10_000)
+        assert not resent(bench, 1, 10_100)
+        assert resent(bench, 0, 10_200)
+    assert bool(resent(bench, 1, 10_300)) == (policy == "oblivious")
+
+
+@pytest.mark.parametrize("why", ["trimmed", "no new packet", "no other plane"])
+def test_it_stays_on_its_plane_where_that_lives_or_nothing_else_can_be_sent(why: str) -> None:
+    bench = Bench()
+    bench.post(0, 4096 * (1 if why == "no new packet" else 20))
+    assert not resent(bench, 1, 0)
+    recovery = bench.link.requestor.recovery
+    (sent,) = recovery._inflight.by_psn.values()
+    if why == "trimmed":
+        ev = bench.link.profile.evs[sent.ev]
+        recovery.on_nack(9_000, sent.psn & 0xFFFFFF, "trim", EvTrigger.TRIM_LASTHOP, ev)
+    else:
+        recovery.accuse(9_000, [sent], EvTrigger.GAP)
+    if why == "no other plane":
+        bench.link.planes = 1 << 1
+    assert resent(bench, 1, 10_000)
+
+
 def test_a_nack_counts_for_the_transmission_that_it_names_alone() -> None:
     bench = Bench()
     bench.post(0, 100)
