@@ -201,7 +201,7 @@ class InflightTable:
             way = self._way[sent.ev]
             if not sent.tries and sent.sent_ns > self._delivered_ns[way]:
                 self._delivered_ns[way] = sent.sent_ns
-            self.windows.acked(sent.plane, sent.size)
+            self.windows.acked(sent.plane, sent.size, -1 if sent.tries else sent.sent_ns)
             if self.doubts is not None and self.doubts.open:
                 self.doubts.delivered(sent.ev)
         elif state == LOST:

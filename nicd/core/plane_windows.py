@@ -9,7 +9,9 @@ because its packets stay longest. So by default each plane has a context (`conge
 one context serves all planes.
 
 An acknowledgement frees packets of several planes. Each context is told of its own bytes; the mark and the round trip
-go to the context of the plane that the packet which caused it had taken.
+go to the context of the plane that the packet which caused it had taken. Packets of a longer plane come last and fill
+gaps, so others cause most SACKs. How long such a plane is, the packet says that left last of those acknowledged: never
+less than it is, and no more than by the time that packets wait for their SACK.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,9 +40,9 @@ class PlaneWindows:
     """The contexts towards one destination. `open` is exact after every call."""
 
     __slots__ = (
-        "_acked", "_alone", "_busy", "_compares", "_covers", "_extra_ns", "_least_ns", "_margin_ns", "_mtu", "_number",
-        "_pacers", "_rto_ns", "_samples", "_seen_ns", "_sent_ns", "_span_end_ns", "_span_ns", "_wake", "contexts",
-        "of", "open",
+        "_acked", "_alone", "_busy", "_compares", "_covers", "_extra_ns", "_least_ns", "_left_ns", "_margin_ns", "_mtu",
+        "_number", "_pacers", "_rto_ns", "_samples", "_seen_ns", "_sent_ns", "_span_end_ns", "_span_ns", "_wake",
+        "contexts", "of", "open",
     )  # fmt: skip
 
     def __init__(
@@ -74,6 +76,8 @@ class PlaneWindows:
         self._acked = [0] * len(self.contexts)
         """Acknowledged, and not yet told to the context."""
         count = len(self.contexts)
+        self._left_ns: list[Instant] = [-1] * count
+        """When the last one of those left; -1: none of them was sent once only."""
         self._compares = settings.base_rtt_compared and count > 1
         self._margin_ns = settings.base_rtt_ns // _MARGIN_PARTS
         self._span_ns = _SPAN_RTTS * settings.base_rtt_ns
@@ -106,9 +110,11 @@ class PlaneWindows:
         if inflight + self._mtu > window.cwnd_bytes:
             self.open &= ~self._covers[self._number[plane]]
 
-    def acked(self, plane: int, size: int) -> None:
-        """One that left on `plane` was acknowledged: `on_sack` follows."""
+    def acked(self, plane: int, size: int, sent_ns: Instant = -1) -> None:
+        """One that left on `plane` was acknowledged: `on_sack` follows. `sent_ns`: when, of one that was sent once."""
         number = self._number[plane]
+        if sent_ns > self._left_ns[number]:
+            self._left_ns[number] = sent_ns
         self.contexts[number].inflight_bytes -= size
         self._acked[number] += size
 
@@ -124,7 +130,7 @@ class PlaneWindows:
 
         It was caused by a packet that left on `plane`, or by none (NO_PLANE); the others as `CongestionWindow.on_sack`.
         """
-        acked = self._acked
+        acked, left_ns = self._acked, self._left_ns
         cause = -1 if plane < 0 else self._number[plane]
         for number, window in enumerate(self.contexts):
             size = acked[number]
@@ -134,9 +140,12 @@ class PlaneWindows:
                     self._measured(now, number, marked, rtt_ns)
             elif size:
                 window.on_sack(now, size, False, None, penalty)
+                if left_ns[number] >= 0 and self._compares:
+                    self._measured(now, number, False, now - left_ns[number])
             else:
                 continue
             acked[number] = 0
+            left_ns[number] = -1
             self._check(now, number)
 
     def on_trim(self, now: Instant, plane: int, size: int, last_hop: bool) -> None:

@@ -143,6 +143,22 @@ def test_a_longer_plane_has_a_longer_base_rtt_and_a_larger_window() -> None:
     assert made.contexts[1].cwnd_bytes <= before[1]
 
 
+@pytest.mark.parametrize(("again", "extra_ns"), [(False, 2 * BASE), (True, 0)])
+def test_a_late_plane_that_causes_no_sack_is_measured_by_packets_that_others_sacks_show(
+    again: bool, extra_ns: int
+) -> None:
+    """Its packets fill gaps: a cumulative acknowledgement tells of them. One that was sent again measures nothing."""
+    made = windows()
+    for span in range(1, 5):
+        for number in range(20):
+            now = span * 100 * BASE + number
+            for age_ns in (4 * BASE, 3 * BASE):
+                made.left(now - age_ns, 1, PACKET)
+                made.acked(1, PACKET, -1 if again else now - age_ns)
+            made.on_sack(now, 0, False, BASE, 0)
+    assert bases(made) == [BASE, BASE + extra_ns]
+
+
 def test_a_queue_is_no_longer_way() -> None:
     marked, few, off, alike = windows(), windows(), windows(base_rtt_compared=False), windows()
     spans(marked, 4, (BASE, 3 * BASE), marked=True)
