@@ -1,4 +1,4 @@
-"""`python -m orchestrator.prometheus --write`: the files of deploy/prometheus and the tables of docs/MONITORING.md.
+"""`python -m tools.prometheus --write`: the files of deploy/prometheus and the tables of docs/MONITORING.md.
 
 Without --write it says which of them are not as the rules are, and exits with 1.
 """
@@ -13,7 +13,7 @@ from tools.prometheus import shipped
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Write or compare, in the repository that is the current folder; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m orchestrator.prometheus", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.prometheus", description=__doc__)
     parser.add_argument("--write", action="store_true", help="write the files that have changed")
     options = parser.parse_args(argv)
     stale = [

@@ -1,6 +1,6 @@
 """The files of `deploy/prometheus`: which there are, and the tables of docs/MONITORING.md made from the same rules.
 
-Owns the paths and how a row looks. `python -m orchestrator.prometheus --write` writes them anew, and a test sees to it
+Owns the paths and how a row looks. `python -m tools.prometheus --write` writes them anew, and a test sees to it
 that somebody did.
 """
 
@@ -17,7 +17,7 @@ from tools.prometheus.rule_tests import RULES_TEST, rule_tests
 
 FOLDER: Final = Path("deploy/prometheus")
 PAGE: Final = Path("docs/MONITORING.md")
-HEAD: Final = "# Written by `python -m orchestrator.prometheus --write`; change the rules there.\n"
+HEAD: Final = "# Written by `python -m tools.prometheus --write`; change the rules there.\n"
 
 _MARKED = re.compile(r"(<!-- table: ([a-z]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 

@@ -1,4 +1,4 @@
-"""`python -m orchestrator.prometheus`: says what is stale, writes it, and is content then."""
+"""`python -m tools.prometheus`: says what is stale, writes it, and is content then."""
 
 import shutil
 from pathlib import Path

@@ -6,7 +6,7 @@ from tools.prometheus import shipped
 
 def test_the_files_are_fresh() -> None:
     for path, wanted in shipped.files(ROOT).items():
-        assert path.read_text() == wanted, "python -m orchestrator.prometheus --write"
+        assert path.read_text() == wanted, "python -m tools.prometheus --write"
 
 
 def test_nothing_else_lies_there() -> None:
