@@ -24,6 +24,7 @@ A window may be smaller than a packet (`cwnd_bytes_min`): a packet then leaves e
 `plane_windows`.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 from mrcfabric.units import Instant
@@ -78,7 +79,7 @@ class Nscc:
         self.crowded_ns: Instant = -1
         # MRC 1.0 4: begins with the largest window. What that has beyond the published one is no part of an incast's
         # first burst.
-        first = setup.share(knobs.cwnd_bytes or knobs.max_cwnd_bytes) or setup.published_bytes(base_ns)
+        first = setup.share(knobs.cwnd_bytes or knobs.max_cwnd_bytes) or self._most(base_ns, setup.published_bytes)
         self.cwnd_bytes = max(min(first, self.cwnd_bytes_max), self._floor)
         self.inflight_bytes = 0
         self._average = 0
@@ -351,15 +352,21 @@ class Nscc:
         self._base_ns = base_ns
         self._reference_ns = self.rtt_ns = base_ns = base_ns + self._extra_ns
         """What delays are measured against."""
-        most = setup.most_bytes(base_ns)
-        if setup.near:
-            # Beside senders from afar the queue stands at the same target: full rate takes base RTT + target there.
-            far = setup.most_bytes(knobs.base_rtt_ns)
-            most = max(most, min(setup.bdp_bytes(base_ns + self._limits.target_ns), far))
-        self.cwnd_bytes_max: int = max(setup.share(knobs.max_cwnd_bytes) or most, self._mtu)
+        most = setup.share(knobs.max_cwnd_bytes) or self._most(base_ns, setup.most_bytes)
+        self.cwnd_bytes_max: int = max(most, self._mtu)
         # MRC 1.0 4: quick adapt looks back over base RTT + target, and adapts below max window / 2**qa_gate.
         self._qa_period_ns = base_ns + self._limits.target_ns
         self._qa_bytes = self.cwnd_bytes_max >> knobs.qa_gate
+
+    def _most(self, base_ns: int, most_bytes: Callable[[int], int]) -> int:
+        """The largest window for a base RTT, by what makes a window of one."""
+        setup = self._setup
+        most = most_bytes(base_ns)
+        if not setup.near:
+            return most
+        # Beside senders from afar the queue stands at the same target: full rate takes base RTT + target there.
+        far = most_bytes(setup.settings.base_rtt_ns)
+        return max(most, min(setup.bdp_bytes(base_ns + self._limits.target_ns), far))
 
     def record(self) -> dict[str, int]:
         return {

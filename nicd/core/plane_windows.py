@@ -42,7 +42,7 @@ class PlaneWindows:
     __slots__ = (
         "_acked", "_alone", "_busy", "_compares", "_covers", "_extra_ns", "_least_ns", "_left_ns", "_margin_ns", "_mtu",
         "_number", "_pacers", "_rto_ns", "_samples", "_seen_ns", "_sent_ns", "_span_end_ns", "_span_ns", "_wake",
-        "contexts", "of", "open",
+        "contexts", "delivered_ns", "of", "open",
     )  # fmt: skip
 
     def __init__(
@@ -76,6 +76,8 @@ class PlaneWindows:
         self._acked = [0] * len(self.contexts)
         """Acknowledged, and not yet told to the context."""
         count = len(self.contexts)
+        self.delivered_ns: list[Instant] = [-1] * len(self.of)
+        """By plane, when the latest of its packets left that is known to have arrived; -1: none."""
         self._left_ns: list[Instant] = [-1] * count
         """When the last one of those left; -1: none of them was sent once only."""
         self._compares = settings.base_rtt_compared and count > 1
@@ -113,6 +115,8 @@ class PlaneWindows:
     def acked(self, plane: int, size: int, sent_ns: Instant = -1) -> None:
         """One that left on `plane` was acknowledged: `on_sack` follows. `sent_ns`: when, of one that was sent once."""
         number = self._number[plane]
+        if sent_ns > self.delivered_ns[plane]:
+            self.delivered_ns[plane] = sent_ns
         if sent_ns > self._left_ns[number]:
             self._left_ns[number] = sent_ns
         self.contexts[number].inflight_bytes -= size

@@ -139,8 +139,14 @@ class Recovery:
         packet: on a plane that is dead one packet would be lost again and again until its retries run out.
         """
         lost = self._inflight.next_lost()
+        if lost.plane != plane or lost.cause in _ASKED or not self._profile.resends_elsewhere:
+            return False
+        # Only where others deliver and this one does not: while all are silent, any may be the one that lives.
+        delivered_ns = self._inflight.windows.delivered_ns
+        if delivered_ns[plane] > lost.sent_ns:
+            return False
         others = self._qp.planes & ~(1 << plane)
-        return lost.plane == plane and others > 0 and lost.cause not in _ASKED and self._profile.resends_elsewhere
+        return any(others >> one & 1 and at_ns > lost.sent_ns for one, at_ns in enumerate(delivered_ns))
 
     def on_nack(self, now: Instant, psn24: int, cause: str, trigger: EvTrigger | None, ev: int) -> None:
         """The peer asks for one PSN again; `trigger` and `ev` say what that means for the EV that was named."""

@@ -51,6 +51,7 @@ def test_a_packet_that_one_plane_has_lost_goes_by_another_while_that_one_takes_n
     assert not resent(bench, 1, 0)
     (sent,) = requestor.recovery._inflight.by_psn.values()
     requestor.recovery.accuse(9_000, [sent], EvTrigger.GAP)
+    requestor.recovery._inflight.windows.delivered_ns[0] = 1
     if policy == "mrc":
         assert not resent(bench, 1, 10_000)
         assert not resent(bench, 1, 10_100)
@@ -58,13 +59,17 @@ def test_a_packet_that_one_plane_has_lost_goes_by_another_while_that_one_takes_n
     assert bool(resent(bench, 1, 10_300)) == (policy == "oblivious")
 
 
-@pytest.mark.parametrize("why", ["trimmed", "no new packet", "no other plane"])
+@pytest.mark.parametrize("why", ["trimmed", "no new packet", "no other plane", "all are silent", "it delivers"])
 def test_it_stays_on_its_plane_where_that_lives_or_nothing_else_can_be_sent(why: str) -> None:
     bench = Bench()
     bench.post(0, 4096 * (1 if why == "no new packet" else 20))
     assert not resent(bench, 1, 0)
     recovery = bench.link.requestor.recovery
     (sent,) = recovery._inflight.by_psn.values()
+    delivered_ns = recovery._inflight.windows.delivered_ns
+    delivered_ns[0] = -1 if why == "all are silent" else 1
+    if why == "it delivers":
+        delivered_ns[1] = 2
     if why == "trimmed":
         ev = bench.link.profile.evs[sent.ev]
         recovery.on_nack(9_000, sent.psn & 0xFFFFFF, "trim", EvTrigger.TRIM_LASTHOP, ev)
