@@ -132,7 +132,7 @@ class Nscc:
                 self.crowded_ns = now
             self._delays.add(delay)
             # MRC 1.0 4: late without a mark is the receiver's doing, and counts as a quarter of a base RTT.
-            sample = self._reference_ns >> 2 if delay > target and not marked else delay
+            sample = self._base_ns >> 2 if delay > target and not marked else delay
             self._average += ((sample << _FINE) - self._average) // self._avg_samples
         ignored = self._ignore_bytes > 0
         if ignored:
@@ -240,8 +240,8 @@ class Nscc:
         self.crowded_ns = now
         if last_hop:
             self._late.cleared()
-        # UEC CMS: a trim counts as a delay of one base RTT.
-        self._average += ((self._reference_ns << _FINE) - self._average) // self._avg_samples
+        # UEC CMS: a trim counts as a delay of one base RTT, here of the network's: a longer way has no longer queues.
+        self._average += ((self._base_ns << _FINE) - self._average) // self._avg_samples
         self._gone(now, size, "trim")
 
     def on_loss(self, now: Instant, size: int, gives_way: bool = False) -> None:

@@ -81,6 +81,15 @@ class TestALongerPlane:
             made.on_longer(12_000)
             assert made.cwnd_bytes == 2 * cut
 
+    def test_what_it_takes_is_no_delay_of_a_queue(self) -> None:
+        made = window(delay_avg_samples=1)
+        made.on_longer(36_000)
+        # A trim counts as a base RTT of delay, a late packet without a mark as a quarter of one: of the network's.
+        made.on_trim(10, MTU)
+        assert made.average_delay_ns == 12_000
+        late(made, 20, 36_000 + 9_001)
+        assert made.average_delay_ns == 3_000
+
     def test_a_queue_that_has_drained_gives_nothing_back(self) -> None:
         made = window(cwnd=0, late_is_congestion=True)
         late(made, 100_000, 12_000)
