@@ -1,7 +1,7 @@
-"""From an inventory to the cluster of a fabric: who runs where, and what an engine is asked to start there.
+"""From an inventory to the cluster of a fabric: which host is which site, and what an engine starts there.
 
-Owns the translation of a placement into sites. Placing is `orchestrator.hosts.placement.placing`'s, starting an
-engine's (`orchestrator.hosts.engines`), all that follows `orchestrator.hosts.cluster`'s.
+Owns the translation of a placement into sites. `orchestrator.hosts.placement.placing` places nodes on hosts, an engine
+(`orchestrator.hosts.engines`) starts share agents, and `orchestrator.hosts.cluster` does everything after that.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -37,19 +37,19 @@ ENGINES: Final[Mapping[str, Callable[[], Engine]]] = {
     "ssh": SshEngine,
 }
 HOSTS_OF: Final[Mapping[str, Callable[[Path | None, Callable[[str], None]], Inventory]]] = {"slurm": allocated}
-"""Engines that know themselves which hosts there are, with an inventory's file or without, and how they are asked."""
+"""Engines that know their hosts themselves, and how to ask them, with the file of an inventory or without."""
 CARRIERS: Final[Mapping[str, Callable[[Path], Engine]]] = {
     "slurm": lambda folder: SlurmEngine(wheelhouse=folder),
     "ssh": lambda folder: SshEngine(wheelhouse=folder),
 }
-"""Those that bring packages from a folder of wheels to hosts that lack them."""
+"""Engines that bring packages from a folder of wheels to hosts that lack them."""
 
 STANDS: Final = "."
-"""The folder of runs as a share's agent sees it: an engine has it stand in the one that the inventory names."""
+"""The folder of runs, as the share agent is told: an engine starts the agent in the folder that the inventory names."""
 
 
 def placed(topology: Topology, file: Path, nodes_per_process: int | None = None) -> Placement:
-    """A topology placed on the hosts of an inventory's file; `nodes_per_process` overrides its rule.
+    """Place a topology on the hosts of an inventory's file. `nodes_per_process` overrides the file's rule.
 
     Raises ConfigError.
     """
@@ -67,7 +67,7 @@ def placed_on(topology: Topology, inventory: Inventory, nodes_per_process: int |
 
 
 def engine_of(name: str, wheelhouse: Path | None = None) -> Engine:
-    """An engine by name; `wheelhouse`: the folder of wheels that it carries. Raises ConfigError."""
+    """The engine of this name; `wheelhouse`: the folder of wheels that it carries to hosts. Raises ConfigError."""
     if name == "kubernetes":
         hint = "`mrcfabric manifests` writes what a cluster starts; in its pods the engine is service"
         raise ConfigError(f"--engine {name}", "is none: a cluster starts its pods itself", hint)
@@ -81,7 +81,7 @@ def engine_of(name: str, wheelhouse: Path | None = None) -> Engine:
 
 
 def sites_of(placement: Placement) -> Sites:
-    """The sites of a placement: the orchestrator's first, whether it carries daemons or not."""
+    """The sites of a placement. The orchestrator's is the first, even if it carries no daemons."""
     inventory = placement.inventory
     leader = inventory.rules.orchestrator
     first = inventory.host(leader) if leader else None
@@ -97,13 +97,13 @@ def _site(host: inventories.Host) -> Site:
 
 
 def host_map(topology: Topology, file: Path | None, engine: str = "") -> HostMap:
-    """Which nodes the hosts carry that `hosts_meant` finds, nothing started. Raises ConfigError."""
+    """Map nodes to the hosts that `hosts_meant` finds; starts nothing. Raises ConfigError."""
     inventory = hosts_meant(file, engine, lambda _line: None)
     return sites_of(placed_on(topology, inventory)).host_map(topology)
 
 
 def hosts_meant(file: Path | None, engine: str, say: Callable[[str], None]) -> Inventory:
-    """The hosts of an inventory's file, or those that the engine knows; it has a word in both. Raises ConfigError."""
+    """The hosts that an engine of HOSTS_OF chooses, with a file or without, or else the file's. Raises ConfigError."""
     if engine in HOSTS_OF:
         return HOSTS_OF[engine](file, say)
     assert file is not None, f"{engine} knows no hosts itself"
@@ -119,9 +119,9 @@ def build(
     say: Callable[[str], None],
     wheelhouse: Path | None = None,
 ) -> Cluster:
-    """The cluster of a topology on the hosts of an inventory's file, or those that the engine knows; not yet open.
+    """The cluster of a topology, not yet open, on the hosts of an inventory's file or on those that the engine knows.
 
-    Raises ConfigError for a mistake in the file and for what does not fit. `say` hears the agents' lines.
+    Raises ConfigError for a mistake in the file, and for a fabric that does not fit. `say` receives the agents' lines.
     """
     starting = engine_of(engine, wheelhouse)
     placement = placed_on(topology, hosts_meant(file, engine, say), nodes_per_process)
@@ -131,7 +131,7 @@ def build(
 
 
 def _check_leads(site: Site) -> None:
-    """Raises ConfigError where the host that is to lead is another machine than this."""
+    """Raises ConfigError if the host that must lead is not this machine."""
     try:
         ports.check_own(site.control, site.data)
     except ConfigError as error:
@@ -140,9 +140,9 @@ def _check_leads(site: Site) -> None:
 
 
 def cluster_of(placement: Placement, engine: Engine, lease_s: float, say: Callable[[str], None]) -> Cluster:
-    """The cluster of a placement, not yet open. `say` hears what agents have to say, each line with its host's name."""
+    """The cluster of a placement, not yet open. `say` receives the agents' lines, each with its host's name."""
     sites = sites_of(placement)
-    own_ports = not isinstance(engine, LocalEngine)  # its hosts are this machine, whose ports the leader reserves
+    own_ports = not isinstance(engine, LocalEngine)  # its hosts are this machine, and the leader reserves the ports
     hosts = [
         Host(_starter(engine, host, say), STANDS, own_ports)
         for host in (placement.inventory.host(site.name) for site in sites.sites[1:])

@@ -1,7 +1,8 @@
-"""The hosts under one fabric: started, furnished, heard by each other, and given back.
+"""The hosts under one fabric: starts their shares, watches that they hear each other, and ends them.
 
-Owns the order in which that happens. Who starts a host's share is an engine's (`orchestrator.hosts.engines`), what a
-share does `hosts.share`'s and `hosts.remote_share`'s. On one host a fabric stands on `Cluster()`: its own share.
+Owns the order of these steps. An engine (`orchestrator.hosts.engines`) starts the share agent of a host. `hosts.share`
+and `hosts.remote_share` are the shares themselves. A fabric on one host uses `Cluster()`, which has the leader's share
+alone.
 """
 
 import asyncio
@@ -36,7 +37,7 @@ LOGS_WALL_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """The fabric that stands on several hosts."""
+    """What `Cluster.open` was given, for a fabric on several hosts."""
 
     layout: Layout
     time: Timekeeper
@@ -45,35 +46,35 @@ class _Opened:
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """A host that others do not hear, or that does not hear them: fabric time stands still."""
+    """A host that does not hear others, or that others do not hear. Fabric time stands still meanwhile."""
 
     host: str
     others: list[str]
     for_s: float
     lease_s: float
-    """After so long it is given up."""
+    """The cluster gives the host up after this time."""
 
 
 class Cluster:
     """All hosts of one fabric. `open` after the launcher listens, `close` after the daemons have ended."""
 
     def __init__(self, sites: Sites | None = None, hosts: Sequence[Host] = (), lease_s: float = LEASE_S) -> None:
-        """`hosts`: one for each of `sites` after the leader's own."""
+        """`hosts`: one for each of `sites`, without the leader's own."""
         self.sites = Sites() if sites is None else sites
         self.pairs = HostPairs([site.name for site in self.sites.sites])
         assert len(hosts) == len(self.sites.sites) - 1
         self.on_death: Callable[[Child], None] = lambda _child: None
         self.on_lost: Callable[[str, str], None] = lambda _site, _why: None
-        """Called with the name of a host that has been given up, and why; the deaths of its processes follow."""
+        """Called with the name of a host that is given up, and the reason. The deaths of its processes follow."""
         self.on_joined: Callable[[str], None] = lambda _site: None
-        """Called with the name of a host whose share has been started anew."""
+        """Called with the name of a host whose share has been started again."""
         self.restarts: Counter[int] = Counter()
-        """How often that has been."""
+        """How often the share of each host has been started again."""
         self.on_warning: Callable[[str], None] = lambda _what: None
-        """Called with what makes the fabric slower than it need be; `warnings` keeps it."""
+        """Called with a condition that makes the fabric slower than necessary; `warnings` keeps it."""
         self.warnings: list[str] = []
         self.on_broken: Callable[[str], None] = lambda _why: None
-        """Called when the leader's own relay has ended: nobody is heard any more."""
+        """Called when the leader's own relay has ended: the leader then hears no host."""
         self._hosts = hosts
         self._lease_s = lease_s
         self._running: dict[int, Running] = {}
@@ -83,19 +84,19 @@ class Cluster:
         self._watching: asyncio.Task[None] | None = None
         self._opened: _Opened | None = None
         self._unheard_s: dict[tuple[int, int], float] = {}
-        """Pairs of hosts of which the first does not hear the second, and since when."""
+        """(host, other): `host` does not hear `other`; since when."""
         self._plans: list[ProcessPlan] = []
         self._copies: LogCopies | None = None
         self._starting: set[int] = set()
-        """Hosts whose share is being started anew."""
+        """Hosts whose share is being started again."""
 
     def share(self, number: int) -> Share:
-        """The share of a site, by its number; there after `open`."""
+        """The share of a site, by its number. `open` makes it."""
         assert self._local is not None, "open first"
         return self._local if number == LEADER else self._remote[number]
 
     async def open(self, launcher: Launcher, layout: Layout, time: Timekeeper, realm: Realm, folder: Path) -> None:
-        """Have every host ready for daemons. Raises ConfigError, ProcessFailedError; `close` it all the same."""
+        """Make every host ready for daemons. Raises ConfigError, ProcessFailedError; call `close` even then."""
         own = [plan.name for plan in layout.processes if plan.site == LEADER]
         names = [*own, RELAY] if self.sites.several else own
         doorbells = dict(zip(names, time.doorbells, strict=True))
@@ -115,13 +116,14 @@ class Cluster:
         assert relay is not None
         relay.ended.add_done_callback(lambda _ended: self.on_broken(self._without(relay)))
         await asyncio.gather(*(share.start_relay() for share in self._remote.values()))
+        # Only then may daemons start: all hosts hear each other, and the relays have measured the paths of frames.
         await self._until_heard()
         layout.cut = path_check.judge(layout, self.pairs, self._warn)
         self._watching = asyncio.get_running_loop().create_task(self._watch())
 
     async def close(self) -> None:
-        """End every share, then what the engines left. Safe to repeat. Raises what an engine raises, at the end;
-        ProcessFailedError when it does not end what it left in time."""
+        """End every share, then what the engines left on the hosts. Safe to repeat. At the end raises what an engine
+        raised, or ProcessFailedError for an engine that did not end its part in time."""
         self.on_broken = lambda _why: None
         if self._watching is not None:
             self._watching.cancel()
@@ -139,7 +141,7 @@ class Cluster:
                 raise failure
 
     async def fetch_log(self, plan: ProcessPlan) -> None:
-        """Have the log of a process in the leader's folder, as far as it has come; nothing to do for one of its own.
+        """Copy the log of a process, as far as it is written, to the leader's folder. The leader's own are there.
 
         Raises ConfigError (there is none), ProcessFailedError (its host is lost), OSError (the copy cannot be written).
         """
@@ -148,7 +150,7 @@ class Cluster:
             await self._copies.fetch(self._remote[plan.site], plan.name, plan.name)
 
     async def _fetch_logs(self) -> None:
-        """All logs of hosts that are not lost, those of relays among them, for whoever reads them afterwards."""
+        """Copy all logs of hosts that are not lost, with those of relays and workers, for reading after the end."""
         if self._copies is None:
             return
         living = {number: share for number, share in self._remote.items() if share.lost is None and share.furnished}
@@ -158,22 +160,24 @@ class Cluster:
         copies += [self._copies.fetch(living[number], name, name) for number, name in names]
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(LOGS_WALL_S):
-                await asyncio.gather(*copies, return_exceptions=True)  # the fabric ends with them or without
+                await asyncio.gather(*copies, return_exceptions=True)  # the fabric ends even without the copies
 
     async def kill_share(self, number: int) -> None:
-        """SIGKILL everything of a host's share at once, and return when it is known to be gone; at the latest when its
-        lease has run out. It was asked for: nobody hears of a host that is lost, and its processes are told to have
-        ended as asked (`Child.asked_for`). Raises RefusedError for the leader's own."""
+        """SIGKILL all processes of a host's share at once. Returns when they are gone, at the latest after the lease.
+
+        The kill was asked for: `on_lost` is not called, and the processes count as ended on request
+        (`Child.asked_for`). Raises RefusedError for the leader's own share.
+        """
         if number == LEADER:
             raise RefusedError(f"host {self.sites.sites[LEADER].name} leads the fabric: it ends with its own share")
         await self._remote[number].kill()
 
     async def start_share(self, number: int) -> None:
-        """Start the share of a host anew that is lost or has been killed. Afterwards its page knows all that the
-        fabric's says, all hosts hear each other, and daemons can be started on it.
+        """Start the share of a host again that is lost or was killed.
 
-        Raises RefusedError for a share that runs or is being started, ConfigError and ProcessFailedError as `open`;
-        then the host is as lost as before.
+        Afterwards its clock page has all that the fabric's has, all hosts hear each other, and it can start daemons.
+        Raises RefusedError for a share that runs or is being started. Raises ConfigError and ProcessFailedError as
+        `open` does; the host then stays lost.
         """
         name = self.sites.sites[number].name
         if number == LEADER or self._remote[number].lost is None:
@@ -189,7 +193,7 @@ class Cluster:
     async def _restart(self, number: int) -> None:
         site = self.sites.sites[number]
         await self._stop_former(number)
-        # Whoever still hears the former one would be taken to hear the next.
+        # A host that still hears the former share would count as hearing the new one.
         await self._until(
             lambda: not any(number in heard for heard in self._hearing().values()),
             lambda: ConfigError(f"host {site.name}", f"what it had is still heard after {HEARD_WALL_S:g} s"),
@@ -215,7 +219,7 @@ class Cluster:
         self.on_joined(site.name)
 
     async def _stop_former(self, number: int) -> None:
-        """End what an engine has started on a host, if it has."""
+        """End what an engine has started on a host, if there is anything."""
         if (running := self._running.pop(number, None)) is not None:
             await self._stop(number, running)
 
@@ -241,7 +245,7 @@ class Cluster:
                 raise failure
 
     async def _start_agent(self, number: int) -> RemoteShare:
-        """One host's, and have it answer."""
+        """Have one host's share agent started, and connect to it."""
         assert self._opened is not None, "open first"
         site, host, realm = self.sites.sites[number], self._hosts[number - 1], self._opened.realm
         running = await host.start(
@@ -263,14 +267,14 @@ class Cluster:
         return share
 
     def _tell_of(self, share: RemoteShare) -> None:
-        """From now on the deaths on a share, and its own, are the fabric's."""
+        """From now on, report deaths of a share's processes, and its loss, to the fabric."""
         assert self._opened is not None, "open first"
         share.on_reached = self._opened.time.has_reached
         share.on_death = lambda child: self.on_death(child)
         share.on_lost = lambda why: self.on_lost(share.site.name, why)
 
     async def _furnish(self, share: RemoteShare, *, again: bool = False) -> None:
-        """With the state of things as it is now. `again`: its host had a share of this launch before."""
+        """Send a share the fabric's present state. `again`: its host had a share of this launch before."""
         assert self._opened is not None, "open first"
         layout, page = self._opened.layout, self._opened.time.page
         await share.furnish(
@@ -291,8 +295,7 @@ class Cluster:
             await share.reserve(layout.port_count, layout.port_base)
 
     async def _until_heard(self, joining: RemoteShare | None = None) -> None:
-        """Until every relay hears every other, that of a share that is `joining` among them, and the ways that frames
-        go have been measured."""
+        """Wait until every relay, that of a `joining` share too, hears all others and has measured the paths there."""
         assert self._post is not None
         assert self._opened is not None
         pairs = self._opened.layout.host_pairs()
@@ -315,8 +318,10 @@ class Cluster:
         await self._until(heard, deaf)
 
     async def _until(self, reached: Callable[[], bool], why: Callable[[], ConfigError]) -> None:
-        """Wait for what relays report. Raises `why` when it does not come, ProcessFailedError when our own relay
-        has ended."""
+        """Wait for a condition on what relays report.
+
+        Raises `why` when it is not met in time, ProcessFailedError when our own relay has ended.
+        """
         assert self._post is not None
         deadline = asyncio.get_running_loop().time() + HEARD_WALL_S
         while not reached():
@@ -341,27 +346,27 @@ class Cluster:
         return {LEADER: self._post.heard} | {one.number: one.heard for one in remote.values() if one.lost is None}
 
     def _unheard(self, joining: RemoteShare | None = None) -> set[tuple[int, int]]:
-        """Pairs of hosts that are not lost, of which the first does not hear the second."""
+        """(host, other): neither is lost, and `host` does not hear `other`."""
         hearing = self._hearing(joining)
         return {(here, other) for here in hearing for other in hearing if other not in {here, *hearing[here]}}
 
     def condition(self, number: int) -> tuple[str, str]:
-        """How it is with a host's share: `runs`, `starts`, or `lost` and why."""
+        """The state of a host's share: `runs`, `starts`, or `lost` with the reason."""
         share = self._remote.get(number)
         why = None if share is None else share.lost
         return ("starts", "") if number in self._starting else ("runs", "") if why is None else ("lost", why)
 
     def unheard_by(self, number: int) -> list[str]:
-        """The hosts that one does not hear, and for which its nodes wait."""
+        """The hosts that this host does not hear. Its nodes wait for theirs."""
         return [self.sites.sites[other].name for here, other in sorted(self._unheard()) if here == number]
 
     @property
     def whole(self) -> bool:
-        """Whether all hosts hear each other: while they do not, time stands still, and no daemon is to blame."""
+        """Whether all hosts hear each other. While they do not, time stands still, and no daemon is to blame."""
         return not self._unheard()
 
     async def _watch(self) -> None:
-        """Give up, of hosts that have not heard each other for the lease, the one with which most have trouble."""
+        """If two hosts cannot hear each other for a lease, give up the host that is in most such pairs."""
         while True:
             await asyncio.sleep(WATCH_S)
             now = asyncio.get_running_loop().time()
@@ -373,7 +378,7 @@ class Cluster:
                 self._remote[number].fail(f"it and {others} do not hear each other for {self._lease_s:g} s")
 
     def apart(self) -> "Apart | None":
-        """The host with which most have trouble, while not all hosts hear each other; noticed after WATCH_S."""
+        """While not all hosts hear each other: the host that is in most such pairs. Noticed within WATCH_S."""
         since = self._unheard_s
         living = [share.number for share in self._remote.values() if share.lost is None]
         if not since or not living or self.whole:

@@ -1,8 +1,8 @@
-"""The key of a cluster: what a standing share service and those who launch fabrics over it have in common.
+"""The key of a cluster, shared by a standing share service and by everybody who launches fabrics over it.
 
-Owns its file and what it is good for: who knows it may have shares started, and reads the secrets of launches, which
-travel sealed, since conversations between hosts (`orchestrator.process.keyed_stream`) are not secret. The file is one
-line of hexadecimal, as `openssl rand -hex 32` writes it.
+Owns its file and its two uses: it proves that a caller may have shares started, and it seals the secrets of launches,
+since connections between hosts (`orchestrator.process.keyed_stream`) are not secret. The file is one line of
+hexadecimal, as `openssl rand -hex 32` writes it.
 """
 
 import hashlib
@@ -23,11 +23,11 @@ _PERSON: Final = b"mrcfabric-launch"
 
 
 class ClusterKey:
-    """One key. Read it with `read`."""
+    """One key. `read` reads it from its file."""
 
     def __init__(self, secret: bytes) -> None:
         self.realm = Realm(secret)
-        """For conversations: of no fabric and no launch."""
+        """For connections; it belongs to no fabric and no launch."""
         self._sealing = ChaCha20Poly1305(hashlib.blake2b(key=secret, digest_size=32, person=_PERSON).digest())
 
     @classmethod
@@ -41,7 +41,7 @@ class ClusterKey:
             why = error.strerror if isinstance(error, OSError) else "it is no text"
             hint = f"make one with `mrcfabric share --new-key {path}`, the same file for all"
             raise ConfigError(f"key {path}", f"cannot be read: {why}", hint) from None
-        # What systemd or Kubernetes hands to a program that is not root belongs to root and is readable by a group.
+        # systemd and Kubernetes give a program that is not root a file that root owns and a group may read.
         if status.st_mode & (0o037 if status.st_uid == 0 else 0o077):
             raise ConfigError(f"key {path}", "can be read by other users", f"chmod 600 {path}")
         secret = secret_of(text, f"key {path}")
@@ -51,12 +51,12 @@ class ClusterKey:
         return cls(secret)
 
     def seal(self, text: bytes) -> bytes:
-        """What nobody reads or changes without the key."""
+        """Encrypt a text so that nobody reads or changes it without the key."""
         nonce = os.urandom(_NONCE_BYTES)
         return nonce + self._sealing.encrypt(nonce, text, None)
 
     def unseal(self, sealed: bytes) -> bytes:
-        """What was sealed. Raises ValueError when it was not, or not with this key."""
+        """Decrypt what `seal` made. Raises ValueError when it is not sealed, or not with this key."""
         try:
             return self._sealing.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], None)
         except (InvalidTag, ValueError):
@@ -64,7 +64,7 @@ class ClusterKey:
 
 
 def write_new(path: Path) -> None:
-    """Make a key. Raises ConfigError when the file is there already, or cannot be written."""
+    """Make a key. Raises ConfigError when the file exists already, or cannot be written."""
     try:
         write_secret(path, new_secret())
     except FileExistsError:

@@ -1,7 +1,7 @@
-"""What this machine lacks for a fabric: each check with what was found, and the remedy where it fails.
+"""What this machine lacks for a fabric: each check says what it found, and the remedy where it fails.
 
-Owns the checks and their words. `mrcfabric doctor` shows all; a launch asks for those without which it would fail
-halfway (`require`), and says the same line.
+Owns the checks and their words. `mrcfabric doctor` shows all of them. A launch makes those without which it would fail
+halfway (`require`), and prints the same line.
 """
 
 import fcntl
@@ -29,7 +29,7 @@ from orchestrator.process.remedies import remedy
 
 PYTHON: Final = (3, 11)
 SPARE_DESCRIPTORS: Final = 256
-"""Of the agent's, for its endpoints, logs and captures."""
+"""Descriptors the agent needs for its endpoints, logs and captures."""
 SHM_BYTES: Final = 64 << 20
 _SOL_UDP, _UDP_SEGMENT, _UDP_GRO = 17, 103, 104
 _UP: Final = 1
@@ -40,24 +40,24 @@ _PROGRAMS: Final = Path(__file__).parents[2] / "tests/support/system_programs.tx
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at."""
+    """One check and its result."""
 
     name: str
     holds: bool
     found: str
     remedy: str = ""
-    """What to do when it does not hold."""
+    """What to do when the check fails."""
     needed: bool = True
-    """Whether a fabric fails without; else something is slower, or cannot be tried."""
+    """Whether a fabric fails without it. If not, something is slower, or cannot be tried."""
 
     def line(self) -> str:
-        """What stands on the screen."""
+        """The line on the screen."""
         mark = "ok" if self.holds else "FAILS" if self.needed else "lacks"
         return f"{mark:<6} {self.name}: {self.found}" + (f"; {self.remedy}" if not self.holds else "")
 
 
 def examine(topology: Topology, pack: Pack = "none") -> Iterator[Check]:
-    """Every check, for a fabric on this host."""
+    """Make every check for a fabric on this host."""
     sites = Sites()
     yield _python()
     yield descriptors(topology, pack, sites)
@@ -83,7 +83,7 @@ def _python() -> Check:
 
 
 def descriptors(topology: Topology, pack: Pack, sites: Sites) -> Check:
-    """Open files: the agent holds a doorbell per process and a socket per daemon; all that it may have it takes."""
+    """Open files: the agent needs a doorbell per process and a socket per daemon. It takes all that it is allowed."""
     processes = sum(plan.site == LEADER for plan in processes_of(topology, pack, sites))
     needed = processes + topology.nodes + SPARE_DESCRIPTORS
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -97,7 +97,7 @@ def descriptors(topology: Topology, pack: Pack, sites: Sites) -> Check:
 
 
 def memory(topology: Topology, sites: Sites) -> Check:
-    """By the figures of `mrcfabric plan`."""
+    """Whether the memory that `mrcfabric plan` computes is free."""
     needed = SHARED_BYTES + sum(
         memory_bytes(topology.parse_node(node).tier)
         for plan in processes_of(topology, "none", sites)
@@ -115,7 +115,7 @@ def memory(topology: Topology, sites: Sites) -> Check:
 
 
 def _available_bytes() -> int | None:
-    """What processes may still take: of the machine, and of our control group."""
+    """Bytes that processes may still take, by the machine and by our control group; None: neither says."""
     found = []
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
@@ -134,7 +134,7 @@ def _available_bytes() -> int | None:
 
 
 def loopback(topology: Topology) -> Check:
-    """Up, and wide enough for a frame."""
+    """Whether the loopback interface is up, and its MTU large enough for a frame."""
     needed = frame_bytes(topology.mtu_bytes, 4)
     up, mtu = loopback_state()
     if not up:
@@ -144,7 +144,7 @@ def loopback(topology: Topology) -> Check:
 
 
 def loopback_state() -> tuple[bool, int]:
-    """Whether it is up, and its MTU; asked of the kernel, for /sys may show another network namespace."""
+    """Whether it is up, and its MTU. Asks the kernel, because /sys may show another network namespace."""
     name = struct.pack("16sH14x", b"lo", 0)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
         try:
@@ -156,7 +156,7 @@ def loopback_state() -> tuple[bool, int]:
 
 
 def free_ports(topology: Topology, sites: Sites) -> Check:
-    """A block for all daemons."""
+    """Whether a block of ports for all daemons is free."""
     needed = port_count(topology, sites)
     try:
         block = ports.allocate(needed)
@@ -167,7 +167,7 @@ def free_ports(topology: Topology, sites: Sites) -> Check:
 
 
 def offload() -> Check:
-    """Without trains a link is a tenth as fast."""
+    """Whether the kernel sends and takes trains of datagrams; without them a link is a tenth as fast."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
         lacking = []
         for name, option in (("GSO", _UDP_SEGMENT), ("GRO", _UDP_GRO)):
@@ -180,7 +180,7 @@ def offload() -> Check:
 
 
 def socket_buffers() -> Check:
-    """Root may exceed the maximum."""
+    """Whether sockets may have the buffers that daemons ask for. Root may exceed the maximum."""
     try:
         most = int(Path("/proc/sys/net/core/rmem_max").read_text())
     except (OSError, ValueError):
@@ -195,7 +195,7 @@ def socket_buffers() -> Check:
 
 
 def shared_memory() -> Check:
-    """The clock page, and memory that applications register."""
+    """Whether memory files work, for the clock page and for memory that applications register."""
     try:
         os.close(os.memfd_create("mrcfabric-doctor"))
     except OSError as error:
@@ -210,7 +210,7 @@ def shared_memory() -> Check:
 
 
 def programs() -> Check:
-    """What tests run for real, where the tests are."""
+    """Whether the system programs that tests run are installed; looked for only where the tests are."""
     try:
         listed = dict(line.split() for line in _PROGRAMS.read_text().splitlines())
     except (OSError, ValueError):

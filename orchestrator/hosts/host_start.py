@@ -1,4 +1,4 @@
-"""How a share comes to run on a host: what a cluster asks of whoever starts it (`orchestrator.hosts.build`)."""
+"""How a share starts on a host: what a cluster asks of the code that gives it hosts (`orchestrator.hosts.build`)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -14,23 +14,23 @@ class Running(Protocol):
     address: Address
     """Where it listens."""
     ended: "asyncio.Future[str]"
-    """Done, with how, when it has ended."""
+    """Done, with how the agent ended."""
 
     async def stop(self) -> None:
-        """End it and whatever the engine left on the host."""
+        """End the agent, and remove all that the engine left on the host."""
         ...
 
 
 Start = Callable[[dict[str, Any]], Awaitable[Running]]
-"""Start the share agent of a host with a launch (`hosts.share_agent`). Raises ConfigError, ProcessFailedError."""
+"""Starts the share agent of a host with a launch (`hosts.share_agent`). Raises ConfigError, ProcessFailedError."""
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """How to have a share on one of the sites."""
+    """How a share starts on one of the sites."""
 
     start: Start
     run_dir: str
-    """The folder of runs on that host, absolute or from where its agent stands."""
+    """The folder of runs on that host: absolute, or relative to where its agent is started."""
     own_ports: bool = True
-    """Whether its ports are other than the leader's: not when both are one machine with one address."""
+    """Whether it has ports of its own, other than the leader's; no if both are one machine with one address."""

@@ -1,6 +1,6 @@
-"""Logs of other hosts, copied into the run folder of the leader, where those who read logs look for them.
+"""Copies the logs of other hosts into the leader's run folder, where people read logs.
 
-Owns how much of each has been copied. When that is done is `orchestrator.hosts.cluster`'s.
+Owns how much of each log has been copied. `orchestrator.hosts.cluster` decides when to copy.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from pathlib import Path
 from orchestrator.hosts.remote_share import RemoteShare
 
 COPIED_BYTES_MAX = 16 << 20
-"""Of a longer log the first copy takes the end; what is added later is all copied."""
+"""The first copy of a longer log takes its end only. Later copies take everything that was added."""
 PART_BYTES = 1 << 20
 
 
@@ -23,7 +23,7 @@ class LogCopies:
         self._turns: defaultdict[Path, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def fetch(self, share: RemoteShare, process: str, name: str) -> None:
-        """Copy what a process's log has more than its copy `name`.
+        """Append to the copy `name` what was added to the log of `process` since the last copy.
 
         Raises ConfigError (there is none), ProcessFailedError (the host is lost), OSError (the copy cannot be written).
         """
@@ -33,7 +33,7 @@ class LogCopies:
             if path not in self._copied:
                 self._copied[path] = max(0, size - COPIED_BYTES_MAX)
             elif size < self._copied[path]:
-                self._copied[path] = 0  # its host came back without what it had
+                self._copied[path] = 0  # the log is shorter than its copy: its host has lost what it had
             while True:
                 part, size = await share.read(f"logs/{process}.log", self._copied[path], PART_BYTES)
                 if not part:

@@ -1,8 +1,8 @@
-"""The leader's end of a share on another host: requests, answers, deaths, and what follows when it is heard no more.
+"""The leader's end of a share on another host: sends requests, receives answers and deaths, gives up a silent share.
 
-Owns the conversation with one `orchestrator.hosts.share_agent`, which it opens again when it is lost; what is asked
-meanwhile is asked again then. A share that stays silent for its lease, and for as long as it may take to end, is lost,
-and with it every process it had, since by then it has ended them itself.
+Owns the connection to one `orchestrator.hosts.share_agent`. When the connection breaks, it connects again and repeats
+every request that has no answer yet. A share is lost when it has been silent for its lease and for the time it may then
+take to end. By that time it has ended its processes itself, so they all count as dead.
 """
 
 import asyncio
@@ -32,19 +32,19 @@ from orchestrator.process.keyed_stream import HUNG_UP, Endpoint, KeyedStream, ca
 from orchestrator.process.launcher import EXIT_WALL_S, Child, ProcessFailedError
 
 OPEN_WALL_S = 10.0
-"""How long a share that has just said where it listens may take to be reached there."""
+"""How long it may take to connect to a share at the address that it has just named."""
 RECALL_S = 0.2
 BEAT_ID = 0
 _REFUSED = os.strerror(errno.ECONNREFUSED)
 DOUBT_S = 1.0
-"""A share that its engine has lost from view, and that has hung up on us too, has so long to be called again."""
+"""A share that its engine no longer sees and that has hung up on us is given up if it stays away for this long."""
 END_WALL_S = 2.0
 ASK_WALL_S = 30.0
 KILLED = "it was killed, as asked"
 
 
 class RemoteShare:
-    """One host's share, asked over the network. `open` it, `furnish` it, then it is a `Share`."""
+    """One host's share, reached over the network. After `open` and `furnish` it is a `Share`."""
 
     def __init__(self, site: Site, number: int, address: Address, realm: Realm, lease_s: float = LEASE_S) -> None:
         """`address` is where the share agent of that host listens."""
@@ -56,10 +56,11 @@ class RemoteShare:
         self.on_reached: Callable[[dict[int, list[int]]], None] = lambda _reached: None
         """Called before a death with slot -> what the process had reached (`ClockPage.reached`)."""
         self.on_lost: Callable[[str], None] = lambda _why: None
-        """Called once, with the reason, when the share is given up, unless it was to be killed; deaths of its processes
-        follow."""
+        """Called once, with the reason, when the share is given up, but not when we asked for its kill.
+
+        The deaths of its processes follow."""
         self.on_found: Callable[[dict[str, Any]], None] = lambda _report: None
-        """Called with what its relay has found out about a host (`orchestrator.hosts.clock.peer_survey`)."""
+        """Called with what its relay has measured about a host (`orchestrator.hosts.clock.peer_survey`)."""
         self.full = False
         self.heard: set[int] = set()
         """The hosts that its relay hears."""
@@ -69,7 +70,7 @@ class RemoteShare:
         self._endpoint = Endpoint(realm, LEADER, PURPOSE)
         self._ids = itertools.count(1)
         self._answers: dict[int, tuple[bytes, asyncio.Future[dict[str, Any]]]] = {}
-        """What has been asked and not yet answered."""
+        """Requests that have no answer yet."""
         self._children: dict[int, Child] = {}
         self._early: dict[int, dict[str, Any]] = {}
         self._stream: KeyedStream | None = None
@@ -77,23 +78,23 @@ class RemoteShare:
         self._heard_s = time.monotonic()
         self._keeping: list[asyncio.Task[None]] = []
         self._carrying: set[asyncio.Task[None]] = set()
-        """Between workers there and whoever started them."""
+        """Tasks that carry packets between workers there and the code here that started them."""
         self.workers: set[str] = set()
-        """The names of all workers there have been."""
+        """The names of all workers started there so far."""
         self._closing = False
         self._killed = False
         self._why = "it has not been reached"
         self._hung_up = False
-        """Whether the last conversation was ended by the share, not by silence."""
+        """Whether the share closed the last connection, rather than falling silent."""
         self._unseen: str | None = None
-        """Why its engine does not see it any more, or None."""
+        """Why its engine no longer sees it, or None."""
         self.lost: str | None = None
         """Why it has been given up, or None."""
         self._over: str | None = None
-        """Why nothing can be asked any more, or None."""
+        """Why it takes no more requests, or None."""
 
     async def open(self) -> None:
-        """Call the share agent. Raises ProcessFailedError when it ends, ConfigError when it cannot be reached."""
+        """Connect to the share agent. Raises ProcessFailedError when it ends, ConfigError when it cannot be reached."""
         loop = asyncio.get_running_loop()
         self._keeping = [loop.create_task(self._keep_calling())]
         try:
@@ -109,10 +110,10 @@ class RemoteShare:
         self._keeping.append(loop.create_task(self._keep_beating()))
 
     async def close(self) -> None:
-        """End the share and everything in it. Safe to repeat, whatever state it is in."""
+        """End the share and everything in it. Safe to repeat, in every state."""
         if not self._closing:
             self._closing = True
-            # Where something runs it is told as soon as it is heard again, if that is soon.
+            # Tell a share that may run something to end. If it is not heard, it is told on connecting again, if soon.
             if self._stream is not None or self.descriptors.page >= 0:
                 with contextlib.suppress(ProcessFailedError, ConfigError):
                     await self._ask("end", timeout_s=END_WALL_S)
@@ -124,13 +125,13 @@ class RemoteShare:
         self._refuse(f"host {self.site.name}: its share has been ended")
 
     async def kill(self) -> None:
-        """Have everything there killed at once; returns when it is known to be gone, at the latest with its lease."""
+        """Have everything there killed at once. Returns when it is gone, at the latest when its lease has run out."""
         self._killed = True
-        with contextlib.suppress(ProcessFailedError):  # that is the answer
+        with contextlib.suppress(ProcessFailedError):  # a killed share does not answer; the request then fails
             await self._ask("kill", timeout_s=None)
 
     def fail(self, why: str) -> None:
-        """It is known that the share has ended, or will before anybody asks: do not wait for the lease."""
+        """Give the share up without waiting for the lease: it has ended, or soon will."""
         if self._closing:
             return
         self._closing = True
@@ -140,7 +141,7 @@ class RemoteShare:
             if task is not asyncio.current_task():
                 task.cancel()
         error = f"host {self.site.name} is lost: {why}"
-        self._send(msgpack.packb({"id": next(self._ids), "op": "end"}))  # should it hear us all the same
+        self._send(msgpack.packb({"id": next(self._ids), "op": "end"}))  # in case it still hears us
         if not self._first.done():
             self._first.set_exception(ProcessFailedError(error))
         self._refuse(error)
@@ -150,14 +151,14 @@ class RemoteShare:
             self._bury({"child": ident, "status": -signal.SIGKILL, "words": error, "reached": {}})
 
     def _refuse(self, why: str) -> None:
-        """Whatever has been asked and not yet answered, and all that will be."""
+        """Let every open request and every later one fail with this reason."""
         self._over = self._over or why
         for _, answer in self._answers.values():
             if not answer.done():
                 answer.set_exception(ProcessFailedError(why))
 
     def doubt(self, why: str) -> None:
-        """Its engine does not see it any more. While our own conversation stands, its silence alone counts."""
+        """Note that its engine no longer sees it. While our own connection stands, only silence counts."""
         self._unseen = why
         if not self._closing:
             self._keeping.append(asyncio.get_running_loop().create_task(self._doubt(why)))
@@ -167,7 +168,7 @@ class RemoteShare:
         if self._stream is None and self._hung_up:
             self.fail(why)
 
-    # The conversation.
+    # The connection.
 
     async def _keep_calling(self) -> None:
         while True:
@@ -200,7 +201,7 @@ class RemoteShare:
         ours, knew = self._stream is stream, self._hung_up
         if ours:
             self._stream = None
-        # Its machine says that it is not there: it has closed our conversation, or lets nobody call.
+        # The host's kernel says that the share is gone: it closed our connection, or refuses new ones.
         gone = why == _REFUSED or (ours and why == HUNG_UP)
         self._hung_up = gone or (knew and not ours)
         if gone and not knew and self._unseen is not None:
@@ -227,8 +228,12 @@ class RemoteShare:
             answer.set_result(told)
 
     async def _ask(self, op: str, timeout_s: float | None = ASK_WALL_S, **args: Any) -> Any:
-        """Its answer, within `timeout_s` of being heard (None: when it comes). Raises ConfigError (its refusal),
-        ProcessFailedError (lost or ended, or heard without an answer in time)."""
+        """Send a request and return its answer.
+
+        Raises ConfigError when the share refuses. Raises ProcessFailedError when the share is lost or ended, or when it
+        is heard and has not answered within `timeout_s` (None: wait as long as it lives). While the share is silent,
+        this goes on waiting, but not for the answer to `end`.
+        """
         if self._over is not None:
             raise ProcessFailedError(self._over)
         ident = next(self._ids)
@@ -249,10 +254,10 @@ class RemoteShare:
             raise ConfigError(f"host {self.site.name}: {where}" if where else f"host {self.site.name}", what, hint)
         return told["ok"]
 
-    # What it is asked.
+    # Requests.
 
     async def machine(self) -> dict[str, Any]:
-        """What the host has."""
+        """The cores, load and name of the host."""
         return dict(await self._ask("machine"))
 
     async def reserve(self, size: int, base: int) -> None:
@@ -265,13 +270,13 @@ class RemoteShare:
         return self.folder != Path()
 
     async def furnish(self, settings: dict[str, Any]) -> None:
-        """Claim the folder, make page and doorbells there."""
+        """Have the folder claimed, and page and doorbells made there."""
         found = await self._ask("furnish", **settings)
         self.folder = Path(found["folder"])
         self.descriptors = Descriptors(found["page"], found["alive"], found["agent_doorbell"], found["doorbells"])
 
     async def start_relay(self) -> None:
-        """Fork its relay."""
+        """Have its relay started."""
         self._adopt(RELAY, await self._ask("relay"))
 
     async def spawn(self, plan: ProcessPlan, tables: Any, orders: dict[int, int]) -> Child:
@@ -304,7 +309,7 @@ class RemoteShare:
         return child
 
     async def read(self, path: str, offset: int, limit: int) -> tuple[bytes, int]:
-        """(bytes, size) of a file of the run folder there."""
+        """A part of a file of the run folder there, and the size of the whole file."""
         part = await self._ask("read", path=path, offset=offset, limit=limit)
         return part["bytes"], part["size"]
 
@@ -318,7 +323,7 @@ class RemoteShare:
     def _bury(self, told: dict[str, Any]) -> None:
         child = self._children.pop(told["child"], None)
         if child is None:
-            self._early[told["child"]] = told  # the report overtook the answer, or is told for the second time
+            self._early[told["child"]] = told  # the death overtook the answer to `spawn`, or is reported a second time
             return
         self.on_reached(told["reached"])
         child.words, child.asked_for = told["words"], self._killed

@@ -1,12 +1,12 @@
-"""Workers of the leader's beside the NICs of another host: started there, and the channel of each carried in packets.
+"""Runs workers of the leader beside the NICs of another host, and carries the channel of each in packets.
 
-Owns both ends of the way: `Workers` is the share agent's, with the processes and their sockets, `carry` the leader's,
-between its share and the socket of whoever started the worker. Packets are numbered in each direction and go one at a
-time, the next when the one before has been taken: so nothing piles up between the two, and what is asked again after
-the network was away is done once. How a worker ended comes after everything it said.
+Owns both ends. `Workers` is the share agent's end, with the processes and their sockets. `carry` is the leader's end,
+between its share and the socket of the code that started the worker. Packets are numbered in each direction. Each is
+sent when the one before has been taken, so nothing piles up in between. A packet that is asked for again after the
+network was away is handled once. The end of a worker is told after everything it said.
 
-What is said is `orchestrator.workers`'s; the conversation that carries it `hosts.remote_share`'s and
-`hosts.share_agent`'s.
+`orchestrator.workers` says what the packets mean. `hosts.remote_share` and `hosts.share_agent` own the connection that
+carries them.
 """
 
 import asyncio
@@ -24,10 +24,10 @@ from orchestrator.workers.channel import channel_pair, next_packet
 from orchestrator.workers.worker import ENTRY, PRELOADED
 
 STARTED = {ENTRY}
-"""What a share starts as a worker: it does not run whatever its leader names."""
+"""What a share starts as a worker. It starts nothing else, whatever its leader names."""
 
 REPEATABLE = frozenset({"say", "hear"})
-"""What may be done again: both go by the number of the packet."""
+"""Requests that may be carried out twice: both name the number of their packet."""
 
 
 class _Line:
@@ -42,7 +42,7 @@ class _Line:
         self._saying, self._hearing = asyncio.Lock(), asyncio.Lock()
 
     async def say(self, number: int, packet: bytes) -> None:
-        """Give the worker a packet, once it has room; for nothing when it has gone."""
+        """Give the worker a packet once it has room. Drops the packet when the worker has gone."""
         async with self._saying:
             if number == self._said + 1:
                 with contextlib.suppress(ConnectionError):
@@ -50,7 +50,7 @@ class _Line:
                 self._said = number
 
     async def hear(self, number: int) -> bytes:
-        """The worker's packet of this number, once there is one; b"" after the last one."""
+        """Wait for the worker's packet of this number; b"" after the last one."""
         async with self._hearing:
             if number == self._heard + 1:
                 self._latest = await next_packet(self._sock)
@@ -58,12 +58,12 @@ class _Line:
             return self._latest
 
     def hang_up(self) -> None:
-        """The worker ends by itself, and whoever still listens or speaks hears of it."""
+        """Shut the channel down. The worker then ends by itself, and open reads and writes return."""
         with contextlib.suppress(OSError):
             self._sock.shutdown(socket.SHUT_RDWR)
 
     async def end(self) -> tuple[int, str]:
-        """Hang up, and how the worker then has ended."""
+        """Hang up, wait for the worker's end, and return its exit code (or minus the signal) and its last words."""
         self.hang_up()
         status = await asyncio.shield(self._child.ended)
         async with self._saying, self._hearing:
@@ -72,30 +72,30 @@ class _Line:
 
 
 class Workers:
-    """Those of one share."""
+    """The workers of one share."""
 
     def __init__(self, launcher: Launcher, log: Callable[[str], Path]) -> None:
-        """`log`: the file for what a process of some name prints."""
+        """`log` returns the log file of a process, by its name."""
         self.ops: Mapping[str, Callable[[dict[str, Any]], Awaitable[Any]]] = {
             "worker": self._start,
             "say": self._say,
             "hear": self._hear,
             "let_go": self._let_go,
         }
-        """What may be asked: word of the request -> its answer. Raises ConfigError, ProcessFailedError."""
+        """Requests by name, and the coroutines that answer them. Raises ConfigError, ProcessFailedError."""
         self._launcher = launcher
         self._log = log
         self._lines: dict[int, _Line] = {}
-        """By what they are called; one whose worker has ended stays until it is let go."""
+        """By number. A worker that has ended stays here until the leader lets go of it."""
         self._numbers = itertools.count(1)
 
     def close(self) -> None:
-        """All channels end, and with them the workers."""
+        """Shut all channels down, which ends the workers."""
         for line in self._lines.values():
             line.hang_up()
 
     async def _start(self, request: dict[str, Any]) -> list[int]:
-        """`name`, `entry`, `arguments`, `preload`; what the worker is called from then on, and its process."""
+        """Start `entry(arguments)` as `name` after importing `preload`. Returns the worker's number and process id."""
         name, entry, preload = request["name"], request["entry"], request["preload"]
         if entry not in STARTED or not {*preload} <= {*PRELOADED}:
             raise ConfigError(f"process {name}", f"{entry} is no worker of ours")
@@ -123,7 +123,7 @@ class Workers:
         return b"" if line is None else await line.hear(request["number"])
 
     async def _let_go(self, request: dict[str, Any]) -> tuple[int, str]:
-        """How the worker has ended: its exit code, or minus the signal, and its last words."""
+        """Wait for the worker's end. Returns its exit code, or minus the signal, and its last words."""
         if (line := self._lines.get(request["worker"])) is None:
             return 0, ""
         ending = await line.end()
@@ -132,14 +132,15 @@ class Workers:
 
 
 Ask: TypeAlias = Callable[..., Awaitable[Any]]
-"""(op, arguments by name): the answer of the share agent, however long it takes. Raises ConfigError,
-ProcessFailedError."""
+"""(op, arguments by name): sends a request to the share agent and returns the answer, however long it takes.
+
+Raises ConfigError, ProcessFailedError."""
 
 
 async def carry(ask: Ask, worker: int, child: Child, sock: socket.socket) -> None:
-    """Carry what is said between `sock`, which this closes, and a worker on another host, until one of them has ended.
+    """Carry packets between `sock` and a worker on another host until one of them has ended. Closes `sock`.
 
-    `child` is told how the worker ended before the socket is closed.
+    Sets `child` to how the worker ended before it closes the socket.
     """
     sock.setblocking(False)
     here = asyncio.ensure_future(_carry_here(ask, worker, sock))
@@ -172,5 +173,5 @@ async def _carry_here(ask: Ask, worker: int, sock: socket.socket) -> None:
         packet = await ask("hear", worker=worker, number=number)
         if not packet:
             return
-        with contextlib.suppress(ConnectionError):  # nobody listens any more
+        with contextlib.suppress(ConnectionError):  # nobody reads the socket any more
             await asyncio.get_running_loop().sock_sendall(sock, packet)

@@ -1,8 +1,8 @@
-"""What one host carries of a fabric: processes with their page, doorbells and logs.
+"""One host's part of a fabric: its processes, with their clock page, doorbells and logs.
 
-The daemons gives birth to daemons through the share of their host and hears of their deaths; whether that host is this
-one (`LocalShare`) or another (`orchestrator.hosts.remote_share`) is nobody else's business. Who runs where is
-`orchestrator.hosts.placement.layout`'s.
+`fabric` starts daemons through the share of their host and receives their deaths from it, alike for this host
+(`LocalShare`) and for another (`orchestrator.hosts.remote_share`). `orchestrator.hosts.placement.layout` decides which
+process runs where.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ HEARD_WALL_S = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Descriptors:
-    """What every daemon of a host inherits, as numbers in its fork server."""
+    """What every daemon of a host inherits: descriptor numbers in its fork server."""
 
     page: int
     alive: int
@@ -39,7 +39,7 @@ class Descriptors:
 
 
 class Share(Protocol):
-    """One host's part. Deaths are told to whoever made it, as those of a `Launcher`."""
+    """One host's part. It reports deaths to the code that made it, as a `Launcher` does."""
 
     number: int
     folder: Path
@@ -48,12 +48,15 @@ class Share(Protocol):
 
     @property
     def full(self) -> bool:
-        """Whether the disk there has no room: daemons go on, their logs suffer."""
+        """Whether the disk there is full. Daemons go on, but lose lines of their logs."""
         ...
 
     async def spawn(self, plan: ProcessPlan, tables: Any, orders: dict[int, int]) -> Child:
-        """Start a process of the fabric. `orders`: slot -> how often the leader has ordered its births and deaths, of
-        which the page there must have heard. Raises ProcessFailedError."""
+        """Start a process of the fabric. Raises ProcessFailedError.
+
+        `orders`: slot -> how many births and deaths the leader has ordered. The page there must know of all of them
+        first.
+        """
         ...
 
     async def signal(self, child: Child, number: int) -> bool:
@@ -63,11 +66,11 @@ class Share(Protocol):
     async def spawn_worker(
         self, name: str, entry: str, arguments: Any, preload: Sequence[str], channel: socket.socket | None
     ) -> Child:
-        """Start a process that is no daemon, `entry(arguments, [its end of the channel])`, after `preload` has been
-        imported there. `channel` is that end, of which this takes a copy; on other hosts than the leader's there must
-        be one. What is said goes both ways in order, and the other end is closed when the process has ended.
+        """Import `preload` there, then start a process that is no daemon: `entry(arguments, [its end of the channel])`.
 
-        It ends with the share at the latest. Raises ConfigError, ProcessFailedError.
+        `channel` is that end; the share takes a copy. On another host than the leader's there must be one. Packets go
+        both ways in order, and the other end is closed when the process has ended. The process ends with the share at
+        the latest. Raises ConfigError, ProcessFailedError.
         """
         ...
 
@@ -108,9 +111,9 @@ def relay_table(
 
 
 class RelayProcess:
-    """A relay's process and what it reports. `heard` are the hosts that have told everything they know.
+    """A relay's process and its reports. `heard` are the hosts that have told it everything they know.
 
-    `on_report` is told every line of `orchestrator.hosts.clock.relay`.
+    `on_report` receives every report line of `orchestrator.hosts.clock.relay`.
     """
 
     def __init__(self, on_report: Callable[[dict[str, Any]], None]) -> None:
@@ -137,7 +140,7 @@ class RelayProcess:
         self.child = await launcher.spawn(RELAY, relay.ENTRY, table, log=log)
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop reading reports."""
         asyncio.get_running_loop().remove_reader(self._read)
         os.close(self._read)
         os.close(self._write)
@@ -179,7 +182,7 @@ class LocalShare:
         return is_full(self.folder)
 
     async def spawn(self, plan: ProcessPlan, tables: Any, orders: dict[int, int]) -> Child:
-        """See `Share`; the orders are given in this very page."""
+        """See `Share`. `orders` needs no wait: the leader gives its orders in this host's own page."""
         return await self._launcher.spawn(plan.name, plan.entry, tables, log=self.folder / "logs" / f"{plan.name}.log")
 
     async def signal(self, child: Child, number: int) -> bool:

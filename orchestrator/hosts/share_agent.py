@@ -1,17 +1,17 @@
-"""`python -m orchestrator.hosts.share_agent`: what an engine starts on every host of a fabric but the leader's.
+"""`python -m orchestrator.hosts.share_agent`: an engine starts this on every host of a fabric but the leader's.
 
-It owns the conversation with the leader and the end. What the leader asks for over one `KeyedStream` is done by
-`orchestrator.hosts.share_host`: nothing by itself, but for ending. It ends, with every process it started, when the
-leader says so, when the leader has not been heard for the lease, and when its own fork server or its relay is gone;
-the kernel ends the fork server with it, however it dies.
+Owns the connection with the leader and the end of the share. The leader asks over one `KeyedStream`, and
+`orchestrator.hosts.share_host` does what it asks. The agent does nothing unasked, except to end. It ends, with every
+process it started, when the leader says so, when it has not heard the leader for the lease, and when its own fork
+server or relay has ended. However the agent dies, the kernel ends the fork server with it.
 
-The launch comes as one JSON line on standard input, `{"secret", "fabric", "epoch", "number", "listen", "run_dir",
-"lease_s"}` and, where it is not to outlive the process that started it, `parent`, the number of that; so the secret
-stands on no command line. One line goes to standard output when it can be called:
-`{"address", "port", "pid", "version", "python"}`, or `{"where", "what", "hint"}` and exit code 2.
+The launch comes as one JSON line on standard input, so that the secret stands on no command line: `{"secret", "fabric",
+"epoch", "number", "listen", "run_dir", "lease_s"}`, and `parent`, a process id, where the agent must not outlive that
+process. When the agent listens, it prints one line to standard output: `{"address", "port", "pid", "version",
+"python"}`. If it cannot, it prints `{"where", "what", "hint"}` and exits with code 2.
 
-Requests are `{"id", "op", ...}` in msgpack, answered by `{"id", "ok": result}` or `{"id", "refused": [where, what,
-hint]}`, asked again under the same id with the same answer; what happens unasked is told as `{"event": ...}`.
+A request is `{"id", "op", ...}` in msgpack. The answer is `{"id", "ok": result}` or `{"id", "refused": [where, what,
+hint]}`. A request that is repeated under the same id gets the same answer. `{"event": ...}` tells what happens unasked.
 """
 
 import asyncio
@@ -41,12 +41,12 @@ from orchestrator.process.launcher import ProcessFailedError
 
 PURPOSE = b"share"
 ANSWERS_KEPT = 1024
-"""More than a leader has under way: what it asks again is not done again."""
+"""More than a leader has under way. A request it repeats is answered from here and not carried out again."""
 REPEATABLE = remote_workers.REPEATABLE | {"beat", "machine", "read"}
-"""What may be done again."""
+"""Requests that may be carried out twice."""
 ENDED = "the leader has ended the fabric"
 EXIT_LOST = 1
-"""What was needed here has ended, or the leader was not heard."""
+"""Exit code: something that the share needs has ended, or the leader was not heard."""
 EXIT_CONFIG = 2
 
 
@@ -64,17 +64,17 @@ class ShareAgent:
         self._leader: KeyedStream | None = None
         self._heard_s = time.monotonic()
         self._hung_up = False
-        """Whether the leader's end has closed the last conversation."""
+        """Whether the leader's side closed the last connection."""
         self._leaving = ""
-        """Why it will end in a moment, whoever is faster; "" otherwise."""
+        """Why the agent is about to end, or "". This reason counts even if another one ends it first."""
         self.dismissed = False
         """Whether its end was asked for."""
         self._end: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._tasks: set[asyncio.Task[None]] = set()
         self._answers: dict[int, dict[str, Any] | None] = {}
-        """The latest, by id; None while one is under way."""
+        """The latest answers by id; None while a request is under way."""
         self._under_way: set[int] = set()
-        """What is being answered: asked again over a new conversation, it is answered there."""
+        """Requests under way. One that is repeated over a new connection is answered there."""
         self._ops: dict[str, Callable[[dict[str, Any]], Awaitable[Any]]] = {
             "beat": self._beat,
             **self._share_host.ops,
@@ -82,7 +82,7 @@ class ShareAgent:
         }
 
     async def serve(self, listen: tuple[str, int], say: Callable[[dict[str, Any]], None]) -> str:
-        """Until it is over; returns why. Raises OSError when the address cannot be had."""
+        """Serve the leader until the end; returns the reason. Raises OSError when it cannot listen at the address."""
         loop = asyncio.get_running_loop()
         server = await loop.create_server(self._accept, *listen)
         port = server.sockets[0].getsockname()[1]
@@ -126,7 +126,7 @@ class ShareAgent:
             await asyncio.sleep(beat_s(self._lease_s))
 
     def _lives(self) -> bool:
-        """Whether the lease has not run out. One that has is over, whoever comes back."""
+        """Whether the lease still runs. Once it has run out the share is over, even if the leader comes back."""
         silent_s = time.monotonic() - self._heard_s
         hung_up = self._hung_up and self._leader is None and self._lease_s > HUNG_UP_S
         if silent_s < (HUNG_UP_S if hung_up else self._lease_s):
@@ -171,6 +171,7 @@ class ShareAgent:
         except (ValueError, TypeError, KeyError, msgpack.UnpackException) as error:
             stream.close(f"it asks what nobody answers: {error!r}")
             return
+        # A repeated request gets the kept answer, or that of the one under way. Only REPEATABLE ones are run again.
         if ident in self._answers:
             if (answer := self._answers[ident]) is not None:
                 self._tell(answer)
@@ -201,7 +202,7 @@ class ShareAgent:
         self._tell(answer)
 
     async def _beat(self, _request: dict[str, Any]) -> dict[str, bool]:
-        """How it is with us."""
+        """What the leader hears with every beat."""
         return {"full": self._share_host.full}
 
     async def _take_leave(self, _request: dict[str, Any]) -> None:
@@ -210,7 +211,7 @@ class ShareAgent:
 
 
 def main() -> int:
-    """Read the launch, serve, say why it is over unless that was to be; returns the exit code."""
+    """Read the launch, serve, print the reason of the end unless the leader asked for it. Returns the exit code."""
 
     def say(line: dict[str, Any]) -> None:
         print(json.dumps(line), flush=True)
@@ -236,7 +237,7 @@ def main() -> int:
         where = f"TCP {launch['listen'][0]}:{launch['listen'][1]}"
         say({"where": where, "what": error.strerror or str(error), "hint": "is this an address of the host?"})
         return EXIT_CONFIG
-    # The leader knows, and may be in the middle of a report.
+    # Where the leader ended the fabric it knows why, and may be printing a report.
     if why != ENDED:
         print(f"share of host {launch['number']}: {why}", file=sys.stderr, flush=True)
     return 0 if dismissed else EXIT_LOST

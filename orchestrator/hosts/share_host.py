@@ -1,7 +1,7 @@
-"""What one host has for a fabric, on the side of its share agent: run folder, ports, page, fork server and processes.
+"""One host's part of a fabric, as its share agent keeps it: run folder, ports, clock page, fork server and processes.
 
-Owns them and what the leader may ask to be done with them (`ShareHost.ops`). Who may ask, and when everything ends, is
-`orchestrator.hosts.share_agent`'s.
+Owns them, and carries out what the leader asks (`ShareHost.ops`). `orchestrator.hosts.share_agent` decides who may ask
+and when everything ends.
 """
 
 import asyncio
@@ -32,17 +32,17 @@ ORDER_POLL_S = 0.002
 ORDER_WALL_S = 10.0
 FENCE_WALL_S = 5.0
 FADE_WALL_S = UNHEARD_S + 2 * beat_s(LEASE_S)
-"""So long after its leader's last word a share may say that it hears it."""
+"""The status file of a share may say that the leader is heard for so long after the leader's last message."""
 FADE_POLL_S = 0.05
 CHUNK_BYTES = 1 << 20
 STARTED = {NICD_ENTRY, SWITCHD_ENTRY}
-"""What a share starts beside workers: it does not run whatever its leader names."""
+"""The daemons a share starts, beside workers. It starts nothing else, whatever its leader names."""
 _STATUS = "share.json"
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 class ShareHost:
-    """Of one launch of one fabric. `furnish` comes before everything but `machine`; `close` ends all that is here."""
+    """The part of one launch. Call `furnish` before everything but `machine`; `close` ends all that runs here."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class ShareHost:
         tell: Callable[[dict[str, Any]], None],
         over: Callable[[str], None],
     ) -> None:
-        """`tell` takes events for the leader; `over` hears why nothing here can go on."""
+        """`tell` sends an event to the leader. `over` is called with the reason when the share cannot go on."""
         self.realm = realm
         self.number = number
         self._launcher = Launcher()
@@ -68,7 +68,7 @@ class ShareHost:
             "kill": self._kill,
             **self._workers.ops,
         }
-        """What may be asked: word of the request -> its answer. Raises ConfigError, ProcessFailedError, OSError."""
+        """Requests by name, and the coroutines that answer them. Raises ConfigError, ProcessFailedError, OSError."""
         self._run_dir = run_dir
         self._tell = tell
         self._over = over
@@ -79,16 +79,16 @@ class ShareHost:
         self._relay = RelayProcess(lambda report: self._tell({"event": "relay", **report}))
         self._descriptors = Descriptors(-1, -1, -1, {})
         self._children: list[Child] = []
-        """In the order of their births: their places name them, since the numbers of processes come again."""
+        """In the order of their births. The index names a child, because the kernel uses process ids again."""
         self._heard: bool | None = None
-        """What the status file says."""
+        """Whether the status file says that the leader is heard; None: it has not been written."""
 
     async def close(self) -> None:
-        """End every process and give back what was claimed."""
+        """End every process and release folder and ports."""
         if self._folder is None:
             return
         self._workers.close()
-        with contextlib.suppress(ProcessFailedError):  # it has ended, and everything with it
+        with contextlib.suppress(ProcessFailedError):  # the fork server has ended, and all processes with it
             await self._launcher.stop()
         self._launcher.abandon()
         if self._page is not None:
@@ -97,7 +97,7 @@ class ShareHost:
             self._block.close()
         (self._folder.path / _STATUS).unlink(missing_ok=True)
         self._folder.release()
-        # Whether the leader is heard concerns nobody any more: the end of its conversation comes after this.
+        # Stop noting whether the leader is heard: its connection closes after this point.
         self._folder = None
 
     @property
@@ -106,11 +106,11 @@ class ShareHost:
         return self._folder is not None and run_folder.is_full(self._folder.path)
 
     def note(self, *, heard: bool) -> None:
-        """Whether the leader is heard: for a later launch, which must not take a host from a leader that lives."""
+        """Note in the status file whether the leader is heard: a later launch takes no host whose leader lives."""
         if self._folder is not None and heard != self._heard:
             self._heard = heard
             status = {"pid": os.getpid(), "at": _machine(), "epoch": self.realm.epoch, "heard": int(heard)}
-            # Over what stands there, as long as it: so much can be written on a full disk.
+            # Overwrite in place: the text has the same length, so this works on a full disk.
             with contextlib.suppress(OSError):
                 fd = os.open(self._folder.path / _STATUS, os.O_WRONLY | os.O_CREAT, 0o600)
                 try:
@@ -119,17 +119,17 @@ class ShareHost:
                     os.close(fd)
 
     def tell_deaths(self) -> None:
-        """All of them: a leader that calls again may have missed some."""
+        """Report all deaths again: a leader that connects again may have missed some."""
         for child in self._children:
             if not child.alive:
                 self._died(child)
 
     async def _machine(self, _request: dict[str, Any]) -> dict[str, Any]:
-        """What this host has."""
+        """The cores, load and name of this host."""
         return {"cores": len(os.sched_getaffinity(0)), "load": os.getloadavg()[0], "name": platform.node()}
 
     async def _reserve(self, request: dict[str, Any]) -> int:
-        """Reserve the fabric's block of ports; the leader has found its base."""
+        """Reserve the fabric's block of ports. The leader has chosen its base."""
         size, base = request["size"], request["base"]
         try:
             self._block = ports.allocate(size, base)
@@ -139,7 +139,7 @@ class ShareHost:
         return self._block.base
 
     async def _furnish(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Claim the run folder, start the fork server, make the page and the doorbells."""
+        """Claim the run folder, start the fork server, and make the clock page and the doorbells."""
         topology = Topology.from_dict(request["topology"])
         sites = Sites(
             tuple(Site(*site) for site in request["sites"]),
@@ -155,7 +155,7 @@ class ShareHost:
         await _fence(path, self.realm.epoch if again else None)
         try:
             self._folder = folder = RunFolder.claim(path, keep_logs=again)
-        except ConfigError as error:  # where it lies the inventory says, not a flag
+        except ConfigError as error:  # the inventory sets this folder, not a flag
             hint = error.hint.replace("with --run-dir", "as the `run_dir` of the host")
             raise ConfigError(error.where, error.what, hint) from None
         (folder.path / _STATUS).unlink(missing_ok=True)
@@ -190,7 +190,7 @@ class ShareHost:
         return self._adopt(self._relay.child)
 
     async def _spawn(self, request: dict[str, Any]) -> list[int]:
-        """Start a process, once the page has heard of the orders that its nodes be born."""
+        """Start a process, once the page has received the leader's orders that its nodes be born."""
         assert self._page is not None, "furnish first"
         assert self._folder is not None, "furnish first"
         page, name, entry = self._page, request["name"], request["entry"]
@@ -205,19 +205,19 @@ class ShareHost:
         return self._adopt(child)
 
     def bound_logs(self) -> None:
-        """Shorten what has grown too long."""
+        """Shorten logs that have grown too long."""
         if self._folder is not None:
             log_bounds.look_after(self._folder.path / "logs")
 
     def _log(self, process: str) -> Path:
-        """Raises ConfigError for a name that leads out of the folder of logs."""
+        """The log file of a process. Raises ConfigError for a name that leads out of the folder of logs."""
         assert self._folder is not None, "furnish first"
         if process in ("", ".", "..") or os.sep in process:
             raise ConfigError(f"process {process}", "is no name of a process")
         return self._folder.log(process)
 
     def _adopt(self, child: Child) -> list[int]:
-        """(what it is called between the leader and us, its process)."""
+        """Keep a child. Returns the index by which the leader names it, and its process id."""
         self._children.append(child)
         if not child.alive:
             self._died(child)
@@ -232,7 +232,7 @@ class ShareHost:
                 self._over(f"the relay has ended: {child.how_it_ended()}")
 
     def _reached(self, child: Child) -> dict[int, list[int]]:
-        """Slot -> what a process of ours has reached, and counted: the relay may not have told it yet."""
+        """Slot -> what our process has reached and counted: the relay may not have sent that yet."""
         assert self._layout is not None
         page = self._page
         assert page is not None
@@ -243,7 +243,7 @@ class ShareHost:
         return await self._launcher.signal(self._children[request["child"]], request["number"])
 
     async def _read(self, request: dict[str, Any]) -> dict[str, Any]:
-        """A part of a file of the run folder, for those who collect logs."""
+        """A part of a file of the run folder: the leader copies logs with it."""
         assert self._folder is not None, "furnish first"
         path = (self._folder.path / request["path"]).resolve()
         if not path.is_relative_to(self._folder.path.resolve()) or path.name == "secret" or not path.is_file():
@@ -253,18 +253,19 @@ class ShareHost:
             return {"bytes": file.read(min(max(request["limit"], 0), CHUNK_BYTES)), "size": path.stat().st_size}
 
     async def _kill(self, _request: dict[str, Any]) -> None:
-        """As if the host had crashed: nobody is told, nothing is given back."""
+        """End as if the host had crashed: tell nobody and release nothing."""
         if self._folder is not None:
             self._launcher.kill()
         os.kill(os.getpid(), signal.SIGKILL)
 
 
 async def _fence(path: Path, epoch: int | None) -> None:
-    """End a share of an earlier launch whose leader is gone and whose lease has not yet run out, and one of `epoch`,
-    which is our own: its leader has given it up, or would not have started another.
+    """Kill a share that still holds a run folder, if its leader is not heard or if it is of `epoch`.
 
-    A leader that has just lost its power counts as heard for a while. That is waited for; the claim names one that
-    lives.
+    A share of an earlier launch outlives its leader until its lease runs out. `epoch` is our own launch: the leader has
+    given that share up, or it would not have started another. A leader that has just lost its power still counts as
+    heard; this waits until it no longer does, at most FADE_WALL_S. It leaves a share alone whose leader is heard even
+    then: the claim that follows names the holder.
     """
     deadline_s = time.monotonic() + FADE_WALL_S
     while (former := _former(path)) is not None and former["heard"] and former["epoch"] != epoch:
@@ -278,11 +279,11 @@ async def _fence(path: Path, epoch: int | None) -> None:
     for _ in range(round(FENCE_WALL_S / ORDER_POLL_S)):
         if not run_folder.is_held(path):
             return
-        await asyncio.sleep(ORDER_POLL_S)  # whoever goes on holding it, the claim names
+        await asyncio.sleep(ORDER_POLL_S)  # if it is held even after this, the claim names the holder
 
 
 def _former(path: Path) -> dict[str, int] | None:
-    """What the share says of itself that holds a run folder; None when none does, or none of this machine."""
+    """The status file of the share that holds a run folder; None when no share of this machine holds it."""
     try:
         said = json.loads((path / _STATUS).read_text())
         former = {key: int(said[key]) for key in ("pid", "epoch", "heard")}
@@ -294,5 +295,5 @@ def _former(path: Path) -> dict[str, int] | None:
 
 
 def _machine() -> str:
-    """Where a number of a process means ours: hosts and containers may have a file system in common."""
+    """The boot and pid namespace in which our process ids are valid: hosts and containers may share a file system."""
     return f"{_BOOT_ID.read_text().strip()} {os.readlink('/proc/self/ns/pid')}"

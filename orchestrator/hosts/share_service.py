@@ -1,17 +1,18 @@
-"""The standing service of a host: whoever proves that he has the cluster's key has shares started there.
+"""The standing service of a host: it starts shares for every caller who proves that he has the cluster's key.
 
-It starts `orchestrator.hosts.share_agent` and nothing else, as a child, below its own folder of runs; passes on what
-the agent says, and how it ends; ends it when asked. Every share has its own conversation, over which it was asked for;
-when that breaks, the share goes on, for it has a lease of its own, and can be ended over another. Shares end with the
-service: in good order when it is told to stop, by the kernel when it is killed.
+It starts `orchestrator.hosts.share_agent` and nothing else, as a child, below its own folder of runs. It passes on the
+agent's lines and its end, and ends it on request. Every share is asked for over a connection of its own. When that
+breaks, the share goes on, for it has its own lease, and a request over another connection can end it. Shares end with
+the service: in good order when the service is told to stop, by the kernel when the service is killed.
 
-Messages are maps in msgpack over a `KeyedStream`. The service begins: `{"version", "python", "machine"}`. It is asked
-`{"op": "launch", "sealed": the launch}` once, and answers `{"launched": name, "told": the agent's first line}`,
-`{"refused": [where, what, hint]}` or `{"failed": text}`; `{"line": text}` comes for each line of log, `{"ended": how}`
-at the end. `{"op": "stop", "launch": name}` is answered, when nothing of it is left, by `{"stopped": name}`.
+Messages are maps in msgpack over a `KeyedStream`. The service begins with `{"version", "python", "machine"}`. A caller
+sends `{"op": "launch", "sealed": the launch}` once. The service answers `{"launched": name, "told": the agent's first
+line}`, `{"refused": [where, what, hint]}` or `{"failed": text}`. Then it sends `{"line": text}` for each line of log,
+and `{"ended": how}` at the end. It answers `{"op": "stop", "launch": name}` with `{"stopped": name}`, when nothing of
+it is left.
 
 The launch is JSON, sealed with the key: `{"host": its name for messages, "message": what the agent reads, "ports":
-[kind, address, port] to be free before, "ready_wall_s"}`.
+[kind, address, port] that must be free before, "ready_wall_s"}`.
 """
 
 import asyncio
@@ -39,18 +40,18 @@ from orchestrator.process.launcher import ProcessFailedError
 PURPOSE: Final = b"launch"
 NUMBER: Final = 0
 SHARES_MAX: Final = 64
-"""Shares at a time, of all fabrics."""
+"""Shares at a time, over all fabrics."""
 CALLERS_MAX: Final = 256
-"""Conversations at a time with those who have the key."""
+"""Connections at a time from callers who have the key."""
 UNSENT_BYTES_MAX: Final = 1 << 20
-"""Lines of log are left out while a caller takes nothing and so much waits for him."""
+"""The service drops lines of log for a caller while so much waits for him unread."""
 
 
 class ShareService:
-    """All shares of one service, and who has asked for them."""
+    """All shares of one service, and the callers who asked for them."""
 
     def __init__(self, key: ClusterKey, run_dir: Path, say: Callable[[str], None]) -> None:
-        """`say` hears what the service and its shares have to tell, line by line."""
+        """`say` receives the lines of the service and of its shares."""
         self.stop = asyncio.Event()
         """Set: end all shares, then return from `serve`."""
         self._key = key
@@ -59,14 +60,14 @@ class ShareService:
         self._engine = LocalEngine()
         self._strangers: Strangers = {}
         self._callers: dict[KeyedStream, bool] = {}
-        """Everybody who has the key, and whether he has asked for his share."""
+        """Connections of callers who have the key -> whether the caller has asked for his share."""
         self._starting: dict[KeyedStream, asyncio.Task[None]] = {}
         self._shares: dict[str, LocalProgram] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._turned_away = 0
 
     async def serve(self, listen: Address, ready: Callable[[Address], None]) -> None:
-        """Until `stop` is set. `ready` is called with the address once it can be called. Raises OSError."""
+        """Serve until `stop` is set. Calls `ready` with the address once it listens. Raises OSError."""
         server = await asyncio.get_running_loop().create_server(self._accept, *listen)
         address = server.sockets[0].getsockname()
         ready((address[0], address[1]))
@@ -82,7 +83,7 @@ class ShareService:
         for task in self._starting.values():
             _give_up(task)
         await asyncio.gather(*(share.stop() for share in self._shares.values()))
-        # Whoever asked for them is told how they ended.
+        # Each caller is told how his share ended.
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await asyncio.sleep(0)
         for stream in [*self._callers]:
@@ -105,7 +106,7 @@ class ShareService:
     def _lost(self, stream: KeyedStream, why: str) -> None:
         if stream.peer < 0:
             self._turned_away += 1
-            # Whoever floods the port is not to flood the log.
+            # Say it at powers of two only: a flood of callers must not flood the log.
             if self._turned_away & (self._turned_away - 1) == 0:
                 self._say(f"turned away {self._turned_away} so far who did not prove that they have the key: {why}")
             return
@@ -136,13 +137,13 @@ class ShareService:
         task.add_done_callback(self._tasks.discard)
         return task
 
-    # What they ask for.
+    # Requests.
 
     def _understood(self, stream: KeyedStream, order: dict[str, Any]) -> tuple[Host, Launch]:
-        """What to start, and what its host is called. Raises ValueError, TypeError, KeyError."""
+        """Read a launch: the host, and what to start on it. Raises ValueError, TypeError, KeyError."""
         message = dict(order["message"])
         label = f"{message['fabric']}, launch {message['epoch']}"
-        # Where its folders are is ours to say, and it is not to outlive us.
+        # The service decides where run folders are, and the share must not outlive it.
         message |= {"run_dir": str(self._run_dir), "parent": os.getpid()}
         ports = tuple(Listening(kind, str(address), int(port)) for kind, address, port in order["ports"])
 
@@ -156,7 +157,7 @@ class ShareService:
         return replace(Host.at(str(order["host"]), ""), run_dir=str(self._run_dir)), launch
 
     async def _launch(self, stream: KeyedStream, host: Host, launch: Launch) -> None:
-        """Start a share and see it to its end."""
+        """Start a share, and tell the caller about it until it ends."""
         label = f"{launch.message['fabric']}, launch {launch.message['epoch']}"
         try:
             if len(self._shares) + len(self._starting) > SHARES_MAX:
@@ -190,7 +191,7 @@ class ShareService:
 
 
 def _give_up(starting: asyncio.Task[None]) -> None:
-    """Start no share; once, for what is ending one already must not be broken off."""
+    """Cancel a start, once only: a second cancel would break off the cleaning up after the first."""
     if not starting.cancelling():
         starting.cancel()
 

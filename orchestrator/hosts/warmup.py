@@ -1,7 +1,7 @@
-"""One short life of a switch and of a NIC inside the fork server, before its first fork.
+"""Runs a switch and a NIC once, shortly, inside the fork server before its first fork.
 
-What Python writes on first use into code, types and caches is then written once, into pages that all daemons share:
-half a megabyte less in each. Owns nothing that lasts: the daemons get a pipe whose other end is closed, so they open
+On first use Python writes into code, types and caches. After this run all daemons share the pages that hold these: half
+a megabyte less in each. Owns nothing that lasts: the daemons get a pipe whose other end is closed, so they open
 everything, see that their agent is gone, and stop.
 """
 
@@ -17,13 +17,13 @@ from orchestrator.hosts.placement.site import LOOPBACK
 from switchd.daemon import run_switchd
 
 _SMALLEST = Topology(name="warmup", planes=1, t0_per_plane=1, t1_per_plane=1, nics_per_t0=1)
-# The discard service's: nothing is sent there.
+# The port of the discard service: nothing is sent there.
 _PEER = [LOOPBACK, 9]
 
 
 def warm_up() -> None:
     """Run both kinds of daemon to their end. Raises RuntimeError when one fails."""
-    # Under the fork server's own name: whoever looks for a daemon in the list of processes must not find this one.
+    # Keep the fork server's process title: a search for daemons in the list of processes must not find this one.
     title = getproctitle()
     layout = Layout(_SMALLEST, "none")
     agent_gone, agent = os.pipe()
@@ -40,7 +40,7 @@ def warm_up() -> None:
 
 
 def _table(layout: Layout, node: str, agent_gone: int) -> dict[str, Any]:
-    """A configuration as the agent's, but with any ports and the wall clock."""
+    """A configuration like one of the agent's, but with any ports and with the wall clock."""
     links = [{**link, "local": [LOOPBACK, 0], "peer": _PEER} for link in layout.links_of(node)]
     return {
         "node": node,

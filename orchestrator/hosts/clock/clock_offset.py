@@ -1,14 +1,15 @@
-"""What another host's clock shows against ours: offset, drift, and how far off that may be.
+"""How another host's clock compares with ours: offset, drift, and the error of both.
 
-Pure: stamps go in, readings come out. An exchange is four stamps, ours when we asked, theirs when they heard and when
-they answered, ours when the answer came; the true offset lies within half of the time that the way there and back took,
-however uneven the two ways were. Of the exchanges of the last minute the best one counts, by that half and by what the
-drift may have added since. The drift follows from the best of every ten seconds over ten minutes: the weighted
-regression, kept within the slopes of the lines that pass through all of them, which are its error.
+Pure: stamps go in, readings come out. An exchange is four stamps: ours when we asked, theirs when they heard, theirs
+when they answered, ours when the answer came. The true offset lies within half of the time that both ways took, however
+uneven the two were. `ClockOffset` uses the best exchange of the last minute: the one with the smallest sum of that half
+and of what the drift may have added since. For the drift it keeps the best exchange of every ten seconds over ten
+minutes. The drift is their weighted regression, kept within the slopes of all lines that pass through all of them.
+These slopes are its error.
 
-All stamps are of clocks that nobody sets (`time.monotonic_ns`). What has been set, and by how much, is the difference
-between a host's two clocks: it is added at the end, so that a wall clock that is set is seen at once. A monotonic clock
-that jumps, for its host was started anew or stood still, begins a new history.
+All stamps are of clocks that nobody sets (`time.monotonic_ns`). The difference between a host's wall clock and its
+monotonic clock is added at the end, so a wall clock that is set is seen at once. When a monotonic clock jumps, because
+its host was started again or was suspended, a new history begins.
 """
 
 from collections import deque
@@ -21,14 +22,14 @@ from mrcfabric.units import NS_PER_S
 WINDOW_NS: Final = 60 * NS_PER_S
 EXCHANGES_MAX: Final = 256
 SPELL_NS: Final = 10 * NS_PER_S
-"""Of so much time the best exchange is kept for the drift."""
+"""For the drift, the best exchange of each such time is kept."""
 SPELLS_MAX: Final = 60
 SPELLS_MIN: Final = 3
 PPM: Final = 1_000_000
 DRIFT_PPM_MAX: Final = 200.0
-"""Two quartz clocks that are both as bad as clocks are; what counts until the drift is known."""
+"""The drift between two of the worst quartz clocks. It counts until the drift has been measured."""
 SLEW_PPM_MAX: Final = 1_000.0
-"""Two kernels that both mend their clocks as fast as they may. What goes faster is a jump."""
+"""The drift while two kernels both correct their clocks as fast as they may. A faster change is a jump."""
 
 
 class Exchange(NamedTuple):
@@ -41,7 +42,7 @@ class Exchange(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """What one exchange says: at an instant of ours theirs shows so much more, give or take."""
+    """What one exchange says: at `at_ns` of our clock theirs shows `offset_ns` more, plus or minus `error_ns`."""
 
     at_ns: int
     offset_ns: int
@@ -56,20 +57,20 @@ class Reading:
     """Theirs minus ours."""
     error_ns: int
     drift_ppm: float | None
-    """How much faster theirs goes; None until three spells have passed."""
+    """How much faster their clock goes; None until three of the ten-second samples are there."""
     drift_error_ppm: float | None
     round_trip_ns: int
-    """The least of the last minute."""
+    """The shortest of the last minute."""
     jumps: int
     """How often one of the clocks has jumped."""
 
 
 def sample_of(exchange: Exchange) -> Sample:
-    """What an exchange says. Raises ValueError for stamps that cannot be."""
+    """Compute offset and error of an exchange. Raises ValueError for stamps that run backwards."""
     asked, heard, answered, back = exchange
     if back < asked or answered < heard:
         raise ValueError(f"stamps that run backwards: {exchange}")
-    # Nothing takes less than no time; a clock that goes faster than ours may say so by a few nanoseconds.
+    # It cannot be negative. If their clock goes faster than ours, the stamps may still say so, by a few nanoseconds.
     under_way = max((back - asked) - (answered - heard), 0)
     return Sample((asked + back) // 2, ((heard - asked) + (answered - back)) // 2, under_way // 2 + 1)
 
@@ -84,7 +85,7 @@ class ClockOffset:
         self._jumps = 0
 
     def take(self, exchange: Exchange) -> None:
-        """One exchange more, in the order of their ends. Raises ValueError for stamps that cannot be."""
+        """Take one more exchange, in the order of their ends. Raises ValueError for stamps that run backwards."""
         sample = sample_of(exchange)
         if self._window and not self._agrees(sample):
             self._window.clear()
@@ -115,8 +116,10 @@ class ClockOffset:
         return sample.error_ns + wander * abs(now_ns - sample.at_ns) / PPM
 
     def _agrees(self, sample: Sample) -> bool:
-        """Whether a sample goes with what was known; where it does not, but no clock need have jumped, the drift has
-        changed, and what was known goes too."""
+        """Whether a sample agrees with what is known. If not, the history is void.
+
+        A difference too large for any drift is counted as a jump. With a smaller one only the drift has changed.
+        """
         known = self.at(sample.at_ns)
         assert known is not None
         away = abs(sample.offset_ns - known.offset_ns) - sample.error_ns - known.error_ns
@@ -127,7 +130,7 @@ class ClockOffset:
         return False
 
     def _keep(self, sample: Sample) -> None:
-        """Keep it for the drift if it is the best of its spell; reckon the drift anew when a spell begins."""
+        """Keep the best sample of every ten seconds for the drift. Compute the drift when the next ten begin."""
         spells = self._spells
         if spells and sample.at_ns // SPELL_NS == spells[-1].at_ns // SPELL_NS:
             if sample.error_ns < spells[-1].error_ns:
@@ -137,15 +140,15 @@ class ClockOffset:
             self._drift = drift_of(spells)
             if self._drift is not None:
                 break
-            for _ in range((len(spells) + 1) // 2):  # it has not been one drift: what is older does not count
+            for _ in range((len(spells) + 1) // 2):  # the drift has changed meanwhile: drop the older half
                 spells.popleft()
         spells.append(sample)
 
 
 def drift_of(samples: Sequence[Sample]) -> tuple[float, float] | None:
-    """How much faster their clock goes and how far off that may be, in millionths; None: no line passes through all.
+    """(how much faster their clock goes, the error of that), in millionths. None: no line passes through all samples.
 
-    `samples` are at different instants, in order, two or more.
+    `samples` are two or more, at different instants, in order.
     """
     least, most = -float("inf"), float("inf")
     for place, early in enumerate(samples):
@@ -160,10 +163,10 @@ def drift_of(samples: Sequence[Sample]) -> tuple[float, float] | None:
 
 
 def _regression(samples: Sequence[Sample]) -> float:
-    """The slope of the line with the least squares, weighted by their errors."""
+    """The slope of the line of least squares, with weights from the errors."""
     weights = [1 / sample.error_ns**2 for sample in samples]
     whole = sum(weights)
-    # From the first on: these numbers are large, and floats are not.
+    # Relative to the first sample: floats are too coarse for these large numbers.
     at = [sample.at_ns - samples[0].at_ns for sample in samples]
     offset = [sample.offset_ns - samples[0].offset_ns for sample in samples]
     mean_at = sum(weight * one for weight, one in zip(weights, at, strict=True)) / whole

@@ -1,8 +1,7 @@
-"""What relays say to each other about their clocks: a question with a stamp, an answer with two more.
+"""The messages of relays about their clocks: a question with a stamp, an answer with two more.
 
-Owns the bytes, the stamps, and which answer belongs to which question; what follows from stamps is
-`orchestrator.hosts.clock.clock_offset`'s, when to ask is the relay's. The clocks can be other ones than the
-machine's.
+Owns the bytes, the stamps, and which answer belongs to which question. `orchestrator.hosts.clock.clock_offset` computes
+offsets from stamps, and the relay decides when to ask. A caller may pass other clocks than the machine's.
 """
 
 import struct
@@ -15,28 +14,28 @@ from typing import Any, Final
 from orchestrator.hosts.clock.clock_offset import ClockOffset, Exchange
 
 ASKS_MAX: Final = 8
-"""Questions to one host that may be without an answer; what was asked before is forgotten."""
+"""Open questions to one host at most; older ones are forgotten."""
 LOOKS: Final = 3
-"""How often both clocks are read for their difference; the quickest look counts."""
+"""How often both clocks are read for their difference. The quickest read counts."""
 
-_MAGIC: Final = b"mrcclock"  # no news of a page begin like that: their first word is a small number in its upper half
+_MAGIC: Final = b"mrcclock"  # no page news begins like this: the upper half of its first word is a small number
 _ASK: Final = struct.Struct("!8sq")
 _ANSWER: Final = struct.Struct("!8sqqqqI")
 
 
 class StrangeStampsError(ValueError):
-    """Bytes about clocks that are none."""
+    """A message about clocks that cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clocks:
-    """The two clocks of a host, in nanoseconds: one that nobody sets, and the one on its wall."""
+    """The two clocks of a host, in nanoseconds: the monotonic one, which nobody sets, and the wall clock."""
 
     mono_ns: Callable[[], int] = time.monotonic_ns
     wall_ns: Callable[[], int] = time.time_ns
 
     def wall_ahead(self) -> tuple[int, int]:
-        """(how much more the wall clock shows, how far off that may be)."""
+        """(how much more the wall clock shows, the error of that)."""
         looks = []
         for _ in range(LOOKS):
             before, wall, after = self.mono_ns(), self.wall_ns(), self.mono_ns()
@@ -47,7 +46,7 @@ class Clocks:
 
 @dataclass(slots=True)
 class _Peer:
-    """One other host."""
+    """What is known of one other host's clock."""
 
     history: ClockOffset = field(default_factory=ClockOffset)
     asked: deque[int] = field(default_factory=lambda: deque(maxlen=ASKS_MAX))
@@ -55,7 +54,7 @@ class _Peer:
 
 
 class ClockTalk:
-    """One relay's talk about clocks with all others."""
+    """The questions and answers of one relay to all others."""
 
     def __init__(self, clocks: Clocks | None = None) -> None:
         self._clocks = Clocks() if clocks is None else clocks
@@ -67,13 +66,13 @@ class ClockTalk:
         return message.startswith(_MAGIC)
 
     def ask(self, peer: int) -> bytes:
-        """A question to another host: to be sent at once."""
+        """Make a question to another host, to be sent at once."""
         one = self._peers.setdefault(peer, _Peer())
         one.asked.append(self._clocks.mono_ns())
         return _ASK.pack(_MAGIC, one.asked[-1])
 
     def take(self, peer: int, message: bytes) -> bytes | None:
-        """What another host says, as soon as it came; returns what to answer at once. Raises StrangeStampsError."""
+        """Take a message as soon as it came. Returns the answer to send at once, if any. Raises StrangeStampsError."""
         now_ns = self._clocks.mono_ns()
         if len(message) == _ASK.size:
             _, asked_ns = _ASK.unpack(message)
@@ -93,13 +92,15 @@ class ClockTalk:
         return None
 
     def lost(self, peer: int) -> None:
-        """The conversation has ended: nobody answers any more. Its clock is remembered."""
+        """The connection has ended: forget the open questions, but keep the clock's history."""
         if peer in self._peers:
             self._peers[peer].asked.clear()
 
     def report(self, peer: int) -> dict[str, Any] | None:
-        """What their clock shows now, as plain data: a `Reading`, and the same of the wall clocks, in `wall_offset_ns`
-        and `wall_error_ns`; None before the first answer."""
+        """What their clock shows now, as plain data: a `Reading`, and of wall clocks `wall_offset_ns`, `wall_error_ns`.
+
+        None before the first answer.
+        """
         one = self._peers.get(peer)
         reading = None if one is None else one.history.at(self._clocks.mono_ns())
         if one is None or reading is None:

@@ -1,8 +1,9 @@
-"""What the leader knows of every two hosts: clocks, ways, who waits for whom, frames that came late or not at all.
+"""What the leader knows of every pair of hosts: clocks, paths, waiting times, and frames that came late or never.
 
 Owns the rows that status, metrics and reports show. The figures come from the hosts' relays
-(`orchestrator.hosts.clock.peer_survey`) and, of frames, from the daemons' own counts, port by port. A row is about a
-host and one of its peers, as that host sees it; how its nodes wait for each other is the row of the host and itself.
+(`orchestrator.hosts.clock.peer_survey`); those of frames come from the daemons' own counts, port by port. A row is
+about a host and one of its peers, as that host sees it. How the nodes of a host wait for each other is in the row
+(host, same host).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,16 +17,16 @@ from orchestrator.hosts.placement.layout import Layout
 Row: TypeAlias = dict[str, Any]
 
 SUMS: Final = ("waited_s", "ran_s", "late_frames", "host_drops")
-"""Figures of a row that only grow: of two readings the difference says what came between."""
+"""Figures of a row that only grow: the difference of two readings is what came in between."""
 
 
 @dataclass(slots=True)
 class _Seen:
-    """What one host has said of another, or of itself."""
+    """What one host has reported of another, or of itself."""
 
     latest: Mapping[str, Any] = field(default_factory=dict)
     waited_ns: int = 0
-    """By relays before the present one, as `ran_ns`."""
+    """What relays before the present one reported; so is `ran_ns`."""
     ran_ns: int = 0
 
     def take(self, report: Mapping[str, Any]) -> None:
@@ -43,25 +44,25 @@ class HostPairs:
     """All hosts of one fabric, by their numbers."""
 
     def __init__(self, hosts: Sequence[str]) -> None:
-        """`hosts`: their names."""
+        """`hosts`: the names of the hosts."""
         self._hosts = hosts
         self._seen: dict[tuple[int, int], _Seen] = {}
 
     def take(self, host: int, report: Mapping[str, Any]) -> None:
-        """A line of the relay of a host; one that is not about another host says nothing here."""
+        """Take a line from the relay of a host. Ignores lines that are not about a peer."""
         if "peer" in report:
             self._seen.setdefault((host, report["peer"]), _Seen()).take(report)
 
     def path(self, host: int, peer: int) -> Path | None:
-        """The way from one host to another; None while it is being measured, or nothing goes there."""
+        """The path from one host to another; None while it is being measured, and if no frames go there."""
         seen = self._seen.get((host, peer))
         found = None if seen is None else seen.latest["path"]
         return None if found is None else Path(**found)
 
     def rows(self, layout: Layout, counters: Mapping[str, Mapping[str, Any]]) -> list[Row]:
-        """Every host and its peers; `counters` of the nodes, of which the part `fidelity` is used.
+        """One row for every host and peer. Uses the part `fidelity` of the nodes' `counters`.
 
-        Nothing where there is but one host.
+        A fabric on one host has no rows.
         """
         found = losses(layout, counters)
         return [self._row(pair, seen, found.get(pair, (0, 0))) for pair, seen in sorted(self._seen.items())]
@@ -94,7 +95,7 @@ class HostPairs:
 
 
 def losses(layout: Layout, counters: Mapping[str, Mapping[str, Any]]) -> dict[tuple[int, int], tuple[int, int]]:
-    """By host and peer, what the daemons of a host say of frames from that peer: how many came late, how many never."""
+    """(host, peer) -> how many frames from that peer came late, and how many never, as the host's daemons count."""
     number = layout.sites.number
     found: dict[tuple[int, int], tuple[int, int]] = {}
     for node, answer in counters.items():
@@ -107,7 +108,7 @@ def losses(layout: Layout, counters: Mapping[str, Mapping[str, Any]]) -> dict[tu
 
 
 def since(rows: Iterable[Row], earlier: Iterable[Row]) -> list[Row]:
-    """Rows with what was summed up by an earlier reading taken off."""
+    """Rows with the sums of an earlier reading subtracted."""
     before = {(row["host"], row["peer"]): row for row in earlier}
     found = []
     for row in rows:

@@ -1,7 +1,7 @@
-"""Whether frames get from host to host: what measured ways mean for a fabric that is about to start.
+"""Judges whether frames get from host to host, from the measured paths of a fabric that is about to start.
 
-Owns the judgement and its words. What was measured is `orchestrator.hosts.clock.host_pairs`'s, how
-`hosts.path_probe`'s.
+Owns the judgement and its words. `orchestrator.hosts.clock.path_probe` measures, and
+`orchestrator.hosts.clock.host_pairs` keeps the results.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,9 +17,10 @@ PAIRS_SHOWN: Final = 4
 
 
 def judge(layout: Layout, between: HostPairs, warn: Callable[[str], None]) -> dict[tuple[int, int], int]:
-    """From one host to another -> what goes there in one piece, where frames are longer; `warn` is told of those.
+    """(host, other host) -> the largest packet that goes there in one piece, for pairs where frames are longer.
 
-    Every two hosts with links between them have been measured. Raises ConfigError for a way that frames do not come.
+    `warn` is told of those pairs. All pairs of hosts with links between them must have been measured. Raises
+    ConfigError for a path on which frames do not arrive.
     """
     cut = {}
     for here, there in sorted(layout.host_pairs()):
@@ -46,7 +47,7 @@ def _warning(layout: Layout, cut: Mapping[tuple[int, int], int]) -> str:
 
 
 def _checked(layout: Layout, here: int, there: int, path: Path) -> int:
-    """The MTU of a way on which frames arrive."""
+    """The MTU of a path, if frames arrive on it. Raises ConfigError if not."""
     sites = layout.sites
     one, other = sites.sites[here], sites.sites[there]
     where = f"hosts {one.name} and {other.name}"

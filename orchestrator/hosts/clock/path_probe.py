@@ -1,13 +1,13 @@
 """How large a datagram may be to reach another host in one piece, and whether larger ones arrive in fragments.
 
-Owns the socket of a relay on its host's `data` address, the probes it sends there and those it answers. A probe is a
-datagram of the size in question that nobody may cut (so that a network that takes less loses it); the host that gets
-it answers with a few bytes. Both are keyed with the secret of the launch, and an answer is never longer than its
-question. The largest size of all is asked first, which in most networks is the end; otherwise sizes between the
-largest that came and the smallest that did not are asked side by side until none is left between them.
+Owns a relay's socket on its host's `data` address, the probes it sends and those it answers. A probe is a datagram of
+the size in question that nobody may cut, so a network that takes less loses it. The host that gets it answers with a
+few bytes. Both are keyed with the secret of the launch, and an answer is never longer than its question. The largest
+size is asked first, and in most networks that is the end of it. Otherwise `PathProbe` asks for several sizes between
+the largest that came and the smallest that did not, at the same time, until none is left between the two.
 
-Whether longer frames arrive in fragments is tried too. Of IPv6 only the sender makes them, of the size of its own
-interface: where something on the way takes less, the kernel would have to be told so by a frame that is lost.
+It also tries whether longer frames arrive in fragments. In IPv6 only the sender makes fragments, of the size of its own
+interface. Where a link on the way takes less, a frame must first be lost before the kernel learns of it.
 """
 
 import asyncio
@@ -31,17 +31,17 @@ from mrcfabric.wire.layout import UDP_SIZE
 
 PACKET_BYTES_MAX: Final = 65_535
 FLOORS: Final = {4: 576, 6: 1280}
-"""The smallest IP packet that is asked about: less no network takes that frames can go over."""
+"""By IP version: the smallest IP packet asked about. Frames cannot use a network that takes less."""
 STEPS: Final = 12
-"""Sizes asked about side by side."""
+"""How many sizes are asked about at the same time."""
 TRIES: Final = 3
-"""How often a size is asked about before it is held to be too large."""
+"""How often a size is asked about before it counts as too large."""
 FIRST_TRIES: Final = 20
-"""How often whether there is a way at all."""
+"""How often a probe asks whether there is a path at all."""
 CUT_TRIES: Final = 10
-"""How often whether fragments arrive."""
+"""How often a probe asks whether fragments arrive."""
 TRY_S: Final = 0.1
-"""How long an answer is waited for, at least; four round trips where those are longer."""
+"""How long to wait for an answer, at least; four round trips if those are longer."""
 
 _HEAD: Final = struct.Struct("!8sBHHIQ")
 _MAGIC: Final = b"mrcprobe"
@@ -55,19 +55,19 @@ _HEARD_BYTES: Final = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """The way from one host to another."""
+    """What the path from one host to another carries."""
 
     mtu: int | None
-    """The largest IP packet, in bytes, that arrives in one piece; None: nothing does."""
+    """The largest IP packet, in bytes, that arrives in one piece; None: none arrives."""
     cut: bool = True
-    """Whether frames that are longer arrive in fragments; True where there are none."""
+    """Whether longer frames arrive in fragments; True if there are no longer frames."""
 
 
 class PathProbe:
-    """One host's. `open` it, `measure` the ways to others, `close` it."""
+    """The probes of one host. `open` it, `measure` the paths to others, `close` it."""
 
     def __init__(self, realm: Realm, here: int, addresses: Sequence[Address], frame_bytes: int) -> None:
-        """`addresses`: of the sockets of all hosts; `frame_bytes`: the largest IP packet that is to be sent."""
+        """`addresses`: of the sockets of all hosts; `frame_bytes`: the largest IP packet that daemons will send."""
         self._realm = realm
         self._here = here
         self._addresses = addresses
@@ -76,11 +76,11 @@ class PathProbe:
         self._head_bytes = IP_BYTES[self._version] + UDP_SIZE
         self._sock: socket.socket | None = None
         self._waiting: dict[tuple[int, int], asyncio.Future[int]] = {}
-        """By host and nonce: done with the size of the question."""
+        """(host, nonce) -> done with the size that was asked about."""
         self._nonce = int.from_bytes(os.urandom(7), "big")
 
     def open(self) -> None:
-        """Listen for the probes of others. Raises ConfigError when the address cannot be had."""
+        """Listen for probes of other hosts. Raises ConfigError when the address cannot be had."""
         host, port = self._addresses[self._here]
         family = socket.AF_INET6 if self._version == 6 else socket.AF_INET
         sock = socket.socket(family, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
@@ -94,14 +94,14 @@ class PathProbe:
         asyncio.get_running_loop().add_reader(sock, self._readable)
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         if self._sock is not None:
             asyncio.get_running_loop().remove_reader(self._sock)
             self._sock.close()
             self._sock = None
 
     async def measure(self, peer: int) -> Path:
-        """The way to another host, whose probe is open."""
+        """Measure the path to another host, whose probe must be open."""
         floor, top = FLOORS[self._version], self._top(peer)
         try_s, low = await self._first(peer, floor, top)
         if low is None:
@@ -119,7 +119,7 @@ class PathProbe:
         return Path(low, bool(await self._came(peer, [self._frame_bytes], CUT_TRIES, try_s, whole=False)))
 
     def _top(self, peer: int) -> int:
-        """What our own interface takes towards it."""
+        """The largest IP packet that our own interface takes towards a host; the floor where there is no route."""
         host, port = self._addresses[peer]
         family = socket.AF_INET6 if self._version == 6 else socket.AF_INET
         level, option = (socket.IPPROTO_IPV6, 24) if self._version == 6 else (socket.IPPROTO_IP, 14)  # IPV6_MTU, IP_MTU
@@ -128,10 +128,10 @@ class PathProbe:
                 sock.connect((host, port))
                 return max(min(sock.getsockopt(level, option), PACKET_BYTES_MAX), FLOORS[self._version])
             except OSError:
-                return FLOORS[self._version]  # there is no way at all, as the probes will find
+                return FLOORS[self._version]  # there is no route, as the probes will show
 
     async def _first(self, peer: int, floor: int, top: int) -> tuple[float, int | None]:
-        """(how long to wait for answers, the larger of the two sizes that came, None: neither)."""
+        """(seconds to wait for answers, the larger of the two sizes that came; None: neither came)."""
         clock = asyncio.get_running_loop().time
         for _ in range(FIRST_TRIES):
             began_s = clock()
@@ -146,7 +146,7 @@ class PathProbe:
     async def _came(
         self, peer: int, sizes: Iterable[int], tries: int, try_s: float, *, enough: bool = False, whole: bool = True
     ) -> set[int]:
-        """Those of the sizes that were answered; `enough`: one of them is. `whole`: not in fragments."""
+        """The sizes that were answered. `enough`: stop at the first answer. `whole`: forbid fragments."""
         asked = {size: self._asked(peer) for size in sizes}
         try:
             for _ in range(tries):
@@ -170,7 +170,7 @@ class PathProbe:
     # Datagrams.
 
     def _send(self, peer: int, kind: int, size: int, nonce: int, *, whole: bool = True) -> None:
-        """`size` of the IP packet; an answer is as small as can be, and names the size."""
+        """Send a question of `size` bytes of IP packet, or an answer: as short as possible, naming that size."""
         if self._sock is None:
             return
         head = _HEAD.pack(_MAGIC, kind, self._here, peer, size, nonce)
@@ -178,7 +178,7 @@ class PathProbe:
         if kind == _ASK:
             datagram = datagram.ljust(size - self._head_bytes, b"\0")
         set_whole(self._sock, whole)
-        # Too large already for our own interface, or there is no way: nobody answers.
+        # An OSError means that it is too large for our own interface, or that there is no route: no answer will come.
         with contextlib.suppress(OSError):
             self._sock.sendto(datagram, self._addresses[peer])
 
@@ -196,7 +196,7 @@ class PathProbe:
             self._take(datagram)
 
     def _take(self, datagram: bytes) -> None:
-        """One datagram; what is not keyed, or not for us, is not heard."""
+        """Take one datagram. Ignores one without our key, or for another host."""
         if len(datagram) < _HEAD.size + MAC_BYTES:
             return
         head, mac = datagram[: _HEAD.size], datagram[_HEAD.size : _HEAD.size + MAC_BYTES]
@@ -211,7 +211,7 @@ class PathProbe:
 
 
 def interface_mtu(address: str) -> int:
-    """Of the interface that has this IPv6 address, whatever the kernel has learned of ways; 0: none has it."""
+    """The MTU of the interface with this IPv6 address, whatever the kernel knows of paths; 0: none has it."""
     found = ipaddress.IPv6Address(address).packed.hex()
     for line in _IPV6_ADDRESSES.read_text().splitlines():
         digits, *_, name = line.split()
@@ -223,7 +223,7 @@ def interface_mtu(address: str) -> int:
 
 
 def ladder(low: int, high: int) -> list[int]:
-    """Sizes to ask about between one that came and one that did not, both left out: all, or some evenly apart."""
+    """Sizes to ask about strictly between one that came and one that did not: all, or some evenly spaced."""
     between = high - low - 1
     if between <= STEPS:
         return list(range(low + 1, high))

@@ -1,7 +1,7 @@
-"""What a relay finds out about other hosts, and tells its agent: their clocks, the ways there, who waits for whom.
+"""What a relay measures about other hosts and tells its agent: their clocks, the paths there, who waits for whom.
 
-Owns when what is measured, and the report. How is `clock_talk`'s, `path_probe`'s and `waiting`'s; what the leader makes
-of all reports is `orchestrator.hosts.clock.host_pairs`'s.
+Owns when to measure, and the report. `clock_talk`, `path_probe` and `waiting` measure. On the leader's side
+`orchestrator.hosts.clock.host_pairs` joins the reports of all relays.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from orchestrator.hosts.clock.waiting import LOOK_S, Waiting
 
 
 class PeerSurvey:
-    """One relay's. `open` it before others can hear us, `close` it at the end."""
+    """The survey of one relay. `open` it before others can reach us, `close` it at the end."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class PeerSurvey:
         frame_bytes: int,
         report: Callable[[dict[str, Any]], None],
     ) -> None:
-        """`addresses`: on the data network, of the sockets for probes; `report` hears a line for every peer."""
+        """`addresses`: of the sockets for probes, on the data network; `report` receives a line about each peer."""
         self.talk = ClockTalk()
         self._here = here
         own = (ends for node, ends in enumerate(peers) if host_of[node] == here)
@@ -44,20 +44,20 @@ class PeerSurvey:
         self._measuring: dict[int, asyncio.Task[None]] = {}
         self._looked_s = 0.0
         self._life = f"{os.getpid()}-{time.monotonic_ns()}"
-        """Tells this relay from one before it, whose waits do not come again."""
+        """Identifies this relay: the sums of waiting times of a former relay do not go on in its successor."""
 
     def open(self) -> None:
         """Listen for probes. Raises ConfigError."""
         self._probe.open()
 
     def close(self) -> None:
-        """Measure no more."""
+        """Stop measuring."""
         for task in self._measuring.values():
             task.cancel()
         self._probe.close()
 
     def greet(self, peer: int) -> None:
-        """A host is there: measure the way to it, where frames go."""
+        """A host has connected: measure the path to it, if frames go there."""
         if peer in self._neighbours and peer != self._here and peer not in self._measuring:
             self._measuring[peer] = task = asyncio.get_running_loop().create_task(self._measure(peer))
             task.add_done_callback(lambda _: self._measuring.pop(peer, None))
@@ -67,13 +67,13 @@ class PeerSurvey:
         self.tell(peer)
 
     def look(self, now_s: float) -> None:
-        """Look who waits, now and then; `now_s` is of the loop's clock."""
+        """Sample, every `waiting.LOOK_S`, which nodes wait; `now_s` is of the loop's clock."""
         if now_s - self._looked_s >= LOOK_S:
             self._looked_s = now_s
             self._waiting.look(time.monotonic_ns())
 
     def tell(self, peer: int) -> None:
-        """Report all that is known of a host; of our own, who waits for whom within it, if there is anybody."""
+        """Report all that is known of a host. Of our own: which nodes wait for each other, if any are neighbours."""
         if peer == self._here and peer not in self._neighbours:
             return
         path = self._paths.get(peer)

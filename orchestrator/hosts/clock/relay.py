@@ -1,15 +1,15 @@
-"""The relay: one process per host of a fabric that carries news of its clock page to the other hosts, and back.
+"""The relay: one process per host, which carries news of the host's clock page to the other hosts, and theirs back.
 
-In its host's page it stands for all nodes that run elsewhere: daemons ring it when a horizon is published that somebody
-elsewhere waits for, and it rings daemons when such a horizon has come. What is told, and what becomes of it, is
-`mrcfabric.clock_replica`'s; the bytes travel over one `KeyedStream` per pair of hosts, opened by the one with the
-smaller number and opened again for ever when it is lost. A relay has no say in what is dead: while a host is not
-heard, its nodes stand still, and so does the fabric, until the leader decides.
+In its host's page the relay stands for all nodes on other hosts. A daemon rings it after publishing a horizon that a
+node elsewhere waits for, and it rings daemons when such a horizon has come. `mrcfabric.clock_replica` decides what to
+tell and what to do with it. The bytes travel over one `KeyedStream` per pair of hosts. The host with the smaller number
+opens it, and opens it again each time it breaks. A relay does not decide what is dead: while a host is not heard, its
+nodes stand still, and so does the fabric, until the leader decides.
 
-Whoever started the relay hears over a pipe, one JSON line each: `{"heard": [HOST, ...]}`, the hosts that are heard
-and have told everything, whenever that changes and with every beat, since a line may be lost on its way; `why` is in
-it when a conversation has ended; and `{"peer": HOST, ...}`, of our own host too, what has been found out about it
-(`orchestrator.hosts.clock.peer_survey`).
+The relay reports over a pipe to the code that started it, in JSON lines. `{"heard": [HOST, ...]}` lists the hosts that
+are heard and have told everything. The relay sends it whenever the list changes, and with every beat, since a line may
+be lost; `why` is in it after a connection has ended. `{"peer": HOST, ...}` tells what is known about a host, our own
+among them (`orchestrator.hosts.clock.peer_survey`).
 """
 
 import asyncio
@@ -35,22 +35,22 @@ from orchestrator.process.keyed_stream import Endpoint, KeyedStream, Strangers, 
 ENTRY = "orchestrator.hosts.clock.relay:run"
 PURPOSE = b"relay"
 LOOK_S = 0.001
-"""How often a running page is looked at for what nobody rings for: nodes without neighbours elsewhere, the floor."""
+"""How often the relay looks at a running page for what no doorbell tells: nodes without peers elsewhere, the floor."""
 LOOK_ASLEEP_S = 0.25
 RECONNECT_S = 0.1
 BEAT_S = 1.0
 COUNT_S = 0.1
-"""How often the leader hears what the nodes of a host have counted: so old may what a lost host has told be."""
+"""How often the leader gets the counts of a host's nodes. The counts of a lost host are at most so old."""
 SILENT_S = 5.0
-"""A host that says nothing for so long, not even that it has nothing to say, is not heard, though its machine be."""
+"""A host that sends nothing for so long, not even beats, is not heard, even if its machine is up."""
 BACKLOG_BYTES_MAX = 8 << 20
-"""A host that takes its news so slowly is cut off, and told everything when it is back."""
+"""A connection with so much unsent news is closed. The host gets everything anew when it is back."""
 EXIT_CONFIG = 2
 
 
 @dataclass(frozen=True, slots=True)
 class RelaySetup:
-    """What a relay is told: its page, its endpoints, and where the others are."""
+    """The arguments of a relay: its page, its descriptors, and the addresses of the others."""
 
     title: str
     realm: Realm
@@ -61,22 +61,22 @@ class RelaySetup:
     addresses: Sequence[Address]
     """Where the relay of each host listens."""
     probes: Sequence[Address]
-    """Where it answers probes of the way that frames go."""
+    """Where each host answers probes of the paths that frames take."""
     frame_bytes: int
-    """The largest IP packet that frames are."""
+    """The size of the largest IP packet that carries frames."""
     doorbells: dict[int, int]
     """Node of this host -> eventfd of its process."""
     page_fd: int
     doorbell_fd: int
-    """What daemons ring for us."""
+    """The relay's own, which daemons ring."""
     agent_doorbell_fd: int
-    """On the leader's host the agent's, which we ring; elsewhere ours, which daemons ring when they meet a sleep."""
+    """On the leader's host the agent's, which we ring. Elsewhere ours, which a daemon rings when it meets a sleep."""
     alive_fd: int
     report_fd: int
 
     @classmethod
     def of(cls, table: dict[str, Any]) -> "RelaySetup":
-        """From plain data, as it comes through the fork server."""
+        """Read the plain data that comes through the fork server."""
         realm = Realm(bytes.fromhex(table["secret"]), table["fabric"], table["epoch"])
         peers = [[(peer, port) for peer, port in ports] for ports in table["peers"]]
         addresses, probes = ([(host, port) for host, port in table[key]] for key in ("addresses", "probes"))
@@ -86,7 +86,7 @@ class RelaySetup:
 
 
 class Relay:
-    """The process's one object. `serve` until told to stop."""
+    """The relay of one host. Run `serve`."""
 
     def __init__(self, setup: RelaySetup) -> None:
         self._station = setup
@@ -112,7 +112,7 @@ class Relay:
         return self._station.here == self._station.leader
 
     async def serve(self, stop: asyncio.Event) -> None:
-        """Listen, connect, carry; until `stop` is set. Raises ConfigError when an address cannot be had."""
+        """Listen, connect and carry news until `stop` is set. Raises ConfigError when an address cannot be had."""
         setup, loop = self._station, asyncio.get_running_loop()
         host, port = setup.addresses[setup.here]
         self._survey.open()
@@ -142,7 +142,7 @@ class Relay:
             server.close()
             self._survey.close()
 
-    # Conversations.
+    # Connections.
 
     def _accept(self) -> KeyedStream:
         return KeyedStream(self._endpoint, self._ready, self._message, self._lost, self._strangers)
@@ -233,7 +233,7 @@ class Relay:
         self._timer = asyncio.get_running_loop().call_later(LOOK_ASLEEP_S if self._dozes else LOOK_S, self._tick)
 
     def _beat(self) -> None:
-        """Say that we are there by asking what time it is, tell what we know, and notice who is not there."""
+        """Ask all peers for their time, which also says that we live; report what we know; close silent connections."""
         now = asyncio.get_running_loop().time()
         if now - self._beat_s < BEAT_S:
             return
@@ -248,7 +248,7 @@ class Relay:
             self._survey.tell(host)
 
     def _count(self) -> None:
-        """Tell the leader what our nodes have counted."""
+        """Send the leader what our nodes have counted."""
         now = asyncio.get_running_loop().time()
         leader = self._streams.get(self._station.leader)
         if leader is not None and now - self._counted_s >= COUNT_S:
@@ -257,7 +257,7 @@ class Relay:
                 leader.send(counted)
 
     def _rouse(self) -> None:
-        """Look at a page that runs again as often as at any that runs."""
+        """When the page runs again, look at it at the rate for running pages at once."""
         if self._dozes and not self.page.asleep and self._timer is not None:
             self._dozes = False
             self._timer.cancel()

@@ -1,7 +1,7 @@
-"""The agent's hand on fabric time: when it runs, when it sleeps, who binds it, and how fast it went.
+"""The agent's control of fabric time: when it runs, when it sleeps, how far it may go, and how fast it went.
 
-Owns the clock page and the doorbells of one host. Nobody else puts the fabric to sleep or wakes it, declares a node
-dead, or holds the fabric for one that is being started. How the daemons obey is `mrcfabric.runner`'s.
+Owns the clock page and the doorbells of one host. Only this module puts the fabric to sleep, wakes it, declares a node
+dead, and holds the fabric for a node that is being started. `mrcfabric.runner` is how a daemon follows the page.
 """
 
 import asyncio
@@ -16,23 +16,23 @@ from mrcfabric.clock import ClockPage, PageState, SlotState
 from mrcfabric.units import NEVER, NS_PER_S, Instant
 
 IDLE_POLL_S = 0.02
-"""How often a running fabric is asked whether anything is pending."""
+"""How often the agent looks whether a running fabric has anything pending."""
 ASLEEP_POLL_S = 0.1
-"""How often a sleeping one is asked: the cure for a wake-up that got lost."""
+"""How often it looks at a sleeping one, in case a wake-up was lost."""
 LEAD_WALL_S = 0.25
-"""How long a command may take to reach its daemon: the fabric time of that long, at the pace of late, is the lead."""
+"""How long a command may take to its daemon. The lead is the fabric time of that long, at the latest pace."""
 LEAD_HOPS_MIN = 50
 IDLE_HOPS_PER_S = 2000
-"""What an idle fabric is taken to do when it is woken, until it has been seen to be faster."""
+"""The assumed pace of an idle fabric once it is woken, until a faster one has been measured."""
 PACE_WALL_S = 0.02
 """Pace is measured over at least this long."""
 STALL_WALL_S = 5.0
 STALL_HOPS = 20
-"""A running fabric whose time has stood still for both, hops at the asked pace, has a stalled process."""
+"""A running fabric has a stalled process if its time has stood still for both; hops are at the nominal pace."""
 
 
 class Timekeeper:
-    """The page, a doorbell per process, and one for the agent. Run `serve` as a task."""
+    """The clock page, a doorbell per process, and one for the agent. Run `serve` as a task."""
 
     def __init__(
         self,
@@ -44,16 +44,16 @@ class Timekeeper:
     ) -> None:
         """`peers` as for `ClockPage.create`; `doorbells` processes; `hop_ns` the shortest link delay.
 
-        `dilation` is the fastest pace in wall seconds per fabric second, 0 for as fast as it goes; at `limit_ns`
-        fabric time stands still until `limit` says otherwise.
+        `dilation` is the fastest pace, in wall seconds per fabric second; 0 is as fast as the machine can. Fabric time
+        stands still at `limit_ns` until `limit` moves it.
         """
         self.page = ClockPage.create(peers, dilation)
         self.page.set_limit(limit_ns)
         self.limit_ns = limit_ns
-        """How far time may go; NEVER: for good. What `still` does to the page is none of it."""
+        """How far time may go; NEVER: without end. `still` changes the limit in the page, but not this."""
         self._stills = 0
         self._still_s: tuple[float, float] = (0.0, 0.0)
-        """When time stood still for a look last: from, to; monotonic."""
+        """The latest time for which `still` held fabric time: begin, end; monotonic."""
         self.doorbells = [os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC) for _ in range(doorbells)]
         self.agent_doorbell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self.dilation_nominal = dilation
@@ -67,10 +67,10 @@ class Timekeeper:
         self._pace_mark: tuple[float, Instant] = (time.monotonic(), 0)
         self._moved: tuple[float, Instant] = (time.monotonic(), 0)
         self._ordered: dict[int, tuple[int, Instant | None]] = {}
-        """Slot -> (number of the latest order, where it is held; None: dead)."""
+        """Slot -> (number of the latest order, the horizon at which it holds the node; None: dead)."""
 
     def close(self) -> None:
-        """Unmap the page and close the doorbells; the daemons have their own."""
+        """Unmap the page and close the agent's doorbells; daemons have copies."""
         self.page.close()
         for fd in (*self.doorbells, self.agent_doorbell):
             os.close(fd)
@@ -78,14 +78,14 @@ class Timekeeper:
     # What time it is.
 
     def now_ns(self) -> Instant:
-        """The instant every living node has reached; never goes back."""
+        """The instant that every living node has reached. It never goes back."""
         self._reached_ns = max(self._reached_ns, self.page.fabric_now())
         return self._reached_ns
 
     def lead_ns(self) -> int:
-        """How far ahead to stamp a command so that it is not late when it arrives.
+        """How far ahead to stamp a command so that it is not late when it arrives, in ns.
 
-        A sleeping fabric is expected to go as fast as it ever went once the command has woken it.
+        For a sleeping fabric this assumes the fastest pace ever measured once the command has woken it.
         """
         pace_ns_per_s = self._pace_ns_per_s_max if self.page.asleep else self._pace_ns_per_s
         return max(LEAD_HOPS_MIN * self._hop_ns, int(pace_ns_per_s * LEAD_WALL_S))
@@ -112,11 +112,11 @@ class Timekeeper:
 
     @property
     def rest_s(self) -> float | None:
-        """Tells this sleep of the fabric from every other: the wall time it had been awake; None while it is awake."""
+        """Identifies this sleep: the wall time that the fabric had been awake when it began; None while it is awake."""
         return self.run_wall_s() if self.page.asleep else None
 
     def stalled(self) -> tuple[int, float] | None:
-        """(slot that holds a running fabric, wall seconds so far), or None while time goes on or a node boots."""
+        """(slot that holds a running fabric, wall seconds so far); None while time goes on or a node boots."""
         stood_s = time.monotonic() - self._moved[0]
         limit_s = max(STALL_WALL_S, STALL_HOPS * self._hop_ns * self.dilation_nominal / NS_PER_S)
         if self.page.asleep or stood_s < limit_s or self.standing or self._stills:
@@ -124,25 +124,25 @@ class Timekeeper:
         states = [self.page.slot_state(slot) for slot in range(self.page.nodes)]
         if SlotState.BOOTING in states:
             return None
-        # Whoever is furthest behind can always move: its neighbours are ahead of it.
+        # The node furthest behind can always move, since its neighbours are ahead of it: so it is the stalled one.
         alive = [slot for slot, state in enumerate(states) if state == SlotState.ALIVE]
         return (min(alive, key=self.page.horizon), stood_s) if alive else None
 
     def excuse(self) -> None:
-        """Nobody is to blame for how long time has stood still: the hosts did not hear each other."""
+        """Count anew how long time stands still: the hosts did not hear each other, and no process is to blame."""
         self._moved = (time.monotonic(), self._moved[1])
 
-    # Up to where.
+    # The limit.
 
     def limit(self, at_ns: Instant | None) -> Instant:
-        """Let everything up to and including `at_ns` happen, and nothing after it; None: let time go on for good.
+        """Let everything up to and including `at_ns` happen, and nothing after it. None: let time go on without end.
 
-        Returns the instant that binds: where the furthest node already is, when that is later. A node in the middle of
-        a step may end it beyond that; none ends one beyond `soon_ns`.
+        Returns the limit in force. It is later than `at_ns` where the furthest node already is beyond `at_ns`. A node
+        in the middle of a step may end it beyond the limit, but not beyond `soon_ns`.
         """
         self._moved = (time.monotonic(), self.now_ns())
         if at_ns is None:
-            # It stood still, or went step by step; what it was seen to do then says nothing about now.
+            # Fabric time stood still or went in steps, so the pace measured meanwhile says nothing.
             self._pace_mark, self._pace_ns_per_s = self._moved, self._pace_ns_per_s_max
         self.limit_ns = NEVER if at_ns is None else max(at_ns, self.page.fabric_front())
         if not self._stills:
@@ -152,15 +152,15 @@ class Timekeeper:
 
     @property
     def standing(self) -> bool:
-        """Whether every living node has come to the limit."""
+        """Whether every living node has reached the limit."""
         return self.page.fabric_now() >= self.limit_ns
 
     @contextlib.asynccontextmanager
     async def still(self) -> AsyncIterator[None]:
-        """Time stands still in the block, for somebody who looks at a crowd: its daemons answer, and do nothing else.
+        """Hold fabric time in the block, so that the daemons of a large fabric only answer a reader.
 
-        That is seen by the wall clock alone. Blocks may overlap. Who looks again and again gets half of wall time: a
-        block waits until time has gone on for as long as it stood still before.
+        The wall clock alone shows this. Blocks may overlap. A reader who does this again and again gets half of the
+        wall time: a block waits until time has gone on for as long as it stood still before.
         """
         if not self._stills:
             began_s, ended_s = self._still_s
@@ -169,7 +169,7 @@ class Timekeeper:
         if self._stills == 1:
             began_s = time.monotonic()
             self._still_s = began_s, began_s
-            # Where the last node is: whoever is further stands where it is.
+            # The limit is where the last node is. A node that is further stays where it is.
             self.page.set_limit(min(self.limit_ns, self.page.fabric_now()))
         try:
             yield
@@ -184,7 +184,7 @@ class Timekeeper:
     # Run and sleep.
 
     async def serve(self) -> None:
-        """Sleep when nothing is pending, wake when somebody asks; until cancelled."""
+        """Put the fabric to sleep when nothing is pending, wake it when a daemon asks; until cancelled."""
         loop = asyncio.get_running_loop()
         loop.add_reader(self.agent_doorbell, self._asked)
         try:
@@ -205,10 +205,10 @@ class Timekeeper:
         self.ring()
 
     def await_instant(self, at_ns: Instant) -> None:
-        """Let the fabric sleep only when every living node has come to this instant, whatever was awaited before.
+        """Let the fabric sleep only when every living node has reached this instant, whatever was awaited before.
 
-        What lies ahead need not be pending with any daemon, nor with all: a second fault on a link tells nobody
-        anything, and whoever has been told of the first may be some hops ahead of the others.
+        A coming event need not be pending with all daemons, or with any: a second fault on a link sends no command, and
+        a daemon that has been told of the first fault may be some hops ahead of the others.
         """
         self._awaited_ns = at_ns
         if not self._idle():
@@ -237,7 +237,7 @@ class Timekeeper:
                 self.wake()
             return
         self._measure()
-        # A frame may move from one node to the next while we read: twice, and once more after it sleeps.
+        # A frame may move from one node to the next while we read: so look twice, and once more after it sleeps.
         if idle and self._idle():
             self.page.sleep()
             if self._run_since is not None:
@@ -252,7 +252,7 @@ class Timekeeper:
             self._moved = (now, reached)
         since, fabric_ns = self._pace_mark
         if now - since >= PACE_WALL_S:
-            if reached > fabric_ns:  # else it waits for somebody, and will go on as fast as before
+            if reached > fabric_ns:  # else it waits for something, and will then go on as fast as before
                 self._pace_ns_per_s = (reached - fabric_ns) / (now - since)
                 self._pace_ns_per_s_max = max(self._pace_ns_per_s_max, self._pace_ns_per_s)
             self._pace_mark = (now, reached)
@@ -260,26 +260,27 @@ class Timekeeper:
     # Births and deaths.
 
     def hold_for(self, slot: int, horizon_ns: Instant) -> None:
-        """A node is to be (re)started: its neighbours go no further than one hop past `horizon_ns` until it is."""
+        """Hold the neighbours of a node that is to be (re)started at one hop past `horizon_ns` until it is alive."""
         self._ordered[slot] = self.page.mark_booting(slot, horizon_ns), horizon_ns
         self.ring()
 
     def bury(self, slot: int) -> None:
-        """A node is gone; nobody waits for it."""
+        """Declare a node dead: no neighbour waits for it any more."""
         self._ordered[slot] = self.page.mark_dead(slot), None
         self.ring()
 
     def _insist(self) -> None:
-        """Order again what a relay has overwritten: it may stand between its look at a slot and what it writes."""
+        """Repeat orders that a relay has overwritten: an order may come between its read and its write of a slot."""
         for slot, (orders, held_ns) in self._ordered.items():
             if self.page.orders(slot) < orders:
                 self.bury(slot) if held_ns is None else self.hold_for(slot, held_ns)
 
     def has_reached(self, reached: dict[int, list[int]]) -> None:
-        """Slot -> what a node had reached on another host when its process died (`ClockPage.reached`), and counted.
+        """Take what nodes on another host had reached and counted when their process died.
 
-        Its last news may come later than the order that it is dead, and is then dropped: what they would have told its
-        neighbours they learn with the order.
+        `reached`: slot -> words of `ClockPage.reached`, then of the tally. The last news of such a node may come after
+        the order that it is dead, and are then dropped. Its neighbours learn with the order what those news would have
+        said.
         """
         for slot, last in reached.items():
             self.page.set_tally(slot, last[-tally.WORDS :])
@@ -291,7 +292,7 @@ class Timekeeper:
         return self.page.slot_state(slot) == SlotState.ALIVE
 
     def all_alive(self) -> bool:
-        """Whether every node's daemon has."""
+        """Whether the daemons of all nodes have bound their sockets."""
         return all(map(self.is_alive, range(self.page.nodes)))
 
     @property

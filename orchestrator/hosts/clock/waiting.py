@@ -1,9 +1,9 @@
-"""Who waits for whom: how long the nodes of a host have waited for horizons of each host, in wall time.
+"""How long the nodes of a host have waited for horizons of each host, in wall time.
 
-Pure, over the clock page. A drive that waits says in the page for which horizon of which neighbour: always the slowest
-one's (`mrcfabric.drive`). Whoever looks at that now and then knows how many wait for which host, and how long in all,
-as well as by asking every daemon, and no daemon does anything for it. What a node waits for is a horizon as its own
-host has heard of it: the time that news are under way counts, and belongs to the host they come from.
+Pure, over the clock page. A drive that waits says in the page for which neighbour's horizon: always the slowest
+neighbour's (`mrcfabric.drive`). `Waiting` samples that, and so knows how many nodes wait for which host, and how long
+in all. It is as good as asking every daemon, and costs no daemon anything. A node waits for a horizon as its own host
+has heard of it, so the time that news are under way counts for the host they come from.
 """
 
 from collections.abc import Sequence
@@ -13,13 +13,13 @@ from mrcfabric.clock import ClockPage
 from mrcfabric.units import NEVER, NS_PER_S
 
 LOOK_S: Final = 0.05
-"""How often to look: seldom enough to cost nothing, often enough that seconds are told well."""
+"""How often to sample: seldom enough to cost nothing, often enough for sums in seconds."""
 GAP_NS_MAX: Final = NS_PER_S
-"""Whoever has not looked for longer than this stood still itself, and does not know."""
+"""The longest time one sample stands for. After a longer gap this process itself stood still, and cannot know."""
 
 
 class Waiting:
-    """The nodes of one host. `look` now and then."""
+    """The waiting of one host's nodes. Call `look` every LOOK_S."""
 
     def __init__(self, page: ClockPage, peers: Sequence[Sequence[tuple[int, int]]], host_of: Sequence[int], here: int):
         """`peers` as for `ClockPage.create`; `host_of[node]` is a host's number, `here` ours."""
@@ -34,10 +34,10 @@ class Waiting:
         self.ran_ns = 0
         """Wall time in which fabric time went on, or should have."""
         self.waited_ns = dict.fromkeys(sorted({host for _, _, host in self._ends}), 0)
-        """Host -> what our nodes have waited for it, summed over them; ours is among them."""
+        """Host -> how long our nodes have waited for it, summed over nodes; our own host is among them."""
 
     def look(self, now_ns: int) -> None:
-        """Count what has passed since the last look as it stands now; `now_ns` is of a monotonic clock."""
+        """Count the time since the last look as if the page had been as it is now; `now_ns` is of a monotonic clock."""
         former, self._looked_ns = self._looked_ns, now_ns
         if former is None or self._page.asleep:
             return
