@@ -1,1 +1,1 @@
-"""Engines: how the program of a fabric's share is started on a host, and how its end is heard."""
+"""Engines: each starts the program of a fabric's share on a host in its own way, and hears how it ends."""

@@ -1,9 +1,9 @@
-"""What an engine is: it starts one program on a host, says where it listens, and tells when and how it ended.
+"""What an engine is: it starts one program on a host, says where it listens, and reports when and how it ended.
 
-Owns the words between those who launch fabrics and the engines, and the dialogue with a program that has just been
-started: one line of JSON goes to its standard input, the launch, with whatever is secret; the first line that it writes
-to its standard output is JSON too, and says where it can be called, `address` and `port`, or why it cannot run,
-`where`, `what` and `hint`. All other lines, of both its outputs, are its log. What it does is its own business.
+Owns the types that launches and engines share, and the dialogue with a program that has just been started. The program
+reads one line of JSON from its standard input: the launch, with its secrets. The first line that it writes to standard
+output is JSON too: `address` and `port`, where it listens, or `where`, `what` and `hint`, why it cannot run. All other
+lines of both its outputs are its log. An engine knows nothing else of the program.
 """
 
 import asyncio
@@ -17,19 +17,19 @@ from orchestrator.hosts.placement.inventory import Host
 from orchestrator.process.launcher import ProcessFailedError
 
 AGENT: Final = ("-P", "-m", "orchestrator.hosts.share_agent")
-"""Arguments of Python that make it the agent of a share."""
+"""Arguments of Python that make it a share agent."""
 READY_WALL_S: Final = 30.0
 """How long a program may take until it says where it listens."""
 STOP_WALL_S: Final = 5.0
-"""How long it may take to end when asked to, before it is killed."""
+"""How long it may take to end when it is told to. Then it is killed."""
 LINE_BYTES_MAX: Final = 16 * 1024
-"""Longest line of a log; the rest of a longer one is left out."""
+"""The longest line of a log. The rest of a longer one is dropped."""
 _READ_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Listening:
-    """A port that has to be free on the host before anything is started there."""
+    """A port that must be free on the host before the program starts."""
 
     kind: Literal["tcp", "udp"]
     address: str
@@ -43,18 +43,19 @@ class Launch:
     arguments: tuple[str, ...]
     """Of the host's Python: `-P -m package.module`. Never a secret: every user of the host can read them."""
     message: Mapping[str, Any] = field(repr=False)
-    """The launch as the program reads it, one line of JSON on its standard input; what is secret travels here. A file
-    that it names by a relative path is below the host's run folder, where the program stands."""
+    """The launch, one line of JSON on the program's standard input. Secrets travel here.
+
+    A relative path in it is below the host's run folder, where the program starts."""
     ports: tuple[Listening, ...] = ()
     files: Mapping[str, bytes] = field(default_factory=dict)
-    """What to write below the run folder before the start: relative path -> content. Readable by its owner alone."""
+    """Files to write below the run folder before the start: relative path -> content. Only the owner can read them."""
     on_line: Callable[[str], None] = lambda _line: None
     """Called with every line of its log."""
     ready_wall_s: float = READY_WALL_S
 
 
 UNSEEN: Final = "connection lost"
-"""How `Running.ended` begins when nobody can know whether the program has ended."""
+"""`Running.ended` begins with this when nobody can know whether the program has ended."""
 
 
 class Running(Protocol):
@@ -63,12 +64,12 @@ class Running(Protocol):
     address: tuple[str, int]
     """Where it listens."""
     told: Mapping[str, Any]
-    """All that it said: `address`, `port`, and what else it wants known."""
+    """Its whole first line: `address`, `port`, and more."""
     ended: "asyncio.Future[str]"
     """Done when it has ended, or when nobody can know: `exit code 1: last line`, `SIGKILL`, `connection lost: ...`."""
 
     async def stop(self) -> None:
-        """End it, by force when it does not end in time; returns when nothing of it is left. Safe to repeat."""
+        """End it, by force when it does not end in time. Returns when nothing of it is left. Safe to repeat."""
         ...
 
 
@@ -78,14 +79,14 @@ class Engine(Protocol):
     async def start(self, host: Host, launch: Launch) -> Running:
         """Start the program and wait until it says where it listens.
 
-        Raises ConfigError, one line with the host's name, for all that the operator has to mend there (nothing runs
-        then), and ProcessFailedError when the program itself fails.
+        Raises ConfigError, one line with the host's name, for everything that the operator must mend there; then
+        nothing runs. Raises ProcessFailedError when the program itself fails.
         """
         ...
 
 
 def launch_line(launch: Launch) -> bytes:
-    """What goes to the program's standard input."""
+    """The line for the program's standard input."""
     return json.dumps(launch.message).encode() + b"\n"
 
 
@@ -96,7 +97,7 @@ class Source(Protocol):
 
 
 async def lines(source: Source) -> AsyncIterator[str]:
-    """The lines of an output until its end; long ones are cut at LINE_BYTES_MAX."""
+    """The lines of an output until its end, each cut at LINE_BYTES_MAX."""
     rest = b""
     while chunk := await source.read(_READ_BYTES):
         *whole, rest = (rest + chunk).split(b"\n")
@@ -137,20 +138,20 @@ class Outputs:
             self._on_line(line)
 
     async def close(self, within_s: float) -> None:
-        """Read what is left: to the end, or for so long, since others may hold the outputs open."""
+        """Read the rest: to the end, but at most for `within_s`, since other processes may hold the outputs open."""
         await asyncio.wait(self._reading, timeout=within_s)
         for task in self._reading:
             task.cancel()
-        # A connection that breaks ends an output too; how is told elsewhere.
+        # A broken connection ends an output with an error; `ended` reports that already.
         await asyncio.gather(*self._reading, return_exceptions=True)
 
 
 async def first_words(
     host: str, outputs: Outputs, ended: "asyncio.Future[str]", within_s: float
 ) -> tuple[tuple[str, int], dict[str, Any]]:
-    """Where the program listens, and all that it says first.
+    """Where the program listens, and its whole first line.
 
-    Raises ConfigError when that is why it cannot run, ProcessFailedError when it says neither.
+    Raises ConfigError when that line says why it cannot run, ProcessFailedError when it says neither.
     """
     either: list[asyncio.Future[Any]] = [outputs.first, ended]
     await asyncio.wait(either, timeout=within_s, return_when=asyncio.FIRST_COMPLETED)

@@ -1,6 +1,6 @@
-"""What an engine has found on a host, and the one line it says when that will not do.
+"""What an engine has found on a host, and the one line it reports when that is not enough for a fabric.
 
-Pure: what there is comes from `orchestrator.hosts.engines.remote_script`.
+Pure. `orchestrator.hosts.engines.remote_script` looks on the host.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ OLDEST_PYTHON: Final = (3, 11)
 
 
 class HostFacts:
-    """The answer to `there.look`, of the host of this name, by the interpreter of that name there."""
+    """The answer to `remote_script.look` on one host; `host` and `python` are names for messages."""
 
     def __init__(self, host: str, python: str, found: Mapping[str, Any]) -> None:
         self._host = host
@@ -21,7 +21,7 @@ class HostFacts:
         self._found = found
 
     def check(self, ports: Sequence[Listening]) -> None:
-        """Raises ConfigError for the first thing that keeps a program from running there; `ports` as asked."""
+        """Raises ConfigError for the first thing that keeps a program from running there; `ports` as in the order."""
         found = self._found
         self.check_python()
         if found["unwritable"]:
@@ -34,7 +34,7 @@ class HostFacts:
                 raise self._port_error(port, trouble)
 
     def check_python(self) -> None:
-        """That it is not too old, where that alone is known. Raises ConfigError."""
+        """Check the version of Python alone, which may be all that is known. Raises ConfigError when it is too old."""
         if tuple(self._found["python"]) < OLDEST_PYTHON:
             version = ".".join(map(str, self._found["python"]))
             wanted = ".".join(map(str, OLDEST_PYTHON))
@@ -44,7 +44,7 @@ class HostFacts:
             )
 
     def check_version(self, version: str) -> None:
-        """That its own installation is of this version. Raises ConfigError."""
+        """Check that the mrcfabric installed there has this version. Raises ConfigError."""
         installed = self._found["installed"]
         if installed != version:
             has = "no mrcfabric" if installed is None else f"mrcfabric {installed}"
@@ -59,12 +59,12 @@ class HostFacts:
         return str(self._found["run_dir"])
 
     def has_the_files(self, stamp: str) -> bool:
-        """Whether its Python finds the very files that run here, of this stamp."""
+        """Whether its Python imports the same files that run here, by their stamp."""
         return bool(self._found["stamp"] == stamp)
 
     @property
     def missing(self) -> list[str]:
-        """What its Python does not have of what we require."""
+        """The requirements that its Python does not meet."""
         return list(self._found["missing"])
 
     @property
@@ -73,12 +73,12 @@ class HostFacts:
 
     @property
     def code(self) -> tuple[str, bool]:
-        """Where our code belongs there, and whether it is there."""
+        """The folder there for our code, and whether the code is in it already."""
         return _set(self._found["code"])
 
     @property
     def packages(self) -> tuple[str, bool]:
-        """Where packages that its Python lacks belong, and whether they are there."""
+        """The folder there for packages that its Python lacks, and whether they are in it already."""
         return _set(self._found["packages"])
 
     @property

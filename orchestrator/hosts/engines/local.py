@@ -1,6 +1,6 @@
 """The engine for this machine: the program is a child process, and the host's name is only a name.
 
-For tests, and for several shares on one machine. The program uses the interpreter and the code that run here.
+For tests, and for several shares on one machine. The program runs with this process's interpreter and code.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from orchestrator.hosts.engines.host_facts import HostFacts
 from orchestrator.hosts.placement.inventory import Host
 
 DRAIN_WALL_S: Final = 1.0
-"""How long the outputs of a program are read when it has ended, and others still hold them."""
+"""How long to read the outputs of a program that has ended, while other processes still hold them open."""
 
 
 class LocalEngine:
@@ -39,7 +39,7 @@ class LocalEngine:
         try:
             program = LocalProgram(await asyncio.shield(spawning), launch)
         except asyncio.CancelledError:
-            # It is started all the same, and nobody else would end it.
+            # It starts even so, and nobody else would end it.
             await LocalProgram(await spawning, launch).stop()
             raise
         try:
@@ -51,7 +51,7 @@ class LocalEngine:
 
 
 class LocalProgram:
-    """A child process that has been started; `engine.Running` once `begin` has returned."""
+    """A child process; `engine.Running` once `begin` has returned."""
 
     def __init__(self, process: asyncio.subprocess.Process, launch: Launch) -> None:
         assert process.stdout is not None
@@ -64,9 +64,9 @@ class LocalProgram:
         self._watching = asyncio.create_task(self._watch())
 
     async def begin(self, host: str, launch: Launch) -> None:
-        """Give it the launch and hear where it listens; raises what `Engine.start` raises."""
+        """Give it the launch, and learn where it listens. Raises what `Engine.start` raises."""
         assert self._process.stdin is not None
-        with contextlib.suppress(ConnectionError):  # it has ended already, and says why
+        with contextlib.suppress(ConnectionError):  # it has ended already; its output says why
             self._process.stdin.write(launch_line(launch))
             await self._process.stdin.drain()
         self.address, self.told = await first_words(host, self._outputs, self.ended, launch.ready_wall_s)
@@ -77,7 +77,7 @@ class LocalProgram:
         self.ended.set_result(how_it_ended(code, self._outputs.last))
 
     async def stop(self) -> None:
-        """See `Running.stop`. Its own children are killed with it, for it leads a session of its own."""
+        """See `Running.stop`. Kills its children too: it leads a session of its own."""
         for number in (signal.SIGTERM, signal.SIGKILL):
             if self.ended.done():
                 break
@@ -92,7 +92,7 @@ class LocalProgram:
 
 
 def how_it_ended(code: int, last: str) -> str:
-    """`exit code 1: last line`, or the name of the signal; `code` is minus the signal then."""
+    """`exit code 1: last line`, or the name of the signal, where `code` is minus the signal."""
     if code < 0:
         return signal.Signals(-code).name
     return f"exit code {code}: {last}" if last and code else f"exit code {code}"

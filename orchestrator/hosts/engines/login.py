@@ -1,7 +1,6 @@
-"""Logging in to a host over SSH: its key is always checked, and whatever fails is said in one line.
+"""Logs in to a host over SSH. It always checks the host's key, and reports any failure in one line.
 
-Owns how a connection is opened and what its loss is called; what is done over it is that of
-`orchestrator.hosts.engines.remote`.
+Owns how a connection is opened, and the reason it was lost. `orchestrator.hosts.engines.remote` uses the connection.
 """
 
 import asyncio
@@ -25,24 +24,24 @@ class Patience:
     """How long a host may be silent."""
 
     connect_wall_s: float = 10.0
-    """Until it has let us in."""
+    """Until the host has let us in."""
     keepalive_s: float = 1.0
-    """When nothing has been heard of it for so long it is asked,"""
+    """After so long without a word from the host, we ask it,"""
     keepalive_misses: int = 3
-    """and after so many questions without an answer the connection is given up."""
+    """and after so many unanswered questions the connection is given up."""
 
 
 class Line(asyncssh.SSHClient):
-    """One connection, as asyncssh reports on it."""
+    """The callbacks of one asyncssh connection."""
 
     def __init__(self) -> None:
         self.offered: asyncssh.SSHKey | None = None
-        """The key that the host showed and that is not known."""
+        """The host's key, if it is not among the known ones."""
         self.lost = "closed"
         """Why the connection ended."""
 
     def validate_host_public_key(self, _host: str, _addr: str, _port: int, key: asyncssh.SSHKey) -> bool:
-        """Asked about keys that known_hosts does not have: never trusted, but shown to the operator."""
+        """Asked about a key that known_hosts does not have. Never trusts it, but keeps it for the error message."""
         self.offered = key
         return False
 
@@ -52,7 +51,7 @@ class Line(asyncssh.SSHClient):
 
 
 async def login(host: Host, patience: Patience) -> tuple[asyncssh.SSHClientConnection, Line]:
-    """Open a connection with the host's key checked. Raises ConfigError, one line, whatever goes wrong."""
+    """Open a connection to a host and check its key. Raises ConfigError, in one line, whatever goes wrong."""
     access = host.ssh
     options: dict[str, Any] = {
         "known_hosts": str(_known_hosts(host)),
@@ -79,7 +78,7 @@ async def login(host: Host, patience: Patience) -> tuple[asyncssh.SSHClientConne
 
 
 def _known_hosts(host: Host) -> Path:
-    """The file of known keys; where the user has none yet, nobody is known."""
+    """The file of known keys. A user without one knows no host."""
     if not host.ssh.known_hosts:
         own = Path("~/.ssh/known_hosts").expanduser()
         return own if own.is_file() else Path(os.devnull)

@@ -1,8 +1,8 @@
-"""The line to a task that stands on a node and has not become the program yet: orders out, answers back.
+"""The dialogue with a Slurm task before it becomes the program: orders go out, answers come back.
 
-Owns the frames of that dialogue. It goes over the pipes of whatever started the task there, and is to
-`orchestrator.hosts.engines.payload` what a login is; what a broken line means is for the engine to say. What is done
-there is `orchestrator.hosts.engines.slurm_bootstrap`'s.
+Owns the frames of that dialogue, over the pipes of srun. For `orchestrator.hosts.engines.payload` this is what a login
+is under SSH. The engine decides what a broken line means. `orchestrator.hosts.engines.slurm_bootstrap` runs in the
+task.
 """
 
 import asyncio
@@ -20,9 +20,9 @@ from orchestrator.hosts.placement.inventory import Host
 from orchestrator.process.launcher import ProcessFailedError
 
 ANSWER_WALL_S: Final = 60.0
-"""How long an order may take."""
+"""How long one order may take."""
 ANSWER_BYTES_MAX: Final = 1 << 20
-# Read by any Python 3, to say that it is too old. The end of the input is the end of the task.
+# Any Python 3 can read this, so that an old one says that it is too old. The task ends when its input ends.
 TASK: Final = f"""import os, sys
 def take():
     size = b""
@@ -48,13 +48,13 @@ class NodeLine:
     """The dialogue with one task."""
 
     def __init__(self, host: Host, process: asyncio.subprocess.Process, on_line: Callable[[str], None]) -> None:
-        """`process`: whose standard input and output are the task's; it reads lines of ANSWER_BYTES_MAX."""
+        """`process`: its standard input and output are the task's; its reader takes lines of ANSWER_BYTES_MAX."""
         self.host = host
         self.process = process
         self._on_line = on_line
 
     async def greet(self, within_s: float) -> dict[str, Any]:
-        """Who stands there: `python`, and with one that will do `step` and `pid`, or `failed`.
+        """The task's first answer: `python`, and, if that is new enough, `step` and `pid`, or `failed`.
 
         Raises LineBrokenError, TimeoutError.
         """
@@ -62,12 +62,12 @@ class NodeLine:
         return await self._answer(within_s)
 
     async def order(self, order: Mapping[str, Any], within_s: float = ANSWER_WALL_S) -> dict[str, Any]:
-        """Have an order carried out. Raises LineBrokenError, TimeoutError."""
+        """Send an order and return the answer. Raises LineBrokenError, TimeoutError."""
         self._write(json.dumps(order).encode())
         return await self._answer(within_s)
 
     async def there(self, order: Mapping[str, Any]) -> dict[str, Any]:
-        """Carry out an order of `there` by the Python there. Raises what `order` raises, ProcessFailedError."""
+        """Carry out an order of `remote_script` in the Python there. Raises what `order` raises, ProcessFailedError."""
         answer = await self.order({"do": "there", "script": inspect.getsource(remote_script), "order": dict(order)})
         if "failed" in answer:
             raise ProcessFailedError(f"host {self.host.name}: {answer['failed']}")
@@ -75,7 +75,7 @@ class NodeLine:
         return found
 
     async def put(self, files: Mapping[str, bytes]) -> None:
-        """Write files: path -> content; readable by the user alone. Raises ConfigError, and what `order` raises."""
+        """Write files: path -> content; only the user can read them. Raises ConfigError, and what `order` raises."""
         for path, content in files.items():
             answer = await self.order({"do": "put", "path": path, "content": base64.b64encode(content).decode()})
             if "failed" in answer:
@@ -83,14 +83,14 @@ class NodeLine:
                 raise ConfigError(f"host {self.host.name}", what, "is its disk full?")
 
     async def run(self, words: Sequence[str], within_s: float = ANSWER_WALL_S) -> tuple[int, str]:
-        """Run a command to its end; its exit code (negative: a signal) and the end of what it wrote."""
+        """Run a command to its end. Returns its exit code (negative: a signal) and the end of its output."""
         answer = await self.order({"do": "run", "words": list(words)}, within_s)
         if "failed" in answer:
             raise ProcessFailedError(f"host {self.host.name}: {words[0]}: {answer['failed']}")
         return int(answer["code"]), str(answer["output"])
 
     def become(self, folder: str, modules: Sequence[str], arguments: Sequence[str], message: bytes) -> None:
-        """Let the task be the program, with the message on its standard input: no answer comes but the program's."""
+        """Turn the task into the program, with the message on its standard input. Then only the program answers."""
         held = [f"{one}/{remote_script.HELD}" for one in modules]
         order = {"do": "become", "folder": folder, "modules": list(modules), "held": held, "arguments": list(arguments)}
         self._write(json.dumps(order).encode())
@@ -101,7 +101,7 @@ class NodeLine:
 
     def _send(self, data: bytes) -> None:
         assert self.process.stdin is not None
-        with contextlib.suppress(ConnectionError, RuntimeError):  # it has ended already, and says why
+        with contextlib.suppress(ConnectionError, RuntimeError):  # it has ended already; its output says why
             self.process.stdin.write(data)
 
     async def _answer(self, within_s: float) -> dict[str, Any]:
@@ -112,6 +112,6 @@ class NodeLine:
                 if text.startswith(slurm_bootstrap.MARK):
                     answer: dict[str, Any] = json.loads(text.removeprefix(slurm_bootstrap.MARK))
                     return answer
-                if text:  # what the cluster says to every task
+                if text:  # a line that the cluster prints for every task
                     self._on_line(text)
         raise LineBrokenError

@@ -1,9 +1,10 @@
-"""What a host must have to run our code: the code itself, and the packages that it needs.
+"""Brings to a host what it must have to run our code: the code itself, and the packages that it needs.
 
-Owns what is carried and where it goes. Both are folders on the module path of the program, named after what is in them:
-what an earlier launch brought is found again and not copied twice. Code is always ours, the very files that run here.
-Packages are the host's own when its Python has all of them; otherwise pip installs them there, from the wheelhouse that
-we carry when there is one, and else from the index that the host's pip knows. A host without pip is lent ours.
+Owns what is carried and where it goes. Code and packages are two folders on the program's module path, each named after
+its content, so that a later launch finds them again and copies nothing twice. The code is always ours, the files that
+run here. The packages are the host's own if its Python has all of them. If not, pip installs them there: from the
+wheelhouse that we carry, if there is one, or else from the index that the host's pip knows. A host without pip gets
+ours.
 """
 
 import asyncio
@@ -29,7 +30,7 @@ _NAME_CHARS: Final = 12
 
 
 class Reached(Protocol):
-    """A host on which things can be done, by whatever way (`orchestrator.hosts.engines.remote` says what each is)."""
+    """A host on which an engine can work (`orchestrator.hosts.engines.remote` says what the methods do)."""
 
     host: Host
 
@@ -50,7 +51,7 @@ class Wheelhouse:
 
     @classmethod
     def read(cls, folder: Path) -> "Wheelhouse":
-        """Raises ConfigError when there is no wheel in it."""
+        """Read the wheels of a folder. Raises ConfigError when there is none."""
         wheels = {path.name: path for path in sorted(folder.glob("*.whl"))}
         if not wheels:
             hint = f"at the top of the source tree: pip wheel --wheel-dir {folder} ."
@@ -60,7 +61,7 @@ class Wheelhouse:
 
 @cache
 def our_wheel() -> Wheel:
-    """What runs here, made once per process: an agent does not change its code while it lives."""
+    """The wheel of what runs here, made once per process: an agent does not change its code while it lives."""
     return wheel_of(DISTRIBUTION)
 
 
@@ -70,7 +71,7 @@ def _our_pip() -> Wheel:
 
 
 def order(requirements: Sequence[str], digest: str, wheelhouse: Wheelhouse | None) -> dict[str, Any]:
-    """What the host is asked about itself to know what it lacks (`there.look`)."""
+    """The part of an order to `remote_script.look` that asks what the host lacks."""
     return {
         "code": digest,
         "requirements": list(requirements),
@@ -80,7 +81,7 @@ def order(requirements: Sequence[str], digest: str, wheelhouse: Wheelhouse | Non
 
 
 async def deliver(remote: Reached, findings: HostFacts, wheel: Wheel, wheelhouse: Wheelhouse | None) -> list[str]:
-    """Bring what the host lacks; returns the folders of modules, ours first.
+    """Bring what the host lacks. Returns the folders of modules, ours first.
 
     Raises ConfigError when packages are missing and cannot be had, ProcessFailedError when the connection breaks.
     """
@@ -107,7 +108,7 @@ async def _settle(remote: Reached, draft: str, target: str) -> None:
 
 
 def _draft(target: str) -> str:
-    """A name beside it that no other launch takes."""
+    """A path beside the target that no other launch uses."""
     folder, _, name = target.rpartition("/")
     return f"{folder}/.{name}-{secrets.token_hex(4)}"
 
@@ -138,7 +139,7 @@ async def _install(
 
 
 async def _pip(remote: Reached, findings: HostFacts) -> list[str]:
-    """How pip is called there."""
+    """The command that runs pip there. Carries our pip if the host has none."""
     if findings.has_pip:
         return [remote.host.python, "-m", "pip"]
     try:

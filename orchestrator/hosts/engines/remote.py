@@ -1,7 +1,7 @@
-"""What is done on a host over one SSH connection: commands, copies of files, the script that looks round there.
+"""Works on a host over one SSH connection: runs commands, copies files, and runs the script that looks there.
 
-Owns how words are quoted for the shell of whoever logs in, and what a connection that breaks in between is called. What
-is to be done is decided in `orchestrator.hosts.engines.ssh` and `cargo`.
+Owns how words are quoted for the login shell, and the error for a connection that breaks.
+`orchestrator.hosts.engines.ssh` and `orchestrator.hosts.engines.payload` decide what to do there.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from orchestrator.process.launcher import ProcessFailedError
 ANSWER_WALL_S: Final = 60.0
 """How long the script may take there."""
 _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
-# Read by any Python, to say that it is too old.
+# Any Python can read this, so that an old one says that it is too old.
 _CHECKED: Final = f"""import sys
 if sys.version_info < {OLDEST_PYTHON}:
     sys.stdout.write('\\n{remote_script.MARK}{{"python": [%d, %d, %d]}}\\n' % sys.version_info[:3])
@@ -35,7 +35,7 @@ else:
 
 
 class Remote:
-    """A host that we are logged in to."""
+    """A host with an open SSH connection."""
 
     def __init__(self, host: Host, connection: asyncssh.SSHClientConnection, line: Line) -> None:
         self.host = host
@@ -43,15 +43,15 @@ class Remote:
         self.line = line
 
     def broken(self, error: Exception) -> ProcessFailedError:
-        """What to raise when the connection breaks."""
+        """The error to raise when the connection breaks."""
         lost = self.line.lost if isinstance(error, asyncssh.ConnectionLost) else str(error) or type(error).__name__
         return ProcessFailedError(f"host {self.host.name}: the connection broke: {lost}")
 
     async def run(self, words: Sequence[str], given: bytes = b"", within_s: float = ANSWER_WALL_S) -> tuple[int, str]:
-        """Run a command to its end; its exit code (-1: a signal) and all it wrote. Raises ProcessFailedError."""
+        """Run a command to its end. Returns its exit code (-1: a signal) and its output. Raises ProcessFailedError."""
         try:
             process = await self.connection.create_process(command(words), encoding=None, stderr=asyncssh.STDOUT)
-            with contextlib.suppress(BrokenPipeError):  # it has ended already, and says why
+            with contextlib.suppress(BrokenPipeError):  # it has ended already; its output says why
                 process.stdin.write(given)
                 process.stdin.write_eof()
             done = await process.wait(timeout=within_s)
@@ -66,7 +66,7 @@ class Remote:
         return -1 if done.exit_status is None else done.exit_status, output.decode(errors="replace")
 
     async def there(self, order: Mapping[str, Any]) -> dict[str, Any]:
-        """Carry out an order of `there` by the host's Python, in one round trip.
+        """Carry out an order of `remote_script` with the host's Python, in one round trip.
 
         Raises ConfigError when there is no such Python, ProcessFailedError when it fails.
         """
@@ -86,7 +86,7 @@ class Remote:
         raise ProcessFailedError(f"host {self.host.name}: `{python}` failed there: {last_words(output)}")
 
     async def put(self, files: Mapping[str, bytes]) -> None:
-        """Write files: absolute path -> content; readable by the user alone. Raises ConfigError, ProcessFailedError."""
+        """Write files: absolute path -> content, for the user alone to read. Raises ConfigError, ProcessFailedError."""
         if not files:
             return
         try:
@@ -117,7 +117,7 @@ async def _write(sftp: asyncssh.SFTPClient, path: str, content: bytes) -> None:
 
 
 def command(words: Sequence[str]) -> str:
-    """The words as one line for a shell, whichever it is; a program below `~/` is below where a login begins."""
+    """The words as one line for any shell. A program below `~/` is below the folder where a login begins."""
     program, *arguments = words
     if program.startswith("~/"):
         first = f'"$HOME"/{shlex.quote(program[2:])}'
@@ -127,6 +127,6 @@ def command(words: Sequence[str]) -> str:
 
 
 def last_words(output: str) -> str:
-    """The last line that says something."""
+    """The last line that is not empty."""
     said = [line.strip() for line in output.splitlines() if line.strip()]
     return said[-1] if said else "it said nothing"

@@ -1,9 +1,9 @@
 """What an engine asks and does on a host itself: a script that stands alone, sent there and run by its Python.
 
-It has nothing but the standard library. The order is the only argument, in JSON; the answer is the line of output that
-begins with MARK. Judging what is found is not done here (`orchestrator.hosts.engines.host_facts`).
+It uses the standard library alone. The order is its only argument, in JSON. Its answer is the line of output that
+begins with MARK. It does not judge what it finds: `orchestrator.hosts.engines.host_facts` does.
 
-`look`: what there is. `settle`: make of what has been copied a set of modules that the next launch finds again.
+`look` says what the host has. `settle` makes what was copied there a set of modules that the next launch finds again.
 """
 
 import compileall
@@ -30,7 +30,7 @@ MARK = "mrcfabric-there "
 KEPT = 4
 """How many sets of code, and of packages, a host keeps beside those in use."""
 HELD = "held"
-"""A file in each set that whoever uses it holds open."""
+"""A file in each set. Every program that uses the set holds it open."""
 DRAFT_S = 3600.0
 """A draft of this age belongs to a launch that has failed."""
 _CLAUSE = re.compile(r"(>=|<=|==|<|>)\s*([0-9]+(?:\.[0-9]+)*)")
@@ -38,8 +38,12 @@ _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)\s*([^;]*)")
 
 
 def look(order: dict[str, Any]) -> dict[str, Any]:
-    """`order`: `run_dir`, `ports` of [kind, address, port]; with `code`, a digest, also `requirements`, `packages`,
-    which stands for them in names, and `wheels`, names; with `modules`, names of packages, also `requirements`."""
+    """What this host has for an order.
+
+    `order` has `run_dir` and `ports`, of [kind, address, port]. With `code`, a digest, it also has `requirements`,
+    `packages`, a digest of these for the name of a folder, and `wheels`, names of files. With `modules`, names of
+    packages, it also has `requirements`.
+    """
     folder = os.path.abspath(os.path.expanduser(order["run_dir"]))
     found = {
         "python": list(sys.version_info[:3]),
@@ -67,9 +71,9 @@ def look(order: dict[str, Any]) -> dict[str, Any]:
 
 
 def settle(order: dict[str, Any]) -> dict[str, Any]:
-    """`order`: `draft`, a folder of modules, or a zip of them; `target`, the folder of the set that it becomes.
+    """Make a draft a set. `order`: `draft`, a folder of modules or a zip of them; `target`, the folder of the set.
 
-    `failed` says why it has not become one; the draft is gone in any case.
+    The answer `failed` says why it failed, or "". The draft is gone in any case.
     """
     draft, target = order["draft"], order["target"]
     try:
@@ -84,7 +88,7 @@ def settle(order: dict[str, Any]) -> dict[str, Any]:
         os.rename(draft, target)
     except OSError as error:
         shutil.rmtree(draft, ignore_errors=True)
-        # Another launch was first; what it has made is the same.
+        # Another launch was first, and has made the same set.
         if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
             return {"failed": error.strerror or str(error)}
     _forget_old(os.path.dirname(target), target)
@@ -92,7 +96,7 @@ def settle(order: dict[str, Any]) -> dict[str, Any]:
 
 
 def stamp(packages: Iterable[str]) -> str:
-    """What stands for the very files of installed packages: equal on two hosts whose file system is the same."""
+    """A digest of the installed files of packages. Two hosts with one file system have the same."""
     total = hashlib.sha256()
     for package in sorted(packages):
         spec = importlib.util.find_spec(package)
@@ -106,12 +110,12 @@ def stamp(packages: Iterable[str]) -> str:
 
 
 def _missing(order: dict[str, Any]) -> list[str]:
-    """The requirements that are not met."""
+    """The requirements that this Python does not meet."""
     return [text for text in order["requirements"] if not satisfied(text, _version)]
 
 
 def satisfied(text: str, version: Callable[[str], str | None]) -> bool:
-    """Whether `name>=1,<2` is met by what `version` says is installed; what is not understood is not met."""
+    """Whether the version that is installed meets `name>=1,<2`. A text that cannot be read counts as not met."""
     parts = _REQUIREMENT.fullmatch(text)
     installed = version(parts[1]) if parts else None
     if parts is None or installed is None:
@@ -150,7 +154,7 @@ def _user() -> str:
 
 
 def _unwritable(folder: str) -> str:
-    """Why nothing can be written there; empty when it can."""
+    """Why nothing can be written into a folder; "" when it can."""
     try:
         os.makedirs(folder, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder) as file:
@@ -162,7 +166,7 @@ def _unwritable(folder: str) -> str:
 
 
 def _taken(kind: str, address: str, port: int) -> str:
-    """Why the port cannot be had; empty when it can."""
+    """Why a port cannot be had; "" when it can."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM if kind == "tcp" else socket.SOCK_DGRAM) as tried:
         if kind == "tcp":
@@ -177,17 +181,17 @@ def _taken(kind: str, address: str, port: int) -> str:
 
 
 def _used(folder: str) -> bool:
-    """Whether the set is there; it is then the last to be forgotten."""
+    """Whether the set is there. If so, it becomes the last to be removed as old."""
     held = os.path.join(folder, HELD)
     if not os.path.exists(held):
         return False
-    with contextlib.suppress(OSError):  # another user's: it is for him to forget
+    with contextlib.suppress(OSError):  # it is another user's, who removes it himself
         os.utime(held)
     return True
 
 
 def _digests(folder: str, names: Iterable[str]) -> dict[str, str]:
-    """SHA-256 of each named file that is there."""
+    """SHA-256 of every named file that exists."""
     found = {}
     for name in names:
         try:
@@ -199,7 +203,7 @@ def _digests(folder: str, names: Iterable[str]) -> dict[str, str]:
 
 
 def _forget_old(folder: str, newest: str) -> None:
-    """Remove sets that nobody holds, but for the last ones."""
+    """Remove sets that no process holds open, except the KEPT that were used last."""
     held = _open_files()
 
     def used_s(path: str) -> float:
@@ -221,8 +225,8 @@ def _forget_old(folder: str, newest: str) -> None:
 
 
 def _sweep(draft: str) -> None:
-    """Remove a draft that is too old to become anything."""
-    with contextlib.suppress(FileNotFoundError):  # another launch, of a host with the same home, has ended it
+    """Remove a draft that is older than DRAFT_S."""
+    with contextlib.suppress(FileNotFoundError):  # a launch on another host with the same home has removed it
         if time.time() - os.lstat(draft).st_mtime <= DRAFT_S:
             return
         if os.path.isdir(draft):
@@ -232,7 +236,7 @@ def _sweep(draft: str) -> None:
 
 
 def _open_files() -> set[str]:
-    """What processes of this user have open."""
+    """All files that processes of this user have open."""
     found = set()
     for process in filter(str.isdigit, os.listdir("/proc")):
         folder = f"/proc/{process}/fd"

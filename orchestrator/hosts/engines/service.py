@@ -1,8 +1,8 @@
-"""The engine for hosts that have a standing share service (`mrcfabric share`): call it, have it start a share, listen.
+"""The engine for hosts with a standing share service (`mrcfabric share`): it calls the service, which starts the share.
 
-Owns the life of one share over one conversation, as `orchestrator.hosts.share_service` describes it. When that breaks,
-nothing is known of the share: `ended` says so, and the share has a lease of its own. A service starts shares and
-nothing else, below its own folder of runs: the host's `python` and `run_dir` mean nothing here.
+Owns the life of one share over one connection, with the messages of `orchestrator.hosts.share_service`. When the
+connection breaks, nothing is known of the share: `ended` says so, and the share's own lease ends it. A service starts
+only shares, and only below its own folder of runs, so it ignores the host's `python` and `run_dir`.
 """
 
 import asyncio
@@ -27,11 +27,11 @@ from orchestrator.process.launcher import ProcessFailedError
 
 GREETING_WALL_S: Final = CALL_WALL_S + HELLO_WALL_S
 ANSWER_MORE_S: Final = 5.0
-"""How much longer than the share may take the service may take to say so."""
+"""How much longer than the share itself the service may take to report that it has started."""
 
 
 class ServiceEngine:
-    """Has shares started by the services of their hosts."""
+    """Asks the services of hosts to start shares."""
 
     async def start(self, host: Host, launch: Launch) -> "ServiceShare":
         """See `Engine.start`."""
@@ -66,7 +66,7 @@ class ServiceShare:
         self._answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
 
     async def begin(self, launch: Launch) -> None:
-        """Have it started and hear where it listens; raises what `Engine.start` raises."""
+        """Have the service start it, and learn where it listens. Raises what `Engine.start` raises."""
         self._launch = launch
         await self._talk.open()
         self._talk.over.add_done_callback(self._lost)
@@ -108,8 +108,10 @@ class ServiceShare:
             self.ended.set_result(f"{UNSEEN}: {over.result()}")
 
     async def stop(self) -> None:
-        """See `Running.stop`. A service that has been lost is called anew; what cannot be reached is left to its
-        lease."""
+        """See `Running.stop`. Calls the service again if the connection was lost.
+
+        If it cannot be reached, the share's own lease ends the share.
+        """
         lost = self.ended.done() and self.ended.result().startswith(UNSEEN)
         if self._name and lost:
             with contextlib.suppress(ConfigError):
@@ -134,12 +136,12 @@ class ServiceShare:
 
 
 class Talk:
-    """One conversation with the service of a host, from the first word on."""
+    """One connection to the service of a host."""
 
     def __init__(self, host: Host, key: ClusterKey, hear: Callable[[dict[str, Any]], None]) -> None:
         loop = asyncio.get_running_loop()
         self.over: asyncio.Future[str] = loop.create_future()
-        """Done, with why, when it has ended."""
+        """Done, with the reason, when the connection has ended."""
         self._host = host
         self._address = (host.service.address or host.control, host.service.port)
         self._hear = hear
@@ -153,7 +155,7 @@ class Talk:
         self._calling: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        """Call it. Raises ConfigError when nobody answers there, or not the one that is meant."""
+        """Connect, and wait for the greeting. Raises ConfigError when no service answers, or one of another version."""
         self._calling = asyncio.get_running_loop().create_task(call(self._address, self._stream))
         either: list[asyncio.Future[Any]] = [self._greeting, self.over]
         await asyncio.wait(either, timeout=GREETING_WALL_S, return_when=asyncio.FIRST_COMPLETED)
@@ -182,11 +184,11 @@ class Talk:
         return ConfigError(f"host {self._host.name}", what, hint)
 
     def say(self, message: dict[str, Any]) -> None:
-        """Send; dropped silently when nobody listens any more."""
+        """Send a message; dropped when the connection has ended."""
         self._stream.send(msgpack.packb(message))
 
     async def close(self) -> None:
-        """End it. Safe to repeat."""
+        """End the connection. Safe to repeat."""
         if self._calling is not None:
             self._calling.cancel()
             await asyncio.wait([self._calling])

@@ -1,11 +1,12 @@
 """The engine for nodes of a Slurm allocation: one task on each, started by an srun of its own.
 
-Owns the life of one program on one node by way of srun. The task stands on its doorstep first, over srun's pipes: what
-it finds is judged, what is missing is carried (as by ssh), and then it becomes the program, which reads its launch, the
-secret with it, from srun's standard input. Which nodes there are is `orchestrator.hosts.placement.allocation`'s.
+Owns the life of one program on one node, through srun. The task starts as `slurm_bootstrap`, over srun's pipes. The
+engine judges what the task finds, carries what is missing (as under ssh), and then the task becomes the program. The
+program reads its launch, with the secret, from srun's standard input. `orchestrator.hosts.placement.allocation` knows
+the nodes.
 
-What Slurm says of the end is taken for true only where it says how the task itself has ended; when it loses a node from
-view, or srun is killed, nothing is known of the program, which has a lease of its own.
+The engine believes Slurm about an end only where Slurm says how the task itself has ended. When Slurm loses sight of a
+node, or srun is killed, nothing is known of the program, and its own lease ends it.
 """
 
 import asyncio
@@ -31,28 +32,28 @@ from orchestrator.hosts.placement import allocation
 from orchestrator.hosts.placement.inventory import PYTHON, Host
 
 GREET_WALL_S: Final = 60.0
-"""How long Slurm may take to start a task: a prolog may come first."""
+"""How long Slurm may take to start a task. A prolog may run first."""
 DRAIN_WALL_S: Final = 1.0
 LEAVE_WALL_S: Final = 1.0
-"""How long a program that has been told to end may take until Slurm is asked to end it."""
+"""How long a program that was told to end may take before Slurm is asked to end it."""
 CANCEL_WALL_S: Final = 5.0
 FORCE_WALL_S: Final = 2.0
-"""How long srun may wait for the end of a step that it has killed: of one on a node that is dead it never hears."""
+"""How long srun may wait for the end of a step that it has killed. From a dead node it never hears of one."""
 WORDS_KEPT: Final = 32
-"""Lines of Slurm's own, the latest."""
+"""How many of Slurm's own lines are kept, the latest."""
 _OPTIONS: Final = (
     "--nodes=1", "--ntasks=1", "--ntasks-per-node=1",
-    # The batch script, a shell or an application has cores and memory of the node already.
+    # The job's batch script, shell or application has the cores and memory of the node already, so share them.
     "--overlap", "--mem=0", "--gres=none", "--mpi=none",
     "--no-kill", "--kill-on-bad-exit=0", "--input=all", "--chdir=/", "--export=ALL", "--job-name=mrcfabric",
 )  # fmt: skip
 
 
 class SlurmEngine:
-    """Starts programs in the allocation that we are in, on as many nodes at once as are asked for."""
+    """Starts programs in the allocation that this process is in, on several nodes at once."""
 
     def __init__(self, *, wheelhouse: Path | None = None) -> None:
-        """`wheelhouse`: folder with wheels for nodes that lack packages.
+        """`wheelhouse`: folder of wheels for nodes that lack packages.
 
         Raises ConfigError outside an allocation, where there is no srun, and when there is no wheel in the wheelhouse.
         """
@@ -95,9 +96,9 @@ class SlurmProgram:
         self._wheelhouse = wheelhouse
         self._process = process
         self._step = ""
-        """What Slurm calls it, `7.0`; "" before it has said so."""
+        """Slurm's name of it, `7.0`; "" until the task has said it."""
         self._words: deque[str] = deque(maxlen=WORDS_KEPT)
-        """What Slurm itself has said."""
+        """Lines of Slurm itself."""
         self._last = ""
         """The program's last line."""
         self._on_line = launch.on_line
@@ -107,7 +108,7 @@ class SlurmProgram:
         self._watching = asyncio.create_task(self._watch())
 
     async def begin(self, launch: Launch) -> None:
-        """Have the task become the program, and hear where that listens; raises what `Engine.start` raises."""
+        """Have the task become the program, and learn where that listens. Raises what `Engine.start` raises."""
         try:
             findings, modules = await self._prepare(launch)
         except (TimeoutError, LineBrokenError) as error:
@@ -119,7 +120,7 @@ class SlurmProgram:
         self.address, self.told = await first_words(self._host.name, self._outputs, self.ended, launch.ready_wall_s)
 
     async def _prepare(self, launch: Launch) -> tuple[HostFacts, list[str]]:
-        """What there is, and the folders of modules to use: none where the node has the very files that run here.
+        """Look at the node. Returns what it has, and the folders of modules: none where it has the files that run here.
 
         Raises what `Engine.start` raises, LineBrokenError, TimeoutError.
         """
@@ -146,7 +147,7 @@ class SlurmProgram:
         return findings, modules
 
     async def _of_the_program(self) -> AsyncIterator[str]:
-        """What the program itself writes to its output."""
+        """The lines of the program itself on its output."""
         assert self._process.stdout is not None
         await self._is_program.wait()
         async for line in lines(self._process.stdout):
@@ -167,7 +168,7 @@ class SlurmProgram:
         self.ended.set_result(how_the_task_ended(code, self._words, self._last))
 
     async def stop(self) -> None:
-        """See `Running.stop`. Slurm ends the whole step, also one that it has lost from view, once it sees it again."""
+        """See `Running.stop`. Slurm ends the whole step; on a node out of its sight, once it sees the node again."""
         if self._is_program.is_set():
             await asyncio.wait([self._watching], timeout=LEAVE_WALL_S)
         if not self.ended.done():
@@ -175,18 +176,18 @@ class SlurmProgram:
             await asyncio.wait([self._watching], timeout=STOP_WALL_S)
         elif self.ended.result().startswith(UNSEEN):
             await self._cancel()
-        for number in (signal.SIGTERM, signal.SIGKILL):  # the first has srun end the step by force
+        for number in (signal.SIGTERM, signal.SIGKILL):  # SIGTERM makes srun end the step by force
             if self.ended.done():
                 break
             with contextlib.suppress(ProcessLookupError):
-                os.kill(self._process.pid, number)  # the process's own way would take its exit code from the loop
+                os.kill(self._process.pid, number)  # `Process.send_signal` would take the exit code from the loop
             await asyncio.wait([self._watching], timeout=FORCE_WALL_S)
         await self._watching
         assert self._process.stdin is not None
         self._process.stdin.close()
 
     async def _cancel(self, *how: str) -> None:
-        """Have Slurm signal the step: to end, or as told."""
+        """Have Slurm signal the step. `how`: options of scancel; without them Slurm ends the step."""
         if not self._step:
             return
         try:

@@ -1,13 +1,12 @@
-"""What a task does on its node before it becomes the program of a share: a script sent there, alone.
+"""What a Slurm task does on its node before it becomes the program of a share: a script that is sent there alone.
 
-It has nothing but the standard library. Orders come on standard input, each a line with its size and then JSON of that
-size, so that not a byte is read of what follows; `take` reads one and is there already. Answers are lines of standard
-output that begin with MARK. What is to be done is decided by `orchestrator.hosts.engines.node_line`.
+It uses the standard library alone. Orders come on standard input: a line with a size, then JSON of that size, so that
+the script reads no byte of what follows. `take`, which is defined before this runs, reads one. Answers are lines of
+standard output that begin with MARK. `orchestrator.hosts.engines.node_line` gives the orders.
 
-First it finds a folder of the node itself, named after user and node, since nodes share file systems as often as not:
-that is where relative paths are from. `there`: carry out an order of `orchestrator.hosts.engines.remote_script`. `put`:
-write a file. `run`: run a command to its end. `become`: hold files open, go to a folder, and be the program from then
-on.
+First the script makes a folder of its own, named after user and node, since nodes often share file systems. Relative
+paths start there. `there`: carry out an order of `orchestrator.hosts.engines.remote_script`. `put`: write a file.
+`run`: run a command to its end. `become`: hold files open, go to a folder, and become the program.
 """
 
 import base64
@@ -22,14 +21,14 @@ from typing import Any
 
 MARK = "mrcfabric-node "
 OUTPUT_BYTES_MAX = 64 * 1024
-"""Of what a command has written, the end."""
+"""How much of a command's output is kept, from its end."""
 
 
 def own_folder(parent: str, node: str) -> str:
-    """The folder of this user on this node, made if need be. Raises OSError."""
+    """The folder of this user on this node; makes it if needed. Raises OSError."""
     folder = os.path.join(parent, f"mrcfabric-{os.getuid()}")
     os.makedirs(folder, 0o700, exist_ok=True)
-    # Everybody can write into the folder for temporary files: one that another has made there is not ours.
+    # Everybody can write into the folder for temporary files, so another user may have made this one.
     found = os.lstat(folder)
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
         raise PermissionError(1, f"{folder} belongs to somebody else")
@@ -39,7 +38,7 @@ def own_folder(parent: str, node: str) -> str:
 
 
 def carry_out(order: dict[str, Any]) -> dict[str, Any]:
-    """The answer to any order but `become`. Raises OSError."""
+    """Carry out any order but `become`, and return the answer. Raises OSError."""
     if order["do"] == "there":
         script: dict[str, Any] = {"__name__": "there"}
         exec(compile(order["script"], "there", "exec"), script)
@@ -58,7 +57,7 @@ def carry_out(order: dict[str, Any]) -> dict[str, Any]:
 
 
 def become(order: dict[str, Any]) -> None:
-    """`folder`, `modules`, `held`, `arguments`: never comes back. Raises OSError."""
+    """Replace this process by the program. `order`: `folder`, `modules`, `held`, `arguments`. Raises OSError."""
     os.chdir(order["folder"])
     for path in order["held"]:
         os.set_inheritable(os.open(path, os.O_RDONLY), True)
@@ -68,13 +67,13 @@ def become(order: dict[str, Any]) -> None:
 
 
 def stand(take: Callable[[], bytes]) -> None:
-    """Say who this is, then do what is ordered."""
+    """Say which Python and which task this is, then carry out orders until one is `become`."""
 
     def say(answer: dict[str, Any]) -> None:
         sys.stdout.write(f"\n{MARK}{json.dumps(answer)}\n")
         sys.stdout.flush()
 
-    # Where we stand is no folder of modules.
+    # The working folder must not be a folder of modules.
     sys.path[:] = [path for path in sys.path if path]
     try:
         os.chdir(own_folder(tempfile.gettempdir(), os.environ.get("SLURMD_NODENAME", os.uname().nodename)))
@@ -90,7 +89,7 @@ def stand(take: Callable[[], bytes]) -> None:
             say({"failed": _why(error)})
     try:
         become(order)
-    except OSError as error:  # in the program's stead, and in its words
+    except OSError as error:  # report it as the program would
         print(json.dumps({"where": order["folder"], "what": _why(error), "hint": ""}), flush=True)
 
 

@@ -1,7 +1,7 @@
-"""What srun says, understood: how a task has ended, and why one could not be started.
+"""Reads what srun says: how a task has ended, and why one could not start.
 
-Pure. The words are those of Slurm 20.11 to 24.05, which it has not changed for longer; where none is known, its own
-last ones are passed on.
+Pure. Slurm has kept these words from 20.11 to 24.05. If srun says something unknown, its last line is passed on as it
+is.
 """
 
 import re
@@ -55,19 +55,19 @@ _COMPLAINTS: Final = (
 
 
 def is_noise(line: str) -> bool:
-    """Whether a line of srun is of no interest in a log: told otherwise, or always said."""
+    """Whether a line of srun does not belong in a log: srun always prints it, or its content is reported elsewhere."""
     return _NOISE.match(line) is not None
 
 
 def is_slurms(line: str) -> bool:
-    """Whether Slurm says it, rather than the program."""
+    """Whether a line comes from Slurm and not from the program."""
     return _SLURM.match(line) is not None
 
 
 def how_the_task_ended(code: int, words: Iterable[str], last: str) -> str:
-    """The end of a program (`engine.Running.ended`) from srun's exit code, its own words, and the program's last ones.
+    """How a program ended (`engine.Running.ended`), from srun's exit code, Slurm's lines, and the program's last line.
 
-    `code` is minus the signal that ended srun itself.
+    A negative `code` is minus the signal that ended srun itself.
     """
     told = list(words)
     for line in told:
@@ -75,6 +75,7 @@ def how_the_task_ended(code: int, words: Iterable[str], last: str) -> str:
             return f"Slurm has cancelled it at {found[1]}{found[2].lower()}"
     if lost := next((line for line in told if _NODE_LOST.search(line)), None):
         return f"{UNSEEN}: {_plain(lost)}"
+    # The exit code is the task's only if srun reports the task's end, or if it is 0.
     if any(map(_TASK.match, told)) or code == 0:
         number = code - _BEYOND_SIGNALS
         named = number in signal.valid_signals() and number > 0
@@ -84,7 +85,7 @@ def how_the_task_ended(code: int, words: Iterable[str], last: str) -> str:
 
 
 def complaint(node: str, python: str, job: str, words: Iterable[str]) -> ConfigError:
-    """Why no task could be had on a node, from what srun has said before it gave up."""
+    """The error for a task that did not start on a node, from what srun said before it gave up."""
     told = [line for line in words if is_slurms(line)]
     for pattern, what, hint in _COMPLAINTS:
         for line in told:

@@ -1,7 +1,7 @@
-"""The engine for hosts with an sshd and a Python: log in, look round, carry what is missing, start, and hear the end.
+"""The engine for hosts with an sshd and a Python: it logs in, looks, carries what is missing, and starts the program.
 
 Owns the life of one program on one host over one connection. When the connection breaks, nothing is known of the
-program: `ended` says so, and the program has a lease of its own.
+program: `ended` says so, and the program's own lease ends it.
 """
 
 import asyncio
@@ -25,14 +25,14 @@ from orchestrator.hosts.placement.inventory import Host
 from orchestrator.process.launcher import ProcessFailedError
 
 CodeSource = Literal["carried", "installed"]
-"""Whether our code is brought to the host, or what its Python has is used, which must be of our version then."""
+"""Whether the engine brings our code to the host, or uses what its Python has, which must then be of our version."""
 
 DRAIN_WALL_S: Final = 1.0
 CLOSE_WALL_S: Final = 2.0
 RETURN_WALL_S: Final = 3.0
-"""How long we try to reach a host again whose program is to be stopped."""
+"""To stop a program whose connection broke, we try to reach its host again for so long."""
 _MARK: Final = "mrcfabric-program"
-# $1 the folder to stand in, $2 the path of modules, $3 and $4 files to hold open, the rest is the program.
+# $1 the working folder, $2 the path of modules, $3 and $4 files to hold open, the rest is the program.
 _START: Final = f"""
 cd "$1" || exit 1
 echo "{_MARK} $$ $(sed 's/^.*) //' /proc/$$/stat | cut -d' ' -f20)"
@@ -41,7 +41,7 @@ exec 8<"$3" 9<"$4"
 shift 4
 exec "$@"
 """
-# $1 the process, $2 the moment of its start, $3 how many tenths of a second it may take. Its group goes with it.
+# $1 the process id, $2 its start time, $3 how many tenths of a second it may take. Its process group is killed with it.
 _STOP: Final = """
 alive() { [ "$(sed 's/^.*) //' /proc/$1/stat 2>/dev/null | cut -d' ' -f20)" = "$2" ]; }
 alive $1 $2 || exit 0
@@ -54,7 +54,7 @@ exit 0
 
 
 class SshEngine:
-    """Starts programs over SSH, on as many hosts at once as are asked for."""
+    """Starts programs over SSH, on several hosts at once."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class SshEngine:
         wheel: Wheel | None = None,
         patience: Patience | None = None,
     ) -> None:
-        """`wheelhouse`: folder with wheels for hosts that lack packages; `wheel`: the code, what runs here by default.
+        """`wheelhouse`: folder of wheels for hosts that lack packages; `wheel`: the code; by default what runs here.
 
         Raises ConfigError when there is no wheel in the wheelhouse.
         """
@@ -91,7 +91,10 @@ class SshEngine:
         return program
 
     async def _prepare(self, remote: Remote, launch: Launch) -> tuple[HostFacts, list[str]]:
-        """What there is, and the folders of modules to use; raises what `Engine.start` raises."""
+        """Look at the host and carry what it lacks. Returns what it has, and the folders of modules to use.
+
+        Raises what `Engine.start` raises.
+        """
         host = remote.host
         wheel = self._wheel if self._wheel is not None else await asyncio.to_thread(payload.our_wheel)
         ports = [[port.kind, port.address, port.port] for port in launch.ports]
@@ -119,11 +122,11 @@ class SshProgram:
         self._patience = patience
         self._launch = launch
         self._process: tuple[int, int] | None = None
-        """Its number there and the moment of its start, which together are nobody else's."""
+        """Its process id there and its start time; the pair names one process for good."""
         self._watching: asyncio.Task[None] | None = None
 
     async def begin(self, run_dir: str, modules: Sequence[str]) -> None:
-        """Start it and hear where it listens; raises what `Engine.start` raises."""
+        """Start it, and learn where it listens. Raises what `Engine.start` raises."""
         held = [f"{folder}/{remote_script.HELD}" for folder in modules] or ["/dev/null"]
         script = ["sh", "-c", _START, _MARK, run_dir, ":".join(modules), held[0], held[-1]]
         words = command([self._remote.host.python, *self._launch.arguments]).removeprefix("exec ")
@@ -133,14 +136,14 @@ class SshProgram:
             raise self._remote.broken(error) from None
         outputs = Outputs(self._after_mark(lines(process.stdout)), lines(process.stderr), self._launch.on_line)
         self._watching = asyncio.create_task(self._watch(process, outputs))
-        with contextlib.suppress(OSError):  # it has ended already, and says why
+        with contextlib.suppress(OSError):  # it has ended already; its output says why
             process.stdin.write(launch_line(self._launch))
         self.address, self.told = await first_words(
             self._remote.host.name, outputs, self.ended, self._launch.ready_wall_s
         )
 
     async def _after_mark(self, output: AsyncIterator[str]) -> AsyncIterator[str]:
-        """What the program itself writes; before it stands whatever the login says, and who the program is."""
+        """What the program itself writes. Before that come what the login prints, and our line with its process id."""
         async for line in output:
             if line.startswith(f"{_MARK} "):
                 _mark, number, start = line.split()
@@ -163,8 +166,7 @@ class SshProgram:
         self.ended.set_result(how)
 
     async def stop(self) -> None:
-        """See `Running.stop`. Over a connection that is lost we log in anew; a host that cannot be reached is left to
-        the program's own lease."""
+        """See `Running.stop`. Logs in again if the connection was lost; if it cannot, the lease ends the program."""
         lost = self.ended.done() and self.ended.result().startswith(UNSEEN)
         if self._process is not None and (lost or not self.ended.done()):
             with contextlib.suppress(ConfigError, ProcessFailedError):

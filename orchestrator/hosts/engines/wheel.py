@@ -1,6 +1,6 @@
-"""A wheel of a distribution that is installed here, made of the very code that runs here; no network, no build tool.
+"""Makes a wheel of a distribution that is installed here, from the code that runs here, without network or build tool.
 
-The same code gives the same bytes, so a digest says whether a host has it already.
+The same code gives the same bytes, so that a digest shows whether a host has it already.
 """
 
 import base64
@@ -17,7 +17,7 @@ from typing import Final
 from mrcfabric.errors import ConfigError
 
 _CARRIED: Final = ("METADATA", "entry_points.txt", "top_level.txt")
-"""Of what the installed distribution says of itself; the rest is about how it came here."""
+"""The metadata files to copy. The others say how the distribution came here."""
 _WHEEL: Final = "Wheel-Version: 1.0\nGenerator: mrcfabric\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 _MODE: Final = 0o644
@@ -33,9 +33,9 @@ class Wheel:
     version: str
     content: bytes
     digest: str
-    """Of what is in it, fit for a file name."""
+    """Of its content, short enough for a file name."""
     requirements: tuple[str, ...]
-    """What it needs besides, without extras: `msgpack>=1.1,<2`."""
+    """Other distributions it needs, without extras: `msgpack>=1.1,<2`."""
 
 
 def wheel_of(distribution: str) -> Wheel:
@@ -44,7 +44,7 @@ def wheel_of(distribution: str) -> Wheel:
     files = dict(_modules(found))
     info = f"{distribution}-{found.version}.dist-info"
     for name in _CARRIED:
-        # A source tree has an egg-info, whose one file for all this is called otherwise.
+        # A source tree has an egg-info folder, where this file has another name.
         text = found.read_text(name) or (found.read_text("PKG-INFO") if name == "METADATA" else None)
         if text is not None:
             files[f"{info}/{name}"] = text.encode()
@@ -57,7 +57,7 @@ def wheel_of(distribution: str) -> Wheel:
 
 
 def requirements_of(distribution: str) -> tuple[str, ...]:
-    """What an installed distribution needs besides, without extras. Raises ConfigError when it is not installed."""
+    """The distributions that an installed one needs, without extras. Raises ConfigError when it is not installed."""
     return _needs(_found(distribution))
 
 
@@ -82,7 +82,7 @@ def _packages(found: metadata.Distribution) -> tuple[str, ...]:
 
 
 def _modules(found: metadata.Distribution) -> Iterator[tuple[str, bytes]]:
-    """Every file of its packages, from where they are imported: what runs here is what will run there."""
+    """Every file of its packages, from the folders they are imported from: the same code will run there."""
     for package in _packages(found):
         spec = importlib.util.find_spec(package)
         if spec is None or not spec.submodule_search_locations:
