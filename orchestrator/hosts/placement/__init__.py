@@ -1,1 +1,1 @@
-"""Which host carries which node, at which addresses and ports, and whether it fits."""
+"""Decides which host carries which node, at which addresses and ports, and whether it fits."""

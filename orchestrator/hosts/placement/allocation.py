@@ -1,7 +1,7 @@
-"""The Slurm allocation that we are in, as an inventory: its nodes, what of them is ours, and where they are.
+"""Reads the Slurm allocation that this process is in as an inventory: its nodes, our part of them, their addresses.
 
-Owns what is asked of Slurm about a job, and in which words; the environment says which job, the controller all else.
-With an inventory's file the nodes must be hosts of the same name, and what the file says of them goes first.
+Owns what it asks Slurm about a job, and in which words. The environment names the job, and the controller says the
+rest. With an inventory's file, the nodes must be hosts of the same name there, and the file overrides Slurm.
 """
 
 import os
@@ -23,9 +23,9 @@ from orchestrator.hosts.placement.inventory_file import load
 ASK_WALL_S: Final = 30.0
 """How long the controller may take to answer."""
 LEFT_MIN: Final = timedelta(seconds=60)
-"""A job that ends sooner takes no fabric."""
+"""A job that ends sooner cannot have a fabric."""
 LEFT_TOLD: Final = timedelta(minutes=10)
-"""Of a job that ends sooner the operator is told."""
+"""If the job ends sooner, the operator is told."""
 ENGINE: Final = "--engine slurm"
 _MEBI: Final = 1 << 20
 _KEPT: Final = ("SLURM_CONF", "SLURM_JWT", "SLURM_CLUSTERS")
@@ -37,10 +37,10 @@ _ALLOCATE: Final = "salloc --no-kill --exclusive --nodes=N"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Nodes of a job that give it the same."""
+    """Nodes of a job on which it has equal cores and memory."""
 
     nodes: str
-    """As Slurm writes lists: `h[1-3]`."""
+    """A list as Slurm writes it: `h[1-3]`."""
     cores: int | None
     memory_bytes: int | None
 
@@ -63,12 +63,12 @@ class Node:
 
     name: str
     address: str
-    """What Slurm itself calls it by: an address or a name."""
+    """The address or name by which Slurm reaches it."""
     cores: int | None
     memory_bytes: int | None
 
 
-# What we have.
+# Questions to Slurm.
 
 
 def job_here(ours: Mapping[str, str]) -> str:
@@ -81,7 +81,7 @@ def job_here(ours: Mapping[str, str]) -> str:
 
 
 def tool(name: str) -> str:
-    """A command of Slurm. Raises ConfigError where it is missing."""
+    """The path of a Slurm command. Raises ConfigError where it is missing."""
     found = shutil.which(name)
     if found is None:
         raise ConfigError(ENGINE, f"there is no `{name}` here", "load Slurm's module, or add its folder to PATH")
@@ -89,15 +89,15 @@ def tool(name: str) -> str:
 
 
 def environment(ours: Mapping[str, str]) -> dict[str, str]:
-    """For commands of Slurm: ours, but for what is said there of another step, which they would take for options."""
+    """The environment for Slurm commands: ours without variables of another step, which they would take as options."""
     kept = {key: value for key, value in ours.items() if key in _KEPT or not key.startswith(_SLURMS)}
     return {**kept, "SLURM_TIME_FORMAT": "standard"}
 
 
 def allocated(file: Path | None, say: Callable[[str], None]) -> Inventory:
-    """The hosts of our job, those of an inventory's file where there is one; the node that we are on leads.
+    """The hosts of our job, or those of an inventory's file if there is one. The node we are on leads.
 
-    `say` hears when the job ends soon. Raises ConfigError.
+    Calls `say` when the job ends soon. Raises ConfigError.
     """
     number = job_here(os.environ)
     job = parsed_job(number, _ask("show", "job", "--details", "--oneliner", number))
@@ -110,7 +110,7 @@ def allocated(file: Path | None, say: Callable[[str], None]) -> Inventory:
 
 
 def _ask(*words: str) -> str:
-    """What scontrol says. Raises ConfigError."""
+    """The output of an scontrol command. Raises ConfigError."""
     command = [tool("scontrol"), *words]
     try:
         done = subprocess.run(
@@ -126,7 +126,7 @@ def _ask(*words: str) -> str:
     return done.stdout
 
 
-# What Slurm says.
+# Answers of Slurm.
 
 
 def parsed_job(number: str, text: str) -> Job:
@@ -149,13 +149,13 @@ def parsed_job(number: str, text: str) -> Job:
 
 
 def _cores(text: str) -> int:
-    """How many `0-3,8` are."""
+    """How many CPUs a list such as `0-3,8` names."""
     bounds = (part.partition("-") for part in text.split(","))
     return sum(int(last or first) - int(first) + 1 for first, _dash, last in bounds)
 
 
 def parsed_nodes(text: str, job: Job, lists: Mapping[str, Sequence[str]]) -> list[Node]:
-    """The nodes of a job from `scontrol show node`, in its order; `lists`: what lists of nodes stand for."""
+    """The nodes of a job from `scontrol show node`, in that order; `lists`: the names that each list of nodes means."""
     part_of = {name: part for part in job.parts for name in lists[part.nodes]}
     nodes = []
     for line in text.splitlines():
@@ -168,7 +168,7 @@ def parsed_nodes(text: str, job: Job, lists: Mapping[str, Sequence[str]]) -> lis
 
 
 def ending(job: Job, now: datetime) -> str:
-    """What to say when the job ends soon; "" otherwise. Raises ConfigError when that is too soon."""
+    """The warning that the job ends soon; "" if it does not. Raises ConfigError when it ends too soon."""
     if job.ends is None or job.ends - now > LEFT_TOLD:
         return ""
     left_s = max(0, round((job.ends - now).total_seconds()))
@@ -178,11 +178,11 @@ def ending(job: Job, now: datetime) -> str:
     return f"{what}, and the fabric with it"
 
 
-# Where they are.
+# Addresses.
 
 
 def resolve(name: str) -> list[str]:
-    """The addresses of a node's name, or the address that it is, as we find it."""
+    """The addresses that our resolver finds for the name of a node; for an address, the address itself."""
     try:
         found = socket.getaddrinfo(name, None, type=socket.SOCK_DGRAM)
     except OSError:
@@ -201,7 +201,7 @@ def is_ours(address: str) -> bool:
 
 
 def at_addresses(nodes: Sequence[Node], resolved: Callable[[str], list[str]]) -> list[Host]:
-    """The nodes as hosts at addresses of one family that all of them have, IPv4 before IPv6. Raises ConfigError."""
+    """The nodes as hosts. All get addresses of one family that all of them have, IPv4 first. Raises ConfigError."""
     known = {node.name: [one for one in resolved(node.address) if len(nodes) == 1 or _is_far(one)] for node in nodes}
     for version in (4, 6):
         chosen = {
@@ -227,13 +227,13 @@ def at_addresses(nodes: Sequence[Node], resolved: Callable[[str], list[str]]) ->
 
 
 def _is_far(address: str) -> bool:
-    """Whether other nodes may reach it."""
+    """Whether other nodes can reach this address."""
     found = ip_address(address.partition("%")[0])
     return not (found.is_loopback or found.is_link_local or found.is_unspecified)
 
 
 def joined(inventory: Inventory, job: Job, nodes: Sequence[Node]) -> Inventory:
-    """An inventory's hosts, with what Slurm knows of them where they say nothing. Raises ConfigError."""
+    """The hosts of an inventory, with Slurm's figures where the file has none. Raises ConfigError."""
     known = {node.name: node for node in nodes}
     hosts = []
     for host in inventory.hosts:
@@ -249,7 +249,7 @@ def joined(inventory: Inventory, job: Job, nodes: Sequence[Node]) -> Inventory:
 
 
 def led(inventory: Inventory, ours: Callable[[str], bool]) -> Inventory:
-    """With the host that we are on as the orchestrator's, if we are on one. Raises ConfigError for another's."""
+    """The inventory with the host we are on, if any, as orchestrator. Raises ConfigError if the file names another."""
     here = next((host.name for host in inventory.hosts if ours(host.control)), "")
     told = inventory.rules.orchestrator
     if told and told != here:

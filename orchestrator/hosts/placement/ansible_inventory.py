@@ -1,8 +1,8 @@
-"""An inventory as Ansible asks for one: the same hosts, without a second file that could say otherwise.
+"""An inventory in the form that Ansible reads, so that no second file can contradict it.
 
-Owns what of a host Ansible is told: how to log in, which Python, where its share service is to listen, with which key.
-It is the answer of a script (`deploy/ansible/hosts.py`) to `--list`; the variables of the role, `mrcfabric_...`, are
-those of deploy/ansible/roles/mrcfabric.
+Owns what Ansible learns of a host: how to log in, which Python, where its share service listens, with which key. A
+script (`deploy/ansible/hosts.py`) answers `--list` with it. The variables `mrcfabric_...` are those of the role
+deploy/ansible/roles/mrcfabric.
 """
 
 import json
@@ -23,7 +23,7 @@ EXIT_CONFIG: Final = 2
 
 
 def listed(inventory: Inventory) -> dict[str, Any]:
-    """All hosts in one group, with their variables. Files are named as seen from where the inventory is."""
+    """All hosts in one group, with their variables. Relative files start from the folder of the inventory."""
     hosts = {host.name: _variables(host) for host in inventory.hosts}
     return {GROUP: {"hosts": list(hosts)}, "_meta": {"hostvars": hosts}}
 
@@ -44,19 +44,19 @@ def _variables(host: Host) -> dict[str, Any]:
     if ssh.key:
         told["ansible_ssh_private_key_file"] = _path(ssh.key)
     if ssh.known_hosts:
-        # ssh takes a list of files there, parted by blanks, with signs of its own.
+        # ssh takes a list of files there, with blanks between them and its own quoting.
         file = _path(ssh.known_hosts).replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
         told["ansible_ssh_common_args"] = shlex.join(["-o", f'UserKnownHostsFile="{file}"'])
     return told
 
 
 def _path(name: str) -> str:
-    """Absolute: Ansible looks for files from the folder of whoever names them."""
+    """An absolute path: Ansible would look for a relative one in other folders."""
     return str(Path(name).expanduser().absolute())
 
 
 def main() -> int:
-    """`--list`, which says all there is; returns the exit code."""
+    """Answer `--list`, which tells everything. Returns the exit code."""
     try:
         print(json.dumps(listed(load(os.environ.get(VARIABLE, FILE))), indent=2))
     except ConfigError as error:

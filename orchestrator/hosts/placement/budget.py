@@ -1,8 +1,8 @@
 """What a placement asks of every host and of the network between them.
 
-Pure. Owns the sums: nodes, processes, ports, CPU, memory, links and bandwidth that cross between hosts, and the pace
-that follows. Loads are those of `orchestrator.hosts.placement.weights`: all ports busy both ways. Whether that fits is
-`orchestrator.hosts.placement.fit`'s. Counts nodes by runs and links by groups, so that no link is ever named.
+Pure. Owns the sums: nodes, processes, ports, CPU, memory, links and bandwidth between hosts, and the pace that follows.
+Loads are those of `orchestrator.hosts.placement.weights`: all ports busy both ways. `orchestrator.hosts.placement.fit`
+judges whether it fits. Nodes are counted in runs and links in groups, so that no link needs a name.
 
 The pace of a host is the dilation (wall time over fabric time) that it can keep at full load, the largest of:
     CPU seconds per second of fabric time / cores
@@ -26,7 +26,7 @@ from orchestrator.hosts.placement.weights import SHARED_BYTES, TIERS, cpu_s, dat
 
 @dataclass(frozen=True, slots=True)
 class HostBudget:
-    """One host."""
+    """What one host must carry."""
 
     host: Host
     nics: int
@@ -38,11 +38,11 @@ class HostBudget:
     cpu_s: float
     """CPU seconds per second of fabric time."""
     process_cpu_s: float
-    """Of its heaviest process."""
+    """CPU of its heaviest process, in the same unit."""
     crossing_bps: int
-    """Rates of all links to other hosts, one way, in fabric time."""
+    """Sum of the rates of all links to other hosts, one way, in fabric time."""
     pace: float | None
-    """None: its cores are not told."""
+    """The dilation it can keep at full load; None: its cores are not known."""
 
     @property
     def nodes(self) -> int:
@@ -51,24 +51,24 @@ class HostBudget:
 
 @dataclass(frozen=True, slots=True)
 class PairBudget:
-    """What crosses between two hosts."""
+    """The links between two hosts."""
 
     first: str
     second: str
     links: int
     rate_bps: int
-    """Of all these links, each way, in fabric time."""
+    """Sum of the rates of these links, each way, in fabric time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The whole."""
+    """The budget of the whole fabric."""
 
     placement: Placement
     hosts: tuple[HostBudget, ...]
-    """In the order of the inventory, those without a node too."""
+    """In the order of the inventory, with those that carry no node."""
     pairs: tuple[PairBudget, ...]
-    """Those with links between them."""
+    """Pairs with links between them."""
 
     @property
     def links_between(self) -> int:
@@ -80,28 +80,28 @@ class Budget:
 
     @property
     def asked_dilation(self) -> float | None:
-        """None: as fast as the hosts can."""
+        """The dilation of the topology; None: as fast as the hosts can."""
         dilation = self.placement.topology.dilation
         return None if dilation == "auto" else float(dilation)
 
     @property
     def pace(self) -> float | None:
-        """Of the slowest host: the dilation to expect at full load; None while a host does not tell its cores."""
+        """The dilation to expect at full load, that of the slowest host; None if a host's cores are not known."""
         paces = [one.pace for one in self.hosts if one.nodes]
         return max((pace for pace in paces if pace is not None), default=None) if None not in paces else None
 
     @property
     def dilation(self) -> float | None:
-        """What figures of the wire are told at: the dilation that is asked for, or else the one to expect."""
+        """The dilation at which figures of the wire are given: the one that was asked for, or the one to expect."""
         return self.asked_dilation or self.pace
 
     def wire_bps(self, rate_bps: float, dilation: float) -> float:
-        """What links of this rate put on the wire of hosts, one way, at full load."""
+        """What links of this rate put on the wire between hosts, one way, at full load."""
         return rate_bps * wire_factor(self.placement.topology, self.placement.inventory.ip_version) / dilation
 
 
 def budget(placement: Placement) -> Budget:
-    """Everything that is asked of hosts and network."""
+    """Compute everything that a placement asks of hosts and network."""
     topology, hosts = placement.topology, placement.inventory.hosts
     links, rates = _crossing(placement)
     factor = wire_factor(topology, placement.inventory.ip_version)
@@ -145,7 +145,7 @@ def budget(placement: Placement) -> Budget:
 
 
 def wire_factor(topology: Topology, ip_version: int) -> float:
-    """Bytes on the wire of hosts for each byte on an emulated link, Ethernet's counted on both."""
+    """Bytes on the wire between hosts for each byte on an emulated link. Both include Ethernet's overhead."""
     packet = data_packet_bytes(topology)
     outer = IP_BYTES[ip_version] + UDP_SIZE + LINK_HEADER_BYTES
     return (packet + outer + OVERHEAD_BYTES) / (packet + OVERHEAD_BYTES)
@@ -159,7 +159,7 @@ def _pace(host: Host, cpu: float, heaviest: float, wire_bps: float) -> float | N
 
 
 def _by_tier(placement: Placement) -> Counter[tuple[int, str]]:
-    """How many nodes of each tier, by host."""
+    """(host, tier) -> how many nodes."""
     topology, numbers = placement.topology, placement.host_numbers
     found: Counter[tuple[int, str]] = Counter()
     _add(found, "nic", Counter(numbers[: topology.nics]))
@@ -193,7 +193,7 @@ def _processes(placement: Placement) -> list[tuple[int, float]]:
 
 
 def _heaviest(t0s: int, t1s: int, most: int, t0_s: float, t1_s: float) -> float:
-    """Of the processes that T0s and then T1s fill in their order, the CPU of the heaviest."""
+    """CPU of the heaviest process, where T0s and then T1s fill processes of `most` switches in order."""
     loads = [0.0]
     for first in range(0, t0s + t1s, most):
         lower = max(0, min(first + most, t0s) - first)
@@ -203,7 +203,7 @@ def _heaviest(t0s: int, t1s: int, most: int, t0_s: float, t1_s: float) -> float:
 
 
 def _crossing(placement: Placement) -> tuple[Counter[tuple[int, int]], Counter[tuple[int, int]]]:
-    """Links between two hosts, and the sum of their rates, by numbers of the hosts, the smaller first."""
+    """Links between two hosts, and the sum of their rates, by host numbers, the smaller first."""
     topology, numbers = placement.topology, placement.host_numbers
     links: Counter[tuple[int, int]] = Counter()
     each = topology.nics_per_t0

@@ -1,7 +1,7 @@
-"""Whether a placement fits its hosts: what will not, and what will but not well.
+"""Whether a placement fits its hosts.
 
-Pure. Owns the judgement and its words. A refusal is what cannot start or would lose frames; a warning is what starts
-and is slower, or other, than somebody may think.
+Pure. Owns the judgement and its words. A refusal is for a fabric that cannot start or would lose frames. A warning is
+for one that starts, but is slower than its user may expect, or different.
 """
 
 from collections.abc import Iterator
@@ -15,20 +15,20 @@ from orchestrator.hosts.placement.placing import speeds
 from orchestrator.process.ports import PORT_END, PORT_MIN
 
 UNEVEN: Final = 1.5
-"""So many times slower may the slowest host be than all cores evenly loaded, before it is worth a warning."""
+"""A warning is due if the slowest host is so many times slower than all cores evenly loaded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One thing to tell."""
+    """One refusal or warning."""
 
     refused: bool
     error: ConfigError
-    """Where, what, and how to mend it; raised or shown."""
+    """Where, what, and the remedy. It is raised or shown."""
 
 
 def notes(budget: Budget) -> list[Note]:
-    """Everything that does not fit, refusals first, hosts in their order."""
+    """All refusals, then all warnings, each in the order of hosts."""
     refusals = [Note(True, error) for error in _refusals(budget)]
     return refusals + [Note(False, error) for error in _warnings(budget)]
 
@@ -39,7 +39,7 @@ def refuse(budget: Budget) -> None:
         raise error
 
 
-# What cannot be.
+# Refusals.
 
 
 def _refusals(budget: Budget) -> Iterator[ConfigError]:
@@ -60,7 +60,7 @@ def _too_long(budget: Budget, host: str, mtu: int) -> Iterator[ConfigError]:
         yield ConfigError(host, what, what_fits(mtu, version))
 
 
-# What is slower or other than somebody may think.
+# Warnings.
 
 
 def _warnings(budget: Budget) -> Iterator[ConfigError]:
@@ -76,7 +76,7 @@ def _warnings(budget: Budget) -> Iterator[ConfigError]:
 
 
 def _slow(budget: Budget) -> Iterator[ConfigError]:
-    """Hosts that cannot keep the pace that is asked for."""
+    """Warn of hosts that cannot keep the pace that was asked for."""
     asked = budget.asked_dilation
     assert asked is not None
     for one in budget.hosts:
@@ -87,7 +87,7 @@ def _slow(budget: Budget) -> Iterator[ConfigError]:
 
 
 def _reason(budget: Budget, one: HostBudget, dilation: float) -> str:
-    """What holds a host back most."""
+    """The resource that limits a host's pace."""
     assert one.host.cores is not None
     if one.cpu_s / one.host.cores == one.pace:
         return f"{one.cpu_s / dilation:.1f} cores are asked for, it has {one.host.cores},"
@@ -99,7 +99,7 @@ def _reason(budget: Budget, one: HostBudget, dilation: float) -> str:
 
 
 def _uneven(budget: Budget) -> Iterator[ConfigError]:
-    """A host that holds all others back, where the pace is left to the hosts."""
+    """Warn of a host that holds all others back, when the hosts set the pace."""
     pace = budget.pace
     if pace is None:
         return

@@ -1,4 +1,4 @@
-"""How long frames are on the wire between hosts, and which payload fits which MTU. Pure."""
+"""How long frames on the wire between hosts are, and which payload fits which MTU. Pure."""
 
 from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES
 from mrcfabric.topology_check import MTU_CHOICES
@@ -19,6 +19,6 @@ def payload_within(mtu: int, ip_version: int) -> int | None:
 
 
 def what_fits(mtu: int, ip_version: int) -> str:
-    """The same in words."""
+    """The result of `payload_within` in words."""
     payload = payload_within(mtu, ip_version)
     return f"mtu_bytes: {payload} fits" if payload else "no mtu_bytes is small enough"

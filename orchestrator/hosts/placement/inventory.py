@@ -1,8 +1,7 @@
-"""The hosts of a fabric and the rules by which its nodes are placed on them, as records.
+"""The hosts of a fabric, and the rules that place its nodes on them, as records.
 
-Pure. Owns what there is to know of a host before anything has been asked of it. How a file says it, and what is
-refused, is `orchestrator.hosts.placement.inventory_file`'s; which node goes where is
-`orchestrator.hosts.placement.placement`'s.
+Pure. Owns what is known of a host before anybody has asked it. `orchestrator.hosts.placement.inventory_file` reads a
+file and refuses mistakes in it. `orchestrator.hosts.placement.placement` says which node is where.
 """
 
 from collections.abc import Mapping
@@ -18,7 +17,7 @@ SwitchRule: TypeAlias = Literal["by_plane", "spread", "pack", "cores"]
 
 SSH_PORT: Final = 22
 SERVICE_PORT: Final = 4790
-"""Where a standing share service listens unless it is told otherwise."""
+"""Where a standing share service listens by default."""
 SERVICE_KEY: Final = "cluster.key"
 PYTHON: Final = "python3"
 RUN_DIR: Final = "mrcfabric"
@@ -26,28 +25,28 @@ RUN_DIR: Final = "mrcfabric"
 
 @dataclass(frozen=True, slots=True)
 class Ssh:
-    """How a host is logged in to."""
+    """How to log in to a host."""
 
     address: str
-    """An address or a name that the resolver or the configuration of ssh knows."""
+    """An address, or a name that the resolver or ssh's configuration knows."""
     port: int = SSH_PORT
     user: str = ""
-    """"": the name of whoever starts the fabric."""
+    """The login name; "": that of the user who starts the fabric."""
     key: str = ""
-    """File of the private key; "": what ssh would take."""
+    """File of the private key; "": the ones that ssh would take."""
     known_hosts: str = ""
-    """File of the keys of hosts; "": the user's own."""
+    """File of known keys of hosts; "": the user's own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Where the standing share service of a host is called, by engines that do."""
+    """Where a host's standing share service listens, for the engine that uses it."""
 
     address: str = ""
-    """"": the address for control."""
+    """Its address; "": the host's address for control."""
     port: int = SERVICE_PORT
     key: str = SERVICE_KEY
-    """File of the cluster's key, on the machine of whoever starts the fabric."""
+    """File of the cluster's key, on the machine that starts the fabric."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,25 +66,25 @@ class Host:
     python: str = PYTHON
     """The interpreter there."""
     run_dir: str = RUN_DIR
-    """Folder for the folders of runs there; relative: below where a login begins."""
+    """Folder there for the folders of runs; a relative one is below the folder where a login begins."""
     mtu: int | None = None
     """Largest IP packet towards the other hosts, bytes; None: found when the fabric starts."""
     bandwidth_bps: int | None = None
-    """Of its underlay, each way."""
+    """Rate of its underlay, each way."""
     service: Service = field(default_factory=Service)
 
     @classmethod
     def at(cls, name: str, address: str, cores: int | None = None) -> "Host":
-        """A host with one address for all, and defaults for all else."""
+        """A host with one address for everything, and defaults for the rest."""
         return cls(name, address, address, Ssh(address), cores)
 
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """Some nodes, some hosts, and the place in the file that speaks of them."""
+    """Some nodes, some hosts, and where the file names them."""
 
     nodes: tuple[str, ...]
-    """Words of a node selector, `orchestrator.faults.selectors.nodes_meant`; none: every node."""
+    """Words of a node selector (`orchestrator.faults.selectors.nodes_meant`); empty: every node."""
     hosts: tuple[str, ...]
     """Names of hosts, in the order of the inventory."""
     where: str = ""
@@ -98,9 +97,9 @@ class Rules:
     nics: NicRule = "spread"
     switches: SwitchRule = "by_plane"
     pin: tuple[Pairing, ...] = ()
-    """These nodes on one of those hosts; the first that means a node decides."""
+    """Nodes that must be on one of some hosts. The first entry that matches a node decides."""
     exclude: tuple[Pairing, ...] = ()
-    """These nodes on none of those hosts."""
+    """Nodes that must be on none of some hosts."""
     nodes_per_process: int = 1
     """Most switches of one plane that share a process; a NIC always has its own."""
     orchestrator: str = ""
@@ -114,15 +113,15 @@ class Inventory:
     hosts: tuple[Host, ...]
     rules: Rules = field(default_factory=Rules)
     path: str = ""
-    """The file; "" when there is none."""
+    """The file; "" if there is none."""
 
     @property
     def ip_version(self) -> Literal[4, 6]:
-        """Of all data addresses."""
+        """IP version of all data addresses."""
         return ip_address(self.hosts[0].data).version
 
     def host(self, name: str) -> Host:
-        """A host by name. Raises ConfigError."""
+        """The host of this name. Raises ConfigError."""
         for host in self.hosts:
             if host.name == name:
                 return host

@@ -1,6 +1,6 @@
 """Inventories as YAML files, with the line of every mistake.
 
-Owns the spelling of a file and what is refused in one. A file has a table `hosts`, by name, and may have `rules`:
+Owns the spelling of a file and what it refuses. A file has a table `hosts`, by name, and may have `rules`:
 
     hosts:
       vm1: 10.0.0.1                       # data, control and ssh at one address
@@ -14,8 +14,8 @@ Owns the spelling of a file and what is refused in one. A file has a table `host
       pin:
         - {nodes: [tier=t1, plane=2], host: rack=a}
 
-What may stand where is told by the types; the JSON Schema is made from them (`tools.schemas.inventory`). No
-list or table here holds texts with a pattern, for the reason that `orchestrator.scenario.model` gives.
+The types below say what may stand where, and `tools.schemas.inventory` makes the JSON Schema from them. No list or
+table here holds texts with a pattern, for the reason that `orchestrator.scenario.model` gives.
 """
 
 import difflib
@@ -50,14 +50,14 @@ from orchestrator.yamlfile.spelling import Rate, Size, amount
 
 HOSTS_MAX: Final = 1024
 PAIRINGS_MAX: Final = 1000
-"""Most entries of `pin`, and of `exclude`."""
+"""Entries of `pin` at most, and of `exclude`."""
 WORDS_MAX: Final = 256
 LABELS_MAX: Final = 64
 NODES_PER_PROCESS_MAX: Final = 4096
 SHOWN_MAX: Final = 20
-"""Names in a hint."""
+"""How many names a hint shows."""
 NOBODY: Final = "none"
-"""In place of a host: the orchestrator is elsewhere."""
+"""Stands for a host: the orchestrator is on none of them."""
 
 _WHAT: Final = "an inventory"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", re.ASCII)
@@ -162,7 +162,7 @@ def load(path: str | Path) -> Inventory:
 
 
 def parsed(path: str, text: str) -> Inventory:
-    """The inventory of a file's text; `path` is for complaints and for the files that it names. Raises ConfigError."""
+    """The inventory of a file's text. Errors name `path`, and relative files start from it. Raises ConfigError."""
     document = parse(path, text, "an inventory has at least hosts")
     top = Spot(document)
     if document.fabric is not None:
@@ -197,7 +197,7 @@ def _host(spot: Spot, name: str, value: Any) -> Host:
 
 
 def _address(spot: Spot, text: str) -> str:
-    """An address that others can reach, in its usual spelling."""
+    """An address that other hosts can reach, in its usual spelling."""
     try:
         address = ip_address(text)
     except ValueError:
@@ -232,7 +232,7 @@ def _service(spot: Spot, table: ServiceTable) -> Service:
 
 
 def _file(spot: Spot, name: str | UnsetType) -> str:
-    """A file on this machine: from the folder of the inventory, unless it says from where."""
+    """A file on this machine. A relative name starts from the folder of the inventory."""
     if name is UNSET:
         return ""
     line = _line(spot, name)
@@ -269,7 +269,7 @@ def _labels(spot: Spot, labels: Mapping[str, str | int]) -> dict[str, str]:
 
 
 def _refuse_twins(spot: Spot, hosts: Sequence[Host]) -> None:
-    """Two hosts at one address would take each other's packets; two families never meet."""
+    """Refuse two hosts at one address, which would take each other's packets, and hosts of two address families."""
     owners: dict[str, Host] = {}
     first = hosts[0]
     for host in hosts:
@@ -306,7 +306,7 @@ def _pairing(spot: Spot, table: PinTable | ExcludeTable, hosts: tuple[Host, ...]
 
 
 def _meant(spot: Spot, text: str, hosts: tuple[Host, ...]) -> tuple[str, ...]:
-    """Names of the hosts that a name or labels mean."""
+    """Names of the hosts that a name or labels select."""
     if "=" not in text:
         names = [host.name for host in hosts]
         if text not in names:

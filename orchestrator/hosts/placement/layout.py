@@ -1,9 +1,9 @@
-"""Where everything of a fabric sits: processes, addresses and ports, clock slots, and each daemon's links.
+"""Where every part of a fabric is: processes, addresses and ports, slots of the clock page, and each daemon's links.
 
-Pure arithmetic over a topology and its hosts; nothing is opened or started. The numbers of sockets are fixed by the
-topology, its hosts and the base of the port block, so that a restarted daemon finds its own again. The block is the
-same on all hosts, as large as the fullest one needs: each host counts its own sockets. What the daemons do with a
-configuration is `mrcfabric.daemon_config`'s; who starts them is `orchestrator.fabric`'s.
+Pure arithmetic over a topology and its hosts; it opens and starts nothing. Topology, hosts and the base of the port
+block fix the ports of all sockets, so that a restarted daemon has the same ones. All hosts have the same block, as
+large as the fullest host needs, and each host counts its own sockets. `mrcfabric.daemon_config` reads a daemon's
+configuration; `orchestrator.fabric` starts the daemons.
 """
 
 from collections import Counter
@@ -25,7 +25,7 @@ PACKS: tuple[Pack, ...] = ("none", "plane")
 NICD_ENTRY = "nicd.daemon:run_nicd"
 SWITCHD_ENTRY = "switchd.daemon:run_switchd"
 PRELOADED = ("orchestrator.hosts.warmup:warm_up",)
-"""What the fork server does before its first fork; brings both daemons' modules with it."""
+"""Called in the fork server before its first fork. It imports both daemons' modules."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class ProcessPlan:
     """One process and the daemons in it."""
 
     name: str
-    """The first node's, or the plane's (`p3`) when all its switches are packed."""
+    """The name of the first node, or of the plane (`p3`) if it holds all switches of the plane."""
     entry: str
     nodes: tuple[str, ...]
     site: int = 0
@@ -46,7 +46,7 @@ class ProcessPlan:
 
 
 def pack_of(text: str) -> Pack:
-    """A packing by name. Raises ConfigError."""
+    """The packing of this name. Raises ConfigError."""
     for pack in PACKS:
         if pack == text:
             return pack
@@ -54,23 +54,23 @@ def pack_of(text: str) -> Pack:
 
 
 def host_ports(*, several: bool) -> int:
-    """Port numbers of a host beside its nodes': the agent's HTTP side, and a relay where hosts are several."""
+    """Ports of a host beside its nodes': the agent's HTTP port, and a relay's if there are several hosts."""
     return 1 + several
 
 
 def port_count(topology: Topology, sites: Sites) -> int:
-    """Size of a fabric's port block: what the fullest of its hosts needs."""
+    """The size of a fabric's port block: the ports that its fullest host needs."""
     if sites.several:
         return _numbered(topology, sites)[1]
-    # Without a name of a node: a fabric of any size may be asked about.
+    # Count without names of nodes: this may be asked about a fabric of any size.
     return 2 * topology.link_count + topology.nodes + host_ports(several=False)
 
 
 def _numbered(topology: Topology, sites: Sites) -> tuple[list[int], int]:
     """Where in the block the sockets of each node begin, in slot order, and the size of the block.
 
-    A host begins with its relay, counts its nodes' sockets from there, and has the agent's HTTP port as the last
-    number. Hosts that have an address in common share one count.
+    On each host the relay comes first, then its nodes' sockets. The agent's HTTP port is the last number. Hosts that
+    have an address in common share one count.
     """
     relays = host_ports(several=sites.several) - host_ports(several=False)
     taken = [relays if sites.apart else relays * len(sites.sites)] * len(sites.sites)
@@ -83,7 +83,7 @@ def _numbered(topology: Topology, sites: Sites) -> tuple[list[int], int]:
 
 
 def check_size(topology: Topology, sites: Sites) -> None:
-    """Raises ConfigError for a fabric that the ports of its hosts cannot hold."""
+    """Raises ConfigError for a fabric that needs more ports than its hosts have."""
     needed = port_count(topology, sites)
     if needed > PORT_END - PORT_MIN:
         raise ConfigError(
@@ -95,8 +95,10 @@ def check_size(topology: Topology, sites: Sites) -> None:
 
 
 def processes_of(topology: Topology, pack: Pack, sites: Sites) -> list[ProcessPlan]:
-    """Every process of the fabric, NICs first. A NIC always has a process of its own; switches share one only with
-    others of their plane on the same host. It is called after the plane when it has all of it, or after its first node.
+    """Every process of the fabric, NICs first.
+
+    A NIC always has a process of its own. A switch shares one only with switches of its plane on the same host. The
+    process has the name of the plane if it holds all its switches, or else of its first node.
     """
     plans = [ProcessPlan(name, NICD_ENTRY, (name,), sites.number(name)) for name in topology.nic_names()]
     switches = list(topology.switch_names())
@@ -132,7 +134,7 @@ class Layout:
     process_of: dict[str, str] = field(init=False)
     """Node -> its process."""
     cut: dict[tuple[int, int], int] = field(default_factory=dict)
-    """From one host to another -> what goes there in one piece, where frames are longer than that."""
+    """(host, other host) -> the largest packet that goes there in one piece, for pairs where frames are longer."""
     port_count: int = field(init=False)
     """Size of the port block."""
     _firsts: list[int] = field(init=False)
@@ -150,27 +152,27 @@ class Layout:
 
     @property
     def doorbells_here(self) -> int:
-        """Processes of the leader's host, its relay among them where there are several hosts."""
+        """How many processes the leader's host has, with its relay if there are several hosts."""
         own = sum(plan.site == LEADER for plan in self.processes)
         return own + self.sites.several
 
     @property
     def http_port(self) -> int:
-        """The agent's."""
+        """The agent's HTTP port."""
         return self.port_base + self.port_count - 1
 
     @property
     def http_address(self) -> str:
-        """Where the agent serves HTTP, as it stands in a URL."""
+        """Where the agent serves HTTP, as in a URL."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.http_port}"
 
     def slot(self, node: str) -> int:
-        """A node's place in the clock page."""
+        """A node's index in the clock page."""
         return self.topology.node_index(node)
 
     def peers(self) -> list[list[tuple[int, int]]]:
-        """What `ClockPage.create` wants: per slot and port, the peer's slot and port."""
+        """By slot and port, the peer's slot and port, as `ClockPage.create` takes them."""
         slots = {name: slot for slot, name in enumerate(self.ports)}
         return [[(slots[end.peer], end.peer_port) for end in ends] for ends in self.ports.values()]
 
@@ -184,7 +186,7 @@ class Layout:
         return [(site.control, self.port_base if self.sites.apart else number) for number, site in numbers]
 
     def probe_addresses(self) -> list[Address]:
-        """Where the relay of each host answers probes of the way that frames go; the same numbers, of UDP."""
+        """Where the relay of each host answers probes of paths: UDP ports with the same numbers as its TCP ports."""
         return [(site.data, port) for site, (_, port) in zip(self.sites.sites, self.relay_addresses(), strict=True)]
 
     def crowd(self, node: str) -> int:
@@ -193,7 +195,7 @@ class Layout:
 
     @property
     def crowd_max(self) -> int:
-        """The same of the host that has most."""
+        """How many processes the host with the most has."""
         return max(self._crowds.values())
 
     @property
@@ -202,7 +204,7 @@ class Layout:
         return frame_bytes(self.topology.mtu_bytes, self.sites.ip_version)
 
     def host_pairs(self) -> set[tuple[int, int]]:
-        """Every two hosts with links between them, in both orders."""
+        """All pairs of hosts with links between them, in both orders."""
         number = self.sites.number
         pairs = {(number(node), number(end.peer)) for node, ends in self.ports.items() for end in ends}
         return {(one, other) for one, other in pairs if one != other}
@@ -212,7 +214,7 @@ class Layout:
         return [self.sites.number(node) for node in self.ports]
 
     def data_address(self, node: str, port: int) -> Address:
-        """Where a node's end of the cable in one of its ports is bound."""
+        """The address of a node's socket for the cable in one of its ports."""
         return self.sites.site(node).data, self._first(node) + port
 
     def _first(self, node: str) -> int:

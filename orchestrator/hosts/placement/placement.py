@@ -1,9 +1,9 @@
 """Which host carries which node.
 
-Pure: the same topology and inventory give the same placement. Owns the answer and its look-ups; how the rules come to
-it is `orchestrator.hosts.placement.placing`'s, what it costs `orchestrator.hosts.placement.budget`'s, whether it fits
-`orchestrator.hosts.placement.fit`'s, which nodes share a process `orchestrator.hosts.placement.layout`'s. Nodes are
-kept by number and names made when asked for, so that the largest fabric is placed in a second.
+Pure: the same topology and inventory give the same placement. Owns the result and its look-ups.
+`orchestrator.hosts.placement.placing` applies the rules, `budget` says what the placement costs, `fit` whether it fits,
+and `layout` which nodes share a process. It keeps nodes by number and makes names only on request, so that the largest
+fabric is placed in a second.
 """
 
 from array import array
@@ -21,9 +21,9 @@ class Placement:
     topology: Topology
     inventory: Inventory
     host_numbers: "array[int]"
-    """By number of the node: place of its host in the inventory."""
+    """By number of the node: index of its host in the inventory."""
     idle_rules: tuple[str, ...] = ()
-    """Places of the rules that mean no node of this fabric, or none that an earlier one does not."""
+    """Where rules stand that match no node of this fabric, or none that an earlier rule does not match."""
 
     def host_of(self, node: str) -> Host:
         """The host that carries a node. Raises ConfigError for an unknown node."""

@@ -1,7 +1,7 @@
-"""A placement to look at before anything starts: who runs where, what it takes, and what will not fit.
+"""Shows a placement before anything starts: which node is where, what it takes, and what does not fit.
 
-Pure. Owns the document (plain data) and its text. The figures are `orchestrator.hosts.placement.budget`'s, the
-judgement is `orchestrator.hosts.placement.fit`'s.
+Pure. Owns the document (plain data) and its text. `orchestrator.hosts.placement.budget` computes the figures, and
+`orchestrator.hosts.placement.fit` judges them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,15 +14,15 @@ from orchestrator.hosts.placement.frames import frame_bytes, payload_within
 from orchestrator.hosts.placement.spans import runs_by_host, shortened, spans
 
 HOSTS_SHOWN: Final = 40
-"""Hosts in the text."""
+"""How many hosts the text shows."""
 NOTES_SHOWN: Final = 20
-"""Warnings in the text, and refusals."""
+"""How many warnings the text shows, and how many refusals."""
 SPANS_SHOWN: Final = 12
-"""Words for the nodes of one host, in the text."""
+"""How many words the text has for the nodes of one host."""
 PAIRS_SHOWN: Final = 12
-"""Pairs of hosts in the text, those with most between them."""
+"""How many pairs of hosts the text shows, those with the highest rate between them."""
 MTUS: Final = (1500, 9000)
-"""What an underlay usually takes."""
+"""The usual MTUs of an underlay."""
 
 _RATES: Final = {"Pb/s": 1e15, "Tb/s": 1e12, "Gb/s": 1e9, "Mb/s": 1e6, "kb/s": 1e3}
 _MEMORY: Final = {"TB": 1e12, "GB": 1e9, "MB": 1e6}
@@ -31,7 +31,7 @@ Table: TypeAlias = Sequence[Sequence[str]]
 
 
 def document(budget: Budget) -> dict[str, Any]:
-    """All of it as plain data. Rates are bits per second; `full_load`: every port busy both ways."""
+    """The placement as plain data. Rates are bits per second; `full_load`: every port busy both ways."""
     placement = budget.placement
     topology, inventory = placement.topology, placement.inventory
     rules, told = inventory.rules, notes(budget)
@@ -118,7 +118,7 @@ def render(name: str, found: dict[str, Any]) -> str:
 
 
 def refusals(found: dict[str, Any]) -> list[str]:
-    """What will not fit, each a line."""
+    """The refusals, one line each."""
     return _notes("mrcfabric", found["refusals"])
 
 
@@ -127,7 +127,7 @@ def _notes(kind: str, texts: Sequence[str]) -> list[str]:
 
 
 def _rest(rows: Sequence[object], shown: int, before: str) -> list[str]:
-    """That there are more than are shown, if so."""
+    """A line that says how many rows are not shown, if any."""
     return [f"{before}and {len(rows) - shown:,} more, --json has them"] if len(rows) > shown else []
 
 
@@ -196,7 +196,7 @@ def _many(count: int, word: str, ending: str = "s") -> str:
 
 
 def _columns(rows: Table) -> list[str]:
-    """Rows as lines, every column as wide as it needs to be."""
+    """Rows as lines, with every column as wide as it needs to be."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  " + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows

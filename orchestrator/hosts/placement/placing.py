@@ -1,9 +1,10 @@
-"""The rules of an inventory applied: every node of a topology to one host.
+"""Applies the rules of an inventory: gives every node of a topology to one host.
 
-Pure. Owns the order in which rules speak. Pins and exclusions say where a node may be; nodes with equal leave are
-placed together, those with the least choice first, by the rule for their kind. Whatever is placed by load (`cores`)
-comes after what is not, and levels it. What is given to a host stays in the order of the topology, so that neighbours
-in it are neighbours on hosts; with `cores`, planes stay whole unless the fullest host would be fuller by `WHOLE_COSTS`.
+Pure. Owns the order in which rules apply. Pins and exclusions first decide which hosts a node may be on. Nodes with the
+same choice of hosts are placed together, those with the least choice first, by the rule for their kind. Kinds that are
+placed by load (`cores`) come after the others, and level them out. Each host gets nodes in the order of the topology,
+so that neighbours there are neighbours on hosts. With `cores`, planes stay whole unless that makes the fullest host
+fuller by more than `WHOLE_COSTS`.
 """
 
 from array import array
@@ -24,9 +25,9 @@ from orchestrator.process.ports import PORT_END, PORT_MIN
 PLACED_NODES_MAX: Final = 1 << 18
 """A larger fabric is refused: nobody could read where 262,144 nodes are."""
 WHOLE_COSTS: Final = 1.25
-"""So many times fuller may the fullest host be for the sake of whole planes."""
+"""How many times fuller the fullest host may get to keep planes whole."""
 CORES_UNTOLD: Final = 1
-"""Cores of every host while none tells its own; one that does not among others that do has their mean."""
+"""Cores of every host if no host names its own. If some do, the others get their mean."""
 
 Leave: TypeAlias = tuple[int, ...]
 """Numbers of the hosts that a node may be on, ascending."""
@@ -34,7 +35,7 @@ Numbers: TypeAlias = list[int]
 
 
 def place(topology: Topology, inventory: Inventory) -> Placement:
-    """Every node to a host. Raises ConfigError with the rule that cannot be kept, or for too large a fabric."""
+    """Give every node to a host. Raises ConfigError with the rule that cannot be kept, or for too large a fabric."""
     if topology.nodes > PLACED_NODES_MAX:
         what = f"{topology.nodes:,} nodes are too many to be placed one by one"
         raise ConfigError(f"fabric {topology.name}", what, f"at most {PLACED_NODES_MAX:,}")
@@ -50,7 +51,7 @@ def place(topology: Topology, inventory: Inventory) -> Placement:
 
 
 def speeds(inventory: Inventory) -> list[float]:
-    """Cores of every host, reckoned where they are not told."""
+    """Cores of every host, estimated where they are not given."""
     told = [host.cores for host in inventory.hosts if host.cores is not None]
     mean = sum(told) / len(told) if told else CORES_UNTOLD
     return [float(mean if host.cores is None else host.cores) for host in inventory.hosts]
@@ -60,7 +61,7 @@ def speeds(inventory: Inventory) -> list[float]:
 
 
 def _leaves(topology: Topology, inventory: Inventory) -> tuple[list[Leave], tuple[str, ...]]:
-    """Of every node, by number, the hosts that it may be on; and the places of rules that say nothing here."""
+    """The hosts that each node may be on, by number of the node; and where the rules stand that match no node."""
     places = {host.name: at for at, host in enumerate(inventory.hosts)}
     anywhere = tuple(range(len(places)))
     leaves: list[Leave] = [anywhere] * topology.nodes
@@ -107,7 +108,7 @@ def _numbers(topology: Topology, pairing: Pairing) -> Sequence[int]:
 
 @dataclass(slots=True)
 class _Filling:
-    """Hosts as they fill up."""
+    """Hosts while they fill up."""
 
     topology: Topology
     inventory: Inventory
@@ -125,7 +126,7 @@ class _Filling:
         self.speed = speeds(self.inventory)
 
     def place_by(self, kind: str, rule: str) -> None:
-        """All nodes of a kind by a rule that does not look at the load."""
+        """Place all nodes of a kind by a rule that ignores the load."""
         if rule == "pack":
             self._pack(kind)
             return
@@ -134,7 +135,7 @@ class _Filling:
             self._give(group, share_out(len(group.units), 1.0, group.leave, level, even))
 
     def levelled(self, kinds: list[str]) -> "_Filling":
-        """With these kinds placed by load: with whole planes, or better without."""
+        """A filling with these kinds placed by load: with whole planes, or without if that is much more even."""
         if not kinds:
             return self
         split = self._copy()
@@ -146,13 +147,13 @@ class _Filling:
 
     def _level(self, kinds: list[str], whole: bool) -> None:
         groups = [group for kind in kinds for group in _groups(self.topology, self.leaves, kind, whole)]
-        # What has no choice is there first, for the others to level.
+        # Groups without a choice go first, so that the others can level them out.
         for group in sorted(groups, key=lambda group: len(group.leave) > 1):
             counts = share_out(len(group.units), group.cpu_s, group.leave, list(self.load), self.speed)
             self._give(group, counts)
 
     def _pack(self, kind: str) -> None:
-        """Host after host, each as far as its ports go; the last one takes what nobody has room for."""
+        """Fill host after host up to its ports. What fits nowhere goes to the last one, and `fit` refuses it."""
         for group in _groups(self.topology, self.leaves, kind, whole=False):
             counts, left = [], len(group.units)
             for host in group.leave:
@@ -163,7 +164,7 @@ class _Filling:
             self._give(group, counts)
 
     def _give(self, group: "_Group", counts: list[int]) -> None:
-        """Units in their order to the hosts in theirs, each its count."""
+        """Give each host its count of the group's units, both in their order."""
         units = iter(group.units)
         for host, count in zip(group.leave, counts, strict=True):
             for _ in range(count):
@@ -188,7 +189,7 @@ class _Group:
 
     leave: Leave
     units: list[Numbers]
-    """Nodes that stay together."""
+    """Each unit is nodes that stay together."""
     cpu_s: float
     """Of one unit."""
     ports: int
@@ -196,7 +197,7 @@ class _Group:
 
 
 def _groups(topology: Topology, leaves: Sequence[Leave], kind: str, whole: bool) -> list[_Group]:
-    """All nodes of a kind, those with the least choice first, then the heaviest; `whole`: planes as units."""
+    """All nodes of a kind, those with the least choice first, then the heaviest; `whole`: planes are units."""
     groups: dict[tuple[object, ...], _Group] = {}
     units = _plane_parts(topology, leaves) if whole and kind == "switches" else _singles(topology, leaves, kind)
     for key, unit in units:
@@ -210,13 +211,13 @@ def _groups(topology: Topology, leaves: Sequence[Leave], kind: str, whole: bool)
 
 
 def _singles(topology: Topology, leaves: Sequence[Leave], kind: str) -> Iterator[tuple[tuple[object, ...], Numbers]]:
-    """Every node as a unit of its own, with what nodes of one group have in common."""
+    """Every node as a unit of its own, after the key of its group."""
     for number in range(topology.nics) if kind == "nics" else range(topology.nics, topology.nodes):
         yield (leaves[number], topology.tier_of(number)), [number]
 
 
 def _plane_parts(topology: Topology, leaves: Sequence[Leave]) -> Iterator[tuple[tuple[object, ...], Numbers]]:
-    """The switches of each plane as units, one for each set of hosts that some of them may be on."""
+    """The switches of a plane that may be on the same hosts as one unit, after the key of its group."""
     for first in range(topology.nics, topology.nodes, topology.switches_per_plane):
         parts: dict[Leave, Numbers] = {}
         for number in range(first, first + topology.switches_per_plane):

@@ -1,7 +1,6 @@
-"""Where the hosts of a fabric are, and which node runs on which: what addresses and ports follow from.
+"""The hosts of a fabric, and which node runs on which. Addresses and ports follow from this.
 
-Plain figures; how a placement comes about is `orchestrator.hosts.placement.placement`'s, what runs on a host
-`hosts.share`'s.
+Plain data. `orchestrator.hosts.placement.placement` says how nodes are placed, `hosts.share` runs them on a host.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,17 +17,17 @@ LEADER = 0
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """One host as the fabric sees it: its addresses, IPv4 or IPv6 literals."""
+    """One host as the fabric sees it. Addresses are IPv4 or IPv6 literals."""
 
     name: str
     data: str = LOOPBACK
-    """Where frames go."""
+    """The address for frames."""
     control: str = LOOPBACK
-    """Where daemons hear their agent, and the hosts each other."""
+    """Where daemons listen for the agent, and hosts for each other."""
     labels: tuple[str, ...] = ()
-    """As `rack=a`: by which faults may mean it."""
+    """Such as `rack=a`; faults can name hosts by them."""
     mtu: int | None = None
-    """Largest IP packet towards the other hosts, as the inventory tells; None: it does not."""
+    """Largest IP packet to the other hosts, from the inventory; None: not given there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +36,11 @@ class Sites:
 
     sites: Sequence[Site] = (Site("here"),)
     of_node: Mapping[str, int] = field(default_factory=dict)
-    """Node -> number of its host; one that is not named runs on the leader's."""
+    """Node -> number of its host. A node that is not in it runs on the leader's."""
     nodes_per_process: int = 1
-    """Most switches of one plane that share a process on their host, where none is said to pack them all."""
+    """How many switches of one plane share a process on their host at most, unless planes are packed whole."""
     alone: frozenset[str] = frozenset()
-    """Switches that have a process of their own whatever is said: those that are to die alone."""
+    """Switches that always have a process of their own, because a fault kills them alone."""
 
     def number(self, node: str) -> int:
         """The number of a node's host."""
@@ -52,14 +51,14 @@ class Sites:
         return self.sites[self.number(node)]
 
     def host_map(self, topology: Topology) -> HostMap:
-        """What faults about hosts are resolved by: which host carries which node; `ONE_HOST` on one host alone."""
+        """Maps nodes to hosts, to resolve faults about hosts; `ONE_HOST` if there is one host only."""
         if not self.several:
             return ONE_HOST
         host_of = {node: self.site(node).name for node in topology.node_names()}
         return HostMap.of(topology, host_of, {site.name: site.labels for site in self.sites})
 
     def require_here(self, nic: str) -> None:
-        """Raises RefusedError for a NIC of another host."""
+        """Raises RefusedError for a NIC on another host, whose memory cannot be shared here."""
         if self.number(nic) != LEADER:
             raise RefusedError(
                 f"{nic} runs on host {self.site(nic).name}: its memory can be shared with programs there alone"
@@ -67,16 +66,16 @@ class Sites:
 
     @property
     def ip_version(self) -> int:
-        """Of the underlay, 4 or 6: all hosts have the same, but for the leader's where it carries nothing."""
+        """IP version of the underlay, 4 or 6. Only a leader that carries no nodes may have another."""
         return 6 if ":" in self.sites[-1].data else 4
 
     @property
     def apart(self) -> bool:
-        """Whether no two have an address in common, as several shares of one machine may."""
+        """Whether no two hosts have an address in common, as several shares of one machine may."""
         addresses = [address for site in self.sites for address in {site.data, site.control}]
         return len(set(addresses)) == len(addresses)
 
     @property
     def several(self) -> bool:
-        """Whether there is more than the leader's."""
+        """Whether there are hosts beside the leader's."""
         return len(self.sites) > 1

@@ -1,6 +1,6 @@
-"""Many nodes written short: `h000..h127`, `p0..p2` for whole planes, `p3-t1-0..7`.
+"""Writes many nodes in few words: `h000..h127`, `p0..p2` for whole planes, `p3-t1-0..7`.
 
-Pure. Owns the spelling. Works on numbers of nodes, so that a hundred thousand of them cost a few words.
+Pure. Owns the spelling. Works on numbers of nodes, so a hundred thousand of them take a few words.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,11 +11,11 @@ from mrcfabric.naming import nic_name, t0_name, t1_name
 from mrcfabric.topology import Topology
 
 Run: TypeAlias = tuple[int, int]
-"""Numbers of nodes in a row: the first, and the one after the last."""
+"""Consecutive numbers of nodes: the first, and the one after the last."""
 
 
 def runs_by_host(host_numbers: Iterable[int], hosts: int) -> list[list[Run]]:
-    """Of every host the runs of nodes that it carries; `host_numbers`: the host of each node, by number."""
+    """The runs of nodes that each host carries; `host_numbers`: the host of each node, by number."""
     runs: list[list[Run]] = [[] for _ in range(hosts)]
     first = 0
     for host, same in groupby(host_numbers):
@@ -26,12 +26,12 @@ def runs_by_host(host_numbers: Iterable[int], hosts: int) -> list[list[Run]]:
 
 
 def spans(topology: Topology, runs: Sequence[Run]) -> list[str]:
-    """Runs as words, in their order."""
+    """Runs as words, in the same order."""
     return [span for run in runs for span in _spans(topology, *run)]
 
 
 def shortened(words: Sequence[str], most: int) -> str:
-    """Words in a line, those beyond the first `most` as a number."""
+    """The first `most` words in a line, and how many more there are."""
     rest = len(words) - most
     return " ".join(words[:most]) + (f" and {rest:,} more" if rest > 0 else "") if words else "nothing"
 

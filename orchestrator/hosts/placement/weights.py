@@ -1,8 +1,8 @@
-"""What a node is reckoned to take of its host: CPU, memory and ports, by its tier.
+"""Estimates what a node takes of its host: CPU, memory and ports, by its tier.
 
-Pure. Owns the figures; they are means of `make bench` (docs/PERFORMANCE.md) on one machine and worth a ratio, not a
-promise. A node is weighed as if every port of it were busy both ways at the rate of the fabric, since that is what
-decides how fast a loaded fabric can go; `link_rates_bps` is too small a difference to be looked at.
+Pure. Owns the figures. They are means of `make bench` (docs/PERFORMANCE.md) on one machine: good for ratios, but no
+promise. They assume that every port is busy both ways at the rate of the fabric, since that decides how fast a loaded
+fabric can go. They ignore `link_rates_bps`, which makes too small a difference.
 """
 
 from typing import Final
@@ -12,20 +12,20 @@ from mrcfabric.naming import Tier
 from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES, Topology
 
 NIC_PACKET_S: Final = 18e-6
-"""CPU of a NIC for each data packet that it sends, and for each that it receives, acknowledgements included."""
+"""CPU of a NIC for each data packet that it sends or receives, with its acknowledgements."""
 SWITCH_PACKET_S: Final = 13e-6
 """CPU of a switch for each data packet that it forwards."""
 NIC_BYTES: Final = 7_100_000
-"""Memory of a NIC's process, regions of applications not counted."""
+"""Memory of a NIC's process, without regions of applications."""
 SWITCH_BYTES: Final = 6_000_000
 SHARED_BYTES: Final = 60_000_000
-"""Memory that the processes of one host have in common."""
+"""Memory that the processes of one host share."""
 
 TIERS: Final[tuple[Tier, ...]] = ("nic", "t0", "t1")
 
 
 def data_packet_bytes(topology: Topology) -> int:
-    """A full data packet as it stands behind the link header."""
+    """Size of a full data packet, as it follows the link header."""
     return topology.mtu_bytes + DATA_PACKET_EXTRA_BYTES
 
 
@@ -41,10 +41,10 @@ def cpu_s(topology: Topology, tier: Tier) -> float:
 
 
 def memory_bytes(tier: Tier) -> int:
-    """Memory of a node's own."""
+    """Memory of one node, without what processes share."""
     return NIC_BYTES if tier == "nic" else SWITCH_BYTES
 
 
 def ports(topology: Topology, tier: Tier) -> int:
-    """Port numbers that a node takes of its host: one per cable, and the control socket."""
+    """How many port numbers a node takes on its host: one per cable, and one for its control socket."""
     return topology.port_count(tier) + 1
