@@ -1,1 +1,1 @@
-"""What every HTTP server here begins with: bounds on connections, names it answers to, the token to read."""
+"""Parts of every HTTP server here: bounds on connections, the names it answers to, the token for reading."""

@@ -1,8 +1,9 @@
-"""Where HTTP connections come in: at the agent's two endpoints and at the live map's.
+"""Accepts HTTP connections at the agent's two endpoints and at the live map's, within bounds.
 
-Owns how many there may be at once, and for how long one may be without a request or take nothing of an answer, so that
-nobody uses up the files of a fabric's agent or locks its operator out: where an endpoint is full, whoever has been idle
-longest makes room. And what strangers send that is no request is answered, and told in one short line now and then.
+Owns how many connections there may be at once, how long one may send no request, and how long it may leave an answer
+unread. So nobody can use up the agent's file descriptors or lock its operator out: at a full endpoint the connection
+that has been idle longest makes room. Bytes that are no request get an answer, and one short line in the log now and
+then.
 """
 
 import asyncio
@@ -18,30 +19,30 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 CONNECTIONS_MAX: Final = 256
-"""At one endpoint, where there are descriptors for so many."""
+"""At one endpoint, if there are descriptors for so many."""
 CONNECTIONS_MIN: Final = 8
 RESERVED_DESCRIPTORS: Final = 96
-"""Of those that are free when the endpoints open, for daemons that return, logs and captures."""
+"""Free descriptors that endpoints leave for daemons that return, logs and captures."""
 HEADER_WALL_S: Final = 10.0
-"""For a whole header, from the moment that somebody connects."""
+"""For a whole header, from the moment of connecting."""
 IDLE_WALL_S: Final = 75.0
-"""From one request to the next."""
+"""From one answer to the next request."""
 ANSWER_WALL_S: Final = 120.0
-"""For an answer to be made and taken, at endpoints for strangers."""
+"""To make an answer and have it read, at endpoints for strangers."""
 LASTING_SHARE: Final = 0.5
-"""Of the connections at an endpoint, those that answers without an end may take; who wants one more is told 503."""
+"""The share of an endpoint's connections that endless answers may take. A request for one more gets a 503."""
 SWEEP_WALL_S: Final = 1.0
 TELL_WALL_S: Final = 10.0
-"""What goes wrong is told once in so long."""
+"""At most one line about failures in this time."""
 SHUTDOWN_WALL_S: Final = 1.0
 
 Listen: TypeAlias = Callable[[Callable[[], asyncio.Protocol]], Awaitable[asyncio.AbstractServer]]
-"""Makes a listening server of what makes a protocol for each connection."""
+"""Starts a listening server, given a function that makes a protocol for each connection."""
 _Answer: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def room_for(endpoints: int) -> int:
-    """How many connections each of so many endpoints may have by the descriptors that this process has left."""
+    """How many connections each of so many endpoints may have, by the descriptors that this process has left."""
     soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     left = soft - len(os.listdir("/proc/self/fd")) - RESERVED_DESCRIPTORS
     return max(CONNECTIONS_MIN, min(CONNECTIONS_MAX, left // endpoints))
@@ -55,7 +56,7 @@ async def keeping(
     answer_wall_s: float | None = ANSWER_WALL_S,
     lasting: frozenset[str] = frozenset(),
 ) -> AsyncIterator[None]:
-    """Answer in the block. `answer_wall_s` None: answers may take for ever, as those of the paths `lasting` may."""
+    """Serve in the block. `answer_wall_s` None: answers have no time limit. Those of the paths `lasting` never do."""
     keeper = _Keeper(most, answer_wall_s, lasting)
     app.middlewares.insert(0, cast("Any", keeper.mark))
     runner = web.AppRunner(
@@ -77,19 +78,19 @@ async def keeping(
 
 
 class _Keeper:
-    """Who is at one endpoint, and since when."""
+    """The connections at one endpoint, and the times by which they must do something."""
 
     def __init__(self, most: int, answer_wall_s: float | None, lasting: frozenset[str]) -> None:
         self._most = most
         self._answer_wall_s = answer_wall_s
         self._lasting = lasting
         self._idle: dict[Any, tuple[float, float]] = {}
-        """Connection -> since when it is idle, and until when it may be; whoever came first stands first."""
+        """Connection -> since when it is idle, and until when it may be."""
         self._busy: dict[Any, float | None] = {}
-        """Connection -> when its answer is to be over."""
+        """Connection -> when its answer must be over; None: it may take for ever."""
 
     def received(self, protocols: web.Server) -> asyncio.Protocol:
-        """Somebody connects."""
+        """Take a new connection, or refuse it if the endpoint is full and all are busy."""
         self._forget_gone()
         if len(self._idle) + len(self._busy) >= self._most and not self._make_room():
             return _Refused()
@@ -99,7 +100,7 @@ class _Keeper:
         return cast("asyncio.Protocol", protocol)
 
     def _make_room(self) -> bool:
-        """Send away who has been idle longest; False when all are busy."""
+        """Close the connection that has been idle longest. Returns False when all are busy."""
         if not self._idle:
             return False
         oldest = min(self._idle, key=lambda one: self._idle[one][0])
@@ -109,7 +110,7 @@ class _Keeper:
 
     @web.middleware
     async def mark(self, request: web.Request, **behind: _Answer) -> web.StreamResponse:
-        """Stands before every answer: whoever waits for one is not idle."""
+        """A middleware before every handler: marks the connection as busy while its answer is made."""
         (answer,) = behind.values()
         protocol, now_s = request.protocol, time.monotonic()
         if request.path in self._lasting and self._lasting_now() >= self._most * LASTING_SHARE:
@@ -120,7 +121,7 @@ class _Keeper:
         try:
             return await answer(request)
         finally:
-            # It has yet to take the answer, and may come back with another request.
+            # The connection must still take the answer, and may then send another request.
             self._busy.pop(protocol, None)
             now_s = time.monotonic()
             self._idle[protocol] = (now_s, now_s + IDLE_WALL_S)
@@ -130,7 +131,7 @@ class _Keeper:
         return sum(end_s is None for end_s in self._busy.values())
 
     async def sweep(self) -> None:
-        """Send away who has been without a request, or with an answer, for too long; until cancelled."""
+        """Close connections that send no request, or whose answer takes, longer than allowed; until cancelled."""
         while True:
             await asyncio.sleep(SWEEP_WALL_S)
             self._forget_gone()
@@ -145,7 +146,7 @@ class _Keeper:
                     _abort(protocol)
 
     def _forget_gone(self) -> None:
-        # Whoever has just come has no transport yet.
+        # A connection that has just come has no transport yet.
         before_s = time.monotonic() - SWEEP_WALL_S
         for protocol in [one for one, (since_s, _) in self._idle.items() if not one.transport and since_s < before_s]:
             del self._idle[protocol]
@@ -154,10 +155,10 @@ class _Keeper:
 
 
 class _Refused(asyncio.Protocol):
-    """A connection too many."""
+    """The protocol of a connection that was refused."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        cast("asyncio.Transport", transport).abort()  # uvloop's own is none by its type
+        cast("asyncio.Transport", transport).abort()  # uvloop's transport does not inherit from it
 
 
 def _abort(protocol: Any) -> None:
@@ -166,7 +167,7 @@ def _abort(protocol: Any) -> None:
 
 
 class Telling(logging.Filter):
-    """One short line now and then about what goes wrong at the endpoints, and no traceback of what strangers send."""
+    """Logs one short line now and then about failures at the endpoints, without tracebacks for what strangers send."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -174,7 +175,7 @@ class Telling(logging.Filter):
         self._untold = 0
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """See `logging.Filter`; makes the record one line."""
+        """See `logging.Filter`. Makes the record one line."""
         if record.levelno < logging.WARNING:
             return True
         wrong = record.exc_info[1] if isinstance(record.exc_info, tuple) else None

@@ -1,6 +1,6 @@
-"""Which names and addresses an endpoint answers to: no page of another site passes that had its own name point here.
+"""Checks the name by which a request calls this endpoint: no page of another site may reach it by a name of its own.
 
-Owns the check of `Host` at the agent's public server; the live map's has one of its own (`orchestrator.web.auth`).
+Owns the check of `Host` at the agent's public server. The live map has another one (`orchestrator.web.auth`).
 """
 
 from collections.abc import Awaitable, Callable
@@ -16,13 +16,13 @@ class HostCheck:
     """A middleware: `web.Application(middlewares=[check.guard])`."""
 
     def __init__(self, host: str, port: int) -> None:
-        """Where the endpoint listens."""
+        """`host`, `port`: where the endpoint listens."""
         self._host = host
         self._port = port
 
     @web.middleware
     async def guard(self, request: web.Request, **behind: _Answer) -> web.StreamResponse:
-        """Let a request pass that names this endpoint by an address, or as localhost on loopback."""
+        """Let a request pass if it calls this endpoint by an address, or as localhost on loopback."""
         (answer,) = behind.values()
         if not self.knows(request.headers.get("Host", "")):
             text = f"this endpoint answers to {self._host}:{self._port}, by address"
@@ -30,7 +30,7 @@ class HostCheck:
         return await answer(request)
 
     def knows(self, host: str) -> bool:
-        """Whether a `Host` header means this server. Names are nobody's: whoever owns a name may have it point here."""
+        """Whether a `Host` header means this server. A name does not: its owner may have it point here."""
         name, _, port = host.lower().rpartition(":")
         if port != str(self._port):
             return False

@@ -1,7 +1,7 @@
-"""Reading for the owner alone: the public server of a fabric that was launched so wants a token.
+"""Lets only the owner read: the public server of a fabric that was launched with this option asks for a token.
 
-Owns the check at the agent's public server. The token lies in the run folder (`RunFolder.write_read_token`); the live
-map has one of its own (`orchestrator.web.auth`).
+Owns the check at the agent's public server. The token is in the run folder (`RunFolder.write_read_token`). The live map
+has another one (`orchestrator.web.auth`).
 """
 
 import hmac

@@ -1,9 +1,9 @@
-"""How long a process that does not answer is waited for: by what the system says of it, not by the clock alone.
+"""How long to wait for a process that does not answer, by what the system says of it and not by the clock alone.
 
-Owns the rule. A process that sleeps could have answered, and is silent after `SILENT_WALL_S`. One that is stopped, or
-computes, or waits for the CPU, could not: it is waited for until the bound, which grows with the processes that share a
-core. Of a process on another host nothing is known but that it is silent. Time in which we ourselves were stopped
-counts for nothing: the answer may lie in our socket.
+Owns the rule. A process that sleeps could have answered: it is given up after `SILENT_WALL_S`. One that is stopped,
+computes or waits for the CPU could not: it is waited for up to a bound, which grows with the processes that share a
+core. Of a process on another host we know only that it is silent. Time in which we ourselves were stopped does not
+count: the answer may lie in our socket.
 """
 
 import asyncio
@@ -15,18 +15,18 @@ from pathlib import Path
 from typing import Any, Final
 
 SILENT_WALL_S: Final = 10.0
-"""A process that could have answered is given up after so long."""
+"""A process that could have answered is given up after this."""
 UNSEEN_WALL_S: Final = 30.0
-"""A process of which nothing is known, on another host."""
+"""A process on another host, of which nothing is known, is given up after this."""
 BOUND_WALL_S = 60.0
-"""No process is waited for longer than this, and `SHARE_WALL_S` for each of the processes that share a core."""
+"""The longest wait for any process is this plus `SHARE_WALL_S` for each process that shares a core."""
 SHARE_WALL_S: Final = 1.0
 TICK_WALL_S: Final = 0.25
-"""How often one looks, unless one is stopped oneself."""
+"""How often to look, unless we ourselves are stopped."""
 LOOKED_AT_MAX: Final = 8
-"""Of many late processes so many are looked at: each look reads two files."""
+"""How many of several late processes to look at: each look reads two files."""
 _BUSY_SHARE: Final = 0.5
-"""A process that has computed, or waited for the CPU, for this share of a tick had no chance to answer."""
+"""A process that computed, or waited for the CPU, for this share of a tick had no chance to answer."""
 _NS_PER_S: Final = 10**9
 
 
@@ -37,11 +37,11 @@ class Sight:
     state: str
     """One letter, as in `ps`: R, S, D, T ..."""
     busy_ns: int
-    """For how long it has computed or waited for the CPU since it was born."""
+    """How long it has computed or waited for the CPU since its birth."""
 
 
 def sight(pid: int) -> Sight | None:
-    """What is to be seen of a process of this host; None when there is none."""
+    """What the system says of a process of this host; None when there is none."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
         fields = stat.rpartition(")")[2].split()
@@ -51,18 +51,18 @@ def sight(pid: int) -> Sight | None:
     try:
         ran, waited = Path(f"/proc/{pid}/schedstat").read_text().split()[:2]
         busy_ns = int(ran) + int(waited)
-    except (OSError, ValueError):  # a kernel that keeps no such account: what it computed is known all the same
+    except (OSError, ValueError):  # this kernel keeps no such account, but it counts what the process computed
         busy_ns = ticks * _NS_PER_S // os.sysconf("SC_CLK_TCK")
     return Sight(state, busy_ns)
 
 
 def bound_s(processes: int) -> float:
-    """Wall seconds after which nobody is waited for, where so many processes share the cores of this host."""
+    """The longest wait in wall seconds, when so many processes share the cores of this host."""
     return BOUND_WALL_S + SHARE_WALL_S * processes / len(os.sched_getaffinity(0))
 
 
 class OwnTime:
-    """Wall time in which we ran ourselves. Ask at least every `TICK_WALL_S`; a longer pause counts as two of them."""
+    """Wall time in which we ran ourselves. Call `tick` every `TICK_WALL_S`; a longer pause counts as two of them."""
 
     def __init__(self) -> None:
         self.passed_s = 0.0
@@ -70,11 +70,11 @@ class OwnTime:
 
     @property
     def since_s(self) -> float:
-        """Wall time since one asked last."""
+        """Wall time since the last tick."""
         return time.monotonic() - self._asked_s
 
     def tick(self) -> float:
-        """How much has passed since one asked last."""
+        """Count the time since the last tick, and return it."""
         passed_s = min(self.since_s, 2 * TICK_WALL_S)
         self._asked_s = time.monotonic()
         self.passed_s += passed_s
@@ -82,7 +82,7 @@ class OwnTime:
 
 
 async def done_within(work: "asyncio.Future[Any]", wall_s: float) -> bool:
-    """Wait for a future for so much time in which we ran ourselves; whether it is done."""
+    """Wait for a future for `wall_s` of time in which we ran ourselves. Returns whether it is done."""
     own = OwnTime()
     while not (await asyncio.wait([work], timeout=min(TICK_WALL_S, wall_s)))[0]:
         own.tick()
@@ -92,7 +92,7 @@ async def done_within(work: "asyncio.Future[Any]", wall_s: float) -> bool:
 
 
 class AnswerWait:
-    """One wait. Ask `ended` again and again: it looks every `TICK_WALL_S`, between two looks it says False."""
+    """One wait. Call `ended` again and again: it looks every `TICK_WALL_S`, and returns False in between."""
 
     def __init__(self, processes: int) -> None:
         """`processes`: how many the fabric has, for the bound."""
@@ -104,16 +104,18 @@ class AnswerWait:
 
     @property
     def due(self) -> bool:
-        """Whether it is time for the next look."""
+        """Whether the next look is due."""
         return self._own.since_s >= TICK_WALL_S
 
     def heard(self) -> None:
-        """It has given a sign of life: what it has been silent for is forgotten."""
+        """A process has given a sign of life: start to count its silence anew."""
         self._silent_s = self._unseen_s = 0.0
 
     def ended(self, pids: Sequence[int | None]) -> bool:
-        """Whether to wait no longer for these processes, of which at least one is to do something; None: it is on
-        another host."""
+        """Whether to give up these processes, of which at least one should do something.
+
+        A process is its id here, or None if it runs on another host.
+        """
         if not self.due:
             return False
         passed_s = self._own.tick()
@@ -133,7 +135,7 @@ class AnswerWait:
         )
 
     def _judged(self, pid: int, passed_s: float) -> str:
-        """What excuses a process for this tick; "" when nothing does."""
+        """What excuses a process for this tick; "" if nothing does."""
         seen = sight(pid)
         if seen is None:
             return ""
@@ -142,11 +144,11 @@ class AnswerWait:
         if seen.state in "Tt":
             return "it is stopped"
         busy = before is None or seen.busy_ns - before >= _BUSY_SHARE * passed_s * _NS_PER_S
-        # The kernel adds a wait for the CPU to its account when it ends: while it lasts, only the state shows it.
+        # The kernel counts a wait for the CPU only when it ends. Until then only the state shows it.
         return "it computes, or waits for the CPU or the disk" if busy or seen.state in "RD" else ""
 
     def why(self) -> str:
-        """How long it was waited for, what was seen last, and the bound."""
+        """For messages: how long we waited, what was seen last, and the bound."""
         bound = bound_s(self._processes)
         return (
             f"{self._own.passed_s:.0f} s: {self._last} (who could answer has {SILENT_WALL_S:g} s, "

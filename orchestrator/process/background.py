@@ -1,6 +1,7 @@
-"""Work that goes on by itself: its tasks kept, its expected failures told to one place, the others to the loop.
+"""Tasks that nobody waits for: keeps them, and reports their failures.
 
-Owns the tasks; what they do, and which failures are expected, is for whoever starts them.
+Owns the tasks. The caller decides what they do and which errors it expects. `on_trouble` gets those, the loop gets the
+others.
 """
 
 import asyncio
@@ -14,20 +15,20 @@ class Background:
     """The tasks of one owner. `start` them inside a running loop; `close` at the end."""
 
     def __init__(self, expected: tuple[type[Exception], ...], on_trouble: Callable[[str, Exception], None]) -> None:
-        """`on_trouble` is called with whom the work was about and a failure of an `expected` type."""
+        """`on_trouble` is called with the `about` of a task and its error, if that has an `expected` type."""
         self._expected = expected
         self._on_trouble = on_trouble
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def start(self, work: Coroutine[Any, Any, T], about: str = "") -> "asyncio.Task[T]":
-        """The task; whoever waits for it hears of its failure too."""
+        """Start a task. It also raises its error where the caller awaits it."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(lambda finished: self._finished(finished, about))
         return task
 
     async def close(self) -> None:
-        """Cancel what is under way, and wait for it."""
+        """Cancel all tasks that run, and wait for them."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -44,7 +45,7 @@ class Background:
 
 
 async def first_to_end(*works: Any, forever: Any) -> None:
-    """Run everything at once until all of `works` have ended; the first exception ends all and is raised."""
+    """Run everything at once until all of `works` have ended. The first exception, also of `forever`, ends all."""
     background = asyncio.ensure_future(forever)
     tasks = [asyncio.ensure_future(work) for work in works]
     try:

@@ -1,12 +1,12 @@
-"""The fork server: a small process with every daemon's imports loaded, which forks one child per request.
+"""The fork server: a small process that has imported what every daemon needs, and forks one child per request.
 
-It owns the births and deaths of a fabric's processes and nothing else: the agent (through
+It owns the births and deaths of a fabric's processes and nothing else. The agent (through
 `orchestrator.process.launcher`) says what to start with which descriptors, and hears of every death with its status.
-Started as a fresh interpreter, before any thread or event loop, so that forking is safe and its pages are shared by all
-children.
+The agent starts it as a new interpreter, before any thread or event loop, so that forking is safe and all children
+share its pages.
 
-Nothing outlives the agent, however it ends: the kernel kills the fork server with the agent (PR_SET_PDEATHSIG) and
-every child with the fork server, stopped ones too; and the fork server ends when the agent's socket is closed.
+Nothing outlives the agent, however it ends. The kernel kills the fork server with the agent (PR_SET_PDEATHSIG), and
+every child with the fork server, stopped ones too. The fork server also ends when the agent's socket is closed.
 
 The protocol: one Unix SOCK_SEQPACKET pair, one msgpack map per packet, descriptors beside it (SCM_RIGHTS).
     hold    {id} + descriptors to keep for all children -> {id, fds: their numbers here}
@@ -34,9 +34,9 @@ import msgpack
 from setproctitle import setproctitle
 
 PACKET_BYTES_MAX = 64 * 1024
-"""Longest request; what may be longer travels in a memfd."""
+"""Longest request. Longer data travels in a memfd."""
 FDS_MAX = 250
-"""Descriptors beside one packet; the kernel's limit is 253."""
+"""Most descriptors beside one packet; the kernel's limit is 253."""
 
 _PR_SET_PDEATHSIG = 1
 # Looked up before any fork: doing so in a child would make it copy 2 MB of shared pages.
@@ -45,7 +45,7 @@ _EXIT_FAILED = 1
 
 
 def die_with_parent(parent_pid: int) -> None:
-    """Ask the kernel to kill this process when its parent dies; exits at once when that has already happened."""
+    """Ask the kernel to kill this process when its parent dies. Exits at once if the parent is dead already."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent_pid:
         os._exit(_EXIT_FAILED)
@@ -68,7 +68,7 @@ class ForkServer:
         }
 
     def serve(self) -> None:
-        """Answer until the agent closes its end; then kill what is left and reap it."""
+        """Answer until the agent closes its end. Then kill and reap all children."""
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
         signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
         with selectors.DefaultSelector() as selector:
@@ -85,7 +85,7 @@ class ForkServer:
         self._kill_all()
 
     def _answer(self) -> bool:
-        """Carry out one request; False when the agent is gone."""
+        """Carry out one request. Returns False when the agent is gone."""
         try:
             packet, fds, _flags, _address = socket.recv_fds(self._agent, PACKET_BYTES_MAX, FDS_MAX)
         except ConnectionError:
@@ -131,13 +131,13 @@ class ForkServer:
         self._children.add(pid)
         for fd in (*fds, bound_write):
             os.close(fd)
-        # A child that is stopped before it has bound its life to ours would outlive us: wait for that.
+        # A child that is stopped before it has called `die_with_parent` would outlive us: wait until it has.
         os.read(bound_read, 1)
         os.close(bound_read)
         return {"pid": pid}
 
     def _become(self, request: dict[str, Any], fds: list[int], parent_pid: int, bound: tuple[int, int]) -> NoReturn:
-        """In the child: its own log, its own signals, then the entry function; never returns."""
+        """In the child: set up its signals and its log, then run the entry function. Never returns."""
         status = _EXIT_FAILED
         try:
             die_with_parent(parent_pid)
@@ -158,7 +158,7 @@ class ForkServer:
             status = done.code if isinstance(done.code, int) else _EXIT_FAILED if done.code else 0
         except KeyboardInterrupt:
             status = 128 + signal.SIGINT
-        except BaseException:  # the last line of a process: nothing may escape into the server's own loop
+        except BaseException:  # nothing may escape into the server's own loop
             traceback.print_exc()
         finally:
             with contextlib.suppress(OSError, ValueError):
@@ -191,7 +191,7 @@ class ForkServer:
 
 
 def preload(modules: list[str]) -> None:
-    """Import modules for the children to come and keep the collector from touching their pages ever after.
+    """Import modules for later children, and keep the garbage collector from ever touching their pages.
 
     `module:function` is also called.
     """
@@ -205,7 +205,7 @@ def preload(modules: list[str]) -> None:
 
 
 def _redirect(log: str | None) -> None:
-    """Standard input from nowhere, both outputs to the log file (append), or nowhere."""
+    """Read standard input from /dev/null; append both outputs to the log file, or drop them."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     out = nowhere if log is None else os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     for target, source in ((0, nowhere), (1, out), (2, out)):

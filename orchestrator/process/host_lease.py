@@ -1,7 +1,7 @@
-"""The lease of a host: how long it, and its orchestrator, go on without a word of each other.
+"""The lease of a host: how long the host and its leader go on without hearing each other.
 
-Owns the setting, its bounds and its defaults. A fabric whose hosts do not hear each other stands still; who keeps count
-is `orchestrator.hosts.share_agent` on one side, `remote_share` and `cluster` on the other.
+Owns the setting, its bounds and its defaults. A fabric stands still while its hosts do not hear each other.
+`orchestrator.hosts.share_agent` keeps the lease on one side, `remote_share` and `cluster` on the other.
 """
 
 from typing import Final
@@ -11,19 +11,18 @@ from mrcfabric.errors import ConfigError
 LEASE_S: Final = 15.0
 """The default where somebody waits for the fabric: a run, or `up` in the foreground."""
 LEASE_DETACHED_S: Final = 600.0
-"""The default of a fabric that was left behind: a network may be away for long, and nobody is there to start anew."""
+"""The default of a detached fabric: its network may be away for long, and nobody is there to start it again."""
 LEASE_S_MIN: Final = 5.0
-"""Less than a connection takes to notice that it is cut would give hosts up for a hiccup."""
+"""More than a connection takes to notice that it is cut. A shorter lease would give hosts up for a short outage."""
 LEASE_S_MAX: Final = 86_400.0
 HUNG_UP_S: Final = 15.0
-"""A leader whose own kernel has closed the conversation has ended, unless it calls again within this; the lease is for
-one that is silent."""
+"""A leader that closed the connection has ended unless it calls again within this. The lease is for a silent one."""
 UNHEARD_S: Final = 3.0
-"""A leader that says nothing for so long is not there: another launch may take the host over."""
+"""After so long without a word from its leader, a host may be taken over by another launch."""
 
 
 def lease_of(asked_s: float | None, *, detached: bool) -> float:
-    """The lease of a launch, in seconds; None: the default. Raises ConfigError."""
+    """The lease of a launch, in seconds; None stands for the default. Raises ConfigError."""
     if asked_s is None:
         return LEASE_DETACHED_S if detached else LEASE_S
     if not LEASE_S_MIN <= asked_s <= LEASE_S_MAX:
@@ -32,5 +31,5 @@ def lease_of(asked_s: float | None, *, detached: bool) -> float:
 
 
 def beat_s(lease_s: float) -> float:
-    """How often a share looks whether its lease has run out, and its leader says a word."""
+    """How often a share checks its lease and its leader sends a beat, in seconds."""
     return min(1.0, lease_s / 4)

@@ -1,14 +1,12 @@
-"""Messages between the hosts of one fabric over TCP: keyed, numbered, and refused from anybody else.
+"""Messages between the hosts of one fabric over TCP, keyed and numbered; anybody else is refused.
 
-Both ends know the secret of the fabric's launch. Each begins with a hello that carries its number, the launch it
-belongs to and fresh random bytes, under a MAC of the secret; that of the answer covers the question too. The keys of
-the two directions follow from both hellos, and the end that asked proves with an empty message that it has them: a
-recorded conversation is worth nothing in another, not even to push out who speaks. Every message is its length, a MAC
-over its place in the conversation and its bytes, and the bytes. Nothing is encrypted: what must not be read does not
-travel here.
+Both ends know the secret of the fabric's launch. Each begins with a hello: its number, its launch and fresh random
+bytes, under a MAC of the secret. The MAC of the answering hello covers the asking one too. The keys of the two
+directions follow from both hellos, and the end that called proves with an empty message that it has them. So a recorded
+connection is of no use in another one, not even to displace a peer that is connected. A message is its length, a MAC
+over its number in the connection and its bytes, and the bytes. Nothing is encrypted: secrets do not travel here.
 
-What the messages say is the relays' (`orchestrator.hosts.clock.relay`) and the shares'
-(`orchestrator.hosts.share`).
+The relays (`orchestrator.hosts.clock.relay`) and the shares (`orchestrator.hosts.share`) decide what the messages say.
 """
 
 import asyncio
@@ -24,15 +22,15 @@ from typing import TypeAlias, cast
 from mrcfabric.control_message import MAC_BYTES, Address, Realm
 
 MESSAGE_BYTES_MAX = 64 << 20
-"""A longer message ends the conversation: nobody has one to send."""
+"""A longer message ends the connection: no end sends one."""
 HELLO_WALL_S = 5.0
-"""How long a stranger may take to say who it is."""
+"""How long a stranger may take to prove who it is."""
 STRANGERS_MAX = 256
-"""Connections that have not said who they are. For one more the oldest goes: who knows the secret needs no time."""
+"""Connections that have not proved who they are, at most. One more displaces the oldest: a real peer is quick."""
 SILENT_WALL_S = 4
-"""A network that takes nothing for so long is cut: whoever called calls again, and need not wait until TCP does."""
+"""A connection is cut when the network takes nothing for so long. The caller calls again, sooner than TCP gives up."""
 CALL_WALL_S = 2.0
-"""How long a call may take to be accepted."""
+"""How long the other end may take to accept a call."""
 
 _VERSION = 2
 _NONCE_BYTES = 16
@@ -47,21 +45,21 @@ _PERSON = b"mrcfabric-host"
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Who we are, and which launch of which fabric we talk about."""
+    """Our side of a connection: who we are, and which launch of which fabric it belongs to."""
 
     realm: Realm
     number: int
-    """Ours among the hosts."""
+    """Our number among the hosts."""
     purpose: bytes
-    """Keeps the conversations of relays and of shares apart, as `relay`."""
+    """Keeps connections of relays and of shares apart, such as `relay`."""
 
 
 HUNG_UP = "the other end has closed"
-"""Why a conversation is lost that the other end, or its kernel, has ended; not one that was silent for too long."""
+"""Why a connection is lost that the other end, or its kernel, has closed. One that fell silent has another reason."""
 
 
 class KeyedStream(asyncio.Protocol):
-    """One end of a conversation. `on_ready(stream)`, `on_message(stream, bytes)`, `on_lost(stream, why)`."""
+    """One end of a connection. Calls `on_ready(stream)`, `on_message(stream, bytes)`, `on_lost(stream, why)`."""
 
     def __init__(
         self,
@@ -71,7 +69,7 @@ class KeyedStream(asyncio.Protocol):
         on_lost: "Callable[[KeyedStream, str], None]",
         strangers: "Strangers | None" = None,
     ) -> None:
-        """`strangers` is where an accepting end counts those who have not said who they are."""
+        """`strangers`: where an end that accepts keeps connections that have not proved who they are."""
         self._endpoint = endpoint
         self._on_ready, self._on_message, self._on_lost = on_ready, on_message, on_lost
         self._strangers = strangers
@@ -85,13 +83,13 @@ class KeyedStream(asyncio.Protocol):
         self._keyed = False
         self._number = -1
         self.over = asyncio.Event()
-        """Set when the conversation has ended."""
+        """Set when the connection has ended."""
         self.peer = -1
-        """The other end's number, once it has proved that it knows the secret."""
+        """The number of the other end, once it has proved that it knows the secret; -1 before."""
 
     @property
     def ready(self) -> bool:
-        """Whether the other end has proved itself, and messages can be sent."""
+        """Whether the other end has proved who it is, so that messages can be sent."""
         return self.peer >= 0 and self._open
 
     @property
@@ -106,11 +104,11 @@ class KeyedStream(asyncio.Protocol):
 
     @property
     def unsent_bytes(self) -> int:
-        """What waits for the network."""
+        """Bytes that wait for the network."""
         return 0 if self._transport is None else self._transport.get_write_buffer_size()
 
     def send(self, message: bytes) -> None:
-        """Send one message; dropped silently when the other end is gone, which `on_lost` tells."""
+        """Send one message. Drops it when the other end is gone, which `on_lost` reports."""
         if self.ready:
             self._write(message)
 
@@ -122,16 +120,16 @@ class KeyedStream(asyncio.Protocol):
         self._sent += 1
 
     def close(self, why: str = "closed") -> None:
-        """End the conversation."""
+        """End the connection."""
         self._why = self._why or why
         if self._transport is not None:
             self._transport.abort()
 
-    # What the loop calls.
+    # Callbacks of the event loop.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Whoever has called says hello first."""
-        self._transport = cast("asyncio.Transport", transport)  # what uvloop has is one, but not by inheritance
+        """The end that called says hello first."""
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's transport is one without inheriting from it
         sock = transport.get_extra_info("socket")
         if sock is not None and sock.family != socket.AF_UNIX:
             _set_options(sock)
@@ -203,6 +201,7 @@ class KeyedStream(asyncio.Protocol):
         self._send_key, self._receive_key = reversed(keys) if accepting else keys
         self._keyed = True
         self._number = number
+        # The end that called proves with an empty message that it has the keys. The other end waits for that message.
         if not accepting:
             self._write(b"")
             self._is_known()
@@ -252,7 +251,7 @@ def _hash(key: bytes, body: bytes) -> bytes:
 
 
 def _set_options(sock: socket.socket) -> None:
-    """Send at once, and notice a network that is cut: while something is under way, and while nothing is."""
+    """Send without delay, and notice a cut network whether data are under way or not."""
     for option, value in (
         (socket.TCP_NODELAY, 1),
         (socket.TCP_USER_TIMEOUT, SILENT_WALL_S * 1000),
@@ -265,13 +264,13 @@ def _set_options(sock: socket.socket) -> None:
 
 
 Strangers: TypeAlias = dict[KeyedStream, None]
-"""Those of one endpoint who have not said who they are, in the order in which they came."""
+"""Connections of one endpoint that have not proved who they are, oldest first."""
 
 
 async def call(address: Address, stream: KeyedStream) -> None:
-    """Connect `stream` and return when its conversation is over, or could not begin; why, its `on_lost` is told.
+    """Connect `stream`, and return when its connection has ended or could not begin. `on_lost` gets the reason.
 
-    Cancelled, it ends the conversation.
+    Ends the connection when cancelled.
     """
     host, port = address
     try:

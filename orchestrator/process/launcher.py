@@ -1,7 +1,8 @@
-"""The agent's end of the fork server: start processes with descriptors, and hear how they end.
+"""The agent's end of the fork server: starts processes with descriptors, and hears how they end.
 
-Owns the fork server's life and the pipe that tells every child that the agent is gone. The other end, and the protocol,
-are in `orchestrator.process.forkserver`; what to start is `orchestrator.hosts.placement.layout`'s.
+Owns the fork server's life, and the pipe that tells every child that the agent is gone.
+`orchestrator.process.forkserver` is the other end and describes the protocol. `orchestrator.hosts.placement.layout`
+says what to start.
 """
 
 import asyncio
@@ -25,12 +26,12 @@ from orchestrator.process.remedies import remedy
 
 SOCKET_BUFFER_BYTES = 1 << 20
 EXIT_WALL_S = 2.0
-"""How long children may take to stop when the pipe closes, before they are killed."""
+"""How long children may take to stop after the pipe is closed. Then they are killed."""
 LOG_TAIL_BYTES = 4096
 
 
 class ProcessFailedError(Exception):
-    """A process of ours ended or failed where it must not; the text says which and shows its last words."""
+    """A process of ours ended or failed where it must not. The text names it and shows its last words."""
 
 
 @dataclass(slots=True)
@@ -43,16 +44,16 @@ class Child:
     ended: asyncio.Future[int] = field(repr=False)
     """Done when it has ended: the exit code, or minus the signal."""
     words: str = ""
-    """The last of what it said, where its log is on another host."""
+    """The last line of its log, if that is on another host."""
     asked_for: bool = False
-    """Whether it has ended because all of its host's share was to be killed."""
+    """Whether it ended because somebody asked to kill the whole share of its host."""
 
     @property
     def alive(self) -> bool:
         return not self.ended.done()
 
     def how_it_ended(self) -> str:
-        """`exit code 1` or `SIGKILL`, with the last line of its log when it failed by itself."""
+        """`exit code 1` or `SIGKILL`, with the last line of its log if it failed by itself."""
         code = self.ended.result()
         text = _how(code)
         last = self.words
@@ -62,7 +63,7 @@ class Child:
 
 
 class Launcher:
-    """One fork server. `start` first (no event loop needed, and the earlier the better), then `attach` to the loop."""
+    """One fork server. Call `start` first, as early as possible; it needs no event loop. Then `attach` to the loop."""
 
     def __init__(self) -> None:
         self._ids = itertools.count(1)
@@ -76,13 +77,13 @@ class Launcher:
         self.on_death: Callable[[Child], None] = lambda _child: None
         """Called once per child that ends before `stop`."""
         self.on_lost: Callable[[str], None] = lambda _why: None
-        """Called when the fork server itself has ended, and with it every child."""
+        """Called when the fork server itself has ended, and every child with it."""
         self.alive_read, self._alive_write = os.pipe2(os.O_CLOEXEC)
 
     def start(self, title: str, preload: Sequence[str] = (), log: Path | None = None) -> None:
-        """Start the fork server as a fresh interpreter in a session of its own (Ctrl-C is for the agent alone).
+        """Start the fork server as a new interpreter in a session of its own, so that Ctrl-C reaches the agent alone.
 
-        `preload` names modules to import before the first fork; `log` takes what it may have to say.
+        `preload` names modules to import before the first fork; `log` receives its output.
 
         Call it on the main thread: the kernel kills the fork server when the thread that started it ends.
         """
@@ -120,21 +121,21 @@ class Launcher:
 
     @property
     def pid(self) -> int:
-        """The fork server's process."""
+        """The process id of the fork server."""
         return self._process.pid
 
     @property
     def children(self) -> list[Child]:
-        """The children that live."""
+        """The children that are alive."""
         return list(self._children.values())
 
     def attach(self) -> None:
-        """Listen on the running loop."""
+        """Receive answers and deaths on the running loop."""
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._socket, self._receive)
 
     async def hold(self, fds: Sequence[int]) -> list[int]:
-        """Give descriptors to all children to come; returns the numbers they have there, in order."""
+        """Give descriptors to all later children. Returns the numbers they have there, in order."""
         numbers: list[int] = []
         for start in range(0, len(fds), FDS_MAX):
             answer = await self._ask({"op": "hold"}, fds[start : start + FDS_MAX])
@@ -142,11 +143,11 @@ class Launcher:
         return numbers
 
     async def release(self, numbers: Sequence[int]) -> None:
-        """Take held descriptors back from children to come."""
+        """Withhold held descriptors from later children."""
         await self._ask({"op": "release", "fds": list(numbers)})
 
     async def preload(self, modules: Sequence[str]) -> None:
-        """Import modules once for all children to come."""
+        """Import modules once for all later children."""
         await self._ask({"op": "preload", "modules": list(modules)})
 
     async def spawn(
@@ -154,7 +155,7 @@ class Launcher:
     ) -> Child:
         """Fork a process that runs `entry` ("module:function") as `function(arguments, numbers of fds)`.
 
-        `arguments` is anything msgpack carries, of any size. Raises ProcessFailedError when the fork fails.
+        `arguments` is any data that msgpack takes, of any size. Raises ProcessFailedError when the fork fails.
         """
         assert self._loop is not None, "attach first"
         packed = msgpack.packb(arguments)
@@ -178,13 +179,13 @@ class Launcher:
         return child
 
     async def signal(self, child: Child, number: int = signal.SIGKILL) -> bool:
-        """Signal a child, never a stranger that got its number; False when it has already ended."""
+        """Signal a child, and never another process that got its id. Returns False when the child has ended already."""
         if not child.alive:
             return False
         return bool((await self._ask({"op": "kill", "pid": child.pid, "signal": number}))["alive"])
 
     def say_goodbye(self) -> None:
-        """Close the pipe: every child notices and stops by itself."""
+        """Close the pipe. Every child notices and stops by itself."""
         self._closing = True
         if self._alive_write >= 0:
             os.close(self._alive_write)
@@ -192,7 +193,7 @@ class Launcher:
             self._alive_write = -1
 
     async def stop(self) -> None:
-        """End every child, orderly if it can, then the fork server; returns when none is left. Safe to repeat."""
+        """End every child, in order if it can, then the fork server. Returns when none is left. Safe to repeat."""
         self.say_goodbye()
         if self._loop is not None and self._process.poll() is None:
             endings = [child.ended for child in self._children.values()]
@@ -201,7 +202,7 @@ class Launcher:
         self.abandon()
 
     def kill(self) -> None:
-        """SIGKILL the fork server and every child, all at once; nobody is told."""
+        """SIGKILL the fork server and every child, all at once, without notice."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
@@ -274,7 +275,7 @@ class Launcher:
     def _bury(self, pid: int, code: int) -> None:
         child = self._children.pop(pid, None)
         if child is None:
-            # The report overtook the answer to `spawn` inside our own loop.
+            # The death overtook the answer to `spawn` inside our own loop.
             self._early_deaths[pid] = code
             return
         child.ended.set_result(code)
@@ -282,7 +283,7 @@ class Launcher:
             self.on_death(child)
 
     def _lost(self) -> None:
-        """The fork server has ended; the kernel has killed its children with it."""
+        """The fork server has ended, and the kernel has killed its children with it: report both."""
         assert self._loop is not None
         self._loop.remove_reader(self._socket)
         why = self._why_lost()
@@ -309,7 +310,7 @@ def _how(code: int) -> str:
 
 
 def _allow_descriptors() -> None:
-    """As many open files as the system lets us have; the fork server and its children inherit the limit."""
+    """Raise our limit of open files to the hard limit. The fork server and its children inherit it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

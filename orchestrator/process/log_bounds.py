@@ -1,6 +1,6 @@
-"""Every log in a run folder has a bound: one that has grown beyond it keeps its end, and a line says what went.
+"""Bounds every log in a run folder: a log that has grown too long keeps its end, and a line says how much went.
 
-Owns the bound. Whoever writes has opened its log to append, and notices nothing.
+Owns the bound. A process that writes has opened its log to append, and notices nothing.
 """
 
 import asyncio
@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Final
 
 LOG_BYTES_MAX: Final = 8 << 20
-"""Of one log; looked at once in `LOOK_WALL_S`."""
+"""The bound of one log, checked every `LOOK_WALL_S`."""
 KEPT_BYTES: Final = 1 << 20
 LOOK_WALL_S: Final = 1.0
 
 
 def bounded(log: Path, most: int = LOG_BYTES_MAX, kept: int = KEPT_BYTES) -> int:
-    """Shorten a log that is longer than `most` to a line and its last `kept` bytes, whole lines; how many went.
+    """Shorten a log over `most` bytes to a line and its last `kept` bytes, in whole lines. Returns how many went.
 
-    What is written in between is lost. A log that cannot be read or written stays as it is.
+    Loses what a process writes meanwhile. Leaves a log alone that cannot be read or written.
     """
     try:
         if log.stat().st_size <= most:
@@ -26,9 +26,9 @@ def bounded(log: Path, most: int = LOG_BYTES_MAX, kept: int = KEPT_BYTES) -> int
             size = file.seek(0, os.SEEK_END)
             file.seek(size - kept)
             tail = file.read(kept)
-            tail = tail[tail.find(b"\n") + 1 :]  # all of it, when it is one line
+            tail = tail[tail.find(b"\n") + 1 :]  # all of it, if it is a single line
             gone = size - len(tail)
-            # Those who append go on behind what is written here.
+            # Processes that append go on behind what is written here.
             file.truncate(0)
         with log.open("ab") as file:
             file.write(f"... {gone} bytes were here: a log keeps {kept} of more than {most} ...\n".encode() + tail)
@@ -38,13 +38,13 @@ def bounded(log: Path, most: int = LOG_BYTES_MAX, kept: int = KEPT_BYTES) -> int
 
 
 async def keep(folder: Path) -> None:
-    """Look after all logs in a folder; until cancelled."""
+    """Shorten the logs in a folder again and again, until cancelled."""
     while True:
         await asyncio.sleep(LOOK_WALL_S)
         look_after(folder)
 
 
 def look_after(folder: Path) -> None:
-    """One look at all logs in a folder."""
+    """Shorten the logs in a folder that are too long."""
     for log in folder.glob("*.log"):
         bounded(log)

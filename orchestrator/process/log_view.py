@@ -1,6 +1,6 @@
-"""Reading a node's log: its own file, or its lines in the file of the process it shares.
+"""Reads a node's log: its own file, or its lines in the file of the process that it shares.
 
-Daemons write one line per happening, the node's name first. Owns nothing but the reading; files are `run_folder`'s.
+Daemons write one line per event, the node's name first. Owns nothing but the reading; `run_folder` owns the files.
 """
 
 import difflib
@@ -14,7 +14,7 @@ from mrcfabric.naming import parse_name, shown
 TAIL_BYTES_MAX = 16 << 20
 """Older lines of a longer file are not read."""
 HEAD_BYTES = 1 << 18
-"""Every daemon of a process that is shared has said something within the first so many bytes of its log."""
+"""Every daemon of a shared process writes a line within the first so many bytes of its log."""
 
 
 class LogView:
@@ -40,7 +40,7 @@ class LogView:
         return list(deque(self.more(), maxlen=max(0, count)))
 
     def more(self) -> list[str]:
-        """The whole lines that have been added since."""
+        """The whole lines that were added since the last call."""
         with self._path.open("rb") as log:
             if log.seek(0, os.SEEK_END) < self._offset:
                 self._offset, self._rest = 0, b""  # it has been shortened (`orchestrator.process.log_bounds`)
@@ -53,7 +53,7 @@ class LogView:
 
 
 def _begins(path: Path, prefix: str) -> bool:
-    """Whether one of the first lines begins so."""
+    """Whether one of the first lines begins with this."""
     with path.open("rb") as log:
         return any(line.startswith(prefix.encode()) for line in log.read(HEAD_BYTES).splitlines())
 

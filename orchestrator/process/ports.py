@@ -1,10 +1,10 @@
-"""The block of port numbers a fabric uses: found free, reserved against other fabrics, and its rivals named.
+"""The block of port numbers of a fabric: finds a free one, reserves it, and names who else holds it.
 
 Every socket of a fabric (two per link, one control socket per daemon) has its number in one contiguous block outside
-the kernel's ephemeral range, so that a restarted daemon finds its own number again. Which socket has which number is
-`orchestrator.hosts.placement.layout`'s business. Two fabrics that start at the same moment are kept apart by abstract
-Unix sockets, one per `SLOT_PORTS` numbers: like ports they belong to the network namespace, and they vanish with their
-process. Whether an address is this host's at all is asked here too.
+the kernel's ephemeral range, so that a restarted daemon finds its own number again.
+`orchestrator.hosts.placement.layout` says which socket has which number. Abstract Unix sockets, one per `SLOT_PORTS`
+numbers, keep two fabrics apart that start at the same moment: like ports they belong to the network namespace, and they
+vanish with their process. This module also checks whether this host has an address.
 """
 
 import os
@@ -21,7 +21,7 @@ PORT_END = 32_000
 """The automatic search stays in [PORT_MIN, PORT_END)."""
 USER_PORT_MIN = 1_024
 USER_PORT_END = 65_536
-"""What an explicit base may use."""
+"""Bounds of an explicit block."""
 SLOT_PORTS = 64
 """Granularity of reservations and of the automatic search."""
 
@@ -39,7 +39,7 @@ class PortBlock:
     _reservations: list[socket.socket] = field(default_factory=list, repr=False)
 
     def close(self) -> None:
-        """Give the reservation up; sockets in the block are not ours to close."""
+        """Give up the reservation. The sockets in the block belong to others and stay open."""
         for reservation in self._reservations:
             reservation.close()
         self._reservations.clear()
@@ -48,7 +48,7 @@ class PortBlock:
 def allocate(size: int, base: int | None = None) -> PortBlock:
     """Reserve `size` free ports: the lowest free block, or exactly the one at `base`.
 
-    Raises ConfigError when `base` is unusable (and says who sits there) or when no block of that size is free.
+    Raises ConfigError when `base` is unusable (and says who holds it) or when no block of that size is free.
     """
     ephemeral = ephemeral_range()
     if base is not None:
@@ -66,7 +66,7 @@ def allocate(size: int, base: int | None = None) -> PortBlock:
 
 
 def ephemeral_range() -> range:
-    """The numbers the kernel gives to sockets that ask for none; empty when the kernel does not say."""
+    """The numbers that the kernel gives to sockets that ask for none; empty when the kernel does not say."""
     try:
         low, high = _EPHEMERAL_RANGE.read_text().split()
     except (OSError, ValueError):
@@ -118,7 +118,7 @@ def _allocate_at(size: int, base: int, ephemeral: range) -> PortBlock:
 
 
 def _everything_ephemeral(ephemeral: range) -> bool:
-    """Some machines hand out every user port; then there is nothing better than our usual span."""
+    """Whether the kernel hands out all ports of our usual span. Then there is nothing better than that span."""
     return ephemeral.start <= PORT_MIN and ephemeral.stop >= PORT_END
 
 
@@ -157,7 +157,7 @@ def _slots(base: int, size: int) -> range:
 
 
 def _reserve(base: int, size: int) -> list[socket.socket] | None:
-    """Bind the abstract names of every slot the block touches; None when another fabric holds one of them."""
+    """Bind the abstract names of every slot in the block; None when another fabric holds one of them."""
     held: list[socket.socket] = []
     for slot in _slots(base, size):
         reservation = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -182,7 +182,7 @@ def _reservation_inodes(base: int, size: int) -> set[int]:
 
 
 def _describe_owner(inodes: set[int]) -> str:
-    """The process that has one of these sockets open, or what can be said when it is not ours to look at."""
+    """The process that has one of these sockets open, for messages; other users' processes cannot be seen."""
     targets = {f"socket:[{inode}]" for inode in inodes}
     for entry in os.listdir("/proc"):
         if not re.fullmatch(r"\d+", entry):

@@ -1,6 +1,6 @@
 """What to do about an error of the system, by its number.
 
-Owns the words. What a fabric needs of the machine is `orchestrator.hosts.doctor`'s.
+Owns the words. `orchestrator.hosts.doctor` checks what a fabric needs of the machine.
 """
 
 import errno
@@ -16,5 +16,5 @@ _REMEDIES: Final = {
 
 
 def remedy(number: int | None) -> str:
-    """One clause; "" when nobody knows."""
+    """One clause; "" if no remedy is known."""
     return _REMEDIES.get(number or 0, "")

@@ -1,8 +1,8 @@
 """The folder of one running fabric: who holds it, where it listens, its secret, its logs.
 
-`RunFolder.claim` takes a lock that the kernel gives back when the agent dies, however it dies: a folder is in use
-exactly as long as the lock is held, and what a killed agent left in it is swept by the next claim. Nothing of a fabric
-is ever written outside its folder. Readers (`mrcfabric status` and its like) use `read_state`.
+`RunFolder.claim` takes a lock that the kernel releases when the agent dies, however it dies. So a folder is in use
+exactly while the lock is held, and the next claim removes what a killed agent left. A fabric writes nothing outside its
+folder. Readers such as `mrcfabric status` use `read_state`.
 """
 
 import fcntl
@@ -24,7 +24,7 @@ ROOM_BYTES_MIN = 64 * 1024
 PATH_CHARS_MAX = 86
 
 END_WALL_S = 10.0
-"""So long may a fabric take to end, after its agent has ceased to answer."""
+"""How long a fabric may take to end after its agent has stopped answering."""
 END_POLL_S = 0.05
 
 _LOCK = "lock"
@@ -41,12 +41,12 @@ _SWEPT = (_STATE, _SECRET, _READ_TOKEN, _TARGETS, _AGENT_SOCKET)
 
 
 def default_path(name: str) -> Path:
-    """Where a fabric of this name lives when the operator does not say."""
+    """The folder of a fabric of this name, unless the operator names another."""
     return Path("out") / name
 
 
 class RunFolder:
-    """A claimed folder. Make it with `claim`; give it back with `release`."""
+    """A claimed folder. `claim` makes it, `release` gives it back."""
 
     def __init__(self, path: Path, lock_fd: int, secret: bytes) -> None:
         self.path = path
@@ -55,11 +55,11 @@ class RunFolder:
 
     @classmethod
     def claim(cls, path: Path, *, keep_logs: bool = False) -> Self:
-        """Make and lock the folder, sweep what an earlier run left, its logs too unless they are kept, write a new
-        secret.
+        """Make and lock the folder, remove what an earlier run left, and write a new secret.
 
-        Raises ConfigError when another agent holds it, when it is somebody's folder of other things, or when it is too
-        deep for Unix socket addresses.
+        `keep_logs`: the earlier run's logs stay. Raises ConfigError when another agent holds the folder, when it
+        belongs to another user or others may write in it, when it has files that are no fabric's, when it cannot be
+        written, or when its path is too long for Unix socket addresses.
         """
         path = path.absolute()
         if len(os.fsencode(path)) > PATH_CHARS_MAX:
@@ -107,7 +107,7 @@ class RunFolder:
         return self.path / _AGENT_SOCKET
 
     def log(self, process: str) -> Path:
-        """The log file of a process (a node's name, or a plane's when the daemons are packed)."""
+        """The log file of a process, which has the name of a node, or of a plane whose switches are packed."""
         return self.path / _LOGS / f"{process}.log"
 
     @property
@@ -116,12 +116,12 @@ class RunFolder:
         return self.path / _EVENTS
 
     def verbs_socket(self, nic: str) -> Path:
-        """Where applications reach a NIC."""
+        """The socket at which applications reach a NIC."""
         return verbs_socket(self.path, nic)
 
     @property
     def prometheus(self) -> Path:
-        """The folder of a Prometheus beside the fabric: its configuration and its data, kept as the logs are."""
+        """The folder of a Prometheus beside the fabric: its configuration and its data. It is kept like the logs."""
         return self.path / _PROMETHEUS
 
     def write_state(self, state: dict[str, Any]) -> None:
@@ -133,28 +133,28 @@ class RunFolder:
         _write_private(self.path / _TARGETS, json.dumps(targets, indent=1) + "\n", mode=0o644)
 
     def write_read_token(self) -> str:
-        """A new token without which nobody may read; the file is the owner's alone. Raises as `write_state`."""
+        """Write a new token that every reader must show. Only the owner can read the file. Raises as `write_state`."""
         token = secrets.token_urlsafe(SECRET_BYTES)
         _write_private(self.path / _READ_TOKEN, token + "\n")
         return token
 
     def remove_targets(self) -> None:
-        """Tell Prometheus that there is nothing here to scrape any more."""
+        """Tell Prometheus that there is nothing left to scrape here."""
         (self.path / _TARGETS).unlink(missing_ok=True)
 
     def release(self) -> None:
-        """Remove everything but the logs, the events and the series of a Prometheus, and let the next fabric in."""
+        """Remove everything but logs, events and Prometheus's data, then free the folder for the next fabric."""
         _sweep(self.path, logs=False)
         os.close(self._lock_fd)
 
 
 def verbs_socket(path: Path, nic: str) -> Path:
-    """Where applications reach a NIC of the fabric in a run folder."""
+    """The socket at which applications reach a NIC of the fabric in a run folder."""
     return path / _VERBS / f"{nic}.sock"
 
 
 def read_state(path: Path) -> dict[str, Any] | None:
-    """The state of the fabric that runs in this folder, or None when none does (whatever files lie there)."""
+    """The state of the fabric that runs in this folder; None if none does, whatever files are there."""
     path = path.absolute()
     if not is_held(path):
         return None
@@ -166,7 +166,7 @@ def read_state(path: Path) -> dict[str, Any] | None:
 
 
 def is_owners_alone(path: Path) -> bool:
-    """Whether the fabric in a folder wants a token of whoever reads."""
+    """Whether the fabric in a folder asks every reader for a token."""
     return (path / _READ_TOKEN).exists()
 
 
@@ -195,9 +195,9 @@ def is_held(path: Path) -> bool:
 
 
 def sweep_dead(path: Path) -> bool:
-    """Remove what a killed agent left in its folder, but for what `release` keeps too; whether there was anything.
+    """Remove what a killed agent left in its folder, except what `release` keeps. Returns whether there was anything.
 
-    Nothing is touched while an agent holds the folder.
+    Touches nothing while an agent holds the folder.
     """
     try:
         fd = os.open(path / _LOCK, os.O_RDWR)
@@ -215,7 +215,7 @@ def sweep_dead(path: Path) -> bool:
 
 
 def has_ended(path: Path) -> bool:
-    """Whether an agent that does not answer any more has ended; waits for one that is about to."""
+    """Whether an agent that no longer answers has ended. Waits up to END_WALL_S for one that is about to."""
     end = time.monotonic() + END_WALL_S
     while is_held(path):
         if time.monotonic() > end:
@@ -225,7 +225,7 @@ def has_ended(path: Path) -> bool:
 
 
 def holder_pid(path: Path) -> int | None:
-    """The process that claimed the folder last; trust it only while `is_held`."""
+    """The process that claimed the folder last. Valid only while `is_held`."""
     try:
         return int((path / _LOCK).read_text())
     except (OSError, ValueError):
@@ -236,11 +236,11 @@ def _make(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
         found = path.stat()
-        # In this order: who starts there at the same time makes the lock before anything else.
+        # In this order: another start in the same folder makes the lock before any other file.
         strange = any(path.iterdir()) and not (path / _LOCK).exists()
     except OSError as error:
         raise _unwritable(path, error) from error
-    # Whoever may write in it could put another socket in the place of ours.
+    # A user who may write here could put his socket in the place of ours.
     if found.st_uid != os.geteuid():
         raise ConfigError(
             f"run folder {path}", f"belongs to user {found.st_uid}, not to {os.geteuid()}", "name one of your own"
