@@ -1,1 +1,1 @@
-"""A fabric over the nodes of a Kubernetes cluster, as manifests: nothing here talks to a cluster."""
+"""A fabric over the nodes of a Kubernetes cluster, as manifests. Nothing here talks to a cluster."""

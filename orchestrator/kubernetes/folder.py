@@ -1,8 +1,8 @@
-"""The folder that `kubectl apply -k` takes: which files it has, and how it is written.
+"""Writes the folder that `kubectl apply -k` takes.
 
-Owns the kustomization and the folder. Nothing that anybody else has put there is touched: a folder with other things in
-it is refused. The same inventory, topology and options give the same bytes; keys are copied into `secret/` and stand in
-no other file.
+Owns the kustomization and the folder. It changes no file that somebody else has put there, and refuses a folder with
+such files. The same inventory, topology and options give the same bytes. It copies keys into `secret/` and into no
+other file.
 """
 
 import os
@@ -32,10 +32,10 @@ IGNORED: Final = ".gitignore"
 MONITOR: Final = "podmonitor"
 FILES: Final = "files"
 FILE_BYTES_MAX: Final = 900_000
-"""Of all files of a fabric together; a ConfigMap holds a MiB."""
+"""Size of all files of a fabric together. A ConfigMap holds a MiB."""
 WIDTH: Final = 120
 SHORT: Final = 90
-"""Characters that go into one line."""
+"""Longest list or table that is written on one line, in characters."""
 
 _NAMESPACE: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _IMAGE: Final = re.compile(
@@ -45,7 +45,7 @@ _IMAGE: Final = re.compile(
 
 
 def files_of(workloads: Workloads, files: Mapping[str, bytes], image: str, namespace: str) -> dict[str, bytes]:
-    """Every file of the folder but the keys: path -> content. `files`: what pods read, by name. Raises ConfigError."""
+    """Every file of the folder but the keys: path -> content. `files`: for the pods, by name. Raises ConfigError."""
     if not _NAMESPACE.fullmatch(namespace):
         raise ConfigError(f"--namespace {namespace}", "is no name of a namespace", "lower-case letters, digits and -")
     if (size := sum(map(len, files.values()))) > FILE_BYTES_MAX:
@@ -75,7 +75,7 @@ def text(objects: Sequence[Object]) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes a thing that stands twice twice, since an alias says nothing to a reader, and short things on one line."""
+    """Writes a repeated object in full each time, since readers do not follow an alias, and short ones on one line."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -92,7 +92,7 @@ def _is_short(several: Any) -> bool:
 
 
 def _namespace(name: str) -> Object:
-    # Who is on the network of a node is "privileged" to a cluster, whatever else is dropped.
+    # A cluster calls a pod on the network of its node "privileged", even if it has dropped all capabilities.
     labels = {"pod-security.kubernetes.io/enforce": "privileged"}
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
 
@@ -103,7 +103,7 @@ def _account() -> Object:
 
 
 def _image(image: str) -> Object:
-    """As a kustomization has it. Raises ConfigError."""
+    """The entry of an image in a kustomization. Raises ConfigError."""
     if not (parts := _IMAGE.fullmatch(image)):
         raise ConfigError(f"--image {image}", "is no name of an image", "as registry.example/mrcfabric:0.1.0")
     found: Object = {"name": pods.IMAGE, "newName": parts["name"]}
@@ -132,10 +132,10 @@ def _kustomization(
 
 
 def write(folder: Path, files: Mapping[str, bytes], workloads: Workloads) -> None:
-    """Write the folder and the keys into it; what it had of an earlier time and has no more is removed.
+    """Write the folder and the keys in it. Removes files that an earlier time wrote and this one does not.
 
-    Raises ConfigError when a key cannot be read or the folder has other things in it, and nothing is changed then; also
-    when it cannot be written.
+    Raises ConfigError when a key cannot be read or the folder holds other things, and then changes nothing; also when
+    it cannot write.
     """
     for key in workloads.keys.by_item.values():
         ClusterKey.read(key.file)
@@ -161,7 +161,7 @@ def _found(folder: Path) -> Iterator[str]:
 
 
 def _refuse_others(folder: Path, found: Sequence[str]) -> None:
-    """Raises ConfigError for a folder with something in it that is not ours."""
+    """Raises ConfigError for a folder that holds a file that is not ours."""
     if not found:
         return
     hint = "name an empty or a new folder"
@@ -176,6 +176,6 @@ def _refuse_others(folder: Path, found: Sequence[str]) -> None:
 
 def _put(path: Path, content: bytes, mode: int) -> None:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o755 if mode & 0o077 else 0o700)
-    path.unlink(missing_ok=True)  # one that is there may be open to others
+    path.unlink(missing_ok=True)  # other users may be allowed to read an old file
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
         file.write(content)

@@ -1,7 +1,7 @@
-"""The keys of share services, as files of a secret: which there are, and where each is in a pod.
+"""The keys of share services as files of a secret: which there are, and where each is in a pod.
 
-Owns the names. An inventory names a key by its path from the inventory's own folder, and is read in pods as it stands;
-so every key lies there at that path too, and has to lie beside or below the inventory here.
+Owns the names. An inventory names a key by a path from its own folder, and pods read the same inventory. So a key has
+the same path in a pod, and must be beside or below the inventory here.
 """
 
 import os
@@ -24,11 +24,11 @@ class Key:
     """One key."""
 
     file: Path
-    """On this machine."""
+    """The file on this machine."""
     item: str
     """Its name in the secret."""
     path: str
-    """From the folder of the inventory, here and in a pod."""
+    """The path from the folder of the inventory, here and in a pod."""
 
     @classmethod
     def of(cls, inventory: str, host: Host) -> Self:
@@ -48,7 +48,7 @@ class Keys:
     """The keys of some hosts."""
 
     def __init__(self, inventory: str, hosts: Iterable[Host]) -> None:
-        """Raises ConfigError."""
+        """Raises ConfigError for a key that cannot be a file of the secret, and for two that would be the same one."""
         self._of_host = {host.name: Key.of(inventory, host) for host in hosts}
         self.by_item: dict[str, Key] = {}
         for key in self._of_host.values():

@@ -1,8 +1,8 @@
 """The PodMonitor of a standing fabric, for clusters with the Prometheus operator, as a component of a kustomization.
 
-Pure. A pod has one endpoint for each target of the fabric, all at the orchestrator's one port, with the labels that
+Pure. It has one endpoint for each target of the fabric, all at the orchestrator's one port, with the labels that
 `orchestrator.prometheus.discovery` gives the same target elsewhere. It is a component of its own, since a cluster
-without the operator refuses to hear of a PodMonitor.
+without the operator refuses a PodMonitor.
 """
 
 from typing import Final
@@ -29,7 +29,7 @@ def pod_monitor(workloads: Workloads) -> Object:
 
 
 def component(namespace: str) -> Object:
-    """What makes it a part that a kustomization may have."""
+    """The kustomization of this component, which another kustomization can include."""
     return {
         "apiVersion": "kustomize.config.k8s.io/v1alpha1",
         "kind": "Component",

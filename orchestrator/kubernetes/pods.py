@@ -1,7 +1,7 @@
-"""The parts of which every pod here is made: names, labels, what it may do, what it asks for, where its files are.
+"""The parts of every pod here: names, labels, permissions, requests for resources, and files.
 
-Pure. Objects are plain data as Kubernetes spells it. What a share's pod is, and the orchestrator's, is
-`orchestrator.kubernetes.workloads`'s.
+Pure. Objects are plain data in the spelling of Kubernetes. `orchestrator.kubernetes.workloads` makes the pods of shares
+and of the orchestrator from them.
 """
 
 import re
@@ -15,37 +15,37 @@ from orchestrator.hosts.placement.inventory import Host
 Object: TypeAlias = dict[str, Any]
 
 APP: Final = "mrcfabric"
-"""Of the image, the service account, the map of files; the secret's with `-key` behind it."""
+"""Name of the image, the service account and the map of files; the secret has `-key` after it."""
 IMAGE: Final = APP
-"""What pods call the image; the kustomization says which one that is."""
+"""The name of the image in pods. The kustomization puts the real image in its place."""
 KEYS: Final = f"{APP}-key"
 FILES_DIR: Final = "/etc/mrcfabric"
-"""Of a pod: the inventory, the topology or the scenario, and the key where the inventory names it."""
+"""Folder in a pod: the inventory, the topology or the scenario, and each key where the inventory names it."""
 RUN_DIR: Final = "/run/mrcfabric"
-"""Of a pod: where it may write, and where commands given in it stand."""
+"""Folder in a pod: the only one it can write, and where commands in it start."""
 USER: Final = 10001
-"""As of deploy/Containerfile."""
+"""The user of deploy/Containerfile."""
 RUN_BYTES: Final = "1Gi"
-"""Of logs and reports; a pod that writes more is evicted."""
+"""Room for logs and reports. Kubernetes evicts a pod that writes more."""
 FILE_MODE: Final = 0o440
-"""Files are root's and readable by the pod's group."""
+"""Root owns the files, and the pod's group can read them."""
 GRACE_S: Final = 30
 """How long a pod may take to end its daemons."""
 NAME_CHARACTERS_MAX: Final = 50
 HOSTNAME: Final = "kubernetes.io/hostname"
-"""The label of a node, and of a host in the inventory that is not called as its node is."""
+"""The label of a node. A host of the inventory has it if its name is not that of its node."""
 
 _LABEL: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 _STRANGE: Final = re.compile(r"[^a-z0-9]+")
 
 
 def plain(name: str) -> str:
-    """A host's name as names of objects are spelled."""
+    """A host's name in the spelling that names of objects allow."""
     return _STRANGE.sub("-", name.lower())[:NAME_CHARACTERS_MAX].strip("-")
 
 
 def labels(component: str, fabric: str, **more: str) -> dict[str, str]:
-    """Of everything that belongs to one pod."""
+    """The labels of everything that belongs to one pod."""
     own = {"name": APP, "component": component, "instance": fabric}
     return {f"app.kubernetes.io/{key}": value for key, value in own.items()} | {
         f"{APP}/{key}": value for key, value in more.items()
@@ -53,7 +53,7 @@ def labels(component: str, fabric: str, **more: str) -> dict[str, str]:
 
 
 def node_of(host: Host) -> dict[str, str]:
-    """The selector of the node that a host is. Raises ConfigError."""
+    """The selector of the node that a host stands for. Raises ConfigError."""
     name = host.labels.get(HOSTNAME, host.name)
     if not _LABEL.fullmatch(name):
         hint = f"labels: {{{HOSTNAME}: NAME}}, as `kubectl get nodes --show-labels` has it"
@@ -62,8 +62,11 @@ def node_of(host: Host) -> dict[str, str]:
 
 
 def resources(cores: int | None, memory_bytes: int, memory_max_bytes: int | None) -> Object:
-    """What is asked for: cores (one, where none are told) and memory. Memory is limited where a host tells its own;
-    cores never are, since a fabric that is held back is slow for all."""
+    """What a pod asks for: cores (one, if the host's are not known) and memory.
+
+    Memory is limited to what the host has, if that is known. Cores are not limited: one slow pod slows the whole
+    fabric.
+    """
     asked = -(-memory_bytes // 2**20)
     found: Object = {"requests": {"cpu": str(cores or 1), "memory": f"{asked}Mi"}}
     if memory_max_bytes is not None:
@@ -72,7 +75,7 @@ def resources(cores: int | None, memory_bytes: int, memory_max_bytes: int | None
 
 
 def container(name: str, arguments: Sequence[str], asked: Object, **more: Any) -> Object:
-    """A container of the image that may do nothing but run, and write below RUN_DIR."""
+    """A container of the image that can only run, and write below RUN_DIR."""
     return {
         "name": name,
         "image": IMAGE,
@@ -94,14 +97,14 @@ def container(name: str, arguments: Sequence[str], asked: Object, **more: Any) -
 
 
 def pod(one: Object, host: Host | None, sources: Sequence[Object]) -> Object:
-    """The specification of a pod with one container, on the network of its host where it is one of the inventory's.
+    """The specification of a pod with one container. It is on the network of its host, if that is in the inventory.
 
-    `sources` are what its files are projected from.
+    `sources`: where its files come from.
     """
     placed: Object = {} if host is None else {"nodeSelector": node_of(host), "hostNetwork": True}
     return {
         **placed,
-        "dnsPolicy": "Default",  # nothing is looked up: an inventory has addresses
+        "dnsPolicy": "Default",  # nothing looks names up: an inventory has addresses
         "enableServiceLinks": False,
         "serviceAccountName": APP,
         "automountServiceAccountToken": False,
@@ -122,12 +125,12 @@ def pod(one: Object, host: Host | None, sources: Sequence[Object]) -> Object:
 
 
 def projected(kind: str, name: str, items: Mapping[str, str]) -> Object:
-    """A source of files: `kind` is configMap or secret, `items` are keys and where each is to be."""
+    """A source of files: `kind` is configMap or secret; `items` maps its keys to paths in the pod."""
     return {kind: {"name": name, "items": [{"key": key, "path": path} for key, path in sorted(items.items())]}}
 
 
 def deployment(name: str, own: Mapping[str, str], specification: Object, annotations: Mapping[str, str]) -> Object:
-    """One pod that is started again when it ends, and never twice at a time."""
+    """One pod that the cluster starts again when it ends, and never runs twice at a time."""
     template: Object = {"labels": dict(own)}
     if annotations:
         template["annotations"] = dict(annotations)

@@ -1,8 +1,8 @@
-"""Who runs where in a cluster: a pod for the share of each host, and one for the orchestrator.
+"""The pods of a fabric in a cluster: one for the share of each host, and one for the orchestrator.
 
-Pure. Owns the commands of the pods, their ports and their probes. A share's pod is `mrcfabric share` on the network of
-its node; the orchestrator's is `mrcfabric up`, kept, or `mrcfabric run`, once. The files that they read are
-`orchestrator.kubernetes.folder`'s, what all pods have in common `orchestrator.kubernetes.pods`'s.
+Pure. Owns the commands of the pods, their ports and their probes. A share's pod runs `mrcfabric share` on the network
+of its node. The orchestrator's runs `mrcfabric up`, for good, or `mrcfabric run`, once.
+`orchestrator.kubernetes.folder` makes their files, and `orchestrator.kubernetes.pods` the parts that all pods have.
 """
 
 from collections.abc import Mapping
@@ -20,28 +20,29 @@ from orchestrator.kubernetes.pods import FILES_DIR, Object
 from orchestrator.process.ports import PORT_MIN, SLOT_PORTS
 
 PORT_BASE: Final = -(-PORT_MIN // SLOT_PORTS) * SLOT_PORTS
-"""First port of the fabric on every host, unless told otherwise: where a search would begin."""
+"""The default first port of the fabric on every host: where a search would begin."""
 NODE_PORTS: Final = range(30_000, 32_768)
-"""A cluster sends what comes for these ports somewhere else."""
+"""A cluster sends packets for these ports elsewhere."""
 LEADER: Final = "orchestrator"
 LEADER_BYTES: Final = 256 * 2**20
-"""Memory of the orchestrator beside its daemons."""
+"""Memory of the orchestrator, without its daemons."""
 INVENTORY: Final = "hosts.yaml"
 FINAL_CODES: Final = (1, 3)
-"""A run that some expectation did not survive, or that was not faithful, comes out so again; one that could not begin,
-because the shares are not there yet, does not."""
+"""Exit codes that end the job. A run that missed an expectation, or was not valid, would do so again.
+
+A run that could not begin, because the shares were not there yet, is tried again."""
 TRIES: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Leading:
-    """What the orchestrator does."""
+    """What the orchestrator runs."""
 
     verb: Literal["up", "run"]
     file: str
-    """Name of the topology's or scenario's file in a pod; "": the topology of the demonstration."""
+    """Name of the file of the topology or scenario in a pod; "": the topology of the demonstration."""
     settings: tuple[str, ...]
-    """`key=value`, as for `--set`."""
+    """Each `key=value`, as for `--set`."""
     nodes_per_process: int | None = None
 
 
@@ -49,7 +50,7 @@ class Workloads:
     """The workloads of one placement."""
 
     def __init__(self, budget: Budget, leading: Leading, port_base: int) -> None:
-        """Raises ConfigError for what cannot be in a cluster."""
+        """Raises ConfigError for a placement that a cluster cannot run."""
         placement = budget.placement
         sites = sites_of(placement)
         check_size(placement.topology, sites)
@@ -59,9 +60,9 @@ class Workloads:
         self._leading = leading
         leader, *others = self.layout.sites.sites
         self.hosts = [placement.inventory.host(site.name) for site in others]
-        """Those with a share of their own."""
+        """The hosts with a share of their own."""
         self.leader = next((host for host in placement.inventory.hosts if host.name == leader.name), None)
-        """The orchestrator's, if it is one of the inventory."""
+        """The orchestrator's host, if the inventory has it."""
         self.keys = Keys(placement.inventory.path, self.hosts)
         self._check_ports()
         self._check_names()
@@ -83,7 +84,7 @@ class Workloads:
 
     @property
     def stands(self) -> bool:
-        """Whether the fabric is kept, and can be scraped."""
+        """Whether the fabric stays up, so that it can be scraped."""
         return self._leading.verb == "up"
 
     def shares(self) -> list[Object]:
@@ -112,7 +113,7 @@ class Workloads:
         return pods.deployment(f"share-{name}", own, pods.pod(container, host, files), {})
 
     def orchestrator(self) -> Object:
-        """Who leads: a deployment for `up`, a job for `run`."""
+        """The orchestrator: a deployment for `up`, a job for `run`."""
         own = pods.labels(LEADER, self.fabric)
         return self._standing(own) if self.stands else self._once(own)
 
@@ -137,7 +138,7 @@ class Workloads:
         return pods.pod(container, self.leader, sources)
 
     def _standing(self, own: Mapping[str, str]) -> Object:
-        """The fabric stands as long as the pod; whoever scrapes reads its metrics at the pod's address."""
+        """The fabric stays up as long as the pod. Prometheus reads its metrics at the pod's address."""
         port = self.layout.http_port
         asked = {"httpGet": {"path": "/sd", "port": "metrics"}}
         container = pods.container(
@@ -155,7 +156,7 @@ class Workloads:
         return pods.deployment(LEADER, own, self._pod(container), annotations)
 
     def _once(self, own: Mapping[str, str]) -> Object:
-        """The scenario is carried out once; the job succeeds when all that it expects holds."""
+        """The job runs the scenario once. It succeeds when all expectations hold."""
         container = pods.container(LEADER, [*self._arguments(), "--plain"], self._resources())
         codes = {"containerName": LEADER, "operator": "In", "values": list(FINAL_CODES)}
         return {

@@ -1,1 +1,1 @@
-"""What a topology amounts to before anything is started: figures, state, and limits below line rate. Pure."""
+"""Computes from a topology, before anything starts: figures, state, and limits below line rate. Pure."""

@@ -1,8 +1,8 @@
-"""What a topology amounts to, without starting anything: sizes, figures, addresses and the table of a chosen node.
+"""What a topology consists of, computed without starting anything: sizes, figures, addresses, tables of chosen nodes.
 
-Owns the numbers and their text. Everything is computed from the sizes; the largest fabric costs no more than the
-smallest. The cores' configurations come from `nicd.compose` and `switchd.compose`, so that the plan shows what the
-daemons get; `check` composes one of each kind of node and so finds every bad setting.
+Owns the numbers and their text. It computes everything from the sizes, so the largest fabric costs no more than the
+smallest. `nicd.compose` and `switchd.compose` make the cores' configurations, so the plan shows what the daemons get.
+`check` composes one node of each kind, which finds every bad setting.
 """
 
 from ipaddress import IPv6Address
@@ -22,14 +22,14 @@ __all__ = ["check", "fib_table", "nic_config", "nic_table", "render", "summary",
 
 
 def check(topology: Topology) -> None:
-    """Compose one NIC, one T0 and one T1: all others differ in numbers only. Raises ConfigError."""
+    """Compose one NIC, one T0 and one T1; all others differ in numbers only. Raises ConfigError."""
     nic_config(topology, nic_name(0))
     switch_config(topology, t0_name(0, 0))
     switch_config(topology, t1_name(0, 0))
 
 
 def summary(topology: Topology) -> dict[str, Any]:
-    """Sizes and figures by section, plain data. Raises ConfigError for settings that no core takes."""
+    """Sizes and figures by section, as plain data. Raises ConfigError for settings that no core takes."""
     check(topology)
     return {
         "name": topology.name,
@@ -121,7 +121,7 @@ def _timing(topology: Topology) -> dict[str, Any]:
 
 
 def _queues(topology: Topology) -> dict[str, Any]:
-    """The thresholds of a T0's down-links and of all other switch ports."""
+    """The thresholds of a T0's down-links, and those of all other switch ports."""
     ports = switch_config(topology, t0_name(0, 0)).ports
     return {
         kind: {
@@ -137,7 +137,7 @@ def _queues(topology: Topology) -> dict[str, Any]:
 
 
 def _failures(topology: Topology) -> dict[str, Any]:
-    """What is lost for good with one element down, as shares."""
+    """The share of capacity that is lost while one element is down."""
     return {
         "t0_t1_link_of_a_t0_plane": round(1 / topology.t1_per_plane, 6),
         "t1_of_a_plane": round(1 / topology.t1_per_plane, 6),
@@ -147,7 +147,7 @@ def _failures(topology: Topology) -> dict[str, Any]:
 
 
 def fib_table(topology: Topology, switch: str) -> dict[str, Any]:
-    """The whole static table of one switch. ConfigError for an unknown name or a NIC."""
+    """The whole static table of one switch. Raises ConfigError for an unknown name or a NIC."""
     config = switch_config(topology, switch)
     peers = {end.port: end for end in topology.ports(switch)}
     return {
@@ -163,7 +163,7 @@ def fib_table(topology: Topology, switch: str) -> dict[str, Any]:
 
 
 def nic_table(topology: Topology, nic: str, peer: str | None = None) -> dict[str, Any]:
-    """The ports of one NIC and, per plane, a way to `peer` (default: the last NIC). ConfigError for unknown names."""
+    """The ports of one NIC, and in each plane a path to `peer` (default: the last NIC). Raises ConfigError."""
     config = nic_config(topology, nic)
     towards = peer or nic_name(topology.nics - 1)
     destination = PathTable(topology, config.index).towards(topology.nic_index(towards))
@@ -191,7 +191,7 @@ def nic_table(topology: Topology, nic: str, peer: str | None = None) -> dict[str
 
 
 def render(document: dict[str, Any]) -> str:
-    """A summary, with the tables that were added to it, as text: one section per key, one figure per line."""
+    """A summary, with tables added to it, as text: one section per key, one figure per line."""
     lines = [f"fabric {document['name']}  (settings {document['digest']})"]
     for section, figures in document.items():
         if isinstance(figures, dict):
@@ -207,7 +207,7 @@ def _is_table(value: Any) -> bool:
 
 
 def _columns(rows: list[dict[str, Any]]) -> list[str]:
-    """Rows with the same keys as lines, every column as wide as it needs to be."""
+    """Rows with the same keys as lines, with every column as wide as it needs to be."""
     cells = [list(rows[0]), *([str(value) for value in row.values()] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return [

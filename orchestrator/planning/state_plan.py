@@ -1,7 +1,7 @@
-"""What the state of a topology's NICs would take, without starting anything: QPs x EVs x MPR -> bytes -> QPs on a chip.
+"""Computes the state of a topology's NICs without starting anything: QPs x EVs x MPR -> bytes -> QPs on a chip.
 
-Owns the tables of the plan; widths and sums are `nicd.core.footprint`'s, the effect of a memory that is too small
-`orchestrator.sim.state_sweep`'s.
+Owns the tables of the plan. `nicd.core.footprint` has the widths and sums. `orchestrator.sim.state_sweep` measures what
+too small a memory costs.
 """
 
 from dataclasses import replace
@@ -23,18 +23,18 @@ from nicd.core.footprint import (
 from nicd.core.settings import NicSettings
 
 EVS = (16, 64, 128, 256)
-"""Active EVs of the what-if table; those that no plane count divides are left out."""
+"""Active EVs of the what-if table, without those that the number of planes does not divide."""
 MPR_UNITS = (1, 8, 32, 128, 255)
 SRAM_MIB = (1, 2, 4, 8, 16, 32, 64)
 QPS = 1_024
-"""QPs of a NIC unless somebody says otherwise."""
+"""The default number of QPs of a NIC."""
 QPS_MAX = 1 << 20
 
 
 def state_table(topology: Topology, qps: int, peers: int | None = None) -> dict[str, Any]:
-    """Sizes of one QP, one destination and a NIC of this topology with so many QPs, every table at its limit.
+    """Sizes of one QP, of one destination, and of a NIC with so many QPs, with every table at its limit.
 
-    `peers`: destinations of these QPs; by default one each, as far as there are NICs. Raises ConfigError.
+    `peers`: destinations of these QPs. By default each QP has its own, as far as there are NICs. Raises ConfigError.
     """
     if not 1 <= qps <= QPS_MAX:
         raise ConfigError("--qps", f"{qps} QPs", f"1 to {QPS_MAX}")
@@ -64,7 +64,7 @@ def state_table(topology: Topology, qps: int, peers: int | None = None) -> dict[
 
 
 def _chip(knobs: NicSettings, planes: int, qps: int) -> dict[str, Any]:
-    """The on-chip memory as the settings have it."""
+    """How many QPs the on-chip memory of the settings holds."""
     resident = resident_max(knobs, planes)
     if resident is None:
         return {"sram": "unlimited", "resident_qps": qps, "spilled_qps": 0}

@@ -1,8 +1,8 @@
-"""Which limits of a NIC keep its QPs below the rate of their links, before anything is started.
+"""Finds the limits of a NIC that keep its QPs below the rate of their links, before anything starts.
 
-A limit lets so many bytes be under way, and what is under way is acknowledged one round trip later: it bounds goodput
-to its bytes per round trip. Owns that arithmetic over topology and settings, and its words. What a limit does is the
-NIC's (`nicd.core.limits`, `nicd.core.window`); the round trip is the topology's longest, without queues.
+A limit lets so many bytes be under way, and they are acknowledged one round trip later: so it bounds goodput to these
+bytes per round trip. Owns that arithmetic over topology and settings, and its words. The NIC enforces the limits
+(`nicd.core.limits`, `nicd.core.window`). The round trip is the longest of the topology, without queues.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from nicd.core.limits import MPR_UNITS_MAX
 from nicd.core.settings import MPR_UNIT, NicSettings
 
 _MESSAGE_LIMITS: Final = ("work_requests_max", "max_wimm")
-"""Limits that count messages: what they come to is for the messages' size to say."""
+"""Limits that count messages. How many bytes that is depends on the messages' size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,19 +24,19 @@ class WindowLimit:
     """One limit of what may be under way."""
 
     setting: str
-    """Of a NIC, as a topology names it."""
+    """A setting of the NIC, with its name in a topology."""
     value: int
     bounds: str
-    """What it bounds: a QP, or all QPs to one destination."""
+    """What the limit is for: a QP, or all QPs to one destination."""
     window_bytes: int
     """Payload that it lets be under way."""
     goodput_bps: int
-    """What it comes to per round trip; above the rate of the links it binds nobody."""
+    """This payload per round trip. If it is above the rate of the links, the limit does not bind."""
     remedy: str
 
 
 def line_bps(topology: Topology) -> int:
-    """Payload per second that all ports of a NIC carry, headers paid."""
+    """Payload per second that all ports of a NIC carry, after headers."""
     whole = topology.mtu_bytes + DATA_PACKET_EXTRA_BYTES + OVERHEAD_BYTES
     return topology.planes * topology.rate_bps * topology.mtu_bytes // whole
 
@@ -47,14 +47,14 @@ def rtt_ns(topology: Topology) -> int:
 
 
 def window_limits(topology: Topology) -> list[WindowLimit]:
-    """Every limit of bytes or packets under way, whether it binds or not. Raises ConfigError for bad settings."""
+    """Every limit of bytes or packets under way, binding or not. Raises ConfigError for bad settings."""
     knobs = nic_settings(topology)
     found = [
         _limit(topology, "nic.mpr_units", knobs.mpr_units, "a QP", knobs.mpr_units * MPR_UNIT, _mpr_remedy(topology))
     ]
     held = [(name, getattr(knobs, name)) for name in ("ooo_packets_max", "bitmap_psns") if getattr(knobs, name)]
     if knobs.dynamic_mpr:
-        # Dynamic MPR advertises what these leave, in whole units, and never less than one.
+        # Dynamic MPR advertises what these limits leave, in whole units, but at least one.
         for name, packets in held:
             granted = max(1, packets // MPR_UNIT) * MPR_UNIT
             found.append(_limit(topology, f"nic.{name}", packets, "a QP", granted, f"raise nic.{name}"))
@@ -67,7 +67,7 @@ def window_limits(topology: Topology) -> list[WindowLimit]:
 
 
 def binding(topology: Topology) -> list[WindowLimit]:
-    """Those below the bandwidth-delay product: they keep their QPs below the rate of their links."""
+    """Limits below the bandwidth-delay product, which keep their QPs below the rate of their links."""
     return [limit for limit in window_limits(topology) if limit.goodput_bps < line_bps(topology)]
 
 
@@ -85,7 +85,7 @@ def warnings(topology: Topology) -> list[str]:
 
 
 def table(topology: Topology) -> dict[str, Any]:
-    """For `plan`: what each limit comes to; of those that count messages, from which size on they do not bind."""
+    """For `plan`: the goodput of each limit; for limits that count messages, the size from which they do not bind."""
     knobs, line = nic_settings(topology), line_bps(topology)
     product = line * rtt_ns(topology) // (8 * NS_PER_S)
     rows: dict[str, Any] = {"line_payload_bps": line, "bdp_payload_bytes": product}
@@ -103,7 +103,7 @@ def _limit(topology: Topology, setting: str, value: int, bounds: str, packets: i
 
 
 def _mpr_remedy(topology: Topology) -> str:
-    """How many units it takes; where none suffice, how many QPs."""
+    """How many units would do; if the most there are do not, how many QPs."""
     bits = line_bps(topology) * rtt_ns(topology)
     unit_bits = MPR_UNIT * topology.mtu_bytes * 8 * NS_PER_S
     units = -(-bits // unit_bits)
@@ -113,7 +113,7 @@ def _mpr_remedy(topology: Topology) -> str:
 
 
 def _cwnd_setting(knobs: NicSettings) -> str | None:
-    """Which setting is the largest congestion window; None where that follows from the bandwidth-delay product."""
+    """The setting of the largest congestion window; None where it follows from the bandwidth-delay product."""
     name = {"nscc": "max_cwnd_bytes", "fixed": "cwnd_bytes"}.get(knobs.congestion)
     return name if name and getattr(knobs, name) else None
 

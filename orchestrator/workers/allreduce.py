@@ -1,11 +1,11 @@
-"""The role of a training rank: all-reduce after all-reduce, every sum checked bit for bit.
+"""The role of a training rank: one all-reduce after another, with every sum checked bit for bit.
 
-Owns the loop that turns completions into additions and sends; the protocol is `ring`, the data are `tensors`.
-Steps are synchronous per bucket: a bucket of the next step begins when the same bucket of this step is reduced and no
-bucket is more than one step behind, as frameworks do that overlap buckets with computation; so the NIC never waits for
-a whole step to end. A finished bucket is checked after everything that can be sent has been posted.
+Owns the loop that turns completions into additions and sends. `ring` is the protocol, `tensors` makes the data. Steps
+are synchronous per bucket: a bucket begins its next step when it is reduced in this one and no bucket is more than one
+step behind. Frameworks that overlap buckets with computation do the same. So the NIC never waits for a whole step to
+end. A rank checks a finished bucket after it has posted everything that can be sent.
 
-    orchestrator -> rank   grant {steps: may begin so many, last: no more will come}
+    orchestrator -> rank   grant {steps: how many may begin, last: no more will come}
     rank -> orchestrator   step {step, at_ns: its last chunk arrived, fabric time, checked: bytes, wrong: values}
 """
 
@@ -45,7 +45,7 @@ class Rank:
         self._ring = RingRank(self.shape, self.rank, values)
         self._to_check: deque[tuple[int, int]] = deque()
         self._checked: dict[int, int] = {}
-        """Buckets checked per step that is not reported."""
+        """Step that is not reported -> how many buckets are checked."""
         self._wrong: dict[int, int] = {}
         self._arrival_ns: dict[int, int] = {}
         self._granted = 0
@@ -54,7 +54,7 @@ class Rank:
         self._unsent = 0
 
     def run(self) -> None:
-        """Until the last granted step is reduced, checked and fully sent."""
+        """Run until the last granted step is reduced, checked and fully sent."""
         while not (self._last and self._reported == self._granted and not self._unsent):
             if not self._to_check:
                 self._station.wait()
@@ -89,11 +89,11 @@ class Rank:
         return self._works(sends)
 
     def _begin(self) -> list[Work]:
-        """Begin every bucket that may begin; fills its gradient first."""
+        """Begin every bucket that may begin, after making its gradient."""
         works: list[Work] = []
         for bucket in range(self.shape.buckets):
             step = self._ring.may_begin(bucket)
-            # The buffer of a step is that of two steps before, which must have been checked.
+            # The step has the buffer of two steps before, which must have been checked.
             if step is None or step >= self._granted or (step - 2, bucket) in self._to_check:
                 continue
             self._tensors.fill(step, self.rank, bucket, self._ring.tensor(step, bucket))
@@ -131,5 +131,5 @@ class Rank:
 
 
 def run(station: Station, arguments: Mapping[str, Any]) -> None:
-    """The role: `rank`, `ranks`, `buckets`, `elements`, `seed`."""
+    """Run the role. `arguments`: `rank`, `ranks`, `buckets`, `elements`, `seed`."""
     Rank(station, arguments).run()

@@ -1,8 +1,8 @@
-"""The channel between the orchestrator and one workload process: small messages over a socketpair.
+"""The channel between the orchestrator and one worker process: small messages over a socketpair.
 
-Owns the two ends, blocking for the worker and asyncio for the orchestrator; what the messages say is `worker`'s and
-`group`'s. One SOCK_SEQPACKET packet is one msgpack map with the key "kind". A closed end means that the other side is
-gone: the worker then ends, the orchestrator counts the worker as lost.
+Owns the two ends: the worker's blocks, the orchestrator's uses asyncio. `worker` and `group` say what the messages
+mean. A message is one SOCK_SEQPACKET packet with a msgpack map, which has the key "kind". When an end is closed, the
+other side is gone: the worker then ends, and the orchestrator counts the worker as lost.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ import msgpack
 Message: TypeAlias = dict[str, Any]
 
 MESSAGE_BYTES_MAX = 160 * 1024
-"""Longest message; the default socket buffers hold one."""
+"""Longest message. The default socket buffers hold one."""
 
 
 class ChannelClosedError(Exception):
@@ -28,12 +28,12 @@ def channel_pair() -> tuple[socket.socket, socket.socket]:
 
 
 async def next_packet(sock: socket.socket) -> bytes:
-    """What the other end of a channel says next, as it is; b"" when it has gone. `sock` does not block."""
+    """The next packet from the other end of a channel, unread; b"" when that has gone. `sock` must not block."""
     while True:
         try:
             return await asyncio.get_running_loop().sock_recv(sock, MESSAGE_BYTES_MAX)
         except ConnectionResetError:
-            continue  # told once, of an end that has not read everything; what it said itself is still to be read
+            continue  # raised once if the other end left packets unread; its own packets are still to be read
 
 
 def _pack(message: Message) -> bytes:
@@ -58,14 +58,14 @@ class WorkerChannel:
         return self._sock.fileno()
 
     def send(self, kind: str, **fields: Any) -> None:
-        """Tell the orchestrator. Raises ChannelClosedError when it is gone."""
+        """Send a message to the orchestrator. Raises ChannelClosedError when it is gone."""
         try:
             self._sock.send(_pack({"kind": kind, **fields}))
         except OSError as error:
             raise ChannelClosedError(str(error)) from None
 
     def receive(self, wait: bool = True) -> Message | None:
-        """The next message; without `wait` None when there is none. Raises ChannelClosedError."""
+        """The next message; without `wait`, None when there is none. Raises ChannelClosedError."""
         try:
             data = self._sock.recv(MESSAGE_BYTES_MAX, 0 if wait else socket.MSG_DONTWAIT)
         except BlockingIOError:
@@ -81,20 +81,21 @@ class WorkerChannel:
 
 
 class GroupChannel:
-    """The orchestrator's end, on the running loop. One reader at a time; what nobody reads waits in the socket, and
-    the worker for room there."""
+    """The orchestrator's end, on the running loop. It takes one reader at a time.
+
+    A message that nobody reads waits in the socket. When that is full, the worker waits."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
         sock.setblocking(False)
 
     def send(self, kind: str, **fields: Any) -> None:
-        """Tell the worker at once, for which there must be room. A worker that is gone is noticed when reading."""
+        """Send the worker a message at once; there must be room. A worker that is gone is noticed when reading."""
         with contextlib.suppress(ConnectionError):
             self._sock.send(_pack({"kind": kind, **fields}))
 
     async def hand(self, kind: str, **fields: Any) -> None:
-        """Tell the worker when there is room."""
+        """Send the worker a message when there is room."""
         with contextlib.suppress(ConnectionError):
             await asyncio.get_running_loop().sock_sendall(self._sock, _pack({"kind": kind, **fields}))
 
@@ -106,5 +107,5 @@ class GroupChannel:
         return _unpack(packet)
 
     def close(self) -> None:
-        """Let go, while nobody reads: the worker ends."""
+        """Close the channel, while nobody reads it. The worker then ends."""
         self._sock.close()

@@ -1,8 +1,8 @@
-"""The orchestrator's side of a set of workload processes: hire, introduce to one another, listen, let go.
+"""The orchestrator's side of a set of worker processes: starts them, tells them about each other, listens, ends them.
 
-Owns the channels and the out-of-band exchange between workers; what they are told to do is the caller's: `demo`,
-`perf`, `send`. Workers are started through a `Spawn`, so that the same group runs as processes of a fabric, on whatever
-hosts, or, in tests, as threads.
+Owns the channels and the out-of-band exchange between workers. The caller (`demo`, `perf`, `send`) tells them what to
+do. Workers are started through a `Spawn`, so the same group runs as processes of a fabric, on any hosts, or as threads
+in tests.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from orchestrator.workers.channel import (
 )
 
 END_WALL_S = 5.0
-"""How long a worker that has closed its channel may take to end, before nobody asks any more how it did."""
+"""How long to wait for the end of a worker that has closed its channel, to report how it ended."""
 
 
 class WorkerProcess(Protocol):
@@ -37,11 +37,11 @@ class WorkerProcess(Protocol):
 
 
 Spawn: TypeAlias = Callable[[str, Mapping[str, Any], socket.socket], Awaitable[WorkerProcess]]
-"""(name, arguments of `worker.main`, the worker's end of its channel): starts the process with a copy of that end."""
+"""(name, arguments of `worker.main`, the worker's end of its channel): starts a process with a copy of that end."""
 
 
 class WorkerFailedError(Exception):
-    """A worker failed or vanished; the text says which and why."""
+    """A worker failed or vanished. The text says which and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +55,13 @@ class Member:
     role: str
     """"allreduce" or "traffic"."""
     peers: tuple[int, ...]
-    """Numbers of the members it talks to; must be mutual."""
+    """Numbers of the members it talks to, each of which must name it too."""
     arguments: Mapping[str, Any]
-    """The role's own."""
+    """Arguments of the role."""
 
 
 class WorkerGroup:
-    """Workers that have been introduced to one another. Made by `started_group`."""
+    """Workers that know their peers. `started_group` makes it."""
 
     def __init__(self, members: Sequence[Member]) -> None:
         self.members = tuple(members)
@@ -73,16 +73,16 @@ class WorkerGroup:
         self._channels[number].send(kind, **fields)
 
     async def hand(self, number: int, kind: str, **fields: Any) -> None:
-        """The same for a long one, when the worker has room for it."""
+        """Send one worker a long message, when it has room."""
         await self._channels[number].hand(kind, **fields)
 
     def tell_all(self, kind: str, **fields: Any) -> None:
-        """Send everybody the same message."""
+        """Send all workers the same message."""
         for channel in self._channels:
             channel.send(kind, **fields)
 
     async def hear(self, number: int, kind: str | None = None) -> Message:
-        """The next message of one worker, of this kind if one is given. Raises WorkerFailedError."""
+        """The next message of one worker, which must have this kind if one is given. Raises WorkerFailedError."""
         name = self.members[number].name
         try:
             message = await self._channels[number].receive()
@@ -95,15 +95,15 @@ class WorkerGroup:
         return message
 
     async def _how(self, number: int) -> str:
-        """How a worker that has closed its channel ended, if it has."""
+        """How a worker that closed its channel ended; "" if it has not yet."""
         worker = self._workers[number]
         await asyncio.wait([worker.ended], timeout=END_WALL_S)
         return f": {worker.how_it_ended()}" if worker.ended.done() else ""
 
     async def hear_all(self, kind: str, numbers: Sequence[int] | None = None) -> list[Message]:
-        """One message of this kind from each of `numbers` (None: everybody, in the order of the members).
+        """One message of this kind from each of `numbers` (None: from all, in the order of the members).
 
-        The first failure in time is raised: it is the cause of others.
+        Raises the failure that came first, since it causes others.
         """
         tasks: list[asyncio.Task[Message]] = []
         asked = range(len(self.members)) if numbers is None else numbers
@@ -115,7 +115,7 @@ class WorkerGroup:
         return [task.result() for task in tasks]
 
     async def _introduce(self) -> None:
-        """Everybody hears of its peers' ends; nobody sends before everybody can receive."""
+        """Tell every worker its peers' ends. No worker sends before all can receive."""
         hellos = await self.hear_all("hello")
         for number, member in enumerate(self.members):
             ends = [
@@ -145,14 +145,14 @@ class WorkerGroup:
                 theirs.close()
 
     def let_go(self) -> None:
-        """Close the channels: workers end by themselves, and their QPs with them."""
+        """Close the channels. The workers then end by themselves, and their QPs with them."""
         for channel in self._channels:
             channel.close()
 
 
 @asynccontextmanager
 async def started_group(members: Sequence[Member], spawn: Spawn) -> AsyncIterator[WorkerGroup]:
-    """A group, introduced and ready to send; let go on exit. Raises WorkerFailedError."""
+    """A group whose workers know their peers and can send. Ends it on exit. Raises WorkerFailedError."""
     for number, member in enumerate(members):
         for peer in member.peers:
             assert peer != number, "a worker is no peer of its own"

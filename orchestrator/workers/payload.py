@@ -1,7 +1,7 @@
-"""What is in the messages of a stream, and how it is checked: seeded bytes, or a file that the orchestrator has.
+"""Makes and checks the messages of a stream: seeded bytes, or a file that the orchestrator has.
 
-Owns the making and checking of payload; when which message travels is `stream`'s. A sink says how many bytes are
-wrong; seeded payload depends on (source, target, round, number), so that a byte of any other message shows.
+`stream` decides when each message travels. A sink counts the bytes that are wrong. Seeded payload depends on (source,
+target, round, number), so a byte of any other message shows.
 """
 
 import hashlib
@@ -17,17 +17,18 @@ from orchestrator.workers.channel import WorkerChannel
 Bytes = npt.NDArray[np.uint8]
 
 HEAD = struct.Struct("<IIII")
-"""Source, target, round, number: stands at the head of every seeded message that has room for it."""
+"""Source, target, round, number. Begins every seeded message that has room for it."""
 SPAN = 1 << 16
-"""Starts within the noise that a seed can choose from."""
+"""How many different starts within the noise a seed can choose."""
 PART_BYTES = 1 << 17
-"""Of a file, in one message between a worker and the orchestrator."""
+"""Bytes of a file in one message between a worker and the orchestrator."""
 SEEDED: Final = "seeded"
 CHECKED: Final = "checked"
 HASHED: Final = "hashed"
 CARRIED: Final = "carried"
-"""Where a stream comes from (`seeded`, `carried`: from the orchestrator), and what becomes of it at the other end:
-`checked` against the same seed, `hashed`, or `carried` to the orchestrator as well."""
+"""Where a stream comes from: `seeded`, or `carried` from the orchestrator; and what its other end does with it.
+
+It checks the stream against the same seed (`checked`), hashes it, or sends it on to the orchestrator (`carried`)."""
 
 
 class Source(Protocol):
@@ -38,7 +39,7 @@ class Source(Protocol):
         ...
 
     def digest(self) -> str:
-        """SHA-256 of everything so far, where that means something, or ""."""
+        """SHA-256 of everything so far; "" for seeded payload."""
         ...
 
 
@@ -46,11 +47,11 @@ class Sink(Protocol):
     """Where messages end."""
 
     def take(self, number: int, message: memoryview) -> int:
-        """Look at a message; returns how many of its bytes are wrong. Called once per message, in order."""
+        """Check a message and return how many of its bytes are wrong. Called once per message, in order."""
         ...
 
     def digest(self) -> str:
-        """SHA-256 of everything so far, where that means something, or ""."""
+        """SHA-256 of everything so far; "" for seeded payload."""
         ...
 
 
@@ -88,7 +89,7 @@ class Seeded:
         head = self._head(number)
         wrong = sum(a != b for a, b in zip(got[: len(head)].tobytes(), head, strict=True))
         rest = self._noise.at(self._start(number) + len(head), self._size - len(head))
-        # Equality first: it is several times cheaper than counting, and nearly always true.
+        # Compare for equality first: it is several times cheaper than counting, and nearly always true.
         body = got[len(head) :]
         return wrong if np.array_equal(body, rest) else wrong + int(np.count_nonzero(body != rest))
 
@@ -103,7 +104,7 @@ class Seeded:
 
 
 class CarriedSource:
-    """What the orchestrator hands out part by part, cut into messages; each is asked for one message ahead.
+    """Gets data from the orchestrator part by part, and cuts them into messages. It asks for each one message ahead.
 
     worker -> orchestrator   want {bytes}
     orchestrator -> worker   part {data, more}: until so many bytes are there, or there are no more
@@ -137,7 +138,7 @@ class CarriedSource:
 
 
 class HashedSink:
-    """Hashes what comes; nothing is known to be wrong before the hashes meet."""
+    """Hashes what comes. Errors show only when the hashes of both ends are compared."""
 
     def __init__(self) -> None:
         self._hash = hashlib.sha256()
@@ -151,7 +152,7 @@ class HashedSink:
 
 
 class CarriedSink(HashedSink):
-    """The same, and tells the orchestrator what comes: `part {data}`, as often as it takes."""
+    """Hashes what comes, and sends it to the orchestrator in as many `part {data}` as it takes."""
 
     def __init__(self, channel: WorkerChannel) -> None:
         super().__init__()

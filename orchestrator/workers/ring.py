@@ -1,24 +1,24 @@
 """A ring all-reduce of float32 tensors as a state machine over shared memory, without any I/O.
 
-Owns who sends which chunk when, the additions, and the argument why no buffer is overwritten before its use; posting
-the sends and polling completions is `orchestrator.workers.allreduce`'s, the expected sums are
-`orchestrator.workers.tensors`'s.
+Owns which rank sends which chunk when, the additions, and the argument why no buffer is overwritten before its use.
+`orchestrator.workers.allreduce` posts the sends and polls completions. `orchestrator.workers.tensors` has the expected
+sums.
 
-A tensor is cut into buckets, a bucket into one chunk per rank. Every bucket runs by itself through 2(n - 1) phases,
-so that many chunks are under way at once. In phase p a rank sends one chunk to its successor and gets another from
-its predecessor; the chunk that came in phase p, after its addition, is the one that goes out in phase p + 1:
+A tensor is cut into buckets, and a bucket into one chunk per rank. Every bucket goes through 2(n - 1) phases on its
+own, so that many chunks are under way at once. In phase p a rank sends one chunk to its successor and gets another from
+its predecessor. After the addition, it sends the chunk that came in phase p in phase p + 1:
 
     phases 0 .. n-2      reduce-scatter: rank r sends chunk r - p (mod n) into the successor's slot p; it is added there
     phases n-1 .. 2n-3   all-gather: rank r sends the finished chunk r - p; it lands where it belongs
 
-Each message is a WRITE_WITH_IMM that names (step, bucket, phase). Nothing is acknowledged by the application, since
-the data themselves carry the flow control:
+Each message is a WRITE_WITH_IMM that names (step, bucket, phase). The application acknowledges nothing, since the data
+carry the flow control:
 
-- A slot is filled for step s + 1 by a predecessor that has finished the bucket of step s, so it holds the final value
+- A predecessor fills a slot for step s + 1 after it has finished the bucket of step s. So it holds the final value
   of every chunk, each of which needed this rank's addition from that slot.
 - Tensors alternate between two buffers. The predecessor writes a finished chunk of step s + 2 only after this rank
-  has sent it for step s + 2, which it does only when step s is checked and its own sends of step s are complete.
-- Messages that come before this rank has begun the step wait in their slots; finished chunks cannot be among them.
+  has sent it for step s + 2. This rank does that only when step s is checked and its own sends of step s are complete.
+- Messages that come before this rank has begun the step wait in their slots. Finished chunks cannot be among them.
 """
 
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ Floats = npt.NDArray[np.float32]
 
 FLOAT_BYTES = 4
 BUFFERS = 2
-"""Tensors in turn: one is checked while the other is under way."""
+"""Tensor buffers in turn: the rank checks one while the other is under way."""
 PHASE_BITS = 10
 BUCKET_BITS = 10
 STEP_BITS = 12
@@ -53,7 +53,7 @@ def named_message(imm: int) -> tuple[int, int, int]:
 
 @dataclass(frozen=True, slots=True)
 class RingShape:
-    """Sizes of a ring all-reduce; everything about where bytes lie follows from them."""
+    """Sizes of a ring all-reduce. The places of all bytes follow from them."""
 
     ranks: int
     buckets: int
@@ -91,7 +91,7 @@ class RingShape:
         return (step % BUFFERS) * self.elements + bucket * self.bucket + chunk * self.chunk
 
     def slot_at(self, bucket: int, phase: int) -> int:
-        """First value of the slot that phase `phase` of a bucket lands in."""
+        """First value of the slot in which phase `phase` of a bucket lands."""
         return BUFFERS * self.elements + (bucket * (self.ranks - 1) + phase) * self.chunk
 
     def sent_chunk(self, rank: int, phase: int) -> int:
@@ -106,7 +106,7 @@ class RingShape:
 
 
 class Send(NamedTuple):
-    """A chunk to be sent to the successor: places are values from the start of the memory."""
+    """A chunk to send to the successor. Places count values from the start of the memory."""
 
     step: int
     bucket: int
@@ -118,25 +118,25 @@ class Send(NamedTuple):
 
 @dataclass(slots=True)
 class _Bucket:
-    """Where one bucket stands."""
+    """The progress of one bucket."""
 
     step: int = -1
     """The step under way or, if `done`, the last one finished."""
     done: bool = True
     phase: int = 0
-    """Messages of the step that were taken in."""
+    """How many messages of the step were processed."""
     waiting: int = 0
-    """Messages of the next step that came before this rank has begun it; they are taken in order of phase."""
+    """Messages of the next step that came before this rank has begun it. They are processed in order of phase."""
     unacknowledged: list[int] = field(default_factory=lambda: [0] * BUFFERS)
-    """Sends not yet complete, per buffer."""
+    """By buffer, how many sends are not yet complete."""
 
 
 class RingError(Exception):
-    """A message that the protocol does not allow here: a byte was or may be overwritten before its use."""
+    """A message that the protocol does not allow here: a byte was, or may be, overwritten before its use."""
 
 
 class RingRank:
-    """One rank's part. `memory` holds `shape.memory` values, the very memory that the predecessor writes into."""
+    """One rank's part. `memory` holds `shape.memory` values; the predecessor writes into the same memory."""
 
     def __init__(self, shape: RingShape, rank: int, memory: Floats) -> None:
         assert memory.shape == (shape.memory,)
@@ -145,12 +145,12 @@ class RingRank:
         self._memory = memory
         self._buckets = [_Bucket() for _ in range(shape.buckets)]
         self._unfinished: dict[int, int] = {}
-        """Buckets left per step."""
+        """Step -> how many buckets are left."""
         self.finished_steps = 0
-        """Steps whose every bucket is reduced."""
+        """How many steps have all buckets reduced."""
 
     def tensor(self, step: int, bucket: int) -> Floats:
-        """A bucket of the tensor of a step: the gradient before, the sum after."""
+        """A bucket of the tensor of a step: the gradient before the step, the sum after it."""
         start = self.shape.tensor_at(step, bucket)
         return self._memory[start : start + self.shape.bucket]
 
@@ -166,7 +166,7 @@ class RingRank:
         return step
 
     def begin(self, bucket: int) -> list[Send]:
-        """Begin the step of `may_begin`; the gradient is in `tensor(step, bucket)`. Returns what to send now."""
+        """Begin the step of `may_begin`. The gradient must be in `tensor(step, bucket)`. Returns what to send now."""
         state = self._buckets[bucket]
         state.step += 1
         state.done = False
@@ -179,7 +179,7 @@ class RingRank:
         return sends
 
     def arrived(self, imm: int) -> tuple[list[Send], int | None]:
-        """A message is in place: (what to send now, the step that this bucket finished with it or None)."""
+        """Take a message that is in place: (what to send now, the step that this bucket finished with it or None)."""
         tag, bucket, phase = named_message(imm)
         if bucket >= self.shape.buckets:
             raise RingError(f"rank {self.rank}: a message for bucket {bucket} of {self.shape.buckets}")
@@ -198,7 +198,7 @@ class RingRank:
         return sends, state.step if state.done else None
 
     def sent(self, imm: int) -> None:
-        """One of our messages is complete at the successor."""
+        """Note that one of our messages is complete at the successor."""
         tag, bucket, _ = named_message(imm)
         self._buckets[bucket].unacknowledged[tag % BUFFERS] -= 1
 

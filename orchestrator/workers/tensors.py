@@ -1,8 +1,9 @@
-"""The gradients of the all-reduce and the sums they must give, bit for bit.
+"""Makes the gradients of the all-reduce, and computes the sums that they must give, bit for bit.
 
-Owns the data: every rank has its own base tensor, every step its own weight per rank, so that no step repeats another
+Owns the data. Every rank has its own base tensor, and every step its own weight per rank, so no step repeats another,
 and a stale or misplaced byte shows. All bases are shifted views of one seeded noise, which any rank can make for
-itself: each computes locally what the ring must deliver, adding in exactly the order of `orchestrator.workers.ring`.
+itself. Each rank computes locally what the ring must deliver, with additions in exactly the order of
+`orchestrator.workers.ring`.
 """
 
 import numpy as np
@@ -11,16 +12,16 @@ from mrcfabric.rng import seed_of
 from orchestrator.workers.ring import Floats, RingShape
 
 SHIFT = 4099
-"""Values between the bases of neighbouring ranks within the noise; prime, so that no chunk border repeats."""
+"""Values between the bases of neighbouring ranks in the noise. It is prime, so that no chunk border repeats."""
 BLOCK = 1 << 15
-"""Values checked at a time: small enough for the cache."""
+"""How many values to check at a time: few enough for the cache."""
 WEIGHT_STEPS = 8191
 WEIGHT_SCALE = 8192
 """Weights are 1 + k / 8192: exact in float32."""
 
 
 def weight(step: int, rank: int) -> np.float32:
-    """What a rank's base is multiplied with in a step: between 1 and 2, exact in float32."""
+    """The factor of a rank's base in a step: from 1 to 2, exact in float32."""
     return np.float32(1 + (step * 7919 + rank * 104729) % WEIGHT_STEPS / WEIGHT_SCALE)
 
 
@@ -38,12 +39,12 @@ class Tensors:
         return self._noise[rank * SHIFT + start : rank * SHIFT + stop]
 
     def fill(self, step: int, rank: int, bucket: int, out: Floats) -> None:
-        """The gradient of a rank: one bucket, into `out`."""
+        """Write one bucket of a rank's gradient into `out`."""
         start = bucket * self.shape.bucket
         np.multiply(self._base(rank, start, start + self.shape.bucket), weight(step, rank), out=out)
 
     def wrong(self, step: int, bucket: int, start: int, result: Floats) -> int:
-        """How many of up to BLOCK values at `start` within a bucket are not the expected sum, bit for bit.
+        """How many of up to BLOCK values, from `start` on within a bucket, are not the expected sum, bit for bit.
 
         The block must lie within one chunk.
         """
@@ -53,7 +54,7 @@ class Tensors:
         begin = bucket * shape.bucket + start
         total, term = self._sum[: len(result)], self._term[: len(result)]
         for turn in range(shape.ranks):
-            # Chunk c starts at rank c and is added to by c + 1, c + 2, ... round the ring.
+            # The sum of chunk c starts with rank c; c + 1, c + 2, ... add to it round the ring.
             rank = (first + turn) % shape.ranks
             base = self._base(rank, begin, begin + len(result))
             if turn == 0:
@@ -61,11 +62,11 @@ class Tensors:
             else:
                 np.multiply(base, weight(step, rank), out=term)
                 np.add(total, term, out=total)
-        # Compared as bits: a NaN must equal itself, and -0.0 must not equal 0.0.
+        # Compare bits: a NaN must equal itself, and -0.0 must not equal 0.0.
         return int(np.count_nonzero(total.view(np.uint32) != result.view(np.uint32)))
 
     def blocks(self) -> list[tuple[int, int]]:
-        """The pieces of a bucket that `wrong` takes: (start, stop), none crossing a chunk's border."""
+        """The pieces of a bucket for `wrong`: (start, stop). None crosses a chunk's border."""
         chunk = self.shape.chunk
         return [
             (at, min(at + BLOCK, edge + chunk))

@@ -1,15 +1,15 @@
-"""The role of a measuring or transferring process: rounds of streams to one peer and from one peer.
+"""The role of a worker that measures or transfers: rounds of streams to one peer and from one peer.
 
-Owns the loop of a round; who sends to whom in which round is the orchestrator's (`perf`, `send`), the flow control
-is `stream`'s, the bytes are `payload`'s.
+Owns the loop of a round. The orchestrator (`perf`, `send`) decides who sends to whom in each round. `stream` has the
+flow control, `payload` the bytes.
 
     orchestrator -> worker   round {turn, to, from, size, messages_out, messages_in, depth, source, sink}, close
     worker -> orchestrator   round {turn, sent, received, wrong, first_ns, last_ns, latencies_ns, digests}
 
-and within a round what `payload` says of a source and a sink that are `carried`.
+In a round, also the messages that `payload` describes for a source and a sink that are `carried`.
 
-`first_ns` .. `last_ns` is from the first post to the last completion of this worker's sends, `latencies_ns` from post
-to completion of each (sorted, thinned out to LATENCIES_MAX), all in fabric time as the NIC saw it.
+`first_ns` .. `last_ns` is from the first post to the last completion of this worker's sends. `latencies_ns` is from
+post to completion of each send, sorted, and thinned out to LATENCIES_MAX. All are fabric time as the NIC saw it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ from orchestrator.workers.worker import Station, WorkloadError
 LATENCIES_MAX = 4096
 CREDIT_WR_ID = 1 << 62
 CREDIT_ROOM_BYTES = 128
-"""Where credits come from and go to; nobody reads them, their immediate says it all."""
+"""Memory that credits are written from and to. Nobody reads it: their immediate says everything."""
 
 
 class Traffic:
@@ -54,7 +54,7 @@ class Traffic:
         station.connect(arguments["peers"], 2 * self._area + CREDIT_ROOM_BYTES)
 
     def run(self) -> None:
-        """Rounds until the orchestrator says close."""
+        """Run rounds until the orchestrator sends `close`."""
         while (message := self._station.channel.receive()) is not None and message["kind"] != "close":
             self._station.channel.send("round", **Round(self, message).run())
 
@@ -72,13 +72,13 @@ class Traffic:
         return self._area
 
     def source(self, message: Message) -> Source:
-        """What this worker sends in a round."""
+        """The source of what this worker sends in a round."""
         if message["source"] == CARRIED:
             return CarriedSource(self._station.channel, message["size"], message["messages_out"])
         return Seeded(self._noise, message["size"], self.me, message["to"], message["turn"])
 
     def sink(self, message: Message) -> Sink:
-        """What this worker makes of what it receives in a round."""
+        """The sink for what this worker receives in a round."""
         if message["sink"] != CHECKED:
             return CarriedSink(self._station.channel) if message["sink"] == CARRIED else HashedSink()
         return Seeded(self._noise, message["size"], message["from"], self.me, message["turn"])
@@ -112,13 +112,13 @@ class Round:
         self._latencies: list[int] = []
 
     def run(self) -> dict[str, Any]:
-        """Until both streams are done; the report."""
+        """Run until both streams are done. Returns the report."""
         self._station.nic.post(self._outgoing())
         while not self._done():
             self._station.wait()
             for cqe in self._station.completions():
                 self._completed(cqe)
-            # What can go goes before anything is looked at: looking takes longer.
+            # Send what can be sent before looking at messages, which takes longer.
             self._station.nic.post(self._outgoing())
             self._station.nic.post(self._look())
         digests = [self._source.digest() if self._source else "", self._sink.digest() if self._sink else ""]
@@ -137,7 +137,7 @@ class Round:
         return (self._sender is None or self._sender.done) and (self._receiver is None or self._receiver.done)
 
     def _outgoing(self) -> list[Work]:
-        """Messages that may go now, filled."""
+        """The messages that may be sent now, filled with payload."""
         if self._sender is None or self._source is None or self._to is None:
             return []
         peer, traffic = self._station.peers[self._to], self._traffic
@@ -169,7 +169,7 @@ class Round:
             self._lengths[imm] = cqe.byte_len
 
     def _look(self) -> list[Work]:
-        """Look at every message that has come; the credits that this frees."""
+        """Check every message that has come. Returns the credits to send for them."""
         works: list[Work] = []
         if self._receiver is None or self._sink is None or self._from is None:
             return works
@@ -188,7 +188,7 @@ class Round:
 
 
 def thinned(values: Sequence[int], count_max: int) -> list[int]:
-    """The values sorted and, if there are too many, evenly thinned out; the extremes stay."""
+    """The values sorted and, if there are too many, evenly thinned out. The extremes stay."""
     ordered = sorted(values)
     if len(ordered) <= count_max:
         return ordered
@@ -197,5 +197,5 @@ def thinned(values: Sequence[int], count_max: int) -> list[int]:
 
 
 def run(station: Station, arguments: Mapping[str, Any]) -> None:
-    """The role: `number`, `peers`, `area_bytes`, `size_max`, `seed`."""
+    """Run the role. `arguments`: `number`, `peers`, `area_bytes`, `size_max`, `seed`."""
     Traffic(station, arguments).run()

@@ -1,8 +1,8 @@
-"""The frame of every workload process: its channel, its NIC, its QPs, and how it ends.
+"""What all worker processes have in common: the channel, the NIC, the QPs, and the end.
 
-Owns the entry point that the fork server calls, and the out-of-band exchange: a worker creates one QP per peer, tells
-the orchestrator, hears of its peers' ends, and starts sending only when everybody can receive. What it then does is its
-role's (`allreduce`, `traffic`). Every failure becomes one "failed" message with one line; exit code 1.
+Owns the entry point that the fork server calls, and the out-of-band exchange. A worker creates one QP per peer, tells
+the orchestrator, hears of its peers' ends, and starts sending only when all can receive. Then its role (`allreduce`,
+`traffic`) runs. Every failure becomes one "failed" message of one line, and exit code 1.
 
     worker -> orchestrator   hello {ends: [[peer, endpoint]...], va, r_key}, connected, ready, ..., done | failed
     orchestrator -> worker   peers {ends: [[peer, endpoint, va, r_key]...]}, start, ..., (closes the channel)
@@ -21,16 +21,16 @@ from nicd.verbs import Cqe, Device, Endpoint, MemoryRegion, QueuePair, VerbsErro
 from orchestrator.workers.channel import ChannelClosedError, Message, WorkerChannel
 
 ENTRY = "orchestrator.workers.worker:main"
-"""What the fork server is told to run."""
+"""The entry point for the fork server."""
 PRELOADED = ("numpy", "orchestrator.workers.allreduce", "orchestrator.workers.traffic")
-"""What it imports before, for all workers to come."""
+"""Modules that the fork server imports before, for all workers."""
 EXIT_FAILED = 1
 WAIT_S = 60.0
-"""Longest wait without any event before the worker looks again; only a safety net."""
+"""Longest wait without an event before the worker looks again, in case an event is missed."""
 
 
 CQES_MAX = 1 << 16
-"""More than can ever be waiting: a worker takes all of them before it sleeps."""
+"""More completions than can ever wait: a worker takes all of them before it sleeps."""
 
 
 class WorkloadError(Exception):
@@ -39,7 +39,7 @@ class WorkloadError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """One peer as seen from here: our QP to it, and its memory."""
+    """One peer: our QP to it, and its memory."""
 
     qp: QueuePair
     va: int
@@ -47,7 +47,7 @@ class Peer:
 
 
 class Station:
-    """A worker's NIC, memory, QPs and channel: what a role works with."""
+    """What a role works with: a worker's NIC, memory, QPs and channel."""
 
     def __init__(self, channel: WorkerChannel, nic: Device, name: str) -> None:
         self.channel = channel
@@ -61,7 +61,7 @@ class Station:
         self._poll.register(nic, select.POLLIN)
 
     def connect(self, peers: list[int], memory_bytes: int) -> None:
-        """Register memory, create a QP per peer, exchange, and return when everybody can send."""
+        """Register memory, create a QP per peer, exchange ends. Returns when all workers can send."""
         nic, channel = self.nic, self.channel
         self.memory = nic.reg_mr(memory_bytes)
         qps = {peer: nic.create_qp() for peer in peers}
@@ -77,21 +77,21 @@ class Station:
         channel.send("ready")
 
     def expect(self, kind: str) -> Message:
-        """The next message, which must be of this kind."""
+        """The next message. Raises WorkloadError when it has another kind."""
         message = self.channel.receive()
         if message is None or message["kind"] != kind:
             raise WorkloadError(f"expected {kind}, got {message}")
         return message
 
     def wait(self) -> None:
-        """Sleep until the NIC or the orchestrator has something to say. Raises ChannelClosedError when that lets go."""
+        """Sleep until the NIC or the orchestrator has news. Raises ChannelClosedError when the channel is closed."""
         if not self.nic.waiting:
             ready = dict(self._poll.poll(WAIT_S * 1000))
             if ready.get(self.channel.fileno(), 0) & select.POLLHUP:
                 raise ChannelClosedError("the orchestrator closed the channel")
 
     def completions(self) -> list[Cqe]:
-        """What has completed. Raises WorkloadError for the first thing that went wrong."""
+        """The completions so far. Raises WorkloadError for the first failure."""
         cqes = self.nic.poll_cq(CQES_MAX)
         for cqe in cqes:
             if not cqe.ok:
@@ -123,7 +123,7 @@ def main(arguments: Mapping[str, Any], fds: list[int]) -> int:
 
 
 def work(arguments: Mapping[str, Any], sock: socket.socket) -> int:
-    """The same in whatever process or thread; returns the exit code."""
+    """Run the worker in any process or thread. Returns the exit code."""
     channel = WorkerChannel(sock)
     try:
         with Device.open(arguments["verbs"]) as nic:
@@ -132,7 +132,7 @@ def work(arguments: Mapping[str, Any], sock: socket.socket) -> int:
             while channel.receive():
                 pass
     except ChannelClosedError:
-        # The orchestrator lets go: of a worker that is done, or of everything.
+        # The orchestrator closed the channel of a worker that is done, or of all.
         return 0
     except (VerbsError, WorkloadError, OSError) as error:
         with contextlib.suppress(ChannelClosedError):

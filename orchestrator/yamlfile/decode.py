@@ -1,7 +1,7 @@
-"""Plain data of a scenario file turned into the types of `model`, and what a wrong value should have been, in words.
+"""Converts plain data of a YAML file into typed records, and says in words what a wrong value should have been.
 
-Owns which shape an entry has (its kind says so) and the wording of complaints. msgspec finds the mistake; what it
-should have been is told from the same type that the mistake was found by.
+Owns how the kind of an entry decides its type, and the wording of errors. msgspec finds the mistake. The words come
+from the same type that msgspec checked against.
 """
 
 import re
@@ -27,7 +27,7 @@ _ABSENT = (type(None), msgspec.UnsetType)
 
 
 def decode(spot: Spot, data: Any, shape: type[T]) -> T:
-    """Data as `shape` has it. Raises ConfigError with the line, what is wrong and what is wanted."""
+    """Convert data to the type `shape`. Raises ConfigError with the line, what is wrong and what is wanted."""
     try:
         return msgspec.convert(data, shape, strict=True)
     except msgspec.ValidationError as error:
@@ -35,7 +35,7 @@ def decode(spot: Spot, data: Any, shape: type[T]) -> T:
 
 
 def by_kind(spot: Spot, data: Any, key: str, shapes: Mapping[str, type[Struct]], what: str) -> Any:
-    """An entry whose shape its `key` names. Raises ConfigError."""
+    """Convert an entry to the type that its `key` names. Raises ConfigError."""
     if not isinstance(data, dict):
         raise spot.wrong("is no table", f"as {{name: ..., {key}: ...}}")
     kind = data.get(key)
@@ -66,7 +66,7 @@ def _complaint(spot: Spot, data: Any, shape: Any, message: str) -> ConfigError:
 
 
 def _choices(shape: Any) -> list[Any]:
-    """The members of a union, annotations kept; what stands for a value left out is none."""
+    """The members of a union, with their annotations, but without those that stand for an absent value."""
     if get_origin(shape) in (Union, types.UnionType):
         return [inner for one in get_args(shape) for inner in _choices(one) if one not in _ABSENT]
     if get_origin(shape) is Annotated and get_origin(shape.__origin__) in (Union, types.UnionType):
@@ -91,7 +91,7 @@ def _keys(shape: Any) -> list[str]:
 
 
 def _inside(shape: Any, step: str | int) -> Any:
-    """The type of what stands at a key or a position."""
+    """The type of the value at a key or a position."""
     if isinstance(step, str):
         struct = _struct(shape)
         rows = msgspec.structs.fields(struct) if struct else ()

@@ -1,7 +1,7 @@
-"""A scenario file as plain data, with the line of every value.
+"""Reads a YAML file as plain data, with the line of every value.
 
-Owns reading YAML, `--set` flags on top of it, and where a complaint points. What the values mean is told by `model`,
-the table under `fabric` is `mrcfabric.topology_file`'s.
+Owns the reading, `--set` flags on top of it, and the line that an error names. The caller's types say what values mean;
+`mrcfabric.topology_file` reads the table under `fabric`.
 """
 
 import difflib
@@ -19,13 +19,13 @@ from mrcfabric.topology_file import text_of
 
 FABRIC_KEY: Final = "fabric"
 _OF_THE_FABRIC: Final = {one.name for one in fields(Topology)} - {"name", "seed"}
-"""Settings that `up --set` takes without `fabric.`; a scenario has none of these names."""
+"""Settings that `up --set` takes without `fabric.`. A scenario has none of these names."""
 VALUES_MAX: Final = 100_000
-"""A file that holds more values, aliases written out, is refused."""
+"""A file with more values, aliases written out, is refused."""
 INT_MAX: Final = 1 << 60
 
 Path: TypeAlias = tuple[str | int, ...]
-"""Where a value stands: keys, and positions in lists."""
+"""The way to a value: keys, and positions in lists."""
 
 _PLAIN = {f"tag:yaml.org,2002:{kind}" for kind in ("str", "int", "float", "bool", "null")}
 _DATE = "tag:yaml.org,2002:timestamp"
@@ -33,7 +33,7 @@ _DATE = "tag:yaml.org,2002:timestamp"
 
 @dataclass(slots=True)
 class Document:
-    """What a file says. `fabric` is kept as YAML: its spelling is the topology file's."""
+    """The content of a file. `fabric` stays YAML: `mrcfabric.topology_file` knows its spelling."""
 
     path: str
     root: dict[str, Any] = field(default_factory=dict)
@@ -41,10 +41,10 @@ class Document:
     fabric_flags: list[str] = field(default_factory=list)
     """`key=value` for the fabric, from `--set fabric.key=value`."""
     places: dict[Path, str] = field(default_factory=dict)
-    """Of every value: `file:line`, or the flag."""
+    """Where each value comes from: `file:line`, or the flag."""
 
     def where(self, path: Path) -> str:
-        """The nearest place that is known for a value, with the way to it."""
+        """Where a value comes from, or the nearest table around it, and the way to it."""
         for length in range(len(path), -1, -1):
             if path[:length] in self.places:
                 return f"{self.places[path[:length]]}: {dotted(path)}" if path else self.places[path[:length]]
@@ -53,7 +53,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A value of a document, for complaints about it."""
+    """A value of a document, to name in errors."""
 
     document: Document
     path: Path = ()
@@ -62,16 +62,16 @@ class Spot:
         return Spot(self.document, (*self.path, key))
 
     def wrong(self, what: str, hint: str = "") -> ConfigError:
-        """The complaint, pointing at the line."""
+        """An error about this value, with its line."""
         return ConfigError(self.document.where(self.path), what, hint)
 
     def about(self, error: ConfigError) -> ConfigError:
-        """Somebody else's complaint about this value."""
+        """An error that other code raised, as one about this value."""
         return self.wrong(f"{error.where}: {error.what}", error.hint)
 
 
 def dotted(path: Path) -> str:
-    """`method[2].at`."""
+    """A path as text: `method[2].at`."""
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{shown(part)}" if text else shown(part)
@@ -79,14 +79,14 @@ def dotted(path: Path) -> str:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """A hint: the known word that is likely meant, or all of them."""
+    """A hint: the known word that was probably meant, or all of them."""
     words = list(known)
     close = difflib.get_close_matches(word, words, n=1, cutoff=0.5)
     return f"nearest is {close[0]}" if close else "there are " + ", ".join(words)
 
 
 def read(path: str, overrides: Sequence[str] = ()) -> Document:
-    """A file with `key=value` flags on top; keys are dotted, entries of lists go by name or position.
+    """Read a file, with `key=value` flags on top. Keys are dotted; a list entry is named by its name or its position.
 
     Raises ConfigError: `file:line: what (hint)`.
     """
@@ -97,7 +97,7 @@ def read(path: str, overrides: Sequence[str] = ()) -> Document:
 
 
 def parse(path: str, text: str, least: str = "a scenario has at least fabric and workload") -> Document:
-    """A file's text; `path` is for complaints, and for the files that it names, `least` for a file without anything.
+    """Read the text of a file. Errors name `path`, and give `least` as the hint for an empty file.
 
     Raises ConfigError.
     """
@@ -129,7 +129,7 @@ def parse(path: str, text: str, least: str = "a scenario has at least fabric and
 
 
 def top_keys(path: str) -> frozenset[str]:
-    """The keys of a file's outermost table; none of a file that cannot be read. For telling kinds of files apart."""
+    """The keys of a file's outermost table, which tell kinds of files apart; none if the file cannot be read."""
     try:
         root = yaml.compose(text_of(path, "a scenario"), yaml.SafeLoader)
     except (yaml.YAMLError, RecursionError, ConfigError):
@@ -154,7 +154,7 @@ def _entries(path: str, table: yaml.MappingNode) -> list[tuple[str, yaml.Node]]:
 
 
 def _plain(loader: yaml.SafeLoader, document: Document, at: Path, node: yaml.Node) -> Any:
-    """A node and all below it as plain data, every place noted."""
+    """Convert a node and everything below it to plain data, and note where each value is."""
     document.places[at] = _place(document.path, node)
     if len(document.places) > VALUES_MAX:
         raise ConfigError(document.path, f"holds more than {VALUES_MAX} values")
@@ -180,7 +180,7 @@ def _scalar(loader: yaml.SafeLoader, spot: Spot, node: yaml.ScalarNode) -> Any:
 
 
 def _sound(spot: Spot, value: Any) -> Any:
-    """One value, if it is one that can be computed with and shown."""
+    """Return the value if it can be computed with and shown. Raises ConfigError if not."""
     if value is None:
         raise spot.wrong("has no value")
     if isinstance(value, float) and not math.isfinite(value):
@@ -224,7 +224,7 @@ def override(document: Document, flag: str) -> None:
 
 
 def _given(spot: Spot, text: str, where: str) -> Any:
-    """The value of a flag; as in a file, but in one line."""
+    """The value of a flag, read as in a file, but on one line."""
     loader = None
     try:
         loader = yaml.SafeLoader(text)
@@ -244,7 +244,7 @@ def _given(spot: Spot, text: str, where: str) -> Any:
 
 
 def _follow(root: Any, words: Sequence[str], where: str) -> tuple[Any, Path]:
-    """The table or list at the end of a dotted way."""
+    """The table or list that a dotted way leads to."""
     here, path = root, ()
     for word in words:
         step: str | int = word
@@ -257,7 +257,7 @@ def _follow(root: Any, words: Sequence[str], where: str) -> tuple[Any, Path]:
 
 
 def _position(entries: Sequence[Any], word: str, where: str) -> int:
-    """Of the entry of a list that goes by this name, or stands at this place."""
+    """The position of the list entry with this name, or at this position."""
     names = [entry.get("name") if isinstance(entry, Mapping) else None for entry in entries]
     if word in names:
         return names.index(word)

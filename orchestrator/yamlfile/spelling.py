@@ -1,8 +1,7 @@
-"""How figures are written in a scenario file: lengths, shares, rates, sizes, and the keys they go by.
+"""How figures are written in a YAML file: lengths, shares, rates, sizes, and their keys.
 
-Owns the spelling, as types that a decoder and a JSON Schema both understand, and the numbers that come of it. A figure
-of a catalogue has its unit as the last word of its name; in a file the unit stands with the value:
-
+Owns the spelling, as types that a decoder and a JSON Schema both read, and the numbers that follow. In a catalogue, the
+last word of a figure's name is its unit. In a file, the unit is part of the value:
     delay_ns: 5000          delay: 5us            also 3rtt; ms and s are seconds of the timetable
     share_ppm: 10000        toxicity: 1%          also 0.01
     rate_bps: 25000000000   rate: 25G
@@ -21,7 +20,7 @@ from mrcfabric.topology_file import quantity
 from mrcfabric.units import NS_PER_S
 
 LENGTH_NS_MAX: Final = 1 << 56
-"""Two years of fabric time: a longer length is refused."""
+"""Two years of fabric time. A longer length is refused."""
 
 _NUMBER: Final = r"[0-9]{1,15}(\.[0-9]{1,9})?"
 LENGTH_PATTERN: Final = rf"^{_NUMBER}(rtt|ns|us|ms|s)$(?!\n)"
@@ -39,7 +38,7 @@ WANTED: Final = {
     BOUND_PATTERN: "a share as 90%, a length as 20rtt or a size as 64KiB, as the measure has it",
     NAME_PATTERN: "a name of letters, digits, - and _, at most 64",
 }
-"""What a pattern asks for, in words."""
+"""What each pattern asks for, in words."""
 
 Name: TypeAlias = Annotated[str, Meta(pattern=NAME_PATTERN, description="Letters, digits, - and _.")]
 Length: TypeAlias = (
@@ -70,18 +69,18 @@ _PPM: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """What the units of time are worth in a fabric, in nanoseconds of fabric time."""
+    """What the units of time stand for in one fabric, in nanoseconds of fabric time."""
 
     rtt_ns: int
     second_ns: int
 
     @classmethod
     def of(cls, topology: Topology, nominal_dilation: int) -> "Scale":
-        """Of a fabric whose timetable second lasts 1/nominal_dilation seconds."""
+        """The scale of a fabric whose timetable second lasts 1/nominal_dilation seconds."""
         return cls(topology.base_rtt_ns(), NS_PER_S // nominal_dilation)
 
     def length(self, written: int | str) -> int:
-        """A length as written, in nanoseconds, rounded to the nearest."""
+        """Nanoseconds of a length as written, rounded to the nearest."""
         if isinstance(written, int):
             return written
         match = _PARTS.fullmatch(written)
@@ -93,7 +92,7 @@ class Scale:
 
 
 def share(written: float | str) -> Fraction:
-    """A share as written: 0.1 or 10%."""
+    """The fraction of a share as written: 0.1 or 10%."""
     if isinstance(written, str):
         return Fraction(written.removesuffix("%")) / 100
     return Fraction(str(written))
@@ -108,7 +107,7 @@ def spelled(figure: str) -> str:
 
 
 def told(meaning: str) -> str:
-    """What a catalogue says of a figure, other figures that it names spelled as in a file."""
+    """What a catalogue says of a figure, with the names of other figures spelled as in a file."""
     return _NAMED.sub(lambda match: f"`{spelled(match[1])}`", meaning)
 
 
@@ -138,7 +137,7 @@ def figure_of(figure: str, written: Any, scale: Scale) -> Any:
 
 
 def amount(key: str, written: Any) -> Any:
-    """A rate or a size as written, by the last word of its key, rounded to a whole number; others as they are."""
+    """A rate or size as written, rounded to a whole number; the last word of its key decides. Other values stay."""
     value = quantity(key, written)
     if isinstance(value, str) and (match := _AMOUNT.fullmatch(value)) and key.endswith(("bps", "bytes")):
         unit = quantity(key, f"1{match[3]}")
