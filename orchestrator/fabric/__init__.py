@@ -9,7 +9,7 @@ __all__ = ["Fabric"]
 
 
 def __getattr__(name: str) -> Any:
-    """`Fabric`, loaded when it is asked for: its class stands above this package (`orchestrator.api.fabric`)."""
+    """Import `Fabric` on first use: its class is in `orchestrator.api.fabric`, a layer above this package."""
     if name != "Fabric":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from orchestrator.api.fabric import Fabric

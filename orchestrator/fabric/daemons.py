@@ -1,8 +1,8 @@
-"""The daemons of one fabric: started on their hosts, asked, restarted, and their deaths noted.
+"""The daemons of one fabric: starts them on their hosts, asks them, restarts them and notes their deaths.
 
-Owns which process carries which node in which incarnation, and the control client of each. How a process comes to be on
-a host is `orchestrator.hosts.share`'s. When fabric time may pass a
-node that is down is `orchestrator.hosts.clock.timekeeper`'s; why a node dies or returns is `orchestrator.fabric`'s.
+Owns which process carries which node in which incarnation, and the control client of each node.
+`orchestrator.hosts.share` starts processes on a host. `orchestrator.hosts.clock.timekeeper` decides when fabric time
+may pass a node that is down. `orchestrator.fabric.lifecycle` decides which nodes die and return.
 """
 
 import asyncio
@@ -28,15 +28,15 @@ from orchestrator.process.launcher import Child, ProcessFailedError
 
 READY_POLL_S = 0.004
 SCRAPE_WALL_S = 10.0
-"""So long whoever scrapes metrics waits for a daemon."""
+"""How long a scrape of metrics waits for a daemon, in wall time."""
 SPAWNS_MAX = 16
-"""Requests under way at the fork server at once; each holds a descriptor here and one there."""
+"""Requests that the fork server may work on at once; each takes a descriptor in this process and one in the server."""
 EXIT_CONFIG = 2
 
 
 @dataclass(slots=True)
 class Member:
-    """One node of the fabric as its agent sees it."""
+    """One node of the fabric and the process that carries it."""
 
     node: str
     process: ProcessPlan
@@ -50,14 +50,14 @@ class Member:
 
 
 class Daemons:
-    """All daemons. `start_all`; afterwards `call` any of them."""
+    """All daemons of one fabric. Call `start_all` first, then `call` any of them."""
 
     def __init__(self, layout: Layout, cluster: Cluster, time: Timekeeper, realm: Realm, trace: bool) -> None:
         """`cluster`: the hosts, open before `start_all`."""
         self.layout = layout
         self.members = {node: Member(node, plan) for plan in layout.processes for node in plan.nodes}
         self.past = PastLives()
-        """How faithful the emulation has been, as far as daemons have been asked."""
+        """What daemons have reported about the fidelity of the emulation, over all lives."""
         self._cluster = cluster
         self._time = time
         self._realm = realm
@@ -66,8 +66,9 @@ class Daemons:
     async def start_all(self, broken: asyncio.Future[str]) -> None:
         """Start every process and return when every daemon has bound its sockets and answers.
 
-        `broken`: done, with the reason, when no daemon can start any more. Raises ConfigError or ProcessFailedError
-        when that happens, or one ends instead, with its last words.
+        `broken`: a future that is set, with the reason, when no daemon can start any more. Raises ConfigError when
+        a daemon refuses its configuration. Raises ProcessFailedError when `broken` is set or a process ends early;
+        the error quotes the last words of that process.
         """
         starting = asyncio.get_running_loop().create_task(self._start_all())
         either: list[asyncio.Future[Any]] = [starting, broken]
@@ -97,9 +98,9 @@ class Daemons:
     async def restart(
         self, start_ns: Instant, commands: Mapping[str, Sequence[Stamped]], crash_ns: Instant = NEVER
     ) -> Child:
-        """Start the next incarnation of dead nodes, all of one process: they live from `start_ns` to `crash_ns`.
+        """Start the next incarnation of dead nodes that share one process; they live from `start_ns` to `crash_ns`.
 
-        `commands`: what each is told before it begins.
+        `commands`: for each node, what it is told before its life begins.
         """
         process = self.members[next(iter(commands))].process
         assert set(commands) == set(process.nodes)
@@ -137,7 +138,7 @@ class Daemons:
         fds = share.descriptors
         links = layout.links_of(node)
         for link in links:
-            # Whoever runs on another host has a relay here.
+            # A peer on another host has no doorbell here: ring the relay, which carries the news there.
             link["peer_doorbell"] = fds.doorbells.get(layout.process_of[link["peer_node"]], fds.doorbells.get(RELAY))
         return {
             "node": node,
@@ -189,28 +190,30 @@ class Daemons:
         try:
             await asyncio.gather(*(self.call(node, "status") for node in self.members))
         except RefusedError:
-            self._raise_if_one_died()  # that it has died says more than what it has not answered
+            self._raise_if_one_died()  # how a daemon died explains more than its missing answer
             raise
 
     def patience(self) -> AnswerWait:
-        """For one wait for a daemon."""
+        """A new `AnswerWait`, for one wait for a daemon."""
         return AnswerWait(len(self.layout.processes))
 
     def waited_enough(self, node: str, patience: AnswerWait) -> bool:
-        """Whether there is no hope that the daemon of a node will do something (`AnswerWait.ended`)."""
+        """Whether to stop waiting for the daemon of a node (`AnswerWait.ended`)."""
         return patience.ended([self._pid_here(self.members[node])])
 
     @staticmethod
     def _pid_here(member: Member) -> int | None:
-        """The process of a node; None when it runs on another host, or has none."""
+        """The process id of a node; None when it runs on another host or has no process."""
         return member.child.pid if member.child is not None and member.process.site == LEADER else None
 
     async def give_up_on(self, node: str, wait: "asyncio.Future[Any]") -> str:
-        """Wait until a future is done, as long as there is hope that the daemon of a node will do something for it;
-        "" when it is done, else why there is none."""
+        """Wait until a future is done, but no longer than it makes sense to wait for the daemon of a node.
+
+        Returns "" when the future is done, else why the wait was given up.
+        """
         patience = self.patience()
         while not (await asyncio.wait([wait], timeout=TICK_WALL_S))[0]:
-            if not self.whole:  # time waits for hosts that do not hear each other, and so do we
+            if not self.whole:  # fabric time stands still while hosts cannot reach each other: start the wait anew
                 patience = self.patience()
             elif self.waited_enough(node, patience):
                 return f"has not answered for {patience.why()}"
@@ -219,10 +222,9 @@ class Daemons:
     async def call(
         self, node: str, op: str, args: Mapping[str, Any] | None = None, timeout_s: float | None = None
     ) -> Any:
-        """Ask a daemon, and wait for the answer; None: as long as there is hope for one
-        (`orchestrator.process.answer_wait`).
+        """Ask a daemon and return its answer. With `timeout_s` None, `AnswerWait` decides how long to wait.
 
-        Raises ConfigError (no such node), RefusedError (its refusal, or it is down), NoAnswerError.
+        Raises ConfigError (no such node), RefusedError (the daemon refuses or is down), NoAnswerError.
         """
         member = self.member(node)
         child = member.child
@@ -264,7 +266,7 @@ class Daemons:
             if isinstance(answer, NoAnswerError) and silent is not None:
                 silent.append(node)
             elif isinstance(answer, RefusedError):
-                pass  # it died meanwhile
+                pass  # it died after it was asked
             elif isinstance(answer, BaseException):
                 raise answer
             else:
@@ -274,7 +276,7 @@ class Daemons:
         return found
 
     async def _open_client(self, member: Member) -> ControlClient:
-        """The client of the present incarnation; others may ask for it while it is being opened."""
+        """Open the client of the present incarnation. Another call may open one meanwhile; then that one is kept."""
         incarnation, address = member.incarnation, self.layout.control_address(member.node)
         client = ControlClient(address, self._realm.of(member.node), incarnation=incarnation)
         await client.open()
@@ -288,25 +290,25 @@ class Daemons:
 
     @property
     def whole(self) -> bool:
-        """Whether all hosts hear each other (`Cluster.whole`)."""
+        """Whether all hosts can reach each other (`Cluster.whole`)."""
         return self._cluster.whole
 
     def member(self, node: str) -> Member:
-        """A node by name. Raises ConfigError with the nearest match."""
+        """Find a node by name. Raises ConfigError that names the nearest match."""
         if node not in self.members:
             self.layout.topology.parse_node(node)
         return self.members[node]
 
     async def end(self, child: Child) -> None:
-        """SIGKILL a process and return when it has ended, be it with its host; its death is reported as any other."""
+        """Kill a process and return when it has ended, by itself or with its host. `on_death` is called as usual."""
         site = next(member.process.site for member in self.members.values() if member.child is child)
-        with contextlib.suppress(ProcessFailedError):  # its host is lost, or does not answer until it is
+        with contextlib.suppress(ProcessFailedError):  # its host is lost, or is silent until it is declared lost
             await self._cluster.share(site).signal(child, signal.SIGKILL)
         await child.ended
 
     @staticmethod
     def require_own_process(member: Member) -> None:
-        """Raises RefusedError when a process carries other nodes too."""
+        """Raises RefusedError when the process of a node carries other nodes too."""
         others = len(member.process.nodes) - 1
         if others:
             raise RefusedError(
@@ -315,7 +317,7 @@ class Daemons:
             )
 
     async def close(self) -> None:
-        """Close the control clients; the processes are the launcher's to end."""
+        """Close the control clients. The launcher ends the processes."""
         for member in self.members.values():
             if member.client is not None:
                 await member.client.close()
@@ -323,7 +325,7 @@ class Daemons:
 
 
 def start_failure(child: Child) -> Exception:
-    """What to raise for a daemon that ended instead of getting ready."""
+    """The error to raise for a daemon that ended before it was ready."""
     how = child.how_it_ended()
     if child.ended.result() == EXIT_CONFIG:
         return ConfigError(child.name, f"did not start: {how.removeprefix('exit code 2: ')}")

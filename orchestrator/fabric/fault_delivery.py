@@ -1,7 +1,7 @@
-"""What daemons are told of the lives of their nodes: the script, the windows that are told as a whole, the end.
+"""Tells daemons what faults do to their nodes: scripts of commands, lists of windows, and when to die.
 
-Owns how far each process has been told. What there is to tell is `orchestrator.faults.table`'s; which life a process is
-in, and who waits for it to have been told, is `orchestrator.fabric.lifecycle`'s.
+Owns how much each process has been told. `orchestrator.faults.table` knows what there is to tell.
+`orchestrator.fabric.lifecycle` knows which life a process is in, and waits until the process has been told.
 """
 
 import asyncio
@@ -15,37 +15,38 @@ from orchestrator.faults.lives import Life
 from orchestrator.faults.table import FaultTable, Stamped
 
 COMMAND_WALL_S = 24 * 3600.0
-"""A command waits for its instant, and is repeated to a daemon that does not answer, as long as the fabric runs."""
+"""How long a command may take: a daemon answers at the command's instant, and we repeat it while the fabric runs."""
 SCRIPT_COMMANDS = 64
-"""Commands of a script that go in one datagram."""
+"""How many commands of a script go into one datagram."""
 
 
 class FaultDelivery:
-    """Of all daemons of one fabric."""
+    """Tells all daemons of one fabric."""
 
     def __init__(self, daemons: Daemons, table: FaultTable) -> None:
         self._daemons = daemons
         self._table = table
         self._told: dict[str, int] = defaultdict(int)
-        """How much of its life's script a process has been given."""
+        """Node -> how many commands of its life's script its process has been given."""
         self._ordered: dict[str, Instant] = defaultdict(lambda: NEVER)
-        """When that process has been ordered to die."""
+        """Node -> when its process has been ordered to die."""
         self._windows: dict[str, dict[str, Any]] = defaultdict(dict)
-        """Op -> the windows that it has been told of: when to hear nobody, when to be slow."""
+        """Node -> op -> the windows that its process has been told: when to hear no other host, when to be slow."""
         self._talking: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     def begin(self, node: str, life: Life) -> tuple[Stamped, ...]:
-        """The script that a process for this life is started with; its end it is told as well."""
+        """Note that a process starts with a life's script and end, and return that script."""
         self._told[node] = len(life.script)
         self._ordered[node] = life.end_ns
         self._windows[node].clear()
         return tuple(life.script)
 
     async def catch_up(self, node: str, life: Callable[[], Life | None]) -> None:
-        """Tell a node's process what it does not know yet, and return when it has answered, however long that takes.
+        """Tell a node's process what it does not know yet. Returns when it has answered, however long that takes.
 
-        `life`: the one it is in, asked for when nobody else talks to it any more; None: it has no process, which learns
-        everything when it is started. Raises what `Daemons.call` raises, when it refuses or ends.
+        `life` returns the life that the process is in. It is called once no other call talks to the process. None means
+        that there is no process; the next one gets everything at its start. Raises what `Daemons.call` raises when
+        the daemon refuses or ends.
         """
         async with self._talking[node]:
             now = life()

@@ -1,7 +1,8 @@
-"""Faults of a running fabric: injected, listed, healed.
+"""Injects, lists and heals the faults of a running fabric.
 
-Owns what is in the table of faults (`orchestrator.faults.table`) and what the journal says of it. A fault is resolved
-and checked once, here, for whoever injects it; `lifecycle` then brings the daemons in line with the table.
+Owns what is in the table of faults (`orchestrator.faults.table`) and what the journal says about it. Every fault is
+resolved and checked here, once, whether a command, a script or a run injects it. `lifecycle` then makes the daemons
+follow the table.
 """
 
 from collections import Counter
@@ -35,7 +36,7 @@ class FaultInjector:
         journal: Journal,
     ) -> None:
         self.injected: Counter[str] = Counter()
-        """Faults by kind, deaths that nobody asked for left out."""
+        """How many faults of each kind were injected; deaths that nobody asked for do not count."""
         self._topology = topology
         self._table = table
         self._host_map = host_map
@@ -45,8 +46,10 @@ class FaultInjector:
         self._journal = journal
 
     async def inject(self, fault: Fault) -> Fault:
-        """Have a fault happen; returns it as it was taken, with the parts that its hosts come to, when all daemons
-        concerned have been told. Raises ConfigError, RefusedError."""
+        """Inject a fault. Returns it with its host targets expanded, once all daemons concerned have been told.
+
+        Raises ConfigError, RefusedError.
+        """
         fault = self._host_map.settled(self._topology, fault)
         self._require_own_processes(fault)
         nodes = self._table.add(fault, self._time.page.fabric_front())
@@ -58,7 +61,7 @@ class FaultInjector:
         return fault
 
     async def heal(self, fault_id: str, at_ns: Instant | None, why: str) -> Fault | None:
-        """End a fault at an instant, by default soon; returns what is left of it. Raises RefusedError."""
+        """End a fault at an instant, by default soon. Returns what is left of it. Raises RefusedError."""
         instant = self._time.soon_ns() if at_ns is None else at_ns
         fault = self._table.get(fault_id)
         if fault is not None:
@@ -67,10 +70,11 @@ class FaultInjector:
         return self._table.get(fault_id)
 
     async def revive(self, nodes: Sequence[str], why: str) -> Instant | None:
-        """Have those of these nodes live again, all from one instant on, that died though nobody had asked for it.
+        """Start those of these nodes again that died although nobody asked for it, all at one instant.
 
-        Whole processes: who shares one is among them. Returns the instant, None when there is nobody to revive; raises
-        ProcessFailedError and ConfigError when one does not start.
+        Only whole processes are started: if a node shares its process, `nodes` must hold the others too. Returns
+        the instant, None when there is nothing to start. Raises ProcessFailedError and ConfigError when a node does
+        not start.
         """
         deaths = self._lifecycle.died_unasked(nodes)
         instant = self._time.soon_ns()
@@ -80,25 +84,25 @@ class FaultInjector:
         return begins_ns
 
     def faults(self) -> list[Fault]:
-        """Every fault that is not over."""
+        """Every fault that has not ended."""
         return self._table.faults(self._time.page.fabric_front())
 
     def active(self) -> list[Fault]:
-        """Those of them that bite."""
+        """Every fault that is in force now."""
         return self._table.active(self._time.page.fabric_front())
 
     def _require_own_processes(self, fault: Fault) -> None:
-        """Raises RefusedError for a node that is to die, or to return, and shares its process."""
+        """Raises RefusedError when a fault kills or starts a node that shares its process with others."""
         if fault.kind in DEADLY:
             for node in fault.struck:
                 self._daemons.require_own_process(self._daemons.member(node))
 
     def _end(self, fault_id: str, instant: Instant, why: str) -> list[str]:
-        """End a fault at an instant; the nodes concerned."""
+        """End a fault at an instant; returns the nodes concerned."""
         fault = self._table.get(fault_id)
         nodes = self._table.heal(fault_id, instant, self._time.page.fabric_front())
         assert fault is not None, "what is not there is refused"
         left = self._table.get(fault_id)
-        if left is None or left.end_ns < fault.end_ns:  # else it ends by itself before
+        if left is None or left.end_ns < fault.end_ns:  # otherwise it ends by itself before `instant`
             self._journal.note("healed", instant, id=fault_id, fault=fault.kind, why=why)
         return nodes

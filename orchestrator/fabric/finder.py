@@ -1,6 +1,6 @@
-"""Parts of a fabric by description, for scripts.
+"""Finds parts of a fabric by description, for scripts.
 
-Owns the verbs and the drawing of lots; what a description means is `orchestrator.faults.selectors`'s.
+Owns the `find_` methods and the random draws. `orchestrator.faults.selectors` says what a description means.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ from orchestrator.faults.selectors import Direction, Mode
 
 
 class Narrowing(TypedDict, total=False):
-    """Which of the parts with these names are meant: `orchestrator.faults.selectors.Selector` explains the words."""
+    """Keywords that narrow a search: `orchestrator.faults.selectors.Selector` explains each."""
 
     tier: str
     plane: int | Sequence[int]
@@ -42,33 +42,36 @@ def _flat(names: Iterable[Names]) -> list[str]:
 
 
 class Finder:
-    """Who knows a topology finds parts in it."""
+    """Base of whatever knows a topology: finds parts in it."""
 
     topology: Topology
     host_map: HostMap = ONE_HOST
-    """Which of its nodes stand on which host."""
+    """Which nodes run on which host."""
     _draws = 0
 
     def find_nodes(self, *names: Names, **narrowed: Unpack[Narrowing]) -> list[str]:
-        """Switches and NICs by names or globs, tier (nic, t0, t1), plane, neighbour (`of`), or drawn (`mode`).
+        """Find switches and NICs by names or globs, tier (nic, t0, t1), plane, neighbour (`of`), or by chance (`mode`).
 
-        Names in the order of the topology; the same calls in the same order draw the same. Raises ConfigError when
-        nothing is meant.
+        Returns names in the order of the topology. The same calls in the same order draw the same nodes. Raises
+        ConfigError when nothing matches.
         """
         return self.targets("control_cut", *names, **narrowed)
 
     def find_links(self, *names: Names, **narrowed: Unpack[Narrowing]) -> list[str]:
-        """Links by names or globs, either end first, tier (nic-t0, t0-t1), plane, end (`of`), direction, or drawn."""
+        """Find links by names or globs, either end first.
+
+        Or by tier (nic-t0, t0-t1), plane, end (`of`), direction, or by chance (`mode`).
+        """
         return self.targets("link_down", *names, **narrowed)
 
     def find_ports(self, *names: Names, **narrowed: Unpack[Narrowing]) -> list[str]:
-        """Ports of NICs, as `h003:5`, by names or globs, plane, NIC or T0 (`of`), or drawn."""
+        """Find ports of NICs, as `h003:5`, by names or globs, plane, NIC or T0 (`of`), or by chance (`mode`)."""
         return self.targets("nic_port_down", *names, **narrowed)
 
     def targets(self, kind: str, *names: Names, **narrowed: Unpack[Narrowing]) -> list[str]:
-        """What a fault of this kind would hit: `orchestrator.faults.kinds` says what each kind is about.
+        """Find what a fault of this kind would hit; `orchestrator.faults.kinds` says what each kind acts on.
 
-        Names may come in lists, as the other verbs of this class give them. Raises ConfigError.
+        Names may come in lists, such as the other methods of this class return. Raises ConfigError.
         """
         selector = selectors.of_words(kind, _flat(names), **narrowed)
         self._draws += selector.mode != "all"

@@ -1,9 +1,9 @@
-"""Shares that die and return with the nodes of their hosts: what `host_crash` is beside the deaths of those nodes.
+"""Kills and starts the share of a host that a `host_crash` hits; the nodes of that host die and return by themselves.
 
-Owns when a share is killed (all nodes of its host have died of the crash) and when it is started anew (one of them is
-to be born), so that nobody is born on a share that is about to die. Nodes die at exact instants by themselves and are
-born by `orchestrator.fabric.lifecycle`, which holds fabric time for them; how a share is killed and started is
-`orchestrator.hosts.cluster`'s.
+Owns when a share is killed: when all nodes of its host have died in the crash. Owns when it is started again: when
+one of these nodes is to be born. So no node is born on a share that is about to die. Nodes die at exact instants by
+themselves. `orchestrator.fabric.lifecycle` starts them again and holds fabric time for them.
+`orchestrator.hosts.cluster` kills and starts shares.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ _Part: TypeAlias = tuple[str, Instant]
 
 
 class _Crash(NamedTuple):
-    """A time without a host, of one fault or of several that touch."""
+    """A time in which a host is dead, because of one fault or of several that overlap or touch."""
 
     from_ns: Instant
     until_ns: Instant
@@ -35,39 +35,39 @@ class _Crash(NamedTuple):
 
 
 class Shares(Protocol):
-    """What is asked of `orchestrator.hosts.cluster.Cluster`."""
+    """What this module needs of `orchestrator.hosts.cluster.Cluster`."""
 
     async def kill_share(self, number: int) -> None:
-        """SIGKILL everything of a host's share."""
+        """SIGKILL every process of a host's share."""
         ...
 
     async def start_share(self, number: int) -> None:
-        """Start it anew; nodes can be born on it afterwards."""
+        """Start the share again; afterwards nodes can be born on it."""
         ...
 
     def condition(self, number: int) -> tuple[str, str]:
-        """`runs`, `starts` or `lost`, and why."""
+        """`runs`, `starts` or `lost`, and the reason."""
         ...
 
 
 class Nodes(Protocol):
-    """What is asked of `orchestrator.fabric.lifecycle.Lifecycle`."""
+    """What this module needs of `orchestrator.fabric.lifecycle.Lifecycle`."""
 
     def alive(self, node: str) -> bool:
-        """Whether a process carries it."""
+        """Whether a process carries the node."""
         ...
 
     def begins_ns(self, node: str) -> Instant | None:
-        """When the life begins that it is in, or is to have next; None without any."""
+        """When the node's present life begins, or else its next one; None when it has neither."""
         ...
 
     async def recall(self, node: str) -> None:
-        """End a process that waits for a life to come, and have it born anew."""
+        """End a process that waits for a future life, and start another for that life."""
         ...
 
 
 class HostLifecycle:
-    """The shares of one fabric's hosts, as far as faults kill them."""
+    """Kills and starts the shares of one fabric's hosts as `host_crash` faults demand."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class HostLifecycle:
         shares: Shares,
         nodes: Nodes,
     ) -> None:
-        """`numbers`: of a node's host among the sites."""
+        """`numbers`: node -> number of its host among the sites."""
         self._hosts = {numbers(there[0]): host for host, there in host_map.nodes.items()}
         self._number_of = {node: number for number, host in self._hosts.items() for node in host_map.nodes[host]}
         self._host_map = host_map
@@ -85,22 +85,24 @@ class HostLifecycle:
         self._shares = shares
         self._nodes = nodes
         self._over: dict[int, frozenset[_Part]] = defaultdict(frozenset)
-        """Host -> what has come to crashes of which its share has been killed."""
+        """Host -> the windows of those crashes for which its share has already been killed."""
         self._killed: set[int] = set()
         self._killing: set[int] = set()
         self._starts: dict[int, asyncio.Task[None]] = {}
         self._inside: dict[int, set[str]] = defaultdict(set)
-        """Host -> nodes whose births are under way on its share."""
+        """Host -> nodes that are being born on its share."""
         self._recalled: set[str] = set()
         self._moved = asyncio.Event()
         self._closed = False
-        self._background = Background(_TROUBLES, lambda _about, _error: None)  # whoever waits for a share says so
+        self._background = Background(_TROUBLES, lambda _about, _error: None)  # the birth that waits reports errors
 
     # Births.
 
     def waits(self, node: str, start_ns: Instant) -> bool:
-        """Whether the birth of a node for a life that begins then waits, or will, until fabric time has come to a crash
-        of its host."""
+        """Whether the birth of a node has to wait, now or later, until fabric time reaches a crash of its host.
+
+        `start_ns`: when the life begins for which it is born.
+        """
         number = self._number_of.get(node)
         if number is None or number in self._killing or node in self._inside[number]:
             return False
@@ -108,7 +110,7 @@ class HostLifecycle:
 
     @asynccontextmanager
     async def birth(self, node: str, start_ns: Instant) -> AsyncIterator[None]:
-        """Around the birth of a node for a life that begins then: its host has a share, which stays meanwhile.
+        """Wrap the birth of a node for a life that starts at `start_ns`: its host has a share and keeps it meanwhile.
 
         Raises ConfigError, RefusedError and ProcessFailedError when the share cannot be started.
         """
@@ -135,7 +137,7 @@ class HostLifecycle:
 
     async def _start(self, number: int) -> None:
         try:
-            if self._shares.condition(number)[0] == "lost":  # else somebody else has started it
+            if self._shares.condition(number)[0] == "lost":  # otherwise another caller has started it
                 await self._shares.start_share(number)
             self._killed.discard(number)
         finally:
@@ -144,7 +146,7 @@ class HostLifecycle:
     # Deaths.
 
     def _next(self, number: int) -> "_Crash | None":
-        """The first crash of a host of which its share has not been killed."""
+        """The first crash of a host for which its share has not been killed yet."""
         host = self._hosts[number]
         faults = [one for one in self._table.faults(0) if one.kind == "host_crash" and host in one.targets]
         windows = sorted((window.start_ns, window.end_ns, fault.id) for fault in faults for window in fault.windows)
@@ -157,17 +159,17 @@ class HostLifecycle:
             else:
                 found.append(_Crash(start_ns, end_ns, frozenset({(name, start_ns)})))
         over = [crash for crash in found if crash.of & self._over[number]]
-        # What came to a crash of which the share has been killed is part of it, also when the rest has been forgotten.
+        # A window that merged into an executed crash stays part of it, even after the table forgets the other windows.
         self._over[number] = frozenset().union(*(crash.of for crash in over))
         return next((crash for crash in found if crash not in over), None)
 
     def _next_ns(self, number: int, before_ns: Instant) -> Instant | None:
-        """When it begins, if that is before an instant."""
+        """When the next crash begins, if that is before `before_ns`; else None."""
         crash = self._next(number)
         return crash.from_ns if crash is not None and crash.from_ns < before_ns else None
 
     def look(self) -> None:
-        """A node has died or been born, or faults have changed: kill the shares whose time it is."""
+        """Kill the shares that are due. Call it when a node has died or been born, or when faults have changed."""
         moved, self._moved = self._moved, asyncio.Event()
         moved.set()
         for number in () if self._closed else self._hosts:
@@ -181,7 +183,7 @@ class HostLifecycle:
         early = [node for node, begin_ns in begins.items() if begin_ns is not None and begin_ns <= crash.from_ns]
         alive = [node for node in nodes if self._nodes.alive(node)]
         for node in alive:
-            # Its process waits for a life after the crash, and would die with the share.
+            # This process waits for a life after the crash. It would die with the share, so start it again later.
             if node not in early and node not in self._recalled:
                 self._recalled.add(node)
                 self._background.start(self._recall(node))
@@ -205,6 +207,6 @@ class HostLifecycle:
             self.look()
 
     async def close(self) -> None:
-        """Forget what is under way."""
+        """Cancel what is under way."""
         self._closed = True
         await self._background.close()

@@ -1,6 +1,6 @@
-"""What happened to a fabric as its agent saw it: a bounded, numbered list of notes, also told to whoever watches.
+"""What the agent saw happen to a fabric: a bounded list of numbered notes, with a callback for each new note.
 
-Events inside the nodes are the daemons' own (`events` on their control channels).
+Daemons keep the events inside their nodes themselves (`events` on their control channels).
 """
 
 import time
@@ -12,7 +12,7 @@ NOTES_MAX = 4096
 
 
 class Journal:
-    """The latest notes; the oldest is forgotten first."""
+    """The latest `NOTES_MAX` notes; the oldest is dropped first."""
 
     def __init__(self) -> None:
         self._notes: deque[dict[str, Any]] = deque(maxlen=NOTES_MAX)
@@ -33,7 +33,7 @@ class Journal:
 
 
 def describe(note: dict[str, Any]) -> str:
-    """One line: fabric time, what, and the fields."""
+    """Format a note as one line: fabric time, kind and fields."""
     shown = {key: value for key, value in note.items() if key not in ("n", "wall_s", "at_ns", "kind")}
     fields = " ".join(f"{key}={value}" for key, value in shown.items())
     return f"{note['at_ns'] / 1000:.3f} us  {note['kind']}  {fields}".rstrip()

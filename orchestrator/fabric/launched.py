@@ -1,8 +1,8 @@
-"""A running fabric on this host, as a Python object: launch it, ask its daemons, break it, close it.
+"""A fabric that runs on this host, as a Python object: launch it, ask its daemons, break it, close it.
 
-`mrcfabric up`, the demo, measurements and tests launch their fabric here; scripts do by `orchestrator.fabric.Fabric`,
-which adds work and watches. Owns the order of birth and death of the parts; what they do is theirs: `layout` (where
-everything sits), `launcher` (processes), `daemons` (daemons), `timekeeper` (fabric time), `fault_injector`,
+`mrcfabric up`, the demo, measurements and tests launch their fabric here. Scripts use `orchestrator.fabric.Fabric`,
+which adds workloads and watches. Owns the order in which the parts start and end. The parts do the work: `layout`
+(where everything runs), `launcher` (processes), `daemons` (daemons), `timekeeper` (fabric time), `fault_injector`,
 `lifecycle` (deaths and returns), `state_file`, `run_folder` and `ports`.
 
     async with LaunchedFabric.launch(Topology.demo(), Path("out/demo")) as fabric:
@@ -49,11 +49,11 @@ from orchestrator.process.launcher import Child, Launcher, ProcessFailedError
 from orchestrator.process.run_folder import RunFolder, default_path
 
 ASKED: Final = "somebody asked for it"
-"""Why a fault is healed, unless it has no owner left."""
+"""Why a fault is healed, unless its owner has gone."""
 
 
 class LaunchedFabric(Counted):
-    """A fabric whose daemons run. Make it with `launch`; it is closed at the end of the block."""
+    """A fabric whose daemons run. Make it with `launch`, which closes it at the end of the block."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class LaunchedFabric(Counted):
         super().__init__(topology)
         self.folder = folder
         self.journal = Journal()
-        self.epoch = time.time_ns()  # tells this launch from every other
+        self.epoch = time.time_ns()  # distinguishes this launch from every other
         self.cluster = Cluster() if cluster is None else cluster
         self.layout = Layout(topology, pack, self.cluster.sites, http_host)
         self.host_map = self.cluster.sites.host_map(topology)
@@ -79,13 +79,13 @@ class LaunchedFabric(Counted):
         self.workers = WorkerProcesses(self.cluster)
         self._serving: list[asyncio.Task[None]] = []
         self.broken: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        """Done, with the reason, when the fabric as a whole has come to an end that nobody asked for."""
+        """Set, with the reason, when the whole fabric has failed."""
         self._launcher.on_death = self._died
         self._launcher.on_lost = self._lost
         self.cluster.on_death, self.cluster.on_lost, self.cluster.on_broken = self._died, self._lost_host, self._lost
         self.cluster.on_joined = lambda host: self.journal.note("host_restarted", self.now_ns(), host=host)
         self.limit_owner: str | None = None if limit_ns == NEVER else ""
-        """In whose hands fabric time is; None: it goes on by itself."""
+        """Who controls how far fabric time may go; None: nobody, it runs freely."""
         self._block: ports.PortBlock | None = None
         self._timekeeper: Timekeeper | None = None
         try:
@@ -129,12 +129,12 @@ class LaunchedFabric(Counted):
         cluster: Cluster | None = None,
         http_host: str = LOOPBACK,
     ) -> AsyncIterator[Self]:
-        """Start every daemon of `topology` and yield the fabric when all are ready; close it afterwards.
+        """Start every daemon of `topology`, yield the fabric when all are ready, and close it afterwards.
 
-        `run_dir` (default: out/NAME) is claimed for as long; `port_base` None finds free ports; `trace` keeps a digest
-        of all that every node does; at `limit_ns` time stands still until `limit` says otherwise; `cluster` are the
-        hosts it stands on (default: this one); metrics are served at `http_host`. Raises ConfigError (folder in use,
-        ports in use, a daemon's refusal) or ProcessFailedError; then nothing is left running.
+        `run_dir` (default: out/NAME) stays claimed meanwhile. `port_base` None picks free ports. `trace` keeps a digest
+        of everything that each node does. At `limit_ns` time stands still until somebody calls `limit`. `cluster` holds
+        the hosts (default: this one). Daemons serve metrics at `http_host`. Raises ConfigError (folder in use, ports in
+        use, a daemon refuses its configuration) or ProcessFailedError; then no process is left running.
         """
         sites = Sites() if cluster is None else cluster.sites
         check_size(topology, sites)
@@ -166,7 +166,7 @@ class LaunchedFabric(Counted):
         self.journal.note("ready", 0, daemons=self.topology.nodes, processes=len(self.layout.processes))
 
     async def close(self) -> None:
-        """End every process, then give back ports, page and folder. Safe to repeat."""
+        """End every process, then release ports, page and folder. Safe to repeat."""
         if self._closing:
             return
         self._closing = True
@@ -179,7 +179,7 @@ class LaunchedFabric(Counted):
             await self.daemons.close()
             await self._launcher.stop()
         except ProcessFailedError:
-            pass  # the fork server has ended, and everything of this host with it
+            pass  # the fork server has ended, and all its processes on this host with it
         finally:
             self._launcher.abandon()
             try:
@@ -214,9 +214,9 @@ class LaunchedFabric(Counted):
     async def call(
         self, node: str, op: str, args: Mapping[str, Any] | None = None, timeout_s: float | None = None
     ) -> Any:
-        """The answer of a node's daemon to an op of its control channel (`mrcfabric.daemon` lists them).
+        """Ask a node's daemon to carry out an op of its control channel (`mrcfabric.daemon` lists them); its answer.
 
-        Raises ConfigError (no such node), RefusedError (its refusal, or down), NoAnswerError
+        Raises ConfigError (no such node), RefusedError (the daemon refuses or is down), NoAnswerError
         (`orchestrator.process.answer_wait`).
         """
         return await self.daemons.call(node, op, args, timeout_s)
@@ -224,14 +224,14 @@ class LaunchedFabric(Counted):
     async def command(
         self, node: str, op: str, args: Mapping[str, Any], at_ns: Instant | None = None, timeout_s: float | None = None
     ) -> Any:
-        """Have a node's core carry out a command, at `at_ns` or as soon as possible; its result when it is done."""
+        """Have a node's core carry out a command at `at_ns`, or as soon as possible; returns its result."""
         answer = await self.call(node, "command", {"op": op, "args": dict(args), "at_ns": at_ns}, timeout_s)
         return answer["result"]
 
     async def schedule(self, commands: Sequence[Stamped]) -> None:
-        """Hand stamped commands to the daemons and return when they have them, long before they are carried out.
+        """Send stamped commands to the daemons. Returns when they have them, long before they carry them out.
 
-        One that is refused at its instant becomes a note of kind `refused` in the journal.
+        When a node refuses a command at its instant, the journal gets a note of kind `refused`.
         """
         await self.lifecycle.schedule(commands)
 
@@ -243,14 +243,14 @@ class LaunchedFabric(Counted):
         silent: list[str] | None = None,
         parts: Sequence[str] | None = None,
     ) -> dict[str, dict[str, Any]]:
-        """The counters of these nodes (None: all), those that are down left out; of them only some `parts`.
+        """The counters of these nodes (None: all) that are not down; `parts` limits them to these parts.
 
         A daemon that does not answer in time is added to `silent`; without that list NoAnswerError is raised.
         """
         return await self.daemons.counters(nodes, timeout_s, silent, parts)
 
     async def glances(self, nodes: Sequence[str] | None = None) -> Glances:
-        """What these daemons (None: all) say at a glance; asked as often as one likes (`orchestrator.live`)."""
+        """The glances of these daemons (None: all). Cheap to repeat (`orchestrator.fabric.polling`)."""
         return await self.poller.look(nodes)
 
     async def metrics(self, node: str) -> str:
@@ -259,7 +259,7 @@ class LaunchedFabric(Counted):
         return render(self.topology.name, node, await self.call(node, "counters", timeout_s=SCRAPE_WALL_S)).decode()
 
     async def host_pairs(self) -> list[Row]:
-        """As `Verbs.host_pairs`; what a daemon that hears nobody has lost meanwhile is not in it."""
+        """As `Verbs.host_pairs`. Daemons that hear no other host are not asked, so their latest losses are missing."""
         if not self.cluster.sites.several:
             return []
         cut = deaf(self.faults(), self.now_ns())
@@ -267,7 +267,7 @@ class LaunchedFabric(Counted):
         return self.known_pairs()
 
     def known_pairs(self) -> list[Row]:
-        """The same by what all daemons have told when they were last asked."""
+        """As `host_pairs`, from what the daemons last reported; nobody is asked."""
         return self.cluster.pairs.rows(self.layout, self.daemons.past.counters())
 
     def now_ns(self) -> Instant:
@@ -279,8 +279,10 @@ class LaunchedFabric(Counted):
         return self.time.soon_ns()
 
     def verbs_path(self, nic: str) -> str:
-        """The host API socket of a NIC. Raises ConfigError when the name is no NIC's, RefusedError when it is not on
-        this host."""
+        """The path of a NIC's host API socket.
+
+        Raises ConfigError when the name is not that of a NIC, RefusedError when the NIC is on another host.
+        """
         self.topology.nic_index(nic)
         self.layout.sites.require_here(nic)
         return self.workers.verbs_path(nic)
@@ -290,25 +292,25 @@ class LaunchedFabric(Counted):
         return self.daemons.member(node).alive
 
     def unexpected_deaths(self) -> list[str]:
-        """Daemons that ended though nobody had asked for it, with how."""
+        """Daemons that ended although nobody asked for it, and how each ended."""
         return list(self.lifecycle.unexpected)
 
     async def deaths(self) -> list[Death]:
-        """The same with their last log lines."""
+        """The deaths that nobody asked for, with the last log lines of each daemon."""
         return readings.deaths(self.journal, self.folder.path)
 
     # Time and work.
 
     async def clock(self) -> ClockReading:
-        """What time it is, how far it may go, and whether anything is pending."""
+        """Read what time it is, how far it may go, and whether anything is pending."""
         return ClockReading.of(self.time, self.cluster.whole)
 
     async def limit(self, at_ns: Instant | None, owner: str = "") -> Instant | None:
-        """Let everything up to and including `at_ns` happen and then stand still; None: let time go on for good.
+        """Let everything up to and including `at_ns` happen, then stand still; None: let time go on for good.
 
-        Returns the instant that binds: where the furthest node already is, when that is later. A node in the middle of
-        a step may end it beyond that; none ends one beyond `soon_ns`. Raises RefusedError when time is in somebody
-        else's hands.
+        Returns the instant at which time will stand still: later than `at_ns` if the furthest node is already past it.
+        A node in the middle of a step may end that step later, but never beyond `soon_ns`. Raises RefusedError when
+        another owner controls time.
         """
         if self.limit_owner not in (None, owner):
             raise RefusedError(f"fabric time is in the hands of {self.limit_owner or 'somebody else'}")
@@ -317,11 +319,11 @@ class LaunchedFabric(Counted):
         return None if at_ns is None else bound_ns
 
     async def load(self, program: Program, at_ns: Instant | None = None) -> None:
-        """Give every NIC of a program its part, at an instant before it begins or as soon as possible.
+        """Give every NIC of a program its part, at an instant before the program begins or as soon as possible.
 
-        As soon as possible: returns when they have taken it, and raises RefusedError with a NIC's reason; fabric time
-        must be going on. At an instant: returns when they have been told; a refusal is a note in the journal. Raises
-        ConfigError for a NIC that does not exist.
+        Without `at_ns`, returns when the NICs have taken their parts, and raises RefusedError with the reason of a NIC
+        that refuses; fabric time must be running. With `at_ns`, returns when the daemons have the command; a refusal
+        becomes a note in the journal. Raises ConfigError for a NIC that does not exist.
         """
         nics = [self.topology.node_name(number) for number in program.ranks if number < self.topology.nics]
         if len(nics) < len(program.ranks):
@@ -333,9 +335,9 @@ class LaunchedFabric(Counted):
             await self.schedule([Stamped(at_ns, nic, "run_program", args) for nic in nics])
 
     async def stop_work(self, program: Program) -> dict[str, str]:
-        """Have the NICs of a program that live end and forget it, at one instant; NIC -> why one has not.
+        """Have all living NICs of a program end and forget it at one instant; returns NIC -> error where that failed.
 
-        Name and number can be used again then. Fabric time must be going on.
+        Afterwards the program's name and number can be used again. Fabric time must be running.
         """
         nics = [self.topology.node_name(number) for number in program.ranks if number < self.topology.nics]
         asked, at_ns = [nic for nic in nics if self.alive(nic)], self.soon_ns()
@@ -349,36 +351,36 @@ class LaunchedFabric(Counted):
     # Breaking.
 
     async def inject(self, fault: Fault) -> Fault:
-        """Have a fault happen; returns it as it was taken, when the daemons concerned have been told. Its windows lie
-        in the future, which begins at `soon_ns` while time goes on.
+        """Inject a fault whose windows lie in the future. Returns it as resolved, once the daemons have been told.
 
-        Raises ConfigError for a fault that makes no sense; RefusedError for one that comes too late, or one that lets a
-        node die whose process carries other nodes too. The fabric waits, in wall time, for a node that is to return.
+        The future begins at `soon_ns` while time runs. Raises ConfigError for a fault that makes no sense. Raises
+        RefusedError for a fault that comes too late, or that kills a node whose process carries other nodes too.
+        When a node is to return, fabric time waits until its process is ready.
         """
         return await self.injector.inject(fault)
 
     async def heal(self, fault_id: str, at_ns: Instant | None = None, why: str = ASKED) -> Fault | None:
         """End a fault at an instant, by default soon; returns what is left of it. A dead node is started again.
 
-        `why`: the cause in the event log. Raises RefusedError for a fault that is not there or over,
+        `why`: the cause in the event log. Raises RefusedError when there is no such fault or it is over,
         ProcessFailedError when the node does not start.
         """
         return await self.injector.heal(fault_id, at_ns, why)
 
     def faults(self) -> list[Fault]:
-        """Every fault that was injected and is not over; a death that nobody asked for is among them."""
+        """Every injected fault that has not ended, and every death that nobody asked for."""
         return self.injector.faults()
 
     def active_faults(self) -> list[Fault]:
-        """Those of them that bite now."""
+        """Every fault that is in force now."""
         return self.injector.active()
 
     async def live_faults(self) -> list[Fault]:
-        """`faults`, as scripts ask for it."""
+        """`faults`, in the form that scripts call."""
         return self.faults()
 
-    # For others to find it.
+    # State for other programs.
 
     def state(self) -> dict[str, Any]:
-        """What state.json says (`orchestrator.fabric.state_file`)."""
+        """The content of state.json (`orchestrator.fabric.state_file`)."""
         return self._state_file.content()

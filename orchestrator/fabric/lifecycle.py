@@ -1,11 +1,11 @@
-"""Life and death of the daemons of a running fabric: each is told its script, ends when it is to, and returns.
+"""Life and death of the daemons of a running fabric: tells each its script, starts it and lets it die when it has to.
 
-Owns which process a node has for which of its lives, and keeps it in line with the table of faults
-(`orchestrator.faults.table`): scripts go to daemons ahead of their instants, a daemon is told when to die, and the
-clock page is held for a node that is to live again. Faults are put into the table by `fault_injector`; processes are
-started and asked by `daemons`.
+Owns which process a node has for which of its lives, and keeps that in line with the table of faults
+(`orchestrator.faults.table`): it sends scripts to daemons ahead of time, tells a daemon when to die, and holds the
+clock page for a node that is to return. `fault_injector` puts faults into the table. `daemons` starts and
+asks processes.
 
-A death that nobody has asked for becomes a fault of its own: it is listed, and to heal it brings the node back.
+A death that nobody asked for becomes a fault of its own: it is listed, and healing it brings the node back.
 """
 
 import asyncio
@@ -55,7 +55,7 @@ class Lifecycle:
         self.topology = topology
         self._table = table
         self.unexpected: list[str] = []
-        """Nodes that ended though nobody had asked for it, each with how."""
+        """Nodes that ended although nobody asked for it, and how each ended."""
         self.on_change: Callable[[], None] = lambda: None
         """Called when a node has returned."""
         self._daemons = daemons
@@ -63,13 +63,13 @@ class Lifecycle:
         self._tallies = tallies
         self._journal = journal
         self._living = {node: self._table.life(node, 0) for node in daemons.members}
-        """The life for which the latest process of a node was started."""
+        """Node -> the life for which its latest process was started."""
         self._died: dict[str, Instant] = defaultdict(lambda: -1)
-        """When it last died; the life it is in, or is to have, is the first of the table's after that."""
+        """Node -> when it last died. The life it is in, or gets next, is the table's first life after that."""
         self._births: dict[str, asyncio.Task[None]] = {}
         self._superseded: set[str] = set()
         self._death_faults: dict[str, str] = {}
-        """Node that died though nobody had asked for it -> the fault that its death is."""
+        """Node that died although nobody asked for it -> the id of the fault that lists its death."""
         self._turning: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._deaths = itertools.count(1)
         self._delivery = FaultDelivery(daemons, self._table)
@@ -79,35 +79,35 @@ class Lifecycle:
     # In line with the table.
 
     async def bring_in_line(self, nodes: Sequence[str]) -> None:
-        """Have these nodes live, die and be told as the table says now; returns when all of them have been told."""
+        """Make these nodes live, die and know what the table says now. Returns when all of them have been told."""
         self._hosts.look()
         try:
             await asyncio.gather(*(self._concern(node) for node in nodes))
         finally:
-            # Not before: what a sleeping fabric is told has time until it wakes.
+            # Only now, because this may wake a sleeping fabric: its nodes must have been told before.
             self._time.await_instant(self._table.last_edge_ns())
 
     def died_unasked(self, nodes: Iterable[str]) -> dict[str, str]:
-        """Those of these nodes that are dead though nobody had asked for it, each with the fault that its death is."""
+        """Those of these nodes that died although nobody asked for it, each with the fault that lists its death."""
         deaths = {node: self._death_faults.get(node, "") for node in nodes if not self._runs(node)}
         return {node: fault_id for node, fault_id in deaths.items() if self._table.get(fault_id)}
 
     def begin_whole_processes(self, nodes: Iterable[str]) -> Instant | None:
-        """Start the processes of nodes that are to live again, where all nodes of a process are.
+        """Start the processes of nodes that are to return, where every node of the process is to return.
 
         Returns the instant at which the last of them begins to live; None when none does.
         """
         begun: list[Life] = []
         for plan in dict.fromkeys(self._daemons.members[node].process for node in nodes):
             lives = {node: life for node in plan.nodes if (life := self._wanted(node)) is not None}
-            if len(lives) == len(plan.nodes):  # else another fault keeps it away
+            if len(lives) == len(plan.nodes):  # otherwise another fault keeps a node of this process down
                 self._begin(lives)
                 begun += lives.values()
         return max((life.start_ns for life in begun), default=None)
 
     async def _concern(self, node: str) -> None:
-        """Bring a node's process in line with the table: its life, its end, what it has been told."""
-        async with self._turning[node]:  # whoever comes while a process is being replaced finds it replaced
+        """Bring a node's process in line with the table: its life, its end and what it has been told."""
+        async with self._turning[node]:  # a second caller waits until the first has replaced the process
             if not self._runs(node):
                 self._begin_next(node)
             elif self._wanted(node) is not self._living[node]:
@@ -117,10 +117,10 @@ class Lifecycle:
     # What daemons are told.
 
     async def schedule(self, commands: Iterable[Stamped]) -> None:
-        """Send commands and return when the daemons have them; a refusal is noted in the journal.
+        """Send commands and return when the daemons have them; the journal notes a refusal.
 
-        A daemon answers a command when it has been carried out; but it answers in the order of asking that it lives,
-        and has then taken every command sent before.
+        A daemon answers a command only when it has carried it out. But it answers `status` in the order of asking, so
+        an answer to `status` shows that it has every command sent before.
         """
         reachable = [command for command in commands if self._daemons.members[command.node].alive]
         for command in reachable:
@@ -134,9 +134,9 @@ class Lifecycle:
         return await self._daemons.call(command.node, "command", args, COMMAND_WALL_S)
 
     async def _tell(self, node: str) -> None:
-        """Have a process told the rest of its life's script, its cuts and its end; a dead one learns when it returns.
+        """Tell a process the rest of its life's script, its windows and its end. A dead node learns them at its return.
 
-        Raises NoAnswerError for one that does not answer in time; it is told all the same, as soon as it hears.
+        Raises NoAnswerError when the process does not answer in time; it is still told as soon as it answers.
         """
         birth = self._births.get(node)
         if birth is not None and birth is not asyncio.current_task():
@@ -152,11 +152,11 @@ class Lifecycle:
             raise trouble
 
     async def _catch_up(self, node: str) -> Exception | None:
-        """Tell a process what it does not know yet, however long that takes; what a living one has against it."""
+        """Tell a process what it does not know yet, however long that takes; the error if a living one refuses."""
         try:
             await self._delivery.catch_up(node, lambda: self._living[node] if self._runs(node) else None)
         except _TROUBLES as error:
-            # What a node that died meanwhile has missed it learns when it returns.
+            # A node that died before it was told gets everything when it is started again.
             self._note_trouble(node, error)
             return error if self._daemons.members[node].alive else None
         return None
@@ -168,19 +168,21 @@ class Lifecycle:
     # Deaths and returns.
 
     def _runs(self, node: str) -> bool:
-        """There is a process for the node, or one is being started."""
+        """Whether the node has a process, or one is being started."""
         return self._daemons.members[node].alive or node in self._births
 
     def _wanted(self, node: str) -> Life | None:
-        """The life that it is in, or is to have next. Never asked of the clock: time may go on past its start while the
-        process for it is still being made."""
+        """The life that a node is in, or is to have next.
+
+        Does not ask the clock: time may pass the start of a life while the process for it is still being started.
+        """
         return self._table.next_life(node, self._died[node])
 
     async def _supersede(self, node: str) -> None:
-        """End a process that waits for a life that is not to be, and start the one that is wanted instead, if any."""
+        """End a process that waits for a life that was called off, and start the life that the table has instead."""
         life = self._wanted(node)
         if life is not None:
-            self._hold(node, 0, life.start_ns)  # before anything else: meanwhile time goes on
+            self._hold(node, 0, life.start_ns)  # first of all, because time goes on while we wait below
         if node in self._births and self._hosts.waits(node, self._living[node].start_ns):
             self._births.pop(node).cancel()
         elif node in self._births:
@@ -192,9 +194,9 @@ class Lifecycle:
         self._begin_next(node)
 
     def _begin_next(self, node: str, died_ns: Instant = 0) -> None:
-        """Start the next life of a node without a process, or let the fabric go on without it.
+        """Start the next life of a node that has no process, or let the fabric go on without the node.
 
-        `died_ns`: where its neighbours still wait for it; 0 when they do not.
+        `died_ns`: the instant at which its neighbours still wait for it; 0 when they do not wait.
         """
         slot = self._daemons.layout.slot(node)
         life = self._wanted(node)
@@ -204,7 +206,7 @@ class Lifecycle:
         self._begin({node: life}, died_ns)
 
     def _begin(self, lives: Mapping[str, Life], died_ns: Instant = 0) -> None:
-        """Have all nodes of a process born, at the one instant at which these lives begin."""
+        """Start a process for all its nodes; their lives begin at the same instant."""
         for node, life in lives.items():
             self._hold(node, died_ns, life.start_ns)
             self._living[node] = life
@@ -217,7 +219,7 @@ class Lifecycle:
         self._time.hold_for(self._daemons.layout.slot(node), horizon_ns)
 
     def died(self, child: Child) -> None:
-        """A process has ended: let the fabric go on without its nodes, or hold it for those that return."""
+        """Handle the end of a process: the fabric goes on without its nodes, or waits for those that return."""
         for member in self._daemons.members.values():
             if member.child is child:
                 self._bury(member.node, child)
@@ -226,10 +228,11 @@ class Lifecycle:
     def _bury(self, node: str, child: Child) -> None:
         if node in self._superseded or node in self._births:
             self._superseded.discard(node)
-            return  # whoever ended it, or waits for it, goes on from here
+            return  # `_supersede`, `recall` or `_start_lives` continues from here
         slot = self._daemons.layout.slot(node)
         died_ns = self._time.page.horizon(slot) if self._time.is_alive(slot) else self._time.now_ns()
         how = child.how_it_ended()
+        # In a scripted crash a daemon advances to exactly the end of its life, and then kills itself.
         planned = child.asked_for or self._living[node].end_ns == died_ns
         self._died[node] = died_ns
         untold = self._tallies.died(node, died_ns)
@@ -242,7 +245,7 @@ class Lifecycle:
             self._list_death(node, died_ns, f"{node}: {how}", how)
 
     def _list_death(self, node: str, died_ns: Instant, line: str, how: str) -> None:
-        """Nobody had asked for this death: it is a fault from now on."""
+        """Add a fault to the table for a death that nobody asked for."""
         self.unexpected.append(line)
         kind = "nic_crash" if self.topology.parse_node(node).tier == "nic" else "switch_crash"
         name = next(name for number in self._deaths if self._table.get(name := f"death-{number}") is None)
@@ -255,7 +258,7 @@ class Lifecycle:
         self._time.await_instant(self._table.last_edge_ns())
 
     async def _start_lives(self, lives: Mapping[str, Life]) -> None:
-        """Start the next incarnation; the page holds the fabric until it has bound its sockets."""
+        """Start the next incarnation; the clock page holds the fabric until it has bound its sockets."""
         [start_ns] = {life.start_ns for life in lives.values()}
         try:
             async with self._hosts.birth(next(iter(lives)), start_ns):
@@ -270,13 +273,13 @@ class Lifecycle:
             member = self._daemons.members[node]
             self._journal.note("returned", start_ns, node=node, incarnation=member.incarnation)
             if member.child is not None and not member.child.alive:
-                self._bury(node, member.child)  # nobody took notice of its end before it was known to be born
+                self._bury(node, member.child)  # `died` skipped this end: the birth was under way
         self.on_change()
         for node in lives:
             await self._tell(node)
 
     async def _deliver(self, lives: Mapping[str, Life]) -> None:
-        """Start a process for lives as they stand now, and have it answer."""
+        """Start a process for these lives as they stand now, and wait until it answers."""
         [(start_ns, end_ns)] = {(life.start_ns, life.end_ns) for life in lives.values()}
         scripts = {node: self._delivery.begin(node, life) for node, life in lives.items()}
         child = await self._daemons.restart(start_ns, scripts, end_ns)
@@ -290,21 +293,21 @@ class Lifecycle:
             raise start_failure(child)
         await asyncio.gather(*(self._daemons.call(node, "status") for node in lives))
 
-    # Of hosts.
+    # What `host_lifecycle` asks.
 
     def alive(self, node: str) -> bool:
         """Whether a process carries a node."""
         return self._daemons.members[node].alive
 
     def begins_ns(self, node: str) -> Instant | None:
-        """When the life of a node begins that it is in, or is to have next; None when none is to come."""
+        """When the node's present life begins, or else its next one; None when it has neither."""
         if self._runs(node):
             return self._living[node].start_ns
         life = self._wanted(node)
         return None if life is None else life.start_ns
 
     async def recall(self, node: str) -> None:
-        """End a process that waits for a life to come, and have it born anew: not before a crash of its host."""
+        """End a process that waits for a future life, and start it again, but not before a crash of its host."""
         async with self._turning[node]:
             life, child = self._living[node], self._daemons.members[node].child
             if node not in self._births and child is not None and child.alive:
@@ -315,7 +318,7 @@ class Lifecycle:
     # Births that fail.
 
     def _lose(self, node: str, start_ns: Instant, why: str) -> None:
-        """It does not return."""
+        """Give up on the birth of a node: let the fabric go on, and list the death as a fault."""
         self._time.bury(self._daemons.layout.slot(node))
         self._journal.note("lost", start_ns, node=node, why=why)
         self._births.pop(node, None)
@@ -323,13 +326,13 @@ class Lifecycle:
         self._list_death(node, start_ns, f"{node} did not return: {why}", why)
 
     def _has_lived_out(self, node: str, life: Life) -> bool:
-        """Whether a process has come and gone as it was to: a life may be over before anybody has had an answer."""
+        """Whether a node has lived and died as planned: a life may end before its process has answered us."""
         slot = self._daemons.layout.slot(node)
         return self._time.is_alive(slot) and self._time.page.horizon(slot) == life.end_ns
 
     # End.
 
     async def close(self) -> None:
-        """Forget what is still planned."""
+        """Cancel everything that is still planned."""
         await self._hosts.close()
         await self._background.close()

@@ -1,8 +1,7 @@
-"""Frames that came late or not at all, port by port and over all lives of a node: for the table of hosts.
+"""Counts frames that came late or not at all, by port and over all lives of a node, for the table of hosts.
 
-A daemon counts from zero in each life. Owns what has been heard of the lives before: a frame that was lost stays lost,
-though whoever counted it has died since, or does not answer just now. What the sums mean is
-`orchestrator.measures.sums`'s.
+A daemon counts from zero in each life. Owns what was reported in earlier lives, so that a lost frame still counts after
+the daemon that counted it has died or stopped answering. `orchestrator.measures.sums` says what the sums mean.
 """
 
 from collections.abc import Mapping
@@ -10,29 +9,29 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 Record = Mapping[str, Any]
-"""As `mrcfabric.drive.Drive.fidelity_record` says."""
+"""What `mrcfabric.drive.Drive.fidelity_record` returns."""
 
 _SUMMED: Final = ("frames_in", "late_frames", "late_commands", "host_drops", "bad_frames", "refused_frames")
 
 
 @dataclass(slots=True)
 class _Node:
-    """What one has told."""
+    """What one node has reported."""
 
     incarnation: int
     latest: Record
     before: Record | None = None
-    """All lives before the latest, as one."""
+    """All lives before the latest one, added up."""
 
 
 @dataclass(slots=True)
 class PastLives:
-    """Of all nodes of one fabric."""
+    """The reports of all nodes of one fabric."""
 
     _nodes: dict[str, _Node] = field(default_factory=dict)
 
     def note(self, node: str, incarnation: int, record: Record) -> None:
-        """What a node's daemon says in a life; what comes late of a former one is none of the latest's."""
+        """Keep a daemon's report of a life. A late report of an earlier life does not replace the latest one's."""
         known = self._nodes.get(node)
         if known is None:
             self._nodes[node] = _Node(incarnation, record)
@@ -42,7 +41,7 @@ class PastLives:
             self._nodes[node] = _Node(incarnation, record, _together(known.before, known.latest))
 
     def counters(self) -> dict[str, dict[str, Record]]:
-        """Of every node that has ever told, in the shape of the daemons' answers: the part `fidelity` alone."""
+        """The sums of every node that has ever reported, in the form of the daemons' `counters`: `fidelity` only."""
         return {name: {"fidelity": _together(node.before, node.latest)} for name, node in self._nodes.items()}
 
 

@@ -1,10 +1,10 @@
-"""Glances of all daemons at once, however many look: what a fabric's agent asks its daemons for the lookers.
+"""Asks all daemons for their glances, once for everybody who watches the fabric.
 
-Owns when a daemon is asked and when what it said last will do. A daemon is asked at most once in `SHARED_WALL_S`, while
-the fabric sleeps once for all. One that has not answered after `BRIEF_WALL_S` is late: what it said up to
-`RECENT_WALL_S` ago will do. One that has said nothing for so long is waited for up to `PATIENCE_WALL_S`, and then is
-silent; it keeps its one question, and delays nobody further. What a glance says is `mrcfabric.glance`'s, what becomes
-of it `live_view`'s.
+Owns when a daemon is asked and when its last answer is good enough. A daemon is asked at most once in `SHARED_WALL_S`,
+and while the fabric sleeps only once. A daemon that has not answered after `BRIEF_WALL_S` is late: its last answer is
+used if it is at most `RECENT_WALL_S` old. Without such an answer the look waits up to `PATIENCE_WALL_S`; then the
+daemon is silent. Its one question stays open, and later looks do not wait for it. `mrcfabric.glance` says what a glance
+holds; `orchestrator.live.live_view` shows it.
 """
 
 import asyncio
@@ -20,15 +20,15 @@ from orchestrator.fabric.readings import ClockReading
 from orchestrator.hosts.clock.timekeeper import Timekeeper
 
 SHARED_WALL_S: Final = 0.1
-"""So old may an answer be that a second looker gets."""
+"""How old an answer may be that a second watcher gets."""
 BRIEF_WALL_S: Final = 0.2
-"""So long are all waited for: a crowd of busy daemons on few cores needs longer, and is looked at all the same."""
+"""How long a look waits for all daemons. Many busy daemons on few cores need longer; their older answers serve then."""
 RECENT_WALL_S: Final = 2.0
-"""What a daemon said before that is not shown any more."""
+"""An answer older than this is not shown any more."""
 PATIENCE_WALL_S: Final = 0.5
 """A daemon that has not answered by then is silent in this look."""
 ANSWER_WALL_S: Final = 5.0
-"""When a question is given up and may be asked anew."""
+"""A question that has been open for this long is given up; then the daemon may be asked again."""
 
 
 class Glances(NamedTuple):
@@ -46,7 +46,7 @@ class Glances(NamedTuple):
     """Those whose answer is from before this look, up to `RECENT_WALL_S` old."""
 
     def record(self) -> dict[str, Any]:
-        """As data: the fields of the clock, and ours."""
+        """As plain data: the fields of the clock, and those of this tuple."""
         return {
             **self.clock._asdict(),
             "wall_s": self.wall_s,
@@ -57,7 +57,7 @@ class Glances(NamedTuple):
 
     @classmethod
     def of(cls, record: dict[str, Any]) -> "Glances":
-        """The inverse of `record`."""
+        """Make `Glances` of what `record` returned."""
         clock = ClockReading(**{name: record[name] for name in ClockReading._fields})
         return cls(clock, record["wall_s"], record["nodes"], tuple(record["down"]), tuple(record["late"]))
 
@@ -70,7 +70,7 @@ class _Kept(NamedTuple):
     answered_s: float
     """Monotonic."""
     rest_s: float | None
-    """The sleep of the fabric in which it was asked (`Timekeeper.rest_s`)."""
+    """Identifies the sleep of the fabric in which it was asked (`Timekeeper.rest_s`); None: time was running."""
 
 
 class Poller:
@@ -82,10 +82,10 @@ class Poller:
         self._kept: dict[str, _Kept] = {}
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._slow: set[str] = set()
-        """Whose question is under way longer than one look waits."""
+        """Daemons whose open question has taken longer than one look waits."""
 
     async def look(self, nodes: Sequence[str] | None = None) -> Glances:
-        """The newest glances of these nodes (None: all). Raises ConfigError for one that does not exist."""
+        """Get the newest glances of these nodes (None: all). Raises ConfigError for a node that does not exist."""
         names = list(self._daemons.members) if nodes is None else list(nodes)
         alive = [name for name in names if self._daemons.member(name).alive]
         began_s = time.monotonic()
@@ -104,14 +104,14 @@ class Poller:
         return Glances(clock, time.time(), found, tuple(name for name in names if name in down), tuple(late))
 
     async def close(self) -> None:
-        """Give up what is under way."""
+        """Cancel the questions that are open."""
         asking = list(self._asking.values())
         for task in asking:
             task.cancel()
         await asyncio.gather(*asking, return_exceptions=True)
 
     async def _wait(self, names: Iterable[str], wall_s: float) -> None:
-        """Until all of these have answered that ever answer in time, or so long."""
+        """Wait up to `wall_s` until these daemons have answered; skip those known to be slow."""
         asked = [self._asking[name] for name in names if name in self._asking and name not in self._slow]
         if asked:
             await asyncio.wait(asked, timeout=wall_s)
@@ -130,7 +130,7 @@ class Poller:
             self._slow.discard(name)
 
     def _newest(self, name: str, since_s: float) -> Glance | None:
-        """What a daemon has said since then, or in this sleep of the fabric."""
+        """What a daemon has answered since `since_s` or in the present sleep of the fabric; None: nothing."""
         kept = self._kept.get(name)
         if kept is None or kept.incarnation != self._daemons.members[name].incarnation:
             return None

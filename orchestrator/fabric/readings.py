@@ -1,7 +1,7 @@
-"""What a fabric says of its time and of its dead: plain records, the same from an object and over the agent's API.
+"""Records of a fabric's time and of its deaths, the same from an object and over the agent's API.
 
-Owns the records and their spelling as data. Who reads the clock page is `orchestrator.hosts.clock.timekeeper`, who
-notes deaths `orchestrator.fabric.lifecycle`.
+Owns the records and their form as data. `orchestrator.hosts.clock.timekeeper` reads the clock page;
+`orchestrator.fabric.lifecycle` notes deaths.
 """
 
 from collections.abc import Mapping
@@ -15,34 +15,34 @@ from orchestrator.hosts.clock.timekeeper import Timekeeper
 from orchestrator.process.log_view import LogView
 
 LOG_LINES = 5
-"""Last words of a daemon that died."""
+"""How many of the last log lines of a dead daemon are shown."""
 
 
 class ClockReading(NamedTuple):
     """A fabric's time at one moment."""
 
     now_ns: Instant
-    """Every living node has got there."""
+    """Every living node has reached this instant."""
     front_ns: Instant
-    """No node has got beyond it: what is told for a later instant is never late."""
+    """No node is past this instant: a command for a later one is not late."""
     soon_ns: Instant
     """The earliest instant for which a command sent now is not late while time goes on."""
     limit_ns: Instant | None
-    """Where time stands still; None: nowhere."""
+    """Where time stands still; None: there is no limit."""
     standing: bool
-    """Every living node has come to the limit."""
+    """Whether every living node has reached the limit."""
     idle: bool
-    """Nothing is pending anywhere: without a command nothing will ever happen again."""
+    """Whether nothing is pending anywhere; then nothing will happen without a new command."""
     state: str
     """`run` or `sleep`."""
     pace: Mapping[str, Any]
-    """Fabric and wall time so far and the dilation (`Timekeeper.record`)."""
+    """Fabric time, wall time and dilation so far (`Timekeeper.record`)."""
     whole: bool = True
-    """All hosts hear each other: while they do not, time stands still, and whoever does not answer may be back."""
+    """Whether all hosts can reach each other. While they cannot, time stands still, and silent daemons may return."""
 
     @classmethod
     def of(cls, time: Timekeeper, whole: bool) -> "ClockReading":
-        """As the agent's clock page says now; `whole` as its hosts do."""
+        """Read the agent's clock page; `whole` comes from the cluster."""
         limit_ns = time.limit_ns
         return cls(
             now_ns=time.now_ns(),
@@ -58,7 +58,7 @@ class ClockReading(NamedTuple):
 
 
 class Untold(NamedTuple):
-    """A life that ended before it had told all that it counted: what came between the two instants is in no sum."""
+    """A life that ended before it reported all its counts: no sum holds what it counted between the two instants."""
 
     node: str
     from_ns: Instant
@@ -66,19 +66,19 @@ class Untold(NamedTuple):
 
 
 class Death(NamedTuple):
-    """A daemon that ended, or did not come back, though nobody had asked for it."""
+    """A daemon that ended, or did not return, although nobody asked for it."""
 
     node: str
     at_ns: Instant
-    """The fabric time it had reached."""
+    """The fabric time that it had reached."""
     how: str
-    """As `SIGKILL` or `exit code 1`."""
+    """For example `SIGKILL` or `exit code 1`."""
     log: tuple[str, ...]
-    """The last lines it wrote."""
+    """The last lines of its log."""
 
 
 def deaths(journal: Journal, folder: Path) -> list[Death]:
-    """Every death in a journal that was neither in the timetable nor asked for, oldest first."""
+    """Every death in a journal that neither the timetable nor a command asked for, oldest first."""
     notes = [
         note for note in journal.after(0) if note["kind"] == "lost" or (note["kind"] == "died" and not note["planned"])
     ]

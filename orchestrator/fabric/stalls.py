@@ -1,7 +1,7 @@
-"""A process that holds a running fabric: noted, and killed when it goes on holding it.
+"""Watches for a process that stops fabric time, notes it, and kills it when it does not go on.
 
-Owns how long that may last. Who holds the fabric, `orchestrator.hosts.clock.timekeeper` says; what a death comes to is
-`orchestrator.fabric.lifecycle`'s.
+Owns how long a process may stop fabric time. `orchestrator.hosts.clock.timekeeper` says which process stops it.
+`orchestrator.fabric.lifecycle` handles the death.
 """
 
 import asyncio
@@ -13,17 +13,17 @@ from orchestrator.hosts.clock.timekeeper import Timekeeper
 WATCH_POLL_S = 1.0
 LATE_POLLS = 3
 FENCE_WALL_S = 30.0
-"""A process that has held the fabric this long is killed, so that the others can go on."""
+"""A process that has stopped fabric time for this long is killed, so that the others can go on."""
 
 
 async def watch(daemons: Daemons, time: Timekeeper, journal: Journal) -> None:
-    """Until cancelled."""
+    """Watch until cancelled."""
     told, whole = "", True
     while True:
         asked_s = asyncio.get_running_loop().time()
         await asyncio.sleep(WATCH_POLL_S)
         if asyncio.get_running_loop().time() - asked_s > LATE_POLLS * WATCH_POLL_S:
-            time.excuse()  # we were stopped, and perhaps all others with us
+            time.excuse()  # the host stopped this process, and perhaps the daemons with it: blame nobody
         was_whole, whole = whole, daemons.whole
         if whole and not was_whole:
             time.excuse()

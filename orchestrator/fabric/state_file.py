@@ -1,7 +1,7 @@
-"""state.json: where the parts of a running fabric are, for everybody who wants to find it.
+"""state.json: tells other programs where the parts of a running fabric are.
 
-Owns what the file says and when it is written anew; the folder it lies in is `orchestrator.process.run_folder`'s, who
-reads it `orchestrator.client.agent_client`'s.
+Owns what the file says and when it is rewritten. `orchestrator.process.run_folder` owns the folder;
+`orchestrator.client.agent_client` reads the file.
 """
 
 from typing import Any
@@ -27,7 +27,7 @@ class StateFile:
         self._journal = journal
 
     def content(self) -> dict[str, Any]:
-        """Plain data, no secret."""
+        """The content of the file as plain data, without the secret."""
         layout = self._daemons.layout
         topology = layout.topology
         return {
@@ -56,11 +56,11 @@ class StateFile:
         }
 
     def write(self) -> None:
-        """Raises ConfigError when the file cannot be written."""
+        """Write the file. Raises ConfigError when that fails."""
         self._folder.write_state(self.content())
 
     def update(self, at_ns: Instant) -> None:
-        """The same while the fabric runs: a full disk is no reason to end it, readers only learn of a death late."""
+        """Rewrite the file while the fabric runs. A full disk only means that readers learn of deaths late."""
         try:
             self.write()
         except ConfigError as error:

@@ -1,8 +1,9 @@
-"""What a fabric has counted since its launch, over all lives of all nodes, read from the clock page: nobody is asked.
+"""What a fabric has counted since its launch, over all lives of all nodes. Reads the clock page and asks no daemon.
 
-Owns the sums over nodes, and the list of what died untold. What a row of the page says is `mrcfabric.tally`'s, what the
-sums are called `orchestrator.measures.sums`'. A daemon that dies by its own hand has told everything before. One that
-somebody else kills, or whose host is lost, leaves out what it counted in its last milliseconds of wall time.
+Owns the sums over nodes and the list of lives whose last counts are missing. `mrcfabric.tally` says what a row of the
+page holds; `orchestrator.measures.sums` names the sums. A daemon that dies in a scripted crash writes all its counts to
+the page first. A daemon that somebody else kills, or whose host is lost, leaves out what it counted in its last
+milliseconds of wall time.
 """
 
 import asyncio
@@ -19,21 +20,21 @@ from orchestrator.measures import sums
 
 
 class Tallies:
-    """Of one fabric."""
+    """The tallies of one fabric."""
 
     def __init__(self, page: ClockPage, slot: Callable[[str], int], nodes: list[str]) -> None:
-        """`slot`: of a node in the page; `nodes`: all."""
+        """`slot`: node -> its slot in the page; `nodes`: all nodes."""
         self._page = page
         self._slots = {node: slot(node) for node in nodes}
         self.untold: list[Untold] = []
-        """Lives that ended before they had told everything, the oldest first."""
+        """Lives that ended before they reported all their counts, oldest first."""
 
     def rows(self) -> list[dict[str, int]]:
-        """Of every node what it has counted in all its lives."""
+        """For each node, what it has counted in all its lives."""
         return [dict(zip(tally.NAMES, self._page.tally(slot), strict=True)) for slot in self._slots.values()]
 
     def totals(self) -> dict[str, int]:
-        """What all nodes have counted together, in the words of `sums.totals`."""
+        """What all nodes together have counted, under the names of `sums.totals`."""
         rows = self.rows()
         return {name: sum(row[name] for row in rows) for name in tally.TOTALS}
 
@@ -42,7 +43,7 @@ class Tallies:
         return sums.fidelity(({"fidelity": row} for row in self.rows()), time)
 
     def died(self, node: str, at_ns: Instant) -> Untold | None:
-        """A life has ended at an instant: what it had not told yet, if anything."""
+        """Note that a node's life ended at `at_ns`; returns what it had not reported by then, None: nothing."""
         told_ns = self._page.tally(self._slots[node])[0]
         if told_ns >= at_ns:
             return None
@@ -51,7 +52,7 @@ class Tallies:
 
 
 class Counted(Verbs):
-    """The verbs of a fabric whose clock page is at hand that ask what it has counted."""
+    """Methods that read tallies, for a fabric whose clock page is in this process."""
 
     time: Timekeeper
     tallies: Tallies
@@ -63,7 +64,7 @@ class Counted(Verbs):
 
     async def totals(self) -> dict[str, int]:
         """As `Verbs.totals`."""
-        # Whoever asks in a loop leaves a turn to the agent, whose loop it is.
+        # Yield once: a caller that asks in a loop must not starve the agent, which runs in the same event loop.
         await asyncio.sleep(0)
         return self.tallies.totals()
 

@@ -1,8 +1,8 @@
-"""A fabric as everything above it sees it, launched here or running elsewhere: find parts, break them, wait, read.
+"""A fabric as its users see it, launched here or running elsewhere: find parts, break them, wait, read.
 
-Declares what the two kinds of fabric do each in their way (`orchestrator.fabric.launched`,
-`orchestrator.client.agent_fabric`), and builds on it the verbs that both share. Work and watches, for which a whole run
-is needed, join them in `orchestrator.api.scripting`.
+Declares what each kind of fabric does in its own way (`orchestrator.fabric.launched`,
+`orchestrator.client.agent_fabric`), and builds the methods that both share on top. `orchestrator.api.scripting` adds
+workloads and watches, which need a whole run.
 """
 
 import asyncio
@@ -29,36 +29,39 @@ T = TypeVar("T")
 WAIT_WALL_S: Final = 60.0
 POLL_S: Final = 0.01
 SOON_LEADS: Final = (1, 2, 4, 8, 16, 32)
-"""How far ahead a fault begins that is to begin soon, in leads of a command sent now, try by try: on a busy machine the
-fabric may be there before the word is."""
+"""How far ahead to start a fault that is to start soon, try by try, as a multiple of the lead of a command sent now: on
+a busy machine the fabric may pass an instant before the command for it arrives."""
 
 
 class Verbs(Finder, ABC):
     """A fabric as scripts see it."""
 
     def __init__(self, topology: Topology, owner: str = "") -> None:
-        """`owner`: to whom the faults belong that are injected by `add_fault`."""
+        """`owner`: who owns the faults that `add_fault` injects."""
         self.topology = topology
         self.owner = owner
         self._ids = itertools.count(1)
         self._held_ns: Instant | None = None
         """Where this object holds fabric time."""
 
-    # What a fabric can do by itself.
+    # What each kind of fabric implements.
 
     @abstractmethod
     async def call(
         self, node: str, op: str, args: Mapping[str, Any] | None = None, timeout_s: float | None = None
     ) -> Any:
-        """The answer of a node's daemon to an op of its control channel; None: as long as there is hope for one."""
+        """Ask a node's daemon an op of its control channel.
+
+        With `timeout_s` None, `AnswerWait` decides how long to wait.
+        """
 
     @abstractmethod
     async def counters(self, nodes: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
-        """What these nodes count (None: all), those that are down left out: plain numbers in tables."""
+        """The counters of these nodes (None: all) that are not down: plain numbers in tables."""
 
     @abstractmethod
     async def glances(self, nodes: Sequence[str] | None = None) -> "Glances":
-        """What these daemons (None: all) say at a glance; asked as often as one likes (`orchestrator.live`)."""
+        """The glances of these daemons (None: all). Cheap to repeat (`orchestrator.fabric.polling`)."""
 
     @abstractmethod
     async def metrics(self, node: str) -> str:
@@ -70,17 +73,17 @@ class Verbs(Finder, ABC):
 
     @abstractmethod
     async def host_pairs(self) -> list[dict[str, Any]]:
-        """What is known of every two hosts (`orchestrator.hosts.clock.host_pairs`); nothing where there is but one."""
+        """What is known of each pair of hosts (`orchestrator.hosts.clock.host_pairs`); empty for one host."""
 
     @abstractmethod
     async def clock(self) -> ClockReading:
-        """What time it is, how far it may go, and whether anything is pending."""
+        """Read what time it is, how far it may go, and whether anything is pending."""
 
     @abstractmethod
     async def limit(self, at_ns: Instant | None, owner: str = "") -> Instant | None:
-        """Let everything up to and including `at_ns` happen and then stand still; None: let time go on for good.
+        """Let everything up to and including `at_ns` happen, then stand still; None: let time go on for good.
 
-        `owner` has time in hand as long as there is a limit; "" is whoever this object speaks for.
+        `owner` controls time as long as there is a limit; "" means the user of this object.
         """
 
     @abstractmethod
@@ -89,8 +92,7 @@ class Verbs(Finder, ABC):
 
     @abstractmethod
     async def inject(self, fault: Fault) -> Fault:
-        """Have a fault happen; all its windows lie in the future. Returns it as it was taken, when the daemons have
-        been told.
+        """Inject a fault whose windows all lie in the future. Returns it as resolved, once the daemons have been told.
 
         Raises ConfigError for a fault that this fabric cannot have, RefusedError for one that comes too late.
         """
@@ -101,11 +103,11 @@ class Verbs(Finder, ABC):
 
     @abstractmethod
     async def live_faults(self) -> list[Fault]:
-        """Every fault that is not over, whoever injected it."""
+        """Every fault that has not ended, whoever injected it."""
 
     @abstractmethod
     async def deaths(self) -> list[Death]:
-        """Daemons that ended though nobody had asked for it."""
+        """Daemons that ended although nobody asked for it."""
 
     @abstractmethod
     async def totals(self) -> dict[str, int]:
@@ -113,8 +115,11 @@ class Verbs(Finder, ABC):
 
     @abstractmethod
     async def untold(self) -> list[Untold]:
-        """Lives that ended before they had told everything, and between which instants the totals lack what they
-        counted: one that somebody killed from outside, or whose host was lost."""
+        """Lives that ended before they reported all their counts.
+
+        Somebody killed them from outside, or their host was lost. Each has the two instants between which the totals
+        lack its counts.
+        """
 
     # Breaking.
 
@@ -128,10 +133,10 @@ class Verbs(Finder, ABC):
         title: str = "",
         **narrowed: Unpack[Narrowing],
     ) -> Fault:
-        """Break what is meant by names, globs and the narrowing words of `find_links`; returns the fault.
+        """Break the parts that names, globs and the keywords of `find_links` select; returns the fault.
 
-        `kind` and `figures` are those of docs/FAULTS.md; `at_ns` None: as soon as possible; `for_ns` None: until it is
-        healed. Raises ConfigError, RefusedError.
+        docs/FAULTS.md lists `kind` and `figures`. `at_ns` None: as soon as possible. `for_ns` None: until it is healed.
+        Raises ConfigError, RefusedError.
         """
         targets = tuple(self.targets(kind, *names, **narrowed))
         number = f"{self.owner or 'script'}-{next(self._ids)}"
@@ -147,10 +152,10 @@ class Verbs(Finder, ABC):
         return await self.inject(beginning(at_ns))
 
     async def inject_soon(self, beginning: Callable[[Instant], Fault]) -> Fault:
-        """Have a fault happen as soon as possible; returns it as it was taken.
+        """Inject a fault as soon as possible; returns it as resolved.
 
-        `beginning`: the fault, given its first instant, which is further ahead each time that the fabric was faster
-        than our word to it. Raises as `inject`.
+        `beginning` makes the fault, given its first instant. That instant is further ahead at each try, after the
+        fabric has passed the one before. Raises as `inject`.
         """
         for lead in SOON_LEADS:
             clock = await self.clock()
@@ -166,7 +171,7 @@ class Verbs(Finder, ABC):
     async def fault(
         self, kind: str, *names: Names, figures: Mapping[str, Figure] | None = None, **narrowed: Unpack[Narrowing]
     ) -> AsyncIterator[Fault]:
-        """The same for the length of a block: broken when it begins, healed when it ends."""
+        """Break parts for the length of a block: `add_fault` at its start, healed at its end."""
         fault = await self.add_fault(kind, *names, figures=figures, **narrowed)
         if self._held_ns is None:
             await self.reached(fault.start_ns)
@@ -181,14 +186,14 @@ class Verbs(Finder, ABC):
             await self.reached(left.end_ns)
 
     async def heal_all(self) -> list[str]:
-        """End every fault that this object injected; returns their ids."""
+        """End every fault that this object's owner injected; returns their ids."""
         mine = [fault.id for fault in await self.live_faults() if fault.owner == self.owner]
         for one in mine:
             await self._heal(one)
         return mine
 
     async def _heal(self, fault_id: str) -> Fault | None:
-        """End one fault; None when it was over by then."""
+        """End one fault; None when it had already ended."""
         try:
             return await self.heal(fault_id, None if self._held_ns is None else self._held_ns + 1)
         except RefusedError:
@@ -200,10 +205,12 @@ class Verbs(Finder, ABC):
 
     @asynccontextmanager
     async def held(self) -> AsyncIterator[Instant]:
-        """Fabric time comes to a stand in the block, at the instant that it is given: what is broken or healed in it
-        takes effect right there. Raises RefusedError when time is in somebody else's hands.
+        """Hold fabric time in the block, at the instant that it yields.
+
+        What is broken or healed in the block takes effect right after that instant. Raises RefusedError when another
+        owner controls time.
         """
-        # Not where the furthest node is: one in the middle of a step ends it without having heard of the limit.
+        # Not at the furthest node's present instant: a node in the middle of a step finishes it before it sees a limit.
         self._held_ns = await self.limit((await self.clock()).soon_ns, self.owner)
         assert self._held_ns is not None
         try:
@@ -215,8 +222,10 @@ class Verbs(Finder, ABC):
     # Waiting.
 
     async def patiently(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """The answer to a question, asked again as long as hosts do not hear each other: time waits for whoever is
-        silent meanwhile, and so do we. Raises what the question raises."""
+        """Ask a question again as long as hosts cannot reach each other, and return its answer.
+
+        Fabric time waits for silent daemons meanwhile, so this waits too. Raises what the question raises.
+        """
         apart = False
         while True:
             try:
@@ -227,7 +236,7 @@ class Verbs(Finder, ABC):
                     raise
 
     async def reached(self, at_ns: Instant, within_s: float = WAIT_WALL_S) -> ClockReading:
-        """Wait until fabric time is there, or nothing is pending that could bring it there.
+        """Wait until fabric time has reached `at_ns`, or nothing is pending that could move it there.
 
         Raises NoAnswerError after `within_s` of wall time.
         """

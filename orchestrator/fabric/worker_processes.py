@@ -1,7 +1,7 @@
-"""Processes of a fabric that are no daemons: workers at its NICs, on whatever host these run, and programs beside it.
+"""Processes of a fabric that are no daemons: workers at NICs, on the hosts of these NICs, and programs on this host.
 
-Owns who there is, and their end. How a process comes to be on a host is `orchestrator.hosts.share`'s; what workers are
-told is their group's (`orchestrator.workers.group`).
+Owns the list of these processes, and ends them. `orchestrator.hosts.share` starts processes on a host;
+`orchestrator.workers.group` tells workers what to do.
 """
 
 import asyncio
@@ -17,20 +17,20 @@ from orchestrator.process.run_folder import verbs_socket
 
 
 class WorkerProcesses:
-    """Of one fabric. Everybody ends with the fabric at the latest, or with the host, if that ends before."""
+    """The worker processes of one fabric. Each ends with the fabric or with its host, at the latest."""
 
     def __init__(self, cluster: Cluster) -> None:
-        """`cluster`: the hosts, open before the first is started."""
+        """`cluster`: the hosts, open before the first process is started."""
         self._cluster = cluster
         self._here: list[Child] = []
-        """Those on the leader's host."""
+        """The living ones on the leader's host."""
 
     def __iter__(self) -> Iterator[Child]:
-        """Those on the leader's host that live."""
+        """The living processes on the leader's host."""
         return iter(self._here)
 
     def verbs_path(self, nic: str) -> str:
-        """The host API socket of a NIC, as programs of the NIC's own host know it."""
+        """The path of a NIC's host API socket, on that NIC's own host."""
         return str(verbs_socket(self._cluster.share(self._cluster.sites.number(nic)).folder, nic))
 
     async def start(
@@ -45,10 +45,10 @@ class WorkerProcesses:
     ) -> Child:
         """Start a process that runs `entry` ("module:function") as `function(arguments, [number of its channel])`.
 
-        It runs on the host of `nic`, by default on the leader's. `channel` is its end of a socket pair, of which it
-        gets a copy; whoever works at a NIC has one. Its output goes to logs/NAME.log; `preload` modules are imported
-        once for all to come. `child.ended` brings its exit code. Raises ProcessFailedError, or ConfigError with what
-        another host lacks.
+        It runs on the host of `nic`, by default on the leader's. `channel` is its end of a socket pair; the process
+        gets a copy. A worker at a NIC must have one. Its output goes to logs/NAME.log. `preload` modules are imported
+        once for all later processes. `child.ended` resolves to its exit code. Raises ProcessFailedError, or ConfigError
+        that says what another host lacks.
         """
         assert nic is None or channel is not None
         number = LEADER if nic is None else self._cluster.sites.number(nic)
@@ -59,11 +59,11 @@ class WorkerProcesses:
         return child
 
     async def dismiss(self, child: Child, number: int, wall_s: float) -> None:
-        """Signal one on the leader's host and wait until it has ended, at most so long."""
+        """Signal a process on the leader's host, and wait up to `wall_s` until it has ended."""
         await self._cluster.share(LEADER).signal(child, number)
         await asyncio.wait([child.ended], timeout=wall_s)
 
     async def close(self) -> None:
-        """End everybody here; on other hosts they end with their share. Raises ProcessFailedError."""
+        """End every process on this host; on other hosts they end with their share. Raises ProcessFailedError."""
         for child in [*self._here]:
             await self._cluster.share(LEADER).signal(child, signal.SIGKILL)
