@@ -1,6 +1,7 @@
-"""How a command finds a running fabric and talks to its agent: the run folder's Unix socket, plain HTTP, no imports.
+"""Finds a running fabric for a command and talks to its agent: plain HTTP over the run folder's Unix socket.
 
-The agent's end is `orchestrator.agent.agent`; this side uses the standard library alone, so that commands start fast.
+`orchestrator.agent.agent` is the other end. This module imports only the standard library and little of the project, so
+that commands start fast.
 """
 
 import http.client
@@ -30,7 +31,7 @@ class _UnixConnection(http.client.HTTPConnection):
 
 
 class AgentClient:
-    """Asks the agent of one fabric; blocking."""
+    """Asks the agent of one fabric; calls block."""
 
     def __init__(self, folder: Path, state: dict[str, Any], wall_s: float = ANSWER_WALL_S) -> None:
         """`wall_s`: how long to wait for an answer."""
@@ -39,19 +40,19 @@ class AgentClient:
         self._wall_s = wall_s
 
     def get(self, path: str) -> Any:
-        """The JSON behind a path. Raises ConfigError or RefusedError with the agent's words."""
+        """Get the JSON at a path. Raises ConfigError or RefusedError with the agent's message."""
         return self._ask("GET", path, None)
 
     def post(self, path: str, **body: Any) -> Any:
-        """The answer to a change; None values are left out. Raises as `get`."""
+        """Post a change and return the answer; None values are left out. Raises as `get`."""
         return self.post_text(path, json.dumps({key: value for key, value in body.items() if value is not None}))
 
     def post_text(self, path: str, text: str) -> Any:
-        """The same for a body as it is."""
+        """Post a body as it is. Raises as `get`."""
         return self._ask("POST", path, text)
 
     def call(self, node: str, op: str, args: dict[str, Any] | None = None) -> Any:
-        """An op of a daemon's control channel."""
+        """Ask a node's daemon an op of its control channel."""
         return self.post("/call", node=node, op=op, args=args)
 
     def _ask(self, method: str, path: str, text: str | None) -> Any:
@@ -74,7 +75,7 @@ class AgentClient:
 
 
 def refusal(status: int, content: bytes) -> ConfigError | RefusedError:
-    """What an answer of the agent's is that is no success, with the agent's words if it has any."""
+    """The error for an answer that reports a failure, with the agent's message if there is one."""
     try:
         answer = json.loads(content)
         if status == http.client.BAD_REQUEST:
@@ -85,7 +86,7 @@ def refusal(status: int, content: bytes) -> ConfigError | RefusedError:
 
 
 def find(name: str | None, run_dir: Path | None, wall_s: float = ANSWER_WALL_S) -> AgentClient:
-    """The running fabric that is meant: by folder, by name, or the only one below `out/`. Raises ConfigError."""
+    """Find the running fabric by folder, by name, or as the only one below `out/`. Raises ConfigError."""
     folder = folder_of(name, run_dir)
     state = run_folder.read_state(folder)
     if state is None:
@@ -95,7 +96,7 @@ def find(name: str | None, run_dir: Path | None, wall_s: float = ANSWER_WALL_S) 
 
 
 def folder_of(name: str | None, run_dir: Path | None) -> Path:
-    """The folder that is meant, whether or not a fabric runs there. Raises ConfigError when that is not clear."""
+    """Find the run folder, whether or not a fabric runs there. Raises ConfigError when it is ambiguous."""
     if run_dir is not None:
         return run_dir
     if name is not None:

@@ -1,8 +1,7 @@
-"""A fabric that runs elsewhere on this host, as a Python object: the verbs of
-`orchestrator.fabric.launched.LaunchedFabric` over the private API of its agent.
+"""A fabric that another process runs on this host, as a Python object: asks its agent over the private API.
 
-Owns the questions and the way of their answers; what they do happens in the agent
-(`orchestrator.agent`). A mistake is raised as the same kind of error that the fabric itself raises.
+Has the methods of `orchestrator.fabric.launched.LaunchedFabric`. Owns the requests and how answers are read; the agent
+(`orchestrator.agent`) does the work. Mistakes raise the same errors as they do in the fabric itself.
 """
 
 import asyncio
@@ -33,15 +32,15 @@ from orchestrator.faults.host_map import HostMap
 from orchestrator.process.answer_wait import bound_s, done_within
 
 MARGIN_WALL_S = 5.0
-"""Longer than the agent waits for a daemon, before the agent itself is taken for silent."""
+"""How much longer than the agent waits for a daemon we wait before we take the agent for silent, in wall time."""
 ANSWER_WALL_S = 60.0
-"""So long, beyond what the agent waits for daemons (`patience.bound_s`), its answer may take."""
+"""How long the agent's answer may take, beyond its wait for daemons (`answer_wait.bound_s`)."""
 _NO_LIMIT = aiohttp.ClientTimeout(total=None)
 _NUMBERS = itertools.count(1)
 
 
 class AgentFabric(Verbs):
-    """A running fabric, over its agent. Make it with `open`; the connection is closed at the end of the block."""
+    """A running fabric, reached over its agent. Make it with `open`, which closes the connection after the block."""
 
     def __init__(
         self,
@@ -55,9 +54,9 @@ class AgentFabric(Verbs):
         self.host_map = HostMap.of_record(state["host_map"])
         self.folder = folder
         self.epoch: int = state["epoch"]
-        """Tells this launch from every other."""
+        """Distinguishes this launch from every other."""
         self.ended = ended
-        """Done when the fabric has ended, with ""; or when this lease was lost, with why."""
+        """Done with "" when the fabric has ended, or with the reason when this lease was lost."""
         self._session = session
 
     @classmethod
@@ -67,7 +66,7 @@ class AgentFabric(Verbs):
     ) -> AsyncIterator[Self]:
         """Find the fabric by name, by folder, or as the only one below `out/`, and hold a lease on it as `owner`.
 
-        Raises ConfigError when there is none, RefusedError when it leases to nobody of that name.
+        Raises ConfigError when there is no fabric, RefusedError when the agent refuses the lease.
         """
         client = find(name, run_dir)
         owner = f"script-{os.getpid()}-{next(_NUMBERS)}" if owner is None else owner
@@ -77,9 +76,9 @@ class AgentFabric(Verbs):
             yield cls(client.folder, client.state, session, owner, ended)
 
     async def post(self, path: str, wall_s: float | None = None, **body: Any) -> Any:
-        """The answer of the agent's API `path`, within `wall_s` (None: as long as the agent itself may wait for
-        daemons; `math.inf`: when it comes); None values are left out.
+        """Post to `path` of the agent's API and return the answer; None values are left out.
 
+        Waits up to `wall_s`. None: as long as the agent itself may wait for daemons; `math.inf`: until it comes.
         Raises ConfigError (a mistake), RefusedError (a refusal, or the agent is gone), NoAnswerError (too slow).
         """
         given = {key: value for key, value in body.items() if value is not None}
@@ -166,7 +165,7 @@ class AgentFabric(Verbs):
         return ClockReading(**await self.post("/clock"))
 
     async def limit(self, at_ns: Instant | None, owner: str = "") -> Instant | None:
-        """As `Fabric.limit`. Whoever lets time stand still holds a lease: this object's `owner`, the default, does."""
+        """As `Fabric.limit`. The owner must hold a lease; the default is this object's `owner`, which does."""
         bound_ns: Instant | None = (await self.post("/limit", at_ns=at_ns, owner=owner or self.owner))["at_ns"]
         return bound_ns
 
@@ -175,13 +174,13 @@ class AgentFabric(Verbs):
         await self.post("/load", program=program.settings(), at_ns=at_ns, owner=self.owner or None)
 
     async def claim(self, program: Program) -> None:
-        """Have a program stopped as well that is about to be given to its NICs by `command`."""
+        """Have the agent stop this program at the end of the lease, too; `command` is about to give it to its NICs."""
         await self.post("/claim", program=program.settings(), owner=self.owner)
 
     # Breaking.
 
     async def inject(self, fault: Fault) -> Fault:
-        """As `Fabric.inject`. A fault of another owner than this object is healed when its time to live is over."""
+        """As `Fabric.inject`. A fault of another owner is healed when its time to live is over."""
         return Fault.of(await self.post("/faults/inject", fault=fault.record()))
 
     async def heal(self, fault_id: str, at_ns: Instant | None = None) -> Fault | None:

@@ -1,6 +1,6 @@
-"""What daemons answer, as JSON: the agent's API carries their answers on, bytes included.
+"""What daemons answer, as JSON: the agent passes their answers on, including bytes.
 
-Owns how bytes are written where JSON has none: `{"$base64": "..."}`. Both ends of `POST /call` read and write this.
+Owns how bytes are written, which JSON lacks: `{"$base64": "..."}`. Both ends of `POST /call` use this module.
 """
 
 import base64
@@ -12,12 +12,12 @@ _BYTES: Final = "$base64"
 
 
 def dumps(answer: Any) -> str:
-    """An answer of plain data and bytes as JSON."""
+    """Write an answer of plain data and bytes as JSON."""
     return json.dumps(answer, default=_written)
 
 
 def loads(text: str | bytes) -> Any:
-    """The inverse of `dumps`. Raises ValueError for what is none."""
+    """Read what `dumps` wrote. Raises ValueError for anything else."""
     return json.loads(text, object_hook=_read)
 
 

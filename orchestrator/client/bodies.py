@@ -1,7 +1,7 @@
-"""The keys in the body of a request to the agent: read one by one, and refused by name when they will not do.
+"""Reads the keys in the body of a request to the agent, and refuses wrong values by the name of their key.
 
-Owns which values a key may have; what they mean is the endpoints' (`orchestrator.agent`).
-Every function takes the body and the key, and raises ConfigError.
+Owns which values a key may have. The endpoints (`orchestrator.agent`) say what they mean. Every function takes the body
+and the key, and raises ConfigError.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from mrcfabric.units import NEVER
 
 
 def text(body: Mapping[str, Any], key: str, default: str | None = None) -> str:
-    """A text; without a default it must be there."""
+    """A text; required unless there is a default."""
     value = body.get(key, default)
     if not isinstance(value, str):
         raise ConfigError(key, "is missing" if value is None else f"{value!r} is no text")
@@ -20,7 +20,7 @@ def text(body: Mapping[str, Any], key: str, default: str | None = None) -> str:
 
 
 def table(body: Mapping[str, Any], key: str, default: dict[str, Any] | None = None) -> dict[str, Any]:
-    """A table; without a default it must be there."""
+    """A table; required unless there is a default."""
     value = body.get(key, default)
     if not isinstance(value, dict):
         raise ConfigError(key, "is missing" if value is None else f"{value!r} is no table")
@@ -28,7 +28,7 @@ def table(body: Mapping[str, Any], key: str, default: dict[str, Any] | None = No
 
 
 def texts(body: Mapping[str, Any], key: str) -> list[str] | None:
-    """A list of texts, if it is there."""
+    """A list of texts; None when the key is missing."""
     value = body.get(key)
     if value is not None and not (isinstance(value, list) and all(isinstance(one, str) for one in value)):
         raise ConfigError(key, f"{value!r} is no list of texts")
@@ -36,7 +36,7 @@ def texts(body: Mapping[str, Any], key: str) -> list[str] | None:
 
 
 def whole(body: Mapping[str, Any], key: str, least: int = 0) -> int | None:
-    """A whole number from `least` that an instant can have, if it is there."""
+    """A whole number from `least` up to the largest instant; None when the key is missing."""
     value = body.get(key)
     if value is not None and (not isinstance(value, int) or isinstance(value, bool) or not least <= value < NEVER):
         raise ConfigError(key, f"{value!r} is no whole number from {least}")
@@ -44,7 +44,7 @@ def whole(body: Mapping[str, Any], key: str, least: int = 0) -> int | None:
 
 
 def seconds(body: Mapping[str, Any], key: str, default: float, most: float) -> float:
-    """Wall time above 0."""
+    """A wall time above 0 and up to `most`."""
     value = body.get(key, default)
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value <= most:
         raise ConfigError(key, f"{value!r} will not do", f"seconds of wall time, at most {most:g}")

@@ -1,8 +1,8 @@
-"""The owner's end of a lease: a connection to the agent that is held open for as long as a run lives.
+"""The owner's end of a lease: a connection to the agent that stays open for as long as a run lives.
 
-After the first line the owner beats: nothing but a sign of life. When the connection ends, by a word or by the death
-of whoever held it, or nothing is heard for `LEASE_WALL_S`, the agent heals every fault of the owner and lets fabric
-time go on (`orchestrator.agent.leases`, `orchestrator.agent.faults`).
+After the first line the owner only sends signs of life. A lease ends when the owner closes the connection, when the
+owner dies, or when the agent hears nothing for `LEASE_WALL_S`. Then the agent heals every fault of the owner and lets
+fabric time go on (`orchestrator.agent.leases`, `orchestrator.agent.faults`).
 """
 
 import asyncio
@@ -18,18 +18,17 @@ from orchestrator.client.agent_client import refusal
 LINE_BYTES_MAX = 4096
 ANSWER_WALL_S = 10.0
 LEASE_WALL_S = 15.0
-"""Who is not heard for so long, because it is stopped or hangs, loses its lease."""
+"""An owner that the agent does not hear for this long, because it is stopped or hangs, loses its lease."""
 BEATS = 5
-"""So many signs of life in the time of a lease."""
+"""How many signs of life the owner sends in `LEASE_WALL_S`."""
 
 
 @asynccontextmanager
 async def lease(agent_socket: str, owner: str) -> AsyncIterator[asyncio.Future[str]]:
-    """Hold a lease in `owner`'s name. The future is done when the agent has ended it: with why, when we were not heard,
-    with "" when the agent itself has ended.
+    """Hold a lease in `owner`'s name. Yields a future that is done when the agent has ended the lease.
 
-    Raises RefusedError when the agent cannot be reached, or somebody has a lease in that name; ConfigError for a name
-    that will not do.
+    Its result is the reason when the agent did not hear us, "" when the agent itself has ended. Raises RefusedError
+    when the agent cannot be reached or the name already has a lease, ConfigError for a bad name.
     """
     try:
         reader, writer = await asyncio.open_unix_connection(agent_socket)
@@ -56,7 +55,7 @@ async def lease(agent_socket: str, owner: str) -> AsyncIterator[asyncio.Future[s
 
 def _ask(writer: asyncio.StreamWriter, owner: str) -> None:
     body = json.dumps({"owner": owner}).encode() + b"\n"
-    # A body in chunks that never ends: the connection is the lease.
+    # The body is sent in chunks and never ends: the open connection is the lease.
     writer.write(b"POST /lease HTTP/1.1\r\nHost: agent\r\nTransfer-Encoding: chunked\r\n\r\n")
     writer.write(f"{len(body):x}\r\n".encode() + body + b"\r\n")
 

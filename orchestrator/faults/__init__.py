@@ -1,1 +1,1 @@
-"""Faults: what can be broken, where, when, by whom, and which commands to which daemons bring that about."""
+"""Faults: what can be broken, where, when and by whom, and which commands make the daemons break it."""

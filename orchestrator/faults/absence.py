@@ -1,7 +1,7 @@
-"""Who cannot be asked at an instant, and who is about to go: read from the faults of a run.
+"""Reads from the faults of a run which nodes cannot be asked at an instant, and which nodes are about to die.
 
-Pure. Owns nothing but the reading: both backends must come to the same answer, so it is not the processes that say who
-lives but the timetable. What the faults do is `orchestrator.faults`'s.
+Pure. Both backends must agree on this, so they ask the timetable which nodes live, and not the processes. The rest of
+`orchestrator.faults` says what the faults do.
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,16 +12,16 @@ from orchestrator.faults.checks import DEADLY
 from orchestrator.faults.fault import Fault
 
 DEAFENING: Final = frozenset({"control_cut"})
-"""Kinds whose targets live and cannot be asked."""
+"""Kinds whose targets live but cannot be asked."""
 
 
 def dead(faults: Iterable[Fault], at_ns: Instant) -> frozenset[str]:
-    """Nodes that have died and not yet returned."""
+    """Nodes that are dead at an instant."""
     return _hit(faults, DEADLY, at_ns)
 
 
 def deaf(faults: Iterable[Fault], at_ns: Instant) -> frozenset[str]:
-    """Nodes that hear nobody on their control channel."""
+    """Nodes that hear nothing on their control channel at an instant."""
     return _hit(faults, DEAFENING, at_ns)
 
 
@@ -32,7 +32,7 @@ def _hit(faults: Iterable[Fault], kinds: frozenset[str], at_ns: Instant) -> froz
 
 
 def partings(faults: Iterable[Fault], after_ns: Instant, until_ns: Instant) -> list[tuple[Instant, tuple[str, ...]]]:
-    """(instant, nodes) of every moment in (after, until] at which nodes die or grow deaf, in time order."""
+    """(instant, nodes) of every moment in (after, until] at which nodes die or stop hearing, in time order."""
     found: dict[Instant, list[str]] = {}
     for at_ns, node in _partings(faults):
         if after_ns < at_ns <= until_ns:
@@ -43,7 +43,7 @@ def partings(faults: Iterable[Fault], after_ns: Instant, until_ns: Instant) -> l
 def edges(faults: Iterable[Fault], after_ns: Instant, until_ns: Instant) -> list[tuple[Instant, tuple[Fault, ...]]]:
     """(instant, faults) of every moment in (after, until] at which nodes die of faults or return, in time order.
 
-    What meets a dead node is told by its neighbours, who do not know when it died: they are asked then.
+    A dead node's neighbours count the packets that meet it. They do not know when it died, so they are asked then.
     """
     found: dict[Instant, list[Fault]] = {}
     for fault in faults:
@@ -63,5 +63,5 @@ def _partings(faults: Iterable[Fault]) -> Iterator[tuple[Instant, str]]:
 
 
 def to_come(fault: Fault, at_ns: Instant) -> bool:
-    """Whether a fault is still going to begin or to end by itself."""
+    """Whether a fault will still begin or end by itself."""
     return fault.start_ns > at_ns or at_ns < fault.end_ns < NEVER

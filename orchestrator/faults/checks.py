@@ -1,7 +1,7 @@
-"""Whether a fault makes sense in a fabric: its kind, targets, windows and figures. Nothing is changed here.
+"""Checks that a fault makes sense in a fabric: its kind, targets, windows and figures. Changes nothing.
 
-Pure. Owns the bounds of figures and the spelling of directions of links; the catalogue is `kinds`', the record
-`fault`'s. Everybody who makes a fault (scenario, command line, script) may ask early; the table asks in any case.
+Pure. Owns the bounds of figures and the spelling of link directions. `kinds` has the catalogue, `fault` the record.
+Whoever makes a fault (scenario, command line, script) may check it early; the table checks every fault.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,14 +23,14 @@ from orchestrator.faults.kinds import ABOUT_HOSTS, KINDS, Target, nearest_kind, 
 from orchestrator.faults.selectors import nic_port
 
 WINDOWS_MAX: Final = 4096
-"""Of one fault: a flap that goes on for longer is several faults."""
+"""How many windows one fault may have; a longer flap takes several faults."""
 _WINDOWS_MAX_OF: Final = {"control_cut": CUTS_MAX, "host_slow": SPELLS_MAX}
-"""Of kinds whose windows a daemon is told of all at once."""
+"""The same for kinds whose windows a daemon gets all at once."""
 PULSES_MAX: Final = 1 << 16
-"""Windows times targets of one fault: each is told to a daemon."""
+"""How large windows times targets of one fault may be: daemons are told of each."""
 
 DEADLY: Final = frozenset({"switch_crash", "switch_reboot", "t0_down", "nic_crash", "host_loss", "host_crash"})
-"""Kinds during whose windows the nodes that they strike do not run."""
+"""Kinds that kill the nodes they strike for as long as their windows last."""
 
 _BOUNDS: Final[Mapping[str, tuple[int, int]]] = {
     "share_ppm": (1, PPM),
@@ -50,19 +50,19 @@ _BOUNDS: Final[Mapping[str, tuple[int, int]]] = {
 
 
 def absence_ns_min(topology: Topology) -> int:
-    """A node that returns must have been away this long, or frames meant for its return would be lost."""
+    """How long a node that returns must have been away at least, in ns: else frames meant for its return are lost."""
     return 2 * topology.link_delay_ns_max + packet_ns(topology) + 1
 
 
 def packet_ns(topology: Topology) -> int:
-    """Serialization of the largest packet."""
+    """How long the largest packet takes to serialize, in ns."""
     return serialization_ns(topology.mtu_bytes + DATA_PACKET_EXTRA_BYTES + OVERHEAD_BYTES, topology.rate_bps)
 
 
 def check(topology: Topology, fault: Fault, *, placed: bool = True) -> None:
     """Raises ConfigError for a fault that this fabric cannot have.
 
-    `placed` False: nobody knows the hosts yet, and what one about hosts comes to is not asked.
+    `placed` False: the hosts are not known yet, so a host fault need not have been expanded into parts.
     """
     if not 0 < len(fault.id) <= ID_CHARS_MAX or not fault.id.isprintable():
         raise ConfigError("fault.id", f"{shown(fault.id)} will not do", f"1 to {ID_CHARS_MAX} printable characters")
@@ -81,14 +81,14 @@ def check(topology: Topology, fault: Fault, *, placed: bool = True) -> None:
 
 
 def check_part(topology: Topology, kind: str, part: str) -> None:
-    """Raises ConfigError for a name that is none of what this kind acts upon."""
+    """Raises ConfigError when this name is not one of the things that this kind acts on."""
     _NAMED[struck(kind)](topology, part)
     if kind == "t0_down" and topology.parse_node(part).tier != "t0":
         raise ConfigError(part, "is no T0", "switch_crash takes any switch")
 
 
 def ways(topology: Topology, target: str) -> tuple[tuple[str, int], ...]:
-    """The sending ends (node, port) of a LINK target, lower tier first. Raises ConfigError."""
+    """The sending ends (node, port) of a LINK target, the lower tier's first. Raises ConfigError."""
     link = topology.parse_link(target.replace(">", "~", 1))
     ends = (link.a, link.a_port), (link.b, link.b_port)
     if ">" not in target:
@@ -97,7 +97,7 @@ def ways(topology: Topology, target: str) -> tuple[tuple[str, int], ...]:
 
 
 def figures_of(topology: Topology, kind: str, given: Mapping[str, Figure]) -> dict[str, Figure]:
-    """All figures of a kind, those not given at their defaults. Raises ConfigError that names `kind.figure`."""
+    """All figures of a kind, with defaults for those not given. Raises ConfigError that names `kind.figure`."""
     known = KINDS[kind].figures
     for name in given:
         if name not in known:
@@ -116,7 +116,7 @@ def figures_of(topology: Topology, kind: str, given: Mapping[str, Figure]) -> di
 
 
 def check_figure(topology: Topology, kind: str, name: str, value: Figure) -> None:
-    """Raises ConfigError with the range for a figure that is outside, whatever the others are."""
+    """Raises ConfigError, with the range, for a figure that is out of bounds by itself."""
     _checked(topology, kind, name, value)
 
 

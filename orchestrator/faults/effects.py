@@ -1,8 +1,8 @@
-"""What a fault does where: kinds and figures turned into the state of ports and nodes, and that into commands.
+"""What a fault does: turns its kind and figures into states of ports and nodes, and these into commands.
 
-Pure. Owns, per kind, which spots of which nodes are affected (`effects`), how several faults on one spot come to one
-state (`composed`), and the command that brings a state about (`order`). When, and in which life of a node, is
-`table`'s; what an impairment does to a packet is `mrcfabric.impairment`'s.
+Pure. Owns, for each kind, which spots of which nodes it changes (`effects`), which state several faults on one spot
+have together (`composed`), and which command sets a state (`order`). `table` decides when a state is set, and in which
+life of a node. `mrcfabric.impairment` says what an impairment does to a packet.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,26 +29,26 @@ class Stamped(NamedTuple):
 
 
 class Aspect(IntEnum):
-    """What of a node a fault can change; in this order at one instant."""
+    """What faults can change in a node. At one instant commands follow this order."""
 
     IMPAIRMENT = 0
-    """Of a port's sending direction: an `Impairment`."""
+    """The sending direction of a port: an `Impairment`."""
     CARRIER = 1
-    """Of a NIC's port: False while it has none. Never a fault's own effect: it follows from cables and neighbours."""
+    """A NIC's port: False while it has no carrier. No fault sets it itself: it follows from cables and neighbours."""
     FORWARDING = 2
-    """Of a switch: False while it stands still."""
+    """A switch: False while it forwards nothing."""
     ECN = 3
-    """Of a switch: the figures of `ecn_misconfigured`."""
+    """A switch: the figures of `ecn_misconfigured`."""
     TRIM = 4
-    """Of a switch: False while it does not trim."""
+    """A switch: False while it does not trim."""
     CONTROL = 5
-    """Of a daemon: False while it hears nobody. It is told of the windows as a whole, not by commands to its core."""
+    """A daemon: False while it hears nothing. The daemon gets all windows at once; its core gets no commands."""
     PACE = 6
-    """Of a daemon: how much of wall time it may use, per million. Told as a whole, too."""
+    """A daemon: which part of wall time it may use, per million. It gets all windows at once, too."""
 
 
 class Spot(NamedTuple):
-    """Something that faults can change. The order of spots is the order of commands at one instant."""
+    """One thing that faults can change. Commands at one instant are in the order of their spots."""
 
     node: str
     aspect: Aspect
@@ -57,7 +57,7 @@ class Spot(NamedTuple):
 
 
 Effects: TypeAlias = dict[Spot, Any]
-"""Spots and the state that a fault gives them."""
+"""Spot -> the state that a fault gives it."""
 _Figures: TypeAlias = Mapping[str, Any]
 
 WHOLE: Final[Mapping[Aspect, Any]] = {
@@ -69,17 +69,19 @@ WHOLE: Final[Mapping[Aspect, Any]] = {
     Aspect.CONTROL: True,
     Aspect.PACE: PPM,
 }
-"""The state without faults, which every life of a node begins with."""
+"""The state of each aspect without faults. Every life of a node begins with it."""
 TOLD_WHOLE: Final = frozenset({Aspect.CONTROL, Aspect.PACE})
-"""Aspects of daemons, which are told of all windows at once; cores know nothing of them."""
+"""Aspects whose windows a daemon gets all at once; its core knows nothing of them."""
 
 _DARK: Final = Impairment(up=False)
 PSN_BITS: Final = 24
 
 
 def effects(topology: Topology, kind: str, struck: Sequence[str], given: Mapping[str, Figure]) -> Effects:
-    """What a fault of this kind does while it bites to what it acts upon (`Fault.struck`); nothing for those that let
-    nodes die. Figures as given."""
+    """What a fault of this kind does, while in force, to what it strikes (`Fault.struck`).
+
+    Takes the figures as given. Empty for kinds that kill nodes.
+    """
     figures = figures_of(topology, kind, given)
     found: Effects = {}
     for target in struck:
@@ -102,7 +104,7 @@ def effects(topology: Topology, kind: str, struck: Sequence[str], given: Mapping
 
 
 def _dark(topology: Topology, nic: str, port: int) -> Effects:
-    """A NIC's cable without light."""
+    """The effects of a NIC's cable that is dark in both directions."""
     end = topology.ports(nic)[port]
     return {Spot(nic, Aspect.IMPAIRMENT, port): _DARK, Spot(end.peer, Aspect.IMPAIRMENT, end.peer_port): _DARK}
 
@@ -147,10 +149,10 @@ _ON_SWITCHES: Final[Mapping[str, Callable[[_Figures], tuple[Aspect, Any]]]] = {
 
 
 def composed(aspect: Aspect, states: Sequence[Any]) -> Any:
-    """What several faults on one spot come to, in the order in which they were injected.
+    """The state that several faults together give one spot; `states` in the order in which they were injected.
 
-    Impairments as `Impairment.merged` says; of wrong thresholds the latest, and no marks if any says so. How slow a
-    daemon is follows from all windows that it is told of (`mrcfabric.brake`).
+    Impairments combine as `Impairment.merged` says. Of wrong marking thresholds the latest wins, but a fault that turns
+    marks off wins over all. A daemon's pace follows from all windows that it is told (`mrcfabric.brake`).
     """
     if not states:
         return WHOLE[aspect]
@@ -162,7 +164,7 @@ def composed(aspect: Aspect, states: Sequence[Any]) -> Any:
 
 
 def order(spot: Spot, state: Any, at_ns: Instant) -> Stamped:
-    """The command that gives a spot this state at an instant."""
+    """The command that sets a spot to this state at an instant."""
     op, args = _ORDERS[spot.aspect](spot.port, state)
     return Stamped(at_ns, spot.node, op, args)
 

@@ -1,7 +1,7 @@
-"""One fault, resolved to names and instants: the record that scenarios, commands, scripts and reports share.
+"""One fault with its names and instants resolved: the record that scenarios, commands, scripts and reports share.
 
-Owns the record and nothing else. What kinds there are is `orchestrator.faults.kinds`'s, what they do to daemons
-`orchestrator.faults.table`'s, and which parts of a fabric a description means `orchestrator.faults.selectors`'s.
+Owns only the record. `orchestrator.faults.kinds` lists the kinds, `orchestrator.faults.table` turns faults into
+commands for daemons, and `orchestrator.faults.selectors` resolves descriptions to parts of a fabric.
 """
 
 from collections.abc import Mapping
@@ -14,16 +14,16 @@ from mrcfabric.units import NEVER, Instant
 ID_CHARS_MAX: Final = 80
 
 Figure: TypeAlias = int | str | bool | None
-"""A parameter of a fault; units stand last in its name (`delay_ns`, `share_ppm`, `rate_bps`)."""
+"""A parameter of a fault; its name ends in its unit (`delay_ns`, `share_ppm`, `rate_bps`)."""
 
 
 _KEYS: Final = {"id": str, "kind": str, "title": str, "targets": list, "owner": str, "windows": list, "parts": list}
 
 
 class Window(NamedTuple):
-    """From `start_ns` up to, not including, `end_ns` the fault bites, with these figures.
+    """The fault is in force from `start_ns` up to, not including, `end_ns`, with these figures.
 
-    `end_ns` NEVER: until it is healed. A flap is many windows, a ramp windows with different figures.
+    `end_ns` NEVER: until it is healed. A flap has many windows, a ramp has windows with different figures.
     """
 
     start_ns: Instant
@@ -36,22 +36,22 @@ class Fault:
     """What is broken, where and when. Windows are in time order, never empty, and do not overlap."""
 
     id: str
-    """Unique within a fabric: `f1`, or the name that the scenario gives it."""
+    """Unique within a fabric: for example `f1`, or the name in the scenario."""
     kind: str
     """A key of `orchestrator.faults.kinds.KINDS`."""
     targets: tuple[str, ...]
-    """What the kind is about: see `Target`."""
+    """What the kind acts on, spelled as `Target` says."""
     windows: tuple[Window, ...]
     owner: str = ""
-    """The run it belongs to; "" for one that an operator injected."""
+    """The run that owns it; "" for a fault that an operator injected."""
     title: str = ""
-    """How reports call it; "" for the kind and the targets."""
+    """Its name in reports; "": reports show the kind and the targets."""
     parts: tuple[str, ...] = ()
-    """Of a fault about hosts: the nodes or cables that its targets come to where they are placed; else nothing."""
+    """For a host fault: the nodes or links of its target hosts, as nodes are placed; otherwise empty."""
 
     @property
     def struck(self) -> tuple[str, ...]:
-        """What of the fabric it acts upon."""
+        """The parts of the fabric that the fault acts on."""
         return self.parts or self.targets
 
     @property
@@ -60,18 +60,18 @@ class Fault:
 
     @property
     def end_ns(self) -> Instant:
-        """When it is over by itself; NEVER when only healing ends it."""
+        """When the fault ends by itself; NEVER when only healing ends it."""
         return self.windows[-1].end_ns
 
     def at(self, at_ns: Instant) -> Mapping[str, Figure] | None:
-        """The figures with which it bites at an instant; None when it does not."""
+        """The figures in force at an instant; None when the fault is not in force."""
         for window in self.windows:
             if window.start_ns <= at_ns < window.end_ns:
                 return window.figures
         return None
 
     def record(self) -> dict[str, Any]:
-        """As it stands in reports and answers: plain data."""
+        """As plain data, for reports and answers."""
         return {
             "id": self.id,
             "kind": self.kind,
@@ -87,7 +87,7 @@ class Fault:
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> "Fault":
-        """The inverse of `record`. Raises ConfigError for what is none; whether it makes sense is for `checks`."""
+        """Make a fault of what `record` returned. Raises ConfigError for other data; `checks` does the rest."""
         given = {"parts": [], **record}
         for key, kind in _KEYS.items():
             if not isinstance(given.get(key), kind):
@@ -112,7 +112,7 @@ def once(
     title: str = "",
     **figures: Figure,
 ) -> Fault:
-    """A fault of one window. Without an id it is called by its kind, targets and start."""
+    """Make a fault of one window. Without an id it is named after its kind, targets and start."""
     name = fault_id or f"{kind} {','.join(targets)} {at_ns}"[:ID_CHARS_MAX]
     return Fault(name, kind, targets, (Window(at_ns, until_ns, figures),), owner, title)
 

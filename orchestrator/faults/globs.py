@@ -1,6 +1,6 @@
-"""Names and globs of `*`, `?` and `[abc]`: whether a name is one of those that are meant.
+"""Matches names against plain names and globs of `*`, `?` and `[abc]`.
 
-Pure. Owns what a glob is and how much one may cost. What the names are of is the caller's.
+Pure. Owns the syntax of globs and a bound on the cost of matching. The caller knows what the names stand for.
 """
 
 import re
@@ -10,18 +10,21 @@ from mrcfabric.errors import ConfigError
 from mrcfabric.naming import shown
 
 STARS_MAX = 6
-"""In one glob: what matching may cost grows with every one."""
+"""How many stars one glob may have: each makes matching more expensive."""
 
 _GLOB = re.compile(r"[*?\[]")
 
 
 def is_plain(pattern: str) -> bool:
-    """Whether it is a name, and no glob."""
+    """Whether a pattern is a plain name, not a glob."""
     return not _GLOB.search(pattern)
 
 
 def matcher(patterns: tuple[str, ...], exists: Callable[[str], object]) -> Callable[[str], bool]:
-    """Whether a name is one of these. Raises ConfigError, by `exists`, for a plain name that there is not."""
+    """A function that says whether a name matches one of the patterns.
+
+    Calls `exists` for each plain name; it raises ConfigError for a name that does not exist.
+    """
     plain = {pattern for pattern in patterns if is_plain(pattern)}
     for name in sorted(plain):
         exists(name)
@@ -30,7 +33,7 @@ def matcher(patterns: tuple[str, ...], exists: Callable[[str], object]) -> Calla
 
 
 def _regex(glob: str) -> str:
-    """A glob of `*`, `?` and `[abc]` as a regular expression. Raises ConfigError for one that is none of these."""
+    """Turn a glob of `*`, `?` and `[abc]` into a regular expression. Raises ConfigError for any other glob."""
     if glob.count("*") > STARS_MAX:
         raise ConfigError(shown(glob), "is no glob", f"at most {STARS_MAX} stars")
     found, place = "", 0

@@ -1,8 +1,7 @@
-"""Which hosts a fabric stands on, and what of it a fault about hosts comes to: their nodes, or the cables between them.
+"""Maps nodes to hosts, and expands a host fault into the nodes or links that it hits.
 
-Pure. Owns that translation, so that both backends, scripts and scenarios come to the same parts for the same placement.
-Where nodes are placed is `orchestrator.hosts.placement.placing`'s, which hosts somebody means
-`orchestrator.faults.selectors`'s.
+Pure. Owns that expansion, so that both backends, scripts and scenarios hit the same parts for the same placement.
+`orchestrator.hosts.placement.placing` places the nodes; `orchestrator.faults.selectors` resolves descriptions of hosts.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,25 +15,25 @@ from orchestrator.faults.fault import Fault
 from orchestrator.faults.kinds import ABOUT_HOSTS, KINDS, Target, no_hosts
 
 SPARING_LEADER: Final = frozenset({"host_crash"})
-"""Kinds that the host of the orchestrator cannot have: the fabric would end with it."""
+"""Kinds that cannot hit the leader's host: the fabric would end with it."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostMap:
-    """The hosts that carry nodes, the leader's first, then in the order of the inventory."""
+    """The hosts that carry nodes: the leader's first, the others in the order of the inventory."""
 
     nodes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Host -> its nodes, in the order of the topology."""
     leader: str = ""
-    """The host of the orchestrator; "": it carries no node."""
+    """The leader's host; "" when it carries no node."""
     labels: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """Host -> its labels, as `rack=a`."""
+    """Host -> its labels, for example `rack=a`."""
 
     @classmethod
     def of(cls, topology: Topology, host_of: Mapping[str, str], labels: Mapping[str, Sequence[str]]) -> "HostMap":
-        """Of a fabric whose nodes stand on `host_of`.
+        """Make the map of a fabric whose nodes are placed on `host_of`.
 
-        `labels`: of every host in the order of the inventory, the leader's first.
+        `labels`: host -> its labels, for every host in the order of the inventory, the leader's first.
         """
         found: dict[str, list[str]] = {host: [] for host in labels}
         for node in topology.node_names():
@@ -47,7 +46,7 @@ class HostMap:
         )
 
     def record(self) -> dict[str, Any]:
-        """Plain data."""
+        """As plain data."""
         return {
             "leader": self.leader,
             "nodes": {host: list(nodes) for host, nodes in self.nodes.items()},
@@ -56,7 +55,7 @@ class HostMap:
 
     @classmethod
     def of_record(cls, record: Mapping[str, Any]) -> "HostMap":
-        """The inverse of `record`."""
+        """Make a map of what `record` returned."""
         return cls(
             {host: tuple(nodes) for host, nodes in record["nodes"].items()},
             record["leader"],
@@ -64,7 +63,7 @@ class HostMap:
         )
 
     def require(self, host: str) -> None:
-        """Raises ConfigError for a name that is none of the hosts'."""
+        """Raises ConfigError for a name that is not one of these hosts."""
         if not self.nodes:
             raise no_hosts(shown(host))
         if host not in self.nodes:
@@ -72,7 +71,7 @@ class HostMap:
             raise ConfigError(f"host {shown(host)}", "carries no node of this fabric, or is none of its hosts", known)
 
     def pair(self, name: str) -> tuple[str, str]:
-        """The two hosts of `vm1~vm2`, in our order. Raises ConfigError."""
+        """The two hosts of `vm1~vm2`, in the order of this map. Raises ConfigError."""
         one, tilde, other = name.partition("~")
         if not tilde or one == other:
             raise ConfigError(shown(name), "is no pair of hosts", "wanted: two of them, as vm1~vm2")
@@ -82,23 +81,23 @@ class HostMap:
         return (one, other) if order.index(one) < order.index(other) else (other, one)
 
     def pairs(self) -> Iterator[str]:
-        """All pairs by name, in our order."""
+        """The names of all pairs, in the order of this map."""
         order = list(self.nodes)
         return (f"{one}~{other}" for place, one in enumerate(order) for other in order[place + 1 :])
 
     def spared(self, kind: str, host: str) -> bool:
-        """Whether a kind of fault cannot befall a host, because the fabric is led from there."""
+        """Whether a fault of this kind cannot hit a host, because the fabric is led from there."""
         return kind in SPARING_LEADER and host == self.leader
 
     def linked(self, topology: Topology) -> frozenset[str]:
-        """The hosts, and the pairs of hosts by name, that have a link to others, or between them."""
+        """The hosts with a link to another host, and the names of the pairs of hosts with a link between them."""
         pairs = {ends for _, ends in self._crossing(topology)}
         return frozenset(pair for pair in self.pairs() if frozenset(pair.split("~")) in pairs).union(*pairs)
 
     def settled(self, topology: Topology, fault: Fault) -> Fault:
-        """The fault with the parts that its hosts come to here; one that is not about hosts as it is.
+        """Expand a host fault into the parts that it hits; any other fault is returned without parts.
 
-        Raises ConfigError for hosts that there are not, for the one that leads, and where nothing is struck.
+        Raises ConfigError for an unknown host, for the leader's host where the kind spares it, and when nothing is hit.
         """
         if fault.kind not in ABOUT_HOSTS:
             return replace(fault, parts=())
@@ -122,7 +121,7 @@ class HostMap:
         return replace(fault, parts=parts)
 
     def _crossing(self, topology: Topology) -> Iterator[tuple[str, frozenset[str]]]:
-        """Every cable between hosts, with its two."""
+        """Every link between two hosts, with these hosts."""
         host_of = {node: host for host, nodes in self.nodes.items() for node in nodes}
         for link in topology.links():
             ends = frozenset((host_of[link.a], host_of[link.b]))
@@ -131,4 +130,4 @@ class HostMap:
 
 
 ONE_HOST: Final = HostMap()
-"""Of a fabric that stands on one host: faults about hosts are none for it."""
+"""The map of a fabric on one host; host faults are impossible there."""

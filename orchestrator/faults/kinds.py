@@ -1,7 +1,7 @@
-"""The catalogue: every kind of fault by name, what it is about, its figures and what it means.
+"""The catalogue: the name of every kind of fault, what it acts on, its figures and its meaning.
 
-Owns names, units, defaults and meanings, for the scenario language, the command line, the JSON Schema and the docs
-alike. What a kind does to a packet is `mrcfabric.impairment`'s, which commands it takes `orchestrator.faults.table`'s.
+Owns names, units, defaults and meanings, for the scenario language, the command line, the JSON Schema and the docs.
+`mrcfabric.impairment` says what a kind does to a packet; `orchestrator.faults.effects` says which commands it takes.
 """
 
 import difflib
@@ -18,7 +18,7 @@ class Target(StrEnum):
     """What the targets of a fault name, and how they are spelled."""
 
     LINK = "link"
-    """One or both directions of cables: `p0-t0-1~p0-t1-2` is both, `p0-t0-1>p0-t1-2` the one from the first node."""
+    """One or both directions of a link: `p0-t0-1~p0-t1-2` is both, `p0-t0-1>p0-t1-2` only that from the first node."""
     SWITCH = "switch"
     """`p0-t1-2`."""
     NIC = "nic"
@@ -30,9 +30,9 @@ class Target(StrEnum):
     NODE = "node"
     """A switch or a NIC."""
     HOST = "host"
-    """`vm1`, a host of the fabric's inventory: what is placed there."""
+    """`vm1`, a host of the fabric's inventory: the nodes placed there."""
     HOST_PAIR = "host-pair"
-    """`vm1~vm2`, two hosts: what runs between them."""
+    """`vm1~vm2`, two hosts: the links between them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class FigureKind:
     """A parameter of a kind of fault. Its unit is the ending of its name."""
 
     default: Figure
-    """None: may be left out, and then has the meaning the text says."""
+    """None: the figure may be left out, and `meaning` says what that does."""
     meaning: str
     required: bool = False
 
@@ -53,7 +53,7 @@ class Kind:
     meaning: str
     figures: Mapping[str, FigureKind] = field(default_factory=dict)
     parts: Target | None = None
-    """Of kinds about hosts: the parts of the fabric that they come to by its placement; None: they are the targets."""
+    """Which parts of the fabric a host fault is expanded into; None: the kind acts on its targets themselves."""
 
 
 def _share(default: int, meaning: str) -> dict[str, FigureKind]:
@@ -166,21 +166,21 @@ KINDS: Mapping[str, Kind] = {
     ),
 }
 ABOUT_HOSTS: Final = frozenset(name for name, kind in KINDS.items() if kind.parts is not None)
-"""Kinds that need a fabric whose nodes are placed on hosts."""
+"""Kinds of host faults: they need a fabric whose nodes are placed on hosts."""
 
 
 def struck(kind: str) -> Target:
-    """What a kind acts upon: its targets, or the parts they come to."""
+    """What a kind acts on: its targets, or the parts that these are expanded into."""
     row = KINDS[kind]
     return row.target if row.parts is None else row.parts
 
 
 def nearest_kind(name: str) -> str:
-    """What to suggest to somebody who asked for a kind that there is not."""
+    """The hint for somebody who named a kind that does not exist."""
     close = difflib.get_close_matches(name, KINDS, n=1, cutoff=0.5)
     return f"nearest is {close[0]}" if close else "there are " + ", ".join(KINDS)
 
 
 def no_hosts(what: str) -> ConfigError:
-    """What to raise for a fault about hosts where nobody knows of any."""
+    """The error to raise for a host fault in a fabric without known hosts."""
     return ConfigError(what, "is about hosts, and this fabric has none by name", "needs --inventory FILE")

@@ -1,8 +1,8 @@
-"""The lives of a node: when it runs, when it is away, and what it is told in each.
+"""The lives of a node: when it runs, when it is away, and what its daemon is told in each life.
 
-Pure. Owns the arithmetic of absences and the script of each life, which only ever grows: whoever starts the node's
-process hands over the script as it is by then, and sends the rest as it comes. Why a node is away, and what it must be
-told, is `table`'s; to kill and to start it is for `orchestrator.fabric.lifecycle` and the simulator.
+Pure. Owns the arithmetic of absences and the script of each life. A script only grows: the process that starts the
+node gets the script as it is then, and the rest as it is added. `table` decides why a node is away and what it must be
+told. `orchestrator.fabric.lifecycle` and the simulator kill and start nodes.
 """
 
 from bisect import bisect_right
@@ -15,14 +15,14 @@ from orchestrator.faults.effects import Spot, Stamped
 
 
 class Absence(NamedTuple):
-    """The node dies at `from_ns`, and runs again from `until_ns` on (NEVER: it does not)."""
+    """The node dies at `from_ns` and runs again from `until_ns` on (NEVER: it stays dead)."""
 
     from_ns: Instant
     until_ns: Instant
 
 
 class Told:
-    """What one spot has been told for which instants."""
+    """What a node has been told about one spot, and for which instants."""
 
     __slots__ = ("instants", "states")
 
@@ -31,18 +31,18 @@ class Told:
         self.states: dict[Instant, Any] = {}
 
     def at(self, at_ns: Instant, otherwise: Any) -> Any:
-        """What it will have been told by then."""
+        """The state that the node has been told for an instant; `otherwise` when it has been told none."""
         place = bisect_right(self.instants, at_ns)
         return self.states[self.instants[place - 1]] if place else otherwise
 
     def tell(self, at_ns: Instant, state: Any) -> None:
-        """Of several orders for one instant the last counts."""
+        """Note an order. Of several orders for one instant the last counts."""
         if at_ns not in self.states:
             self.instants.insert(bisect_right(self.instants, at_ns), at_ns)
         self.states[at_ns] = state
 
     def forget(self, now_ns: Instant) -> None:
-        """Keep the state of now and what is to come."""
+        """Keep the present state and future ones; drop the rest."""
         past = bisect_right(self.instants, now_ns) - 1
         for at_ns in self.instants[: max(past, 0)]:
             del self.states[at_ns]
@@ -51,17 +51,17 @@ class Told:
 
 @dataclass(slots=True, eq=False)
 class Life:
-    """One incarnation, from its start (exclusive: its core has seen nothing by then) up to its end (inclusive)."""
+    """One incarnation, after its start (its core has processed nothing up to then) up to and including its end."""
 
     start_ns: Instant
     end_ns: Instant
     script: list[Stamped] = field(default_factory=list)
-    """What it is told, in the order of telling."""
+    """The commands for this life, in the order in which they are sent."""
     told: dict[Spot, Told] = field(default_factory=dict)
 
 
 def united(absences: Iterable[Absence]) -> list[Absence]:
-    """The same times, in order, none touching the next."""
+    """Merge absences that overlap or touch; returned in time order."""
     found: list[Absence] = []
     for absence in sorted(absences):
         if found and absence.from_ns <= found[-1].until_ns:
@@ -72,9 +72,9 @@ def united(absences: Iterable[Absence]) -> list[Absence]:
 
 
 def lives_after(lives: list[Life], absences: list[Absence], now_ns: Instant) -> list[Life]:
-    """The lives with these absences: the one that has begun by `now_ns` first, those to come behind it.
+    """The lives that result from these absences: the one that has begun by `now_ns`, then the future ones.
 
-    `lives` are those there have been, the first of which has begun. A life that keeps its start keeps its script.
+    `lives` are the former lives; the first has begun. A life that keeps its start keeps its script.
     """
     begun = next(life for life in reversed(lives) if life.start_ns <= now_ns)
     coming = {life.start_ns: life for life in lives if life.start_ns > now_ns}

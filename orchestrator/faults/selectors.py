@@ -1,8 +1,8 @@
-"""Which parts of a fabric a description means: by name, glob, tier, plane, neighbour, or drawn at random.
+"""Resolves descriptions to parts of a fabric: by name, glob, tier, plane, neighbour, or drawn at random.
 
 Pure. Owns the description (`Selector`) and its resolution to names, spelled as `orchestrator.faults.kinds.Target` says,
-for the scenario language, the command line and scripts alike. Random choices come from the generator that is handed
-in; what is chosen stands in the order of the topology, whatever was drawn first. What the parts are for is the fault's.
+for the scenario language, the command line and scripts. Random choices use the generator that the caller passes in. The
+result is in the order of the topology, not in that of the draw. The fault says what happens to the parts.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ Direction: TypeAlias = Literal["both", "up", "down"]
 MODES: tuple[str, ...] = get_args(Mode)
 DIRECTIONS: tuple[str, ...] = get_args(Direction)
 NAMES_MAX = 4096
-"""Names and globs of one selector."""
+"""How many names and globs one selector may have."""
 NAME_CHARS_MAX = 200
 
 _LINK_TIERS = ("nic-t0", "t0-t1")
@@ -32,33 +32,37 @@ _NODE_TIERS = ("nic", "t0", "t1")
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """What is meant. Every field that is given narrows the choice; none of them: all that the kind can be about."""
+    """A description of parts. Each field that is given narrows it; an empty one means everything the kind can hit."""
 
     links: tuple[str, ...] = ()
-    """Names or globs of cables, either end first; `a>b` is the one direction from a to b."""
+    """Names or globs of links, either end first; `a>b` is only the direction from a to b."""
     nodes: tuple[str, ...] = ()
     """Names or globs of switches or NICs."""
     nic_ports: tuple[str, ...] = ()
-    """Names or globs, as `h003:5`."""
+    """Names or globs, for example `h003:5`."""
     tier: str = ""
-    """nic, t0, t1; of links nic-t0, t0-t1."""
+    """nic, t0 or t1; for links nic-t0 or t0-t1."""
     plane: tuple[int, ...] = ()
     of: tuple[str, ...] = ()
-    """Names or globs of nodes: the links, ports or neighbours of these."""
+    """Names or globs of nodes: select the links, ports or neighbours of these."""
     mode: Mode = "all"
-    """`one` at random, `all`, `fixed`: `value` at random, `fixed-percent`: that share (rounded down, at least one),
-    `random-max-percent`: a share up to that, drawn (at least one)."""
+    """How many to take: `one` at random, `all`, `fixed` (`value` of them at random), `fixed-percent` (that percentage
+    at random, rounded down, at least one), `random-max-percent` (a percentage drawn up to `value`, at least one)."""
     value: int | None = None
     direction: Direction = "both"
-    """Of links: `up` is away from the NICs, `down` towards them."""
+    """For links: `up` is away from the NICs, `down` towards them."""
     hosts: tuple[str, ...] = ()
-    """Names or globs of hosts, as `vm1`; for faults between two hosts of pairs, as `vm1~vm*`, either first."""
+    """Names or globs of hosts, for example `vm1`; for faults between hosts, of pairs, for example `vm1~vm*`, either
+    host first."""
     labels: tuple[str, ...] = ()
-    """As `rack=a`: the hosts that have all of them."""
+    """Labels, for example `rack=a`: select the hosts that have all of them."""
 
     @classmethod
     def of_table(cls, table: Mapping[str, Any]) -> "Selector":
-        """From plain data: keys as the fields; a single name or plane may stand for a list. Raises ConfigError."""
+        """Make a selector of plain data whose keys are the fields.
+
+        One name or plane may stand for a list. Raises ConfigError.
+        """
         known = [item.name for item in fields(cls)]
         values: dict[str, Any] = {}
         for key, value in table.items():
@@ -68,7 +72,7 @@ class Selector:
         return cls(**values)
 
     def table(self) -> dict[str, Any]:
-        """Plain data, the inverse of `of_table`; what is not given is left out."""
+        """As plain data, for `of_table`; fields that were not given are left out."""
         found = {item.name: getattr(self, item.name) for item in fields(self)}
         plain = {key: list(value) if isinstance(value, tuple) else value for key, value in found.items()}
         bare = Selector()
@@ -76,9 +80,9 @@ class Selector:
 
 
 def of_words(kind: str, words: Sequence[str], **others: Any) -> Selector:
-    """From the words of a command line: names and globs of what the kind is about, and `key=value` of the others.
+    """Make a selector from words of a command line: names and globs of what the kind acts on, the rest as `key=value`.
 
-    `plane=1,2`, `of=h003`, `tier=t1`. Raises ConfigError.
+    For example `plane=1,2`, `of=h003`, `tier=t1`. Raises ConfigError.
     """
     return _of_words(_target(kind), words, others)
 
@@ -111,13 +115,13 @@ _NAMED_BY: Mapping[Target, str] = {
     Target.HOST: "hosts",
     Target.HOST_PAIR: "hosts",
 }
-"""The field for bare words, where it is not `nodes`."""
+"""Which field words without `=` go to, where that is not `nodes`."""
 
 
 def nodes_meant(topology: Topology, words: Sequence[str]) -> tuple[str, ...]:
-    """All nodes that words mean, spelled as in `of_words`, in the order of the topology; there may be none.
+    """All nodes that words select, spelled as in `of_words`, in the order of the topology; may be empty.
 
-    Raises ConfigError for a plain name that there is not, and for words that are about something else.
+    Raises ConfigError for a plain name that does not exist, and for words that cannot select nodes.
     """
     selector = _of_words(Target.NODE, words, {})
     _refuse_strange("node", Target.NODE, selector)
@@ -129,9 +133,9 @@ def nodes_meant(topology: Topology, words: Sequence[str]) -> tuple[str, ...]:
 def select(
     topology: Topology, kind: str, selector: Selector, rng: Rng, host_map: HostMap = ONE_HOST
 ) -> tuple[str, ...]:
-    """The targets for a fault of this kind, in the order of the topology; hosts in that of `host_map`.
+    """The targets of a fault of this kind, in the order of the topology; hosts in the order of `host_map`.
 
-    Raises ConfigError when there are none.
+    Raises ConfigError when nothing is selected.
     """
     target = _target(kind)
     _refuse_strange(kind, target, selector)
@@ -148,7 +152,7 @@ def select(
 
 
 def hosts_named(kind: str, selector: Selector) -> tuple[str, ...]:
-    """What a selector says of hosts, word for word, where nobody knows the hosts. Raises ConfigError."""
+    """What a selector says about hosts, word for word, for when the hosts are not known. Raises ConfigError."""
     _refuse_strange(kind, _target(kind), selector)
     return selector.hosts or selector.labels or ("*",)
 
@@ -185,7 +189,7 @@ def _directed(name: str, direction: Direction) -> str:
     return f"{lower}>{upper}" if direction == "up" else f"{upper}>{lower}"
 
 
-# What is meant, by kind of target.
+# What a selector matches, by kind of target.
 
 
 def _links(topology: Topology, selector: Selector) -> Iterator[str]:
@@ -265,8 +269,11 @@ def _planes(topology: Topology, selector: Selector) -> Iterator[str]:
 
 
 def _about_hosts(topology: Topology, kind: str, selector: Selector, host_map: HostMap) -> list[str]:
-    """Hosts or pairs. Of those that a kind cannot befall (the one that leads, those without links) only plain names are
-    left, for the fault to be refused."""
+    """Select hosts or pairs.
+
+    Leaves out those that the kind cannot hit (the leader's host, hosts without links) unless they are named plainly:
+    then the fault itself is refused, with a message.
+    """
     if not host_map.nodes:
         raise no_hosts(kind)
     if KINDS[kind].target is Target.HOST:
@@ -300,11 +307,11 @@ _FITTING: Mapping[Target, tuple[tuple[str, ...], tuple[str, ...]]] = {
     Target.HOST: (("hosts", "labels"), ()),
     Target.HOST_PAIR: (("hosts",), ()),
 }
-"""Which fields make sense for a kind of target, and which tiers."""
+"""For each kind of target: which fields can select it, and which tiers it has."""
 
 
 def nic_port(topology: Topology, name: str) -> tuple[str, int]:
-    """(NIC, plane) of `h003:5`. Raises ConfigError."""
+    """Split `h003:5` into NIC and plane. Raises ConfigError."""
     nic, colon, port = name.partition(":")
     if not colon or not port.isdecimal() or len(port) > 3:
         raise ConfigError(shown(name), "is no port of a NIC", "wanted: NIC:PLANE, as h003:5")
@@ -328,7 +335,7 @@ def _wanted(target: Target) -> str:
 
 
 def _refuse_strange(kind: str, target: Target, selector: Selector) -> None:
-    """What cannot narrow down this kind of target is a mistake, never ignored."""
+    """Raise ConfigError for fields that cannot narrow this kind of target; they are never ignored."""
     fitting, tiers = _FITTING[target]
     for key in selector.table():
         if key not in (*fitting, "mode", "value"):

@@ -1,14 +1,14 @@
-"""Which faults are in force when, and which commands to which daemons bring that about.
+"""Which faults are in force when, and which commands make the daemons carry them out.
 
-Pure: a `FaultTable` is told which faults are injected and healed, and answers with the scripts of the nodes' lives:
-stamped commands, told long before their instants, so that the end of a fault needs nobody. The agent sends them over
-the control channel, the simulator hands them to the cores; both get the same ones in the same order.
+Pure. A `FaultTable` is told which faults are injected and healed. It answers with the script of each life of a node:
+stamped commands, sent long before their instants, so that nobody needs to act when a fault ends. The agent sends them
+over the control channel; the simulator hands them to the cores. Both get the same commands in the same order.
 
-At every instant the state of a spot follows from the faults that bite there then (`effects.composed`). The table
-compares it with what a node has been told for that instant, and tells it anew where the two differ: faults may overlap,
-and be injected, healed and forgotten in any order. A NIC's port has carrier while its cable is not dark in both
-directions and the T0 at its other end lives, which shows one link delay later. A switch sees nothing of its
-neighbours (MRC 1.0 5: a dead link means silence).
+At every instant the state of a spot follows from the faults in force there (`effects.composed`). The table compares
+this state with what the node has been told for that instant, and sends a new command where they differ. So faults may
+overlap, and may be injected, healed and forgotten in any order. A NIC's port has carrier while at least one direction
+of its cable carries light and the T0 at the other end lives; a change there shows one link delay later. A switch
+notices nothing of its neighbours (MRC 1.0 5: a dead link means silence).
 """
 
 from bisect import bisect_right
@@ -28,21 +28,21 @@ from orchestrator.faults.lives import Absence, Life, Told, lives_after, united
 __all__ = ["FAULTS_MAX", "FaultTable", "Stamped"]
 
 FAULTS_MAX: Final = 1024
-"""Faults of one fabric that are not over; deaths that have happened already are taken beyond that."""
+"""How many faults of one fabric may not have ended yet; deaths that have already happened may exceed this."""
 
 
 @dataclass(slots=True, eq=False)
 class _Entry:
-    """A fault that is not over."""
+    """A fault that has not ended, or whose end the neighbours cannot see yet."""
 
     fault: Fault
     effects: list[Effects]
-    """Per window, those with the same figures share one; empty for a fault that lets nodes die."""
+    """For each window, what it does. Windows with the same figures share one. Empty for a fault that kills nodes."""
     seen_ns: Instant
-    """Neighbours cannot know of it before."""
+    """The earliest instant at which neighbours can notice the fault."""
 
     def window_at(self, at_ns: Instant) -> int | None:
-        """The number of the window that bites at an instant."""
+        """The number of the window in force at an instant; None: none is."""
         windows = self.fault.windows
         if at_ns < windows[0].start_ns:
             return None
@@ -50,12 +50,12 @@ class _Entry:
         return place if place >= 0 and at_ns < windows[place].end_ns else None
 
     def spots(self) -> set[Spot]:
-        """What it affects."""
+        """Every spot that the fault changes."""
         return {spot for state in {id(one): one for one in self.effects}.values() for spot in state}
 
 
 class _Span(NamedTuple):
-    """A time, both ends included."""
+    """A stretch of time, both ends included."""
 
     first_ns: Instant
     last_ns: Instant
@@ -67,7 +67,7 @@ _ALWAYS: Final = _Span(0, NEVER - 1)
 class FaultTable:
     """The faults of one fabric and the lives of its nodes.
 
-    `now_ns` in what follows: everything up to it has happened; nothing is told for it or before it.
+    `now_ns` in these methods: everything up to it has happened, so no command is given for it or for earlier.
     """
 
     def __init__(self, topology: Topology) -> None:
@@ -75,20 +75,20 @@ class FaultTable:
         self._absence_ns = absence_ns_min(topology)
         self._entries: dict[str, _Entry] = {}
         self._on: dict[Spot, dict[str, _Entry]] = {}
-        """Faults by what they affect, in the order of injection."""
+        """Spot -> the faults that change it, in the order of injection."""
         self._deadly: dict[str, dict[str, _Entry]] = {}
-        """Faults by the node that dies of them."""
+        """Node -> the faults that kill it."""
         self._lives: dict[str, list[Life]] = {}
         self._cables: dict[Spot, tuple[Spot, Spot]] = {}
         self._ends: dict[str, list[PortLink]] = {}
 
-    # Changes. They return the nodes whose scripts or lives are concerned.
+    # Changes. Each returns the nodes whose scripts or lives it changed.
 
     def add(self, fault: Fault, now_ns: Instant, *, seen_ns: Instant = 0) -> list[str]:
-        """Take a fault in.
+        """Add a fault.
 
-        `seen_ns`: it is a death that has happened already, and neighbours can hear of it from then on. Raises
-        ConfigError for a fault that makes no sense; RefusedError for one that comes too late, or is one too many.
+        `seen_ns` is given for a death that has already happened: neighbours can notice it from then on. Raises
+        ConfigError for a fault that makes no sense, RefusedError for one that comes too late or exceeds `FAULTS_MAX`.
         """
         self.forget(now_ns)
         check(self.topology, fault)
@@ -108,10 +108,11 @@ class FaultTable:
         return self._bring_about(entry, fault, now_ns)
 
     def heal(self, fault_id: str, at_ns: Instant, now_ns: Instant) -> list[str]:
-        """End a fault at an instant. A node that is away comes back `checks.absence_ns_min` later: its neighbours need
-        that long to hold back what is meant for its return.
+        """End a fault at an instant.
 
-        Raises RefusedError for a fault that is not there or is over, and for an instant that has passed.
+        A node that is dead returns `checks.absence_ns_min` later: its neighbours need that long to hold back what they
+        send for its return. Raises RefusedError when there is no such fault or it is over, and for an instant that has
+        passed.
         """
         if at_ns <= now_ns:
             raise RefusedError(f"{at_ns} ns has passed: the fabric has reached {now_ns} ns")
@@ -130,7 +131,7 @@ class FaultTable:
         return self._bring_about(entry, former, now_ns)
 
     def forget(self, now_ns: Instant) -> None:
-        """Let go of what is over and no longer shows."""
+        """Drop faults that have ended and whose end all neighbours can see, and lives that are over."""
         echo_ns = self.topology.link_delay_ns
         for entry in [one for one in self._entries.values() if one.fault.end_ns + echo_ns <= now_ns]:
             self._drop(entry)
@@ -138,50 +139,50 @@ class FaultTable:
             begun = [life for life in lives if life.start_ns <= now_ns]
             self._lives[node] = lives[len(begun) - 1 :]
 
-    # What there is.
+    # Queries.
 
     def faults(self, now_ns: Instant) -> list[Fault]:
-        """Every fault that is not over, in the order of injection."""
+        """Every fault that has not ended, in the order of injection."""
         return [entry.fault for entry in self._entries.values() if entry.fault.end_ns > now_ns]
 
     def active(self, now_ns: Instant) -> list[Fault]:
-        """Those of them that bite."""
+        """Every fault that is in force."""
         return [entry.fault for entry in self._entries.values() if entry.window_at(now_ns) is not None]
 
     def last_edge_ns(self) -> Instant:
-        """The last instant at which a fault is known to begin, to end or to change; 0 when there is none."""
+        """The last instant at which a fault is known to begin, end or change; 0 when there is none."""
         edges = (edge for entry in self._entries.values() for edge in entry.fault.windows[-1][:2] if edge != NEVER)
         return max(edges, default=0)
 
     def get(self, fault_id: str) -> Fault | None:
-        """A fault as it stands, until it is over."""
+        """The present state of a fault; None when it is over."""
         entry = self._entries.get(fault_id)
         return None if entry is None else entry.fault
 
     def life(self, node: str, at_ns: Instant) -> Life:
-        """The life of a node that has begun by then, over or not."""
+        """The latest life of a node that has begun by an instant, over or not."""
         return next(life for life in reversed(self._of(node)) if life.start_ns <= at_ns)
 
     def next_life(self, node: str, after_ns: Instant) -> Life | None:
-        """The first life that begins later than that; None when none is to come."""
+        """The first life that begins after an instant; None when none is planned."""
         return next((life for life in self._of(node) if life.start_ns > after_ns), None)
 
     def control_cut(self, node: str, at_ns: Instant) -> bool:
-        """Whether the node's daemon hears nobody at an instant."""
+        """Whether the node's daemon hears nothing at an instant."""
         return self._state(Spot(node, Aspect.CONTROL), at_ns) is False
 
     def control_cuts(self, node: str) -> list[tuple[Instant, Instant]]:
-        """When the node's daemon hears nobody, as (start, end), in order."""
+        """When the node's daemon hears nothing, as (start, end), in order."""
         entries = self._on.get(Spot(node, Aspect.CONTROL), {}).values()
         found = united(Absence(*window[:2]) for entry in entries for window in entry.fault.windows)
         return [(start_ns, end_ns) for start_ns, end_ns in found]
 
     def told_whole(self, node: str) -> dict[str, Any]:
-        """Op -> all windows of the faults that a daemon is told of as a whole, not by commands to its core."""
+        """Op -> all windows of the faults that a daemon is told all at once, not by commands to its core."""
         return {"cut_control": self.control_cuts(node), "slow": self.slow_spells(node)}
 
     def slow_spells(self, node: str) -> list[tuple[Instant, Instant, int]]:
-        """When the node's daemon may use only a part of wall time, as (start, end, per million), faults one by one."""
+        """When the node's daemon may use only a part of wall time: (start, end, per million) for each window."""
         spot = Spot(node, Aspect.PACE)
         return [
             (window.start_ns, window.end_ns, made[spot])
@@ -189,7 +190,7 @@ class FaultTable:
             for window, made in zip(entry.fault.windows, entry.effects, strict=False)
         ]
 
-    # How it comes about.
+    # Scripts.
 
     def _of(self, node: str) -> list[Life]:
         return self._lives.setdefault(node, [Life(0, NEVER)])
@@ -220,20 +221,22 @@ class FaultTable:
                 del self._deadly[node]
 
     def _end_ns(self, fault: Fault, window: Window, at_ns: Instant) -> Instant:
-        """When a window that is healed at an instant ends."""
+        """When a window ends that is healed at an instant."""
         return min(window.end_ns, at_ns + self._absence_ns) if fault.kind in DEADLY else at_ns
 
     def _bring_about(self, entry: _Entry, changed: Fault, now_ns: Instant) -> list[str]:
-        """Tell everybody what has changed with a fault; it concerns no other time than the fault's own."""
+        """Send the nodes what a changed fault changes for them, within the time of the fault."""
         span = _Span(changed.start_ns, max(changed.end_ns + self.topology.link_delay_ns, entry.seen_ns))
         spots: dict[Spot, _Span] = {}
         for spot in entry.spots():
+            # A carrier depends on both directions of its cable, so it may change with one of them.
             spots.update(dict.fromkeys((spot, *self._carriers_of(spot)), span))
         concerned: set[str] = set()
         for node in entry.fault.struck if entry.fault.kind in DEADLY else ():
             self._lives[node] = lives_after(self._of(node), self._absences(node), now_ns)
             concerned.add(node)
             for spot in self._spots_of(node):
+                # A new life begins whole, so it must be told of every fault on its node, whenever that holds.
                 spots[spot] = _ALWAYS if spot.node == node else span
         news: dict[int, tuple[Life, list[Stamped]]] = {}
         for spot in sorted(spots):
@@ -253,7 +256,7 @@ class FaultTable:
         return united(Absence(*window[:2]) for entry in entries for window in entry.fault.windows)
 
     def _spots_of(self, node: str) -> set[Spot]:
-        """What follows from the lives of a node: all that it must be told, and the carrier of NICs beside it."""
+        """The spots that a node's lives affect: all of its own, and the carriers of the NICs below it."""
         found = {spot for spot in self._on if spot.node == node}
         nic = self.topology.parse_node(node).tier == "nic"
         for end in self._ports(node):
@@ -264,7 +267,7 @@ class FaultTable:
         return found
 
     def _carriers_of(self, spot: Spot) -> set[Spot]:
-        """The carrier that depends on a direction of a cable."""
+        """The carrier that depends on one direction of a cable; empty between switches."""
         if spot.aspect is not Aspect.IMPAIRMENT:
             return set()
         if self.topology.parse_node(spot.node).tier == "nic":
@@ -273,7 +276,7 @@ class FaultTable:
         return {Spot(end.peer, Aspect.CARRIER, end.peer_port)} if end.towards == "nic" else set()
 
     def _tell(self, life: Life, spot: Spot, now_ns: Instant, span: _Span) -> list[Stamped]:
-        """What a life must be told of a spot for a time that it has not been told."""
+        """Update what a life has been told about a spot within a span; returns the new commands."""
         told = life.told.setdefault(spot, Told())
         told.forget(now_ns)
         first_ns = max(now_ns, life.start_ns) + 1
@@ -281,7 +284,7 @@ class FaultTable:
         instants = {at_ns for at_ns in self._edges(spot, within) if within.first_ns <= at_ns <= within.last_ns}
         instants.update(at_ns for at_ns in told.instants if within.first_ns <= at_ns <= within.last_ns)
         if life.start_ns >= now_ns:
-            instants.add(first_ns)  # what is already in force when it begins
+            instants.add(first_ns)  # for faults that are already in force when the life begins
         orders = []
         for at_ns in sorted(instants):
             state = self._state(spot, at_ns)
@@ -291,7 +294,7 @@ class FaultTable:
         return orders
 
     def _edges(self, spot: Spot, span: _Span) -> Iterator[Instant]:
-        """Every instant of a time at which the state of a spot may change, and perhaps others."""
+        """Every instant of a span at which the state of a spot may change; may include others."""
         if spot.aspect is Aspect.CARRIER:
             near, far = self._cable(spot)
             yield from self._edges(near, span)
@@ -307,7 +310,7 @@ class FaultTable:
                     yield end_ns
 
     def _state(self, spot: Spot, at_ns: Instant) -> Any:
-        """What the faults make of a spot at an instant."""
+        """The state that the faults give a spot at an instant."""
         if spot.aspect is Aspect.CARRIER:
             near, far = self._cable(spot)
             lit = self._state(near, at_ns).up or self._state(far, at_ns).up
@@ -318,7 +321,7 @@ class FaultTable:
         return composed(spot.aspect, [entry.effects[place][spot] for entry, place in biting])
 
     def _cable(self, carrier: Spot) -> tuple[Spot, Spot]:
-        """Both sending directions of the cable at a NIC's port, the NIC's own first."""
+        """Both sending directions of the cable at a NIC's port, the NIC's first."""
         if carrier not in self._cables:
             end = self._ports(carrier.node)[carrier.port]
             near = Spot(carrier.node, Aspect.IMPAIRMENT, carrier.port)
@@ -331,13 +334,13 @@ class FaultTable:
         return self._ends[node]
 
     def _seen(self, entry: _Entry, window: Window) -> tuple[Instant, Instant]:
-        """From when until when the neighbours of a dead node know."""
+        """From when until when the neighbours of a dead node see it dead."""
         delay_ns = self.topology.link_delay_ns
         return max(window.start_ns + delay_ns, entry.seen_ns), min(window.end_ns + delay_ns, NEVER)
 
     def _is_seen_dead(self, node: str, at_ns: Instant) -> bool:
         for entry in self._deadly.get(node, {}).values():
-            # One window further back may still show: the news travel for one link delay.
+            # The window before may still show, because the news takes one link delay to arrive.
             place = bisect_right(entry.fault.windows, at_ns, key=_start_ns)
             for window in entry.fault.windows[max(0, place - 2) : place]:
                 start_ns, end_ns = self._seen(entry, window)
