@@ -1,10 +1,10 @@
-"""The agent's HTTP side: metrics of every node, service discovery, status, and the private API for commands.
+"""The agent's HTTP servers: metrics of every node, service discovery, status, and the private API for commands.
 
-Two sites over one fabric. The public one listens on TCP, on loopback unless it is told otherwise, and only reads:
-`/metrics/NODE` (the node's daemon is asked and its counters rendered here, so that rendering never stalls a data path),
-`/metrics/all` (all nodes at once), `/metrics` (the agent's own), `/sd` (Prometheus http_sd), `/status`. The private one
-is a Unix socket in the run folder, for its owner alone, and also changes things. Bodies are JSON; an operator's mistake
-is 400, a refusal 409, a daemon that does not answer 504.
+It serves two sites for one fabric. The public one listens on TCP, by default on loopback, and only reads:
+`/metrics/NODE` (asks the node's daemon and renders its counters here, so that rendering never stalls a data path),
+`/metrics/all` (all nodes at once), `/metrics` (the agent's own), `/sd` (Prometheus http_sd), `/status`. The private
+site is a Unix socket in the run folder that only its owner can open; it also changes things. Bodies are JSON. An
+operator's mistake gets 400, a refusal 409, and a daemon that does not answer 504.
 """
 
 import asyncio
@@ -44,41 +44,41 @@ if TYPE_CHECKING:
     from orchestrator.prometheus.prometheus_server import Beside
 
 BODY_BYTES_MAX = 1 << 20
-"""A fault of thousands of windows has some hundred KiB."""
+"""How large a request may be: a fault of thousands of windows takes some hundred KiB."""
 CALL_WALL_S_MAX = 600.0
 ENDPOINTS = 3
-"""That share the agent's descriptors: the public one, the private one, the live map's."""
+"""How many sites share the agent's descriptors: the public one, the private one and the live map's."""
 EVERYBODY = "all"
-"""In the place of a node's name: the metrics of all nodes on one page."""
+"""Stands for a node's name in `/metrics/all`: the metrics of all nodes on one page."""
 STATUS_WALL_S = 2.0
-"""A daemon that has not answered by then is called silent."""
+"""A daemon that has not answered `status` by then is reported as silent."""
 GLANCE_WALL_S = 0.6
-"""What `status` waits for a busy fabric."""
+"""How long `status` waits for all daemons first; a busy fabric may need longer."""
 SLOW_MIN = 4
-"""So few daemons that have not answered by then are given until `STATUS_WALL_S`: it may be them and not the machine."""
+"""If this many daemons or fewer are late, `status` waits until `STATUS_WALL_S`: they may be slow, not the machine."""
 
 _Answer: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _TEXT = {"Content-Type": CONTENT_TYPE_LATEST}
 
 
 class Agent:
-    """Serves one fabric until `stop` is set. `await serve()`."""
+    """Serves one fabric until `stop` is set. Run `await serve()`."""
 
     def __init__(self, fabric: LaunchedFabric, owner_only: bool = False) -> None:
-        """`owner_only`: the public server wants the token of the run folder."""
+        """`owner_only`: the public site demands the token from the run folder."""
         self.fabric = fabric
         self._owner_only = owner_only
         self.stop = asyncio.Event()
         self.prometheus: Beside | None = None
-        """A Prometheus beside the fabric, if there is one."""
+        """The Prometheus that runs beside the fabric, if there is one."""
         self.map_url: str | None = None
-        """Of the live map that this process serves, if it does. The token is in it: for the private API alone."""
+        """The address of the live map that this process serves, if any. It holds the token: private API only."""
         self._maps: dict[str, str] = {}
-        """The same of maps that others serve, by the owner of their lease."""
+        """The addresses of maps that other processes serve, by the owner of their lease."""
         self._told: dict[str, dict[str, Any]] = {}
-        """Node -> the parts of its counters that `status` shows, as it last told them."""
+        """Node -> the parts of its counters that `status` shows, from its latest answer."""
         self.links = LinkTesting(fabric, fabric.journal)
-        """Checks of the links and watches over them, with or without a job."""
+        """Checks and watches links, whether or not a job runs."""
         self._links = LinkRequests(self.links)
         self._faults = FaultRequests(fabric)
         self._hosts = HostRequests(fabric)
@@ -89,9 +89,9 @@ class Agent:
         self.events = EventCollector(fabric)
 
     async def serve(self, on_ready: Callable[[], None]) -> str | None:
-        """Open both sites, call `on_ready`, wait; returns why the fabric broke, or None when it was stopped.
+        """Open both sites, call `on_ready` and wait. Returns why the fabric broke, None when it was stopped.
 
-        Raises ConfigError when the HTTP port cannot be had.
+        Raises ConfigError when the HTTP port cannot be opened.
         """
         async with AsyncExitStack() as stack:
             stack.callback(self.links.close)
@@ -99,7 +99,7 @@ class Agent:
             stack.push_async_callback(self._work.close)
             await self._open(stack)
             self.fabric.folder.write_targets(self.targets())
-            # Before the endpoints close: who scrapes us is not to take the end for a failure.
+            # Runs before the sites close, so that Prometheus does not take the end of the fabric for a failure.
             stack.callback(self.fabric.folder.remove_targets)
             collecting = asyncio.create_task(self.events.serve())
             stack.callback(collecting.cancel)
@@ -108,7 +108,7 @@ class Agent:
                 end.add_done_callback(lambda _end: self.stop.set())
             await self.stop.wait()
             if collecting.done():
-                collecting.result()  # our mistake
+                collecting.result()  # raises: only a bug of ours ends the collector
             collecting.cancel()
             await asyncio.wait([collecting])
             await self.events.finish()
@@ -138,7 +138,7 @@ class Agent:
             )
         except OSError as error:
             raise ConfigError(f"HTTP {layout.http_address}", error.strerror or str(error)) from error
-        # Nobody but the operator comes to this one: its answers may take as long as what is asked for.
+        # Only the operator connects here, so an answer may take as long as what was asked for.
         private = _app([*self._reading(), *self._changing()])
         await stack.enter_async_context(connections.keeping(private, listen_privately, room, None))
 
@@ -186,7 +186,7 @@ class Agent:
     # Reading.
 
     def targets(self) -> list[dict[str, Any]]:
-        """Prometheus targets, for file_sd and http_sd alike (`orchestrator.prometheus.discovery`)."""
+        """The Prometheus targets, for file_sd and http_sd (`orchestrator.prometheus.discovery`)."""
         return discovery.targets(self.fabric.layout, os.uname().nodename)
 
     async def _node_metrics(self, request: web.Request) -> web.Response:
@@ -243,15 +243,15 @@ class Agent:
         )
 
     def _addresses(self, *, whole: bool) -> list[str]:
-        """Of the live maps; not `whole`: without the token, which lets its reader break things."""
+        """The addresses of the live maps. Not `whole`: without the token, with which a reader could break things."""
         own = [] if self.map_url is None else [self.map_url]
         return [url if whole else url.partition("#")[0] for url in (*own, *self._maps.values())]
 
     async def _told_soon(self, parts: Sequence[str], silent: list[str], slow: list[str]) -> dict[str, dict[str, Any]]:
-        """These parts of the counters of all nodes, as new as they are to be had soon.
+        """Get these parts of the counters of all nodes, as new as they can be had within `STATUS_WALL_S`.
 
-        Those who do not answer are `silent`. Where many have not by `GLANCE_WALL_S`, daemons wait for the CPU: these
-        are `slow`, and what they said before will do.
+        Daemons that do not answer are `silent`. If many have not answered by `GLANCE_WALL_S`, they wait for the CPU:
+        these are `slow`, and their previous answers are used.
         """
         fabric, late = self.fabric, list[str]()
         answers = await fabric.counters(timeout_s=GLANCE_WALL_S, silent=late, parts=parts)
@@ -276,20 +276,20 @@ class Agent:
         return web.json_response(await self.fabric.call(node, op, args, timeout_s), dumps=answers.dumps)
 
     async def _release(self, owner: str) -> None:
-        """An owner's lease has ended, and its faults are healed."""
+        """An owner's lease has ended and its faults are healed: end its other things."""
         self._maps.pop(owner, None)
         await self._sends.end_of(owner)
         await self._runs.stop_work_of(owner)
 
     async def _map(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """`owner`, who holds a lease, serves a live map at `url`."""
+        """List the live map that `owner`, who holds a lease, serves at `url`."""
         owner = bodies.text(body, "owner")
         self._faults.leases.require(owner, "its map would stay listed")
         self._maps[owner] = bodies.text(body, "url")
         return {}
 
     async def _fetch_log(self, request: web.Request) -> web.Response:
-        """Have the log of a node in the run folder, wherever the node runs."""
+        """Copy the log of a node into the run folder, whichever host the node runs on."""
         node = bodies.text(await _body(request), "node")
         try:
             await self.fabric.cluster.fetch_log(self.fabric.daemons.member(node).process)
@@ -303,7 +303,7 @@ class Agent:
 
 
 def _is_private(request: web.Request) -> bool:
-    """Whether it came through the socket in the run folder, which is the owner's alone."""
+    """Whether a request came through the socket in the run folder, which only the owner can open."""
     return request.transport is not None and isinstance(request.transport.get_extra_info("sockname"), str)
 
 
@@ -314,7 +314,7 @@ def _app(routes: list[web.RouteDef], middlewares: Sequence[Middleware] = ()) -> 
 
 
 def _guarded(answer: _Answer) -> _Answer:
-    """The same, with mistakes and refusals as answers of their own."""
+    """Wrap an endpoint so that mistakes and refusals become answers of their own."""
 
     async def guarded(request: web.Request) -> web.StreamResponse:
         try:
@@ -331,7 +331,7 @@ def _guarded(answer: _Answer) -> _Answer:
 
 
 def _answering(answer: Callable[[dict[str, Any]], Awaitable[Any]]) -> _Answer:
-    """An endpoint at which somebody else answers: body in, plain data out."""
+    """Make an endpoint of a function that takes the body and returns plain data."""
 
     async def at_the_endpoint(request: web.Request) -> web.StreamResponse:
         return web.json_response(await answer(await _body(request)))
@@ -342,7 +342,7 @@ def _answering(answer: Callable[[dict[str, Any]], Awaitable[Any]]) -> _Answer:
 async def _body(request: web.Request) -> dict[str, Any]:
     try:
         body = await request.json()
-    except (ValueError, RecursionError):  # also one that is nested deeper than anybody reads
+    except (ValueError, RecursionError):  # RecursionError: nested too deeply
         body = None
     if not isinstance(body, dict):
         raise ConfigError("request", "is no JSON table")

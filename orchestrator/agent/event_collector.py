@@ -1,9 +1,9 @@
-"""Collects what happens in all nodes of a fabric into its event log, and answers for it at the agent's API.
+"""Collects what happens in all nodes of a fabric into its event log, and serves the log in the agent's API.
 
-Owns how often NICs are asked, which ones (those whose glance shows something new), and up to where the log is in order.
-Switches are not asked: they tell of nothing. While the fabric sleeps nobody is asked twice. What a NIC has not told
-when it dies is gone with it, and a line says since when. A NIC that does not answer holds the order up for
-`SILENCE_WALL_S` at most; what it tells later stands later.
+Owns how often NICs are asked, which of them (those whose glance shows something new), and up to which instant the log
+is in order. Switches are not asked, because they report no events. While the fabric sleeps, no NIC is asked twice. When
+a NIC dies, the events that it had not reported are lost, and a line says since when. A NIC that does not answer delays
+the log by at most `SILENCE_WALL_S`; what it reports later is appended out of order.
 """
 
 import asyncio
@@ -23,45 +23,45 @@ from orchestrator.live.event_lines import end_of, forgotten, of_agent, of_nic, u
 from orchestrator.live.event_log import LIMIT_MAX, EventLog
 
 PERIOD_WALL_S: Final = 1.0
-"""How often NICs are looked at, whoever reads."""
+"""How often NICs are looked at while nobody waits for news."""
 WATCHED_PERIOD_WALL_S: Final = 0.25
 """The same while somebody waits for news."""
 PAGE_EVENTS: Final = 512
-"""Events that a NIC is asked for at once: few enough not to be heard in its data path."""
+"""How many events a NIC is asked for at once: few enough not to disturb its data path."""
 PAGES_MAX: Final = 4
-"""Of one NIC in one turn; the rest waits for the next."""
+"""How many such pages one NIC is asked for in one turn; the next turn continues."""
 WAIT_WALL_S_MAX: Final = 30.0
 SILENCE_WALL_S: Final = 5.0
-"""So long is the log held up for a NIC that does not answer: hung, overloaded, or cut off."""
+"""How long the log waits for a NIC that does not answer because it hangs, is overloaded or is cut off."""
 
 FINISH_WALL_S: Final = 1.0
-"""So long may the last look take when the fabric ends."""
+"""How long the last turn may take when the fabric ends."""
 
 
 @dataclass(slots=True)
 class _Told:
-    """What a NIC has told."""
+    """What a NIC has reported."""
 
     incarnation: int = 0
     number: int = 0
-    """Of its last event that was fetched."""
+    """The number of its last event that was fetched."""
     until_ns: Instant = 0
-    """All that happened in it up to there has been put into the log, or is gone."""
+    """Everything that happened in it up to this instant is in the log, or is lost."""
     complete: bool = False
-    """It had nothing more to tell when it was last asked."""
+    """Whether it had nothing more to report when it was last asked."""
     silent_s: float | None = None
     """Since when it has not answered, monotonic; None: it has."""
 
 
 class EventCollector:
-    """The log of one fabric. Run `serve` as a task."""
+    """Collects the event log of one fabric. Run `serve` as a task."""
 
     def __init__(self, fabric: LaunchedFabric) -> None:
         self.log = EventLog(fabric.folder.events)
         self._fabric = fabric
         self._nics = {nic: _Told() for nic in fabric.topology.nic_names()}
         self._told_of: float | None = None
-        """The sleep of the fabric of which everything is known."""
+        """The sleep of the fabric during which everything was collected (`Timekeeper.rest_s`); None: none."""
         self._note = 0
         self._watchers = 0
         self._watched = asyncio.Event()
@@ -69,42 +69,43 @@ class EventCollector:
         self._turn = asyncio.Lock()
 
     async def serve(self) -> None:
-        """Collect again and again, until cancelled."""
+        """Collect repeatedly until cancelled."""
         while True:
             await self.collect()
             await self._pause()
 
     async def collect(self) -> None:
-        """Take in what is new; of a fabric that still sleeps as when it was asked last that is the agent's own."""
+        """Collect what is new. If the fabric has slept since all NICs were asked, only the agent's own notes can be."""
         async with self._turn:
             if self._take_notes() or not self.is_whole:
                 await self._collect()
 
     @property
     def is_whole(self) -> bool:
-        """The fabric sleeps, and all that nodes have to tell is in the log."""
+        """Whether the fabric sleeps and everything that its nodes have to report is in the log."""
         return self._told_of is not None and self._told_of == self._fabric.time.rest_s
 
     async def _collect(self) -> None:
         resting, until_ns = self._fabric.time.rest_s, self._fabric.now_ns()
         glances = await self._fabric.glances(list(self._nics))
-        # Before what NICs tell of a new life: what of the life before is not known.
+        # Notes of deaths go in before what NICs report of a new life: they say what of the old one is unknown.
         self._take_notes()
         asked = {nic: told for nic, told in self._nics.items() if nic not in glances.down}
         await asyncio.gather(*(self._fetch(nic, told, glances.nodes[nic]) for nic, told in asked.items()))
-        # Asleep before and after: nothing was on its way, and nothing is. A glance is shared for a moment: it may be
+        # If the fabric slept before and after, nothing was or is on its way. But a glance may be shared with an earlier
+        # look, so it may be older than this turn, and even older than the sleep.
         # from before now, and even from before the fabric fell asleep.
         at_rest = resting is not None and resting == self._fabric.time.rest_s
         behind = [told for told in asked.values() if not (at_rest and told.complete and told.until_ns >= until_ns)]
         self._told_of = resting if at_rest and not behind else None
-        # No further than the furthest node even then: a fault may lie ahead for which the fabric is to wake.
+        # Even at rest no further than the furthest node: the fabric may have to wake for a fault that lies ahead.
         bound_ns = max(until_ns, self._fabric.time.page.fabric_front()) if at_rest else until_ns
         waited_s = time.monotonic() - SILENCE_WALL_S
         waited = (told.until_ns for told in behind if told.silent_s is None or told.silent_s > waited_s)
         await self._settle(min((bound_ns, *waited)))
 
     async def finish(self) -> None:
-        """Take in what there is before the fabric ends; nobody is waited for any more."""
+        """Collect what there is before the fabric ends, without waiting for any NIC's missing events."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(FINISH_WALL_S):
                 await self.collect()
@@ -116,8 +117,11 @@ class EventCollector:
                 self._news.notify_all()
 
     async def answer(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """`after` and `limit`, or `newest`: how many of the latest; `nodes` and `kinds`: none for all; `wait_s`: how
-        long to wait for a line when there is none. See `EventLog`."""
+        """Answer a request for lines of the log.
+
+        `after` and `limit` select lines, or `newest`: how many of the latest. `nodes` and `kinds` narrow them (missing:
+        all). `wait_s`: how long to wait for a line when there is none. See `EventLog`.
+        """
         nodes, kinds = bodies.texts(body, "nodes"), bodies.texts(body, "kinds")
         for node in nodes or ():
             self._fabric.daemons.member(node)
@@ -138,10 +142,10 @@ class EventCollector:
                     found = self.log.after(found["last"], limit, nodes, kinds)
         return found
 
-    # What is new.
+    # Fetching.
 
     async def _fetch(self, nic: str, told: _Told, glance: Glance | None) -> None:
-        """Put what a NIC has to tell, and remember up to when that is all that there was."""
+        """Fetch what a NIC has to report, and remember up to which instant that is complete."""
         told.complete = False
         try:
             if glance is None:
@@ -156,12 +160,14 @@ class EventCollector:
             told.silent_s = None
             if told.number >= head.event:
                 told.complete, told.until_ns = True, max(told.until_ns, head.now_ns)
-        except (NoAnswerError, RefusedError):  # it died, or hears nobody: the next turn knows
+        except (NoAnswerError, RefusedError):  # it died or hears nothing; the next turn finds out
             told.silent_s = told.silent_s or time.monotonic()
 
     async def _fetch_page(self, nic: str, told: _Told, head: Head) -> Instant:
-        """The next events; up to when they are all, as far as they tell it themselves. Raises NoAnswerError and
-        RefusedError."""
+        """Fetch a NIC's next events. Returns the instant up to which these are known to be complete, 0 without any.
+
+        Raises NoAnswerError and RefusedError.
+        """
         answer = await self._fabric.call(nic, "events", {"since": told.number, "limit": PAGE_EVENTS})
         if self._fabric.daemons.member(nic).incarnation != told.incarnation:
             raise RefusedError(f"{nic} has been started again meanwhile")
@@ -173,7 +179,7 @@ class EventCollector:
         return events[-1]["at_ns"] - 1 if events else 0
 
     def _take_notes(self) -> int:
-        """Put the notes that the agent has made; how many there were."""
+        """Put the agent's new notes into the log; returns how many there were."""
         notes = self._fabric.journal.after(self._note)
         for note in notes:
             self._note = note["n"]
@@ -187,7 +193,7 @@ class EventCollector:
         return len(notes)
 
     def _take_death(self, note: Mapping[str, Any], told: _Told) -> None:
-        """What a NIC that has died had not told is gone."""
+        """Note which events of a NIC were lost because it died before it reported them."""
         if told.until_ns < note["at_ns"]:
             self.log.put([untold(note["node"], note["at_ns"], note["wall_s"], told.until_ns)])
             told.until_ns = note["at_ns"]
@@ -205,7 +211,7 @@ class EventCollector:
 
     @contextlib.contextmanager
     def _watching(self) -> Iterator[None]:
-        """Somebody waits for news."""
+        """Count a reader that waits for news, for the length of a block."""
         self._watchers += 1
         self._watched.set()
         try:

@@ -1,8 +1,8 @@
-"""The agent's requests about faults: inject, heal, list, and the leases that keep a run's faults from outliving it.
+"""The agent's requests about faults: inject, heal, list, and leases, so that no fault of a run outlives the run.
 
-Owns ids, times to live and owners. A fault without an owner is healed when its time to live is over; one with an owner
-when the owner's lease ends (`orchestrator.agent.leases`): with the owner, however that ends, or when it is not heard.
-What a fault does, and to whom, is the fabric's; `orchestrator.agent.agent` serves the requests.
+Owns ids, times to live and owners. A fault without an owner is healed when its time to live is over. A fault with an
+owner is healed when the owner's lease ends (`orchestrator.agent.leases`): when the owner ends in any way, or when the
+agent hears nothing from it. The fabric carries faults out; `orchestrator.agent.agent` serves the requests.
 """
 
 import asyncio
@@ -24,32 +24,35 @@ from orchestrator.faults.selectors import Selector, select
 from orchestrator.process.launcher import ProcessFailedError
 
 TTL_WALL_S = 600.0
-"""A fault that nobody owns is healed after so much wall time, unless it was given another time to live."""
+"""After how much wall time a fault without an owner is healed, unless its request gives another time to live."""
 TTL_WALL_S_MAX = 24 * 3600.0
 STANDING_WALL_S = 1.0
-"""So long time stands still at most after its owner has gone, for the owner's faults to be healed."""
+"""How long time may still stand still after its owner has gone, while the owner's faults are healed."""
 
 _TROUBLES = (ConfigError, RefusedError, NoAnswerError, ProcessFailedError)
 
 
 class FaultRequests:
-    """Requests about the faults of one fabric. All raise ConfigError and RefusedError."""
+    """Requests about the faults of one fabric. Each raises ConfigError and RefusedError."""
 
     def __init__(self, fabric: LaunchedFabric) -> None:
         self._fabric = fabric
         self._numbers = itertools.count(1)
         self._expiries: dict[str, asyncio.TimerHandle] = {}
         self.leases = Leases(lambda owner: self._background(self._release(owner)), self._lost)
-        """Of those who own faults, programs or time."""
+        """The leases of those who own faults, programs or fabric time."""
         self._healing: set[asyncio.Task[None]] = set()
         self.on_release: Callable[[str], Awaitable[None]] | None = None
-        """Called with an owner whose lease has ended, when its faults are healed and its limit is lifted."""
+        """Called with an owner whose lease has ended, after its faults are healed and its limit is lifted."""
 
     # Requests.
 
     async def add(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """`kind`, `selector`, `figures`; `at_ns` (none: soon), `for_ns` (none: until healed), `id`, `owner`, `ttl_s`,
-        and `seed` for what the selector leaves to chance. The fault's record."""
+        """Inject a fault described by `kind`, `selector` and `figures`; returns its record.
+
+        Optional: `at_ns` (default: soon), `for_ns` (default: until healed), `id`, `owner`, `ttl_s`, and `seed` for what
+        the selector leaves to chance.
+        """
         fabric, kind = self._fabric, body.get("kind")
         if not isinstance(kind, str) or kind not in KINDS:
             raise ConfigError("kind", f"{kind!r} is no kind of fault", nearest_kind(str(kind)))
@@ -71,15 +74,15 @@ class FaultRequests:
         return await self._inject(fault_id, owner, inject, body)
 
     async def inject(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """`fault`: a whole record (`Fault.record`), and `ttl_s`. The record as it was taken."""
+        """Inject `fault`, a whole record (`Fault.record`), with `ttl_s`; returns the record as resolved."""
         fault = Fault.of(bodies.table(body, "fault"))
         return await self._inject(fault.id, fault.owner, lambda: self._fabric.inject(fault), body)
 
     async def heal(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """`ids`, or `all`: true; `at_ns` (none: soon). What is left of each: a record, or nothing.
+        """Heal the faults in `ids`, or all with `all`: true, at `at_ns` (default: soon).
 
-        With `all` a fault that ends meanwhile is no mistake. A daemon that does not answer keeps no other fault from
-        being healed; then NoAnswerError is raised.
+        Returns what is left of each: a record or None. With `all`, a fault that ends meanwhile is no mistake. When a
+        daemon does not answer, the other faults are healed all the same; then NoAnswerError is raised.
         """
         fabric, everything = self._fabric, body.get("all") is True
         ids = [fault.id for fault in fabric.faults()] if everything else bodies.texts(body, "ids")
@@ -97,18 +100,18 @@ class FaultRequests:
                     raise
                 continue
             except NoAnswerError as error:
-                silent = error  # it has ended, and who is silent hears of it yet: so shall the others
+                silent = error  # the fault has ended, and the silent daemon is still being told: heal the others, too
             self._forget(one)
         if silent is not None:
             raise silent
         return left
 
     async def every(self, _body: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Every fault that is not over: its record, `active`, and `ttl_s`, the wall time it has left (none: owned)."""
+        """List every fault that has not ended: its record, `active`, and `ttl_s`, its wall time left (None: owned)."""
         return self.records()
 
     def records(self) -> list[dict[str, Any]]:
-        """The same, at once."""
+        """The same list, without waiting."""
         now_s = asyncio.get_running_loop().time()
         biting = {fault.id for fault in self._fabric.active_faults()}
         found = []
@@ -119,27 +122,28 @@ class FaultRequests:
         return found
 
     def close(self) -> None:
-        """Forget all times to live."""
+        """Cancel all times to live."""
         for one in list(self._expiries):
             self._forget(one)
 
-    # What follows from them.
+    # Leases and times to live.
 
     async def _inject(
         self, fault_id: str, owner: str, inject: Callable[[], Awaitable[Fault]], body: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Inject a fault and note its time to live, if nobody owns it; its record as it was taken."""
+        """Inject a fault, and start its time to live if it has no owner; returns its record as resolved."""
         ttl_s = bodies.seconds(body, "ttl_s", TTL_WALL_S, TTL_WALL_S_MAX)
         if owner:
             self.leases.require(owner, "what it breaks would stay broken")
-        # The time to live of a fault that is over must not end a later one of the same name.
+        # A timer of a fault that has ended must not end a later fault of the same name.
         live = self._ids()
         for one in self._expiries.keys() - live:
             self._forget(one)
         try:
             taken = await inject()
         finally:
-            # Also when a daemon has not answered, or its host: the fault has been taken, and they hear of it yet. Not
+            # Also when a daemon or its host has not answered: the fault is in the table, and they are still being told.
+            # Not when the fault was refused because another one has its name.
             # when it was refused because another one has its name.
             if not owner and fault_id not in live and fault_id in self._ids() - self._expiries.keys():
                 self._expiries[fault_id] = asyncio.get_running_loop().call_later(ttl_s, self._expire, fault_id)
@@ -167,7 +171,7 @@ class FaultRequests:
         owned = [fault.id for fault in fabric.faults() if fault.owner == owner]
         healing = self._background(self._heal_all(owned, f"the lease of {owner} ended"))
         if fabric.limit_owner == owner:
-            # What is told while time stands still is in time. A daemon that does not hear must not hold it for long.
+            # Commands sent while time stands still are in time. But a daemon that hears nothing must not hold it long.
             await asyncio.wait([healing], timeout=STANDING_WALL_S)
             await fabric.limit(None, owner)
         await healing
@@ -175,7 +179,7 @@ class FaultRequests:
             await self.on_release(owner)
 
     async def _heal_all(self, ids: list[str], why: str) -> None:
-        """What cannot be healed stands in the journal."""
+        """Heal faults; the journal notes those that cannot be healed."""
         for one in ids:
             try:
                 await self._fabric.heal(one, why=why)

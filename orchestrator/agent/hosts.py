@@ -1,8 +1,8 @@
-"""The agent's requests about hosts: how it is with each, one that is lost taken back, and one that runs started anew.
+"""The agent's requests about hosts: report the state of each, take a lost one back, restart one that runs.
 
-Owns whose restart makes sense, and what it is: of a lost host the share first, then its nodes, all born at one instant;
-of one that runs the fault `host_crash`, for as short a time as there is. How a share is started anew is
-`orchestrator.hosts.cluster`'s, how nodes die and return `orchestrator.fabric.lifecycle`'s.
+Owns which hosts may be restarted, and what a restart is. For a lost host the share is started first, then its nodes,
+all born at one instant. For a host that runs it is the fault `host_crash`, for the shortest possible time.
+`orchestrator.hosts.cluster` starts shares; `orchestrator.fabric.lifecycle` handles deaths and returns of nodes.
 """
 
 from collections.abc import Mapping
@@ -19,19 +19,22 @@ CRASH: Final = "host_crash"
 
 
 class HostRequests:
-    """Requests about the hosts of one fabric. All raise ConfigError and RefusedError."""
+    """Requests about the hosts of one fabric. Each raises ConfigError and RefusedError."""
 
     def __init__(self, fabric: LaunchedFabric) -> None:
         self._fabric = fabric
 
     async def every(self, _body: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Every host (`rows`)."""
+        """List every host (`rows`)."""
         return self.rows()
 
     def rows(self) -> list[dict[str, Any]]:
-        """Every host by name: its addresses for data and for control, how many of its `nodes` are `alive`, its `state`
-        (runs, starts, or lost, and `why`), whether its disk is `full`, the hosts that are `unheard` by it, how many
-        `restarts` its share has had, and whether it `leads`. None where there is but this one."""
+        """One row for each host; empty when there is only this one.
+
+        Each row has its name as `host`, its `address` for data and for `control`, how many `nodes` it has and how many
+        are `alive`, its `state` (runs, starts or lost) and `why`, whether its disk is `full`, which hosts it cannot
+        hear (`unheard`), how many `restarts` its share has had, and whether it `leads`.
+        """
         fabric = self._fabric
         sites, members, cluster = fabric.layout.sites, fabric.daemons.members, fabric.cluster
         if not sites.several:
@@ -58,12 +61,12 @@ class HostRequests:
         return rows
 
     async def restart(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """`host`: one that is lost, or one that runs. The `host`, its `nodes` that live again, and from which instant
-        on, `at_ns` (none: no node returned).
+        """Restart `host`, whether it is lost or runs.
 
-        Lost: its share is started anew, and those of its nodes return that had died with it or otherwise unasked; the
-        answer comes when they have. Raises ProcessFailedError too, when a share or a daemon does not start. Running:
-        answers before all its nodes die, at `dies_ns`.
+        Returns the `host`, its `nodes` that live again, and `at_ns`, the instant from which they do (None: no node
+        returned). Lost host: its share is started again, and those of its nodes return that died with it or otherwise
+        unasked; answers when they live. Then it also raises ProcessFailedError, when a share or a daemon does not
+        start. Running host: answers before all its nodes die, at `dies_ns`.
         """
         fabric = self._fabric
         name = bodies.text(body, "host")
@@ -96,11 +99,11 @@ class HostRequests:
         return names.index(name)
 
     def _nodes(self, number: int) -> list[str]:
-        """What is placed on a host."""
+        """The nodes placed on a host."""
         fabric = self._fabric
         return [node for node in fabric.daemons.members if fabric.layout.sites.number(node) == number]
 
 
 def _restart(host: str) -> str:
-    """The id of the fault that the restart of a running host is."""
+    """The id of the fault that restarts a running host."""
     return f"restart-{host}"

@@ -1,8 +1,8 @@
-"""The agent's end of leases: who holds one, who it is, and when it was heard last.
+"""The agent's end of leases: who holds each, from which process, and when it was last heard.
 
-Owns the connections. An owner beats; one that has not been heard for `LEASE_WALL_S`, because it is stopped or hangs,
-loses its lease as if it had died, and is told so when it goes on. Time in which the agent itself was stopped counts for
-nothing. What follows for faults, time and programs is `orchestrator.agent.faults`'s.
+Owns the connections. An owner sends signs of life. An owner that is not heard for `LEASE_WALL_S`, because it is stopped
+or hangs, loses its lease as if it had died, and is told so when it goes on. Time in which the agent itself was stopped
+does not count. `orchestrator.agent.faults` then ends the owner's faults, hold on time and programs.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from orchestrator.process.ports import command_of
 OWNER_CHARS_MAX = 80
 LEASES_MAX = 16
 LOST_KEPT = 64
-"""Of so many that lost their lease is remembered why."""
+"""For how many owners that lost their lease the reason is remembered."""
 _CREDENTIALS = struct.Struct("3i")
 """`struct ucred`: process, user, group."""
 
@@ -37,13 +37,13 @@ class Held:
 
     owner: str
     pid: int
-    """The process at the other end, by the kernel's word."""
+    """The process at the other end, as the kernel reports it."""
     command: str
     since_s: float
     heard_s: float
 
     def record(self) -> dict[str, Any]:
-        """Plain data: times are wall seconds ago, and what is left of the lease when nothing more is heard."""
+        """As plain data: wall seconds since it began, since it was heard, and until it ends if it stays silent."""
         now_s = time.monotonic()
         silent_s = now_s - self.heard_s
         return {
@@ -57,21 +57,24 @@ class Held:
 
 
 class Leases:
-    """All that are out."""
+    """All leases of one fabric."""
 
     def __init__(self, on_end: Callable[[str], Awaitable[None]], on_lost: Callable[[Held], None]) -> None:
-        """`on_end` is waited for with an owner whose lease has ended, however; `on_lost` is told who was silent."""
+        """`on_end` is awaited with the owner of each lease that ends; `on_lost` is called when the owner was silent."""
         self._on_end = on_end
         self._on_lost = on_lost
         self._held: dict[str, Held] = {}
         self._lost: OrderedDict[str, str] = OrderedDict()
 
     def get(self, owner: str) -> Held | None:
-        """The lease of an owner."""
+        """The lease of an owner, None without one."""
         return self._held.get(owner)
 
     def require(self, owner: str, what: str) -> None:
-        """RefusedError unless this owner holds a lease; `what` would go on when it dies."""
+        """Raises RefusedError unless this owner holds a lease.
+
+        `what`, for the message: what would outlive the owner.
+        """
         if owner in self._held:
             return
         if owner in self._lost:
@@ -79,8 +82,11 @@ class Leases:
         raise RefusedError(f"{owner or 'who gives no name'} holds no lease: {what} when it dies")
 
     async def serve(self, request: web.Request) -> web.StreamResponse:
-        """Held open by an owner: the request's body is one line of JSON, `{"owner": ...}`, then anything now and then,
-        and does not end. The answer is one line, and another, `{"ended": why}`, when the owner was silent."""
+        """Serve a request that an owner holds open.
+
+        The request's body is one line of JSON, `{"owner": ...}`, followed by signs of life; it does not end. The answer
+        is one line, and a second one, `{"ended": why}`, when the owner was silent for too long.
+        """
         owner = await _owner_of(request)
         if owner in self._held:
             raise RefusedError(f"{owner} has a lease already")
@@ -96,14 +102,14 @@ class Leases:
             if why := await self._until_ended(held, request):
                 await response.write(json.dumps({"ended": why}).encode() + b"\n")
         except (ConnectionError, OSError):
-            pass  # the owner has gone without a word
+            pass  # the owner has closed the connection or died
         finally:
             self._held.pop(owner, None)
             await asyncio.shield(self._on_end(owner))
         return response
 
     async def _until_ended(self, held: Held, request: web.Request) -> str:
-        """ "" when the owner has hung up; else why it has no lease any more."""
+        """Wait until a lease ends: "" when the owner has hung up, otherwise the reason why it lost the lease."""
         while True:
             reading = asyncio.ensure_future(request.content.readany())
             try:
@@ -127,7 +133,7 @@ class Leases:
 
 
 def peer_pid(request: web.Request) -> int:
-    """The process at the other end of a Unix socket; 0 when it cannot be told."""
+    """The process at the other end of a Unix socket; 0 when it is unknown."""
     connection = None if request.transport is None else request.transport.get_extra_info("socket")
     if connection is None or connection.family != socket.AF_UNIX:
         return 0

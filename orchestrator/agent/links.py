@@ -1,7 +1,7 @@
-"""The agent's requests about the map of links: check, watch, stop, and the figures of what was found.
+"""The agent's requests about the map of links: check, watch, stop, and the figures for metrics.
 
-Owns the requests and their answers; `orchestrator.agent.agent` serves them. What is found is
-`orchestrator.mapper.link_testing`'s.
+Owns the requests and their answers. `orchestrator.agent.agent` serves them; `orchestrator.mapper.link_testing` tests
+the links.
 """
 
 from collections.abc import Mapping
@@ -22,9 +22,10 @@ class LinkRequests:
         self._checked: LinkMap | None = None
 
     async def answer(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """`action`: check {rounds, period_ns, loss}, watch {period_ns, deny}, stop, map. The map, as data.
+        """Carry out `action` (check, watch, stop or map) and return the map as data.
 
-        Raises ConfigError for what makes no sense, RefusedError, NoAnswerError.
+        Figures of a check: `rounds`, `period_ns`, `loss`; of a watch: `period_ns`, `deny`. Raises ConfigError
+        for a request that makes no sense, RefusedError, NoAnswerError.
         """
         action = body.get("action", "map")
         if action == "check":
@@ -43,7 +44,7 @@ class LinkRequests:
         return self._record()
 
     def reading(self) -> dict[str, Any]:
-        """What `agent_metrics` tells of the links, each by the values of its labels; {} before a map."""
+        """What the agent's metrics show about links: tables by the values of their labels; {} before the first map."""
         mapping, found = self._links.mapping, self._latest()
         if found is None:
             return {}

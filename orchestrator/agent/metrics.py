@@ -1,7 +1,7 @@
-"""The agent's own metrics, at `/metrics`: the fabric as a whole, its faults, its fidelity, its map of links.
+"""The agent's own metrics, at `/metrics`: the fabric as a whole, its faults, its fidelity and its map of links.
 
-Owns the definitions, what is read for them, and the list of all metrics there are (`SECTIONS`). Rendering is
-`mrcfabric.metrics`'. Of the labels of every series the agent's have the fabric, and those that they name.
+Owns their definitions, what they read, and the list of all metrics (`SECTIONS`). `mrcfabric.metrics` renders them. The
+agent's series carry the label of the fabric and the labels that their definitions name.
 """
 
 import platform
@@ -30,10 +30,10 @@ from orchestrator.faults.kinds import KINDS
 
 PAIR: Final = ("host", "peer")
 TARGETS_CHARS_MAX: Final = 60
-"""Of a fault's targets as a label; the rest is in `mrcfabric fault list`."""
+"""How much of a fault's targets fits into the label; `mrcfabric fault list` shows all."""
 FIDELITY_WALL_S: Final = 0.5
-"""Of a daemon that has not answered by then counts what it said before of the emulation's fidelity: the agent has to
-answer a scrape within a second, also while one of its daemons is silent."""
+"""How long to wait for a daemon's fidelity; after that its previous answer counts. The agent must answer a scrape
+within a second, even while one of its daemons is silent."""
 
 
 def _nodes(reading: Counters) -> Iterator[Sample]:
@@ -51,7 +51,7 @@ def _fault(reading: Counters) -> Iterator[Sample]:
 
 
 def _of_pairs(name: str, scale: float = 1) -> Reader:
-    """A figure of every host and its peers, where it is known."""
+    """Read a figure for each host and peer for which it is known."""
 
     def read(reading: Counters) -> Iterator[Sample]:
         for row in reading["host_pairs"]:
@@ -62,7 +62,7 @@ def _of_pairs(name: str, scale: float = 1) -> Reader:
 
 
 def _of_map(name: str) -> Reader:
-    """What a map of the links says, once there is one: a table by the values of the labels."""
+    """Read one table of the map of links, by the values of its labels; nothing before the first map."""
 
     def read(reading: Counters) -> Iterator[Sample]:
         for labels, number in reading["links"].get(name, {}).items():
@@ -152,16 +152,16 @@ SECTIONS: Final[Mapping[str, tuple[Definition, ...]]] = {
     "Switches": switchd.metrics.DEFINITIONS,
     "The agent": DEFINITIONS,
 }
-"""Every metric there is."""
+"""Every metric, by the kind of process that exposes it."""
 
 
 def series_names() -> frozenset[str]:
-    """Every name that an expression may use."""
+    """Every series name that an expression may use."""
     return frozenset(name for section in SECTIONS.values() for one in section for name in one.series)
 
 
 async def reading_of(fabric: LaunchedFabric, links: Mapping[str, Any]) -> dict[str, Any]:
-    """Everything the definitions read; `links` is `LinkRequests.reading`. Asks each daemon how faithful it was."""
+    """Read everything that the definitions need; `links` is `LinkRequests.reading`. Asks each daemon its fidelity."""
     topology, time, members = fabric.topology, fabric.time.record(), fabric.daemons.members
     await fabric.counters(timeout_s=FIDELITY_WALL_S, silent=[], parts=("fidelity",))
     active = fabric.active_faults()
@@ -187,7 +187,7 @@ async def reading_of(fabric: LaunchedFabric, links: Mapping[str, Any]) -> dict[s
 
 
 def render(fabric: str, reading: Mapping[str, Any]) -> bytes:
-    """The reading in the exposition format."""
+    """Render the reading in the exposition format."""
     return text(families_of_host(DEFINITIONS, fabric, reading))
 
 

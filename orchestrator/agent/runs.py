@@ -1,8 +1,8 @@
-"""The agent's requests for whoever carries out a run: fabric time, programs, counters of all nodes, and deaths.
+"""The agent's requests for those who carry out a run: fabric time, programs, counters of all nodes, and deaths.
 
-Owns the requests and their answers, and whose program is whose: one that has an owner ends with the owner's lease.
-`orchestrator.agent.agent` serves them, `orchestrator.client.agent_fabric` asks. What they do is
-`orchestrator.fabric`'s.
+Owns the requests and their answers, and who owns which program: a program with an owner ends with the owner's lease.
+`orchestrator.agent.agent` serves them, `orchestrator.client.agent_fabric` sends them, and `orchestrator.fabric` carries
+them out.
 """
 
 import time
@@ -17,23 +17,23 @@ from orchestrator.fabric.launched import LaunchedFabric
 
 
 class RunRequests:
-    """Requests about time and programs of one fabric. All raise ConfigError and RefusedError."""
+    """Requests about time and programs of one fabric. Each raises ConfigError and RefusedError."""
 
     def __init__(self, fabric: LaunchedFabric, faults: FaultRequests) -> None:
-        """`faults` knows who holds a lease."""
+        """`faults` knows the leases."""
         self._fabric = fabric
         self._leases = faults.leases
         self._since_s: float | None = None
-        """Since when time is in somebody's hands."""
+        """Since when an owner controls time, monotonic."""
         self._owned: dict[str, tuple[str, Program]] = {}
-        """Name -> whose it is, and the program."""
+        """Name of a program -> its owner, and the program."""
 
     async def clock(self, _body: Mapping[str, Any]) -> dict[str, Any]:
         """`orchestrator.fabric.readings.ClockReading`, as data."""
         return (await self._fabric.clock())._asdict()
 
     async def limit(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """`at_ns` (none: time goes on for good), `owner`, who needs a lease to let time stand still."""
+        """Set the limit to `at_ns` (None: time goes on for good) for `owner`, who needs a lease to stop time."""
         at_ns, owner = bodies.whole(body, "at_ns"), bodies.text(body, "owner", "")
         if at_ns is not None:
             self._leases.require(owner, "fabric time would stand still")
@@ -43,7 +43,7 @@ class RunRequests:
         return {"at_ns": bound_ns}
 
     def holder(self) -> dict[str, Any] | None:
-        """Who has fabric time in hand: `Held.record`, `held_s` since when, `until_ns` how far it lets time go; None:
+        """Who controls fabric time: `Held.record`, for how long (`held_s`), and the limit (`until_ns`); None:
         nobody."""
         owner = self._fabric.limit_owner
         held = None if owner is None else self._leases.get(owner)
@@ -54,12 +54,12 @@ class RunRequests:
         return {**held.record(), "held_s": round(time.monotonic() - self._since_s, 1), "until_ns": limit_ns}
 
     async def claim(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """`program`, which `owner` is about to give to its NICs: it is stopped when the owner's lease ends."""
+        """Claim `program`, which `owner` is about to give to its NICs: it is stopped when the owner's lease ends."""
         self._claim(Program.of(bodies.table(body, "program")), bodies.text(body, "owner", ""))
         return {}
 
     async def load(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """`program`, and `at_ns` at which the NICs take it (none: at once); with an `owner` it is claimed."""
+        """Give `program` to its NICs at `at_ns` (None: at once). If there is an `owner`, the program is claimed."""
         program, at_ns = Program.of(bodies.table(body, "program")), bodies.whole(body, "at_ns")
         owner = bodies.text(body, "owner", "")
         if owner:
@@ -68,7 +68,7 @@ class RunRequests:
             await self._fabric.load(program, at_ns)
         except ConfigError:
             if owner:
-                self._owned.pop(program.name, None)  # nobody was told; after a refusal some may have taken it
+                self._owned.pop(program.name, None)  # no NIC was told; after a refusal some may have taken it
             raise
         return {}
 
@@ -81,23 +81,23 @@ class RunRequests:
         self._owned[program.name] = owner, program
 
     def owners(self) -> dict[str, str]:
-        """Program -> whose it is, of those that end with an owner."""
+        """Program -> its owner, for programs that end with an owner."""
         return {name: owner for name, (owner, _) in self._owned.items()}
 
     async def stop_work_of(self, owner: str) -> None:
-        """An owner has gone: nothing of its programs stays. What cannot be stopped stands in the journal."""
+        """Stop all programs of an owner that has gone. The journal notes those that cannot be stopped."""
         for program in [program for whose, program in self._owned.values() if whose == owner]:
             del self._owned[program.name]
             for nic, why in (await self._fabric.stop_work(program)).items():
                 self._fabric.journal.note("unstopped", self._fabric.now_ns(), nic=nic, program=program.name, why=why)
 
     async def counters(self, body: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-        """`nodes`: a list of names; none: all that live."""
+        """The counters of `nodes`, a list of names; without it, of all living nodes."""
         nodes = bodies.texts(body, "nodes")
         return await self._fabric.counters(nodes)
 
     async def glances(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """`nodes` as for `counters`; `orchestrator.fabric.polling.Glances`, as data."""
+        """`orchestrator.fabric.polling.Glances` as data, of `nodes` as for `counters`."""
         return (await self._fabric.glances(bodies.texts(body, "nodes"))).record()
 
     async def fidelity(self, _body: Mapping[str, Any]) -> dict[str, Any]:
@@ -109,7 +109,7 @@ class RunRequests:
         return await self._fabric.totals()
 
     async def untold(self, _body: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """`orchestrator.fabric.tallies.Untold`, as data."""
+        """`orchestrator.fabric.readings.Untold`, as data."""
         return [one._asdict() for one in await self._fabric.untold()]
 
     async def host_pairs(self, _body: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -1,9 +1,9 @@
-"""The metrics of all nodes of a fabric on one page: one scrape of the whole of it.
+"""The metrics of all nodes of a fabric on one page, for one scrape of the whole fabric.
 
-Owns the order of asking and rendering. A busy daemon answers when it gets the CPU; so all are asked at once, and what
-has come is rendered node by node, that the agent may do other things meanwhile. Where daemons are a crowd, fabric time
-stands still until the page is made: hundreds of them share a core, and each answer would wait for all others. A node
-that is down or has not answered in time has no series, as on a page of its own.
+Owns the order of asking and rendering. A busy daemon answers when it gets the CPU, so all are asked at once. The
+answers are rendered node by node, so that the agent can do other things in between. If daemons are a crowd, fabric time
+stands still until all have answered: hundreds of them share a core, and each answer would otherwise wait for all
+others. A node that is down or has not answered in time has no series, as on its own page.
 """
 
 import asyncio
@@ -16,11 +16,11 @@ from mrcfabric.metrics import merged, text
 from orchestrator.fabric.launched import LaunchedFabric
 
 SCRAPE_WALL_S = 4.0
-"""Who has not answered by then is left out: Prometheus takes a scrape of more than five seconds for a failure."""
+"""A daemon that has not answered by then is left out: to Prometheus a scrape longer than five seconds has failed."""
 
 
 async def page_of_all(fabric: LaunchedFabric) -> bytes:
-    """In the exposition format."""
+    """Make the page in the exposition format."""
     nics = set(fabric.topology.nic_names())
     found = []
     async with fabric.time.still() if is_crowd(fabric.layout.crowd_max) else nullcontext():

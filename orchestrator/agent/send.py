@@ -1,7 +1,7 @@
-"""The agent's requests for `mrcfabric send`: files of the operator's cross the fabric.
+"""The agent's requests for `mrcfabric send`: move an operator's files across the fabric.
 
-Owns whose transfer is whose: one ends with the lease of whoever asked for it (`orchestrator.agent.faults`).
-`orchestrator.agent.agent` serves the request; what a transfer does is `orchestrator.apps.send`'s.
+Owns who owns which transfer: it ends with the lease of its owner (`orchestrator.agent.faults`).
+`orchestrator.agent.agent` serves the request; `orchestrator.apps.send` does the transfer.
 """
 
 import asyncio
@@ -17,19 +17,19 @@ from orchestrator.workers.group import WorkerFailedError
 
 
 class SendRequests:
-    """Transfers through one fabric, at most one for each lease."""
+    """The transfers through one fabric, at most one for each lease."""
 
     def __init__(self, fabric: LaunchedFabric, faults: FaultRequests) -> None:
-        """`faults` knows who holds a lease."""
+        """`faults` knows the leases."""
         self._fabric = fabric
         self._faults = faults
         self._under_way: dict[str, asyncio.Task[dict[str, Any]]] = {}
-        """By owner."""
+        """Owner -> its transfer."""
 
     async def send(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """`file`, `from`, `to`, `out` (none: it is only hashed), `owner`; the record of the transfer, when it is over.
+        """Send `file` `from` one NIC `to` another, for `owner`; returns the record when the transfer is over.
 
-        Raises ConfigError, RefusedError, ProcessFailedError.
+        `out`: where to write it (None: it is only hashed). Raises ConfigError, RefusedError, ProcessFailedError.
         """
         what, owner = Transfer.of(body), bodies.text(body, "owner")
         self._faults.leases.require(owner, "the transfer would go on")
@@ -49,7 +49,7 @@ class SendRequests:
             raise RefusedError(str(error)) from None
 
     async def end_of(self, owner: str) -> None:
-        """An owner has gone: nothing of its transfer stays."""
+        """End the transfer of an owner that has gone."""
         if (task := self._under_way.get(owner)) is not None:
             await _end(task)
 

@@ -1,8 +1,8 @@
-"""The agent's requests about work that belongs to nobody's run: start a program on NICs, list what runs, stop it.
+"""The agent's requests about work that no run owns: start a program on NICs, list programs, stop one.
 
-Owns names, lengths and what became of each program that was started here. One lives until it is stopped, or until its
-length of fabric time is over; one that is done stays listed until it is stopped or its place is needed. Programs of
-runs and scripts are listed beside (`runs` knows whose they are) and end with their owners.
+Owns the names, lengths and results of the programs started here. Such a program lives until it is stopped or until its
+length in fabric time is over. One that is done stays in the list until it is stopped or its place is needed. Programs
+of runs and scripts are listed, too (`runs` knows their owners), and end with their owners.
 """
 
 import asyncio
@@ -23,10 +23,10 @@ from orchestrator.fabric.launched import LaunchedFabric
 
 NAME_CHARS_MAX: Final = 80
 ENDLESS_NS: Final = 1 << 61
-"""How long a program sends that is to go on until somebody stops it."""
+"""The length of a program that sends until somebody stops it."""
 LEADS: Final = (2, 4, 8, 16)
-"""How far ahead a program begins, in leads of a command sent now, try by try: on a busy machine fabric time may be
-there before every NIC has made its QPs."""
+"""How far ahead a program begins, try by try, as a multiple of the lead of a command sent now: on a busy machine fabric
+time may pass the start before every NIC has made its QPs."""
 POLL_S: Final = 0.1
 
 
@@ -37,11 +37,11 @@ class _Started:
     program: Program
     nics: list[str]
     until_ns: Instant | None
-    """When it is stopped; None: not by the clock."""
+    """When it is stopped; None: time does not stop it."""
 
 
 class WorkRequests:
-    """Requests about work on one fabric. All raise ConfigError and RefusedError."""
+    """Requests about work on one fabric. Each raises ConfigError and RefusedError."""
 
     def __init__(self, fabric: LaunchedFabric, runs: RunRequests) -> None:
         """`runs` knows the programs that have owners."""
@@ -52,9 +52,10 @@ class WorkRequests:
         self._ending: set[asyncio.Task[None]] = set()
 
     async def start(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """`kind`, `ranks` (names of NICs), `figures` (of the catalogue); `id`, `seed`, `for_ns`. Its row (`rows`).
+        """Start work: `kind`, `ranks` (names of NICs), `figures` (see the catalogue); `id`, `seed`, `for_ns`.
 
-        Without `for_ns` and without a number of steps or messages it goes on until it is stopped.
+        Returns its row (`rows`). Without `for_ns` and without a number of steps or messages, the work goes on until it
+        is stopped.
         """
         kind, nics = bodies.text(body, "kind"), bodies.texts(body, "ranks") or []
         figures, for_ns = dict(bodies.table(body, "figures", {})), bodies.whole(body, "for_ns", 1)
@@ -67,6 +68,7 @@ class WorkRequests:
             self._fabric.topology.nic_index(nic)
         stopped_after_ns = _lasting(kind, figures, for_ns)
         self._refuse_held("work cannot start")
+        # One at a time, so that two requests do not take the same name or the same last place.
         async with self._one_at_a_time:
             await self._make_room(name)
             program = await self._load(kind, name or self._free_name(), nics, figures, seed)
@@ -78,11 +80,11 @@ class WorkRequests:
         return next(row for row in await self.every({}) if row["name"] == program.name)
 
     async def every(self, _body: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Every program that a NIC knows or that was started here, as `rows` tells it."""
+        """List every program that a NIC knows or that was started here (`rows`)."""
         return self.rows(await self._fabric.counters(list(self._fabric.topology.nic_names())))
 
     async def stop(self, body: Mapping[str, Any]) -> list[str]:
-        """`ids`, or `all`: true, of the programs started here. The names of those that were stopped."""
+        """Stop the programs in `ids`, or with `all`: true every one that was started here; returns their names."""
         everything = body.get("all") is True
         names = list(self._started) if everything else bodies.texts(body, "ids")
         if names is None:
@@ -96,9 +98,12 @@ class WorkRequests:
         return names
 
     def rows(self, counters: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """One row per program, from what the NICs count: `name`, `kind`, `owner` ("" when started here), `ranks`, how
-        many of them are `running`, `done`, `failed` or `lost` with their NIC, `steps` that all have finished, bytes
-        `verified` and `wrong`, `for_ns` and `until_ns` (none: until it is stopped, or done), `figures`."""
+        """One row for each program, from the counters of NICs.
+
+        `name`, `kind`, `owner` ("" when started here), `ranks`, how many of them are `running`, `done`, `failed` or
+        `lost` with their NIC, `steps` that every rank has finished, bytes `verified` and `wrong`, `begin_ns` and
+        `until_ns` (None: until it is stopped or done), `endless`, `figures`.
+        """
         told: dict[str, list[Mapping[str, Any]]] = {name: [] for name in self._started}
         for answer in counters.values():
             for entry in answer.get("programs", ()):
@@ -107,7 +112,7 @@ class WorkRequests:
         return [self._row(name, entries, owners.get(name, "")) for name, entries in told.items()]
 
     async def close(self) -> None:
-        """Wait for nothing any more."""
+        """Cancel all timers."""
         for task in self._ending:
             task.cancel()
         await asyncio.gather(*self._ending, return_exceptions=True)
@@ -145,13 +150,13 @@ class WorkRequests:
         return row
 
     async def _load(self, kind: str, name: str, nics: list[str], figures: dict[str, Any], seed: str) -> Program:
-        """Have the NICs take it, beginning further ahead each time that fabric time was faster than our word."""
+        """Give a program to its NICs. Begin further ahead at each try after fabric time has passed the start."""
         for leads in LEADS:
             program = await work.make(self._fabric, kind, name, nics, figures, seed or None, leads)
             try:
                 await self._fabric.load(program)
             except RefusedError:
-                await self._fabric.stop_work(program)  # some may have taken it
+                await self._fabric.stop_work(program)  # some NICs may have taken it
                 if leads == LEADS[-1] or (await self._fabric.clock()).front_ns < program.begin_ns:
                     raise
             else:
@@ -162,9 +167,9 @@ class WorkRequests:
         return next(name for number in itertools.count(1) if (name := f"w{number}") not in self._started)
 
     async def _make_room(self, name: str) -> None:
-        """Forget what is over and in the way: of the same name, or all of it when the fabric has room for no more.
+        """Forget programs that are over: the one of this name, or all when the fabric has no room for another.
 
-        RefusedError for a name in use.
+        Raises RefusedError when the name is in use.
         """
         rows = await self.every({})
         full = len(rows) >= PROGRAMS_MAX
@@ -189,16 +194,19 @@ class WorkRequests:
     async def _end(self, name: str, why: str) -> None:
         mine = self._started.pop(name, None)
         if mine is None:
-            return  # its time was over meanwhile
+            return  # its time ended while we waited
         left = await self._fabric.stop_work(mine.program)
         journal, now_ns = self._fabric.journal, self._fabric.now_ns()
         for nic, problem in left.items():
-            if "no program" not in problem:  # a NIC that was started anew knows nothing of it
+            if "no program" not in problem:  # a NIC that was started again does not know the program
                 journal.note("unstopped", now_ns, nic=nic, program=name, why=problem)
         journal.note("work_over", now_ns, id=name, why=why)
 
     async def _stop_at(self, program: Program, until_ns: Instant) -> None:
-        """Stop it at the first moment seen after its time; a run that holds fabric time then is waited for."""
+        """Stop a program at the first moment seen after its time.
+
+        While a run controls fabric time, wait for the run.
+        """
         while self._fabric.now_ns() < until_ns or self._fabric.limit_owner is not None:
             await asyncio.sleep(POLL_S)
             mine = self._started.get(program.name)
@@ -213,9 +221,9 @@ class WorkRequests:
 
 
 def _lasting(kind: str, figures: dict[str, Any], for_ns: int | None) -> int | None:
-    """Have a program go on for `for_ns`, or for good where nothing says how often.
+    """Make a program go on for `for_ns`, or until it is stopped when no figure says how often it works.
 
-    How long until it is to be stopped; None: it is not.
+    Changes `figures`. Returns after how many ns to stop the program; None: it stops by itself, or never.
     """
     known = PROGRAMS[kind].figures
     counted = [figure for figure in ("steps", "messages", "for_ns") if figures.get(figure) is not None]

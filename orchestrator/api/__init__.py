@@ -1,1 +1,1 @@
-"""A fabric as scripts use it: launched here or attached to, given work, watched and measured."""
+"""A fabric for scripts: launch one or attach to one, give it work, watch it and measure it."""

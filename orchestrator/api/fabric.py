@@ -1,9 +1,9 @@
-"""The two kinds of fabric as scripts use them: launched here, or running already and reached through its agent.
+"""The two kinds of fabric for scripts: launched here, or already running and reached through its agent.
 
     async with Fabric.launch(Topology.demo(), Path("out/demo")) as fabric: ...
     async with Fabric.attach(name="demo") as fabric: ...
 
-Owns nothing but the joining of each kind with the verbs of `scripting`.
+Joins each kind with the methods of `scripting`, and owns nothing else.
 """
 
 from contextlib import AbstractAsyncContextManager
@@ -15,19 +15,19 @@ from orchestrator.fabric.launched import LaunchedFabric
 
 
 class AttachedFabric(Scripting, AgentFabric):
-    """A running fabric. Make it with `Fabric.attach`; the connection is closed at the end of the block."""
+    """A running fabric. Make it with `Fabric.attach`, which closes the connection at the end of the block."""
 
 
 class Fabric(Scripting, LaunchedFabric):
-    """A fabric whose daemons run. Make it with `launch`; it is closed at the end of the block."""
+    """A fabric whose daemons run. Make it with `launch`, which closes it at the end of the block."""
 
     @staticmethod
     def attach(
         name: str | None = None, run_dir: Path | None = None, owner: str | None = None
     ) -> AbstractAsyncContextManager[AttachedFabric]:
-        """The same verbs for a fabric that runs already: by name, by folder, or the only one below `out/`.
+        """Attach to a fabric that already runs: by name, by folder, or the only one below `out/`. Same methods.
 
-        Its daemons stay when the block ends; what was broken in it as `owner` (None: a name of its own) is healed.
+        At the end of the block its daemons stay. The faults injected as `owner` (None: a name is made up) are healed.
         Raises ConfigError when no such fabric runs.
         """
         return AttachedFabric.open(name, run_dir, owner)

@@ -1,7 +1,7 @@
-"""The verbs of scripts that need more than a fabric: give it work, watch it, wait for a measure.
+"""What scripts can do with both kinds of fabric beyond `Verbs`: give it work, watch it, wait for a measure.
 
-Owns those verbs, for both kinds of fabric (`orchestrator.api.fabric`). `watch` has what is
-recorded, `work` has what a program is and how its end is awaited.
+Owns these methods (`orchestrator.api.fabric` adds them to each kind). `watch` records; `work` makes programs and waits
+for their end.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,21 +17,21 @@ from orchestrator.measures.judge import Finding
 
 
 class Scripting(Verbs):
-    """Mixed into a kind of fabric."""
+    """A mix-in for a kind of fabric."""
 
     @cached_property
     def works(self) -> list[Work]:
-        """Every program that was started by `start`, the latest last."""
+        """Every program that `start` has started, the latest last."""
         return []
 
     async def watch(self) -> Watch:
-        """Begin to record what happens from now on, for measures and conditions."""
+        """Record what happens from now on, for measures and conditions."""
         watch = Watch(self, await self.clock(), self.works)
         await watch.begin()
         return watch
 
     async def until(self, measure: str, *, within_s: float = WAIT_WALL_S, **bounds: Unpack[Bounds]) -> Finding:
-        """Wait until a measure of what happens from now on lies within bounds: `watch` and `Watch.until` in one."""
+        """Wait until a measure of what happens from now on is within bounds: `watch`, then `Watch.until`."""
         return await (await self.watch()).until(measure, within_s=within_s, **bounds)
 
     async def start(
@@ -43,10 +43,10 @@ class Scripting(Verbs):
         seed: str | None = None,
         figures: Mapping[str, Any] | None = None,
     ) -> Work:
-        """Have NICs run a program: `kind` and `figures` are those of docs/SCENARIOS.md.
+        """Have NICs run a program; docs/SCENARIOS.md lists `kind` and `figures`.
 
-        `ranks`: the NICs in the order of the ranks: `all`, the first so many, or names and globs. Returns when every
-        NIC has taken its part; it begins soon after. Raises ConfigError, RefusedError.
+        `ranks`: the NICs in the order of the ranks: `all`, a number (the first so many), or names and globs. Returns
+        when every NIC has taken its part; the program begins soon after. Raises ConfigError, RefusedError.
         """
         nics = work.chosen(self.topology, ranks, self.find_nodes)
         if (await self.clock()).limit_ns is not None:

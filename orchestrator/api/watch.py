@@ -1,8 +1,8 @@
-"""A recording of a fabric that goes on: looked at again and again, and asked for measures while nothing is over yet.
+"""Records a fabric that goes on: looks at it repeatedly, and answers questions about measures meanwhile.
 
-Owns the looking at a fabric whose time is in nobody's hands. What is kept of a look is `orchestrator.runs.recorder`'s,
-what can be measured `orchestrator.measures.measures`'s; a run whose time stands still between looks is
-`orchestrator.runs.loop`'s.
+Owns the looks at a fabric whose time nobody controls. `orchestrator.runs.recorder` keeps what a look shows, and
+`orchestrator.measures.measures` measures it. `orchestrator.runs.loop` does the same for runs, whose time stands still
+between looks.
 """
 
 import asyncio
@@ -25,13 +25,13 @@ from orchestrator.runs.udp_backend import UdpBackend
 from orchestrator.scenario.plan import Plan
 
 LOOKS_MAX: Final = 4096
-"""When there are more, every second one is forgotten."""
+"""How many looks are kept; when there are more, every second one is dropped."""
 POLL_S: Final = 0.05
 WAIT_WALL_S: Final = 60.0
 
 
 class Bounds(TypedDict, total=False):
-    """What a condition says beside its measure: as `orchestrator.measures.expectation.Expectation`."""
+    """The fields of a condition beside its measure (`orchestrator.measures.expectation.Expectation`)."""
 
     of: str | Sequence[str]
     at_least: float
@@ -39,11 +39,11 @@ class Bounds(TypedDict, total=False):
     relative_to: Relative
     reduce: Reduce
     over_ns: int
-    """Only of the newest part of the recording; default: all since the watch began."""
+    """How much of the end of the recording to measure, in ns; default: everything since the watch began."""
 
 
 class _LiveBackend(UdpBackend):
-    """A backend whose time goes on by itself, and whose faults anybody may inject."""
+    """A backend whose time goes on by itself, and in which others may inject faults, too."""
 
     def __init__(self, fabric: Verbs, now_ns: Instant) -> None:
         super().__init__(fabric, now_ns)
@@ -54,10 +54,10 @@ class _LiveBackend(UdpBackend):
 
 
 class Watch:
-    """What happens in a fabric from now on, work that is started later included. Make it with `Verbs.watch`."""
+    """Records a fabric from now on, including work that is started later. Make it with `Verbs.watch`."""
 
     def __init__(self, fabric: Verbs, clock: ClockReading, works: Sequence[Work]) -> None:
-        """`works`: of the fabric, also those that are started later."""
+        """`works`: the fabric's list of work, to which later work is added."""
         self._fabric = fabric
         self._works = works
         self._backend = _LiveBackend(fabric, clock.now_ns)
@@ -68,7 +68,7 @@ class Watch:
         )  # fmt: skip
         self._recorder = Recorder(plan, self._backend, details=True)
         self._going: dict[str, Injected] = {}
-        """Faults that are not over, by id."""
+        """Id -> a fault that has not ended."""
         self._known_works = 0
 
     @property
@@ -77,12 +77,12 @@ class Watch:
         return self._recorder.recording
 
     async def begin(self) -> None:
-        """What was counted before does not count."""
+        """Read the counters from which later looks count."""
         await self._refresh()
         await self._recorder.begin()
 
     async def look(self) -> Look:
-        """The fabric as it stands now."""
+        """Record the present state of the fabric."""
         await self._refresh()
         look = await self._recorder.look()
         looks = self.recording.looks
@@ -100,11 +100,11 @@ class Watch:
         self._enter_faults({fault.id: fault for fault in self._backend.live}, clock.front_ns)
 
     def _enter_faults(self, live: Mapping[str, Fault], front_ns: Instant) -> None:
-        """`live`: those that were not over before the fabric came to `front_ns`."""
+        """Enter new and ended faults; `live`: those that had not ended when the fabric came to `front_ns`."""
         for one in list(self._going.values()):
             left = live.get(one.fault.id)
             if left is not None and left.start_ns != one.fault.start_ns:
-                left = None  # another one, called the same
+                left = None  # another fault with the same id
             end_ns = front_ns if left is None else left.end_ns
             if end_ns < one.fault.end_ns:
                 one.healed_ns = end_ns
@@ -116,7 +116,7 @@ class Watch:
                 self._recorder.injected(self._going[fault.id])
 
     def finding(self, measure: str, **bounds: Unpack[Bounds]) -> Finding:
-        """What a measure says of the recording so far, and whether the bounds hold. Raises ConfigError."""
+        """Measure the recording so far and check the bounds. Raises ConfigError."""
         asked = _expectation(measure, bounds)
         programs = [program.name for program in self.recording.programs]
         measures.check(
@@ -125,12 +125,15 @@ class Watch:
         return judge.judge(asked, self.recording, last_ns=bounds.get("over_ns"))
 
     def figure(self, measure: str, **bounds: Unpack[Bounds]) -> float | None:
-        """The figure alone, of several the least; None when nothing could be observed. Raises ConfigError."""
+        """Measure the recording so far; of several figures the least, None without any. Raises ConfigError."""
         bounds["at_least"] = float("-inf")
         return self.finding(measure, **bounds).observed
 
     async def until(self, measure: str, *, within_s: float = WAIT_WALL_S, **bounds: Unpack[Bounds]) -> Finding:
-        """Look until the bounds hold. Raises NoAnswerError after `within_s` of wall time, with what was observed."""
+        """Look until the bounds hold.
+
+        Raises NoAnswerError after `within_s` of wall time; it tells what was observed.
+        """
         found: Finding | None = None
         try:
             async with asyncio.timeout(within_s):

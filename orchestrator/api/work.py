@@ -1,7 +1,7 @@
-"""Work that a script gives to a fabric: a program on some of its NICs, and what came of it.
+"""Work that a script gives to a fabric: a program on some of its NICs, and its result.
 
-Owns the making of a program's record for a fabric that runs, and the waiting. What programs there are is
-`nicd.programs.catalogue`'s, what ranks tell of themselves is put together by `orchestrator.runs.program_results`.
+Owns making the record of a program for a running fabric, and the waiting. `nicd.programs.catalogue` lists the programs;
+`orchestrator.runs.program_results` puts together what the ranks report.
 """
 
 import asyncio
@@ -20,21 +20,21 @@ from orchestrator.runs.program_results import ProgramResults
 POLL_S: Final = 0.05
 WAIT_WALL_S: Final = 600.0
 LEADS: Final = 2
-"""A program begins so many times later than a command sent now: every NIC makes its memory and QPs before."""
+"""How far ahead a program begins, in leads of a command sent now: every NIC first makes its memory and QPs."""
 
 
 class Work:
-    """One program that was started. Made by `Verbs.start`."""
+    """One program that was started. `Verbs.start` makes it."""
 
     def __init__(self, fabric: Verbs, program: Program) -> None:
         self.program = program
         self.nics = [fabric.topology.node_name(index) for index in program.ranks]
-        """Of the ranks, in their order."""
+        """The NICs, in the order of their ranks."""
         self._fabric = fabric
         self._results = ProgramResults([program], fabric.topology)
 
     async def result(self) -> ProgramResult:
-        """What has come of it so far, rank by rank; a rank whose NIC died is `lost`."""
+        """The result so far, rank by rank; a rank whose NIC died is `lost`."""
         for nic, told in zip(self.nics, await asyncio.gather(*map(self._ask, self.nics)), strict=True):
             if told is None:
                 self._results.lose([nic])
@@ -43,7 +43,7 @@ class Work:
         return self._results.results()[0]
 
     async def finished(self, within_s: float = WAIT_WALL_S) -> ProgramResult:
-        """Its result when every rank is done.
+        """Wait until every rank is done, and return the result.
 
         Raises RefusedError when a rank failed or is lost, NoAnswerError after `within_s` of wall time.
         """
@@ -60,7 +60,7 @@ class Work:
         return self._results.results()[0]
 
     async def _ask(self, nic: str) -> Any:
-        """What a NIC says of all its ranks; None when it does not live, or lives anew and knows nothing of this one."""
+        """Ask a NIC about all its ranks; None when it is dead, or was started again and does not know this program."""
         try:
             told = await self._fabric.call(nic, "programs")
         except RefusedError:
@@ -77,10 +77,10 @@ async def make(
     seed: str | None,
     leads: int = LEADS,
 ) -> Program:
-    """The record of a program that can begin soon, with a number (and by default a name) that no NIC knows yet.
+    """Make the record of a program that can begin soon, with a number (and by default a name) that no NIC uses yet.
 
-    `leads`: how far ahead it begins, in leads of a command sent now.
-    Raises ConfigError for what makes no sense, RefusedError when the fabric has as many programs as it can.
+    `leads`: how far ahead it begins, as a multiple of the lead of a command sent now. Raises ConfigError for figures
+    that make no sense, RefusedError when the NICs have no room for another program.
     """
     known = await asyncio.gather(*(fabric.call(nic, "progress") for nic in nics))
     taken = {entry["number"] for told in known for entry in told.values()}
@@ -102,7 +102,10 @@ async def make(
 
 
 def chosen(topology: Topology, wanted: str | int | Iterable[str], find: Any) -> list[str]:
-    """NICs in the order of the ranks: `all`, the first so many, or names and globs. Raises ConfigError."""
+    """The NICs in the order of the ranks: `all`, a number (the first so many), or names and globs.
+
+    Raises ConfigError.
+    """
     if wanted == "all":
         return list(topology.nic_names())
     if isinstance(wanted, int):
