@@ -1,1 +1,1 @@
-"""What a person sees of a running fabric: snapshots of all nodes, and the event log."""
+"""What people see of a running fabric: snapshots of all nodes, and the event log."""

@@ -1,16 +1,16 @@
-"""Lines of a fabric's event log, made of what NICs and the agent tell: who, what, why, and where that is written.
+"""Makes lines of a fabric's event log from what NICs and the agent report: who, what, why, and which section says so.
 
-Pure. Owns the keys that every line has, and the cause and section of what is told without; the facts are the NICs' own
-(`nicd.core.events`) and the agent's (`orchestrator.fabric.journal`). docs/schema/event_log.json describes a line.
+Pure. Owns the keys that every line has, and adds cause and section to reports that lack them. The facts come from NICs
+(`nicd.core.events`) and from the agent (`orchestrator.fabric.journal`). docs/schema/event_log.json describes a line.
 """
 
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 Line: TypeAlias = dict[str, Any]
-"""`n` (from 1; given by the log), `at_ns`, `wall_s` (when the agent heard of it), `node` ("" for the fabric), `kind`,
-`cause` ("" when there is no more to say), `section` ("" for what the emulator or its operator does), then what the kind
-has beside."""
+"""`n` (from 1; the log sets it), `at_ns`, `wall_s` (when the agent heard of it), `node` ("" for the fabric), `kind`,
+`cause` ("" when there is no more to say), `section` ("" for what the emulator or its operator does), then the fields of
+the kind."""
 
 SECTIONS: Final[Mapping[str, str]] = {
     # MRC 1.0 section 3: a QP goes up one state at a time, ERROR ends it; completions tell how a message ended.
@@ -22,7 +22,7 @@ SECTIONS: Final[Mapping[str, str]] = {
     # MRC 1.0 2.6: Port Status Update.
     "peer_port_change": "MRC 1.0 2.6",
 }
-"""Of kinds whose events do not say it themselves."""
+"""Sections for kinds whose events do not name one themselves."""
 KINDS: Final = (
     "ev_transition", *SECTIONS,
     "ready", "fault", "ended", "healed", "unhealed", "died", "returned", "lost", "refused", "stalled", "fenced",
@@ -31,11 +31,11 @@ KINDS: Final = (
 )  # fmt: skip
 
 _CAUSES: Final = ("cause", "reason", "status", "why", "fault", "how")
-"""Keys that say why something happened; the first that is there does."""
+"""Keys that say why something happened; the first one present is used."""
 
 
 def of_nic(node: str, wall_s: float, event: Mapping[str, Any]) -> Line:
-    """A line of an event as a NIC's op `events` tells it."""
+    """Make a line of an event from a NIC's op `events`."""
     line = _line(node, wall_s, event)
     if event["kind"] in ("port_change", "peer_port_change"):
         line["cause"] = "port_status_update" if event["kind"] == "peer_port_change" else "carrier"
@@ -44,24 +44,24 @@ def of_nic(node: str, wall_s: float, event: Mapping[str, Any]) -> Line:
 
 
 def of_agent(note: Mapping[str, Any]) -> Line:
-    """A line of a note of the agent's journal."""
+    """Make a line of a note from the agent's journal."""
     return _line(str(note.get("node", note.get("nic", ""))), note["wall_s"], note)
 
 
 def forgotten(node: str, at_ns: int, wall_s: float, count: int) -> Line:
-    """So many events of a NIC were gone before anybody asked for them."""
+    """Make a line that says how many events of a NIC were dropped before they were fetched."""
     told = {"at_ns": at_ns, "kind": "forgotten", "cause": "the daemon's list was full", "count": count}
     return _line(node, wall_s, told)
 
 
 def untold(node: str, died_ns: int, wall_s: float, since_ns: int) -> Line:
-    """What happened in a NIC from `since_ns` until it died is not known."""
+    """Make a line that says that it is unknown what happened in a NIC from `since_ns` until it died."""
     told = {"at_ns": died_ns, "kind": "untold", "cause": "it died before it was asked", "since_ns": since_ns}
     return _line(node, wall_s, told)
 
 
 def end_of(note: Mapping[str, Any]) -> Line | None:
-    """A line of the end of a fault that the note `fault` is about; None when it does not end by itself."""
+    """Make a line for the end of the fault in a note of kind `fault`; None when the fault does not end by itself."""
     if note["until_ns"] is None:
         return None
     told = {"kind": "ended", "cause": "its time was over", "id": note["id"], "fault": note["fault"]}
@@ -69,7 +69,7 @@ def end_of(note: Mapping[str, Any]) -> Line | None:
 
 
 def text(line: Mapping[str, Any]) -> str:
-    """One line for people: fabric time, node, what, why, and where that is written."""
+    """Format a line for people: fabric time, node, what, why, and the section."""
     known = ("n", "at_ns", "wall_s", "node", "kind", "cause", "section")
     fields = " ".join(f"{key}={value}" for key, value in line.items() if key not in known and value is not None)
     parts = [f"{line['at_ns'] / 1000:14,.3f} us", f"{line['node'] or '-':9}", f"{line['kind']:16}", line["cause"]]

@@ -1,7 +1,7 @@
-"""The event log of a fabric: one bounded, numbered list of lines in the order of fabric time, also kept in a file.
+"""The event log of a fabric: a bounded list of numbered lines in the order of fabric time, also written to a file.
 
-Owns the order, the numbers, what may be asked of the list, and `events.jsonl` in the run folder. Who collects the lines
-is `event_collector`'s, what they say `event_lines`'s.
+Owns the order, the numbers, the queries, and `events.jsonl` in the run folder.
+`orchestrator.agent.event_collector` collects the lines; `event_lines` makes them.
 """
 
 import contextlib
@@ -18,34 +18,34 @@ from mrcfabric.units import Instant
 from orchestrator.live.event_lines import Line
 
 LINES_MAX: Final = 16_384
-"""Lines kept; the oldest is forgotten first."""
+"""How many lines are kept; the oldest is dropped first."""
 HELD_MAX: Final = 16_384
-"""Lines that wait for fabric time to come there; with more the earliest is let in."""
+"""How many lines may wait until fabric time reaches them; with more, the earliest is numbered at once."""
 FILE_BYTES_MAX: Final = 16 << 20
-"""A file that is longer makes room for a new one and is kept as `events.1.jsonl`; the one before is forgotten."""
+"""A file that is longer becomes `events.1.jsonl`, which replaces the one before, and a new one begins."""
 LIMIT_MAX: Final = 4096
 
 
 class EventLog:
-    """`put` lines as they are heard of, `settle` what is in order, ask with `after` and `newest`."""
+    """`put` lines as they come in, `settle` those that are in order, and query with `after` and `newest`."""
 
     def __init__(self, file: Path | None = None) -> None:
-        """`file`: where lines are kept too, as JSON; None: nowhere."""
+        """`file`: where lines are also written as JSON; None: nowhere."""
         self._lines: deque[Line] = deque(maxlen=LINES_MAX)
         self._held: list[tuple[Instant, int, Line]] = []
         self._order = itertools.count()
         self._file = file
         self._file_bytes = 0
         self.last = 0
-        """Number of the newest line; 0 before the first."""
+        """The number of the newest line; 0 before the first."""
 
     def put(self, lines: Iterable[Line]) -> None:
-        """Lines of any instants; those of one instant are kept in this order."""
+        """Add lines of any instants; lines of the same instant keep this order."""
         for line in lines:
             heapq.heappush(self._held, (line["at_ns"], next(self._order), line))
 
     def withdraw(self, fault_id: str, at_ns: Instant) -> bool:
-        """A fault was healed for this instant: it will not begin or end later. True: it has never been."""
+        """Drop the lines from `at_ns` on about a fault that was healed then. Returns whether the fault never began."""
         kept: list[tuple[Instant, int, Line]] = []
         gone: list[tuple[Instant, int, Line]] = []
         for one in self._held:
@@ -55,7 +55,7 @@ class EventLog:
         return any(line["kind"] == "fault" for _, _, line in gone)
 
     def settle(self, until_ns: Instant) -> int:
-        """Number the lines up to this instant; nothing earlier is to come. Returns how many there were."""
+        """Number the lines up to this instant, before which no further line will come. Returns how many there were."""
         settled = []
         while self._held and (self._held[0][0] <= until_ns or len(self._held) > HELD_MAX):
             line = heapq.heappop(self._held)[2]
@@ -64,7 +64,7 @@ class EventLog:
             settled.append(line)
         self._lines.extend(settled)
         if settled and self._file is not None:
-            # A full disk costs the lines in the file, not the agent.
+            # A full disk only loses lines in the file; it must not end the agent.
             with contextlib.suppress(OSError):
                 self._write(self._file, settled)
         return len(settled)
@@ -74,8 +74,8 @@ class EventLog:
     ) -> dict[str, Any]:
         """At most `limit` lines after line `number`, oldest first; None: of all nodes, of all kinds.
 
-        `last` is the number to ask with next, `forgotten` counts lines of any kind that were asked for and are gone,
-        `more` says whether others are waiting.
+        `last` is the number for the next call. `forgotten` counts the lines of any kind after `number` that are gone.
+        `more` says whether there are further lines.
         """
         oldest = self.last - len(self._lines) + 1
         found: list[Line] = []
@@ -93,7 +93,7 @@ class EventLog:
     def newest(
         self, limit: int, nodes: Collection[str] | None = None, kinds: Collection[str] | None = None
     ) -> dict[str, Any]:
-        """The latest `limit` lines, in the form of `after`; `more` stands for earlier ones that were left out."""
+        """The latest `limit` lines, in the form of `after`; `more` says whether earlier ones were left out."""
         wanted = (line for line in reversed(self._lines) if _wanted(line, nodes, kinds))
         found = list(islice(wanted, limit))[::-1]
         return {"events": found, "last": self.last, "forgotten": 0, "more": next(wanted, None) is not None}

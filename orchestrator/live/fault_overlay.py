@@ -1,7 +1,7 @@
-"""What the faults in force do to the parts of a fabric as somebody sees it: which are concerned, and which links pass.
+"""What the faults in force do to a fabric as people see it: which parts are concerned, and which links pass packets.
 
-Pure. Owns the judgement of a link by its faults alone; that an end has died is for `live_view` to add. What a fault
-does to a port is `orchestrator.faults.effects`'s.
+Pure. Owns the state of a link as its faults alone make it; `live_view` adds that an end has died.
+`orchestrator.faults.effects` says what a fault does to a port.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,26 +21,26 @@ _GRAVITY: Final = {"up": 0, "impaired": 1, "down": 2}
 
 
 class _Harm(NamedTuple):
-    """What one fault does while it bites with certain figures."""
+    """What one fault does with certain figures."""
 
     nodes: tuple[str, ...]
     links: Mapping[str, LinkState]
-    """Also links that are only concerned: those at a node that the fault is about."""
+    """Also holds links that are only concerned: those of a node that the fault strikes."""
 
 
 class FaultOverlay(NamedTuple):
-    """What all faults do at one instant. What is not in a table is whole."""
+    """What all faults do at one instant. Parts that are in no table are whole."""
 
     nodes: Mapping[str, tuple[str, ...]]
-    """Ids of the faults in force by node."""
+    """Node -> ids of the faults in force there."""
     links: Mapping[str, tuple[str, ...]]
-    """The same by link, faults of its ends included."""
+    """Link -> ids of the faults in force on it or on one of its ends."""
     states: Mapping[str, LinkState]
-    """The links that are not up."""
+    """Link -> its state, for links that are not up."""
 
 
 class OverlayMaker:
-    """Judges one fabric; keeps what it has worked out of faults that go on."""
+    """Judges the links of one fabric, and keeps what it has worked out for faults that go on."""
 
     def __init__(self, topology: Topology) -> None:
         self._topology = topology
@@ -67,7 +67,7 @@ class OverlayMaker:
         return FaultOverlay(nodes, links, states)
 
     def _harm(self, fault: Fault, figures: Mapping[str, Figure] | None) -> _Harm:
-        """`figures` None: it is in force and does not bite just now, as a flap while the link is up."""
+        """What a fault does. `figures` None: it is between two of its windows, as a flap while its link is up."""
         kept = self._known.get(fault.id)
         if kept is None or kept[0].struck != fault.struck or kept[0].kind != fault.kind or kept[1] != figures:
             kept = fault, figures, self._work_out(fault, figures)
@@ -84,7 +84,7 @@ class OverlayMaker:
         links: dict[str, LinkState] = {}
         if target in _OF_NODES:
             links = {end.link: "up" for node in nodes for end in topology.ports(node)}
-        # With the figures that it has when it bites, it is known which links it is about.
+        # Between its windows, a fault's figures inside them tell which links it is about.
         shown = fault.windows[0].figures if figures is None else figures
         for spot, state in effects(topology, fault.kind, fault.struck, shown).items():
             if spot.aspect is Aspect.IMPAIRMENT:

@@ -1,8 +1,8 @@
-"""Looks at a running fabric again and again, and says what each look shows: a `Snapshot`.
+"""Looks at a running fabric repeatedly, and returns what each look shows as a `Snapshot`.
 
-Owns what is remembered from one look to the next, and how glances of daemons, faults and the clock come to one picture.
-Asks by `Verbs` and nothing else, so it looks from the agent's process or from any other. Who draws the picture sets the
-pace; looks closer than `glances.SHARED_WALL_S` see nothing new.
+Owns what is remembered between looks, and how the daemons' glances, the faults and the clock become one snapshot. Uses
+nothing but `Verbs`, so it works in the agent's process and in any other. Whoever draws the snapshots sets the pace; a
+look less than `polling.SHARED_WALL_S` after another shows nothing new.
 """
 
 from collections.abc import Sequence
@@ -40,13 +40,13 @@ class LiveView:
         self._sight = Sight(fabric.topology)
 
     async def look(self) -> Snapshot:
-        """The fabric now. Raises RefusedError or NoAnswerError when it cannot be reached."""
+        """Take a snapshot of the fabric. Raises RefusedError or NoAnswerError when it cannot be reached."""
         glances = await self._fabric.glances()
         return self._sight.see(glances, await self._fabric.live_faults())
 
 
 class Sight:
-    """The same without the asking: glances and faults in, snapshots out."""
+    """Makes snapshots of glances and faults, without asking anybody."""
 
     def __init__(self, topology: Topology) -> None:
         self._planes = range(topology.planes)
@@ -63,7 +63,7 @@ class Sight:
         self._before: ClockReading | None = None
 
     def see(self, glances: Glances, faults: Sequence[Fault]) -> Snapshot:
-        """The next snapshot. `glances` are of all nodes, none older than those before."""
+        """Make the next snapshot. `glances` cover all nodes, and none is older than those of the call before."""
         self._number += 1
         late = frozenset(glances.late)
         for tracks in (self._nics, self._switches):
@@ -111,7 +111,7 @@ class Sight:
         )
 
     def _rest(self, node: str, state: NodeState) -> NicRest:
-        """How a NIC stands: of one that is silent as it was when it last spoke, of a dead one nothing."""
+        """The state of a NIC: a silent one as it last answered, a dead one without anything."""
         return self._idle if state == "down" else self._nics[node].rest
 
     def _nic(self, node: str, state: NodeState, overlay: FaultOverlay) -> NicView:
@@ -154,7 +154,7 @@ class Sight:
         nic = self._nics.get(node)
         track = self._switches[node] if nic is None else nic
         step = track.ports[port]
-        # What began to leave just before the look is counted whole.
+        # A frame that began to leave just before the look counts as a whole, so the share may exceed 1.
         share = min(1.0, track.rate(8 * step.wire_bytes) / self._rates[node, port])
         return DirectionView(share, step.queue_bytes, step.marks, step.trims, step.drops)
 
@@ -178,7 +178,7 @@ class Sight:
 
 
 def fault_view(fault: Fault, at_ns: Instant) -> FaultView:
-    """A fault as it stands at an instant."""
+    """The state of a fault at an instant."""
     return FaultView(
         id=fault.id,
         kind=fault.kind,

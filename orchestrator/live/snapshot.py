@@ -1,7 +1,7 @@
-"""What a fabric looks like at one moment: the records that `mrcfabric top`, the live map and others are drawn from.
+"""What a fabric looks like at one moment: the records from which `mrcfabric top`, the live map and others draw.
 
-Records only, and their spelling as data. `live_view` makes them of two answers of the daemons, one look apart; nothing
-here is asked of a daemon. Rates are of fabric time; a look in which fabric time stood still has rates of 0.
+Owns the records and their form as data. `live_view` makes them from two answers of each daemon, one look apart; this
+module asks no daemon. Rates are per second of fabric time; a look during which fabric time stood still has rates of 0.
 """
 
 from dataclasses import dataclass, fields, is_dataclass

@@ -1,1 +1,1 @@
-"""The Clustermapper: probes that NICs send to themselves find bad links, and deny lists avoid them."""
+"""The Clustermapper: finds bad links with probes that NICs send to themselves, and avoids them with deny lists."""

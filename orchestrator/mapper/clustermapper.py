@@ -1,27 +1,27 @@
-"""The Clustermapper: which link is bad, from what every NIC's probes to itself have found.
+"""The Clustermapper: finds out which links are bad, from the probes that every NIC sends to itself.
 
-Pure: it is given the NICs' link tables (`enter`) and judges (`look`). Who asks the NICs is
-`orchestrator.mapper.mapping`'s, what is done about a bad link `orchestrator.mapper.deny_plan`'s, the statistics are
-`loss_statistics`' and `link_inference`'s.
+Pure: the caller enters the NICs' link tables (`enter`) and asks for a judgement (`look`). `orchestrator.mapper.mapping`
+asks the NICs. `orchestrator.mapper.deny_plan` decides what to do about a bad link. `loss_statistics` and
+`link_inference` have the statistics.
 
-How faults are told apart, plane by plane (planes never meet):
+How it tells faults apart, plane by plane (planes never meet):
 
-- A probe round the T0 crosses the NIC-T0 link and no other: its losses are that link's, a silent one is down.
-- A probe round a T1 crosses the NIC-T0 link and the T0-T1 link. The NICs whose own link is good test the T0-T1 links;
-  losses of the whole T0 are explained together, by as few lossy links as will do.
-- Every NIC below a T0 is cut off in a plane: the T0 is dead. Every T0 is cut off from a T1: the T1 is dead. Two cut
-  links of a T1 with two T0s look the same as a dead T1, and are called one; with only one witness (one NIC below the
-  T0, one T0 in the plane) the link is named, and the note says that it may be the switch.
-- A link that nobody could try (its NIC does not answer, its switch is dead, every NIC below its T0 is cut off) is
+- A probe round the T0 crosses only the NIC-T0 link. Its losses are losses of that link; a silent link is down.
+- A probe round a T1 crosses the NIC-T0 link and the T0-T1 link. NICs whose own links are good test the T0-T1 links. All
+  losses below one T0 are explained together, by as few lossy links as possible.
+- If every NIC below a T0 is cut off in a plane, the T0 is dead. If every T0 is cut off from a T1, the T1 is dead. If a
+  T1 has two T0s and both links are cut, that looks the same as a dead T1 and is reported as one. With only one witness
+  (one NIC below the T0, one T0 in the plane) the link is named, and a note says that it may be the switch.
+- A link that no NIC could try (its NIC does not answer, its switch is dead, every NIC below its T0 is cut off) is
   unknown, not bad.
 
-What cannot be told from these: the direction. A probe that comes home has crossed each link both ways, so a link that
-is cut or lossy in one direction looks like one that is so in both, with about half the loss; `loss` is given as if both
-were alike. For a T0-T1 link it can be asked for (`orchestrator.mapper.fault_direction`), for a NIC-T0 link it cannot.
-Nor can a lossy cable be told from a lossy port at either end.
+The probes do not show the direction. A probe that comes home has crossed each link both ways. So a link that is cut or
+lossy in one direction looks like one that is cut or lossy in both, with about half the loss; `loss` is given as if both
+directions were alike. For a T0-T1 link the direction can be asked for (`orchestrator.mapper.fault_direction`), for a
+NIC-T0 link it cannot. Nor do probes tell a lossy cable from a lossy port at either end.
 
-A bad link is good again when its probes have come home without a loss for `heal_ns`, and so many of them that its
-loss would have shown.
+A bad link is good again when its probes have come home without a loss for `heal_ns`, and when there were so many of
+them that the former loss would have shown.
 
 arXiv 2605.04333 8 (Clustermapper: links tested by probes addressed back to the sender, told apart, deny list fed).
 """
@@ -40,7 +40,7 @@ from orchestrator.mapper.t0_view import Case, MapperSettings, T0View, Verdicts, 
 
 @dataclass(slots=True)
 class Clustermapper:
-    """Remembers what was found bad, and judges anew at each look."""
+    """Remembers which links were found bad, and judges all links again at each look."""
 
     topology: Topology
     settings: MapperSettings
@@ -52,11 +52,17 @@ class Clustermapper:
         self.evidence = LinkEvidence(self.topology.nics, self.settings.window_ns)
 
     def enter(self, nic: int, at_ns: Instant, table: Mapping[str, Any] | None) -> None:
-        """A NIC's link table as it was at `at_ns`; None: it does not answer. The first is where counting begins."""
+        """Enter a NIC's link table as it was at `at_ns`; None: the NIC does not answer.
+
+        Counting begins with its first table.
+        """
         self.evidence.enter(nic, at_ns, table)
 
     def look(self, at_ns: Instant) -> LinkMap:
-        """Judge every link by the tables entered so far. Once per round of tables: healing counts what is new."""
+        """Judge every link by the tables entered so far.
+
+        Call it once per round of tables: healing counts new probes.
+        """
         found: Verdicts = {}
         dead: list[str] = []
         for plane in range(self.topology.planes):
@@ -87,7 +93,7 @@ class Clustermapper:
                     yield Cable(plane, t0, None, t1)
 
     def _dead_t1(self, plane: int, t1: int, verdicts: Verdicts, fading: set[Cable]) -> bool:
-        """Whether every T0 that could try is cut off from a T1; then its links are nobody's fault."""
+        """Whether every T0 that could try a T1 is cut off from it. If so, its links become unknown."""
         cables = [Cable(plane, t0, None, t1) for t0 in range(self.topology.t0_per_plane)]
         tried = [cable for cable in cables if verdicts[cable].verdict != Verdict.UNKNOWN]
         cut = [cable for cable in tried if verdicts[cable].verdict == Verdict.DOWN]
@@ -103,7 +109,7 @@ class Clustermapper:
         return False
 
     def _in_its_time(self, at_ns: Instant, found: LinkVerdict) -> LinkVerdict:
-        """Nobody is accused before the other links of its switch had time to fall silent too, or to return."""
+        """Hold an accusation back until the other links of the same switch had time to fall silent or return, too."""
         if found.verdict not in BAD:
             return found
         seen_ns = max(self._seen_dead.get(end, -1) for end in found.cable.name.split("~"))

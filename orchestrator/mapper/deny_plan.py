@@ -1,17 +1,17 @@
-"""From a map of links to deny lists: which NIC should avoid which paths while which links are bad.
+"""Turns a map of links into deny lists: which NIC should avoid which paths while which links are bad.
 
-Pure. What an entry of a list means is the NIC's (`nicd.core.commands_paths`); who carries the commands there is
-`orchestrator.mapper.mapping`'s.
+Pure. The NIC (`nicd.core.commands_paths`) says what an entry of a list means. `orchestrator.mapper.mapping` sends the
+commands.
 
-- A bad T0-T1 link, gray or down: NICs below that T0 avoid the T1 in that plane towards everybody, all other NICs avoid
-  it towards NICs below that T0. A dead T1: everybody avoids it.
-- A gray NIC-T0 link: the NIC avoids the plane, and everybody avoids it towards that NIC. One that is down needs no
-  entry: its NIC sees the carrier and tells its peers, and the plane is back as soon as the port is.
+- A bad T0-T1 link, gray or down: the NICs below that T0 avoid the T1 in that plane towards everybody, and all other
+NICs avoid it towards the NICs below that T0. A dead T1: every NIC avoids it. - A gray NIC-T0 link: the NIC avoids the
+plane, and every other NIC avoids the plane towards that NIC. A NIC-T0 link that is down needs no entry: its NIC sees
+the carrier and tells its peers, and the plane is used again as soon as the port is back.
 
-MRC cannot do the second by itself: endpoints do not see which end of a lossy path is at fault, and a plane all of
-whose EVs lose packets is not left. A rule that would leave too little is not made, and the plan says so: no pair of
-NICs keeps fewer planes than `planes_least`, and no pair of T0s fewer paths in a plane than `paths_least`, on account of
-a rule. Worst links first.
+MRC cannot avoid a gray NIC-T0 link by itself: endpoints do not see which end of a lossy path is at fault, and a QP does
+not leave a plane in which all its EVs lose packets. The planner skips a rule that would leave too little, and the plan
+says so: because of rules, no pair of NICs keeps fewer planes than `planes_least`, and no pair of T0s fewer paths in a
+plane than `paths_least`. The worst links get their rules first.
 
 arXiv 2605.04333 8 (deny lists fed by the Clustermapper).
 """
@@ -29,16 +29,16 @@ from orchestrator.mapper.link_verdicts import BAD, Cable, LinkMap, LinkVerdict, 
 
 @dataclass(frozen=True, slots=True)
 class DenyFloor:
-    """What a rule must leave."""
+    """What rules must leave over."""
 
     planes_least: int
-    """Planes between any two NICs."""
+    """How many planes any two NICs keep at least."""
     paths_least: int
-    """Paths in a plane between any two T0s."""
+    """How many paths in a plane any two T0s keep at least."""
 
     @classmethod
     def of(cls, topology: Topology) -> "DenyFloor":
-        """The default: half of each."""
+        """The default floor: half of the planes, half of the paths."""
         return cls(max(1, topology.planes // 2), max(1, topology.t1_per_plane // 2))
 
     def __post_init__(self) -> None:
@@ -50,30 +50,30 @@ class DenyFloor:
 
 @dataclass(slots=True)
 class DenyPlan:
-    """What should be denied while a map holds."""
+    """What to deny while a map holds."""
 
     entries: dict[int, set[Entry]] = field(default_factory=dict)
-    """NIC number -> entries of its list."""
+    """Number of a NIC -> the entries of its deny list."""
     rules: list[str] = field(default_factory=list)
-    """Names of the links and switches that are avoided."""
+    """Names of the links and switches that NICs avoid."""
     kept: dict[str, str] = field(default_factory=dict)
-    """Names of bad links that are not avoided, and why."""
+    """Names of bad links that NICs go on using, and why."""
 
     def record(self) -> dict[str, Any]:
-        """As plain data; of the lists only their lengths."""
+        """As plain data, with the lengths of the lists only."""
         sizes = {str(nic): len(entries) for nic, entries in sorted(self.entries.items())}
         return {"avoided": self.rules, "kept": self.kept, "entries": sizes}
 
 
 def plan_denials(topology: Topology, links: LinkMap, floor: DenyFloor) -> DenyPlan:
-    """The deny lists for a map."""
+    """Make the deny lists for a map."""
     return _Planner(topology, links, floor).run()
 
 
 def changes(wanted: set[Entry], present: Iterable[Entry], mine: set[Entry]) -> list[tuple[str, Entry]]:
-    """(op, entry) in order, that turn a NIC's list `present` into `wanted` and what others have put there.
+    """The commands (op, entry), in order, that change a NIC's list from `present` to `wanted` plus others' entries.
 
-    `mine` are the entries put there by an earlier plan. Lifting one lifts all that lie within it: those that are to
+    `mine` are the entries from an earlier plan. To lift an entry lifts all entries within it, too; those that are to
     stay are put back.
     """
     there = set(present)
@@ -87,13 +87,13 @@ def changes(wanted: set[Entry], present: Iterable[Entry], mine: set[Entry]) -> l
 
 
 def arguments(entry: Entry) -> dict[str, int]:
-    """The arguments of a deny or allow command."""
+    """The arguments of a command that denies or allows an entry."""
     names = ("plane", "path", "peer_index")
     return {name: value for name, value in zip(names, entry, strict=True) if value is not None}
 
 
 def _order(entry: Entry) -> tuple[int, ...]:
-    # The widest first: an entry that is lifted takes those within it along.
+    # The widest first: to lift an entry lifts those within it, too.
     return tuple(-1 if value is None else value for value in entry)
 
 
@@ -104,9 +104,9 @@ class _Planner:
         self._floor = floor
         self._plan = DenyPlan()
         self._planes_out = [0] * topology.nics
-        """Bit p of a NIC: plane p is of no use to it, cut or denied."""
+        """NIC -> bits; bit p: plane p is cut or denied for it."""
         self._t1s_out: dict[tuple[int, int], set[int]] = {}
-        """(plane, T0) -> T1s out of use or denied."""
+        """(plane, T0) -> T1s that are dead or denied for it."""
         self._all_planes = (1 << topology.planes) - 1
 
     def run(self) -> DenyPlan:
@@ -150,7 +150,7 @@ class _Planner:
                     self._deny(nic, (plane, t1, peer))
 
     def _fits(self, name: str, plane: int, t0s: Iterable[int], t1: int) -> bool:
-        """Take a T1 away from some T0s if enough paths are left between any two; note which way it went."""
+        """Deny a T1 to some T0s if every two T0s keep enough paths; note in the plan whether it was done."""
         out = {t0: self._t1s_out.get((plane, t0), set()) for t0 in range(self._topology.t0_per_plane)}
         for t0 in t0s:
             out[t0] = out[t0] | {t1}

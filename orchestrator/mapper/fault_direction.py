@@ -1,9 +1,10 @@
-"""In which direction a T0-T1 link is bad: the question to ask of one NIC, and what its answer means.
+"""Finds the direction in which a T0-T1 link is bad: which question to ask a NIC, and what its answer means.
 
 Pure. A probe that turns round crosses each link both ways. A loop goes up through one T1 to another T0 and comes home
-through another T1, so it crosses the link in question once: two loops, one each way, tell the directions apart. They
-need another T0 and another T1 in the plane whose links are good, and a NIC below the T0 whose own link is good; without
-them the direction stays open, and that of a NIC-T0 link always does: whatever comes home has crossed it both ways.
+through another T1, so it crosses the link in question once. Two loops, one each way, tell the directions apart. They
+need another T0 and another T1 in the plane with good links, and a NIC below the T0 whose own link is good. Without them
+the direction stays open. The direction of a NIC-T0 link always stays open: any probe that comes home has crossed that
+link both ways.
 """
 
 import math
@@ -16,18 +17,18 @@ from orchestrator.mapper.link_verdicts import Cable, LinkMap, Verdict
 from orchestrator.mapper.loss_statistics import TOLERATED, evidence, needed
 
 FALSE_ALARM = 1e-6
-"""Chance that a loop over good links is called lossy."""
+"""The chance that a loop over good links is called lossy."""
 DOUBT = 0.001
-"""Chance that a loop that loses half as much as the other is taken for a good one."""
+"""The chance that a loop that loses half as much as the other one is taken for a good one."""
 LINKS_CROSSED = 3
-"""Links that a loop crosses beside the one in question, counted by round trips: four once, the NIC's twice."""
+"""How many links a loop crosses beside the one in question, in round trips: four links once, the NIC's twice."""
 PROBES_LEAST, PROBES_MOST = 64, 4096
 LOSSES_EXPECTED = 16
-"""So many probes are sent that a loop with the estimated loss loses about this many."""
+"""So many probes are sent that a loop with the estimated loss loses about this many of them."""
 
 
 class Direction(StrEnum):
-    """Where packets are lost."""
+    """In which direction a link loses packets."""
 
     UP = "towards the T1"
     DOWN = "towards the T0"
@@ -36,7 +37,7 @@ class Direction(StrEnum):
 
 
 class Loop(NamedTuple):
-    """One way for one NIC's probes."""
+    """One path for probes of a NIC."""
 
     plane: int
     t1_out: int
@@ -45,11 +46,11 @@ class Loop(NamedTuple):
 
 
 class Question(NamedTuple):
-    """Two loops of one NIC, so many probes each."""
+    """Two loops of one NIC, with `probes` probes on each."""
 
     nic: int
     up: Loop
-    """Crosses the link towards the T1."""
+    """The loop that crosses the link towards the T1."""
     down: Loop
     probes: int
 
@@ -75,7 +76,7 @@ def question(topology: Topology, links: LinkMap, cable: Cable) -> Question | Non
 
 
 def direction(up: Counts, down: Counts) -> Direction:
-    """What the probes round both loops say."""
+    """Judge the direction from the probes round both loops."""
     bad_up, bad_down = _lossy(up), _lossy(down)
     if bad_up and bad_down:
         return Direction.BOTH
@@ -91,6 +92,6 @@ def _lossy(counts: Counts) -> bool:
 
 
 def _clean(counts: Counts, other: Counts) -> bool:
-    """Whether a loss even half as large as the other loop's would have shown."""
+    """Whether a loss half as large as the other loop's would have shown here, and nothing was lost."""
     share = other.lost / other.probes / 2
     return counts.lost == 0 and (1 - share) ** counts.probes <= DOUBT

@@ -1,9 +1,9 @@
-"""What self probes have found, NIC by NIC, over a window of fabric time.
+"""Keeps what self-probes have found, NIC by NIC, over a window of fabric time.
 
-Owns the snapshots of the NICs' link tables and the differences between them: a NIC counts from its start, a verdict
-wants the last window. What the counts say about links is `orchestrator.mapper.clustermapper`'s.
+Owns the snapshots of the NICs' link tables and the differences between them: a NIC counts from its start, but a verdict
+needs the last window only. `orchestrator.mapper.clustermapper` draws the conclusions about links.
 
-A probe counts once it has come home or been given up; one that came home late was not lost.
+A probe counts once it has come home or been given up. A probe that came home late was not lost.
 """
 
 from collections import deque
@@ -13,16 +13,16 @@ from typing import Any, NamedTuple, TypeAlias
 from mrcfabric.units import Instant
 
 Way: TypeAlias = tuple[int, int | None]
-"""(plane, T1 it turns round at; None: at the T0)."""
+"""(plane, T1 at which the probes turn round; None: they turn at the T0)."""
 
 
 class Counts(NamedTuple):
-    """Probes on one way."""
+    """The probes on one path."""
 
     probes: int
     lost: int
     silent: int
-    """Lost since the last that came home."""
+    """How many were lost since the last one that came home."""
 
 
 NONE = Counts(0, 0, 0)
@@ -31,7 +31,7 @@ NONE = Counts(0, 0, 0)
 class _Snapshot(NamedTuple):
     at_ns: Instant
     ways: dict[Way, tuple[int, int]]
-    """Probes judged and lost since the NIC's start."""
+    """Path -> probes judged and probes lost, since the NIC's start."""
 
 
 class _Nic:
@@ -44,14 +44,14 @@ class _Nic:
         self.silent: dict[Way, int] = {}
         self.snapshots: deque[_Snapshot] = deque()
         self.floors: dict[Way, tuple[Instant, tuple[int, int]]] = {}
-        """What counted up to an instant no longer does."""
+        """Path -> (instant, counts): what was counted up to that instant has been forgotten."""
 
     def read(self, at_ns: Instant, table: Mapping[str, Any]) -> None:
-        """Take in its table as it was at `at_ns`."""
+        """Read the NIC's table as it was at `at_ns`."""
         self.answers = True
         self.carrier = table["carrier"]
         if table["start_ns"] != self.start_ns:
-            # It has started again, or is seen for the first time: what it found before counts for nothing.
+            # The NIC has started again, or we see it for the first time: its former counts do not matter.
             first_time = self.start_ns < 0
             self.start_ns = table["start_ns"]
             self.snapshots.clear()
@@ -69,7 +69,7 @@ class _Nic:
         self.snapshots.append(_Snapshot(at_ns, ways))
 
     def between(self, way: Way, since: _Snapshot) -> Counts:
-        """What was found on a way since a snapshot, or since it was forgotten."""
+        """What was found on a path since a snapshot, or since the path was forgotten."""
         if not self.snapshots:
             return NONE
         latest = self.snapshots[-1]
@@ -80,14 +80,14 @@ class _Nic:
 
 
 class LinkEvidence:
-    """All NICs. The first table of a NIC is where its counting begins."""
+    """The evidence of all NICs. Counting begins with a NIC's first table."""
 
     def __init__(self, nics: int, window_ns: int) -> None:
         self._nics = [_Nic() for _ in range(nics)]
         self._window_ns = window_ns
 
     def enter(self, nic: int, at_ns: Instant, table: Mapping[str, Any] | None) -> None:
-        """A NIC's link table as it was at `at_ns`; None: it does not answer."""
+        """Enter a NIC's link table as it was at `at_ns`; None: the NIC does not answer."""
         known = self._nics[nic]
         if table is None:
             known.answers = False
@@ -97,27 +97,27 @@ class LinkEvidence:
             known.snapshots.popleft()
 
     def answers(self, nic: int) -> bool:
-        """Whether its latest table came."""
+        """Whether a NIC has answered with its latest table."""
         return self._nics[nic].answers
 
     def carrier(self, nic: int, plane: int) -> bool:
-        """Whether a NIC that answers sees carrier on a port."""
+        """Whether a NIC that answers sees carrier on its port in a plane."""
         return bool(self._nics[nic].carrier >> plane & 1)
 
     def window(self, nic: int, way: Way) -> Counts:
-        """What was found on a way of a NIC over the window, or since it was forgotten."""
+        """What was found on a path of a NIC within the window, or since the path was forgotten."""
         known = self._nics[nic]
         return known.between(way, known.snapshots[0]) if known.answers else NONE
 
     def latest(self, nic: int, way: Way) -> Counts:
-        """The same between its last two tables."""
+        """What was found on a path of a NIC between its last two tables."""
         known = self._nics[nic]
         if not known.answers or len(known.snapshots) < 2:
             return NONE
         return known.between(way, known.snapshots[-2])
 
     def forget(self, nic: int, way: Way) -> None:
-        """What a way has shown so far no longer counts."""
+        """Ignore from now on what a path has shown so far."""
         known = self._nics[nic]
         if known.snapshots:
             latest = known.snapshots[-1]

@@ -1,15 +1,15 @@
-"""Which links are lossy, when each probe crosses several: the fewest links that explain what was lost.
+"""Finds which links are lossy when each probe crosses several: the fewest links that explain the losses.
 
-Pure arithmetic over trials: so many probes crossed these links, so many were lost. Where the trials come from and what
-a verdict means is `orchestrator.mapper.clustermapper`'s; the criterion for one link is
-`orchestrator.mapper.loss_statistics`'.
+Pure arithmetic over trials: so many probes crossed these links, and so many were lost.
+`orchestrator.mapper.clustermapper` makes the trials and turns findings into verdicts.
+`orchestrator.mapper.loss_statistics` has the criterion for one link.
 
-Model: each link loses a share of its own of the round trips, independently, and healthy ones the tolerated share. Links
-are accused one by one, the one first that raises the likelihood most, as long as that is more than a healthy link
-would reach by chance (`false_alarm`), and as long as it is still needed, by `odds`, if any other single link that
-crosses the same probes were to blame instead. What two links explain equally well is left a suspicion for both. An
-accusation is taken back when others explain all of its losses, or one in its place explains them better by the same
-odds.
+Model: each link loses its own share of the round trips, independently; healthy links lose the tolerated share. Links
+are accused one by one, first the one that raises the likelihood most. Two conditions hold for each accusation. It must
+raise the likelihood more than a healthy link would by chance (`false_alarm`). And it must still be needed, by `odds`,
+if any other single link that crosses the same probes were to blame instead. If two links explain losses equally well,
+both become suspects. An accusation is taken back when other links explain all its losses, or when one other link in its
+place explains them better by the same odds.
 """
 
 import math
@@ -22,9 +22,9 @@ from orchestrator.mapper.loss_statistics import FALSE_ALARM, TOLERATED, needed
 L = TypeVar("L", bound=Hashable)
 
 ODDS = 1000.0
-"""How much likelier a named link must be than any other explanation of the same losses."""
+"""How much likelier an accused link must be than any other explanation of the same losses."""
 SUSPICION = 1 / 3
-"""This share of the evidence for an accusation makes a suspect."""
+"""The share of the evidence for an accusation that makes a link a suspect."""
 _SHARE_MAX = 1 - 1e-9
 _SWEEPS_MAX = 30
 _HALVINGS = 40
@@ -40,14 +40,14 @@ class Trial(NamedTuple, Generic[L]):
 
 @dataclass(frozen=True, slots=True)
 class Findings(Generic[L]):
-    """What a set of trials says."""
+    """What a set of trials shows."""
 
     lossy: dict[L, float]
-    """Link -> share of the round trips it loses; those accused now and those known before."""
+    """Link -> share of the round trips that it loses; links accused now and links known before."""
     suspects: dict[L, float]
-    """Link -> evidence in nats, of those not accused: too little, or another link would do as well."""
+    """Link -> evidence in nats, for links not accused: it is too little, or another link explains as much."""
     retracted: tuple[L, ...] = ()
-    """Links known before that another explains away."""
+    """Links known before whose losses another link explains."""
 
 
 class _Likelihood(Generic[L]):
@@ -56,11 +56,11 @@ class _Likelihood(Generic[L]):
     def __init__(self, trials: Iterable[Trial[L]], tolerated: float) -> None:
         self.tolerated = tolerated
         self.home: dict[L, int] = {}
-        """Link -> probes across it that came home."""
+        """Link -> how many probes across it came home."""
         self.losing: list[tuple[tuple[L, ...], int]] = []
-        """Trials with losses."""
+        """The trials with losses."""
         self.crossing: dict[L, list[int]] = {}
-        """Link -> its places in `losing`."""
+        """Link -> the indexes in `losing` of the trials that cross it."""
         for links, probes, lost in trials:
             for link in links:
                 self.home[link] = self.home.get(link, 0) + probes - lost
@@ -76,7 +76,7 @@ class _Likelihood(Generic[L]):
         return chance
 
     def value(self, shares: Mapping[L, float]) -> float:
-        """Log-likelihood against all links healthy."""
+        """The log-likelihood relative to all links being healthy."""
         usual = math.log1p(-self.tolerated)
         total = sum(self.home[link] * (math.log1p(-share) - usual) for link, share in shares.items())
         for links, lost in self.losing:
@@ -85,7 +85,7 @@ class _Likelihood(Generic[L]):
         return total
 
     def _best_share(self, link: L, shares: Mapping[L, float]) -> float:
-        """The share of one link that is likeliest, the others given. Concave in log(1 - share)."""
+        """The likeliest share of one link, given those of the others. Concave in log(1 - share)."""
         rest = dict(shares)
         rest[link] = 0.0
         others = [(self._home_chance(self.losing[at][0], rest), self.losing[at][1]) for at in self.crossing[link]]
@@ -106,7 +106,7 @@ class _Likelihood(Generic[L]):
         return high
 
     def fit(self, links: Sequence[L], start: Mapping[L, float]) -> tuple[float, dict[L, float]]:
-        """(log-likelihood, shares) when these links may be lossy; by turns, from `start`."""
+        """Fit the shares of these links by turns, starting from `start`; returns (log-likelihood, shares)."""
         shares = {link: start.get(link, self.tolerated) for link in links}
         value = self.value(shares)
         for _ in range(_SWEEPS_MAX):
@@ -126,13 +126,13 @@ def explain(
     false_alarm: float = FALSE_ALARM,
     odds: float = ODDS,
 ) -> Findings[L]:
-    """The lossy links behind these trials; `known` are taken for lossy without evidence. Order decides ties."""
+    """Find the lossy links behind these trials. `known` links count as lossy without evidence. Order decides ties."""
     likelihood = _Likelihood(trials, tolerated)
     return _Search(likelihood, needed(false_alarm), math.log(odds)).run(list(known))
 
 
 class _Search(Generic[L]):
-    """Accusing links one by one."""
+    """Accuses links one by one."""
 
     def __init__(self, likelihood: _Likelihood[L], wanted: float, margin: float) -> None:
         self._likelihood = likelihood
@@ -141,7 +141,7 @@ class _Search(Generic[L]):
         self._candidates = list(likelihood.crossing)
 
     def run(self, known: list[L]) -> Findings[L]:
-        """Accuse until nothing is left that needs an accusation, and take back what proves to be wrong."""
+        """Accuse until no further accusation is needed, and take back accusations that prove wrong."""
         blamed = [link for link in known if link in self._likelihood.home]
         retracted: list[L] = []
         while True:
@@ -156,7 +156,7 @@ class _Search(Generic[L]):
         return Findings(shares, suspects, tuple(link for link in retracted if link in known))
 
     def _accuse(self, blamed: list[L], never: list[L]) -> tuple[float, dict[L, float], dict[L, float]]:
-        """Add to `blamed` link by link; (log-likelihood, shares, gains of those that are left)."""
+        """Add links to `blamed` one by one; returns (log-likelihood, shares, gains of the other links)."""
         value, shares = self._likelihood.fit(blamed, {})
         tied: set[L] = set(never)
         while True:
@@ -173,9 +173,9 @@ class _Search(Generic[L]):
             tied = set(never)
 
     def _mistaken(self, blamed: list[L], value: float, shares: dict[L, float]) -> L | None:
-        """A link all of whose losses others explain, or in whose place another explains them better by far.
+        """Find an accused link whose losses others all explain, or that another link in its place explains much better.
 
-        Two links that go bad at once may look like a third one at first.
+        Two links that go bad at the same time may look like a third one at first.
         """
         crossing = self._likelihood.crossing
         for link in blamed:
@@ -191,7 +191,7 @@ class _Search(Generic[L]):
         return None
 
     def _gains(self, blamed: list[L], value: float, shares: dict[L, float]) -> dict[L, float]:
-        """How much likelier the trials become when one more link is to blame."""
+        """Link -> how much likelier the trials become if this link is to blame, too."""
         fit = self._likelihood.fit
         return {link: fit([*blamed, link], shares)[0] - value for link in self._candidates if link not in blamed}
 

@@ -1,7 +1,7 @@
-"""Checks of a running fabric's links and watches over them: one at a time, ended with the fabric.
+"""Runs checks of a running fabric's links and watches over them: one at a time, and none outlives the fabric.
 
-Owns what is under way and what excludes what. How links are probed is `orchestrator.mapper.mapping`'s, what the probes
-mean `orchestrator.mapper.link_watch`'s.
+Owns what is under way and what excludes what. `orchestrator.mapper.mapping` probes the links;
+`orchestrator.mapper.link_watch` judges the probes.
 """
 
 import asyncio
@@ -19,17 +19,17 @@ class LinkTesting:
 
     def __init__(self, fabric: FabricLike, journal: Journal) -> None:
         self.mapping: LinkMapping | None = None
-        """The watch over the links, while one is on."""
+        """The watch over the links, while there is one."""
         self._fabric = fabric
         self._journal = journal
         self._mapping_task: asyncio.Task[None] | None = None
         self._check_task: asyncio.Task[LinkMap] | None = None
 
     async def check(self, **figures: Any) -> LinkMap:
-        """Probe every link and judge: `orchestrator.mapper.mapping.check_links`, which also says what can be chosen.
+        """Probe every link once and judge; the figures are those of `orchestrator.mapper.mapping.check_links`.
 
-        Raises RefusedError while a watch is on, whose map is at hand; while another check is under way, for both would
-        set the NICs' probes; and when it is ended by `stop`.
+        Raises RefusedError while a watch runs, whose map can be shown instead. Also while another check runs, because
+        both would set the NICs' probes, and when `stop` ends the check.
         """
         if self.mapping is not None:
             raise RefusedError("a watch over the links is on: it shows its map; `mapper --stop` ends it")
@@ -54,9 +54,9 @@ class LinkTesting:
             raise RefusedError("a check of the links is under way: wait for it; `mapper --stop` ends it")
 
     async def watch(self, period_ns: int | None = None, *, deny: bool = False) -> LinkMapping:
-        """Have all NICs probe their links from now on, and fill their deny lists if asked to.
+        """Have all NICs probe their links from now on, and fill their deny lists if `deny` is set.
 
-        Changes of what is accused stand in the journal. Raises ConfigError; RefusedError when a watch is on already.
+        The journal notes changes of what is accused. Raises ConfigError; RefusedError when a watch already runs.
         """
         if self.mapping is not None:
             raise RefusedError("a watch over the links is on already; `mapper --stop` ends it")
@@ -75,7 +75,7 @@ class LinkTesting:
         return self.mapping
 
     async def stop(self) -> LinkMap | None:
-        """End the watch, its probes and its denials, or a check; the watch's last map, None when there was no watch."""
+        """End the watch with its probes and denials, or a check. Returns the watch's last map, None without a watch."""
         if self._check_task is not None:
             self._check_task.cancel()
             await asyncio.wait([self._check_task])
@@ -89,7 +89,7 @@ class LinkTesting:
         return mapping.watch.latest
 
     def close(self) -> None:
-        """The fabric is coming to its end, and the probes with it."""
+        """Cancel everything: the fabric ends, and the probes with it."""
         for probing in (self._mapping_task, self._check_task):
             if probing is not None:
                 probing.cancel()

@@ -1,7 +1,7 @@
-"""The vocabulary of the Clustermapper: links by their place, what is thought of each, and the map of all of them.
+"""The terms of the Clustermapper: links by their place, the verdict on each, and the map of all of them.
 
-Owns names, plain-data forms and sums. How a verdict is reached is `orchestrator.mapper.clustermapper`'s, how it is
-shown `orchestrator.cli.map_view`'s.
+Owns names, plain-data forms and sums. `orchestrator.mapper.clustermapper` reaches the verdicts;
+`orchestrator.cli.map_view` shows them.
 """
 
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from mrcfabric.units import Instant
 
 
 class Verdict(StrEnum):
-    """What is thought of a link or a switch."""
+    """What the Clustermapper thinks of a link."""
 
     GOOD = "good"
     SUSPECT = "suspect"
@@ -35,7 +35,7 @@ class Cable(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As the topology calls it."""
+        """The link's name in the topology."""
         t0 = t0_name(self.plane, self.t0)
         return f"{nic_name(self.nic)}~{t0}" if self.nic is not None else f"{t0}~{t1_name(self.plane, self.t1 or 0)}"
 
@@ -46,27 +46,27 @@ class Cable(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LinkVerdict:
-    """One link."""
+    """The verdict on one link."""
 
     cable: Cable
     verdict: Verdict
     probes: int = 0
-    """Over the window, on all ways that were counted for it."""
+    """Within the window, on all paths that were counted for this link."""
     lost: int = 0
     loss: float = 0.0
-    """Bad: estimate per direction, if both are alike. Good: what the probes rule out, but for a chance of 1 %."""
+    """Bad: estimated loss per direction if both are alike. Good: the loss that the probes rule out with 99 % chance."""
     since_ns: Instant | None = None
     """When it was found bad."""
     note: str = ""
     direction: str = ""
-    """Of a bad T0-T1 link, once it has been asked for: where packets are lost."""
+    """For a bad T0-T1 link, once it has been asked for: the direction in which it loses packets."""
 
     def noted(self, words: str) -> "LinkVerdict":
-        """The same with one more remark."""
+        """The same verdict with one more note."""
         return replace(self, note=f"{self.note}; {words}" if self.note else words)
 
     def withheld(self, words: str) -> "LinkVerdict":
-        """The same as a suspicion only, and why."""
+        """The same link as a suspect only, with the reason."""
         return replace(self, verdict=Verdict.SUSPECT).noted(words)
 
     def record(self) -> dict[str, Any]:
@@ -80,12 +80,12 @@ class LinkVerdict:
 
 @dataclass(frozen=True, slots=True)
 class LinkMap:
-    """All links of a fabric as they look at one instant."""
+    """All links of a fabric, as judged at one instant."""
 
     at_ns: Instant
     links: tuple[LinkVerdict, ...]
     dead: tuple[str, ...]
-    """Switches that are dead."""
+    """The names of dead switches."""
 
     def of(self, *verdicts: Verdict) -> list[LinkVerdict]:
         """The links with one of these verdicts."""
@@ -93,16 +93,16 @@ class LinkMap:
 
     @property
     def bad(self) -> list[str]:
-        """Names of what is accused: dead switches, then links."""
+        """Names of everything accused: dead switches, then links."""
         return [*self.dead, *(link.cable.name for link in self.of(*BAD))]
 
     @property
     def all_good(self) -> bool:
-        """No link is anything but good."""
+        """Whether every link is good."""
         return len(self.of(Verdict.GOOD)) == len(self.links)
 
     def sums(self) -> dict[tuple[int, str, str], int]:
-        """(plane, kind, verdict) -> links; every combination is there."""
+        """(plane, kind, verdict) -> number of links; has every combination."""
         kinds, planes = ("nic-t0", "t0-t1"), sorted({link.cable.plane for link in self.links})
         found = {(plane, kind, str(verdict)): 0 for plane in planes for kind in kinds for verdict in Verdict}
         for link in self.links:

@@ -1,7 +1,7 @@
-"""Watching the links of a fabric: a look every so often, a map, and the deny lists that follow from it.
+"""Watches the links of a fabric: looks at intervals, makes a map, and derives deny lists from it.
 
-Owns the figures of a watch and the state between two looks; pure, driven by `orchestrator.mapper.mapping` (daemons) and
-`orchestrator.mapper.simulated_mapping` (virtual time) alike: tables in, orders out.
+Owns the figures of a watch and its state between two looks. Pure: takes tables and returns orders.
+`orchestrator.mapper.mapping` (daemons) and `orchestrator.mapper.simulated_mapping` (virtual time) drive it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,16 +25,16 @@ from orchestrator.mapper.t0_view import MapperSettings
 
 PERIOD_RTTS = 4
 PERIOD_NS_MAX = NS_PER_S
-"""So that a slip of the pen does not make a watch that never looks."""
+"""The longest period, so that a mistyped one does not make a watch that never looks."""
 LOOK_PERIODS = 8
 HEAL_PERIODS = 64
 WINDOW_PERIODS = 512
 QUESTIONS_MAX = 8
-"""Links whose direction is asked for at a time."""
+"""How many links may have an open question about their direction at a time."""
 GAP_SHARE = 8
-"""Probes of a loop per period."""
+"""How many probes of a loop a NIC sends in one period."""
 FIND_LOSS = 0.01
-"""The loss per direction that a check finds when nobody says otherwise."""
+"""The default loss per direction that a check finds."""
 
 
 class Order(NamedTuple):
@@ -51,16 +51,16 @@ class Order(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WatchSettings:
-    """Times are nanoseconds of fabric time."""
+    """The figures of a watch. Times are nanoseconds of fabric time."""
 
     period_ns: int
-    """Of the NICs' rounds of probes."""
+    """The period of the NICs' rounds of probes."""
     look_ns: int
-    """Between two looks."""
+    """The time between two looks."""
     mapper: MapperSettings
     floor: DenyFloor
     deny: bool = False
-    """Fill the NICs' deny lists."""
+    """Whether to fill the NICs' deny lists."""
 
     def __post_init__(self) -> None:
         """Raises ConfigError."""
@@ -74,9 +74,9 @@ class WatchSettings:
 
     @classmethod
     def of(cls, topology: Topology, period_ns: int | None = None, *, deny: bool = False) -> "WatchSettings":
-        """The defaults: a round per 4 base RTT, a look per 8 rounds, healed after 64, losses forgotten after 512.
+        """The defaults: a round every 4 base RTT, a look every 8 rounds, healed after 64, losses forgotten after 512.
 
-        NICs that probe by themselves are left at their own period.
+        NICs that probe by themselves keep their own period.
         """
         period = nic_settings(topology).self_probe_period_ns or PERIOD_RTTS * topology.base_rtt_ns()
         period = period if period_ns is None else period_ns
@@ -89,9 +89,9 @@ class WatchSettings:
 
 
 def rounds_to_find(topology: Topology, loss: float, power: float = POWER) -> int:
-    """Rounds after which every link with this loss per direction is found, each with probability `power`.
+    """After how many rounds each link with this loss per direction is found with probability `power`.
 
-    Between a T0 and a T1 that many probes run in each round as NICs share the work; to a NIC at least as many.
+    In each round as many probes cross a T0-T1 link as NICs share the work, and at least as many cross a NIC-T0 link.
     """
     testers = min(nic_settings(topology).self_probe_testers, topology.nics_per_t0)
     return -(-probes_to_find(loss, power) // testers)
@@ -105,18 +105,18 @@ class LinkWatch:
         self.settings = settings
         self.mapper = Clustermapper(topology, settings.mapper)
         self.latest: LinkMap | None = None
-        """The map of the last look."""
+        """The map of the latest look."""
         self.plan = DenyPlan()
-        """What that map asks to be denied."""
+        """What to deny because of that map."""
         self.looks = 0
         self.accusations = 0
-        """Links and switches found bad so far, each time anew."""
+        """How often a link or switch was found bad so far; one that is found again counts again."""
         self._mine: dict[int, set[Entry]] = {}
         self._asked: dict[Cable, Question] = {}
         self._directions: dict[Cable, Direction] = {}
 
     def take(self, at_ns: Instant, tables: Mapping[int, Mapping[str, Any] | None]) -> LinkMap:
-        """A look: the tables of all NICs as they were at `at_ns`; None for one that does not answer."""
+        """Take a look: the tables of all NICs as they were at `at_ns`; None for a NIC that does not answer."""
         for nic, table in tables.items():
             self.mapper.enter(nic, at_ns, table)
         before = set(self.latest.bad) if self.latest else set()
@@ -128,13 +128,13 @@ class LinkWatch:
         return self.latest
 
     def hear(self, tables: Mapping[int, Mapping[str, Any] | None]) -> LinkMap:
-        """The latest map with what was asked since: the verdicts stand, directions are told."""
+        """Add directions to the latest map from answers that have come since. Its verdicts do not change."""
         assert self.latest is not None, "after a look"
         self.latest = self._directed(self.latest, tables)
         return self.latest
 
     def asleep(self, tables: Mapping[int, Mapping[str, Any] | None]) -> list[Order]:
-        """Orders for the NICs that do not probe as they should: none yet, or they have started again."""
+        """Orders for NICs that do not probe with this watch's period: they were not told, or have started again."""
         period_ns = self.settings.period_ns
         return [
             Order(nic, "probe_links", {"period_ns": period_ns})
@@ -143,7 +143,7 @@ class LinkWatch:
         ]
 
     def questions(self) -> list[Order]:
-        """Orders that will tell the direction of bad T0-T1 links of which it has not been asked yet."""
+        """Orders that ask for the direction of bad T0-T1 links, for those links that have not been asked about."""
         orders: list[Order] = []
         assert self.latest is not None, "after a look"
         gap_ns = max(1, self.settings.period_ns // GAP_SHARE)
@@ -162,7 +162,7 @@ class LinkWatch:
         return orders
 
     def _directed(self, found: LinkMap, tables: Mapping[int, Mapping[str, Any] | None]) -> LinkMap:
-        """The same map with what loops have told by now."""
+        """Add to a map the directions that loops have shown by now."""
         bad = {link.cable for link in found.of(*BAD)}
         self._asked = {cable: asked for cable, asked in self._asked.items() if cable in bad}
         self._directions = {cable: told for cable, told in self._directions.items() if cable in bad}
@@ -180,11 +180,11 @@ class LinkWatch:
         return replace(found, links=tuple(links))
 
     def concerned(self) -> list[int]:
-        """NICs whose deny list may have to change."""
+        """The NICs whose deny lists may have to change."""
         return sorted(set(self.plan.entries) | set(self._mine))
 
     def orders(self, present: Mapping[int, Iterable[Entry]]) -> list[Order]:
-        """What brings the lists of these NICs, which hold `present`, to what the plan asks for."""
+        """The orders that change these NICs' lists from `present` to what the plan asks for."""
         found = []
         for nic, entries in present.items():
             wanted = self.plan.entries.get(nic, set())
@@ -197,7 +197,7 @@ class LinkWatch:
         return found
 
     def lift_all(self) -> list[Order]:
-        """The watch ends: nothing is to be denied on its account, and NICs probe as they would without it."""
+        """End the watch: plan no denials, and return orders that set the NICs' probes back to their own period."""
         self.plan = DenyPlan()
         period_ns = nic_settings(self.topology).self_probe_period_ns
         if period_ns == self.settings.period_ns:
@@ -206,7 +206,7 @@ class LinkWatch:
 
 
 def _counts(table: Mapping[str, Any], loop: Loop) -> Counts:
-    """What a NIC's table says of a loop."""
+    """What a NIC's table says about a loop."""
     place = table["columns"].index
     back, lost, late = (place(name) - place("sent") + len(loop) for name in ("back", "lost", "late"))
     for row in table["loops"]:

@@ -1,9 +1,10 @@
-"""The Clustermapper over running daemons: a check of all links, or a watch that goes on and fills deny lists.
+"""Runs the Clustermapper over running daemons: a check of all links, or a watch that goes on and fills deny lists.
 
-Owns the asking: tables from every NIC, orders to them, the wall time between two looks. What is concluded is
-`orchestrator.mapper.link_watch`'s; virtual time has `orchestrator.mapper.simulated_mapping`.
+Owns the requests for tables to every NIC, the orders to them, and the wall time between two looks.
+`orchestrator.mapper.link_watch` draws the conclusions. `orchestrator.mapper.simulated_mapping` does the same in virtual
+time.
 
-A watch keeps the fabric awake: its NICs probe all the time. A check ends with its last probe.
+A watch keeps the fabric awake, because its NICs probe all the time. A check ends with its last probe.
 """
 
 import asyncio
@@ -29,7 +30,7 @@ Tables: TypeAlias = dict[int, dict[str, Any] | None]
 
 
 class FabricLike(Protocol):
-    """What is asked of `orchestrator.fabric.Fabric`."""
+    """What this module needs of `orchestrator.fabric.Fabric`."""
 
     topology: Topology
 
@@ -41,22 +42,25 @@ class FabricLike(Protocol):
 
 
 class LinkMapping:
-    """One watch over one running fabric. `serve` as a task, `end` when it is cancelled; or `check`."""
+    """One watch over one running fabric.
+
+    Run `serve` as a task, and `end` once it is cancelled. `check_links` uses it, too.
+    """
 
     def __init__(
         self, fabric: FabricLike, settings: WatchSettings, on_look: Callable[[LinkMap], None] = lambda _map: None
     ) -> None:
-        """`on_look` sees every map."""
+        """`on_look` is called with every map."""
         self.fabric = fabric
         self._on_look = on_look
         self.watch = LinkWatch(fabric.topology, settings)
         self.carried_out = 0
-        """Orders that a NIC has carried out."""
+        """How many orders NICs have carried out."""
         self.refused = 0
-        """Orders that a NIC did not carry out; what is still wanted is ordered again at the next look."""
+        """How many orders NICs have not carried out; the next look orders again what is still wanted."""
 
     async def serve(self) -> None:
-        """Look again and again, until cancelled."""
+        """Look repeatedly until cancelled."""
         due_ns: Instant = 0
         while True:
             if self.fabric.now_ns() >= due_ns:
@@ -65,7 +69,7 @@ class LinkMapping:
             await asyncio.sleep(POLL_WALL_S)
 
     async def look(self) -> LinkMap:
-        """One look: tables in, orders out."""
+        """Take one look: get the tables, judge, and send orders."""
         tables = await self.tables()
         found = self.watch.take(self.fabric.now_ns(), tables)
         self._on_look(found)
@@ -76,14 +80,14 @@ class LinkMapping:
         return found
 
     async def end(self) -> None:
-        """Stop the watch's probes, and lift what was denied on the watch's account."""
+        """Stop the watch's probes, and lift the watch's denials."""
         orders = self.watch.lift_all()
         if self.watch.settings.deny:
             orders += await self._denials(self.watch.concerned())
         await self.send(orders)
 
     async def tables(self) -> Tables:
-        """The link tables of all NICs; None for one that does not answer."""
+        """Ask all NICs for their link tables; None for one that does not answer."""
         everybody = range(self.fabric.topology.nics)
         answers = await asyncio.gather(*(self._ask(nic, "link_table") for nic in everybody))
         return dict(zip(everybody, answers, strict=True))
@@ -102,7 +106,7 @@ class LinkMapping:
             return None
 
     async def send(self, orders: Sequence[Order]) -> None:
-        """Orders to one NIC in their order, to several at once."""
+        """Send orders: to each NIC in order, to all NICs at the same time."""
         of_nic: dict[int, list[Order]] = {}
         for order in orders:
             of_nic.setdefault(order.nic, []).append(order)
@@ -125,11 +129,11 @@ async def check_links(
     loss: float = FIND_LOSS,
     wall_s: float = CHECK_WALL_S,
 ) -> LinkMap:
-    """Probe every link `rounds` times and judge once: the check before a job. Needs no job, and changes nothing.
+    """Probe every link `rounds` times and judge once: the check before a job. It needs no job, and changes nothing.
 
     `rounds` None: as many as find a link that loses `loss` of the packets in each direction with a chance of 99 %.
-    Raises ConfigError for figures that make no sense, NoAnswerError when fabric time does not get there in `wall_s`.
-    NICs that probe by themselves go on doing so afterwards.
+    Raises ConfigError for figures that make no sense, NoAnswerError when the probes have not come home within `wall_s`.
+    NICs that probe by themselves go on with that afterwards.
     """
     settings = check_settings(fabric.topology, rounds, period_ns, loss)
     mapping = LinkMapping(fabric, settings)
@@ -142,11 +146,11 @@ async def check_links(
         if table is not None
     ]
     try:
-        # Whoever ends the check may do so while the NICs are being told.
+        # Inside the try: the check may be ended while the NICs are being told, and their probes must be set back.
         await mapping.send(orders)
         async with asyncio.timeout(wall_s):
             found = mapping.watch.take(fabric.now_ns(), await _all_home(mapping))
-            # Asking takes longer than the window of a short check: what was found in it must not be judged again.
+            # Asking takes longer than a short check's window, so the probes counted in it must not be judged again.
             while questions := mapping.watch.questions():
                 await mapping.send(questions)
                 found = mapping.watch.hear(await _all_home(mapping))
@@ -161,7 +165,10 @@ async def check_links(
 def check_settings(
     topology: Topology, rounds: int | None = None, period_ns: int | None = None, loss: float = FIND_LOSS
 ) -> WatchSettings:
-    """The figures of a check: its window is all of it, and what it finds is final. Raises ConfigError."""
+    """The figures of a check: its window covers all of it, and its verdicts need no confirmation.
+
+    Raises ConfigError.
+    """
     if not 0 < loss < 1:
         raise ConfigError("loss", f"{loss} is no share", "between 0 and 1, as 0.01")
     number = rounds_to_find(topology, loss) if rounds is None else rounds
@@ -173,7 +180,7 @@ def check_settings(
 
 
 async def _all_home(mapping: LinkMapping) -> Tables:
-    """The tables once no probe is to be sent or waited for any more."""
+    """Wait until no NIC sends or waits for probes any more; returns the tables."""
     while True:
         tables = await mapping.tables()
         pending = (table["period_ns"] or table["waiting"] or table["loops_left"] for table in tables.values() if table)

@@ -1,6 +1,6 @@
-"""The Clustermapper over a fabric in virtual time: the same watch as over daemons, exact to the nanosecond.
+"""Runs the Clustermapper over a fabric in virtual time: the same watch as over daemons, exact to the nanosecond.
 
-Owns when it looks; a look reads the cores' tables at its very instant, and its orders are carried out one nanosecond
+Owns when it looks. A look reads the cores' tables at exactly its instant; its orders are carried out one nanosecond
 later.
 """
 
@@ -15,7 +15,7 @@ from orchestrator.sim.fabric import SimulatedFabric
 
 
 class SimulatedMapping:
-    """A watch over a simulated fabric. It goes on with `run`, which takes the place of the fabric's own."""
+    """A watch over a simulated fabric. Call `run` of this object in place of the fabric's own."""
 
     def __init__(
         self,
@@ -23,14 +23,14 @@ class SimulatedMapping:
         settings: WatchSettings | None = None,
         on_look: Callable[[LinkMap], None] = lambda _map: None,
     ) -> None:
-        """`on_look` sees every map."""
+        """`on_look` is called with every map."""
         self.fabric = fabric
         self.watch = LinkWatch(fabric.topology, settings or WatchSettings.of(fabric.topology))
         self._on_look = on_look
         self._look()
 
     def run(self, until: Instant) -> None:
-        """Everything up to and including `until`, with a look every `look_ns`."""
+        """Let everything up to and including `until` happen, with a look every `look_ns`."""
         step_ns = self.watch.settings.look_ns
         while (next_ns := (self.fabric.now_ns // step_ns + 1) * step_ns) <= until:
             self.fabric.run(next_ns)

@@ -1,7 +1,7 @@
-"""The judgement on one T0 of one plane: its links to NICs and to T1s, at one look.
+"""Judges one T0 of one plane at one look: its links to NICs and to T1s.
 
-Owns what counts as cut, lossy, healed and unknown, and the open cases of links that were found bad. The rules and
-their limits are written down in `orchestrator.mapper.clustermapper`, which puts the T0s together.
+Owns what counts as cut, lossy, healed and unknown, and the open cases of links found bad.
+`orchestrator.mapper.clustermapper` explains the rules and their limits, and puts the T0s together.
 """
 
 from collections.abc import Iterable
@@ -26,34 +26,34 @@ from orchestrator.mapper.loss_statistics import (
 
 Verdicts: TypeAlias = dict[Cable, LinkVerdict]
 FADING_PROBES = 3
-"""So many lost in a row on every link of a switch, and none is accused before it is clear whether the switch died."""
+"""When each link of a switch lost this many probes in a row, none is accused until it is clear if the switch died."""
 _BLIND_FACTOR = 4
-"""Where only NICs with lossy links of their own are left to try a link, silence must last so many times longer."""
+"""When only NICs with lossy links of their own can try a link, it must stay silent this many times longer."""
 
 
 @dataclass(frozen=True, slots=True)
 class MapperSettings:
-    """Knobs of the judgement. Times are nanoseconds of fabric time."""
+    """Settings of the judgement. Times are nanoseconds of fabric time."""
 
     window_ns: int
-    """How far back losses count. Longer finds smaller losses, and keeps old ones longer."""
+    """How far back losses count. A longer window finds smaller losses, and keeps old ones longer."""
     heal_ns: int
-    """How long a bad link's probes must come home before it is believed."""
+    """For how long the probes of a bad link must come home before the link is good again."""
     settle_ns: int
-    """What a link that was cut loses for this long after the first probe came home is still the cut's: the time-out of
-    a probe and the time between two looks."""
+    """Losses of a link that was cut still count as the cut's for this long after the first probe came home: the
+    time-out of a probe plus the time between two looks."""
     confirm_ns: int = 0
-    """A link is a suspect for this long before it is accused: the other links of a dying switch catch up meanwhile."""
+    """A link is only a suspect for this long before it is accused; meanwhile other links of a dying switch catch up."""
     silent_probes: int = 8
-    """So many lost in a row, and a link is down: at 10 % loss per direction a chance of 2 in a million."""
+    """After this many lost in a row a link is down: at 10 % loss per direction that has a chance of 2 in a million."""
     tolerated: float = TOLERATED
-    """Share of round trips that a healthy link may lose."""
+    """The share of round trips that a healthy link may lose."""
     false_alarm: float = FALSE_ALARM
-    """Chance that one healthy link is called lossy at one look."""
+    """The chance that one healthy link is called lossy at one look."""
     odds: float = ODDS
-    """How much likelier a named link must be than another that its probes cross too."""
+    """How much likelier an accused link must be than another link that its probes also cross."""
     probes_least: int = 8
-    """With fewer over the window nothing is said of a link: it is unknown."""
+    """With fewer probes in the window a link is unknown."""
 
     def __post_init__(self) -> None:
         """Raises ConfigError."""
@@ -69,18 +69,18 @@ class MapperSettings:
 
 @dataclass(slots=True)
 class Case:
-    """A link that was found bad and has not yet healed."""
+    """A link that was found bad and has not healed yet."""
 
     since_ns: Instant
     verdict: Verdict
     share: float = 1.0
-    """Of its round trips lost, as estimated."""
+    """The estimated share of its round trips that is lost."""
     least: float = 1.0
-    """What it loses at least, but for a small chance: found early, it may look worse than it is."""
+    """What it loses at least, except for a small chance. A link that was found early may look worse than it is."""
     lossy: bool = False
     """It has been gray for a while: when it comes back from being down, it is gray again."""
     back_ns: Instant = 0
-    """When a cut link was first seen to let something through again."""
+    """When a cut link was first seen to let a probe through again."""
     clean_ns: Instant | None = None
     """Since when nothing has been lost."""
     clean_probes: int = 0
@@ -110,17 +110,18 @@ class T0View:
         self._t1s = range(topology.t1_per_plane)
         self._answering = [nic for nic in self._nics if evidence.answers(nic)]
         self.dead = False
-        """After `judge`: the T0 itself is dead."""
+        """Set by `judge`: whether the T0 itself is dead."""
         self.fading: set[Cable] = set()
-        """After `judge`: links that let nothing through of late, but not for long enough to be called down."""
+        """Set by `judge`: links that have let nothing through of late, but not for long enough to be called down."""
 
     def judge(self) -> Verdicts:
-        """The verdicts on all links of this T0; opens, updates and closes their cases."""
+        """Judge all links of this T0; opens, updates and closes their cases."""
         for nic in self._answering:
             self._watch(self._nic_cable(nic), self._nic_is_cut(nic))
         tried = [nic for nic in self._answering if self._is_down(self._nic_cable(nic)) or self._own(nic).probes]
         cut = [nic for nic in tried if self._is_down(self._nic_cable(nic))]
         if len(cut) == len(tried) > 1:
+            # Probes to T1s pass this T0, so they show nothing about the links behind it.
             self.dead = True
             return self._all_behind(t0_name(self._plane, self._t0))
         for t1 in self._t1s:
@@ -169,9 +170,9 @@ class T0View:
         return (good, True) if good else (through, False)
 
     def _ways_to(self, t1: int, *, latest: bool = False, steady: bool = False) -> list[Counts]:
-        """What the witnesses found on their ways through a T1, those without probes left out.
+        """What the witnesses found on their paths through a T1; paths without probes are left out.
 
-        `steady`: only of those whose latest probe round the T0 came home: they see what lies behind it.
+        `steady`: only witnesses whose latest probe round the T0 came home, so that they can see what lies behind it.
         """
         look = self._evidence.latest if latest else self._evidence.window
         witnesses = [nic for nic in self._witnesses()[0] if not (steady and self._own(nic).silent)]
@@ -200,7 +201,7 @@ class T0View:
         return recent.probes >= wanted and recent.lost == recent.probes
 
     def _watch(self, cable: Cable, cut: bool) -> None:
-        """Open a case for a cut link; one that lets something through again is a suspect until it has healed."""
+        """Open a case for a cut link. A cut link that lets probes through again is a suspect until it has healed."""
         case = self._cases.get(cable)
         if case is None:
             if cut:
@@ -221,7 +222,7 @@ class T0View:
     # -- lossy links
 
     def _explain(self) -> Findings[Cable]:
-        """Who is to blame for the losses, cut links and what lies behind them aside."""
+        """Find the links to blame for the losses; leaves out cut links and what lies behind them."""
         trials: list[Trial[Cable]] = []
         for nic in self._answering:
             own = self._nic_cable(nic)
@@ -247,18 +248,18 @@ class T0View:
             case = self._cases[cable] = Case(self._at_ns, Verdict.GRAY)
         elif case.verdict == Verdict.SUSPECT:
             case.verdict = Verdict.GRAY
-        # What comes home after the loss has ended must not make the loss look small.
+        # Probes that come home after the loss has ended must not make the loss look small.
         elif case.clean_ns is not None or share <= 2 * self._settings.tolerated:
             return
         probes = self._judging(cable).probes
         if cable.nic is not None:
             probes += sum(self._evidence.window(cable.nic, self._way(t1)).probes for t1 in self._t1s)
         case.share, case.least = share, least_share(probes, round(share * probes))
-        # What is found first of a cut is some losses too.
+        # The first losses of a link that is being cut look like a lossy link, so gray counts only after a while.
         case.lossy = case.lossy or self._at_ns - case.since_ns > self._settings.confirm_ns
 
     def _heal(self, cable: Cable) -> None:
-        """Close the case of a link whose probes have come home long enough."""
+        """Close the case of a link whose probes have come home for long enough."""
         case = self._cases.get(cable)
         recent = NONE if case is None else self._judging(cable, latest=True)
         if case is None or case.verdict == Verdict.DOWN or not recent.probes:
@@ -277,14 +278,14 @@ class T0View:
             self._forget(cable)
 
     def _beyond(self, cable: Cable) -> Counts:
-        """Of late, the probes that crossed a NIC's link on their way to T1s whose own links are not to blame."""
+        """The latest probes across a NIC's link on their way to T1s whose own links are not to blame."""
         if cable.nic is None:
             return NONE
         innocent = [t1 for t1 in self._t1s if self._t1_cable(t1) not in self._cases]
         return _sum([self._evidence.latest(cable.nic, self._way(t1)) for t1 in innocent])
 
     def _forget(self, cable: Cable) -> None:
-        """What was found across a link so far says nothing about what it is now."""
+        """Ignore what was found across a link so far: it says nothing about the link's present state."""
         if cable.nic is not None:
             for t1 in (None, *self._t1s):
                 self._evidence.forget(cable.nic, self._way(t1))
@@ -337,7 +338,7 @@ class T0View:
 
 
 def withhold(verdicts: Verdicts, cables: Iterable[Cable], switch: str) -> None:
-    """Links of a switch that seems to be dying are suspects until that is clear."""
+    """Make accused links of a switch that seems to be dying suspects until that is clear."""
     for cable in cables:
         if verdicts[cable].verdict in BAD:
             verdicts[cable] = verdicts[cable].withheld(f"{switch} is going silent as a whole")

@@ -1,1 +1,1 @@
-"""A fabric in virtual time: the cores of the daemons in one process, without sockets."""
+"""A fabric in virtual time: the cores of all nodes run in one process, without sockets."""

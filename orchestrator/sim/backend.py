@@ -1,7 +1,7 @@
-"""The backend in virtual time: the cores of the daemons in the simulator, asked as their daemons would be.
+"""The backend in virtual time: runs the cores in the simulator and answers for their daemons.
 
-Owns what a daemon adds to its core and a run needs: the ring of noteworthy events and the answers to ops. The cores,
-their links and their faults are `orchestrator.sim.fabric`'s.
+Owns what a run needs and a daemon adds to its core: the ring of noteworthy events and the answers to ops.
+`orchestrator.sim.fabric` has the cores, their links and their faults.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from orchestrator.scenario.plan import Order
 from orchestrator.sim.fabric import SimulatedFabric
 
 SLICE_HOPS = 50
-"""Between two slices of this many hops the program hears signals and the screen moves."""
+"""After this many hops the simulator yields, so that the program can handle signals and update the screen."""
 
 
 class _Life(NamedTuple):
@@ -35,12 +35,12 @@ class _Life(NamedTuple):
 
 
 class SimBackend:
-    """A fabric of its own, from instant 0."""
+    """A backend with a fabric of its own, which starts at instant 0."""
 
     kind = "sim"
 
     def __init__(self, topology: Topology, *, trace: bool = False) -> None:
-        """`trace` keeps a digest of all that every node does."""
+        """`trace` keeps a digest of everything that each node does."""
         self.topology = topology
         self.idle = False
         self.fabric = SimulatedFabric(topology, keep=0 if trace else None, on_events=self._heard)
@@ -95,7 +95,7 @@ class SimBackend:
         return _ANSWERS[op](self, node, dict(args or {}))
 
     async def fidelity(self) -> dict[str, Any]:
-        """No frame is ever late or lost where nobody hurries."""
+        """As for daemons; in virtual time no frame is late or lost."""
         time = {"dilation_nominal": None, "dilation_effective": None, "fabric_ns": self.now_ns, "run_wall_s": None}
         return sums.fidelity((), time) | {"frames": self.fabric.simulator.frames}
 
@@ -120,7 +120,7 @@ class SimBackend:
         self._refusals += [f"{node}: {event.error}" for event in events if getattr(event, "error", None) is not None]
 
     def _life(self, node: str) -> "_Life":
-        """What is kept of the present life of a living node: one that has returned knows nothing of the former one."""
+        """What is kept of a node's present life. A node that has returned starts with nothing from its former life."""
         life, core = self._lives[node], self.fabric.simulator.node(node)
         if core is not life.core:
             life = self._lives[node] = _Life(core, life.number + 1, EventRing(EVENTS_KEPT))

@@ -1,7 +1,8 @@
-"""The same fabric in virtual time: the cores of the daemons, the commands of the agent, no process and no socket.
+"""A fabric in virtual time: the cores of the daemons and the agent's commands, without processes and sockets.
 
-What `orchestrator.fabric.Fabric` does with daemons on real UDP, this does in the simulator: commands by their names,
-faults by the same `FaultTable`, nodes that die and return. A scripted workload gives the same trace per node in both.
+It does in the simulator what `orchestrator.fabric.Fabric` does with daemons on real UDP: takes commands by their names,
+faults from the same `FaultTable`, and nodes that die and return. A scripted workload gives the same trace for each node
+in both.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -29,7 +30,7 @@ from switchd.daemon import SwitchDaemon
 
 
 class SimulatedFabric:
-    """Every node of a topology in the simulator, from instant 0."""
+    """All nodes of a topology in the simulator, from instant 0 on."""
 
     def __init__(
         self,
@@ -42,7 +43,7 @@ class SimulatedFabric:
         self.topology = topology
         self._table = FaultTable(topology)
         self._living: dict[str, Life] = {}
-        """The present life of nodes that faults have concerned, and how much of its script it has been told."""
+        """Node -> its present life, for nodes that faults have struck or changed."""
         self._told: dict[str, int] = {}
         self._tokens = 0
         self._choice: Choice | None = None
@@ -66,11 +67,11 @@ class SimulatedFabric:
         return self.simulator.now_ns
 
     def run(self, until: Instant) -> None:
-        """Everything that happens up to and including `until`."""
+        """Let everything up to and including `until` happen."""
         self.simulator.run(until)
 
     def traces(self, node: str) -> list[Trace]:
-        """One per incarnation, the latest last; empty without `keep`."""
+        """The traces of a node, one for each incarnation, the latest last; empty without `keep`."""
         return self.simulator.traces(node)
 
     def counters(self, node: str) -> dict[str, Any]:
@@ -78,13 +79,13 @@ class SimulatedFabric:
         return self.simulator.node(node).counters()
 
     def hears(self, node: str) -> bool:
-        """Whether a node runs, and its control channel is whole."""
+        """Whether a node runs and its control channel is not cut."""
         return self.simulator.alive(node) and not self._table.control_cut(node, self.now_ns)
 
     def command(self, node: str, op: str, args: Mapping[str, Any], at_ns: Instant | None = None) -> None:
-        """A command by its name, as the daemon takes it.
+        """Give a node a command by its name, as its daemon takes it.
 
-        Raises RefusedError for arguments it would refuse, and while its control channel is cut.
+        Raises RefusedError for arguments that the daemon would refuse, and while its control channel is cut.
         """
         if self._table.control_cut(node, self.now_ns):
             raise RefusedError(f"{node} does not answer: its control channel is cut")
@@ -99,8 +100,10 @@ class SimulatedFabric:
     # Following packets.
 
     def follow(self, choice: Choice | None) -> None:
-        """From now on every node writes down what happens to the packets of a choice; None: no more, and what was
-        written is forgotten."""
+        """Have every node note from now on what happens to the packets of a choice.
+
+        None: stop, and forget all notes.
+        """
         self._choice = choice
         self._witnesses.clear()
         for name in self.topology.node_names():
@@ -108,7 +111,7 @@ class SimulatedFabric:
                 self._attend(name, self.simulator.node(name))
 
     def statements(self, node: str) -> list[dict[str, Any]]:
-        """What a node, in all its lives, has written down and nobody has asked for: see `mrcfabric.witness`."""
+        """Take what a node has noted in all its lives since the last call (`mrcfabric.witness`)."""
         found: list[dict[str, Any]] = []
         for witness in self._witnesses.get(node, ()):
             answer = witness.after(0, STATEMENTS_MAX)
@@ -127,28 +130,28 @@ class SimulatedFabric:
     # Breaking.
 
     def inject(self, fault: Fault) -> None:
-        """Have a fault happen; its windows lie in the future. Raises ConfigError, RefusedError."""
+        """Inject a fault whose windows lie in the future. Raises ConfigError, RefusedError."""
         self._bring_about(self._table.add(fault, self.now_ns))
 
     def heal(self, fault_id: str, at_ns: Instant | None = None) -> Fault | None:
-        """End a fault at an instant to come, by default the next; returns what is left of it. Raises RefusedError."""
+        """End a fault at a future instant, by default the next; returns what is left of it. Raises RefusedError."""
         at_ns = self.now_ns + 1 if at_ns is None else at_ns
         self._bring_about(self._table.heal(fault_id, at_ns, self.now_ns))
         return self._table.get(fault_id)
 
     def faults(self) -> list[Fault]:
-        """Every fault that was injected and is not over."""
+        """Every injected fault that has not ended."""
         return self._table.faults(self.now_ns)
 
     def born(self, node: str, start_ns: Instant) -> list[tuple[Instant, Any]]:
-        """What a node is told when it begins anew: commands at instants later than its start."""
+        """The commands that a node is told when a life of it begins, at instants after its start."""
         life = self._table.life(node, start_ns)
         self._living[node] = life
         self._told[node] = len(life.script)
         return [(order.at_ns, self._build(order.node, order.op, order.args)) for order in life.script]
 
     def _bring_about(self, nodes: Iterable[str]) -> None:
-        """Hand living nodes what is new for them, and plan deaths and returns anew."""
+        """Give living nodes their new commands, and plan deaths and returns again."""
         now_ns = self.now_ns
         for node in nodes:
             life = self._living.get(node) or self._living.setdefault(node, self._table.life(node, 0))

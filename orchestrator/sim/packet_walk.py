@@ -1,7 +1,7 @@
-"""One packet through the fabric, step by step, by the switches' own code.
+"""Walks one packet through the fabric, step by step, with the switches' own code.
 
-Builds the packet as a NIC would, hands it to the core of each switch on the way with nothing else in its queues, and
-notes what came out where. The only thing of its own is the following of cables.
+Builds the packet as a NIC would, and gives it to the core of each switch on its way, with nothing else in the queues.
+Notes on which port it leaves. Only the way along cables is code of this module.
 """
 
 from dataclasses import replace
@@ -23,16 +23,16 @@ from switchd.compose import switch_config
 from switchd.core.switch import Switch
 
 HOPS_MAX = 8
-"""More switches than any way has: a walk that gets here goes in circles."""
+"""More switches than any path has: a walk that gets here is in a loop."""
 _SETTLE_NS = 1_000_000_000
 """Long enough for a switch with empty queues to send a packet at any rate."""
 
 
 def walk(topology: Topology, source: str, destination: str, ev: int, hop_limit: int = 64) -> dict[str, Any]:
-    """What every switch does with a full data packet. Raises ConfigError for names and values that will not do.
+    """Walk a full data packet from one NIC to another. Raises ConfigError for unknown names and bad values.
 
-    Returns plain data: who, the EV's parts, the uSIDs, one entry per node passed, and `outcome`: `delivered` or
-    `dropped: ` and the name of the drop.
+    Returns plain data: the two NICs, the parts of the EV, the uSIDs, one entry for each switch passed, and `outcome`:
+    `delivered`, or `dropped: ` with the name of the drop.
     """
     if not 1 <= hop_limit <= 255:
         raise ConfigError("--hop-limit", f"{hop_limit} is no hop limit", "1 to 255")
@@ -81,7 +81,7 @@ def _packet(topology: Topology, source: bytes, destination: bytes, ev: int, oute
 def _step(
     topology: Topology, name: str, port: int, packet: bytearray, now: int
 ) -> tuple[dict[str, Any], bytearray, int]:
-    """One switch: (what it did, the packet as it left, when it is at the next node)."""
+    """Pass one switch: (what it did, the packet as it left, when the packet reaches the next node)."""
     switch = Switch(switch_config(topology, name), now - 1)
     hop = {"node": name, "usid": f"{switch.config.usid:04x}", "ingress_port": port, **_seen(packet, "in")}
     transmits = switch.advance([Input(now, Rank.FRAME, port, 1, packet)], now + _SETTLE_NS)
@@ -104,13 +104,13 @@ def _seen(packet: bytearray, side: str) -> dict[str, Any]:
 
 
 def _drop_of(switch: Switch) -> str:
-    """The name of the one drop a fresh switch has counted."""
+    """The name of the only drop that this new switch has counted."""
     drops: dict[str, int] = switch.counters()["drops"]
     return next(reason for reason, count in drops.items() if count)
 
 
 def render(walked: dict[str, Any]) -> str:
-    """A walk as text."""
+    """Format a walk as text."""
     via = f" via {walked['t1']}" if walked["t1"] else ""
     way = f"plane {walked['plane']}{via}, uSIDs {' '.join(walked['usids'])}"
     lines = [f"{walked['from']} -> {walked['to']}  EV 0x{walked['ev']:08x}: {way}"]

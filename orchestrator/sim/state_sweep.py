@@ -1,11 +1,11 @@
-"""Goodput against the size of a NIC's on-chip memory, in virtual time, beside what a closed formula says of it.
+"""Measures goodput against the size of a NIC's on-chip memory, in virtual time, and compares it with a formula.
 
-Owns one experiment: rounds, as collectives make them. In each round every QP of a NIC sends a burst to another NIC, and
-the next round begins when all of it is complete. QPs whose context is on the chip send at once and those that are
-spilled wait for it, so that a round costs one fetch per QP that does not fit, and some more for acknowledgements whose
-QP was spilled meanwhile. A burst of several packets hides part of it behind the line.
+Owns one experiment that works in rounds, as collectives do. In each round every QP of a NIC sends a burst to another
+NIC, and the next round begins when all bursts are complete. QPs whose context is on the chip send at once. The others
+wait until their context is fetched. So a round costs one fetch for each QP that does not fit, and some more for
+acknowledgements whose QP was spilled meanwhile. A burst of several packets hides part of that behind the line.
 
-The model is `nicd.core.onchip`'s, the sizes are `nicd.core.footprint`'s.
+`nicd.core.onchip` has the model, `nicd.core.footprint` the sizes.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ PAIR_FLAGS = (
 )  # fmt: skip
 """The smallest fabric with two NICs on one T0, as settings of a topology."""
 CAPACITY_SHARES = (100, 75, 50, 25, 6)
-"""Contexts that fit, in per cent of the QPs: the points worth looking at."""
+"""How many contexts fit, in per cent of the QPs, at the points worth measuring."""
 _READY_NS = 1_000
 _REGION, _R_KEY, _VA = 1, 7, 0x1000
 _FIRST_QPN = 100
@@ -36,29 +36,29 @@ _ROUND_NS_MAX = 100_000_000
 
 
 class Point(NamedTuple):
-    """One size of memory, what was measured with it and what the formula says. Rates in bits/s of payload."""
+    """One size of memory, what was measured with it, and what the formula predicts. Rates in bits/s of payload."""
 
     sram_bytes: int
     capacity: int
-    """Contexts that fit; as many as there are QPs when the memory is unlimited."""
+    """How many contexts fit; the number of QPs when the memory is unlimited."""
     resident: int
     spilled: int
     goodput_bps: int
     predicted_bps: int
     hit_share: float
-    """Packets of the sender that found their context; 1 when the memory is unlimited."""
+    """The share of the sender's packets that found their context on the chip; 1 when the memory is unlimited."""
     misses: int
     evictions: int
     retransmits: int
 
 
 def round_ns(topology: Topology, qps: int, capacity: int, message_bytes: int, burst: int) -> int:
-    """How long a round takes: the line or the fetches, whichever is longer, and one round trip.
+    """How long a round takes, in ns: the line or the fetches, whichever takes longer, plus one round trip.
 
-    With fewer contexts than QPs those beyond are fetched to send. Acknowledgements come a round trip later: when more
-    contexts are fetched in that time than fit, all of them miss, else as many as are fetched. The sending NIC decides:
-    the other one has less to look at. With room for a handful of contexts it is slower than this says: a context can be
-    driven out between the acknowledgements of one packet.
+    With fewer contexts than QPs, those QPs that do not fit are fetched to send. Acknowledgements come a round trip
+    later. If more contexts are fetched in that time than fit, all acknowledgements miss; otherwise as many miss as were
+    fetched. The sending NIC is the bottleneck: the receiving one looks up less. With room for only a handful of
+    contexts the real NIC is slower than this: a context can be driven out between the acknowledgements of one packet.
     """
     knobs = nic_settings(topology)
     packets = -(-message_bytes // topology.mtu_bytes)
@@ -81,10 +81,11 @@ def sweep(
     burst: int = 1,
     rounds: int = 6,
 ) -> list[Point]:
-    """One point per entry of `capacities` (contexts that fit on the chip, 0: unlimited), in that order.
+    """Measure one point for each entry of `capacities` (contexts that fit on the chip, 0: unlimited), in that order.
 
-    `message_bytes` is one packet by default; every QP sends `burst` of them per round. The first round, in which every
-    context is fetched for the first time, does not count. The topology needs two NICs on one T0. Raises ConfigError.
+    `message_bytes` is one packet by default; every QP sends `burst` messages in a round. The first round does not
+    count, because it fetches every context for the first time. The topology needs two NICs on one T0. Raises
+    ConfigError.
     """
     size = message_bytes or topology.mtu_bytes
     return [_point(_with_capacity(topology, one), qps, size, burst, rounds) for one in capacities]
@@ -119,7 +120,7 @@ def _point(topology: Topology, qps: int, size: int, burst: int, rounds: int) -> 
 
 
 class _Rounds:
-    """The QPs and their work: a round is posted when the one before is complete."""
+    """The QPs and their work; posts each round when the one before is complete."""
 
     def __init__(self, topology: Topology, qps: int, size: int, burst: int, rounds: int) -> None:
         self._qps = qps
@@ -142,7 +143,7 @@ class _Rounds:
         self._begin(_READY_NS)
 
     def run(self) -> int:
-        """Nanoseconds from the start of the second round to the end of the last, pauses between rounds left out."""
+        """Run all rounds. Returns the ns from the start of the second round to the end of the last, without pauses."""
         deadline_ns = _READY_NS + _ROUND_NS_MAX * self._rounds
         done = self.fabric.simulator.run_until(lambda: len(self._starts) > self._rounds, deadline_ns, 10_000)
         assert done, "rounds come to their end"
@@ -164,5 +165,5 @@ class _Rounds:
             if isinstance(event, Completion) and event.opcode == WRITE and event.status == STATUS_OK:
                 self._open -= 1
                 if not self._open:
-                    # The next one cannot be posted sooner than one window of the simulator later.
+                    # The simulator takes a command one window later at the earliest.
                     self._begin(event.at_ns + self._pause_ns)
