@@ -1,1 +1,1 @@
-"""Captures: the packets of several links of a running fabric, in one pcapng file."""
+"""Captures: write the packets of several links of a running fabric into one pcapng file."""

@@ -1,7 +1,7 @@
-"""Names of the addresses that packets of a fabric carry: NICs, and uSID containers by the way that they spell.
+"""Names the addresses in packets of a fabric: NICs, and uSID containers by the path that they spell.
 
-Pure. A container names its way hop by hop, as `p0-t1-2>p0-t0-1>h003`; which NIC a last uSID means depends on the T0 in
-front of it, so a container of that uSID alone is called after the port, as `p0-t0-*:down-1`.
+Pure. A container is named hop by hop, for example `p0-t1-2>p0-t0-1>h003`. Which NIC the last uSID means depends on the
+T0 in front of it. So a container of that uSID alone is named after the port, for example `p0-t0-*:down-1`.
 """
 
 from typing import Final
@@ -21,19 +21,19 @@ from mrcfabric.wire import usid
 from mrcfabric.wire.layout import INNER_DESTINATION, INNER_SOURCE, OUTER_DESTINATION, OUTER_SOURCE
 
 NAMES_MAX: Final = 65_536
-"""Addresses that are named in one capture."""
+"""How many addresses one capture names."""
 _PLACES: Final = (OUTER_SOURCE, OUTER_DESTINATION, INNER_SOURCE, INNER_DESTINATION)
 
 
 class AddressNames:
-    """Says of each packet which of its addresses have a name that has not been told yet."""
+    """For each packet, returns those of its addresses that have not been named yet."""
 
     def __init__(self, topology: Topology) -> None:
         self._topology = topology
         self._known: set[bytes] = set()
 
     def new_in(self, packet: Buffer) -> dict[bytes, str]:
-        """Address -> name; an address without a name is passed over."""
+        """Address -> name, for addresses seen for the first time; those without a name are left out."""
         found: dict[bytes, str] = {}
         for place in _PLACES:
             address = bytes(packet[place])
@@ -46,7 +46,7 @@ class AddressNames:
         return found
 
     def name(self, address: bytes) -> str:
-        """The name of an address of 16 bytes; empty for one that is nobody's here."""
+        """The name of an address of 16 bytes; empty for one that does not belong to this fabric."""
         nic = self._topology.nic_of_address(address)
         if nic is not None:
             return nic_name(nic)
@@ -61,7 +61,7 @@ class AddressNames:
         return ">".join(hops)
 
     def _hop(self, tier: int, plane: int, index: int, t0: int | None) -> str:
-        """`t0`: the number of the T0 in front of it, if one is."""
+        """Name one uSID. `t0`: the number of the T0 in front of it, if there is one."""
         if tier == USID_TIER_LOCAL:
             return f"port-{index - 1}"
         if tier == USID_TIER_DESTINATION:

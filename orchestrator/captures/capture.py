@@ -1,12 +1,12 @@
-"""A capture from its beginning to its end: taps set, looks taken, packets written, until somebody or a bound says stop.
+"""Runs a capture: sets taps, takes looks and writes packets until a bound is reached or it is stopped.
 
-Owns the bounds, the rhythm and the good order of the end: whatever ends a capture (a bound, a signal, a reader that
-goes away, the end of the fabric), what has been heard is written and the file is complete. How packets are heard is
-`orchestrator.captures.taps`'s, how they are written `capture_file`'s and `sink`'s.
+Owns the bounds, the pace, and a clean end. Whatever ends a capture (a bound, a signal, a reader that goes away, the end
+of the fabric), it writes the packets it has and completes the file. `orchestrator.captures.taps` gets the packets;
+`capture_file` and `sink` write them.
 
-**Rhythm.** Taps keep a bounded number of packets between two looks, and a look is followed by `REST` times its own
-length without one. So reading takes a third of the time at most, however much there is to read and however slow the
-machine is; what comes faster is forgotten at the node and counted.
+**Pace.** Taps keep a bounded number of packets between two looks. After each look the capture pauses for `REST` times
+the look's own length. So it reads for a third of the time at most, however much there is to read and however slow the
+machine is. The node drops packets that come faster, and counts them.
 """
 
 import asyncio
@@ -30,58 +30,58 @@ from orchestrator.captures.wires import Wire
 from orchestrator.fabric.verbs import Verbs
 
 LOOK_WALL_S: Final = 0.1
-"""From a look to the next, at least."""
+"""The least time from one look to the next."""
 REST: Final = 2
-"""A look is followed by so many times its own length without one."""
+"""After a look, the pause is this many times as long as the look."""
 LAST_LOOKS: Final = 3
-"""How often nodes that do not answer are asked for what they have when a capture is stopped."""
+"""How often nodes that do not answer are still asked for their packets when a capture is stopped."""
 ASLEEP_WALL_S: Final = 0.5
-"""Between two looks at a fabric in which nothing is pending."""
+"""The time between two looks at a fabric in which nothing is pending."""
 SIZE_BYTES: Final = 256 * MIB
-"""Size of a capture that nobody bounds otherwise."""
+"""The default bound on the size of a capture."""
 SNAP_BYTES: Final = 256
-"""Kept of a packet where nobody says otherwise: all headers, and some of the payload."""
+"""How much of a packet is kept by default: all headers, and some of the payload."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is to be captured, and when it is enough."""
+    """What to capture, and when to stop."""
 
     wires: Sequence[Wire]
     wanted: PacketFilter = field(default_factory=PacketFilter)
-    """Of the packets on them; its `ports` are of no account."""
+    """Which packets on these links; its `ports` are ignored."""
     clock: Clock = "fabric"
     snap_bytes: int = SNAP_BYTES
     packets_max: int | None = None
     size_bytes_max: int = SIZE_BYTES
-    """Of the whole file."""
+    """The largest size of the whole file."""
     for_ns: int | None = None
-    """Fabric time."""
+    """For how much fabric time; None: no bound."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of it."""
+    """The result of a capture."""
 
     packets: int
     size_bytes: int
     lost: int
-    """Wanted packets for which the taps had no room."""
+    """How many wanted packets the taps had no room for."""
     again: tuple[str, ...]
     """Nodes whose tap was set again after they had been down."""
     silent: tuple[str, ...]
-    """Nodes that did not answer at the end: what they had not told by then is missing."""
+    """Nodes that did not answer at the end: the packets that they had not handed over are missing."""
     why: str
-    """What ended it."""
+    """What ended the capture."""
 
 
 async def capture(
     fabric: Verbs, request: Request, sink: Sink, stop: asyncio.Event, begun: Callable[[], None] = lambda: None
 ) -> Outcome:
-    """Capture into `sink` until a bound is reached or `stop` is set. `begun` is called when all taps are set: what is
-    sent from then on is captured.
+    """Capture into `sink` until a bound is reached or `stop` is set.
 
-    Raises RefusedError when a node refuses one more tap, or the file cannot be written on.
+    Calls `begun` when all taps are set: packets sent from then on are captured. Raises RefusedError when a node refuses
+    another tap, or the file cannot be written any more.
     """
     return await _Capture(fabric, request, sink, stop, wall_clock.whose(await fabric.host_pairs())).run(begun)
 
@@ -102,16 +102,16 @@ class _Capture:
         self._taps = FabricTaps(fabric, request.wires, request.wanted, request.snap_bytes)
         self._from_ns: Instant = 0
         self._until_ns: Instant = NEVER
-        """From when (exclusive) until when a packet is wanted."""
+        """From when (exclusive) until when packets are wanted."""
         self._asleep = False
         self._looked_wall_s = 0.0
-        """What the latest look took."""
+        """How long the latest look took."""
         self._why = ""
         self._enough = False
-        """A bound has been reached: what was heard beyond it is not wanted."""
+        """Whether a bound has been reached, so that later packets are not wanted."""
 
     async def run(self, begun: Callable[[], None]) -> Outcome:
-        """Everything, from the taps to the last block."""
+        """Run the whole capture, from the taps to the last block."""
         await self._read_clocks()
         await self._taps.begin()
         try:
@@ -130,14 +130,14 @@ class _Capture:
     async def _look_until_enough(self) -> None:
         try:
             if self._request.for_ns is not None:
-                # FabricTaps were set one after the other: only from now on every link is listened to.
+                # The taps were set one after the other; only from now on all links are captured.
                 self._from_ns = (await self._fabric.clock()).front_ns
                 self._until_ns = self._from_ns + self._request.for_ns
             await self._flush()
             last_looks = 0
             while not self._why:
                 await self._wait()
-                # What came before the signal came in time: look once more.
+                # Packets from before the signal are wanted, so look once more after it.
                 stopped = self._stop.is_set()
                 began_s = time.monotonic()
                 self._take(await self._taps.look(), await self._read_clocks())
@@ -181,12 +181,12 @@ class _Capture:
             if self._file.packets == self._request.packets_max:
                 self._end("there are as many packets as were asked for", enough=True)
                 return
-        # The clock may be ahead of what has been told.
+        # The clock may be ahead of the packets that nodes have handed over.
         if min(now_ns, self._taps.complete_ns) > self._until_ns:
             self._end("the time is over", enough=True)
 
     def _take_rest(self) -> None:
-        """Packets on their way, unless a bound has been reached."""
+        """Take the packets that are still waiting, unless a bound has been reached."""
         if not self._enough:
             self._take(self._taps.rest(), 0)
 
@@ -195,7 +195,7 @@ class _Capture:
         self._enough = self._enough or enough
 
     async def _flush(self) -> None:
-        """Write; a signal does not wait for a reader that has fallen asleep."""
+        """Write what there is. A signal ends the wait for a reader that does not read."""
         writing = asyncio.ensure_future(self._sink.flush())
         stopping = asyncio.ensure_future(self._stop.wait())
         try:

@@ -1,7 +1,7 @@
-"""One capture as a pcapng stream: interfaces first, then packets as they are told, at the end what is missing.
+"""Writes one capture as a pcapng stream: interfaces first, then packets as they come, statistics at the end.
 
-Pure: owns which blocks are written and when, and the count of what has been written; where the bytes go is
-`orchestrator.captures.sink`'s, the form of a block `mrcfabric.wire.pcapng_writer`'s.
+Pure: owns which blocks are written and when, and counts what was written. `orchestrator.captures.sink` writes the
+bytes; `mrcfabric.wire.pcapng_writer` makes the blocks.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,13 +18,13 @@ from orchestrator.captures.wires import Wire
 Clock: TypeAlias = Literal["fabric", "wall"]
 
 PACKET_EXTRA_BYTES_MAX: Final = 1024
-"""What a packet brings beside its bytes: its block, its comment, names of its addresses."""
+"""How many bytes a packet adds beside its own: its block, its comment, the names of its addresses."""
 STATISTICS_BYTES: Final = 76
-"""What an interface brings at the end."""
+"""How many bytes an interface adds at the end."""
 
 
 class CaptureFile:
-    """Writes through `write`; the head is written at once."""
+    """Writes through `write`, the head at once."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class CaptureFile:
         snap_bytes: int,
         note: str = "",
     ) -> None:
-        """`note`: what else a reader should know, for the comment of the whole."""
+        """`note`: further information for a reader, for the comment of the section."""
         self._write = write
         self._clock = clock
         self._wall = wall
@@ -60,12 +60,12 @@ class CaptureFile:
         self.size_bytes += len(block)
 
     def has_room_for(self, kept_bytes: int, size_bytes_max: int) -> bool:
-        """Whether a packet of which so much is kept fits, with all that has to follow it."""
+        """Whether a packet of `kept_bytes` fits, together with everything that must follow it."""
         rest = PACKET_EXTRA_BYTES_MAX + STATISTICS_BYTES * len(self._seen)
         return self.size_bytes + kept_bytes + rest <= size_bytes_max
 
     def packet(self, heard: Heard) -> None:
-        """One packet more, not earlier than the one before."""
+        """Write one more packet, which must not be earlier than the one before."""
         names = self._names.new_in(heard.data)
         if names:
             self._put(pcapng_writer.names(names))
@@ -81,7 +81,7 @@ class CaptureFile:
         self.packets += 1
 
     def finish(self, lost: Mapping[int, int]) -> None:
-        """The statistics. `lost`: by number of the interface, packets for which there was no room."""
+        """Write the statistics. `lost`: number of an interface -> packets that its tap had no room for."""
         begin_ns = self._end_ns if self._begin_ns is None else self._begin_ns
         for number, seen in enumerate(self._seen):
             dropped = lost.get(number, 0)

@@ -1,7 +1,7 @@
-"""Where the bytes of a capture go: a file, or a pipe whose reader may be slow, or go away.
+"""Where a capture's bytes go: a file, or a pipe whose reader may be slow or go away.
 
-Owns the waiting: while a pipe is full nothing is read from the fabric, which then counts what it must forget, and a
-reader that has gone is an end and no error.
+Owns the waiting. While a pipe is full, the capture reads nothing from the fabric; the fabric then counts the packets
+that it must drop. A reader that goes away ends the capture without an error.
 """
 
 import asyncio
@@ -16,22 +16,22 @@ from typing import Final, Self
 from mrcfabric.errors import ConfigError, RefusedError
 
 LAST_WALL_S: Final = 2.0
-"""How long a slow reader has for what is written last."""
+"""How long a slow reader has for the last bytes."""
 _STDOUT: Final = 1
 _PIECE_BYTES: Final = 1 << 16
 
 
 class Sink:
-    """Takes bytes and writes them when it is flushed. `with Sink(...)` closes it."""
+    """Takes bytes, and writes them when it is flushed. `with Sink(...)` closes it."""
 
     def __init__(self, target: str) -> None:
         """`target`: a path, or `-` for standard output. Raises ConfigError when it cannot be written."""
         self.name = "standard output" if target == "-" else target
         self._left = bytearray()
         self.gone = False
-        """The reader has gone: whatever comes is thrown away."""
+        """Whether the reader has gone; further bytes are dropped."""
         self.failed = False
-        """The system takes no more: a full disk, say."""
+        """Whether a write has failed, for example because the disk is full."""
         if target == "-":
             if sys.stdout.isatty():
                 raise ConfigError(
@@ -55,16 +55,17 @@ class Sink:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        # Processes that share standard output also share this flag, so give it back as it was.
         os.set_blocking(self._descriptor, self._blocking)
         os.close(self._descriptor)
 
     def write(self, data: bytes) -> None:
-        """Take bytes; nothing waits."""
+        """Take bytes without waiting."""
         if not self.gone:
             self._left += data
 
     async def flush(self) -> None:
-        """Write what has been taken, as fast as the reader reads. Raises RefusedError when the disk is full."""
+        """Write the bytes taken, as fast as the reader reads. Raises RefusedError when the disk is full."""
         if self._pipe and not self.gone and self._has_gone():
             self._give_up()
         while self._left:
@@ -81,7 +82,7 @@ class Sink:
                 del self._left[:done]
 
     async def flush_last(self) -> None:
-        """The same at the end, when nobody wants to wait long."""
+        """Write the last bytes, but wait no longer than `LAST_WALL_S`."""
         try:
             async with asyncio.timeout(LAST_WALL_S):
                 await self.flush()

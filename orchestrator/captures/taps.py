@@ -1,11 +1,11 @@
-"""Taps on the nodes of a running fabric: set, read in turns, set again on a node that has come back, ended.
+"""Taps on the nodes of a running fabric: sets them, reads them, sets them again when a node returns, and ends them.
 
-Owns what is asked of the daemons and how the answers of all of them become one stream in time order. What a tap keeps
-is `mrcfabric.tap`'s; what becomes of the packets, `orchestrator.captures.capture`'s.
+Owns the requests to the daemons, and merges their answers into one stream in time order. `mrcfabric.tap` says what a
+tap keeps. `orchestrator.captures.capture` writes the packets.
 
 **Order.** A packet that a node sends after instant T arrives after T. So when every node has said how far it has come,
-all packets that arrive up to the smallest of these instants have been told, and are handed on in the order of their
-arrival; later ones wait for the next look.
+all packets that arrive up to the least of these instants are known. They are handed on in the order of their arrival;
+later ones wait for the next look.
 """
 
 import asyncio
@@ -25,15 +25,15 @@ from orchestrator.captures.wires import Wire, filters_of
 from orchestrator.fabric.readings import ClockReading
 
 RECORDS_MAX: Final = 32_768
-"""Packets that all nodes together keep between two looks: what a look has to read at most."""
+"""How many packets all nodes together keep between two looks: the most that a look has to read."""
 RECORDS_LEAST: Final = 64
-"""What a node keeps, however many there are."""
+"""How many packets each node keeps at least, however many nodes there are."""
 ANSWER_WALL_S: Final = 2.0
-"""A daemon that is silent for so long is asked again at the next look."""
+"""A daemon that is silent for this long is asked again at the next look."""
 
 
 class Asked(Protocol):
-    """What is asked of a fabric here; `orchestrator.fabric.verbs.Verbs` explains it."""
+    """What this module needs of a fabric; `orchestrator.fabric.verbs.Verbs` explains it."""
 
     async def call(self, node: str, op: str, args: Mapping[str, Any] | None = None, timeout_s: float = ...) -> Any: ...
 
@@ -44,13 +44,13 @@ class Heard(NamedTuple):
     """One packet on one direction of a link."""
 
     at_ns: Instant
-    """Its last bit is at the far end."""
+    """When its last bit reaches the far end."""
     wire: int
-    """Number of the direction."""
+    """The number of the direction."""
     size: int
-    """Bytes of the whole packet."""
+    """The size of the whole packet, in bytes."""
     data: bytes
-    """As many of them as were kept."""
+    """The first bytes of it, as many as were kept."""
 
 
 class _Post:
@@ -64,14 +64,14 @@ class _Post:
         self.since = 0
         self.set = False
         self.lost: dict[int, int] = {}
-        """By port, told by the tap that is set now."""
+        """Port -> packets lost, as the present tap reports."""
         self.lost_before: Counter[int] = Counter()
         self.complete_ns: Instant = 0
-        """All that arrives up to here has been told; NEVER while the node is down."""
+        """Every packet that arrives up to here has been read; NEVER while the node is down."""
 
 
 class FabricTaps:
-    """Taps for these directions of links: `begin`, `look` again and again, `end`."""
+    """Taps for these directions of links. Call `begin`, then `look` repeatedly, then `end`."""
 
     def __init__(
         self,
@@ -81,8 +81,11 @@ class FabricTaps:
         snap_bytes: int,
         records_max: int = RECORDS_MAX,
     ) -> None:
-        """`wanted`: of the packets on them, `ports` aside; `snap_bytes`: first bytes that are kept of each;
-        `records_max`: that all nodes together keep for a look."""
+        """Takes what to keep, and how much.
+
+        `wanted`: which packets (its `ports` are ignored); `snap_bytes`: how many first bytes of each packet;
+        `records_max`: how many packets all nodes together keep for a look.
+        """
         self._fabric = fabric
         self._ident = f"capture-{os.getpid()}-{os.urandom(4).hex()}"
         numbers: dict[str, dict[int, int]] = {}
@@ -95,15 +98,17 @@ class FabricTaps:
         self._waiting: list[tuple[Instant, int, int, int, bytes]] = []
         self._sequence = 0
         self.complete_ns: Instant = 0
-        """All packets that arrive up to here have been handed on, nodes that are down aside."""
+        """All packets that arrive up to here have been handed on, except those of nodes that are down."""
         self.silent: set[str] = set()
-        """Nodes that did not answer at the latest look: what they have to tell is still to come."""
+        """Nodes that did not answer at the latest look; their packets are still to come."""
         self.again: list[str] = []
-        """Nodes whose tap was set again, once for each time: what they had kept and not told is not here."""
+        """Nodes whose tap was set again, one entry each time. Packets that they had not handed over are lost."""
 
     async def begin(self) -> None:
-        """Set the taps; nodes that are down get theirs when they are back. Raises RefusedError when a node that lives
-        will not have one more tap."""
+        """Set the taps; nodes that are down get theirs when they return.
+
+        Raises RefusedError when a living node refuses another tap.
+        """
         await asyncio.gather(*(self._begin(post) for post in self._posts))
 
     async def _begin(self, post: _Post) -> None:
@@ -123,18 +128,18 @@ class FabricTaps:
         return True
 
     async def end(self) -> None:
-        """Forget the taps, as far as their nodes live; the last word on what was lost."""
+        """End the taps on the nodes that live, and read their last counts of lost packets."""
         await asyncio.gather(*(self._end(post) for post in self._posts if post.set))
 
     async def _end(self, post: _Post) -> None:
-        # Where it cannot be had, the tap has gone with its node, or ends by itself.
+        # If this fails, the tap has gone with its node or will end by itself.
         with suppress(NoAnswerError, RefusedError):
             answer = await self._fabric.call(post.node, "untap", {"id": self._ident}, ANSWER_WALL_S)
             post.lost = dict(answer["lost"])
         post.set = False
 
     def lost(self) -> dict[int, int]:
-        """By number of the direction: packets that were wanted and for which a tap had no room."""
+        """Number of a direction -> wanted packets that a tap had no room for."""
         found: Counter[int] = Counter()
         for post in self._posts:
             for lost in (post.lost, post.lost_before):
@@ -144,7 +149,7 @@ class FabricTaps:
     # A look.
 
     async def look(self) -> list[Heard]:
-        """What can be told now, in time order. Raises RefusedError when the fabric has ended."""
+        """The packets that can be handed on now, in time order. Raises RefusedError when the fabric has ended."""
         results = await asyncio.gather(*(self._read(post) for post in self._posts))
         for post, records in zip(self._posts, results, strict=True):
             for blob in records:
@@ -152,12 +157,12 @@ class FabricTaps:
                     self._sequence += 1
                     heappush(self._waiting, (at_ns, self._sequence, post.wires[port], size, data))
         if not any(post.set for post in self._posts):
-            await self._fabric.clock()  # all nodes down, or the whole fabric: then nobody answers
+            await self._fabric.clock()  # all nodes are down, or the fabric has ended: then this raises
         self.complete_ns = min((post.complete_ns for post in self._posts), default=NEVER)
         return self._until(self.complete_ns)
 
     def rest(self) -> list[Heard]:
-        """What had still been waiting: packets that are on their way."""
+        """The packets that were still waiting for their place in the order."""
         return self._until(NEVER)
 
     def _until(self, at_ns: Instant) -> list[Heard]:
@@ -168,7 +173,7 @@ class FabricTaps:
         return found
 
     async def _read(self, post: _Post) -> list[bytes]:
-        """The records of one node since the last look, up to those that it has at the first answer."""
+        """Read the records of one node since the last look, up to the newest at its first answer."""
         records: list[bytes] = []
         now_ns: Instant | None = None
         newest = 0
@@ -186,9 +191,9 @@ class FabricTaps:
             post.complete_ns = now_ns
             self.silent.discard(post.node)
         except NoAnswerError:
-            self.silent.add(post.node)  # nothing later is told before
+            self.silent.add(post.node)  # `complete_ns` stays, so later packets of other nodes wait
         except RefusedError:
-            # It is down, or came back without the tap: nobody waits for it until it has one again.
+            # It is down, or has returned without the tap: do not wait for it until it has a tap again.
             post.set, post.complete_ns = False, NEVER
             self.silent.discard(post.node)
         return records

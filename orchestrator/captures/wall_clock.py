@@ -1,7 +1,7 @@
-"""When a fabric came to an instant, in wall time: looked up between the looks at which both clocks were read.
+"""Maps fabric time to wall time, from looks at both clocks.
 
-Pure. Fabric time goes on unevenly; between two looks it is taken to have gone on evenly, so a wall time is good to the
-distance of two looks, and the order of packets is never turned round.
+Pure. Fabric time advances unevenly. Between two looks it is assumed to advance evenly. So a wall time is exact to the
+distance between two looks, and packets keep their order.
 """
 
 from bisect import bisect_right
@@ -23,13 +23,16 @@ class WallClock:
         self._pairs: deque[tuple[Instant, int]] = deque(maxlen=LOOKS_KEPT)
 
     def look(self, at_ns: Instant, wall_ns: int) -> None:
-        """Both clocks as they stand. A wall clock that was set back stands still here until it has caught up."""
+        """Enter the readings of both clocks.
+
+        If the wall clock was set back, it stands still here until it catches up.
+        """
         if self._pairs:
             at_ns, wall_ns = max(at_ns, self._pairs[-1][0]), max(wall_ns, self._pairs[-1][1])
         self._pairs.append((at_ns, wall_ns))
 
     def wall_ns(self, at_ns: Instant) -> int:
-        """When the fabric came to that instant; before the first look and after the last one, those."""
+        """When the fabric reached an instant. Before the first look and after the last one, the time of that look."""
         assert self._pairs, "no look yet"
         place = bisect_right(self._pairs, at_ns, key=lambda pair: pair[0])
         if place == 0:
@@ -42,9 +45,9 @@ class WallClock:
 
 
 def whose(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Whose wall clock it is, where several hosts have one (`orchestrator.hosts.clock.host_pairs`); "" for one host.
+    """Say whose wall clock it is when there are several hosts (`orchestrator.hosts.clock.host_pairs`); "" for one host.
 
-    Fabric time is the same on all of them, so that nothing need be taken off what another host's clock shows.
+    Fabric time is the same on all hosts, so no time stamp needs a correction for another host's clock.
     """
     if not rows:
         return ""
@@ -59,5 +62,5 @@ def whose(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def iso(wall_ns: int) -> str:
-    """Nanoseconds since 1970 as `2026-03-21T12:00:00.000001Z`."""
+    """Format nanoseconds since 1970 as `2026-03-21T12:00:00.000001Z`."""
     return (_EPOCH + timedelta(microseconds=wall_ns // 1000)).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -1,7 +1,7 @@
-"""Which directions of links a capture is of, and what is asked of which node for them.
+"""Which directions of links a capture covers, and what each node is asked to keep for them.
 
-Pure. Owns the interfaces of a capture: their order, names and descriptions, and the filter that each sending node gets.
-Which links words mean is `orchestrator.faults.selectors`'s, what a filter lets pass `mrcfabric.packet_filter`'s.
+Pure. Owns the interfaces of a capture: their order, names and descriptions, and the filter for each sending node.
+`orchestrator.faults.selectors` resolves words to links; `mrcfabric.packet_filter` says what a filter lets pass.
 """
 
 import dataclasses
@@ -16,7 +16,7 @@ from mrcfabric.topology import PortLink, Topology
 from orchestrator.faults import selectors
 
 WIRES_MAX: Final = 1024
-"""Directions of links in one capture."""
+"""How many directions of links one capture may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,18 +24,18 @@ class Wire:
     """One direction of a link: an interface of the capture."""
 
     name: str
-    """As `p0-t0-0>p0-t1-2`."""
+    """For example `p0-t0-0>p0-t1-2`."""
     sender: str
     port: int
-    """Of the sender."""
+    """The port of the sender."""
     description: str
     rate_bps: int
 
 
 def links_meant(topology: Topology, words: Sequence[str], direction: str, planes: Sequence[int]) -> tuple[str, ...]:
-    """Links, or directions of them, by the words of a command line, as faults take them. Raises ConfigError.
+    """Resolve words of a command line to links or directions of links, as for faults. Raises ConfigError.
 
-    `planes`: only in these; empty: in all.
+    `planes`: only links in these planes; empty: in all.
     """
     plane = list(planes) or None
     selector = selectors.of_words("link_down", words, direction=direction, plane=plane)
@@ -66,7 +66,7 @@ def _description(sender: str, end: PortLink) -> str:
 
 
 def filters_of(wires: Sequence[Wire], wanted: PacketFilter) -> Mapping[str, PacketFilter]:
-    """What each sending node is to keep: of the ports that are captured, what `wanted` lets pass."""
+    """Make the filter for each sending node: on its captured ports, what `wanted` lets pass."""
     ports: dict[str, list[int]] = {}
     for wire in wires:
         ports.setdefault(wire.sender, []).append(wire.port)

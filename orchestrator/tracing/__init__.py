@@ -1,1 +1,1 @@
-"""Where did packet N go: statements of many nodes made into one story per packet."""
+"""Follows packets through the fabric: joins what many nodes state into one journey for each packet."""

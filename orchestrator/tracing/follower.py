@@ -1,7 +1,7 @@
-"""Packets of a running fabric followed: witnesses called in every node, asked again and again, and sent home.
+"""Follows packets of a running fabric: sets a witness in every node, reads them repeatedly, and removes them.
 
-Owns the asking and its bounds; what the answers come to is `stories`'. A node that is down has no witness and is called
-again when it returns; packets that were sent before every node had one are left out, as half their way is unknown.
+Owns the requests and their bounds; `joiner` makes journeys of the answers. A node that is down has no witness, and gets
+one when it returns. Packets sent before every node had a witness are left out, because half of their way is unknown.
 """
 
 import asyncio
@@ -23,36 +23,36 @@ from orchestrator.tracing.joiner import JOURNEYS_MAX, JourneyJoiner
 from orchestrator.tracing.journey import Journey
 
 LOOK_S: Final = 0.25
-"""From a look to the next, at least."""
+"""The least time from one look to the next."""
 REST: Final = 2
-"""A look is followed by so many times its own length without one: asking takes a third of the time at most."""
+"""After a look, the pause is this many times as long as the look, so asking takes a third of the time at most."""
 CALL_S: Final = 5.0
 LATE_NS: Final = 10_000
-"""A node may tell of a departure after what came so much later."""
+"""A node may report a departure after events that happened up to this much later."""
 PAGES_MAX: Final = 16
-"""Answers taken from one node in one look: as much as it keeps."""
+"""How many answers one look takes from one node: as many as hold everything that the node keeps."""
 STOP_S: Final = 1.0
-"""For so long a trace that was stopped waits for answers of its last look."""
+"""How long a trace that was stopped waits for the answers of its last look."""
 DISMISS_S: Final = 1.0
-"""Nodes that have not been told the end by then find it out themselves."""
+"""How long to wait for nodes to take note of the end; the others find out by themselves."""
 NEXT_PSNS: Final = 1 << 16
-"""How far ahead of what has been sent `next` looks."""
+"""How far ahead of the last packet sent `next` looks."""
 _NUMBERS = itertools.count(1)
 
 
 class Follower:
-    """One trace. `await follow()` once."""
+    """One trace. Call `await follow()` once."""
 
     def __init__(self, fabric: Verbs, choice: Choice, count: int, wall_s: float) -> None:
-        """At most `count` packets, for at most `wall_s` of wall time."""
+        """Follow at most `count` packets, for at most `wall_s` of wall time."""
         self.ready = False
-        """Every node that runs follows packets: what is sent from now on is told."""
+        """Whether every node that runs has a witness: packets sent from now on are followed."""
         self.lost = 0
-        """Statements that nodes had to forget; packets may lack parts of their way then."""
+        """How many statements nodes had to drop; packets may then lack parts of their way."""
         self.stop = asyncio.Event()
-        """Set it to end the trace with what is known."""
+        """Set it to end the trace with what is known by then."""
         self.ended = ""
-        """What ended it before its bounds did: `it was stopped`, `the fabric has ended`."""
+        """What ended the trace before its bounds did: `it was stopped`, `the fabric has ended`."""
         self._fabric = fabric
         self._choice = choice
         self._count = min(count, JOURNEYS_MAX)
@@ -61,20 +61,20 @@ class Follower:
         self._name = f"trace-{os.getpid()}-{next(_NUMBERS)}"
         self._stories = JourneyJoiner(fabric.topology, self._count)
         self._read: dict[str, int] = {}
-        """Nodes with a witness, and the number of the last statement that was heard."""
+        """Node with a witness -> number of the last statement that was read."""
         self._lost: dict[str, int] = {}
         self._lost_before = 0
-        """By nodes that went down since."""
+        """Statements dropped by nodes that have gone down since."""
         self._since_ns: Instant = 0
         self._qpns: dict[tuple[int, int, int], int] = {}
 
     @property
     def left_out(self) -> tuple[int, int]:
-        """Packets, and acknowledgements, that were not followed because too many were under way."""
+        """How many packets, and how many acknowledgements, were not followed because too many were under way."""
         return self._stories.left_out, self._stories.replies_left_out
 
     async def follow(self, tell: Callable[[Journey], None] = lambda _journey: None) -> list[Journey]:
-        """The packets followed, oldest first; `tell` hears of each when nothing more is to come of it.
+        """Follow packets and return their journeys, oldest first. Calls `tell` with each journey that is complete.
 
         Raises RefusedError when somebody else follows packets.
         """
@@ -107,7 +107,7 @@ class Follower:
                 await self.stop.wait()
 
     async def _unless_stopped(self, look: Coroutine[Any, Any, None]) -> None:
-        """Look; when the trace is stopped, for `STOP_S` more at most: nodes that do not answer are waited for long."""
+        """Look. When the trace is stopped, wait only `STOP_S` more: nodes that do not answer would take long."""
         looking, stopping = asyncio.create_task(look), asyncio.create_task(self.stop.wait())
         try:
             await asyncio.wait({looking, stopping}, return_when=asyncio.FIRST_COMPLETED)
@@ -120,7 +120,7 @@ class Follower:
             await asyncio.gather(looking, stopping, return_exceptions=True)
 
     async def _ask_qpns(self) -> None:
-        """Learn the numbers of QPs that are met for the first time."""
+        """Ask for the numbers of QPs that are seen for the first time."""
         new = self._stories.strangers(self._qpns)
         if new:
             self._qpns |= await qpns(self._fabric, new)
@@ -147,6 +147,7 @@ class Follower:
                 elif isinstance(answer, dict):
                     now_ns = answer["now_ns"]
                     if answer["more"]:
+                        # The node is complete only up to the last statement, and departures may come late.
                         told_ns = answer["statements"][-1]["at_ns"] - LATE_NS if answer["statements"] else 0
                         now_ns = max(self._stories.now_ns[node], told_ns)
                     self._stories.add(node, answer["statements"], now_ns)
@@ -164,7 +165,7 @@ class Follower:
         await self._ask_qpns()
 
     async def _require_fabric(self) -> None:
-        """Nobody answers: every node is down, or the fabric has ended."""
+        """No node answers: find out whether all are down or the fabric has ended."""
         try:
             await self._fabric.clock()
         except RefusedError:
@@ -178,7 +179,7 @@ class Follower:
     async def _every(
         self, nodes: Iterable[str], op: str, args: Callable[[str], dict[str, Any]], wall_s: float = CALL_S
     ) -> list[tuple[str, dict[str, Any] | Exception | None]]:
-        """What nodes answer; a refusal or a silence is an answer too."""
+        """Ask nodes; returns the answer of each, or the error when it refuses or is silent."""
         known = [node for node in nodes if op == "witness" or node in self._read]
 
         async def ask(node: str) -> dict[str, Any] | Exception | None:
@@ -203,7 +204,7 @@ async def qpns(fabric: Verbs, nics: Iterable[str]) -> dict[tuple[int, int, int],
 
 
 async def choice_of(fabric: Verbs, nic: str, qpn: int, psns: str | None, every: int) -> Choice:
-    """The choice of one QP's packets; `psns` as in `chosen_psns`. Raises ConfigError."""
+    """Choose the packets of one QP; `psns` as in `chosen_psns`. Raises ConfigError."""
     index = fabric.topology.nic_index(nic)
     rows = {row["qpn"]: row for row in await fabric.call(nic, "qp_table", {}, CALL_S)}
     if qpn not in rows or "peer_index" not in rows[qpn]:
@@ -215,7 +216,7 @@ async def choice_of(fabric: Verbs, nic: str, qpn: int, psns: str | None, every: 
 
 
 def chosen_psns(text: str | None, psn_next: int) -> tuple[int, int]:
-    """(first PSN, how many) of `next`, `N` or `N-M`, or of all from now on for None. Raises ConfigError."""
+    """(first PSN, how many) for `next`, `N` or `N-M`; None: all from now on. Raises ConfigError."""
     if text is None or text == "next":
         return psn_next & PSN_MASK, NEXT_PSNS
     try:
@@ -224,7 +225,7 @@ def chosen_psns(text: str | None, psn_next: int) -> tuple[int, int]:
     except ValueError:
         bounds = -1, -1
     count = ((bounds[1] - bounds[0]) & PSN_MASK) + 1
-    # Ranges go round at the end of 24 bits; more than half the circle is a range typed backwards.
+    # Ranges wrap at 24 bits. A range over more than half of all PSNs was typed backwards.
     if not 0 <= min(bounds) <= max(bounds) <= PSN_MASK or count > PSN_MASK >> 1:
         raise ConfigError("--psn", f"{text!r} is no PSN", f"wanted: next, a number up to {PSN_MASK}, or FIRST-LAST")
     if (bounds[1] - psn_next) & PSN_MASK > PSN_MASK >> 1:

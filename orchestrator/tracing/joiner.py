@@ -1,13 +1,13 @@
-"""Statements of many nodes, joined into journeys of packets.
+"""Joins the statements of many nodes into journeys of packets.
 
-Owns which packets are followed, which acknowledgements speak of them, and when a journey is over; what a node says is
-`mrcfabric.witness`'s, the way of one packet is `paths`'s. A departure and the next node's arrival belong together when
-cable, instant and print agree; where a fault held the packet back, or bits were lost with a node, the next arrival with
-that print that nothing else explains is taken. A packet's bytes are never needed. Where a node has not told all that it
-saw, a way ends `untold` and nothing is made up.
+Owns which packets are followed, which acknowledgements answer them, and when a journey is over. `mrcfabric.witness`
+says what a node states; `paths` follows one packet. A departure and an arrival at the next node belong together when
+cable, instant and print agree. Where a fault held the packet back, or bits were lost with a node, the joiner takes the
+next arrival with that print that nothing else explains. It never needs a packet's bytes. Where a node has not stated
+everything that it saw, a way ends `untold`; the joiner makes nothing up.
 
-A look costs what is new and what is under way, never what is over: a journey whose sender has heard the answer is
-written down and left as soon as nothing more can come, or `LINGER_NS` later.
+A look takes time for what is new and what is under way, never for what is over. Once a packet's sender has heard the
+acknowledgement, the journey is finished as soon as nothing more can come, or `LINGER_NS` later.
 """
 
 from bisect import bisect_left
@@ -22,35 +22,35 @@ from orchestrator.tracing.paths import Paths, Trail, doubled
 from orchestrator.tracing.statements import Statement, Statements
 
 ANSWERS_MAX: Final = 4
-"""Acknowledgements of one attempt that are told."""
+"""How many acknowledgements of one attempt are reported."""
 JOURNEYS_MAX: Final = 10_000
-"""Packets that one trace follows at most."""
+"""How many packets one trace follows at most."""
 UNDER_WAY_MAX: Final = 4096
-"""Packets that are followed at once; of their acknowledgements `REPLIES_MAX`. What is sent beyond is left out."""
+"""How many packets are followed at once, and `REPLIES_MAX` acknowledgements of them; what exceeds this is left out."""
 REPLIES_MAX: Final = 4 * UNDER_WAY_MAX
 LINGER_NS: Final = 1_000_000
-"""Fabric time after its acknowledgement in which a packet's later attempts and copies are still followed."""
+"""For how much fabric time after its acknowledgement a packet's later attempts and copies are still followed."""
 
 Key: TypeAlias = tuple[int, int, int, int]
-"""Numbers of both NICs, QPN at the receiver, PSN."""
+"""Number of the sending NIC, number of the receiving NIC, QPN at the receiver, PSN."""
 Qpns: TypeAlias = Mapping[tuple[int, int, int], int]
-"""The sender's QPN of (its NIC, the receiver's NIC, the receiver's QPN)."""
+"""(the sender's NIC, the receiver's NIC, the receiver's QPN) -> the sender's QPN."""
 _Order: TypeAlias = tuple[Instant, str, int]
 
 
 class _Replies:
-    """Acknowledgements from one NIC to another, in the order of time, of which packets may still want some."""
+    """Acknowledgements from one NIC to another, in time order, as far as packets may still need them."""
 
     def __init__(self) -> None:
         self.gone = 0
-        """How many came before the first of `trails`."""
+        """How many came before the first one in `trails` and were forgotten."""
         self.trails: list[Trail] = []
         self.packets = 0
-        """How many packets the other way are followed."""
+        """How many packets are followed in the other direction."""
 
 
 class _Try:
-    """The packet was sent once."""
+    """One sending of a packet."""
 
     def __init__(self, trail: Trail) -> None:
         self.trail = trail
@@ -59,13 +59,13 @@ class _Try:
         """How many acknowledgements have been looked at."""
 
     def told(self) -> list[Way]:
-        """The answers that are told: until some of them arrived."""
+        """The answers to report: up to the first that arrived."""
         ways = [answer.way for answer in self.answers]
         taken = next((place for place, way in enumerate(ways) if way.outcome == "taken"), len(ways))
         return ways[: taken + 1]
 
     def read_on(self, psn: int, qpn: int | None, replies: _Replies) -> None:
-        """Look at the acknowledgements that have not been looked at."""
+        """Look at the acknowledgements that came since the last call."""
         way = self.trail.way
         if way.outcome != "taken" or way.end_ns is None or way.what.startswith("dropped"):
             return
@@ -83,19 +83,19 @@ class _Try:
 
     @property
     def answered(self) -> bool:
-        """No further answer is wanted."""
+        """Whether no further answer is needed."""
         full = len(self.answers) == ANSWERS_MAX
         return full or any(answer.way.outcome == "taken" for answer in self.answers)
 
     def wants_since(self, told_ns: Instant) -> Instant:
-        """No acknowledgement that was sent before will be looked at; all nodes have told until `told_ns`."""
+        """From when on acknowledgements may still be looked at; every node has stated everything up to `told_ns`."""
         way = self.trail.way
-        # What is out of sight so long will hardly be seen again.
+        # A packet that has been out of sight for so long will hardly be seen again.
         given_up = way.outcome in ("untold", "unseen") and way.sent_ns + LINGER_NS < told_ns
         return NEVER if self.trail.final or given_up else way.sent_ns
 
     def over(self, copies: int) -> bool:
-        """Nothing more can be told of it."""
+        """Whether nothing more can become known about this sending."""
         way = self.trail.way
         if way.outcome != "taken" or way.what.startswith("dropped"):
             return self.trail.final
@@ -112,23 +112,26 @@ class _Packet:
         self.qpn: int | None = None
         self.tries: list[_Try] = []
         self.journey: Journey | None = None
-        """As it was told last."""
+        """Its journey as reported last."""
         self.over = False
-        """Nothing more can be told but what nobody expects."""
+        """Whether its sender has heard the acknowledgement: hardly anything more will become known."""
 
 
 class JourneyJoiner:
-    """All statements of a fabric, and what they come to. Statements of a node come in order, in any portions."""
+    """All statements of a fabric, and the journeys made of them.
+
+    Statements of one node must come in order, but may come in portions of any size.
+    """
 
     def __init__(self, topology: Topology, count: int = JOURNEYS_MAX, under_way_max: int = UNDER_WAY_MAX) -> None:
-        """`count`: journeys that are wanted; packets sent when so many have begun are left out."""
+        """`count`: how many journeys are wanted; packets sent after so many have begun are left out."""
         self.topology = topology
         self.now_ns: dict[str, Instant] = {}
         """How far each node had come when it was asked last."""
         self.left_out = 0
-        """Packets that were not followed because too many others were under way."""
+        """How many packets were not followed because too many others were under way."""
         self.replies_left_out = 0
-        """The same of acknowledgements; packets may seem to have had no answer then."""
+        """How many acknowledgements were not followed for that reason; packets may then seem unanswered."""
         self._count = count
         self._begun = 0
         self._under_way_max = under_way_max
@@ -138,29 +141,29 @@ class JourneyJoiner:
         self._packets: dict[Key, _Packet] = {}
         self._replies: dict[tuple[int, int], _Replies] = {}
         self._held = 0
-        """Acknowledgements in `_replies`."""
+        """How many acknowledgements `_replies` holds."""
         self._trails: list[Trail] = []
-        """Ways that have not ended, in the order in which they began to be followed."""
+        """Ways that have not ended, in the order in which they were taken up."""
         self._finished: list[tuple[_Order, Journey]] = []
 
     def begin(self, node: str, now_ns: Instant) -> None:
-        """The node begins to tell, for the first time or again."""
+        """Note that a node begins to state what it sees, for the first time or again."""
         self._book(node).begin(now_ns)
         self.now_ns[node] = now_ns
 
     def down(self, node: str) -> None:
-        """The node went down: what it has not told yet, it will not tell."""
+        """Note that a node went down: what it has not stated yet is lost."""
         self._book(node).down(self.now_ns.get(node, 0))
 
     def add(self, node: str, statements: Iterable[Statement], now_ns: Instant) -> None:
-        """Take in what a node has said up to `now_ns`."""
+        """Add what a node has stated up to `now_ns`."""
         book = self._book(node)
         for statement in statements:
             book.add(statement)
         self.now_ns[node] = now_ns
 
     def strangers(self, qpns: Qpns) -> set[str]:
-        """NICs that have sent, since the last look, by QPs that are not among these."""
+        """NICs that have sent since the last look with QPs that are not in `qpns`."""
         found = set()
         for node, book in self._books.items():
             abouts = (one["packet"] for one in book.offers if one["packet"]["kind"] == "data")
@@ -169,7 +172,7 @@ class JourneyJoiner:
         return found
 
     def look(self, since_ns: Instant = 0, qpns: Qpns | None = None) -> list[Journey]:
-        """The packets sent first after `since_ns` of which more may be known than at the last look, in that order."""
+        """Journeys that may have changed since the last look, of packets first sent after `since_ns`, in that order."""
         before = len(self._finished)
         self._take_in(since_ns, qpns)
         self._advance(qpns, NEVER)
@@ -180,9 +183,9 @@ class JourneyJoiner:
         return _in_order(self._finished[before:] + self._open(), since_ns)
 
     def journeys(self, since_ns: Instant = 0, qpns: Qpns | None = None) -> list[Journey]:
-        """Every packet that was sent for the first time after `since_ns`, in that order.
+        """Journeys of all packets first sent after `since_ns`, in that order.
 
-        `qpns`: where known.
+        `qpns`: the QPNs of senders, as far as they are known.
         """
         self.look(since_ns, qpns)
         return _in_order(self._finished + self._open(), since_ns)
@@ -196,7 +199,7 @@ class JourneyJoiner:
         return [(packet.order, packet.journey) for packet in self._packets.values() if packet.journey is not None]
 
     def _take_in(self, since_ns: Instant, qpns: Qpns | None) -> None:
-        """Begin to follow what NICs sent. Where there are too many, those that are over make room first."""
+        """Begin to follow what NICs have sent. When there are too many packets, first finish those that are over."""
         fresh = 0
         for order, offer in self._offers():
             full = len(self._packets) >= self._under_way_max or self._held >= REPLIES_MAX
@@ -207,7 +210,7 @@ class JourneyJoiner:
             fresh += self._begin_trail(order, offer, since_ns)
 
     def _offers(self) -> Iterator[tuple[_Order, Statement]]:
-        """What NICs sent and nobody has looked at, in the order of time."""
+        """What NICs have sent since the last call, in time order."""
         offers = []
         for node, book in self._books.items():
             offers += [((one["at_ns"], node, one["n"]), one) for one in book.offers]
@@ -215,7 +218,7 @@ class JourneyJoiner:
         yield from sorted(offers, key=lambda offer: offer[0])
 
     def _begin_trail(self, order: _Order, offer: Statement, since_ns: Instant) -> bool:
-        """Whether this packet is followed now."""
+        """Begin to follow one packet; returns whether it is followed."""
         about = offer["packet"]
         if about["kind"] != "data":
             return self._begin_reply(order[1], offer)
@@ -255,7 +258,7 @@ class JourneyJoiner:
         return trail
 
     def _advance(self, qpns: Qpns | None, before_ns: Instant) -> None:
-        """Follow every way as far as it goes; all that was sent `before_ns`, and told, has been looked at."""
+        """Follow every way as far as it goes. Everything sent before `before_ns` and stated has been taken up."""
         for trail in self._trails:
             self._paths.follow(trail)
         told_ns = min(before_ns, self._told_ns())
@@ -279,9 +282,9 @@ class JourneyJoiner:
         self._trails = [trail for trail in self._trails if not trail.final]
 
     def _tell(self, packet: _Packet, qpn: int | None) -> list[int]:
-        """Write down what is known of a packet; the copies of each attempt."""
+        """Write the journey of a packet as known by now; returns the number of copies of each attempt."""
         if qpn != packet.qpn:
-            # Other QPs' acknowledgements were taken for its own.
+            # Until the QPN was known, acknowledgements of other QPs were taken for its own: look at all again.
             for one in packet.tries:
                 self._want_no_more(one.answers)
                 one.answers, one.read = [], 0
@@ -328,7 +331,7 @@ class JourneyJoiner:
                 self._paths.leave(answer)
 
     def _let_go(self, pair: tuple[int, int], before_ns: Instant) -> None:
-        """Forget acknowledgements that nobody wants who is under way, or whose departure may still be told."""
+        """Forget acknowledgements that no packet under way needs and whose departures have all been stated."""
         replies = self._replies[pair]
         source = self.topology.node_name(pair[0])
         if source not in self._books or self._books[source].alive:
@@ -342,7 +345,7 @@ class JourneyJoiner:
             del self._replies[pair]
 
     def _told_ns(self) -> Instant:
-        """Every node that lives has told all until then."""
+        """The instant up to which every living node has stated everything."""
         lives = [now_ns for node, now_ns in self.now_ns.items() if node not in self._books or self._books[node].alive]
         return min(lives, default=0)
 

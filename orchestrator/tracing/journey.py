@@ -1,7 +1,7 @@
-"""The story of one packet: every time it was sent, each hop on its way, and what was said of it in answer.
+"""The journey of one packet: every time it was sent, each hop of its way, and the acknowledgements of it.
 
-Records only, and their spelling as data; docs/PACKETS.md explains them. `stories` makes them of what nodes have written
-down, `text` draws them.
+Owns the records and their form as data; docs/PACKETS.md explains them. `joiner` makes them of what nodes state, `text`
+shows them.
 """
 
 from dataclasses import dataclass, fields, is_dataclass

@@ -1,7 +1,7 @@
-"""One packet followed from node to node, as far as nodes have told.
+"""Follows one packet from node to node, as far as nodes have stated what they saw.
 
-Owns what joins a departure to the next node's arrival and how a way ends; a way that has not ended is taken up again
-where it was. Which packets are followed, and for how long, is `stories`'.
+Owns what joins a departure to the arrival at the next node, and how a way ends. A way that has not ended is continued
+where it stopped. `joiner` decides which packets are followed, and for how long.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from orchestrator.tracing.journey import Hop, Outcome, Way
 from orchestrator.tracing.statements import WENT_DOWN, Statement, Statements
 
 HOPS_MAX: Final = 8
-"""More nodes than any way has."""
+"""More nodes than any way passes."""
 _SAYS: Final = ("cack", "caused", "base", "bitmap", "wanted", "reason", "msn", "syndrome")
 _FINAL: Final = ("taken", "dropped", "lost")
 _End = tuple[Outcome, str, str, Instant | None]
@@ -27,23 +27,23 @@ class Trail:
     def __init__(self, node: str, offer: Statement) -> None:
         self.offer = offer
         self.steps: list[tuple[str, int | None, Statement]] = [(node, None, offer)]
-        """Nodes that it has come to, by which port, and what they said."""
+        """The nodes that it has reached: (node, port of arrival, statement)."""
         self.way: Way = _told(offer, [], ("under way", node, "", None))
-        """What is known by now."""
+        """Its way as known by now."""
         self.final = False
-        """Nothing more will be known."""
+        """Whether nothing more will become known."""
         self.wanted = 0
-        """Of an acknowledgement: by how many it is told, and one more while others may come to want it."""
+        """For an acknowledgement: how many attempts report it, plus one while others may come to need it."""
 
     @property
     def print(self) -> int:
-        """The number by which nodes know it."""
+        """The number by which nodes recognise it."""
         number: int = self.offer["packet"]["print"]
         return number
 
 
 class Paths:
-    """Where packets can go in a fabric, and what its nodes have said. Both are read, and arrivals taken."""
+    """Where packets can go in a fabric, and what its nodes have stated. Takes arrivals out of the books."""
 
     def __init__(self, topology: Topology, books: Mapping[str, Statements], now_ns: Mapping[str, Instant]) -> None:
         self._topology = topology
@@ -52,7 +52,7 @@ class Paths:
         self._ports: dict[str, list[PortLink]] = {}
 
     def follow(self, trail: Trail) -> None:
-        """Take the trail up again, as far as it goes now."""
+        """Continue the way of a packet as far as it goes now."""
         if trail.final:
             return
         hops: list[Hop] = []
@@ -64,14 +64,14 @@ class Paths:
             self.leave(trail)
 
     def leave(self, trail: Trail) -> None:
-        """Follow it no more."""
+        """Stop following it."""
         trail.final = True
         for node, _, statement in trail.steps:
             self._books[node].release(statement)
         del trail.steps[1:]
 
     def copies(self, trail: Trail) -> int:
-        """Further arrivals of the same packet where its way ended."""
+        """How many more times the same packet arrived where its way ended."""
         if not doubled(trail.way):
             return 0
         way = trail.way
@@ -79,7 +79,7 @@ class Paths:
         return sum(one["psn"] == way.psn and one["ev"] == way.ev and one["rtx"] == way.rtx for one in found)
 
     def _step(self, trail: Trail, index: int, hops: list[Hop]) -> _End | None:
-        """One node more, or the end."""
+        """Go one node further; returns the end when the way ends here."""
         here, ingress, statement = trail.steps[index]
         if statement["step"] == "take":
             return "taken", here, statement["verdict"], statement["at_ns"]
@@ -103,13 +103,13 @@ class Paths:
         return None
 
     def _unseen(self, peer: str, hop: Hop) -> _End:
-        """The end of a way whose packet left and was not seen any more."""
+        """The end of a way whose packet left for `peer` and was not seen there."""
         assert hop.arrival_ns is not None
         book = self._books.get(peer)
         for since_ns, end_ns, why in [] if book is None else book.blind:
             if since_ns < hop.arrival_ns <= end_ns:
                 return "untold", peer, why, None
-        # One that a fault holds back may still come.
+        # A packet that a fault holds back may still arrive.
         over = self._now_ns.get(peer, 0) >= hop.arrival_ns and not {"delayed", "reordered"} & set(hop.touched)
         return "unseen" if over else "under way", peer, "", None
 
@@ -120,12 +120,12 @@ class Paths:
 
 
 def doubled(way: Way) -> bool:
-    """Whether the packet may arrive more than once at its end."""
+    """Whether the packet may arrive at its end more than once."""
     return way.outcome == "taken" and any("duplicated" in hop.touched for hop in way.hops)
 
 
 def _why_silent(book: Statements, offer: Statement) -> str:
-    """Why nothing was said of a packet that stood in a queue; empty when it may still stand there."""
+    """Why nothing was stated of a packet that stood in a queue; empty when it may still stand there."""
     if offer["n"] <= book.died_after:
         return WENT_DOWN
     return next((why for _, end_ns, why in book.blind if end_ns > offer["at_ns"]), "")

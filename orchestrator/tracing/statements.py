@@ -1,6 +1,6 @@
-"""What one node has said of the packets that are followed, as far as it may still be needed.
+"""What one node has stated about followed packets, as far as it may still be needed.
 
-Owns finding a statement, and forgetting those that no way can need any more. Which ways there are is `stories`'.
+Owns finding a statement, and forgetting those that no way can need any more. `joiner` knows the ways.
 """
 
 from collections import deque
@@ -9,8 +9,8 @@ from typing import Any, Final, TypeAlias
 from mrcfabric.units import NEVER, Instant
 
 BOOK_MAX: Final = 65_536
-"""Statements that are kept of one node beside those of ways; the oldest go first, and packets that need one are out of
-sight there."""
+"""How many statements of one node are kept beside those of ways. The oldest are dropped first; packets that need one of
+these are out of sight there."""
 WENT_DOWN: Final = "it went down"
 FORGOT: Final = "it had to forget what it saw"
 
@@ -18,54 +18,54 @@ Statement: TypeAlias = dict[str, Any]
 
 
 class Statements:
-    """Statements of a node come in order, in any portions."""
+    """The statements of one node. They must come in order, but may come in portions of any size."""
 
     def __init__(self, nic: bool, most: int = BOOK_MAX) -> None:
         self.offers: list[Statement] = []
-        """What a NIC sent and nobody has taken out yet."""
+        """What a NIC has sent and the joiner has not taken yet."""
         self.departs: dict[int, Statement] = {}
-        """By the number of the offer, as `carries`."""
+        """Number of the offer -> its departure; `carries` has the same keys."""
         self.carries: dict[int, Statement] = {}
         self.blind: list[tuple[Instant, Instant, str]] = []
-        """Spans of which the node has not told all, and why. The last one may be open."""
+        """Spans for which the node has not stated everything, and why. The last one may be open."""
         self.died_after = 0
-        """Number of the last statement before the node began anew."""
+        """The number of the last statement before the node started again."""
         self._nic = nic
         self._most = most
         self._arrivals: dict[int, list[Statement]] = {}
-        """By print: what came to this node and is not part of a way."""
+        """Print -> arrivals at this node that are not part of a way."""
         self._last = 0
         self._last_told = 0
-        """The same as the node counts in its present life."""
+        """The number of the same statement in the node's present life."""
         self._last_ns: Instant = -1
         self._held: set[int] = set()
-        """Offers that are part of a way."""
+        """Numbers of offers that are part of a way."""
         self._doubled: set[int] = set()
         """Prints whose further arrivals are counted."""
         self._order: deque[Statement] = deque()
 
     def begin(self, now_ns: Instant) -> None:
-        """The node tells, for the first time or again."""
+        """Note that the node begins to state what it sees, for the first time or again."""
         if self.blind and self.blind[-1][1] == NEVER:
             self.blind[-1] = (self.blind[-1][0], now_ns, self.blind[-1][2])
 
     def down(self, since_ns: Instant) -> None:
-        """What the node has not told yet it will not tell."""
+        """Note that the node went down: what it has not stated since `since_ns` is lost."""
         if self.alive:
             self.blind.append((since_ns, NEVER, WENT_DOWN))
 
     @property
     def alive(self) -> bool:
-        """Whether it may tell more."""
+        """Whether the node may state more."""
         return not self.blind or self.blind[-1][1] < NEVER
 
     def add(self, statement: Statement) -> None:
-        """Take in the next statement. Numbers go on when a node begins anew."""
+        """Add the next statement. Numbers continue when a node starts again."""
         number = statement["n"]
         if number <= self._last_told:
             self.died_after = self._last
         elif number > self._last_told + 1:
-            # What was forgotten may have been said at the same instants as what was told before and after.
+            # The dropped statements may be of the same instants as the ones before and after the gap.
             self.blind.append((self._last_ns - 1 if self._last else -1, statement["at_ns"], FORGOT))
         self._last_told, self._last_ns = number, statement["at_ns"]
         self._last = number + self.died_after
@@ -77,7 +77,7 @@ class Statements:
     def _file(self, statement: Statement) -> None:
         step = statement["step"]
         if step == "offer" and self._nic:
-            # NICs forward nothing: what they offer is their own.
+            # NICs do not forward, so what a NIC offers is its own packet.
             self.offers.append(statement)
             return
         if step == "depart":
@@ -89,18 +89,18 @@ class Statements:
         self._order.append(statement)
 
     def hold(self, offer: Statement) -> None:
-        """What is said of this packet is needed until `release`."""
+        """Keep what is stated of this packet until `release`."""
         self._held.add(offer["n"])
 
     def release(self, offer: Statement) -> None:
-        """Nothing more of it is needed."""
+        """Drop what is stated of this packet."""
         number = offer["n"]
         self._held.discard(number)
         self.departs.pop(number, None)
         self.carries.pop(number, None)
 
     def arrival(self, number: int, at_ns: Instant) -> Statement | None:
-        """The arrival of the packet with this print that was to be here at `at_ns`; it is nobody else's, and held."""
+        """Take out and hold the arrival with this print that should come at `at_ns`, or the next one after it."""
         waiting = self._arrivals.get(number, [])
         exact = next((one for one in waiting if one["at_ns"] == at_ns), None)
         found = exact or next((one for one in waiting if one["at_ns"] > at_ns), None)
@@ -110,18 +110,18 @@ class Statements:
         return found
 
     def count_further(self, number: int) -> list[Statement]:
-        """Arrivals with this print that are part of no way; they are kept until `count_no_further`."""
+        """Arrivals with this print that are part of no way; kept until `count_no_further`."""
         self._doubled.add(number)
         return self._arrivals.get(number, [])
 
     def count_no_further(self, number: int) -> None:
-        """See `count_further`."""
+        """Drop the arrivals that `count_further` keeps."""
         if number in self._doubled:
             self._doubled.remove(number)
             self._arrivals.pop(number, None)
 
     def forget(self, before_ns: Instant) -> None:
-        """Let go what was said before and is part of no way; every node must have told until then."""
+        """Drop statements before `before_ns` that are part of no way; every node must have stated all until then."""
         order = self._order
         while order and (order[0]["at_ns"] < before_ns or len(order) > self._most):
             statement = order.popleft()
@@ -130,11 +130,11 @@ class Statements:
                 self._missed(statement["at_ns"])
 
     def see_again(self, before_ns: Instant) -> None:
-        """Let go the spans of blindness that ended before."""
+        """Drop the spans of blindness that ended before `before_ns`."""
         self.blind = [span for span in self.blind if span[1] >= before_ns]
 
     def _missed(self, at_ns: Instant) -> None:
-        """Too much was told at once: what came until here may have been let go."""
+        """Note that statements up to `at_ns` may have been dropped, because too many came at once."""
         if self.blind and self.blind[0][2] == FORGOT:
             since_ns, end_ns, _ = self.blind.pop(0)
         else:
@@ -142,7 +142,7 @@ class Statements:
         self.blind.insert(0, (min(since_ns, at_ns - 1), max(end_ns, at_ns), FORGOT))
 
     def _drop(self, statement: Statement) -> bool:
-        """Whether it was there and is not needed."""
+        """Drop a statement; returns whether it was there and not needed."""
         step = statement["step"]
         if step in ("depart", "carry"):
             kind = self.departs if step == "depart" else self.carries

@@ -1,4 +1,4 @@
-"""Journeys as text for a terminal: a line for what came of a packet, a row per hop."""
+"""Journeys as text for a terminal: a line that says what became of a packet, and a row for each hop."""
 
 from collections.abc import Iterator
 
@@ -9,12 +9,12 @@ _HEAD = f"    {'here us':>14}  {'node':<10} {'in':>3} {'out':>3}  {'ahead: data'
 
 
 def render(journey: Journey) -> str:
-    """One packet's story, several lines."""
+    """Format one journey, on several lines."""
     return "\n".join(_lines(journey))
 
 
 def headline(journey: Journey) -> str:
-    """Who sent what to whom, and what came of it."""
+    """Format in one line who sent what to whom, and what became of it."""
     qpn = "" if journey.source_qpn is None else f" QP {journey.source_qpn}"
     who = f"{journey.source}{qpn} > {journey.destination} QP {journey.destination_qpn}, PSN {journey.psn}"
     began = journey.began_ns
@@ -77,7 +77,7 @@ def _ending(way: Way) -> str:
 
 
 def _said(answer: Way) -> str:
-    """An acknowledgement in words."""
+    """Describe an acknowledgement in words."""
     says = answer.says
     if answer.kind == "nack":
         return f"NACK {says['reason']} for PSN {says['wanted']}"
