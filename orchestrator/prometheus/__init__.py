@@ -1,1 +1,1 @@
-"""Prometheus beside a fabric: its configuration, service discovery, rules, and the server."""
+"""Prometheus beside a fabric: its configuration, service discovery, rules, and the server process."""

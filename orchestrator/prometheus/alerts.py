@@ -1,7 +1,7 @@
-"""The alerts: what somebody who runs a fabric wants to be told, why, and what to do about it.
+"""The alerts: what somebody who runs a fabric should be told, why, and what to do about it.
 
-Owns conditions, thresholds and texts. Every one has unit tests in `rule_cases`. A fault that somebody injected raises
-the alerts that the same fault would raise in earnest; `mrc_agent_fault_active` says which are in force.
+Owns conditions, thresholds and texts. `tools.prometheus.rule_cases` has unit tests for each. An injected fault raises
+the same alerts as the real fault would; `mrc_agent_fault_active` shows which faults are in force.
 """
 
 from typing import Final
@@ -12,12 +12,13 @@ EVS_RETIRED_SHARE = 0.10
 PLANE_LOST_SHARE = 0.90
 PLANE_BALANCE_MIN = 0.5
 BALANCED_LOAD_MIN = 0.01
-"""Goodput, of what the NICs' ports can, below which planes have nothing to share: probes go where EVs are bad."""
+"""Goodput, as a share of what the NICs' ports can carry, below which planes are not compared: probes alone go to bad
+EVs and make the planes uneven."""
 RETRANSMIT_SHARE = 0.05
 DILATION_OVER_ASKED = 2
-"""Times the dilation asked for at which a fabric is called overloaded; `auto` asks for none."""
+"""How many times slower than asked a fabric must be to count as overloaded; `auto` asks for no dilation."""
 ANSWER_SECONDS_MAX = 0.5
-"""Wall time in which a daemon on a machine with CPU to spare has answered a hundred times over."""
+"""Wall time in which a daemon on a machine with spare CPU has answered a hundred times over."""
 
 _FABRIC = "{{ $labels.fabric }}"
 _NODE = f"{{{{ $labels.node }}}} of {_FABRIC}"
@@ -135,4 +136,4 @@ _EMULATION: Final = (
 )  # fmt: skip
 
 ALERTS: Final = {"paths": _PATHS, "transport": _TRANSPORT, "emulation": _EMULATION}
-"""By subject."""
+"""Subject -> its alerts."""

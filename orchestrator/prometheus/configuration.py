@@ -1,7 +1,7 @@
 """The configuration of a Prometheus that watches fabrics: what it scrapes, how often, and its rule files.
 
-Owns what the files say, as plain data and as YAML. The same configuration is shipped in `deploy/prometheus` for
-every fabric below `out/`, and written into the run folder by `mrcfabric up --with-prometheus` for one fabric.
+Owns what the files say, as plain data and as YAML. `deploy/prometheus` ships the configuration for all fabrics below
+`out/`. `mrcfabric up --with-prometheus` writes it into the run folder for one fabric.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,9 +14,9 @@ from orchestrator.prometheus.recording import RECORDS
 from orchestrator.prometheus.rule import Pace
 
 SHIPPED_PACE: Final = Pace(5_000)
-"""Of the files in `deploy/prometheus`; the Grafana data source there says the same."""
+"""The pace of the files in `deploy/prometheus`; the Grafana data source there has the same."""
 SHIPPED_TARGETS: Final = ("../../out/demo/targets.json", "targets/*.json")
-"""A fabric of the default name, and whatever lists (or links to lists) somebody puts beside the configuration."""
+"""The fabric of the default name, and all target lists (or links to such) that are put beside the configuration."""
 JOB: Final = "mrcfabric"
 CONFIGURATION: Final = "prometheus.yml"
 RECORDING: Final = "recording.yml"
@@ -27,14 +27,14 @@ LINE_CHARS: Final = 110
 
 
 def configuration(pace: Pace, target_files: Sequence[str]) -> dict[str, Any]:
-    """prometheus.yml; `target_files`: file_sd lists as seen from its folder, a `*` in a file's name alone."""
+    """Make prometheus.yml. `target_files`: file_sd lists, relative to its folder; only file names may have a `*`."""
     return {
         "global": {"scrape_interval": pace.scrape, "evaluation_interval": pace.scrape},
         "rule_files": list(RULE_FILES),
         "scrape_configs": [
             {
                 "job_name": JOB,
-                # A node says itself of which fabric, plane and node its series are; the agent speaks of all nodes.
+                # A node's own labels name its fabric, plane and node; the agent's series are about all nodes.
                 "honor_labels": True,
                 "file_sd_configs": [{"files": list(target_files), "refresh_interval": pace.scrape}],
             }
@@ -43,13 +43,13 @@ def configuration(pace: Pace, target_files: Sequence[str]) -> dict[str, Any]:
 
 
 def recording_rules(pace: Pace) -> dict[str, Any]:
-    """recording.yml: one group, because rules of one group are evaluated in their order."""
+    """Make recording.yml: one group, because Prometheus evaluates the rules of a group in order."""
     rules = [record.rule(pace) for records in RECORDS.values() for record in records]
     return {"groups": [{"name": "mrcfabric-recording", "rules": rules}]}
 
 
 def alerting_rules(pace: Pace) -> dict[str, Any]:
-    """alerts.yml: one group per subject."""
+    """Make alerts.yml: one group for each subject."""
     return {
         "groups": [
             {"name": f"mrcfabric-{subject}", "rules": [alert.rule(pace) for alert in alerts]}
@@ -68,12 +68,12 @@ def files(pace: Pace, target_files: Sequence[str]) -> dict[str, str]:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Without anchors: nobody writes `&id001` by hand."""
+    """Writes no anchors: people do not expect `&id001` in a file to read."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
 
 
 def text(data: Mapping[str, Any] | Sequence[Any]) -> str:
-    """As YAML, keys in the order they were given."""
+    """Format as YAML, with keys in the given order."""
     return yaml.dump(data, Dumper=_Dumper, sort_keys=False, width=LINE_CHARS, allow_unicode=True)

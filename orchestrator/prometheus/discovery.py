@@ -1,7 +1,7 @@
-"""Where Prometheus finds a fabric: one target per node and the agent, in the form that http_sd and file_sd share.
+"""Tells Prometheus where a fabric is: one target for each node and one for the agent, for http_sd and file_sd.
 
-Owns the labels of targets. The agent serves the list at `/sd` and writes it to `targets.json` of the run folder; the
-configuration that reads them is `orchestrator.prometheus.configuration`'s.
+Owns the labels of targets. The agent serves the list at `/sd` and writes it to `targets.json` in the run folder.
+`orchestrator.prometheus.configuration` makes the configuration that reads them.
 """
 
 from typing import Any
@@ -10,15 +10,16 @@ from orchestrator.hosts.placement.layout import Layout
 from orchestrator.hosts.placement.site import LEADER
 
 AGENT = "agent"
-"""The agent's own target, by role and by node."""
+"""The role and the node of the agent's own target."""
 
 
 def targets(layout: Layout, host: str) -> list[dict[str, Any]]:
     """Every target of one fabric: nodes in slot order, then the agent.
 
-    All are the agent's one HTTP port and differ in path. Labels of each: `fabric`, `plane` (empty for a NIC, which
-    stands in all, and for the agent), `role` (nic, t0, t1 or agent), `node`, `host` (the machine: of several as
-    everything else calls it, the inventory above all; of one as it calls itself, `host`) and `instance`, the node.
+    All targets share the agent's HTTP port and differ in path. Each has the labels `fabric`, `plane` (empty for a NIC,
+    which is in all planes, and for the agent), `role` (nic, t0, t1 or agent), `node`, `host` and `instance` (the node).
+    `host` is the machine: with several hosts its name in the inventory; with one host the parameter `host`, the name
+    that the machine gives itself.
     """
     fabric, sites = layout.topology.name, layout.sites
     leader = sites.sites[LEADER].name if sites.several else host

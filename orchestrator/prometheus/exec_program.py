@@ -1,7 +1,7 @@
-"""How a child of the fork server becomes a program of the system: without our descriptors, in a folder of its own.
+"""Turns a child of the fork server into a system program: without our descriptors, in a folder of its own.
 
-Owns the last steps before exec; imported in the child alone, and therefore small. That the kernel kills the child with
-its parent (`orchestrator.process.forkserver`) holds for the program too.
+Owns the last steps before exec. Only the child imports this module, so it is small. The kernel kills the program with
+its parent as it does with any child (`orchestrator.process.forkserver`).
 """
 
 import os
@@ -12,9 +12,10 @@ _FIRST_OWN_FD = 3
 
 
 def become(arguments: Mapping[str, Any], _fds: list[int]) -> None:
-    """Never returns. `program`: its path; `title` and `arguments`: what `ps` shows; `directory`: where it stands.
+    """Become a program; never returns.
 
-    Raises OSError when it cannot be started, which the fork server's child logs.
+    `program`: its path; `title` and `arguments`: what `ps` shows; `directory`: its current folder. Raises OSError when
+    it cannot be started; the fork server's child logs that.
     """
     os.chdir(arguments["directory"])
     os.closerange(_FIRST_OWN_FD, os.sysconf("SC_OPEN_MAX"))

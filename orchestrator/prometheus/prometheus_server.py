@@ -1,7 +1,8 @@
-"""A real Prometheus beside one fabric: found on the machine, configured, started as a child, ended with the fabric.
+"""A real Prometheus beside one fabric: finds it on the machine, configures it, starts it as a child, and ends it.
 
-Owns the process and its files in the run folder. It is forked like a daemon: the kernel kills it with the fork server,
-and that with the agent, however either ends. What it reads is `orchestrator.prometheus.configuration`'s.
+Owns the process and its files in the run folder. It is forked like a daemon: however the agent or the fork server ends,
+the kernel kills the fork server with the agent, and Prometheus with the fork server.
+`orchestrator.prometheus.configuration` makes its files.
 """
 
 import asyncio
@@ -26,7 +27,7 @@ from orchestrator.prometheus.rule import Pace
 PROGRAM: Final = "prometheus"
 ENTRY: Final = "orchestrator.prometheus.exec_program:become"
 TARGET_FILES: Final = ("../targets.json",)
-"""The agent's list, as seen from the configuration's folder."""
+"""The agent's list of targets, relative to the configuration's folder."""
 READY_WALL_S: Final = 20.0
 READY_POLL_S: Final = 0.05
 END_WALL_S: Final = 2.0
@@ -36,7 +37,7 @@ RETENTION_SIZE: Final = "512MB"
 
 
 def find_program() -> str:
-    """Where Prometheus is installed. Raises ConfigError when it is not."""
+    """Find the installed Prometheus. Raises ConfigError when there is none."""
     found = shutil.which(PROGRAM)
     if found is None:
         raise ConfigError(
@@ -53,15 +54,15 @@ class Beside:
         self._child = child
 
     def record(self) -> dict[str, Any]:
-        """`url`, where it answers, and `ended`: how, or None while it runs."""
+        """Its `url`, and how it `ended`; None while it runs."""
         return {"url": self.url, "ended": None if self._child.alive else self._child.how_it_ended()}
 
 
 @asynccontextmanager
 async def prometheus_beside(fabric: LaunchedFabric, pace: Pace) -> AsyncIterator[Beside]:
-    """A Prometheus that watches the fabric for the length of the block, once it answers.
+    """Run a Prometheus that watches the fabric, for the length of the block; yields when it answers.
 
-    Its end before that is noted in the fabric's journal. Raises ConfigError when none is installed or its files cannot
+    If it ends earlier, the fabric's journal gets a note. Raises ConfigError when none is installed or its files cannot
     be written, ProcessFailedError when it does not start.
     """
     program = find_program()
@@ -87,6 +88,7 @@ async def prometheus_beside(fabric: LaunchedFabric, pace: Pace) -> AsyncIterator
         try:
             yield Beside(url, child)
         finally:
+            # The journal notes only an end that comes before this one.
             child.ended.remove_done_callback(ended)
             await fabric.workers.dismiss(child, signal.SIGTERM, END_WALL_S)
     finally:
@@ -114,7 +116,7 @@ def _options(folder: Path, listen: str) -> list[str]:
 
 
 async def _until_ready(child: Child, url: str) -> None:
-    """Raises ProcessFailedError when it ends, or is not ready in time."""
+    """Wait until it is ready. Raises ProcessFailedError when it ends before, or is not ready in time."""
     try:
         async with asyncio.timeout(READY_WALL_S), aiohttp.ClientSession() as session:
             while child.alive and not await _is_ready(session, url):

@@ -1,9 +1,9 @@
-"""The recorded series: what the counters mean, in fabric time, for people, boards and alerts.
+"""The recorded series: what the counters mean in fabric time, for people, boards and alerts.
 
-Owns names and expressions. A rate that Prometheus takes is per wall second; where figures of the fabric are meant it is
-divided by the rate of fabric time, and a fabric whose time stands still has no such figure. Both rates are of one node,
-whose series are scraped at the same instants: a ratio is exact though the rates themselves are not. Levels are fabric,
-plane, node, link (one direction, at the port that sends) and program.
+Owns names and expressions. Prometheus takes rates per wall second. For figures of the fabric an expression divides such
+a rate by the rate of fabric time; a fabric whose time stands still has no such figure. Both rates come from the same
+node, whose series are scraped at the same instants. So their ratio is exact although the rates are not. Levels are
+fabric, plane, node, link (one direction, at the port that sends) and program.
 """
 
 from typing import Final
@@ -18,20 +18,20 @@ _BPS, _SHARE, _S = "bit/s", "share", "s"
 
 
 def _share(name: str, level: str, part: str, whole: str, meaning: str) -> Record:
-    """How much of `whole` is `part`, both rates of counters; nothing where nothing happens."""
+    """Record the share of `part` in `whole`, both rates of counters; no value where nothing happens."""
     by = level if level == "fabric" else f"fabric, {level}"
     parts, wholes = (f"sum by ({by}) (rate({selector}[W]))" for selector in (part, whole))
     return Record(f"{level}:{name}:ratio", f"{parts} / ({wholes} > 0)", _SHARE, meaning)
 
 
 def _quantile(name: str, share: float, by: str, histogram: str, meaning: str) -> Record:
-    """A quantile of a histogram over the window; nothing where nothing was observed."""
+    """Record a quantile of a histogram over the window; no value where nothing was observed."""
     buckets = f"sum by ({by}, le) (rate({histogram}_bucket[W]))"
     return Record(name, f"histogram_quantile({share:g}, {buckets}) >= 0", _S, meaning)
 
 
 def _utilisation(family: str, labels: str, set_labels: tuple[tuple[str, str], ...], meaning: str) -> Record:
-    """Of the ports of a family: bytes on the wire, framing included, over the port's rate."""
+    """Record the utilisation of a family of ports: bytes on the wire, framing included, over the port's rate."""
     sent_bytes, sent_packets = (f"rate({family}_sent_{what}_total[W])" for what in ("bytes", "packets"))
     sent = f"sum by ({labels}) ({sent_bytes} + {OVERHEAD_BYTES} * {sent_packets})"
     rate = f"sum by ({labels}) ({family}_rate_bytes_per_second)"
@@ -112,4 +112,4 @@ _WORK: Final = (
 )  # fmt: skip
 
 RECORDS: Final = {"pace": _PACE, "traffic": _TRAFFIC, "transport": _TRANSPORT, "work": _WORK}
-"""By subject, in the order in which they are evaluated: a record may use those before it."""
+"""Subject -> records, in the order of evaluation: a record may use those before it."""

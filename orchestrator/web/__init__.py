@@ -1,1 +1,1 @@
-"""The live map: a page on loopback that shows a running fabric and lets one break and heal it."""
+"""The live map: a page on loopback that shows a running fabric and lets its viewer break and heal it."""

@@ -1,7 +1,7 @@
-"""What a page may do to a fabric's parts: break one by a kind of fault, heal what was broken.
+"""What a page may do to parts of a fabric: break one with a kind of fault, heal what is broken.
 
-Owns the bodies of those requests and which faults are meant by the name of a part. The faults belong to whoever serves
-the page (`Verbs.owner`), and end with him.
+Owns the bodies of these requests, and finds the faults of a part by its name. The faults belong to the process that
+serves the page (`Verbs.owner`), and end with it.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ class _Asked(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def add(fabric: Verbs, body: bytes) -> dict[str, Any]:
-    """Break what the body of POST /api/faults says; the fault's record. Raises ConfigError, RefusedError."""
+    """Break what the body of POST /api/faults names; returns the fault's record. Raises ConfigError, RefusedError."""
     try:
         asked = msgspec.json.decode(body, type=_Asked)
     except msgspec.MsgspecError as error:
@@ -44,13 +44,13 @@ async def add(fabric: Verbs, body: bytes) -> dict[str, Any]:
 
 
 async def heal(fabric: Verbs, fault_id: str) -> list[str]:
-    """Heal one; its id. Raises RefusedError when there is none, or no more."""
+    """Heal one fault; returns its id. Raises RefusedError when there is no such fault or it is over."""
     await fabric.heal(fault_id)
     return [fault_id]
 
 
 async def heal_at(fabric: Verbs, target: str) -> list[str]:
-    """Heal every fault that has this part among its targets; their ids. Raises RefusedError."""
+    """Heal every fault that has this part among its targets; returns their ids. Raises RefusedError."""
     spelled = set(_spellings(fabric.topology, target))
     faults = [fault for fault in await fabric.live_faults() if spelled & set(fault.targets)]
     return [healed for fault in faults for healed in await _healed(fabric, fault.id)]
@@ -62,7 +62,7 @@ async def _healed(fabric: Verbs, fault_id: str) -> list[str]:
     except RefusedError:
         if any(fault.id == fault_id for fault in await fabric.live_faults()):
             raise
-        return []  # somebody else was faster
+        return []  # another request healed it first
 
 
 def _spellings(topology: Topology, target: str) -> Iterator[str]:

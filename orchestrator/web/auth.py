@@ -1,9 +1,9 @@
-"""Who may ask the live map's server for what, and what its answers allow a browser to do.
+"""Decides who may ask the live map's server for what, and what its answers allow a browser to do.
 
-Owns the token, the check of `Host` and `Origin`, and the headers of every answer. A page of another site that has this
-server's address fails at the origin; one that has had its own name point here fails at the host; a program of another
-user of this machine may look, unless the fabric is its owner's alone, and fails at the token when it wants to change
-something. What there is to ask is `server`'s.
+Owns the token, the check of `Host` and `Origin`, and the headers of every answer. A page of another site that asks this
+server fails the check of the origin. A page whose own name resolves to this address fails the check of the host. A
+program of another user of this machine may read, unless only the fabric's owner may; without the token it cannot change
+anything. `server` has the requests.
 """
 
 import hmac
@@ -23,7 +23,7 @@ _API: Final = "/api/"
 READING: Final = frozenset({"GET", "HEAD"})
 _NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
 _HEADERS: Final = {
-    # Nothing but files of this server, and no script that stands in a page.
+    # Allows only files of this server, and no script inside a page.
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -37,17 +37,17 @@ _Answer: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Auth:
-    """Lets requests in, or turns them away. A middleware of the app: `web.Application(middlewares=[auth.guard])`."""
+    """Lets requests in or refuses them. A middleware of the app: `web.Application(middlewares=[auth.guard])`."""
 
     def __init__(self, port: int, token: str | None = None, *, owner_only: bool = False) -> None:
-        """`port`: where the server listens; `token` None: a new one; `owner_only`: who looks needs it, too."""
+        """`port`: where the server listens; `token` None: make one; `owner_only`: reading needs the token, too."""
         self._owner_only = owner_only
         self.token = secrets.token_urlsafe(TOKEN_BYTES) if token is None else token
         self._hosts = frozenset(f"{name}:{port}" for name in _NAMES)
 
     @web.middleware
     async def guard(self, request: web.Request, **behind: _Answer) -> web.StreamResponse:
-        """Stands before every answer of the app; the framework has its own keyword for the one that is `behind`."""
+        """Check a request before the app answers it. aiohttp passes the app's handler as its own keyword (`behind`)."""
         (answer,) = behind.values()
         response: web.StreamResponse | None = self._refusal(request)
         if response is None:
@@ -58,10 +58,10 @@ class Auth:
         return response
 
     def knows(self, request: web.Request) -> bool:
-        """Whether whoever asks has the token."""
+        """Whether the request carries the token."""
         given = request.headers.get(TOKEN_HEADER, "")
         if not given and request.method in READING:
-            given = request.query.get("token", "")  # of a stream or a link, which have no headers
+            given = request.query.get("token", "")  # a stream or a link cannot set headers
         return same_secret(given, self.token)
 
     def _refusal(self, request: web.Request) -> web.Response | None:
@@ -79,7 +79,7 @@ class Auth:
 
 
 def same_secret(given: str, secret: str) -> bool:
-    """Whether a header has it; bytes that are no text are nobody's secret."""
+    """Whether a header holds the secret; bytes that are no text never do."""
     return hmac.compare_digest(given.encode(errors="surrogateescape"), secret.encode())
 
 

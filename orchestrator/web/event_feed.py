@@ -1,8 +1,8 @@
-"""Follows the event log of one fabric for the pages that are open, and puts its lines into the page state.
+"""Follows the event log of one fabric for the open pages, and puts its lines into the page state.
 
-Owns when the log is asked: while somebody watches, a question stands that is answered as soon as there is something
-new; while nobody does, none is asked, and the first who comes finds the latest lines. The log is the agent's
-(`orchestrator.agent.event_collector`).
+Owns when the log is asked. While a page is open, a request waits at the agent, which answers as soon as there is news.
+While none is open, nothing is asked; the next page that opens gets the latest lines.
+`orchestrator.agent.event_collector` keeps the log.
 """
 
 import asyncio
@@ -14,19 +14,19 @@ from mrcfabric.errors import ConfigError, RefusedError
 from orchestrator.web.page_state import EVENTS_MAX, PageState
 
 WAIT_WALL_S: Final = 15.0
-"""How long a question stands."""
+"""How long a request waits for news."""
 TROUBLE_WALL_S: Final = 1.0
-"""From one that could not be answered to the next; the reason is told by the snapshot loop, which fails as well."""
+"""How long to pause after a failed request; the snapshot loop, which fails as well, reports the reason."""
 
 ReadLog: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
-"""What the agent's API `/log` answers."""
+"""Asks the agent's API `/log`."""
 
 
 class EventFeed:
-    """`await go_on()` for as long as the log is to be followed."""
+    """Run `await go_on()` for as long as the log is to be followed."""
 
     def __init__(self, read: ReadLog, page_state: PageState, watched: Callable[[], object]) -> None:
-        """`watched`: None when nobody watches."""
+        """`watched` returns None when no page is open."""
         self._read = read
         self._page_state = page_state
         self._watched = watched
@@ -34,11 +34,11 @@ class EventFeed:
         self._last: int | None = None
 
     def hurry(self) -> None:
-        """Somebody has come."""
+        """Ask now: a page has opened."""
         self._called.set()
 
     async def go_on(self) -> None:
-        """Ask again and again."""
+        """Ask repeatedly until cancelled."""
         while True:
             if self._watched() is None:
                 self._called.clear()

@@ -1,7 +1,7 @@
-"""The last minutes of a fabric in few figures, so that a page that is opened late has its lines and its timeline.
+"""Keeps a few figures of the last minutes of a fabric, so that a page that opens late has its curves and timeline.
 
 Owns what is kept of a snapshot and for how long: every look for about a minute, then one every `COARSE_WALL_S`. Both
-have their bound, so a fabric that is looked at for weeks takes no more memory than one of a quarter of an hour.
+are bounded, so after weeks it takes no more memory than after a quarter of an hour.
 """
 
 from collections import deque
@@ -19,16 +19,16 @@ _KEPT: Final = ("number", "at_ns", "span_ns", "wall_s", "dilation", "running", "
 
 
 class History:
-    """`enter` every snapshot; `record` is the answer to who comes late."""
+    """Call `enter` with every snapshot; `record` answers pages that open late."""
 
     def __init__(self) -> None:
         self._fine: deque[dict[str, Any]] = deque(maxlen=FINE_ROWS)
         self._coarse: deque[dict[str, Any]] = deque(maxlen=COARSE_ROWS)
         self._faults: dict[tuple[str, int], dict[str, Any]] = {}
-        """By id and start: an id may be used again."""
+        """By id and start, because an id may be used again."""
 
     def enter(self, seen: Snapshot) -> None:
-        """A look; calls do not go back in time."""
+        """Enter a look; calls must not go back in time."""
         if len(self._fine) == FINE_ROWS:
             oldest = self._fine[0]
             if not self._coarse or oldest["wall_s"] - self._coarse[-1]["wall_s"] >= COARSE_WALL_S:
@@ -37,7 +37,7 @@ class History:
         self._enter_faults(seen)
 
     def record(self) -> dict[str, Any]:
-        """`rows` and `faults`, as `messages` says."""
+        """The `rows` and `faults` that `messages` describes."""
         return {"rows": [*self._coarse, *self._fine], "faults": list(self._faults.values())}
 
     def _enter_faults(self, seen: Snapshot) -> None:

@@ -1,16 +1,17 @@
-"""What the live map's server and its page say to each other: every path, every message, every key.
+"""The messages between the live map's server and its page: every path, every message, every key.
 
-The server is `orchestrator.web`'s, the page is in `static/`. Everything is JSON in UTF-8. Names of keys are those of
-the records they come from; instants are fabric time in nanoseconds (`_ns`), `wall_s` is Unix time.
+`orchestrator.web.server` is the server, `static/` holds the page. Everything is JSON in UTF-8. Keys have the names of
+the record fields they come from. Instants are fabric time in nanoseconds (`_ns`); `wall_s` is Unix time.
 
 Who may ask
     The server listens on loopback and answers a request only when its `Host` is a loopback name with the server's
-    port and its `Origin`, where there is one, is the server's own. Reading needs nothing else. Whatever changes
-    something (POST, DELETE) needs the header `X-Mrcfabric-Token`: the token that stands in the fragment of the address
-    that the command printed (`http://127.0.0.1:8787/#token=...`; the page keeps it for its tab).
+    port and its `Origin`, if it has one, is the server's own. Reading needs nothing else, unless the fabric is open to
+    its owner only. A request that changes something (POST, DELETE) needs the header `X-Mrcfabric-Token`. The token is
+    the fragment of the address that the command printed (`http://127.0.0.1:8787/#token=...`); the page keeps it for
+    its tab.
     A refusal is `{"error": text}` with 400 (a mistake in what was asked), 401 (the token), 403 (host or origin), 404,
-    409 (the fabric, or what goes on, does not allow it), 503 (too many pages are open) or 504 (no answer in time); the
-    text is fit to be shown.
+    409 (the fabric or a run that goes on does not allow it), 503 (too many pages are open) or 504 (no answer in time).
+    The page can show the text.
 
 GET /api/fabric                 what does not change (`fabric`)
     {"name", "version", "planes", "t0_per_plane", "t1_per_plane", "nics_per_t0", "rate_bps", "link_delay_ns",
@@ -20,15 +21,15 @@ GET /api/fabric                 what does not change (`fabric`)
      "ev_letters": {"G": "good", "S": "skip", "B": "assumed_bad", "D": "denied"}}
     `index`: within role and plane; `t0`: of a NIC, the number of its T0 in every plane. `a` is the lower end, and
     `links` come in the order of the topology: NIC to T0 by NIC and plane, then T0 to T1 by plane. `owner` is the owner
-    of the faults that pages make, `look_hz` how often a snapshot is pushed. `version` changes when the fabric is
-    another one than before: a page that comes back to another version loads itself anew.
+    of the faults that pages make, `look_hz` how often a snapshot is pushed. `version` is different for every launch of
+    a fabric: a page that comes back to another version reloads itself.
 
-GET /api/history                the last minutes, for who comes late (`orchestrator.web.history`)
+GET /api/history                the last minutes, for pages that open late (`orchestrator.web.history`)
     {"rows": [{"number", "at_ns", "span_ns", "wall_s", "dilation", "running", "valid", "goodput_bps": [per plane],
                "evs": [{state: count} per plane], "ports_down": [per plane]}],
      "faults": [{...FaultView, "gone_ns": number|null}]}
-    `rows`: thinned snapshots, oldest first; `faults`: those that have been seen, oldest first, the ones that are over
-    with the instant by which they were gone.
+    `rows`: thinned snapshots, oldest first. `faults`: the faults seen, oldest first; `gone_ns` is the instant by which
+    one was over.
 
 GET /api/kinds                  [{"kind", "target": "link"|"switch"|"nic"|"nic-port"|"plane"|"node", "meaning",
                                   "figures": [{"name", "default", "required", "meaning"}]}]
@@ -50,30 +51,30 @@ DELETE /api/runs                ends it at its next look, with a report; again: 
 GET /api/stream                 a WebSocket. From the server, each one JSON object with a `type`:
 
     {"type": "snapshot", "snapshot": {...}}
-        `orchestrator.live.snapshot.Snapshot` (docs/schema/snapshot.json), the whole of it. At once when the page
-        has come, then as often as `look_hz`; while nothing changes but the number, every second. Who is slow gets the
-        newest, not every one: `number` may jump.
+        A whole `orchestrator.live.snapshot.Snapshot` (docs/schema/snapshot.json). Sent at once when the page opens,
+        then as often as `look_hz`; every second while nothing but the number changes. A slow page gets the newest
+        one, not every one: `number` may jump.
     {"type": "events", "events": [...], "lost": number}
         New lines of the merged event log (docs/schema/event_log.json), oldest first. The first message has the latest
-        ones so far. `lost`: so many before these are no longer kept.
+        lines so far. `lost`: how many lines before these are no longer kept.
     {"type": "evs", "nic", "qpn", "error": text, "states": text, "evs": [numbers], "planes": [numbers],
      "paths": [numbers]}
-        A QP that is watched, with each look; where pages watch many, each has its turn. One letter of `states` per EV,
-        `ev_letters` in the fabric: upper case for EVs in use, lower case for the reserve. `evs`, `planes` and `paths`
-        in the same order, by plane. When there is none to tell of, `error` says why and the rest is empty; else
-        `error` is "".
+        One watched QP, sent with each look; when pages watch many QPs, these take turns. `states` has one letter for
+        each EV (`ev_letters` of the fabric): upper case for EVs in use, lower case for the reserve. `evs`, `planes`
+        and `paths` have the same order, by plane. When there are no EVs, `error` says why and the rest is empty;
+        otherwise `error` is "".
     {"type": "run", "run": {...}|null, "lines": [...], "lost": number}
         `run`: {"number", "scenario", "name", "phase": "starting"|"running"|"ending"|"ended", "exit_code": number|null,
-        "verdict": text|null, "error": text, "report": path|null}. `lines`: what `mrcfabric run --json` has said since
-        the message before (docs/schema/events.json); the first message has what is kept of the last run.
+        "verdict": text|null, "error": text, "report": path|null}. `lines`: what `mrcfabric run --json` has written
+        since the message before (docs/schema/events.json); the first message has the kept lines of the last run.
     {"type": "error", "error": text}
-        The fabric could not be looked at; the server goes on trying, and the next snapshot says that it is back.
+        The fabric could not be looked at. The server goes on trying; the next snapshot means that it is back.
 
     From the page:
 
     {"watch": [{"nic", "qpn"}, ...]}
-        From now on `evs` of these QPs, at most WATCHED_MAX; an empty list ends it. What is not understood is answered
-        with an `error` message.
+        Asks for `evs` of these QPs from now on, at most WATCHED_MAX; an empty list ends it. The server answers a
+        message that it does not understand with an `error` message.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -88,23 +89,23 @@ from orchestrator.live.snapshot import Snapshot
 
 TOKEN_HEADER: Final = "X-Mrcfabric-Token"
 WATCHED_MAX: Final = 8
-"""QPs whose EVs one page may watch at once."""
+"""How many QPs one page may watch at once."""
 EV_LETTERS: Final[Mapping[str, str]] = {"good": "G", "skip": "S", "assumed_bad": "B", "denied": "D"}
 assert set(EV_LETTERS) == set(EV_STATES)
 
 
 def snapshot(seen: Snapshot) -> str:
-    """`snapshot`, as it is sent."""
+    """Make a `snapshot` message."""
     return _text({"type": "snapshot", "snapshot": seen})
 
 
 def events(lines: Sequence[Mapping[str, Any]], lost: int) -> str:
-    """`events`, as it is sent."""
+    """Make an `events` message."""
     return _text({"type": "events", "events": lines, "lost": lost})
 
 
 def evs(nic: str, qpn: int, rows: Sequence[Mapping[str, Any]], why: str = "") -> str:
-    """`evs`, as it is sent, from the rows of a NIC's `ev_table`; `why` there are none."""
+    """Make an `evs` message from the rows of a NIC's `ev_table`; `why` says why there are none."""
     ordered = sorted(rows, key=lambda row: (row["plane"], not row["active"], row["path"], row["ev"]))
     letters = [_letter(row["state"], row["active"]) for row in ordered]
     columns = {f"{key}s": [row[key] for row in ordered] for key in ("ev", "plane", "path")}
@@ -117,17 +118,17 @@ def _letter(state: str, active: bool) -> str:
 
 
 def run(state: Mapping[str, Any] | None, lines: Sequence[Mapping[str, Any]], lost: int) -> str:
-    """`run`, as it is sent."""
+    """Make a `run` message."""
     return _text({"type": "run", "run": state, "lines": lines, "lost": lost})
 
 
 def error(text: str) -> str:
-    """`error`, as it is sent."""
+    """Make an `error` message."""
     return _text({"type": "error", "error": text})
 
 
 def watched(text: str) -> list[tuple[str, int]]:
-    """The QPs that a page asks to watch. Raises ValueError with words for the page."""
+    """Read which QPs a page asks to watch. Raises ValueError with a message for the page."""
     try:
         asked = msgspec.json.decode(text, type=_Asked).watch
     except msgspec.MsgspecError as wrong:
@@ -147,7 +148,7 @@ class _Asked(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def fabric(topology: Topology, *, version: str, owner: str, look_hz: float) -> dict[str, Any]:
-    """What does not change of a fabric."""
+    """The answer to GET /api/fabric: what never changes about a fabric."""
     sizes = (
         "name", "planes", "t0_per_plane", "t1_per_plane", "nics_per_t0", "rate_bps", "link_delay_ns", "evs_per_qp",
         "reserve_evs_per_qp",
@@ -190,7 +191,7 @@ def _links(topology: Topology) -> Iterable[dict[str, Any]]:
 
 
 def qps(topology: Topology, rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The QPs of a NIC, from the rows of its `qp_table`."""
+    """The answer to GET /api/qps: the QPs of a NIC, from the rows of its `qp_table`."""
     return [
         {
             "qpn": row["qpn"],
@@ -203,7 +204,7 @@ def qps(topology: Topology, rows: Iterable[Mapping[str, Any]]) -> list[dict[str,
 
 
 def kinds() -> list[dict[str, Any]]:
-    """Every kind of fault, as the catalogue has it."""
+    """The answer to GET /api/kinds: every kind of fault in the catalogue."""
     return [
         {
             "kind": name,

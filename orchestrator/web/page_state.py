@@ -1,8 +1,8 @@
-"""The newest of everything that pages are shown, for any number of viewers.
+"""The newest of everything that pages show, for any number of viewers.
 
-Owns what is kept and how much. Nothing is queued for anybody: there is one newest text of each kind, which a slow
-viewer finds replaced, and there are bounded logs, of which everybody knows how far he has read. Who looks at the fabric
-is `snapshot_loop`'s, who reads it here is `viewer`'s.
+Owns what is kept and how much. It queues nothing for a viewer. There is one newest text of each kind; a slow viewer
+finds it replaced. There are bounded logs; each viewer knows how far it has read. `snapshot_loop` looks at the fabric;
+`viewer` reads from here.
 """
 
 from collections import deque
@@ -18,7 +18,7 @@ from orchestrator.web.history import History
 EVENTS_MAX: Final = 1000
 RUN_LINES_MAX: Final = 2000
 QUIET_WALL_S: Final = 1.0
-"""While a fabric sleeps and stays as it was, snapshots are passed on as often as this."""
+"""How often snapshots are passed on while a fabric sleeps and does not change."""
 
 Line: TypeAlias = Mapping[str, Any]
 Watched: TypeAlias = tuple[str, int]
@@ -26,19 +26,19 @@ Watched: TypeAlias = tuple[str, int]
 
 
 class Newest(NamedTuple):
-    """A text and its place in the order of everything that was said; a viewer who has had a later place skips it."""
+    """A text and its place in the order of all texts; a viewer that has seen a later place skips it."""
 
     place: int
     text: str
 
 
 class Log:
-    """Lines, numbered from 0 in the order they came; the oldest are dropped."""
+    """Lines, numbered from 0 in the order in which they came; the oldest are dropped."""
 
     def __init__(self, lines_max: int) -> None:
         self._lines: deque[Line] = deque(maxlen=lines_max)
         self.end = 0
-        """The number of the next line."""
+        """The number that the next line gets."""
 
     def add(self, lines: Iterable[Line]) -> None:
         for line in lines:
@@ -46,13 +46,13 @@ class Log:
             self.end += 1
 
     def since(self, begin: int) -> tuple[list[Line], int]:
-        """Those from number `begin` on that are still kept, and how many are not."""
+        """The lines from number `begin` on that are still kept, and how many are not."""
         first = self.end - len(self._lines)
         return list(islice(self._lines, max(0, begin - first), None)), max(0, first - begin)
 
 
 class PageState:
-    """One fabric's. Whatever is entered calls `on_news`."""
+    """The state for one fabric. Every change calls `on_news`."""
 
     def __init__(self, on_news: Callable[[], None]) -> None:
         self.history = History()
@@ -71,7 +71,7 @@ class PageState:
         self._places = 0
 
     def enter_snapshot(self, seen: Snapshot) -> None:
-        """The fabric at a look."""
+        """Enter the fabric at a look."""
         self.history.enter(seen)
         recovered, self.trouble = self.trouble is not None, None
         self.seen = seen
@@ -81,26 +81,26 @@ class PageState:
         self.snapshot = self._newest(messages.snapshot(seen))
 
     def enter_trouble(self, text: str) -> None:
-        """It could not be looked at."""
+        """Enter the reason why the fabric could not be looked at."""
         self.trouble = self._newest(messages.error(text))
 
     def enter_evs(self, watched: Watched, text: str) -> None:
-        """The `evs` message of a QP."""
+        """Enter the `evs` message of a QP."""
         self.evs[watched] = self._newest(text)
 
     def keep_evs_of(self, watched: Iterable[Watched]) -> None:
-        """Forget all others."""
+        """Forget the `evs` messages of all other QPs."""
         kept = set(watched)
         self.evs = {key: text for key, text in self.evs.items() if key in kept}
 
     def enter_events(self, lines: Sequence[Line]) -> None:
-        """New lines of the event log."""
+        """Enter new lines of the event log."""
         if lines:
             self.events.add(lines)
             self._on_news()
 
     def enter_run(self, state: dict[str, Any] | None, lines: Sequence[Line] = ()) -> None:
-        """How a run stands, and what it has said since."""
+        """Enter the state of a run, and the lines that it has written since."""
         if state is None or self.run is None or state["number"] != self.run["number"]:
             self.run_lines = Log(RUN_LINES_MAX)
         self.run = state
@@ -116,7 +116,7 @@ class PageState:
 
 
 def _same(told: Snapshot | None, seen: Snapshot) -> bool:
-    """Whether a viewer who was told the one need not be told the other yet."""
+    """Whether a viewer that has the one snapshot does not need the other yet."""
     if told is None or seen.running or seen.wall_s - told.wall_s >= QUIET_WALL_S:
         return False
     return replace(told, number=0, wall_s=0, span_ns=0) == replace(seen, number=0, wall_s=0, span_ns=0)

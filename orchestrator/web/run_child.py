@@ -1,8 +1,8 @@
-"""A scenario that a page has started: `mrcfabric run FILE --on FOLDER --json` as a child, and what it says.
+"""A scenario that a page has started: runs `mrcfabric run FILE --on FOLDER --json` as a child, and reads its output.
 
-Owns the child and how its run stands; what it says goes into the page state. One runs at a time. The first word to end
-it is an interrupt, after which it still judges and reports; the second ends it at once. It ends with this process, too:
-the kernel interrupts it then, and the agent heals what it broke.
+Owns the child and the state of its run, and puts its output into the page state. One run goes on at a time. The first
+request to end it interrupts it; it then still judges and reports. The second interrupt ends it at once; a third request
+kills it. It ends with this process, too: the kernel interrupts it then, and the agent heals what it broke.
 """
 
 import asyncio
@@ -21,10 +21,10 @@ from orchestrator.web.page_state import PageState
 LINE_BYTES_MAX: Final = 8 << 20
 WORDS_BYTES_MAX: Final = 4096
 LOOK_WALL_S: Final = 0.1
-"""Of the looks of a run, which may be many in a second, one is passed on in so long."""
+"""Looks of a run may come many times per second; at most one in this time is passed on."""
 END_WALL_S: Final = 10.0
 RUNS: Final = "runs"
-"""Below the run folder: a folder per scenario with its latest report."""
+"""A folder below the run folder; it has a folder for each scenario with its latest report."""
 REPORT_PATH: Final = "/api/runs/report"
 _PR_SET_PDEATHSIG = 1
 _prctl = ctypes.CDLL(None).prctl
@@ -46,16 +46,16 @@ class RunChild:
 
     @property
     def pid(self) -> int | None:
-        """The process of the run, once there is one."""
+        """The process of the run; None before it exists."""
         return None if self._child is None else self._child.pid
 
     @property
     def report(self) -> Path | None:
-        """The page of the last run that made one."""
+        """The page of the last run that wrote one."""
         return self._report
 
     def start(self, file: Path, ident: str, name: str, seed: str | None) -> dict[str, Any]:
-        """Begin; how the run stands. Raises RefusedError while one goes on."""
+        """Start a run; returns its state. Raises RefusedError while another one goes on."""
         if self._following is not None and not self._following.done():
             raise RefusedError(f"{self._state['name']} is still running")
         self.begin(ident, name)
@@ -66,7 +66,7 @@ class RunChild:
         return self._state
 
     def begin(self, ident: str, name: str) -> None:
-        """A run of its own number is to be heard from now on."""
+        """Begin a new run with the next number; `hear` takes its lines."""
         self._number += 1
         self._ends = 0
         self._state = {
@@ -76,20 +76,20 @@ class RunChild:
         self._tell()
 
     def end(self) -> dict[str, Any]:
-        """Interrupt it; how it stands. Raises RefusedError when none goes on."""
+        """Interrupt the run; returns its state. Raises RefusedError when no run goes on."""
         child = self._child
         if child is None or child.returncode is not None:
             raise RefusedError("no scenario is running")
         self._ends += 1
         with contextlib.suppress(ProcessLookupError):
-            # A Python that is still starting makes a traceback of an interrupt, and simply ends by this.
+            # SIGTERM: a Python that is still starting simply ends by it, but prints a traceback on SIGINT.
             child.send_signal(signal.SIGTERM if self._ends <= 2 else signal.SIGKILL)
         self._state["phase"] = "ending"
         self._tell()
         return self._state
 
     async def close(self) -> None:
-        """End it and wait."""
+        """End the run and wait for it."""
         if self._following is None:
             return
         try:
@@ -118,7 +118,7 @@ class RunChild:
         self._ended(await child.wait(), await words, folder)
 
     def hear(self, text: bytes) -> None:
-        """A line of its event stream."""
+        """Take one line of the run's output."""
         line = json.loads(text)
         if line["event"] == "look":
             now_s = asyncio.get_running_loop().time()
@@ -133,7 +133,7 @@ class RunChild:
 
     def _ended(self, code: int, words: str, folder: Path) -> None:
         if code == -signal.SIGTERM:
-            words = "ended before it had begun"  # it was still starting, and nobody heard the signal
+            words = "ended before it had begun"  # it was still starting, so its signal handler was not set yet
         self._state.update(phase="ended", exit_code=code, error=words)
         if self._state["verdict"] is not None and (folder / PAGE_NAME).exists():
             self._report = folder / PAGE_NAME
@@ -145,7 +145,7 @@ class RunChild:
 
 
 async def _last_words(stream: asyncio.StreamReader | None) -> str:
-    """The end of what it wrote to standard error."""
+    """Read all that it writes to standard error; returns the end of it."""
     assert stream is not None
     kept = b""
     while more := await stream.read(WORDS_BYTES_MAX):
@@ -154,5 +154,5 @@ async def _last_words(stream: asyncio.StreamReader | None) -> str:
 
 
 def _end_with_parent() -> None:
-    """In the child, before it runs anything."""
+    """Have the kernel signal the child when this process ends; runs in the child before anything else."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)

@@ -1,8 +1,8 @@
-"""The scenarios that a page offers: those that come with the live map, and those of folders the operator names.
+"""The scenarios that a page offers: those shipped with the live map, and those in folders that the operator names.
 
-Owns which files are offered and under which id, and whether one fits the fabric that runs. A file is read anew when it
-has changed; what a scenario means is `orchestrator.scenario`'s. An id is looked up in the list and never made into a
-path, so a page can ask for nothing else.
+Owns which files are offered, under which id, and whether each fits the running fabric. A file is read again when it has
+changed. `orchestrator.scenario` says what a scenario means. An id is looked up in the list and never made into a path,
+so a page cannot ask for any other file.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,20 +24,20 @@ class _Read(NamedTuple):
 
 
 class ScenarioFiles:
-    """Scenarios for one fabric."""
+    """The scenarios for one fabric."""
 
     def __init__(self, topology: Topology, folders: Sequence[Path] = ()) -> None:
-        """`folders`: searched for *.yaml, not below; the built-in ones come first."""
+        """`folders` are searched for *.yaml, without their subfolders; the built-in scenarios come first."""
         self._topology = topology
         self._folders = (BUILT_IN, *folders)
         self._read: dict[Path, _Read] = {}
 
     def entries(self) -> list[dict[str, Any]]:
-        """All that are offered, as `messages` says."""
+        """All scenarios on offer, as `messages` describes them."""
         return [self._entry(path) for path in self._files()]
 
     def find(self, ident: str) -> tuple[Path, str]:
-        """The file of an id, and the scenario's name. Raises ConfigError when there is none, or it does not fit."""
+        """Find a scenario's file and name by id. Raises ConfigError when there is none, or it does not fit."""
         for path in self._files():
             if _ident(path) == ident:
                 entry = self._entry(path)

@@ -1,8 +1,8 @@
-"""The live map's server: the files of the page, and the paths that `messages` lists, over one fabric.
+"""The live map's server: serves the page's files and the paths that `messages` lists, for one fabric.
 
-Owns the routes and the life of what stands behind them: the page state, the snapshots, the viewers, the run. It knows a
-fabric by its `Verbs`, whether that lives in this process (`mrcfabric up --web`) or elsewhere (`mrcfabric web`, see
-`station`). Who may ask is `auth`'s, where connections come in is `listening`'s.
+Owns the routes and the objects behind them: the page state, the snapshots, the viewers, the run. It knows a fabric as
+`Verbs`, whether the fabric lives in this process (`mrcfabric up --web`) or elsewhere (`mrcfabric web`; see `service`).
+`auth` decides who may ask; `orchestrator.http.connections` accepts connections.
 """
 
 import asyncio
@@ -30,12 +30,12 @@ from orchestrator.web.viewer import Viewer
 STATIC: Final = Path(__file__).parent / "static"
 VIEWERS_MAX: Final = 32
 STRANGERS_MAX: Final = 24
-"""Of them, those without the token: whoever may act finds room for a page, however many only look."""
+"""How many of them may be without the token, so that somebody who has it always finds room for a page."""
 BODY_BYTES_MAX: Final = 64 * 1024
 LASTING: Final = frozenset({"/api/stream"})
-"""Answers that have no end."""
+"""Paths whose answers do not end."""
 SEED_CHARS_MAX: Final = 200
-# The report of a run is one file with its style and its script inside; it may do nothing but show itself.
+# The report of a run is one file with its style and script inside. The policy lets it show itself, and nothing else.
 _REPORT_POLICY: Final = (
     "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 )
@@ -50,18 +50,18 @@ class _RunAsked(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Shown(NamedTuple):
-    """A fabric, and what is to be known of it beside its verbs."""
+    """A fabric, and what the server must know of it beside its `Verbs`."""
 
     fabric: Verbs
     folder: Path
-    """Where it runs."""
+    """Its run folder."""
     version: str
-    """Another one for every fabric, also of the same name."""
+    """Different for every launch, also of a fabric of the same name."""
     read_log: ReadLog
 
 
 class Scene:
-    """One fabric as it is shown: what is known of it, and who goes on looking at it."""
+    """One fabric as it is shown: its state, and the tasks and viewers that look at it."""
 
     def __init__(self, shown: Shown, shelves: Sequence[Path], look_hz: float) -> None:
         fabric = self.fabric = shown.fabric
@@ -74,16 +74,16 @@ class Scene:
         self.told = messages.fabric(fabric.topology, version=shown.version, owner=fabric.owner, look_hz=look_hz)
 
     def hurry(self) -> None:
-        """Somebody has come, or watches something else."""
+        """Look now: a page has opened, or watches something else."""
         self.snapshots.hurry()
         self.events.hurry()
 
     async def go_on(self) -> None:
-        """Look and listen, until cancelled."""
+        """Look and follow the log until cancelled."""
         await asyncio.gather(self.snapshots.go_on(), self.events.go_on())
 
     async def close(self) -> None:
-        """Send every page away to begin anew, and end the run."""
+        """Close every page, so that it begins again, and end the run."""
         for viewer in self.viewers:
             viewer.close()
         await self.runs.close()
@@ -97,13 +97,13 @@ class Scene:
 
 
 class Server:
-    """The app. Between two fabrics there is no scene, and whoever asks for one is told why."""
+    """The app. While no fabric is there, it has no scene, and requests for one get the reason."""
 
     def __init__(self, auth: Auth, static: Path = STATIC) -> None:
         self._auth = auth
         self.scene: Scene | None = None
         self.absence = "the fabric is not there yet"
-        """Why there is no scene, when there is none."""
+        """Why there is no scene, while there is none."""
         self.app = web.Application(middlewares=[cast("Middleware", auth.guard)], client_max_size=BODY_BYTES_MAX)
         self.app.add_routes(self._routes())
         self.app.router.add_static("/static", static)
@@ -113,7 +113,7 @@ class Server:
     async def showing(
         self, shown: Shown, *, shelves: Sequence[Path] = (), look_hz: float = LOOK_HZ
     ) -> AsyncIterator[Scene]:
-        """Show a fabric in the block."""
+        """Show a fabric for the length of the block."""
         scene = self.scene = Scene(shown, shelves, look_hz)
         looking = asyncio.ensure_future(scene.go_on())
         try:
@@ -198,7 +198,7 @@ class Server:
     # Scenarios.
 
     async def _scenarios(self, _request: web.Request) -> web.Response:
-        # Reading them takes a while the first time; looks go on meanwhile.
+        # Reading the files takes a while the first time, so it must not block the looks.
         return web.json_response(await asyncio.to_thread(self._shown().scenarios.entries))
 
     async def _run(self, _request: web.Request) -> web.Response:

@@ -1,7 +1,8 @@
-"""Where the live map's server stands: in the process of a fabric's agent, or in one of its own.
+"""Runs the live map's server: in the process of a fabric's agent, or in a process of its own.
 
-Owns the port, the address that is printed, and what happens when a fabric goes: in the agent's process the map goes
-with it; one of its own says so to its pages and waits for the fabric to come back. What is served is `server`'s.
+Owns the port, the address that is printed, and what happens when a fabric ends. In the agent's process the map ends
+with the fabric. In its own process the map tells its pages and waits for the fabric to come back. `server` serves the
+pages.
 """
 
 import asyncio
@@ -25,7 +26,7 @@ from orchestrator.web.snapshot_loop import LOOK_HZ
 HOST: Final = "127.0.0.1"
 PORT_BASE: Final = 8787
 PORTS: Final = 64
-"""Without a port of the operator's, the first free one of so many."""
+"""Without a port from the operator, the first free one of so many is taken."""
 OWNER: Final = "web"
 RETURN_POLL_S: Final = 0.5
 
@@ -38,7 +39,7 @@ async def here(
     look_hz: float = LOOK_HZ,
     owner_only: bool = False,
 ) -> AsyncIterator[str]:
-    """Serve a fabric that lives in this process; its address, token included. Raises ConfigError for a port."""
+    """Serve a fabric that lives in this process; yields the address with the token. Raises ConfigError for a port."""
     fabric.owner = OWNER
     bound = _bound(port)
     auth = Auth(bound.getsockname()[1], owner_only=owner_only)
@@ -59,10 +60,10 @@ async def beside(
     shelves: Sequence[Path] = (),
     owner_only: bool = False,
 ) -> None:
-    """Serve the fabric that runs in `folder`, and whichever runs there after it, until cancelled.
+    """Serve the fabric that runs in `folder`, and each one that runs there after it, until cancelled.
 
-    `say` is told the address. Raises ConfigError when none runs there now or the port cannot be had, RefusedError when
-    it cannot be reached.
+    Calls `say` with the address. Raises ConfigError when no fabric runs there now or the port is not free, RefusedError
+    when the fabric cannot be reached.
     """
     bound = _bound(port)
     auth = Auth(bound.getsockname()[1], owner_only=owner_only)
@@ -96,7 +97,7 @@ def _shown(fabric: AgentFabric, folder: Path) -> Shown:
 
 
 def address(auth: Auth, bound: socket.socket) -> str:
-    """What to open in a browser: the fragment does not leave it."""
+    """The address to open in a browser. The browser does not send the fragment, which holds the token."""
     return f"http://{HOST}:{bound.getsockname()[1]}/#token={auth.token}"
 
 
@@ -105,13 +106,13 @@ def _at(bound: socket.socket) -> Listen:
 
 
 def _bound(port: int | None) -> socket.socket:
-    """A listening socket's make: at the port, or the first free one. Raises ConfigError."""
+    """Make a socket that listens at `port`, or at the first free port. Raises ConfigError."""
     for candidate in range(PORT_BASE, PORT_BASE + PORTS) if port is None else [port]:
         made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         try:
             made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             made.bind((HOST, candidate))
-            # Not until it listens is it known that nobody else does.
+            # Only a successful listen shows that no other process listens there.
             made.listen()
         except OSError as error:
             made.close()

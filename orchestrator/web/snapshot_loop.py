@@ -1,9 +1,9 @@
-"""Looks at one fabric for the pages that are open, and puts what it sees into the page state.
+"""Looks at one fabric for the open pages, and puts what it sees into the page state.
 
-Owns the pace: `look_hz` while somebody watches, `IDLE_WALL_S` from one look to the next while nobody does. After each
-look there is a pause of at least `PAUSE_SHARE` of what it took, which is mostly waiting for daemons that have other
-things to do: a big fabric on a small machine is looked at less often, and its daemons are not asked without end. What a
-look costs them is `orchestrator.live`'s.
+Owns the pace: `look_hz` while a page is open, a look every `IDLE_WALL_S` while none is. After each look it pauses for
+at least `PAUSE_SHARE` of the look's length. A look mostly waits for busy daemons, so a large fabric on a small machine
+is looked at less often, and its daemons are not asked all the time. `orchestrator.live` says what a look asks of
+daemons.
 """
 
 import asyncio
@@ -22,25 +22,25 @@ LOOK_HZ_MAX: Final = 20.0
 IDLE_WALL_S: Final = 1.0
 PAUSE_SHARE: Final = 0.25
 STRIPS_MAX: Final = 16
-"""QPs whose EVs are asked with one look. Where pages watch more, each has its turn, and NICs have no more to do."""
+"""How many QPs are asked for their EVs at one look. When pages watch more, they take turns, so NICs do no more work."""
 
 _TROUBLES = (ConfigError, RefusedError, NoAnswerError)
 
 
 class LiveView(Protocol):
-    """Who can say how the fabric stands: `orchestrator.live.live_view.LiveView`."""
+    """What this module needs of `orchestrator.live.live_view.LiveView`."""
 
     async def look(self) -> Snapshot: ...
 
 
 class Asked(Protocol):
-    """Of a fabric (`orchestrator.fabric.verbs.Verbs`), what is needed here."""
+    """What this module needs of a fabric (`orchestrator.fabric.verbs.Verbs`)."""
 
     async def call(self, node: str, op: str, args: dict[str, Any] | None = None) -> Any: ...
 
 
 class SnapshotLoop:
-    """`await go_on()` for as long as the fabric is to be looked at."""
+    """Run `await go_on()` for as long as the fabric is to be looked at."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class SnapshotLoop:
         watched: Callable[[], Iterable[Watched] | None],
         look_hz: float = LOOK_HZ,
     ) -> None:
-        """`watched`: the QPs that somebody watches now; None when nobody watches anything at all."""
+        """`watched` returns the QPs that pages watch now; None when no page is open."""
         self._fabric = fabric
         self._live_view = live_view
         self._page_state = page_state
@@ -58,15 +58,15 @@ class SnapshotLoop:
         self._period_s = 1 / look_hz
         self._called = asyncio.Event()
         self._stale: dict[Watched, None] = {}
-        """The QPs whose EVs are to be asked, those that have waited longest first."""
+        """The QPs whose EVs are to be asked for, those that have waited longest first."""
         self._known: frozenset[Watched] = frozenset()
 
     def hurry(self) -> None:
-        """Somebody has come, or watches something else: look now."""
+        """Look now: a page has opened, or watches something else."""
         self._called.set()
 
     async def go_on(self) -> None:
-        """Look again and again; what goes wrong stands into the page state."""
+        """Look repeatedly until cancelled; failures go into the page state."""
         loop = asyncio.get_running_loop()
         while True:
             began_s = loop.time()
@@ -94,7 +94,7 @@ class SnapshotLoop:
             return
         page_state.enter_snapshot(seen)
         watched = frozenset(self._watched() or ())
-        # Of a fabric that sleeps, EVs stay as they are.
+        # While the fabric sleeps, EVs do not change.
         moved = seen.running or before is None or before.at_ns != seen.at_ns
         if moved or watched != self._known:
             page_state.keep_evs_of(watched)

@@ -1,7 +1,7 @@
-"""One page that is open: a WebSocket over which it is told the newest, at the pace at which it takes it.
+"""One open page: a WebSocket that sends it the newest state, at the pace at which the page reads.
 
-Owns what a viewer has been told so far. A viewer who takes nothing holds one message and what its socket buffers; when
-it takes again, it is told how things stand then. What there is to tell is on the `page_state`.
+Owns what a viewer has been sent so far. A viewer that does not read holds one message and what its socket buffers. When
+it reads again, it gets the state as it is then. `page_state` has everything that there is to send.
 """
 
 import asyncio
@@ -16,28 +16,28 @@ from orchestrator.web.page_state import PageState, Watched
 EVENTS_AT_FIRST: Final = 500
 QUESTION_BYTES_MAX: Final = 16 * 1024
 CLOSE_WALL_S: Final = 0.5
-"""For a page to agree that it is over."""
+"""How long a page has to confirm the end of the connection."""
 PING_WALL_S: Final = 20.0
-"""A page that is gone without a word is noticed after so long."""
+"""How soon a page that vanished is noticed."""
 
 
 class Viewer:
-    """Make it for a request, `await serve(request)`; `wake` it when there is news."""
+    """Make one for a request, run `await serve(request)`, and `wake` it when there is news."""
 
     def __init__(self, page_state: PageState, on_watch: Callable[[], None], *, known: bool = False) -> None:
-        """`on_watch`: called when it has begun to watch other QPs; `known`: it has the token."""
+        """`on_watch` is called when it begins to watch other QPs; `known`: it has the token."""
         self.known = known
         self.on_watch = on_watch
         self.watches: list[Watched] = []
         self.closing = False
-        """Its page is to come back and begin anew."""
+        """Whether the page is to connect again and begin anew."""
         self._page_state = page_state
         self._news = asyncio.Event()
-        self._news.set()  # how things stand is news to who has just come
+        self._news.set()  # a new page has seen nothing yet
         self._place = 0
-        """Of the snapshot, or the trouble, that it was told last."""
+        """The place of the snapshot or the error that it was sent last."""
         self._evs_told: dict[Watched, int] = {}
-        """And of the EVs of each QP that it watches."""
+        """Watched QP -> the place of the EVs that it was sent last."""
         self._events_told = max(0, page_state.events.end - EVENTS_AT_FIRST)
         self._events_sent = False
         self._lines_told = 0
@@ -46,16 +46,16 @@ class Viewer:
         self._complaint = ""
 
     def wake(self) -> None:
-        """Something is new."""
+        """Send what is new."""
         self._news.set()
 
     def close(self) -> None:
-        """End it as soon as what is under way has gone."""
+        """Close the connection when the message under way has been sent."""
         self.closing = True
         self._news.set()
 
     async def serve(self, request: web.Request) -> web.WebSocketResponse:
-        """Until either side ends it."""
+        """Serve the page until either side ends the connection."""
         socket = web.WebSocketResponse(
             timeout=CLOSE_WALL_S, heartbeat=PING_WALL_S, max_msg_size=QUESTION_BYTES_MAX, compress=False
         )
@@ -89,10 +89,10 @@ class Viewer:
                     await socket.send_str(text)
             await socket.close(code=1012, message=b"begin anew")
         except (ConnectionError, OSError):
-            pass  # the page has gone; its reader ends too
+            pass  # the page has gone, and the reader of its messages ends, too
 
     def _due(self) -> Iterator[str]:
-        """What it does not know yet, each the newest at the moment it is asked for."""
+        """The messages that it has not had yet; each is the newest at the moment when it is asked for."""
         page_state = self._page_state
         if self._complaint:
             complaint, self._complaint = self._complaint, ""
