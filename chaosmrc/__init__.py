@@ -3,8 +3,8 @@
     {"type": "python", "module": "chaosmrc.actions", "func": "inject_fault",
      "arguments": {"kind": "link_down", "names": ["p0-t0-0~p0-t1-*"]}}
 
-An experiment says under `configuration` which fabric is meant: `mrcfabric_name` or `mrcfabric_run_dir`; neither is
-needed when only one runs. Faults belong to the experiment: they are healed when it ends, however it ends.
+An experiment names its fabric under `configuration` by `mrcfabric_name` or `mrcfabric_run_dir`. It needs neither when
+only one fabric runs. Faults belong to the experiment: they are healed when it ends, however it ends.
 """
 
 from typing import TYPE_CHECKING

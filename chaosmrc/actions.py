@@ -1,8 +1,8 @@
 """Actions: break the fabric, heal it, give it work, wait.
 
-Every function is what the Chaos Toolkit calls an action: plain arguments, plain answers, an exception for what went
-wrong. Lengths are microseconds of fabric time, waits are seconds of wall time. The words of selectors and the figures
-of faults are those of docs/FAULTS.md, the kinds and figures of workloads those of docs/SCENARIOS.md.
+Every function is a Chaos Toolkit action: it takes plain arguments, returns plain data and raises an exception when it
+fails. Lengths are microseconds of fabric time, waits are seconds of wall time. docs/FAULTS.md lists the words of
+selectors and the figures of faults; docs/SCENARIOS.md lists the kinds and figures of workloads.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ def inject_fault(
     given: Any = {"figures": figures, "for_ns": ns_of(lasting_us), "title": title}
 
     async def inject() -> Fault:
-        # Time stands still meanwhile: the fault begins at the instant at which it was asked for.
+        # Time stands still in this block, so the fault begins at the instant at which it was requested.
         async with session.fabric.held():
             return await session.fabric.add_fault(kind, *names, **given, **narrowed)
 

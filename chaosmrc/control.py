@@ -1,8 +1,8 @@
-"""A control for the Chaos Toolkit: at the end of an experiment the fabric is let go, and its faults with it.
+"""A control for the Chaos Toolkit: at the end of an experiment it releases the fabric, which heals the faults.
 
     "controls": [{"name": "mrcfabric", "provider": {"type": "python", "module": "chaosmrc.control"}}]
 
-Without it the same happens when the process of `chaos run` ends.
+Without this control the same happens when the process of `chaos run` ends.
 """
 
 from typing import Any

@@ -1,6 +1,6 @@
 """Probes: what a fabric does, as plain figures for the tolerances of an experiment.
 
-Every function is what the Chaos Toolkit calls a probe. Measures are those of docs/SCENARIOS.md.
+Every function is a Chaos Toolkit probe. docs/SCENARIOS.md lists the measures.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,8 +1,8 @@
-"""The fabric of an experiment, attached for as long as the experiment lasts, for callers without an event loop.
+"""The attached fabric of an experiment, for callers without an event loop.
 
-Owns one event loop in a thread of its own per fabric, the attached fabric in it, and what was begun by earlier steps of
-the experiment: workloads by name and the watch over the fabric. When the process ends, however it ends, so does the
-lease, and with it every fault of the experiment.
+Owns, per fabric, one event loop in a thread of its own, the attached fabric in that loop, and what earlier steps of the
+experiment have begun: workloads by name and the watch over the fabric. The lease ends with the process, however that
+ends, and every fault of the experiment ends with the lease.
 """
 
 import asyncio
@@ -29,9 +29,9 @@ class Session:
     """One attached fabric. Make it with `session_of`; all methods block."""
 
     def __init__(self, name: str | None, run_dir: str | None) -> None:
-        """Raises ConfigError when no such fabric runs, or when it is not clear which is meant."""
+        """Raises ConfigError when no such fabric runs, or when several run and the arguments do not pick one."""
         self.works: dict[str, Work] = {}
-        """By name: what was started and may be asked for."""
+        """By name: the workloads that were started."""
         self._watch: Watch | None = None
         self._stack = AsyncExitStack()
         self._loop = asyncio.new_event_loop()
@@ -45,7 +45,7 @@ class Session:
             raise
 
     def do(self, verb: Awaitable[T]) -> T:
-        """Have a verb carried out and return what it returns; raises what it raises."""
+        """Run a coroutine of the fabric on the session's loop and return its result; raises what it raises."""
 
         async def carried_out() -> T:
             return await verb
@@ -53,20 +53,20 @@ class Session:
         return asyncio.run_coroutine_threadsafe(carried_out(), self._loop).result()
 
     def watch(self) -> Watch:
-        """The watch over the fabric, begun when it was first asked for, at the latest before the first workload."""
+        """The watch over the fabric. The first call begins it; `start` calls this before the first workload."""
         if self._watch is None:
             self._watch = self.do(self.fabric.watch())
         return self._watch
 
     def start(self, begin: Callable[[], Awaitable[Work]]) -> Work:
-        """Start a workload, under watch, and remember it."""
+        """Start a workload, with the watch running, and remember it."""
         self.watch()
         work = self.do(begin())
         self.works[work.program.name] = work
         return work
 
     def close(self) -> None:
-        """Let go of the fabric: its faults that are this experiment's are healed."""
+        """Detach from the fabric, which heals the faults of this experiment."""
         try:
             self.do(self._stack.aclose())
         finally:
@@ -79,7 +79,7 @@ class Session:
 
 
 def session_of(configuration: Mapping[str, Any] | None) -> Session:
-    """The session of the fabric that an experiment's configuration names, opened when first asked for."""
+    """The session of the fabric that an experiment's configuration names; the first call opens it."""
     given = configuration or {}
     key = (given.get(NAME_KEY), given.get(FOLDER_KEY))
     if key not in _OPEN:

@@ -1,8 +1,8 @@
-"""How much of wall time a daemon may use, in windows of fabric time: the rest of it its process does nothing.
+"""Slows a daemon's process down: how much of wall time it may use, in windows of fabric time.
 
-Pure. Owns the windows and the reckoning of pauses; that a process pauses is `mrcfabric.runner`'s part. Nothing is
-stopped from outside: a process that pauses wakes by itself, whoever has died meanwhile, and the end of a window needs
-nobody. Fabric time does not see pauses: it passes more slowly.
+Pure. Owns the windows and computes the pauses; `mrcfabric.runner` makes the process pause. Nothing stops the process
+from outside: it wakes by itself, even if the agent has died meanwhile, and a window ends without a message. Fabric time
+does not count pauses; it passes more slowly.
 """
 
 from collections.abc import Iterable
@@ -13,16 +13,16 @@ from mrcfabric.rng import PPM
 from mrcfabric.units import NEVER, Instant
 
 SPELLS_MAX: Final = 1024
-"""Windows that a daemon can be told of at once; more are refused."""
+"""How many windows a daemon accepts at once; it refuses more."""
 SHARE_PPM_MIN: Final = 10_000
 PAUSE_S_MIN: Final = 0.002
-"""Shorter ones are put off until they make up one: timers are no better than a millisecond."""
+"""Shorter pauses are added up until they reach this: timers are no more precise than a millisecond."""
 PAUSE_S_MAX: Final = 0.5
-"""Of one pause: whoever waits for the process must not take it for dead."""
+"""Longest single pause: a process that pauses longer would be taken for dead."""
 
 
 class Spell(NamedTuple):
-    """From `start_ns` up to, not including, `end_ns` (NEVER: until told otherwise) this share of wall time is left."""
+    """The share of wall time in force from `start_ns` up to, not including, `end_ns`; NEVER: no end is known."""
 
     start_ns: Instant
     end_ns: Instant
@@ -30,7 +30,7 @@ class Spell(NamedTuple):
 
 
 class Brake:
-    """The pauses of one process, whose daemons are told of their spells."""
+    """The pauses of one process. The daemons in it are told of the windows."""
 
     def __init__(self) -> None:
         self.spells: tuple[Spell, ...] = ()
@@ -38,22 +38,22 @@ class Brake:
 
     @property
     def end_ns(self) -> Instant:
-        """When the last spell that ends is over; 0 without any."""
+        """When the last window with a known end is over; 0 without any."""
         return max((spell.end_ns for spell in self.spells if spell.end_ns < NEVER), default=0)
 
     def tell(self, spells: object) -> None:
-        """These, [[start_ns, end_ns, share_ppm], ...], instead of those told before.
+        """Replace all windows by these, [[start_ns, end_ns, share_ppm], ...].
 
-        Raises RefusedError for anything else; nothing has changed then.
+        Raises RefusedError for anything else, and then changes nothing.
         """
         self.spells = tuple(_spell(spell) for spell in _listed(spells))
 
     def share_ppm(self, now_ns: Instant) -> int:
-        """What is left at an instant: of several spells the least."""
+        """The share of wall time left at an instant: the least of all windows that contain it."""
         return min((one.share_ppm for one in self.spells if one.start_ns <= now_ns < one.end_ns), default=PPM)
 
     def pause_s(self, worked_s: float, now_ns: Instant) -> float:
-        """How long to do nothing after so much wall time of work; 0: go on."""
+        """How long to pause after `worked_s` of wall time spent working; 0: do not pause."""
         share_ppm = self.share_ppm(now_ns)
         if share_ppm >= PPM:
             self._owed_s = 0.0

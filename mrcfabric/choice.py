@@ -1,10 +1,10 @@
-"""Which packets are to be followed: those of one QP and some PSNs, or a share of all, the same at every node.
+"""Chooses which packets are followed: some PSNs of one QP, or a share of all packets. Every node chooses alike.
 
-Owns the choice and its spelling as data. A packet carries no mark that it is followed: every node decides for itself,
-by what does not change on the way. For a share that is the pair of NICs and the PSN: of so many PSNs in a row exactly
-one is chosen, its place among them drawn by a hash. So an acknowledgement, which names PSNs but another QP, is chosen
-with the packets that it speaks of, and a retransmission with what was sent before. This stands in for a trace id in
-the link header: nothing has to be written, and a node that joins late chooses as all others do.
+Owns the choice and its spelling as data. A packet carries no mark that it is followed. Every node decides by fields
+that do not change on the way. For a share these are the pair of NICs and the PSN: out of every `every` PSNs in a row a
+hash picks exactly one. An acknowledgement names PSNs but another QP, so it is chosen together with the packets it
+acknowledges; a retransmission is chosen with the original. This replaces a trace id in the link header: nobody has to
+write one, and a node that joins late chooses as all others do.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,14 +18,14 @@ from mrcfabric.wire.layout import PSN_MASK, QPN_MAX
 
 NIC_MAX: Final = 1 << 24
 EVERY_MAX: Final = 1 << 20
-"""The smallest share is one of so many."""
+"""The smallest share is one packet in this many."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One QP's direction and a range of its PSNs, or one packet of `every` of all. Raises ConfigError.
+    """One direction of a QP and a range of its PSNs, or one packet in `every` of all. Raises ConfigError.
 
-    With a QP `every` thins out its range in the same way. The default chooses everything.
+    With a QP, `every` thins out its range in the same way. The default chooses everything.
     """
 
     source: int = -1
@@ -35,11 +35,11 @@ class Choice:
     """Number of the NIC that the data is for."""
     destination_qpn: int = 0
     first: int = 0
-    """First PSN, 24 bits; ranges go round."""
+    """First PSN, 24 bits; a range wraps around."""
     count: int = PSN_MASK + 1
-    """How many PSNs from there."""
+    """How many PSNs, starting with `first`."""
     every: int = 1
-    """One PSN of so many in a row."""
+    """Follow one PSN in this many."""
 
     def __post_init__(self) -> None:
         for name, (least, most) in _BOUNDS.items():
@@ -75,7 +75,7 @@ _BOUNDS: Final = {
 
 
 class Chooser:
-    """A choice ready to be asked packet by packet. Addresses are the 16 bytes of inner headers."""
+    """Applies a choice to packets. Addresses are the 16 bytes of inner headers."""
 
     __slots__ = ("_count", "_data", "_every", "_first", "_words", "choice", "ends")
 
@@ -85,10 +85,10 @@ class Chooser:
         one = choice.source >= 0
         source, destination = nic_address(max(choice.source, 0)), nic_address(choice.destination)
         self._data = (source, destination, choice.destination_qpn) if one else None
-        # What acknowledgements of that direction have in these places.
+        # The same fields of acknowledgements in the reverse direction.
         self._words = (destination, source, choice.source_qpn) if one else None
         self.ends = frozenset((source, destination) if one else ())
-        """To whom a followed packet or an acknowledgement of it goes; empty: to anybody."""
+        """Destinations of followed packets and of their acknowledgements; empty: any destination."""
 
     def data(self, source: bytes, destination: bytes, qpn: int, psn: int) -> bool:
         """Whether a data packet is followed."""
@@ -99,12 +99,12 @@ class Chooser:
         return self._every == 1 or psn == self._drawn(source, destination, psn // self._every)
 
     def concerns(self, source: bytes, destination: bytes, qpn: int) -> bool:
-        """Whether an acknowledgement may speak of followed packets; arguments are its own, not those of the data."""
+        """Whether an acknowledgement may name followed packets. The arguments are the acknowledgement's own."""
         return self._words is None or (source, destination, qpn) == self._words
 
     def chosen(self, source: bytes, destination: bytes, first: int, count: int) -> Iterator[int]:
-        """The followed PSNs among `count` from `first` on, of data from `source` to `destination`."""
-        # PSNs go round within 24 bits, and the last block is cut off there.
+        """The followed PSNs among `count` PSNs from `first` on, of data from `source` to `destination`."""
+        # PSNs wrap at 24 bits, and the last block is cut off there.
         over = max(0, first + count - PSN_MASK - 1)
         for start, end in ((first, first + count - over), (0, over)):
             for psn in self._drawn_between(source, destination, start, end):
@@ -122,6 +122,6 @@ class Chooser:
                 yield psn
 
     def _drawn(self, source: bytes, destination: bytes, block: int) -> int:
-        """The PSN chosen in a block of `every`."""
+        """The PSN that the hash picks in a block of `every`."""
         place = blake2b(source[8:] + destination[8:] + block.to_bytes(4, "big"), digest_size=4).digest()
         return block * self._every + int.from_bytes(place, "big") % self._every

@@ -1,4 +1,4 @@
-"""The clock page: how the processes of one host share fabric time without ever waiting for a message.
+"""The clock page: the processes of one host share fabric time through it and never wait for a message.
 
 One memory page (a memfd that every process of the host inherits) holds, as 64-bit words:
 
@@ -8,15 +8,15 @@ One memory page (a memfd that every process of the host inherits) holds, as 64-b
 - per link direction: how many frames were sent, how many were taken, and the horizon for which the peer is waiting;
 - per node what it has counted in all its lives (`mrcfabric.tally`).
 
-Every word has one writer, except that the agent may write the slot of a process that is dead or not yet born. A word
-is written by one aligned 64-bit store. The horizon rule (see `mrcfabric.runner`) is: a node may advance to the smallest
-`horizon + link delay` of its neighbours. A dead node's horizon is NEVER, so that it binds nobody; a node that is to be
-restarted at a known instant keeps a horizon before that instant, so that the fabric waits for it.
+Every word has one writer. The exception: the agent may write the slot of a process that is dead or not yet born. A
+writer stores a word with one aligned 64-bit store. The horizon rule (see `mrcfabric.runner`): a node may advance to the
+smallest `horizon + link delay` of its neighbours. A dead node's horizon is NEVER, so it holds nobody back. A node that
+restarts at a known instant keeps a horizon before that instant, so the fabric waits for it.
 
-A fabric over several hosts has a replica of the page on each; `mrcfabric.clock_replica` says how they are kept alike.
+A fabric over several hosts has a replica of the page on each; `mrcfabric.clock_replica` synchronises them.
 
-Who leaves what to whom: this file knows the layout and nothing of sockets or cores; the agent decides sleep, death and
-rebirth; the runner reads and publishes.
+This module knows the layout, and no sockets or cores. The agent decides sleep, death and rebirth; the runner reads the
+page and publishes in it.
 """
 
 import mmap
@@ -35,14 +35,14 @@ HEADER_WORDS = 8
 W_MAGIC, W_NODES, W_EDGES, W_STATE, W_DILATION_PPM, W_WAKES, W_LIMIT, W_FLOOR = range(8)
 
 LIMIT_WORD = W_LIMIT
-"""Everything up to and including the instant in this word happens, and no node goes beyond it; NEVER: no limit."""
-# W_FLOOR: on a host that is not the leader's, the instant that the slowest node of the whole fabric has reached.
+"""Nodes advance up to and including the instant in this word, and not beyond; NEVER: no limit."""
+# W_FLOOR: on a host without the leader, the instant that the slowest node of the whole fabric has reached.
 
 SLOT_WORDS = 8
 S_HORIZON, S_STATE, S_PENDING, S_PID, S_INCARNATION, S_ORDERS, S_EDGE_BASE, S_PORTS = range(8)
 
 ORDER_UNDER_WAY = 1 << 63
-"""Part of S_ORDERS while the words of an order are being written."""
+"""Set in S_ORDERS while the words of an order are being written."""
 
 DILATION_UNIT = 1_000
 """Dilation is stored in thousandths."""
@@ -52,27 +52,27 @@ class PageState(IntEnum):
     """Whether fabric time goes on."""
 
     SLEEP = 0
-    """Nothing is pending anywhere: nobody ticks, fabric time stands still."""
+    """Nothing is pending anywhere: no node ticks, and fabric time stands still."""
     RUN = 1
 
 
 class SlotState(IntEnum):
-    """Life of a node, as its host sees it."""
+    """Whether a node lives, as its host sees it."""
 
     ABSENT = 0
     """Never started."""
     BOOTING = 1
-    """Being started; its horizon binds the neighbours."""
+    """Its process is starting; its horizon holds the neighbours back."""
     ALIVE = 2
     DEAD = 3
-    """Gone; its horizon binds nobody."""
+    """Its process is gone; its horizon holds nobody back."""
 
 
 _THERE = (SlotState.BOOTING, SlotState.ALIVE)
 
 
 class ClockPage:
-    """The shared page of one host. Create it in the agent, attach it everywhere else."""
+    """The shared page of one host. The agent creates it; all other processes attach to it."""
 
     def __init__(self, fd: int) -> None:
         """Map the page behind `fd` (a memfd made by `create`). Raises ValueError when it is no clock page."""
@@ -88,7 +88,7 @@ class ClockPage:
         self._want_base = self._taken_base + edges
         self._tally_base = self._want_base + edges
         self._held: dict[int, Instant] = {}
-        """Where nodes were held before their births, by whoever held them: the agent."""
+        """In the agent: the horizons at which it holds nodes that are to be born."""
 
     @classmethod
     def create(cls, peers: Sequence[Sequence[tuple[int, int]]], dilation: float = 0.0) -> Self:
@@ -148,7 +148,7 @@ class ClockPage:
         return self._taken_base + self._edge(node, port)
 
     def want_word(self, node: int, port: int) -> int:
-        """The horizon of `node` for which its neighbour on `port` waits; NEVER when it does not."""
+        """The horizon of `node` for which its neighbour on `port` waits; NEVER when the neighbour does not wait."""
         return self._want_base + self._edge(node, port)
 
     def tally_words(self, node: int) -> slice:
@@ -174,11 +174,11 @@ class ClockPage:
         return self.words[W_STATE] == PageState.SLEEP
 
     def sleep(self) -> None:
-        """Stop fabric time. Ask `all_idle()` once more afterwards, and `wake()` when it has become false."""
+        """Stop fabric time. Call `all_idle()` once more afterwards, and `wake()` if it now returns False."""
         self.words[W_STATE] = PageState.SLEEP
 
     def wake(self) -> None:
-        """Let fabric time go on; ring every doorbell afterwards."""
+        """Let fabric time run; the caller rings every doorbell afterwards."""
         self.words[W_WAKES] += 1
         self.words[W_STATE] = PageState.RUN
 
@@ -188,19 +188,21 @@ class ClockPage:
 
     @property
     def limit(self) -> Instant:
-        """Where fabric time stands still until this is raised; NEVER when nothing stops it."""
+        """The instant at which fabric time stands still until somebody raises it; NEVER without one."""
         return int(self.words[W_LIMIT])
 
     def set_limit(self, at_ns: Instant) -> None:
-        """Let time go up to and including `at_ns`; ring every doorbell afterwards.
+        """Let time run up to and including `at_ns`; the caller rings every doorbell afterwards.
 
-        A node that is already beyond it stands where it is.
+        A node that is already beyond it stays where it is.
         """
         self.words[W_LIMIT] = at_ns
 
     def all_idle(self, until_ns: Instant = 0) -> bool:
-        """No living node has anything pending, no frame is between two living nodes, and all of them have come to
-        `until_ns`. Needs the creator's page."""
+        """Whether nothing is pending: no node has work, no frame is between living nodes, all have reached `until_ns`.
+
+        Needs the page of the process that created it.
+        """
         assert self._peers is not None, "only the agent that made the page judges idleness"
         words = self.words
         for node, ports in enumerate(self._peers):
@@ -218,14 +220,14 @@ class ClockPage:
                         return False
         return True
 
-    # What was counted.
+    # Tallies.
 
     def tally(self, node: int) -> list[int]:
-        """What a node has counted in all its lives, as `tally.NAMES`."""
+        """What a node has counted in all its lives, in the order of `tally.NAMES`."""
         return self.words[self.tally_words(node)].tolist()
 
     def set_tally(self, node: int, row: Sequence[int]) -> None:
-        """Write what a node has counted; what others say later and counts more stays."""
+        """Store what a node has counted. For each word the larger of the stored and the new value stays."""
         self.words[self.tally_words(node)] = array("Q", tally.later(self.tally(node), row))
 
     # Life and death.
@@ -237,13 +239,13 @@ class ClockPage:
         return int(self.words[self.horizon_word(node)])
 
     def reached(self, node: int) -> list[int]:
-        """A node's horizon and its counts, sent and then taken, port by port."""
+        """A node's horizon, then its counts of frames sent and taken, port by port."""
         ports = int(self.words[HEADER_WORDS + node * SLOT_WORDS + S_PORTS])
         sent, taken = self.sent_word(node, 0), self.taken_word(node, 0)
         return [self.horizon(node), *self.words[sent : sent + ports], *self.words[taken : taken + ports]]
 
     def set_reached(self, node: int, reached: Sequence[int]) -> None:
-        """Write what `reached` has said on another page of the same shape, of a process that has ended."""
+        """Write what `reached` returned on another page of the same shape. The node's process must have ended."""
         ports = int(self.words[HEADER_WORDS + node * SLOT_WORDS + S_PORTS])
         sent, taken = self.sent_word(node, 0), self.taken_word(node, 0)
         for port in range(ports):
@@ -262,15 +264,18 @@ class ClockPage:
         return int(self.words[HEADER_WORDS + node * SLOT_WORDS + S_ORDERS])
 
     def mark_booting(self, node: int, horizon: Instant) -> int:
-        """The node will be (re)started; until it is, its neighbours advance no further than horizon + link delay.
+        """Order a birth. Until the node lives, its neighbours advance no further than horizon + link delay.
 
-        Returns the number of the order, which `orders` then says unless somebody has overwritten it.
+        Returns the number of the order. `orders` returns the same number unless somebody has overwritten it.
         """
         self._held[node] = horizon
         return self._order(node, ((S_HORIZON, horizon), (S_PENDING, 1), (S_STATE, SlotState.BOOTING)))
 
     def _order(self, node: int, words: Sequence[tuple[int, int]]) -> int:
-        """Write a slot's words in this order, under a number that tells others not to read what is half written."""
+        """Write these words of a slot in turn.
+
+        ORDER_UNDER_WAY stays set meanwhile, so nobody reads a half-written order.
+        """
         slot = HEADER_WORDS + node * SLOT_WORDS
         number = (int(self.words[slot + S_ORDERS]) & ~ORDER_UNDER_WAY) + 1
         while True:
@@ -278,7 +283,8 @@ class ClockPage:
             for word, value in words:
                 self.words[slot + word] = value
             self.words[slot + S_ORDERS] = number
-            # A relay may have stood in the midst of the slot with news of the life before: nobody else writes here.
+            # A relay may have been writing news of the former life into the slot at the same moment. Nobody else writes
+            # here, so write again until the words stay.
             if all(self.words[slot + word] == value for word, value in words):
                 return number
 
@@ -290,29 +296,29 @@ class ClockPage:
         self.words[slot + S_STATE] = SlotState.ALIVE
 
     def mark_dead(self, node: int) -> int:
-        """The node is gone and not to be waited for. Ring the doorbells of its neighbours afterwards.
+        """Order a death: nobody waits for the node any more.
 
-        Returns the number of the order, as `mark_booting`.
+        The caller rings the doorbells of its neighbours afterwards. Returns the number of the order, as `mark_booting`.
         """
         return self._order(node, ((S_STATE, SlotState.DEAD), (S_PENDING, 0), (S_HORIZON, NEVER)))
 
     def fabric_now(self) -> Instant:
-        """The instant that every node has reached which lives or is being started; 0 when there is none.
+        """The instant that every living or starting node has reached; 0 when there is none.
 
-        One that is being started holds time where it is held: who stands beside it may be dead, and not wait for it.
-        On a host that does not know every node, nothing is later than what the leader of the fabric last said.
+        A starting node counts with the horizon at which it is held: its neighbours may be dead and not wait for it. On
+        a host that does not know every node, the result is at most what the leader of the fabric last said.
         """
         words, end = self.words, HEADER_WORDS + self.nodes * SLOT_WORDS
-        # Two reads in all: a relay asks every millisecond.
+        # Two reads of the whole page: a relay calls this every millisecond.
         horizons = words[HEADER_WORDS + S_HORIZON : end : SLOT_WORDS].tolist()
         states = words[HEADER_WORDS + S_STATE : end : SLOT_WORDS].tolist()
         there = [horizon for horizon, state in zip(horizons, states, strict=True) if state in _THERE]
         return min(min(there, default=0), words[W_FLOOR])
 
     def fabric_front(self) -> Instant:
-        """The latest instant that any living node has reached: commands stamped after it are never late.
+        """The latest instant that any living node has reached. A command stamped after it is never late.
 
-        A node that waits for its birth where it is held has reached nothing: only the agent, which holds it, can tell.
+        A node that is held at its birth has not reached its horizon yet. Only the agent, which holds it, can tell.
         """
         words, held = self.words, self._held
         front: Instant = 0
@@ -326,9 +332,10 @@ class ClockPage:
 
 
 def restart_horizon(crash_ns: Instant, restart_ns: Instant, delay_ns_max: int, serialization_ns_max: int) -> Instant:
-    """Where a node that died at `crash_ns` and is to live again at `restart_ns` holds its neighbours meanwhile.
+    """The horizon to hold for a node that died at `crash_ns` and restarts at `restart_ns`.
 
-    A frame that arrives after `restart_ns` must not be sent before the new process has bound its sockets. It is sent
-    no earlier than `restart_ns - delay - serialization`, and neighbours pass the horizon by one more delay.
+    A neighbour must not send a frame that arrives after `restart_ns` before the new process has bound its sockets. It
+    sends such a frame no earlier than `restart_ns - delay - serialization`, and neighbours pass the horizon by one more
+    delay.
     """
     return max(crash_ns, restart_ns - 2 * delay_ns_max - serialization_ns_max - 1)

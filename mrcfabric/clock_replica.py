@@ -1,22 +1,22 @@
-"""The replicas of a clock page: what one host tells the others of its page, and what it makes of their news.
+"""Keeps the replicas of a clock page in step: what a host sends the others of its page, and how it takes their news.
 
-A fabric over several hosts has a page on each, all of the same shape, so that the horizon rule holds between hosts as
-it does within one. Every word has one source:
+A fabric over several hosts has a page on each, all of the same shape, so the horizon rule holds between hosts as it
+does within one. Every word has one source:
 
-- the *header* (run or sleep, limit) and the *orders* (a node is being started, a node is dead) are the leader's, the
-  host of the orchestrator; orders of one slot are numbered;
-- what a process writes of its node (horizon, pending, counts) is the news of the host it runs on; what it has counted
-  goes to the leader alone, less often, and comes back with an order: a host that is started anew remembers nothing.
+- The leader (the host of the orchestrator) writes the *header* (run or sleep, limit) and the *orders* (a node is being
+  started, a node is dead). Orders of one slot are numbered.
+- A host sends what its processes write of their nodes (horizon, pending, counts). Tallies go to the leader alone, less
+  often, and come back with an order: a host that is started anew remembers nothing.
 
-News of a slot under an older order than the page has are those of a life that is over, and are dropped. So are all
-news of a node that the leader has ordered dead: where its host was given up and still runs, its process does not know
-it, and must neither bind anybody nor be heard any more. News tell
-counts first and the horizon last, as a process publishes: whoever sees a horizon can ask for all frames sent before it.
-So a slow network makes the fabric slower, never wrong, and no host needs another's wall clock.
+A host drops news of a slot that carry an older order than its page has: they belong to a life that is over. It also
+drops all news of a node that the leader has ordered dead. If the leader gave a host up and that host still runs, its
+processes do not know it; they must not hold anybody back, nor be heard. News are written with the counts first and the
+horizon last, as a process publishes: a reader that sees a horizon can ask for all frames sent before it. So a slow
+network makes the fabric slower, never wrong, and no host needs another's wall clock.
 
-A leader hears of every node; another host of the neighbours of its own nodes, and of the rest by the *floor*, the
-instant that the slowest node of the fabric has reached. What is told is state, not changes of state: after a lost
-connection everything is told anew. Bytes on their way are `orchestrator.hosts.clock.relay`'s; this module does no
+A leader receives news of every node. Another host receives news of the neighbours of its own nodes; for the rest it
+gets the *floor*, the instant that the slowest node of the fabric has reached. News carry state, not changes: after a
+lost connection a host sends everything again. `orchestrator.hosts.clock.relay` carries the bytes; this module does no
 I/O.
 """
 
@@ -57,21 +57,21 @@ _STATES = frozenset(map(int, SlotState))
 
 
 class StrangeNewsError(ValueError):
-    """Bytes of another host that are no news of this fabric."""
+    """Another host sent bytes that are no news of this fabric."""
 
 
 @dataclass(slots=True)
 class Rings:
-    """Who has to look at the page again after news have been taken."""
+    """The processes to ring after news have been taken."""
 
     nodes: set[int] = field(default_factory=set)
     everybody: bool = False
     agent: bool = False
-    """Something meets a sleeping fabric: the leader's agent is to wake it."""
+    """Work is pending in a sleeping fabric: the leader's agent must wake it."""
 
 
 class Replica:
-    """One host's page among its like."""
+    """The replica of one host."""
 
     def __init__(
         self,
@@ -92,19 +92,19 @@ class Replica:
         self._slots = page.words[first:end].cast("B")
         self._order_words = page.words[first + S_ORDERS : end : SLOT_WORDS]
         self._tallied: dict[int, list[int]] = {}
-        """What our nodes had counted when the leader was last told."""
+        """What our nodes had counted when we last told the leader."""
         self._seen = bytes(len(self._slots))
         """All slots at the last look: one comparison tells that nothing has changed."""
         self._header = b""
         others = sorted({*host_of, leader} - {here})
         self._about = {host: [node for node in self._own if self._concerns(node, host)] for host in others}
-        """Host -> those of our nodes of which it is told."""
+        """Host -> those of our nodes whose news we send it."""
         self._ordered = {
             host: [node for node in range(page.nodes) if host_of[node] == host or self._concerns(node, host)]
             for host in others
             if here == leader
         }
-        """Host -> nodes of whose births and deaths it is told."""
+        """Host -> nodes whose births and deaths we tell it."""
         self._orders = [0] * page.nodes
         self._local_ports = [
             [(port, peer) for port, (peer, _) in enumerate(ports) if host_of[peer] == here] for ports in peers
@@ -115,7 +115,7 @@ class Replica:
             else None
             for node, ports in enumerate(peers)
         ]
-        """Per node of ours that has a port to another host: where we wish for its next publication."""
+        """For each of our nodes with a port to another host: the want word through which we ask it to ring."""
         self._count_words = [
             (len(ports), page.sent_word(node, 0), page.taken_word(node, 0)) if ports else (0, 0, 0)
             for node, ports in enumerate(peers)
@@ -127,13 +127,13 @@ class Replica:
 
     @property
     def others(self) -> list[int]:
-        """The hosts that are told."""
+        """The hosts to which we send news."""
         return list(self._about)
 
-    # What we tell.
+    # Sending.
 
     def set_floor(self) -> None:
-        """On the leader: tell the others, with the next news, how far the slowest node is."""
+        """On the leader: put the instant of the slowest node into the next news."""
         self._floor = self.page.fabric_now()
 
     _floor = NEVER
@@ -141,7 +141,7 @@ class Replica:
     def look(self) -> dict[int, bytes]:
         """What has changed on this page since the last look, per host; empty when nothing has.
 
-        Each of our nodes with a neighbour elsewhere is asked to ring at its next publication.
+        Asks each of our nodes with a neighbour on another host to ring at its next publication.
         """
         news: dict[int, bytes] = {}
         seen, now = self._seen, bytes(self._slots)
@@ -167,14 +167,14 @@ class Replica:
         for host, nodes in self._ordered.items():
             orders = b"".join([told[node].tobytes() for node in nodes if node in told])
             if moved or orders:
-                # Orders first: a fabric that is woken for a birth must know of it.
+                # Orders first: they must arrive before the header that wakes the fabric for a birth.
                 news[host] = orders + (header if moved else b"") + news.get(host, b"")
         for node, order in told.items():
             if order:
                 self._orders[node] = order[1]
 
     def everything(self, host: int) -> bytes:
-        """All that a host is to know of this page: for a new connection."""
+        """All that a host needs to know of this page, for a new connection."""
         told = b"".join(self._record(node) for node in self._about[host])
         if host == self.leader:
             self._tallied.clear()
@@ -185,7 +185,7 @@ class Replica:
         return orders + self._header_record() + told
 
     def counted(self) -> bytes:
-        """For the leader: what those of our nodes have counted that have counted more since the last call."""
+        """For the leader: the tallies of those of our nodes that have counted more since the last call."""
         told = array("Q")
         for node in self._own:
             row = self.page.tally(node)
@@ -196,37 +196,37 @@ class Replica:
 
     @staticmethod
     def asked() -> bytes:
-        """Something here has met a sleeping fabric."""
+        """News for the leader: a node here has work while the fabric sleeps."""
         return array("Q", [_ASKED << _KIND_SHIFT]).tobytes()
 
     def _has_moved(self, node: int, seen: bytes, now: bytes) -> bool:
-        """Whether a slot differs between two looks; if so its node is asked to ring at its next publication.
+        """Whether a slot differs between two looks; if so, ask its node to ring at its next publication.
 
-        One that has not has not rung either.
+        A node whose slot has not changed has not rung since it was asked, so it need not be asked again.
         """
         start = node * _ROW_BYTES
         if seen[start : start + _ROW_BYTES] == now[start : start + _ROW_BYTES]:
             return False
         bell = self._bells[node]
         if bell is not None:
-            # From the row just read: what is published after it rings.
+            # From the row just read, so that a publication after this read rings.
             horizon = int.from_bytes(now[start : start + WORD_BYTES], sys.byteorder)
             self.page.words[bell] = min(horizon + 1, NEVER)
         return True
 
     def _record(self, node: int) -> bytes:
-        """Empty while the node is being ordered something: then the slot will have changed at the next look."""
+        """A node's news; empty while an order is being written, because the slot then differs at the next look too."""
         words, base = self.page.words, self._word(node, 0)
         orders = words[base + S_ORDERS]
         if orders & ORDER_UNDER_WAY:
             return b""
-        horizon = words[base + S_HORIZON]  # before the counts: what is sent by then is in them
+        horizon = words[base + S_HORIZON]  # before the counts: they include every frame sent by then
         counts = self._counts(node)
         record = [
             _NEWS << _KIND_SHIFT | node,
             orders,
             words[base + S_STATE],
-            words[base + S_PENDING],  # after the counts: who has taken a frame says so before it counts it
+            words[base + S_PENDING],  # after the counts: a process sets this before it counts a frame as taken
             words[base + S_PID],
             words[base + S_INCARNATION],
             horizon,
@@ -234,7 +234,7 @@ class Replica:
         return array("Q", record + counts).tobytes()
 
     def _order(self, node: int) -> "array[int]":
-        """The latest order about a node; empty while it is being given, which is to be looked at again."""
+        """The latest order about a node; empty while it is being written, and then the caller must look again."""
         words, base = self.page.words, self._word(node, 0)
         orders = words[base + S_ORDERS]
         record = [orders, words[base + S_STATE], words[base + S_HORIZON], *self._counts(node), *self.page.tally(node)]
@@ -252,10 +252,13 @@ class Replica:
         record = [_HEADER << _KIND_SHIFT, words[W_STATE], words[W_WAKES], words[W_LIMIT], self._floor]
         return array("Q", record).tobytes()
 
-    # What we are told.
+    # Receiving.
 
     def take(self, source: int, news: bytes) -> Rings:
-        """Write the news of a host into the page. Raises StrangeNewsError; what came before that is written."""
+        """Write the news of a host into the page.
+
+        Raises StrangeNewsError; the records before the bad one stay written.
+        """
         if len(news) % WORD_BYTES:
             raise StrangeNewsError(f"{len(news)} bytes are no words")
         words = array("Q", news)
@@ -298,13 +301,13 @@ class Replica:
         if orders < words[base + S_ORDERS] or state not in _STATES:
             return
         if state == SlotState.DEAD or (orders == words[base + S_ORDERS] and words[base + S_STATE] == SlotState.DEAD):
-            return  # who is dead is the leader's word alone
+            return  # only the leader declares nodes dead
         if orders == words[base + S_ORDERS] and horizon < words[base + S_HORIZON]:
-            return  # overtaken by what the node had reached when it died (`ClockPage.set_reached`)
+            return  # older than what the node had reached when it died (`ClockPage.set_reached`)
         if pending:
             words[base + S_PENDING] = pending
             rings.agent = rings.agent or (self.here == self.leader and self.page.asleep)
-        # Before the counts: whoever sees those of a new life knows that it is one.
+        # Before the counts: a reader of the new life's counts must already see its incarnation.
         words[base + S_INCARNATION] = incarnation
         ports, first_sent, first_taken = self._count_words[node]
         for port in range(ports):
@@ -314,7 +317,7 @@ class Replica:
         words[base + S_STATE] = state
         words[base + S_PENDING] = pending
         words[base + S_HORIZON] = horizon
-        # Last: should the leader's agent have ordered something meanwhile, it sees that we have overwritten it.
+        # Last: if the leader's agent has written an order meanwhile, it now sees that we have overwritten it.
         words[base + S_ORDERS] = orders
         self._ring_waiting(node, horizon, rings)
 
@@ -322,22 +325,22 @@ class Replica:
         _, orders, state, horizon = record[:_ORDER_WORDS]
         words, base = self.page.words, self._word(node, 0)
         known = words[base + S_ORDERS]
-        # Its host may have heard of its death before us, and told us so in the news of who lives on there.
+        # The node's host may have heard of its death before us, and told us so in the news of another life.
         unheard = orders == known and state == SlotState.DEAD != words[base + S_STATE]
         if not (orders > known or unheard) or state not in (SlotState.BOOTING, SlotState.DEAD):
             return
-        # A host that has been started anew remembers nothing; sequence numbers must go on all the same.
+        # A host that is started anew remembers nothing, but sequence numbers must continue.
         first_sent, first_taken = self.page.sent_word(node, 0), self.page.taken_word(node, 0)
         ports = len(self._peers[node])
         for port in range(ports):
             words[first_sent + port] = max(words[first_sent + port], record[_ORDER_WORDS + port])
             words[first_taken + port] = max(words[first_taken + port], record[_ORDER_WORDS + ports + port])
-        # Nor what its nodes had counted, and the lives to come count on.
+        # It has forgotten the tallies too, and the lives to come add to them.
         self.page.set_tally(node, record[-tally.WORDS :])
         words[base + S_PENDING] = int(state == SlotState.BOOTING)
         words[base + S_STATE] = state
         words[base + S_HORIZON] = horizon
-        # Last: who sees it starts the process, which says in these words that it lives.
+        # Last: the host that sees this number starts the process, which then writes its life into these words.
         words[base + S_ORDERS] = orders
         self._ring_waiting(node, horizon, rings)
 
@@ -351,7 +354,7 @@ class Replica:
         words[W_STATE] = state
 
     def _ring_waiting(self, node: int, horizon: int, rings: Rings) -> None:
-        """As the node's own process would: ring those of our nodes that wait for this horizon."""
+        """Ring those of our nodes that wait for this horizon, as the node's own process would."""
         words = self.page.words
         for port, peer in self._local_ports[node]:
             want = self.page.want_word(node, port)

@@ -1,8 +1,8 @@
-"""Names and untrusted arguments turned into a core's command objects.
+"""Turns names and untrusted arguments into a core's command objects.
 
-Owns the check of names, kinds and sizes, by the fields of the command classes themselves; whether the core's state
-allows the command is the core's business. `SetImpairment(token, port, impairment)` is asked for as
-`set_impairment {port: 3, impairment: {up: false}}`.
+Checks names, kinds and sizes against the fields of the command classes. The core itself decides whether its state
+allows the command. A client asks for `SetImpairment(token, port, impairment)` as `set_impairment {port: 3, impairment:
+{up: false}}`.
 """
 
 import dataclasses
@@ -23,7 +23,7 @@ TABLE_VALUES_MAX = 16_384
 TABLE_DEPTH_MAX = 4
 _TEXT_LISTS = (list[str], list[str] | None)
 _FLAGS = (bool, bool | None)
-# Given by the daemon, or of a kind that no message carries.
+# The daemon fills these in, or no message can carry their kind.
 _NOT_ASKED_FOR = ("token", "memory")
 
 
@@ -43,7 +43,7 @@ class CommandTable:
 
     @property
     def names(self) -> list[str]:
-        """What can be asked for."""
+        """The ops that a client may ask for."""
         return sorted(self._kinds)
 
     def arguments(self, op: str) -> dict[str, tuple[Any, bool]]:
@@ -100,7 +100,7 @@ def _checked_list(where: str, value: Any) -> list[str]:
 
 
 def _checked_table(where: str, value: Any) -> dict[str, Any]:
-    """A table of plain data: what is in it, and whether it makes sense, is for the command to say."""
+    """A table of plain data. The command checks its contents."""
     if not isinstance(value, Mapping):
         raise RefusedError(f"{where}: {shown(repr(value))} is no table")
     left: list[tuple[Any, int]] = [(value, 1)]

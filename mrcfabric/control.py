@@ -1,7 +1,7 @@
-"""The control channel: requests and answers between the agent (or an operator's tool) and one daemon.
+"""The asking end of the control channel: the agent (or an operator's tool) sends requests to one daemon.
 
-Owns the asking end: repetition until an answer or a deadline, pages, errors. The messages are in
-`mrcfabric.control_message`, the daemon's end in `mrcfabric.control_server`; both are offered here under one name.
+Owns repetition until an answer or a deadline, pages and errors. `mrcfabric.control_message` has the messages and
+`mrcfabric.control_server` the daemon's end; this module re-exports both.
 """
 
 import asyncio
@@ -46,15 +46,15 @@ __all__ = [
 _RETRY_FIRST_S = 0.1
 _RETRY_MAX_S = 1.0
 _LATE_S = 0.5
-"""So late a timer may be on a busy machine."""
+"""How late a timer may fire on a busy machine."""
 
 
 class NoAnswerError(Exception):
-    """A daemon did not answer before the deadline; the text says whom, what, and what was heard last."""
+    """A daemon did not answer before the deadline; the text says which daemon, which op, and what was heard last."""
 
 
 class _Deadline:
-    """The end of a call, by the time in which this process ran: one that was stopped reads what has come meanwhile."""
+    """The end of a call, in time during which this process ran: after being stopped it still reads what has arrived."""
 
     def __init__(self, timeout_s: float) -> None:
         self._left_s = timeout_s
@@ -66,7 +66,8 @@ class _Deadline:
         now_s = time.monotonic()
         if self._began_s is not None:
             passed_s = now_s - self._began_s
-            # Far too late, and we were stopped: what has come meanwhile has yet to be read.
+            # If the wait ended far too late, this process was stopped: answers that arrived meanwhile have yet to be
+            # read, so only half of the wait is charged.
             self._left_s -= passed_s if passed_s < 2 * self._wait_s + _LATE_S else self._wait_s / 2
         if self._left_s <= 0:
             raise TimeoutError
@@ -95,7 +96,7 @@ class ControlClient:
         self._receiving = asyncio.create_task(self._receive(), name=f"control {self._address}")
 
     async def close(self) -> None:
-        """Close the socket; calls under way end by their deadline."""
+        """Close the socket; calls under way fail at their deadline."""
         if self._receiving is not None:
             self._receiving.cancel()
             await asyncio.wait([self._receiving])
@@ -110,10 +111,10 @@ class ControlClient:
         await self.close()
 
     async def call(self, op: str, args: Mapping[str, Any] | None = None, timeout_s: float = 5.0) -> Any:
-        """The result of an op. Raises RefusedError with the daemon's reason, NoAnswerError after `timeout_s`,
-        ConfigError for arguments that no message can carry.
+        """The result of an op; RefusedError carries the daemon's reason, NoAnswerError comes after `timeout_s`.
 
-        The request is repeated until something is heard; the daemon carries it out once per incarnation.
+        Raises ConfigError for arguments that no message can carry. The client repeats the request until it hears
+        something; the daemon carries it out once per incarnation.
         """
         self._sequence += 1
         sequence = self._sequence
@@ -130,7 +131,7 @@ class ControlClient:
 
     @property
     def heard_last(self) -> str:
-        """What was heard last of a request without an answer, as the end of a sentence; "" for nothing."""
+        """What was last heard about an unanswered request, as the end of a sentence; "" for nothing."""
         return f": {self._last_error}" if self._last_error else ""
 
     async def _fetch(
@@ -144,7 +145,7 @@ class ControlClient:
                 raise RefusedError(msgpack.unpackb(answer["body"]))
             pages = answer["pages"]
             parts.append(answer["body"])
-            # Only the first page needs the request's content.
+            # Only the request for the first page needs the content.
             args = {}
         return msgpack.unpackb(b"".join(parts), strict_map_key=False)
 
@@ -169,7 +170,7 @@ class ControlClient:
         }
         try:
             datagram = seal(request, self._realm.secret)
-        except (OverflowError, ValueError) as error:  # what JSON can say and MessagePack cannot
+        except (OverflowError, ValueError) as error:  # JSON can carry these numbers, MessagePack cannot
             raise ConfigError(op, f"the request cannot be carried: {error}", "numbers have 64 bits at most") from None
         if len(datagram) > PAGE_BYTES:
             raise RefusedError(f"{op}: the request has {len(datagram)} bytes, at most {PAGE_BYTES} are carried")
@@ -192,7 +193,8 @@ class ControlClient:
         try:
             await self._stream.send(datagram)
         except OSError as error:
-            # An earlier datagram's fate; the daemon may be starting, so the deadline decides.
+            # The error belongs to an earlier datagram. The daemon may still be starting, so only the deadline ends the
+            # call.
             self._last_error = error.strerror or str(error)
 
     async def _receive(self) -> None:

@@ -1,8 +1,8 @@
 """When a daemon is cut off from its control channel, in fabric time.
 
-Owns the windows and how many there may be. The daemon is told of them in advance and hears again by itself. That a cut
-daemon hears nobody and answers nobody is `mrcfabric.control_server`'s part, that fabric time goes on until a cut is
-over `mrcfabric.drive`'s.
+Owns the windows and their greatest number. The agent tells the daemon of them in advance, and the daemon listens again
+by itself. `mrcfabric.control_server` drops requests and answers during a cut; `mrcfabric.drive` keeps fabric time
+running until a cut is over.
 """
 
 from collections.abc import Iterable
@@ -12,11 +12,11 @@ from mrcfabric.errors import RefusedError
 from mrcfabric.units import NEVER, Instant
 
 WINDOWS_MAX: Final = 256
-"""Cuts that a daemon can be told of at once; more are refused."""
+"""How many cuts a daemon accepts at once; it refuses more."""
 
 
 class Cut(NamedTuple):
-    """From `start_ns` up to, not including, `end_ns`; NEVER: until told otherwise."""
+    """From `start_ns` up to, not including, `end_ns`. NEVER: no end is known."""
 
     start_ns: Instant
     end_ns: Instant
@@ -30,14 +30,14 @@ class ControlCuts:
 
     @property
     def end_ns(self) -> Instant:
-        """When the last of them that ends is over; 0 without any."""
+        """When the last cut with a known end is over; 0 without any."""
         return max((cut.end_ns for cut in self.cuts if cut.end_ns < NEVER), default=0)
 
     def tell(self, windows: object, now_ns: Instant) -> None:
-        """These cuts, [[start_ns, end_ns], ...], instead of those told before.
+        """Replace all cuts by these, [[start_ns, end_ns], ...].
 
-        One that should have begun begins after `now_ns`, so that whoever tells it hears that it was understood. What is
-        over is left out. Raises RefusedError for anything else than windows; nothing has changed then.
+        A cut that should already have begun begins after `now_ns`, so that the sender still gets the answer. Cuts that
+        are over are left out. Raises RefusedError for anything else than windows, and then changes nothing.
         """
         found = [_cut(window) for window in _listed(windows)]
         self.cuts = tuple(Cut(max(cut.start_ns, now_ns + 1), cut.end_ns) for cut in found if cut.end_ns > now_ns + 1)

@@ -35,7 +35,7 @@ RequestId: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Realm:
-    """Whom a message concerns: one fabric, one life of it, and its secret."""
+    """The parties of a message: one fabric, one launch of it, and its secret."""
 
     secret: bytes
     fabric: str = ""
@@ -43,7 +43,7 @@ class Realm:
     """Counts the launches of a fabric: a message of an earlier one is dropped."""
 
     def of(self, node: str) -> "Realm":
-        """The same for what is said to one daemon, and by it: another has no use for a message that is recorded."""
+        """The realm of one daemon: a message recorded from one daemon is useless to another."""
         digest = hashlib.blake2b(node.encode(), key=self.secret, digest_size=SECRET_BYTES, person=_PERSON_NODE)
         return replace(self, secret=digest.digest())
 

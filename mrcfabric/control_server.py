@@ -1,10 +1,10 @@
-"""The daemon's end of the control channel: authenticated, repeated requests run once each.
+"""The daemon's end of the control channel: authenticates requests and runs each of them once.
 
-A daemon runs each request id once per incarnation and keeps the answer, so that a client may repeat a request until it
-hears something. Answers longer than `PAGE_BYTES` are cut into pages that the client fetches one by one. A datagram that
-does not bear the fabric's secret, or belongs to another fabric, is dropped and counted; it never raises.
+A daemon runs each request id once per incarnation and keeps the answer, so a client may repeat a request until it hears
+something. The server cuts answers longer than `PAGE_BYTES` into pages, which the client fetches one by one. It drops
+and counts a datagram that does not bear the fabric's secret or belongs to another fabric; such a datagram never raises.
 
-What an op does belongs to whoever registers it (`mrcfabric.daemon`, nicd, switchd). Uses asyncio-dgram.
+`mrcfabric.daemon`, nicd and switchd register the ops. Uses asyncio-dgram.
 """
 
 import asyncio
@@ -41,23 +41,23 @@ class ControlLimits:
     """Bounds of a server."""
 
     answers_max: int = 1024
-    """Answers kept for repeated requests; the oldest goes first, and its id is refused from then on."""
+    """Answers kept for repeated requests. The oldest goes first; its id is refused from then on."""
     answer_bytes_max: int = 16 << 20
     """Bytes of kept answers; the newest is kept whatever its size."""
     pending_max: int = 256
-    """Requests being carried out at once; one more is refused as busy."""
+    """Requests carried out at once; the server refuses one more as busy."""
     clients_max: int = 4096
-    """Clients whose oldest valid sequence number is remembered; with so many, further ones are refused."""
+    """How many clients' oldest valid sequence numbers the server remembers; it then refuses further clients."""
 
 
 class _Answer:
-    """What is known of one request id: still running, or its pages."""
+    """The state of one request id: still running, or the pages of its answer."""
 
     __slots__ = ("asker", "pages", "status", "uncut")
 
     def __init__(self, asker: Any = None) -> None:
         self.asker = asker
-        """The address that it is for: a request that comes again from another is somebody's recording."""
+        """The address that asked: the same request from another address is a replayed recording."""
         self.uncut = False
         self.status = "pending"
         self.pages: list[bytes] = [b""]
@@ -70,7 +70,7 @@ class _Answer:
 class ControlServer:
     """Serves named ops on one address. `await open()`, then run `serve()` as a task; cancel it to stop.
 
-    An op that raises anything other than RefusedError or ConfigError is our own mistake: `serve` raises it.
+    An op that raises anything other than RefusedError or ConfigError has a bug: `serve` raises the exception.
     """
 
     def __init__(
@@ -84,9 +84,11 @@ class ControlServer:
         cut_off: Callable[[], bool] = lambda: False,
         uncut: Collection[str] = (),
     ) -> None:
-        """`cut_off`: whether the channel is cut now. What comes then is lost and counted, and nothing is answered.
+        """`cut_off` says whether the channel is cut now.
 
-        `uncut`: ops that are heard all the same.
+        The server then drops and counts requests, and answers nothing.
+
+        `uncut` names the ops that work all the same.
         """
         self._cut_off = cut_off
         self._uncut = frozenset(uncut)
@@ -108,7 +110,7 @@ class ControlServer:
     async def open(self) -> None:
         """Bind. Raises ConfigError when the address cannot be had."""
         host, port = self._bind
-        # Bound by ourselves: uvloop leaks the transport of a failed bind.
+        # We bind the socket ourselves: uvloop leaks the transport of a failed bind.
         bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM)
         try:
             bound.bind((host, port))
@@ -120,7 +122,7 @@ class ControlServer:
 
     @property
     def address(self) -> Address:
-        """The address it really has (the port when 0 was asked for)."""
+        """The bound address (with the real port when 0 was asked for)."""
         host, port = self._stream.sockname[:2]
         return str(host), int(port)
 
@@ -134,7 +136,7 @@ class ControlServer:
         }
 
     async def serve(self) -> None:
-        """Answer until cancelled; ops still running are cancelled too."""
+        """Answer until cancelled; cancelling also cancels ops that still run."""
         try:
             async with asyncio.TaskGroup() as group:
                 while True:
@@ -149,7 +151,7 @@ class ControlServer:
             self.close()
 
     def close(self) -> None:
-        """Give the address back."""
+        """Close the socket."""
         self._stream.close()
 
     def _drop(self, reason: str) -> None:
@@ -236,7 +238,7 @@ class ControlServer:
             self._drop("no_such_page")
             return
         if not answer.uncut and self._cut_off():
-            return  # kept for the client that asks again
+            return  # the answer is kept for a client that asks again
         message = {
             "v": PROTOCOL_VERSION,
             "fabric": self._realm.fabric,

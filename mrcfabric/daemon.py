@@ -1,24 +1,24 @@
 """One daemon: a core under the runner, its control channel, and the ops that every daemon has.
 
-Owns the seam between control requests and the core: commands with their tokens and answers, the ring of events, the
-counters. nicd and switchd add what is theirs by subclassing `Daemon`; processes, signals and the clock are
-`mrcfabric.daemon_process`'s. The ops, with their args:
+Owns the path between control requests and the core: commands with their tokens and answers, the ring of events, the
+counters. nicd and switchd subclass `Daemon` to add their own parts; `mrcfabric.daemon_process` has processes, signals
+and the clock. The ops, with their args:
 
-    status {}                    who it is, how far it has come
-    counters {parts}             everything it counts, or only these parts: core, fidelity, control, process, ...
-    glance {}                    a few of these, for whoever looks often (`mrcfabric.glance`)
+    status {}                    the node's identity, and how far it has come
+    counters {parts}             all counters, or only these parts: core, fidelity, control, process, ...
+    glance {}                    a few of these, for frequent requests (`mrcfabric.glance`)
     command {op, args, at_ns}    a command of the core, at a fabric time or as soon as possible; answers when done
     commands {}                  names of the core's commands
     events {since, limit}        events after number `since`
     trace {}                     digests of all that the node did (when the configuration asks for them)
-    script {commands}            many commands of the core at once, each [at_ns, op, args]; answers when they are taken.
-                                 They keep no fabric awake: whoever gives them sees to it that time comes that far
-    crash {at_ns, never}         advance to that instant, then die by SIGKILL; as soon as possible without it; or not
-                                 at all, after all
+    script {commands}            many commands of the core, each [at_ns, op, args]; answers when it has taken them.
+                                 Fabric time may stop before them: the sender must see to it that time gets there
+    crash {at_ns, never}         advance to that instant (by default as soon as possible), then die by SIGKILL; with
+                                 `never` cancel that
     tap, tapped, untap {...}     copies of the packets that it sends (`mrcfabric.taps`)
     witness, witnessed, dismiss  what happens here to packets that are followed (`mrcfabric.witness_stand`)
-    cut_control {windows}        hear nobody and answer nobody in these windows of fabric time (`mrcfabric.control_cut`)
-    slow {windows}               use only so much of wall time in these windows of fabric time (`mrcfabric.brake`)
+    cut_control {windows}        drop requests and answers in these windows of fabric time (`mrcfabric.control_cut`)
+    slow {windows}               use only a share of wall time in these windows of fabric time (`mrcfabric.brake`)
     stop {}                      end the process in good order
 """
 
@@ -59,8 +59,7 @@ EVENTS_PER_ANSWER_MAX = 4096
 EVENTS_PER_ANSWER = 1024
 SCRIPT_COMMANDS_MAX = 1024
 OPS_OF_THE_EMULATION = ("script", "cut_control", "slow", "crash", "stop")
-"""What breaks a node and heals it is no part of the network that it stands for: a cut of the control channel passes it
-by, so that faults can be injected and healed meanwhile."""
+"""Ops that inject and heal faults. A cut of the control channel lets them pass: they are no emulated traffic."""
 TOKEN_MAX = (1 << 32) - 1
 """Tokens of the daemon's own commands stay below this; those of a NIC's applications begin above."""
 
@@ -78,7 +77,7 @@ class Daemon:
         self.drive: Drive
         self._stop = stop
         self.alone = True
-        """No other daemon shares the process."""
+        """False when other daemons share the process."""
         self._tokens = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._ring = EventRing(EVENTS_KEPT)
@@ -101,7 +100,7 @@ class Daemon:
         self._stand = WitnessStand(*wire, self.set_witness, lambda: self.drive.now_ns)
         self._cuts = ControlCuts()
         self.brake = Brake()
-        """Of the process; `attach` makes it that of the runner."""
+        """The brake of the process; `attach` replaces it by the runner's."""
         self._control = ControlServer(
             config.control,
             config.realm.of(config.node),
@@ -111,41 +110,41 @@ class Daemon:
             uncut=OPS_OF_THE_EMULATION,
         )  # fmt: skip
 
-    # What nicd and switchd say for themselves.
+    # Filled in by nicd and switchd.
 
     def own_ops(self) -> Mapping[str, Op]:
         """Ops beside those of every daemon."""
         return {}
 
     def own_counters(self) -> dict[str, Callable[[], Any]]:
-        """Parts of the counters beside those of every daemon, by name."""
+        """Further parts of the counters, by name, beside those of every daemon."""
         return {}
 
     def own_glance(self) -> tuple[list[Any], Sequence[Any]]:
-        """Ports and rest of a glance."""
+        """The ports and the rest of a glance (`mrcfabric.glance`)."""
         raise NotImplementedError
 
     def own_totals(self) -> Sequence[int]:
-        """What the core has counted, as `mrcfabric.tally.TOTALS`."""
+        """The counts of the core, as `mrcfabric.tally.TOTALS`."""
         raise NotImplementedError
 
     @staticmethod
     def noteworthy(event: Any) -> bool:
-        """Whether an event goes into the ring; answers to commands do not."""
+        """Whether the ring keeps an event; it keeps all but answers to commands."""
         return not hasattr(event, "token")
 
     def deliver(self, events: list[Any]) -> None:
-        """Events of the core, after the daemon has taken what concerns itself."""
+        """Take events of the core. The daemon has already taken the answers to its own commands."""
 
     def metrics(self, counters: dict[str, Any]) -> bytes:
         """The counters as Prometheus text."""
         raise NotImplementedError
 
     def set_witness(self, witness: Witness | None) -> None:
-        """From now on this witness stands in the core, or none."""
+        """Put this witness into the core, or remove it."""
         raise NotImplementedError
 
-    # Life.
+    # Lifecycle.
 
     async def open(self) -> None:
         """Bind the control socket. Raises ConfigError."""
@@ -178,7 +177,7 @@ class Daemon:
         if config.crash_ns < NEVER:
             self.drive.crash_at(config.crash_ns)
         for command, at_ns in scripted:
-            if at_ns > config.start_ns:  # what is before the start was carried out by an earlier incarnation
+            if at_ns > config.start_ns:  # an earlier incarnation carried out the commands before the start
                 command.token = next(self._tokens)
                 self.drive.script(command, at_ns)
 
@@ -191,22 +190,22 @@ class Daemon:
                 group.create_task(serve_metrics(self.config.metrics_listen, self._render))
 
     def close(self) -> None:
-        """Give the control address back."""
+        """Close the taps, the witness and the control socket."""
         self._taps.close()
         self._stand.close()
         self._control.close()
 
     def log(self, what: str, **fields: Any) -> None:
-        """One line for the log: node first, then key=value."""
+        """Write one line to the log: node first, then key=value."""
         text = " ".join(f"{key}={value}" for key, value in fields.items())
-        # A full disk costs the line, not the daemon.
+        # If the disk is full the line is lost, and the daemon runs on.
         with contextlib.suppress(OSError):
             print(f"{self.config.node} {what} {text}".rstrip(), file=sys.stderr, flush=True)
 
-    # Between the control channel and the core.
+    # Control requests and the core.
 
     def submit(self, op: str, args: Mapping[str, Any], at_ns: Instant | None) -> "asyncio.Future[Any]":
-        """Hand a command to the core; the future brings its CommandDone. Raises RefusedError."""
+        """Hand a command to the core; the future resolves to its CommandDone. Raises RefusedError."""
         token = next(self._tokens)
         assert token <= TOKEN_MAX
         command = self.commands.build(op, args, token)
@@ -232,8 +231,8 @@ class Daemon:
         self.deliver(events)
 
     def counters(self, parts: Collection[str] | None = None) -> dict[str, Any]:
-        """Everything the daemon counts: `core`, `fidelity`, `control`, `process`, and its own; or only these parts."""
-        self.drive.tell()  # what has been told anybody is not to be lost with us
+        """What the daemon counts: `core`, `fidelity`, `control`, `process`, and its own; or only these parts."""
+        self.drive.tell()  # if the process dies now, the page still has every count that it has told anybody
         tables: dict[str, Callable[[], Any]] = {
             "core": self.core.counters,
             "fidelity": self.drive.fidelity_record,
@@ -295,7 +294,7 @@ class Daemon:
         return {"at_ns": done.at_ns, "result": done.result}
 
     async def _script(self, args: dict[str, Any]) -> int:
-        """Nothing is taken unless all can be; what the core refuses at its instant stands in the log."""
+        """Takes all commands or none. If the core refuses one at its instant, the daemon logs it."""
         entries = args.get("commands")
         if not isinstance(entries, list | tuple) or len(entries) > SCRIPT_COMMANDS_MAX:
             raise RefusedError(f"commands: wanted a list of at most {SCRIPT_COMMANDS_MAX}")
@@ -345,7 +344,7 @@ class Daemon:
         return {"windows": [list(spell) for spell in self.brake.spells]}
 
     def _stay_awake(self) -> None:
-        """Until what the daemon was told of is over."""
+        """Keep fabric time running until the last cut and the last slow window are over."""
         self.drive.stay_awake(max(self._cuts.end_ns, self.brake.end_ns))
 
     async def _stop_op(self, _args: dict[str, Any]) -> None:
@@ -361,7 +360,7 @@ def instant_of(args: Mapping[str, Any], name: str) -> int | None:
 
 
 def link_ends(config: DaemonConfig, own_doorbell: int, first_peer_slot: int | None) -> list[LinkEnd]:
-    """The runner's view of the links. With `first_peer_slot` every port has a private slot for its peer, from there."""
+    """The links as the runner wants them. `first_peer_slot`: of the private slots for the peers, one per port."""
     ends = []
     realm, far_ends = config.realm, {end.port: end for end in config.topology.ports(config.node)}
     tag = partial(link_tag, realm.secret, realm.fabric, realm.epoch)
@@ -387,7 +386,7 @@ def link_ends(config: DaemonConfig, own_doorbell: int, first_peer_slot: int | No
 
 
 def private_page(configs: list[DaemonConfig]) -> tuple[ClockPage, list[int], list[int]]:
-    """A page for daemons without an agent: it only keeps counts. Also each one's slot and its first peer's slot."""
+    """A page for use without an agent: it only keeps counts. Returns it, each daemon's slot and first peer's slot."""
     peers: list[list[tuple[int, int]]] = []
     slots, firsts = [], []
     for config in configs:

@@ -1,7 +1,7 @@
 """The configuration of one daemon, nicd or switchd: a YAML (or JSON) file written by hand, or a table from the agent.
 
-Owns the keys, their checks and their defaults. What a core needs beyond that is composed from `topology` by
-`nicd.compose` and `switchd.compose`; what the values do is `mrcfabric.daemon`'s. The keys, with * for the required:
+Owns the keys, their checks and their defaults. `nicd.compose` and `switchd.compose` make the rest of a core's
+configuration from `topology`; `mrcfabric.daemon` uses the values. The keys, with * for the required:
 
     fabric, epoch, incarnation   the fabric's name (default: the topology's), its launch, this node's life in it
     node*                        the name, as `p3-t0-17` or `h042`
@@ -51,7 +51,7 @@ _Table = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class LinkConfig:
-    """One port: where its socket is bound, who is at the other end."""
+    """One port: where its socket is bound, and its peer."""
 
     port: int
     local: Address
@@ -67,7 +67,7 @@ class LinkConfig:
 
 @dataclass(frozen=True, slots=True)
 class ClockConfig:
-    """Whose time the daemon keeps: the page of its host, or, without `page_fd` and `page_path`, the wall clock's."""
+    """The clock of the daemon: the page of its host or, without `page_fd` and `page_path`, the wall clock."""
 
     page_fd: int | None = None
     page_path: str | None = None
@@ -75,7 +75,7 @@ class ClockConfig:
     doorbell_fd: int | None = None
     agent_doorbell_fd: int | None = None
     dilation: float = DILATION_BY_HAND
-    """Wall clock only; a page has its own."""
+    """For the wall clock only; a page has a dilation of its own."""
     wall_epoch_s: float | None = None
 
     @property
@@ -95,7 +95,7 @@ class ScriptedCommand:
 
 @dataclass(frozen=True, slots=True)
 class DaemonConfig:
-    """All that one daemon is told. Make it with `from_table` or `load`."""
+    """The whole configuration of one daemon. Make it with `from_table` or `load`."""
 
     node: str
     topology: Topology
@@ -109,13 +109,13 @@ class DaemonConfig:
     metrics_listen: Address | None = None
     start_ns: Instant = 0
     crash_ns: Instant = NEVER
-    """When it is to die by its own hand; NEVER: not until told to."""
+    """The instant at which it kills itself; NEVER: only when told to."""
     commands: tuple[ScriptedCommand, ...] = ()
     trace: bool = False
     offload: bool = True
     alive_fd: int | None = None
     crowd: int = 0
-    """How many processes of its fabric its host has (`mrcfabric.crowd`)."""
+    """How many processes of its fabric run on its host (`mrcfabric.crowd`)."""
 
 
 def load(path: str | Path) -> DaemonConfig:

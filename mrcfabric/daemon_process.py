@@ -1,7 +1,8 @@
 """The process around one or several daemons: event loop, signals, clock, the pipe to the agent, exit codes.
 
-Owns what happens once per process. `nicd.daemon` and `switchd.daemon` offer it to the fork server, their `__main__` to
-the command line. A mistake of the operator is one line and exit code 2; our own is a traceback and exit code 1.
+Owns what a process does once, however many daemons it has. `nicd.daemon` and `switchd.daemon` pass it to the fork
+server, their `__main__` to the command line. A mistake of the operator prints one line and exits with 2; a bug prints a
+traceback and exits with 1.
 """
 
 import argparse
@@ -47,7 +48,7 @@ def run(configs: Sequence[DaemonConfig], build: Build, title: str) -> int:
         print(f"{title}: {error}", file=sys.stderr, flush=True)
         return EXIT_CONFIG
     except Exception:
-        # The last line of a process: our own mistake, shown to whoever reads the log.
+        # The last line of a process that fails by a bug, for the reader of its log.
         traceback.print_exc()
         return EXIT_FAILED
     return EXIT_OK
@@ -114,7 +115,7 @@ async def _serve(configs: list[DaemonConfig], build: Build) -> None:
 
 
 def _die(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """A callback of the loop failed, and with it perhaps the core: better no daemon than a silent one."""
+    """End the process after a callback of the loop failed: the core may be broken, and a dead daemon is noticed."""
     error = context.get("exception")
     print(f"died of: {context.get('message')}", file=sys.stderr)
     if error is not None:
@@ -124,7 +125,7 @@ def _die(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
 
 
 async def _start(configs: list[DaemonConfig], build: Build, stop: asyncio.Event, daemons: list[Daemon]) -> Runner:
-    """Bind everything, control channels first: a node that is alive in the page can be asked."""
+    """Bind everything, control channels first: a node that the page shows alive must answer requests."""
     clock = configs[0].clock
     if any(replace(config.clock, slot=clock.slot) != clock for config in configs):
         raise ConfigError("clock", "the daemons of one process must keep the same time")
@@ -173,7 +174,7 @@ def _wall_start_ns(clock: ClockConfig) -> int:
 
 
 def _watch(loop: asyncio.AbstractEventLoop, alive_fd: int, stop: asyncio.Event) -> None:
-    """Stop when the other end of the pipe is closed."""
+    """Stop when the other end of the pipe is closed, which happens when the agent dies."""
 
     def readable() -> None:
         if not os.read(alive_fd, 1):

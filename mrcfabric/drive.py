@@ -1,18 +1,18 @@
 """One core on real UDP: its held frames, its place in the clock page, and the tick under the horizon rule.
 
-A tick is, in this order:
+A tick does, in this order:
 
-1. read the clock page: the smallest `horizon + link delay` over the neighbours, and the wall-clock bound;
-2. take from the sockets exactly the frames that the page says were sent (the order matters: what a neighbour has
-   published it has sent before);
-3. advance the core to that instant with the frames and commands that are due, in the order of `mrcfabric.node`;
-4. send what came out, in trains;
-5. publish: frames sent and taken, then the horizon; ring those neighbours who wait for it.
+1. It reads the clock page: the smallest `horizon + link delay` over the neighbours, and the wall-clock bound.
+2. It takes from the sockets exactly the frames that the page says were sent. The order matters: a neighbour sends
+   frames before it publishes them.
+3. It advances the core to that instant with the frames and commands that are due, in the order of `mrcfabric.node`.
+4. It sends the resulting frames, in trains.
+5. It publishes frames sent and taken, then the horizon, and rings the neighbours that wait for this horizon.
 
-So a process may be as late in wall time as it likes: nothing overtakes it in fabric time, and the fabric gets slower,
-never wrong. A drive whose step would be shorter than its shortest link delay waits instead: it writes into the page
-which horizon it needs, and the neighbour's next publication rings its doorbell. The node that is furthest behind can
-always make a full step, so the rule cannot lock up.
+So a process may be as late in wall time as it likes: no node overtakes it in fabric time, and the fabric gets slower,
+never wrong. A drive whose step would be shorter than its shortest link delay waits instead. It writes into the page
+which horizon it needs, and the neighbour rings its doorbell when it publishes that horizon. The node that is furthest
+behind can always make a full step, so the rule cannot deadlock.
 """
 
 import os
@@ -34,12 +34,12 @@ from mrcfabric.units import NEVER, NS_PER_MS, NS_PER_S, Instant
 
 NOTHING: Final = (0,) * len(TOTALS)
 TELL_WALL_NS: Final = 10 * NS_PER_MS
-"""How old what the page tells of a busy node's counts may be: to add them up at every step costs a switch too much."""
+"""How old the tally of a busy node in the page may be: adding it up at every step would cost a switch too much."""
 _at_ns: Callable[[Input], Instant] = itemgetter(0)
 
 
 class Turns(Protocol):
-    """What a drive needs of the runner that ticks it."""
+    """The interface of the runner that a drive uses."""
 
     page: ClockPage
     shared: bool
@@ -52,7 +52,7 @@ class Turns(Protocol):
         ...
 
     def kick(self) -> None:
-        """There is something to do: take a turn soon."""
+        """Ask for a turn soon: there is something to do."""
         ...
 
     def ring(self, doorbell: int) -> None:
@@ -60,7 +60,7 @@ class Turns(Protocol):
         ...
 
     def retry_soon(self) -> None:
-        """A published frame is not yet in the socket: look again in a moment."""
+        """Ask for another turn in a moment: a published frame is not yet in the socket."""
         ...
 
 
@@ -90,9 +90,9 @@ class Drive:
         self.totals: Callable[[], Sequence[int]] = lambda: NOTHING
         """What the core has counted, as `tally.TOTALS`."""
         self.taps: tuple[Tap, ...] | None = None
-        """Who gets to see what the core sends, before it is sent."""
+        """The taps; they see what the core sends before it is sent."""
         self.step_ns = min((end.delay_ns for end in links), default=NS_PER_S)
-        """The shortest step worth taking while neighbours bind."""
+        """The shortest step worth taking while neighbours limit it."""
         self._turns = turns
         self._live_from = core.now_ns
         self._crash_ns = NEVER
@@ -101,16 +101,16 @@ class Drive:
         self._soon: list[Any] = []
         self._commands = 0
         self._scripted: set[int] = set()
-        """Held commands, by sequence, for which nobody waits."""
+        """Held commands, by sequence, that do not keep fabric time running."""
         page = turns.page
         self._words = page.words
         self._tally_words = page.tally_words(slot)
         self._tally_before = page.tally(slot)
         """What the node had counted in the lives before this one."""
         self._tally_due_ns = 0
-        """By the monotonic clock: when to tell anew; 0: at once."""
+        """When to write the tally again, by the monotonic clock; 0: at once."""
         self._untold = False
-        """A step has been made of which the page does not tell yet."""
+        """The node has made a step since the tally was last written."""
         self._horizon_word = page.horizon_word(slot)
         self._pending_word = page.pending_word(slot)
         self.now_ns: Instant = min(core.now_ns, page.horizon(slot)) if turns.shared else core.now_ns
@@ -124,10 +124,10 @@ class Drive:
         ]  # fmt: skip
         self._by_number = {port.number: port for port in self._ports}
 
-    # What a daemon asks of its drive.
+    # Called by the daemon.
 
     def command(self, command: Any, at_ns: Instant | None = None) -> None:
-        """Hand a command to the core, at `at_ns` or as soon as possible. A late one is carried out at once, counted."""
+        """Hand a command to the core, at `at_ns` or as soon as possible. A late one runs at once and is counted."""
         if at_ns is None:
             self._soon.append(command)
         else:
@@ -136,15 +136,15 @@ class Drive:
         self._turns.kick()
 
     def script(self, command: Any, at_ns: Instant) -> None:
-        """The same, but fabric time may stop before it: whoever wrote it sees to it that time comes that far.
+        """The same, but fabric time may stop before `at_ns`: the caller must see to it that time gets there.
 
-        The end of a fault that has been healed before is one, and would keep a fabric awake for nothing.
+        The end of a fault that somebody has already healed is such a command: it must not keep a fabric awake.
         """
         self.command(command, at_ns)
         self._scripted.add(self._commands)
 
     def stay_awake(self, until: Instant) -> None:
-        """Something outside the core waits for `until`: fabric time is to go on until then."""
+        """Keep fabric time running until `until`, because something outside the core waits for that instant."""
         self._awake_until = until
         self._words[self._pending_word] = 1
         self._turns.kick()
@@ -156,8 +156,10 @@ class Drive:
         self._turns.kick()
 
     def fidelity_record(self) -> dict[str, Any]:
-        """The counts of `Fidelity`, with what the sockets know; `ports`: of those that frames came late or not at all
-        by, how many did either."""
+        """The counts of `Fidelity` and of the sockets.
+
+        `ports` has [late frames, host drops] of each port that had any.
+        """
         record: dict[str, Any] = {name: getattr(self.fidelity, name) for name in Fidelity.__slots__}
         losses = {port.number: [port.late_frames, port.host_drops] for port in self._ports}
         record["ports"] = {number: counts for number, counts in losses.items() if any(counts)}
@@ -168,14 +170,17 @@ class Drive:
         return record
 
     def tell(self) -> None:
-        """Write into the page what the node has counted by now: whoever kills the process finds it there."""
+        """Write the node's tally into the page, where the agent still finds it after the process is killed."""
         counted = self.fidelity
         life = [self.now_ns, counted.late_ns_max, *(getattr(counted, name) for name in FIDELITY), *self.totals()]
         self._words[self._tally_words] = array("Q", together(self._tally_before, life))
         self._untold = False
 
     def tell_in_time(self, mono_ns: int) -> None:
-        """The same, `TELL_WALL_NS` after the last time; at once where the node has nothing more to do or stands."""
+        """Write the tally if `TELL_WALL_NS` have passed since the last time.
+
+        Write at once if nothing is pending or the node stands at the limit.
+        """
         if self._untold and (mono_ns >= self._tally_due_ns or not self._words[self._pending_word] or self.stands):
             self._tally_due_ns = mono_ns + TELL_WALL_NS
             self.tell()
@@ -194,7 +199,7 @@ class Drive:
         if until >= self._crash_ns and limit >= self._crash_ns:
             until = self._crash_ns
         elif until >= limit:
-            # The last step before time stands still may be a short one: nothing further is to be had.
+            # The last step before the limit may be short: there is nothing beyond it.
             until = limit
             if until <= self.now_ns:
                 return False
@@ -237,7 +242,7 @@ class Drive:
         for port in self._ports:
             published = words[port.published_word]
             if published > port.taken:
-                # Before they are counted as taken: between the two nobody must think that nothing is under way.
+                # Set this before the frames are counted as taken: otherwise the fabric looks idle between the two.
                 words[self._pending_word] = 1
                 port.receive(published, held)
                 if port.taken < published and not port.give_up(published, lives=lives):
@@ -249,7 +254,7 @@ class Drive:
     def _advance(self, until: Instant) -> None:
         """Hand the core what is due up to `until`, and queue what comes out per port."""
         if until <= self._live_from:
-            return  # restarted, and fabric time has not yet reached the restart
+            return  # the node is restarting, and fabric time has not reached its start
         for command in self._soon:
             self._hold_command(command, max(self.now_ns, self._live_from) + 1)
         self._soon.clear()
@@ -282,7 +287,7 @@ class Drive:
         return inputs
 
     def _mend_late(self, inputs: list[Input]) -> None:
-        """What should already have happened happens now, and is counted."""
+        """Move inputs whose instant has passed to the next possible instant, and count them."""
         earliest = self.core.now_ns + 1
         for index, late in enumerate(inputs):
             if late.at_ns >= earliest:
@@ -302,7 +307,7 @@ class Drive:
         self._held.append(Input(at_ns, Rank.COMMAND, 0, self._commands, command))
 
     def _publish(self, until: Instant) -> None:
-        """Send, then say so: counts, pending work, horizon; then wake those who wait for this horizon."""
+        """Send; then write counts, pending work and horizon into the page; then ring those who wait for it."""
         words = self._words
         for port in self._ports:
             if port.outgoing:
@@ -327,7 +332,7 @@ class Drive:
 
     @property
     def stands(self) -> bool:
-        """Whether it has come to the limit: only a higher one, which rings, lets it go on."""
+        """Whether the node stands at the limit. Raising the limit rings, and then it goes on."""
         return self.now_ns >= self._words[LIMIT_WORD] < self._crash_ns
 
     def must_wait(self) -> bool:
@@ -345,7 +350,7 @@ class Drive:
             return False
         wanted = need - slowest.delay_ns
         words[slowest.want_word] = wanted
-        # Between the look and the wish the neighbour may have published: look again.
+        # The neighbour may have published between our look and our wish, and then it does not ring: look again.
         if words[slowest.horizon_word] < wanted:
             return True
         words[slowest.want_word] = NEVER
