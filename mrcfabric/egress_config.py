@@ -1,6 +1,6 @@
 """What the sending end of a link is made from: figures of one port, their defaults and bounds.
 
-What they do is `mrcfabric.egress`'s; from which shares and rates they come, the daemons' `compose`.
+`mrcfabric.egress` uses the figures; the daemons' `compose` modules derive them from shares and rates.
 """
 
 from dataclasses import dataclass
@@ -34,8 +34,8 @@ class EgressConfig:
     control_bytes_max: int = 1 << 20
     """Waiting bytes of the control class; a packet beyond it is dropped (`control_full`)."""
     control_reserve_ppm: int = 0
-    """What trimmed packets must leave of the control queue to the rest, in millionths; beyond it they are dropped
-    (`trim_full`, and `trimmed_full` for those that came trimmed)."""
+    """The part of the control queue that trimmed packets must leave free, in millionths. Beyond it they are dropped
+    (`trim_full`, or `trimmed_full` for those that arrived trimmed)."""
     ecn: bool = False
     """RED marks at dequeue, on ECN-capable packets of the data class."""
     ecn_min_bytes: int = 0
@@ -51,13 +51,14 @@ class EgressConfig:
     """DSCP a trimmed packet leaves with; towards NICs a different one tells the last hop."""
     trimmable_dscps: tuple[int, ...] = (4, 8)
     """DSCPs that may be trimmed; packets with others are dropped instead."""
-    # UEC CMS: what was trimmed is held to a share of the link.
+    # UEC CMS: trimmed packets get no more than a share of the link.
     control_share_ppm: int = PPM
-    """What control may take of the link while data waits, in millionths; a whole one is strict priority."""
+    """The share of the link that control may take while data waits, in millionths; PPM is strict priority."""
     control_burst_bytes: int = CONTROL_BURST_BYTES
-    """By how much control may be ahead of its share; less than a data packet leaves control less than its share."""
+    """How many bytes control may be ahead of its share. If it is less than a data packet, control gets less than its
+    share."""
     ev_order: EvOrder = EvOrder.PORT_LOW
-    """How packets carry their entropy value; only a black hole for one looks."""
+    """How packets carry their entropy value; only a black hole for EVs reads it."""
     seed: str = ""
     """First name of the port's random streams; the owner adds its own name and the port."""
 

@@ -1,11 +1,11 @@
 """The kinds of error, kept apart.
 
-- `WireError`: bytes from outside are wrong. Raised inside `mrcfabric.wire` only, caught once where a core takes a
-  packet, and turned into a counted, named drop.
-- A peer that breaks the protocol is not an exception at all: it is a trigger of the QP's state table.
-- `ConfigError`: the operator is wrong. One line: where, what, hint; exit code 2; nothing started.
-- `RefusedError`: a command that a running daemon cannot carry out. Sent back to whoever asked.
-- Our own mistakes are `assert`s; the daemon dies loudly and the orchestrator reports it.
+- `WireError`: bytes from outside are wrong. `mrcfabric.wire` raises it, and a core catches it in one place, where it
+  takes a packet, and turns it into a counted, named drop.
+- A peer that breaks the protocol raises no exception: it triggers a transition of the QP's state table.
+- `ConfigError`: the operator made a mistake. One line: where, what, hint; exit code 2; nothing started.
+- `RefusedError`: a running daemon cannot carry out a command. It goes back to the client.
+- Our own bugs are `assert`s; the daemon dies with a traceback and the orchestrator reports it.
 """
 
 
@@ -18,7 +18,7 @@ class WireError(ValueError):
 
 
 class ConfigError(Exception):
-    """A mistake of the operator: where it stands, what it is, and how to mend it."""
+    """A mistake of the operator: where it is, what it is, and how to mend it."""
 
     def __init__(self, where: str, what: str, hint: str = "") -> None:
         super().__init__(f"{where}: {what}" + (f" ({hint})" if hint else ""))

@@ -1,6 +1,6 @@
-"""The latest events of a node, numbered, for whoever asks later.
+"""The latest events of a node, numbered, for clients that ask later.
 
-Owns a bounded ring: the oldest event is forgotten first, and its absence shows in the numbers.
+Owns a bounded ring. It forgets the oldest event first; a gap in the numbers shows what was forgotten.
 """
 
 from collections import deque
@@ -32,8 +32,8 @@ class EventRing:
     def after(self, number: int, limit: int) -> dict[str, Any]:
         """At most `limit` events after event `number`.
 
-        `events` are records with their number as `n`; `last` is the number to ask with next; `forgotten` counts
-        those that were asked for and are gone; `more` says whether others are waiting.
+        `events` are records with their number as `n`. Ask with `last` next time. `forgotten` counts the events after
+        `number` that the ring no longer has; `more` says whether further events are waiting.
         """
         oldest = self._last - len(self._events) + 1
         first = max(number + 1, oldest)

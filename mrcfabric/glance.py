@@ -1,8 +1,8 @@
-"""What a daemon tells whoever looks at the whole fabric several times a second: short lists of whole numbers.
+"""What a daemon answers to a glance, asked several times a second: short lists of whole numbers.
 
-Owns the positions, for the daemon that fills a list and for whoever reads it (`orchestrator.live`). A list carries
-no names, and counters in it grow from the daemon's start on, so that a look that got lost costs nothing but its time.
-What is counted is the cores' own; all else is asked for by the ops `counters`, `ports` and `ev_table`.
+Owns the positions in a list, for the daemon that fills it and for its readers (`orchestrator.live`). A list carries no
+names. Its counters grow from the daemon's start on, so that a lost answer costs nothing but its time. The cores count;
+the ops `counters`, `ports` and `ev_table` have everything else.
 
     [head, ports, rest]     a `Head`, one `PortGlance` per port in their order, a `NicRest` or a `SwitchRest`
 """
@@ -18,7 +18,7 @@ Glance: TypeAlias = list[Any]
 
 
 class Head(NamedTuple):
-    """What every daemon says first."""
+    """The first part, the same for every kind of daemon."""
 
     now_ns: Instant
     """The fabric time that it has reached."""
@@ -29,7 +29,7 @@ class Head(NamedTuple):
     frames: int
     """Frames taken from its links."""
     late_frames: int
-    """Of them, those whose instant had passed."""
+    """Those of them whose instant had passed."""
     host_drops: int
     """Frames that were sent to it and that the kernel lost."""
 
@@ -38,18 +38,18 @@ class PortGlance(NamedTuple):
     """The sending direction of one port."""
 
     wire_bytes: int
-    """Of departures, framing included."""
+    """Bytes of departures, framing included."""
     queue_bytes: int
     """Waiting now, both classes."""
     marks: int
     trims: int
-    """Packets cut because the queue was full, those dropped all the same included."""
+    """Packets cut because the queue was full, including those that were then dropped."""
     drops: int
     """Packets refused, or lost on the way by a fault of the link."""
 
 
 class NicRest(NamedTuple):
-    """What a NIC says beside."""
+    """The last part of a NIC's answer."""
 
     placed: Sequence[int]
     """Bytes of new payload, by the plane they came on."""
@@ -62,7 +62,7 @@ class NicRest(NamedTuple):
     evs: Sequence[Sequence[int]]
     """EVs of all connected QPs: plane by plane one number per state, in the order of `EvState`."""
     programs: Sequence[Sequence[Any]]
-    """A `ProgramGlance` per program that was ever here and is not forgotten."""
+    """A `ProgramGlance` per program that ever ran here and is not forgotten."""
 
 
 class ProgramGlance(NamedTuple):
@@ -78,7 +78,7 @@ class ProgramGlance(NamedTuple):
 
 
 class SwitchRest(NamedTuple):
-    """What a switch says beside."""
+    """The last part of a switch's answer."""
 
     forwarding: int
     """0 while it stands still."""
@@ -104,5 +104,5 @@ def head_of(glance: Glance) -> Head:
 
 
 def ports_of(glance: Glance) -> list[PortGlance]:
-    """Its ports."""
+    """The ports of a list that a daemon sent."""
     return [PortGlance(*port) for port in glance[1]]

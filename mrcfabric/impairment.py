@@ -1,14 +1,14 @@
 """What faults do to the packets of one direction of one link; the only place that knows.
 
-Owns: the settings of all faults in force on a direction (`Impairment`), their validation, how several become one
-(`Impairment.merged`), and the stages that a packet passes when its serialization starts (`ImpairedLink`). Leaves to
-others: queues, departure times and the rate that a limit leaves (`egress`), carrier and the death of nodes (the agent),
-who asks for a fault and when.
+Owns the settings of all faults in force on a direction (`Impairment`), their validation, how several become one
+(`Impairment.merged`), and the stages that a packet passes when its serialization starts (`ImpairedLink`). `egress` has
+queues, departure times and the rate that a limit leaves. The agent has carrier, the death of nodes, and who asks for a
+fault and when.
 
-A fault may hold a packet back, never bring it forward. What is held back stays with the sender (and dies with it) until
-one link delay before it arrives: drivers see packets of one direction in the order in which they arrive, and none that
-is on its way for longer than on a healthy link. But for those that reordering holds back, that is the order in which
-they left.
+A fault may hold a packet back, never bring it forward. A held packet stays with the sender (and dies with it) until one
+link delay before it arrives. So drivers see the packets of one direction in the order of their arrival, and no packet
+is on its way for longer than on a healthy link. Except for packets that reordering holds back, that is also the order
+in which they left.
 """
 
 from collections.abc import Callable, Iterable
@@ -27,11 +27,11 @@ from mrcfabric.wire.layout import BTH_OFFSET, DATA_OPCODES, FLAG_RTX, IPV6_SIZE,
 from mrcfabric.wire.usid import CONTAINER_IN_PACKET, usids
 
 DELAY_NS_MAX: Final = NS_PER_S
-"""Of each figure of time; a packet that is held longer is a packet lost."""
+"""Longest delay, jitter or hold of a fault; a packet held for longer counts as lost."""
 BURST_PACKETS_MAX: Final = 1_000_000
 RATE_BPS_MAX: Final = 1 << 48
 BLACK_HOLES_MAX: Final = 64
-"""uSIDs, and as many EVs, that one direction can lose."""
+"""Most uSIDs, and most EVs, that one direction can black-hole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,24 +54,24 @@ class Impairment:
     black_hole_evs: tuple[int, ...] = ()
     """Packets that carry one of these entropy values are lost."""
     lost_packets: tuple[int, ...] = ()
-    """Data packets that are lost, once: destination QP and PSN in one number, `QPN << 24 | PSN`. What is sent again
-    passes."""
+    """Data packets that are lost once: destination QP and PSN in one number, `QPN << 24 | PSN`. Retransmissions
+    pass."""
     corruption_ppm: int = 0
-    """Packets of which one bit, anywhere, is turned over."""
+    """Packets in which one bit, anywhere, is flipped."""
     duplication_ppm: int = 0
-    """Packets that arrive twice, the copy right behind."""
+    """Packets that arrive twice, the copy right after the original."""
     reordering_ppm: int = 0
     """Packets held back, so that later ones overtake them."""
     reordering_ns: int = 0
     """For how long; needed with `reordering_ppm`."""
     delay_ppm: int = PPM
-    """Packets that `delay_ns` and `jitter_ns` concern; those behind wait for them."""
+    """Packets that get `delay_ns` and `jitter_ns`; later packets wait behind them."""
     delay_ns: int = 0
-    """By how much the link is longer."""
+    """Added to the link's delay."""
     jitter_ns: int = 0
-    """And up to so much more, uniformly."""
+    """A uniformly drawn addition of up to this much."""
     rate_bps: int = 0
-    """The link's rate, below its own; 0: its own."""
+    """Limits the link to this rate; 0: its own rate."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.up, bool):
@@ -107,11 +107,11 @@ class Impairment:
 
     @classmethod
     def merged(cls, impairments: Iterable["Impairment"]) -> "Impairment":
-        """What several faults on one direction come to, in whatever order they are named.
+        """Several faults on one direction as one, whatever their order.
 
-        `up` when all are. Shares of loss, gray loss, corruption, duplication and reordering meet packets independently
-        of each other; bursts are as long as the longest, and so is the time that reordering holds back. Black holes
-        add up. Delays and jitters add up, for the largest of their shares. The rate is the lowest.
+        The link is up when all are. Shares of loss, gray loss, corruption, duplication and reordering apply to packets
+        independently of each other. The longest burst applies, and so does the longest hold of reordering. Black holes
+        add up. Delays and jitters add up, for the largest of their shares. The lowest rate applies.
         """
         parts = list(impairments)
         return cls(
@@ -181,7 +181,7 @@ _Stage: TypeAlias = Callable[[Buffer, bool], bool]
 LOSS_REASONS: Final = ("link_down", "loss", "gray", "black_hole")
 """Every name `ImpairedLink.carry` can return, in the order in which a packet meets them."""
 TOUCHES: Final = ("corrupted", "duplicated", "reordered", "delayed")
-"""What else can happen to a packet; `delayed` counts those that arrive later than on a healthy link."""
+"""What else faults do to a packet; `delayed` counts those that arrive later than on a healthy link."""
 
 _SOURCE_PORT: Final = Struct(">H")
 _FLOW: Final = Struct(">I")
@@ -189,7 +189,7 @@ _BTH: Final = Struct(">B3xII")
 
 
 class ImpairedLink:
-    """One direction of a link with faults in force, the random stream they draw from, and what they did.
+    """One direction of a link with faults in force: its random stream and its counts.
 
     It begins healthy; `delay_ns` is that of the healthy link.
     """
@@ -204,7 +204,7 @@ class ImpairedLink:
         self.touched = dict.fromkeys(TOUCHES, 0)
         """Packets by what happened to them."""
         self.met = 0
-        """Packets that met a fault: that were lost, or left while there was one that concerns all packets."""
+        """Packets that met a fault: they were lost, or left while a fault that concerns all packets was in force."""
         self.whole = False
         """The link is healthy, and nothing is held back."""
         self._delay_ns = delay_ns
@@ -223,7 +223,7 @@ class ImpairedLink:
         return len(self._line)
 
     def change(self, impairment: Impairment) -> None:
-        """From now on these faults are in force. A burst of losses goes on when its figures stay the same."""
+        """Put these faults in force. A burst of losses continues if its figures stay the same."""
         before, self.impairment = self.impairment, impairment
         if (before.loss_ppm, before.loss_burst_packets) != (impairment.loss_ppm, impairment.loss_burst_packets):
             self._bad = None
@@ -231,7 +231,7 @@ class ImpairedLink:
         self._usids = frozenset(impairment.black_hole_usids)
         self._evs = frozenset(impairment.black_hole_evs)
         self._lost_packets = frozenset(impairment.lost_packets)
-        # Only a stage that is in force, and is reached, draws random numbers.
+        # A stage draws random numbers only when it is in force and a packet reaches it.
         stages: tuple[tuple[str, object, _Stage], ...] = (
             ("link_down", not impairment.up, lambda packet, data: True),
             ("loss", self._lost_packets, self._is_named),
@@ -240,15 +240,15 @@ class ImpairedLink:
             ("black_hole", self._usids or self._evs, self._swallows),
         )
         self._losing = tuple((reason, stage) for reason, in_force, stage in stages if in_force)
-        # A gray link, a black hole and a list of packets concern only what they lose.
+        # A gray link, a black hole or a list of packets concerns only the packets it loses.
         rest = replace(impairment, gray_ppm=0, black_hole_usids=(), black_hole_evs=(), lost_packets=())
         self._meets_all = rest != HEALTHY
 
     def carry(self, sent: Transmit, data: bool, out: list[Transmit]) -> str | None:
-        """Append to `out`, or hold back, what becomes of one packet; or return the reason why nothing does.
+        """Append what becomes of one packet to `out`, or hold it back; or return the reason why it is lost.
 
-        `sent` as on a healthy link; `data`: it comes from the queue of the data class. What was held back until the
-        instant of its departure has been released.
+        `sent`: the transmit as on a healthy link. `data`: the packet comes from the queue of the data class. The caller
+        has called `release` up to the packet's departure.
         """
         port, arrival_ns, packet = sent
         for reason, loses in self._losing:
@@ -288,14 +288,14 @@ class ImpairedLink:
         return None
 
     def release(self, until: Instant, out: list[Transmit]) -> Instant:
-        """Append to `out` what goes on up to and including `until`; returns when the next one does, or NEVER."""
+        """Append held packets that continue up to and including `until`; returns when the next one does, or NEVER."""
         line = self._line
         while line:
             release_ns = line[0][0] - self._delay_ns
             if release_ns > until:
                 return release_ns
             transmit = heappop(line)[2]
-            # Reordering may have put two at one instant: they come one behind the other.
+            # Reordering may put two packets at one instant: the second then arrives 1 ns later.
             at_ns = max(transmit.arrival_ns, self._released_ns + 1)
             out.append(transmit if at_ns == transmit.arrival_ns else transmit._replace(arrival_ns=at_ns))
             self._released_ns = at_ns
@@ -307,21 +307,22 @@ class ImpairedLink:
         heappush(self._line, (transmit.arrival_ns, self._carried, transmit))
 
     def _loses(self, packet: Buffer, data: bool) -> bool:
-        """Gilbert's model: in the bad state every packet is lost, in the good one none."""
+        """Whether Gilbert's model loses the packet: every packet in the bad state, none in the good one."""
         share, burst = self.impairment.loss_ppm, self.impairment.loss_burst_packets
         if burst == 1 or share == PPM:
             return self.rng.chance(share)
         if self._bad is None:
             self._bad = self.rng.chance(share)
         elif self._bad:
-            # A share above burst / (burst + 1) leaves no room between bursts but one packet, and makes them longer.
+            # Above a share of burst / (burst + 1) only one packet fits between two bursts, and bursts get longer than
+            # asked for.
             self._bad = self.rng.below(max(burst * (PPM - share), share)) >= PPM - share
         else:
             self._bad = self.rng.below(burst * (PPM - share)) < share
         return self._bad
 
     def _is_named(self, packet: Buffer, data: bool) -> bool:
-        """Whether the packet is the first transmission of one that is to be lost."""
+        """Whether the packet is the first transmission of one of `lost_packets`."""
         start = BTH_OFFSET + (srh.SRH_SIZE if srh.follows(packet) else 0)
         if not data or len(packet) < start + _BTH.size:
             return False
@@ -331,7 +332,7 @@ class ImpairedLink:
         return (qpn & PSN_MASK) << 24 | psn & PSN_MASK in self._lost_packets
 
     def _swallows(self, packet: Buffer, data: bool) -> bool:
-        """Whether the packet is one for the black hole; a packet too short to tell is not."""
+        """Whether a black hole takes the packet. It never takes one too short to hold the field."""
         if len(packet) < IPV6_SIZE:
             return False
         if self._usids and not self._usids.isdisjoint(usids(packet[CONTAINER_IN_PACKET])):
@@ -344,7 +345,7 @@ class ImpairedLink:
         return ev_from_wire(flow, source_port, self._ev_order) in self._evs
 
     def _corrupted(self, packet: Buffer) -> bytearray:
-        """A copy with one bit turned over."""
+        """A copy with one random bit flipped."""
         copy = bytearray(packet)
         bit = self.rng.below(8 * len(copy))
         copy[bit >> 3] ^= 1 << (bit & 7)

@@ -1,10 +1,10 @@
 """What nodes add to the delay of their links: pipelines of NICs, and of switches by tier.
 
-Owns the names, the bounds and how they add up. A packet takes this long besides its serialization and the cable, in
-both directions, whatever else is under way: a pipeline delays and never queues. Because all of it is part of a link's
-delay, base RTT, windows, thresholds and timers reckon with it, and nothing arrives sooner than `link_delay_ns`.
+Owns the names, the bounds and how they add up. A packet spends this time beside its serialization and the cable, in
+both directions, whatever the load: a pipeline delays and never queues. The latency is part of a link's delay. So base
+RTT, windows, thresholds and timers include it, and nothing arrives sooner than `link_delay_ns`.
 
-What a host adds between an application and its NIC is no part of a round trip: `nicd.core.settings_host`.
+The latency between an application and its NIC is not part of a round trip: `nicd.core.settings_host`.
 """
 
 from collections.abc import Mapping
@@ -22,12 +22,12 @@ NAMES: Final = (*SENDING.values(), *RECEIVING.values())
 
 
 def delay_ns(latency: Mapping[str, int], sender: Tier, receiver: Tier) -> int:
-    """What both ends add to a link from one kind of node to another; what is not named adds nothing."""
+    """What both ends add to a link from one kind of node to another. A latency that is not given adds nothing."""
     return latency.get(SENDING.get(sender, ""), 0) + latency.get(RECEIVING[receiver], 0)
 
 
 def check_latency(latency: Mapping[str, object]) -> None:
-    """Raises ConfigError, naming the key, for what is no latency."""
+    """Raises ConfigError, which names the key, for an unknown name or a wrong value."""
     for name, value in latency.items():
         if name not in NAMES:
             raise ConfigError(f"topology.latency.{shown(name)}", "no such latency", "one of " + ", ".join(NAMES))

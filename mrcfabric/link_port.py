@@ -1,7 +1,7 @@
-"""One port of a node on real sockets: link headers, trains, sequence numbers, and what went wrong on the host.
+"""One port of a node on real sockets: link headers, trains, sequence numbers, and frames that the host lost.
 
-Owns the way from a core's transmits to datagrams and back. Leaves to others: when to receive and how far time may go
-(`mrcfabric.drive`), sockets and offload (`mrcfabric.udp`), the layout of the clock page (`mrcfabric.clock`).
+Owns the way from a core's transmits to datagrams and back. `mrcfabric.drive` decides when to receive and how far time
+may go, `mrcfabric.udp` has sockets and offload, `mrcfabric.clock` the layout of the clock page.
 """
 
 import time
@@ -13,13 +13,13 @@ from mrcfabric.udp import TRAIN_BYTES_MAX, TRAIN_SEGMENTS_MAX, Address, Endpoint
 from mrcfabric.units import NS_PER_MS, Buffer, Instant
 from mrcfabric.wire.link import LINK_HEADER, LINK_HEADER_BYTES, LINK_VERSION
 
-# A frame that was sent but is not in the socket is in the kernel's backlog; after this it is a host drop.
+# The kernel's backlog may hold a frame that was sent but is not in the socket; after this time it is a host drop.
 MISSING_WALL_NS_MAX = 500 * NS_PER_MS
-# Smaller frames are copied out of their train, or one acknowledgement that is held pins 64 KiB.
+# Smaller frames are copied out of their train: otherwise one held acknowledgement keeps 64 KiB alive.
 SMALL_BYTES = 512
-# Frames of one tick of one port are fewer than this.
+# One tick of one port sends fewer frames than this.
 SEQUENCE_GAP = 1 << 20
-# Half the range of the 16-bit incarnation: what differs by more is older.
+# Half the range of the 16-bit incarnation: a number that is further ahead than this is an older one.
 _INCARNATION_HALF, _INCARNATION_MASK = 0x8000, 0xFFFF
 _INCARNATION_UNKNOWN = -1
 
@@ -29,7 +29,7 @@ _FRAME = int(Rank.FRAME)
 
 @dataclass(slots=True)
 class LinkEnd:
-    """Where a port's socket is bound, who is at the other end, and how far away that is."""
+    """One end of a link: where a port's socket is bound, the peer, and the delay to it."""
 
     port: int
     local: Address
@@ -43,14 +43,14 @@ class LinkEnd:
     path_mtu: int | None = None
     """See `Endpoint`."""
     tag: int = 0
-    """`wire.link.link_tag` of what is sent here; without a launch there is none."""
+    """`wire.link.link_tag` of frames sent here; 0 outside a launch."""
     peer_tag: int = 0
-    """The same of what the neighbour sends."""
+    """The same of frames that the neighbour sends."""
 
 
 @dataclass(slots=True)
 class Fidelity:
-    """What the emulation did to the fabric: all zero but the traffic in a faithful run."""
+    """What the host did to the emulation's frames. In a faithful run all but the traffic counts are zero."""
 
     late_frames: int = 0
     late_ns_max: int = 0
@@ -58,12 +58,13 @@ class Fidelity:
     host_drops: int = 0
     """Frames that were sent and that the kernel did not deliver."""
     bad_frames: int = 0
-    """Segments that are no frame of this launch of this fabric, or not of the neighbour from whom they seem to be."""
+    """Segments that are no frame of this launch of this fabric, or do not bear the neighbour's tag."""
     old_frames: int = 0
-    """Frames of a life of the neighbour that is over and was killed before it had published them, and frames that came
-    after they had been given up, or twice."""
+    """Old frames. A former life of the neighbour was killed before it published them, or they arrived twice, or after
+    they were given up."""
     refused_frames: int = 0
-    """Frames with the neighbour's mark of a life that the clock page does not know, or numbered beyond all it tells."""
+    """Frames with the neighbour's tag of a life that the clock page does not know, or with a number beyond its
+    counts."""
     frames_in: int = 0
     frames_out: int = 0
     trains_in: int = 0
@@ -107,7 +108,10 @@ class LinkPort:
         self, end: LinkEnd, endpoint: Endpoint, page: ClockPage, slot: int, incarnation: int,
         live_from: Instant, fidelity: Fidelity, *, shared: bool,
     ) -> None:  # fmt: skip
-        """`live_from`: frames that arrived up to then reached a node that was down. `shared`: the page is."""
+        """`live_from`: the node drops frames that arrived up to then, because it was down.
+
+        `shared`: other processes use the page.
+        """
         self.number = end.port
         self.delay_ns = end.delay_ns
         self.doorbell = end.peer_doorbell
@@ -121,29 +125,29 @@ class LinkPort:
         self._peer_incarnation_word = page.incarnation_word(end.peer_node)
         self.horizon_word = page.horizon_word(end.peer_node)
         self.want_word = page.want_word(end.peer_node, end.peer_port)
-        """Where we write for which horizon of the neighbour we wait."""
+        """Where we write which horizon of the neighbour we wait for."""
         self.wanted_word = page.want_word(slot, end.port)
-        """Where the neighbour writes for which horizon of ours it waits."""
+        """Where the neighbour writes which horizon of ours it waits for."""
         self.outgoing: list[Transmit] = []
         if incarnation:
-            # What a neighbour has taken was sent, though it be of a host that was lost before all had heard of it.
+            # A frame that a neighbour has taken was sent, even if our host was lost before the other hosts heard of it.
             taken = page.words[page.taken_word(end.peer_node, end.peer_port)]
             page.words[self.sent_word] = max(page.words[self.sent_word], taken)
-        # Sequence numbers go on over a restart, beyond all that a process killed in the middle of a tick may have sent
-        # and not published; what was sent to the dead process's socket is gone.
+        # Sequence numbers continue over a restart, beyond all frames that a process killed in the middle of a tick may
+        # have sent and not published. Frames that were sent to the dead process's socket are gone.
         self.sent: int = page.words[self.sent_word] + (SEQUENCE_GAP if incarnation else 0)
         self.taken: int = page.words[self.published_word]
         page.words[self.taken_word] = self.taken
         self._incarnation = incarnation
         self._peer_incarnation = _INCARNATION_UNKNOWN
         self._least_incarnation = page.words[self._peer_incarnation_word] & _INCARNATION_MASK
-        """Frames of an older one are remnants of a life that is over."""
+        """An older incarnation's frames are remnants of a life that is over."""
         self._tag = end.tag
         self._peer_tag = end.peer_tag
         self._live_from = live_from
         self.fidelity = fidelity
         self.late_frames = 0
-        """Of those counted in `fidelity`, as `host_drops`, the ones that came by this port."""
+        """This port's part of `fidelity`'s late frames; `host_drops` is its part of the host drops."""
         self.host_drops = 0
         self._shared = shared
         self._missing_since_ns = 0
@@ -151,8 +155,8 @@ class LinkPort:
     def receive(self, enough: int, held: list[Input]) -> None:
         """Read trains into `held` until frame number `enough` has been seen or the socket is empty."""
         if self._shared and enough - self.taken >= SEQUENCE_GAP:
-            # Another life of the neighbour. What the one before has sent and not published is in the socket before
-            # its frames, and is nothing that the fabric has seen.
+            # The neighbour has a new life. Frames that the former life sent and did not publish stand in the socket
+            # before those of the new one; for the fabric they were never sent.
             self._least_incarnation = self._page.words[self._peer_incarnation_word] & _INCARNATION_MASK
             self._peer_incarnation = _INCARNATION_UNKNOWN
         while self.taken < enough:
@@ -164,10 +168,10 @@ class LinkPort:
             self.take_train(*train, held)
 
     def give_up(self, published: int, *, lives: bool) -> bool:
-        """A published frame is not in the socket. True when it has been missing for so long that it is lost.
+        """Called when a published frame is not in the socket. True when it has been missing so long that it is lost.
 
-        Of a node that does not live yet, it was sent to the process before it: a neighbour on another host may have
-        done so and not yet been heard when the sockets were bound.
+        If this node does not live yet, the frame went to the process before it and is no host drop: the news of a
+        neighbour on another host may have arrived only after we bound the sockets.
         """
         mono_ns = time.monotonic_ns()
         if not self._missing_since_ns:
@@ -185,7 +189,7 @@ class LinkPort:
         self.host_drops += frames
 
     def take_train(self, view: memoryview, segment: int, held: list[Input]) -> None:
-        """The frames of one train of segments of equal size into `held`; what is no frame of ours is counted."""
+        """Put the frames of one train of equal segments into `held`; count segments that are no frame of ours."""
         unpack = LINK_HEADER.unpack_from
         tag = self._peer_tag
         size = len(view)
@@ -220,18 +224,18 @@ class LinkPort:
         self.fidelity.bad_frames += bad
 
     def _is_strange(self, sequence: int, incarnation: int) -> bool:
-        """Not the next frame of the same sender: whether the clock page knows of no life that may have sent it.
+        """For a frame out of order: whether no life that the clock page knows can have sent it.
 
-        The page tells of a life before it sends, and of frames at the end of the tick that sent them.
+        The page shows a life before that life sends, and shows frames at the end of the tick that sent them.
         """
         words = self._page.words
         known = words[self._peer_incarnation_word] & _INCARNATION_MASK
         ahead = (incarnation - known) & _INCARNATION_MASK
-        # A new life numbers its frames one gap further.
+        # A new life numbers its frames from one gap further on.
         return 0 < ahead < _INCARNATION_HALF or sequence >= words[self.published_word] + 2 * SEQUENCE_GAP
 
     def _resynchronize(self, sequence: int, incarnation: int) -> bool:
-        """Not the next frame of the same sender: a gap is a host drop, an old frame is refused."""
+        """For a frame out of order: count a gap as host drops; False for an old frame, which is refused."""
         if incarnation != self._peer_incarnation:
             self._peer_incarnation = self._least_incarnation = incarnation
         elif sequence > self.taken + 1:

@@ -1,22 +1,24 @@
 """The max-min fair shares of flows: what each is due of the capacity that is left.
 
-Owns progressive filling, and which capacities bind a flow of an MRC fabric. What is left of a link is said by whoever
-asks; so is what the flows did get.
+Owns progressive filling, and which capacities limit a flow of an MRC fabric. The caller says what is left of each link,
+and what the flows got.
 
-**The shares.** All flows grow alike until a capacity is used up; the flows that use it stop there, the others go on
-(Bertsekas and Gallager, Data Networks, 6.5.2). No flow can have more without one that has no more than it having less.
+**The shares.** All flows grow at the same rate until a capacity is used up. The flows that use it stop there, the
+others go on (Bertsekas and Gallager, Data Networks, 6.5.2). No flow can have more unless a flow with no more than it
+gets less.
 
-**What binds a flow.** The planes are networks of their own, and congestion control is fair within each: so each plane
-is filled by itself, and a flow's share is the sum over the planes. In a plane a flow sprays over all T1s that both its
-T0s reach, in whatever parts suit (arXiv 2605.04333 section 2). So no single link binds it, but pools of them do:
+**What limits a flow.** The planes are separate networks, and congestion control is fair within each. So each plane is
+filled by itself, and a flow's share is the sum over the planes. In a plane a flow sprays over all T1s that both its T0s
+reach, in whatever proportion suits (arXiv 2605.04333 section 2). So no single link limits it, but these pools of links
+do:
 
     the port of its NIC, and of the NIC it sends to
     all up-links of its T0, and all down-links to the T0 it sends to
     the T1s between the two, each with the smaller one of its two links
 
-Where the T1s of a plane differ alike for all T0s (dead or slow switches, a slow plane) the pools can be filled to the
-brim, and the shares are exact. Where single links are broken here and there no flow can have more than its pools give,
-and sometimes less: a run is then measured by a bar that is too high, never by one too low.
+Where the T1s of a plane differ in the same way for all T0s (dead or slow switches, a slow plane) flows can use up the
+pools completely, and the shares are exact. Where single links are broken here and there, no flow can have more than its
+pools give, and sometimes it has less: a run is then measured against a bar that is too high, never too low.
 
 Rates are whole numbers in any unit, shares exact fractions of it.
 """
@@ -33,7 +35,7 @@ Capacity: TypeAlias = Callable[[str, str], int]
 
 
 def fill(flows: Sequence[Iterable[Hashable]], pools: Mapping[Hashable, int | Fraction]) -> list[Fraction]:
-    """The max-min share of each flow; a flow is the pools that it draws on, at least one."""
+    """The max-min share of each flow. A flow is given as the pools that it uses, at least one."""
     users: dict[Hashable, set[int]] = {}
     for number, drawn in enumerate(flows):
         for pool in drawn:
@@ -43,7 +45,7 @@ def fill(flows: Sequence[Iterable[Hashable]], pools: Mapping[Hashable, int | Fra
     growing = set(range(len(flows)))
     level = Fraction(0)
     while growing:
-        # Of every pool: how much more each of its flows can have.
+        # For each pool: how much more each of its flows can have.
         room = {pool: left[pool] / len(own) for pool, own in users.items() if own}
         step = min(room.values())
         level += step
@@ -75,7 +77,7 @@ def plane_shares(
         pools["in", target] = capacity(below, nic_name(target))
         own: list[Hashable] = [("out", source), ("in", target)]
         if near != far:
-            # A path is as wide as the narrower one of its two links.
+            # A path is as fast as the slower of its two links.
             if ("between", near, far) not in pools:
                 pools["up", near] = sum(capacity(above, t1) for t1 in t1s)
                 pools["down", far] = sum(capacity(t1, below) for t1 in t1s)
@@ -92,9 +94,9 @@ def shares(topology: Topology, flows: Sequence[tuple[int, int]], capacity: Capac
 
 
 def fulfilled(rates: Sequence[float], due: Sequence[Fraction]) -> tuple[float, float]:
-    """How far flows are from their shares: (all together, the one that is worst off); 1.0 is all that is due.
+    """How far flows reached their shares: (all together, the worst one); 1.0 is the whole share.
 
-    What one flow has beyond its share does not make up for what another lacks. 1.0 where nothing is due.
+    A flow that got more than its share does not make up for one that got less. 1.0 where nothing is due.
     """
     parts = [min(1.0, rate / float(share)) for rate, share in zip(rates, due, strict=True) if share]
     whole = float(sum(due))

@@ -1,9 +1,9 @@
 """Counters as Prometheus metrics: what a definition is, those that every daemon has, rendering, documentation.
 
-Owns how a dictionary of counters (the op `counters`) becomes metric families; `nicd.metrics`, `switchd.metrics` and
-`orchestrator.agent.metrics` define what is theirs. The agent renders what it has fetched, a daemon started by
-hand what it has itself. Names have the prefix `mrc_` and base units; every series of a node has the labels fabric,
-plane and node, `plane` empty where a NIC means all of its planes, and never a label for a single EV, PSN or QP.
+Owns how a dictionary of counters (the op `counters`) becomes metric families. `nicd.metrics`, `switchd.metrics` and
+`orchestrator.agent.metrics` add their definitions. The agent renders the counters it has fetched; a daemon started by
+hand renders its own. Names have the prefix `mrc_` and base units. Every series of a node has the labels fabric, plane
+and node; `plane` is empty where a NIC means all of its planes. No label names a single EV, PSN or QP.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -26,9 +26,10 @@ class Spread(NamedTuple):
     """A histogram at one moment."""
 
     counts: Sequence[int]
-    """How many were up to each bound and above the one before; of those above the last one nothing."""
+    """How many values each bucket has: above the bound before and up to its own. Values above the last bound are not in
+    it."""
     number: int
-    """How many there were at all."""
+    """How many values there are in all."""
     total: float
     """Their sum, in the metric's unit."""
 
@@ -61,7 +62,7 @@ class Definition:
 
     @property
     def exposed_name(self) -> str:
-        """As Prometheus sees it; a histogram's without what its series add to it."""
+        """The name as Prometheus sees it; for a histogram without the suffixes of its series."""
         return f"{PREFIX}{self.name}" + ("_total" if self.kind == "counter" else "")
 
     @property
@@ -169,12 +170,12 @@ def families(definitions: Iterable[Definition], fabric: str, node: str, counters
 
 
 def families_of_host(definitions: Iterable[Definition], fabric: str, reading: Counters) -> list[Family]:
-    """Metric families that are no node's: of the labels of every series they have the fabric alone."""
+    """Metric families of a host, not of a node: fabric is the one label that all series have."""
     return [Family(one, _lines(one, fabric, None, reading)) for one in definitions]
 
 
 def _lines(one: Definition, fabric: str, owner: tuple[str, str] | None, counters: Counters) -> list[str]:
-    """The series of a metric. `owner`: the plane of a node and its name, quoted; None: they are no node's."""
+    """The series of a metric. `owner`: the plane of a node and its name, quoted; None: the series belong to no node."""
     if one.kind == "histogram":
         return list(_histogram(one, fabric, owner, counters))
     name, names = one.exposed_name, one.labels
@@ -184,7 +185,7 @@ def _lines(one: Definition, fabric: str, owner: tuple[str, str] | None, counters
     found = []
     for plane, labels, number in one.read(counters):
         head, tail = _ends(names, fabric, own_plane if plane is None else plane, labels)
-        # Most series count something, and most of them have counted little.
+        # Most series are counters, and most counts are small.
         short = type(number) is int and -_PLAIN_BELOW < number < _PLAIN_BELOW
         found.append(f"{name}{head}{node}{tail}{number}.0" if short else f"{name}{head}{node}{tail}{_shown(number)}")
     return found
@@ -210,10 +211,10 @@ def _histogram(one: Definition, fabric: str, owner: tuple[str, str] | None, coun
 
 @lru_cache(maxsize=1 << 16)
 def _ends(names: tuple[str, ...], fabric: str, plane: str, labels: tuple[str, ...]) -> tuple[str, str]:
-    """Of the line of a node's series what stands between the name and the node's, and between that and the number.
+    """For the line of a node's series: the text between name and node, and the text between node and number.
 
-    Labels stand in the order of their names. All nodes of a kind have the same ones, and each line of a scrape has most
-    of them alike with the scrape before.
+    Labels are sorted by name. All nodes of a kind have the same ones, and most lines of a scrape equal those of the
+    scrape before but for the number.
     """
     values = dict(zip(names, labels, strict=True)) | {"fabric": fabric, "plane": plane}
     before, behind = ([one for one in sorted(values) if (one < "node") == first] for first in (True, False))
@@ -222,13 +223,13 @@ def _ends(names: tuple[str, ...], fabric: str, plane: str, labels: tuple[str, ..
 
 
 def _head(names: tuple[str, ...], fabric: str, labels: tuple[str, ...]) -> str:
-    """What stands between the name and the number of a series that is no node's."""
+    """The text between the name and the number of a series that belongs to no node."""
     values = dict(zip(names, labels, strict=True)) | {"fabric": fabric}
     return "{" + ",".join(f'{one}="{_quoted(values[one])}"' for one in sorted(values)) + "} "
 
 
 _PLAIN_BELOW = 1_000_000
-"""Numbers from there on have an exponent."""
+"""Numbers from here on are written with an exponent."""
 
 
 def _shown(number: float) -> str:
@@ -239,10 +240,10 @@ def _shown(number: float) -> str:
 
 
 def text(found: Iterable[Family]) -> bytes:
-    """Families in the exposition format; those without a series are left out.
+    """Families in the exposition format, without families that have no series.
 
-    Byte for byte what `prometheus_client.generate_latest` makes of them, in a small part of its time: a page of a whole
-    fabric has a quarter of a million series, and while it is made its agent answers nobody.
+    Writes byte for byte what `prometheus_client.generate_latest` would, much faster: the page of a whole fabric has a
+    quarter of a million series, and the agent answers nobody while it renders them.
     """
     lines: list[str] = []
     for definition, series in ((family.definition, family.lines) for family in found):

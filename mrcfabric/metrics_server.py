@@ -1,6 +1,6 @@
 """A Prometheus endpoint for one daemon started by hand: GET /metrics, and nothing else, on the daemon's own loop.
 
-Owns the HTTP; what is rendered is `mrcfabric.metrics`'. In a fabric the agent serves the metrics of all its nodes.
+Owns the HTTP; `mrcfabric.metrics` renders. In a fabric the agent serves the metrics of all its nodes.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ async def serve_metrics(listen: Address, render: Callable[[], bytes]) -> None:
             async with busy, asyncio.timeout(REQUEST_WALL_S):
                 await _answer(reader, writer, render)
         except (TimeoutError, ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            # A client that is slow, gone or no HTTP client gets nothing.
+            # A client that is slow, has left or speaks no HTTP gets no answer.
             pass
         finally:
             writer.close()

@@ -1,9 +1,9 @@
 """How nodes are named and numbered, and how uSIDs and NIC addresses are made from those numbers.
 
-The one place that knows the spelling and the bits. How many of each there are is `mrcfabric.topology`'s; how uSIDs
-are laid into an address is `mrcfabric.wire.usid`'s.
+The one place that knows the spelling and the bits. `mrcfabric.topology` knows how many of each there are;
+`mrcfabric.wire.usid` lays uSIDs into an address.
 
-RFC 9800 4 (NEXT-C-SID); the bits inside a uSID are nobody's standard and are ours.
+RFC 9800 4 (NEXT-C-SID). No standard defines the bits inside a uSID; these are our own.
 """
 
 import re
@@ -32,7 +32,7 @@ _SWITCH_NAME = re.compile(r"p(\d{1,9})-t([01])-(\d{1,9})", re.ASCII)
 
 
 class NodeId(NamedTuple):
-    """What a node's name says. A NIC is in every plane: its `plane` is 0 and means nothing."""
+    """A parsed node name. A NIC is in every plane: its `plane` is 0 and means nothing."""
 
     tier: Tier
     plane: int
@@ -45,7 +45,7 @@ def usid_of(tier: int, plane: int, index: int) -> int:
 
 
 def adjacency_usid(port: int) -> int:
-    """The uSID that stands for one port of the switch whose own uSID comes before it; the same on every switch."""
+    """The uSID of one port of a switch, written after the switch's own uSID; the same on every switch."""
     return usid_of(USID_TIER_LOCAL, 0, port + 1)
 
 
@@ -55,7 +55,7 @@ def usid_fields(usid: int) -> tuple[int, int, int]:
 
 
 def shown(name: str) -> str:
-    """A name from outside, fit for one line of a message."""
+    """Text from outside, shortened and escaped for one line of a message."""
     return name if name.isprintable() and 0 < len(name) <= 80 else repr(name[:80])
 
 
@@ -86,7 +86,7 @@ def nic_of_address(address: bytes) -> int | None:
 
 
 def parse_name(name: str) -> NodeId | None:
-    """What a name says, whether or not a fabric is that large; None unless it is spelled exactly so."""
+    """The node that a name means, whether or not a fabric is that large; None unless it is spelled exactly so."""
     if match := _NIC_NAME.fullmatch(name):
         index = int(match[1])
         return NodeId("nic", 0, index) if nic_name(index) == name else None

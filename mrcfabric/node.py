@@ -1,4 +1,4 @@
-"""The contract between a core (a NIC or a switch without I/O) and whatever drives it.
+"""The contract between a core (a NIC or a switch without I/O) and its driver.
 
 A core is a plain object that lives in fabric time. It owns no socket, no clock and no thread. Two drivers call it and
 nothing else does: `mrcfabric.runner` (real UDP, wall clock) and `mrcfabric.sim.simulator` (virtual time).
@@ -59,7 +59,10 @@ class Transmit(NamedTuple):
 
 
 class Event(Protocol):
-    """A fact a core reports: a small record with its instant; the concrete types are in each core's `events.py`."""
+    """Something that happened in a core: a small record with its instant.
+
+    Each core's `events.py` has the concrete types.
+    """
 
     @property
     def at_ns(self) -> Instant: ...

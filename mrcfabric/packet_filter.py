@@ -1,10 +1,10 @@
-"""Which packets somebody wants to see: a filter on bytes at fixed places, for taps and whoever else looks at packets.
+"""Which packets a tap or another observer shows: a filter on bytes at fixed places.
 
-Owns what can be asked for and the function that answers for one packet, whatever its bytes are: nothing here raises
-for what a peer has sent. Where the packets come from is `tap`'s and the drivers'.
+Owns the fields of a filter and the function that tests one packet. The function never raises, whatever bytes a peer has
+sent. The packets come from `tap` and the drivers.
 
-Fields that are empty ask for nothing; of a field with several values one is enough; all fields must hold. A packet
-with a segment routing header is read behind it.
+An empty field lets everything pass; a field with several values lets each of them pass; all fields must hold. A packet
+with a segment routing header is read behind that header.
 """
 
 from collections.abc import Callable, Mapping
@@ -40,11 +40,11 @@ from mrcfabric.wire.options import DEFAULT_OPTIONS, WireOptions
 from mrcfabric.wire.usid import ACTIVE_IN_PACKET
 
 KINDS: Final = ("data", "ack", "sack", "nack", "probe", "endpoint", "trimmed", "rtx")
-"""`data`: whole data packets, sent for the first time or again; `trimmed`: what is left of one; `rtx`: those of both
-that were sent again; `ack`: transport acknowledgements; `endpoint`: whatever goes to QP 2, a NIC's probes to itself
-included."""
+"""The kinds a filter can name. `data`: whole data packets, first transmissions and retransmissions; `trimmed`: the rest
+of a trimmed one; `rtx`: retransmissions among both; `ack`: transport acknowledgements; `endpoint`: everything to QP 2,
+a NIC's probes to itself included."""
 VALUES_MAX: Final = 1024
-"""Values of one field."""
+"""Most values of one field."""
 PORT_MAX: Final = 0xFFFF
 NIC_MAX: Final = 1 << 24
 """Numbers of NICs are below this."""
@@ -69,13 +69,13 @@ assert _BTH.size == BTH_SIZE
 
 @dataclass(frozen=True, slots=True)
 class PacketFilter:
-    """What a packet must be. The default lets everything pass. Raises ConfigError that names `filter.FIELD`."""
+    """The conditions on a packet. The default lets everything pass. Raises ConfigError that names `filter.FIELD`."""
 
     ports: tuple[int, ...] = ()
     """Ports of the node through which it leaves."""
     qps: tuple[tuple[int, int], ...] = ()
-    """(number of the NIC it goes to, QPN there). Both directions of a QP are two of these: its own NIC and number for
-    what it receives, its peer's for what it sends."""
+    """(number of the receiving NIC, QPN there). The two directions of a QP are two such pairs: its own NIC and number
+    for what it receives, its peer's for what it sends."""
     peers: tuple[int, ...] = ()
     """Numbers of NICs: it comes from one of them or goes to one."""
     evs: tuple[int, ...] = ()
@@ -101,11 +101,11 @@ class PacketFilter:
 
     @property
     def open(self) -> bool:
-        """Whether every packet passes that leaves through one of `ports`: its bytes need no look."""
+        """Whether every packet that leaves through one of `ports` passes, so that nobody needs to read its bytes."""
         return not (self.qps or self.peers or self.evs or self.planes or self.kinds)
 
     def settings(self) -> dict[str, Any]:
-        """The fields that ask for something, as plain data: the inverse of `from_settings`."""
+        """The fields that are not empty, as plain data: the inverse of `from_settings`."""
         return {name: value for name, value in asdict(self).items() if value}
 
     @classmethod
@@ -126,7 +126,7 @@ class PacketFilter:
         return cls(**values)
 
     def matcher(self, dscp: Dscp, options: WireOptions = DEFAULT_OPTIONS) -> Matches:
-        """The function that says of a packet's bytes whether all but `ports` hold. It never raises for them."""
+        """The function that tests a packet's bytes against all fields but `ports`. It never raises for them."""
         if self.open:
             return lambda _packet: True
         qps = frozenset((nic_address(nic), qpn) for nic, qpn in self.qps)
@@ -135,7 +135,7 @@ class PacketFilter:
         trimmed, order = dscp.trimmed_table(), options.ev_order
 
         def matches(packet: Buffer) -> bool:
-            """Cheapest question first; a packet too short for a field does not have it."""
+            """Test the cheapest field first; a packet too short for a field fails that field."""
             length = len(packet)
             if length < IPV6_SIZE:
                 return False
@@ -164,7 +164,7 @@ class PacketFilter:
 
 
 def _kinds(opcode: int, qp: int, psn: int, trimmed: int) -> tuple[str, ...]:
-    """What a packet is: of `KINDS`, nothing for an opcode that is nobody's."""
+    """Which of `KINDS` a packet is; none for an unknown opcode."""
     if qp & QPN_MAX == ENDPOINT_QP:
         return ("endpoint",)
     kind = _KIND_OF_OPCODE.get(opcode, "")

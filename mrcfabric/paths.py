@@ -1,17 +1,16 @@
-"""Which way an EV goes: EV -> plane, T1 and outer address, and the drawing of EVs for a QP.
+"""Which path an EV takes: EV -> plane, T1 and outer address. Also draws the EVs of a QP.
 
-Owns the bits of an EV. Where the nodes are is `mrcfabric.topology`; how uSIDs are laid into an address is
-`mrcfabric.wire.usid`; how the EV is striped over flow label and source port is the wire's; which EV is good is the
-NIC core's.
+Owns the bits of an EV. `mrcfabric.topology` knows where the nodes are, `mrcfabric.wire.usid` lays uSIDs into an
+address, the wire stripes an EV over flow label and source port, and the NIC core decides which EV is good.
 
     bit 31            14 13          3 2     0
        +----------------+-------------+-------+
        |      draw      |   up-link   | plane |
        +----------------+-------------+-------+
 
-The low fourteen bits name the path, as the plane and the T0's up-link do in MRC; the draw bits tell EVs apart that
-share a path, so that a QP has 128 to 256 of them in a small fabric too. Every 32-bit value is an EV: plane and
-up-link are taken modulo what there is, so that no value from outside can be wrong.
+The low fourteen bits name the path, as the plane and the T0's up-link do in MRC. The draw bits tell apart EVs that
+share a path, so that a QP has 128 to 256 of them in a small fabric too. Every 32-bit value is an EV: plane and up-link
+are taken modulo their number, so that no value from outside can be wrong.
 
 MRC 1.0 6 (EV sets), 7.5.5.2 (EV on the wire).
 """
@@ -45,7 +44,7 @@ def ev_of(plane: int, uplink: int, draw: int) -> int:
 
 
 class Destination:
-    """Another NIC, and the ways that lead to it from one NIC."""
+    """Another NIC, and the paths to it from one NIC."""
 
     __slots__ = (
         "_block", "_cache", "_down", "_t0_far", "_t0_near", "address", "paths_per_plane", "planes",
@@ -56,7 +55,7 @@ class Destination:
         self._t0_near = nic // topology.nics_per_t0
         self._t0_far, self._down = divmod(peer, topology.nics_per_t0)
         self._block = topology.usid_block
-        # At most one entry per path of the pair and per spelling of it in an EV: bounded by the path bits.
+        # At most one entry per path of the pair and per spelling of it in an EV: the path bits bound it.
         self._cache: dict[int, bytes] = {}
         self.address = nic_address(peer)
         """The inner destination address, 16 bytes."""
@@ -64,9 +63,9 @@ class Destination:
         self.planes = topology.planes
         ends = zip(topology.ports(nic_name(nic)), topology.ports(nic_name(peer)), strict=True)
         self.rates_bps = tuple(min(near.rate_bps, far.rate_bps) for near, far in ends)
-        """What both NICs' ports carry, plane by plane: the slower one."""
+        """The rate per plane: the slower one of the two NICs' ports."""
         self.rate_bps = sum(self.rates_bps)
-        """All planes together."""
+        """The sum over all planes."""
         self.paths_per_plane = 1 if self.same_t0 else topology.t1_per_plane
 
     def plane(self, ev: int) -> int:
@@ -74,11 +73,11 @@ class Destination:
         return (ev & EV_PLANE_MASK) % self.planes
 
     def path(self, ev: int) -> int:
-        """The number of the T1 an EV goes through; 0 between NICs on one T0, where no T1 is passed."""
+        """The number of the T1 that an EV goes through; 0 between NICs on one T0, whose path has no T1."""
         return (ev >> EV_UPLINK_SHIFT & EV_UPLINK_MASK) % self.paths_per_plane
 
     def usids(self, ev: int) -> tuple[int, ...]:
-        """The uSIDs of an EV's way: T0, T1, T0, down-link; T0, down-link on one T0."""
+        """The uSIDs of an EV's path: T0, T1, T0, down-link; between NICs on one T0: T0, down-link."""
         plane = self.plane(ev)
         first = usid_of(USID_TIER_T0, plane, self._t0_near)
         last = usid_of(USID_TIER_DESTINATION, plane, self._down)
@@ -111,7 +110,7 @@ class Destination:
             rng.shuffle(uplinks)
             evs: dict[int, None] = {}
             while len(evs) < wanted:
-                # A draw that repeats an EV adds nothing and is drawn again for the same up-link.
+                # A repeated EV is useless and is drawn again for the same up-link.
                 evs[ev_of(plane, uplinks[len(evs) % len(uplinks)], rng.below(1 << EV_DRAW_BITS))] = None
             active += list(evs)[:per_plane_active]
             reserve += list(evs)[per_plane_active:]
@@ -119,7 +118,7 @@ class Destination:
 
 
 class PathTable:
-    """The ways out of one NIC: a template per destination, expanded per EV, as a real NIC keeps it."""
+    """The paths out of one NIC: a template per destination, expanded per EV, as a real NIC keeps it."""
 
     __slots__ = ("_nic", "_topology")
 
@@ -143,6 +142,6 @@ class PathTable:
         return self._topology.t1_per_plane
 
     def towards(self, peer: int) -> Destination:
-        """The ways to NIC number `peer`, 0 <= peer < nics; to itself they turn round at the T0."""
+        """The paths to NIC number `peer`, 0 <= peer < nics; those to itself turn round at the T0."""
         assert 0 <= peer < self._topology.nics
         return Destination(self._topology, self._nic, peer)

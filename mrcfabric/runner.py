@@ -1,10 +1,10 @@
 """The driver of cores over real UDP: all drives of one process on one asyncio loop.
 
-Owns when a turn happens and the wall clock's part in it; what a tick does is `mrcfabric.drive`. A turn follows from the
-doorbell (a neighbour has published the horizon for which a drive waits, or the agent has woken the fabric), from a
-timer (the wall clock binds), or from a kick (a command came). A process that is to be slow pauses between its turns
-(`mrcfabric.brake`), and hears its control channel meanwhile. Without a shared page (a daemon started by hand) only the
-wall clock binds, and lateness is possible; it is counted.
+Owns when a turn happens, and the wall clock's bound; `mrcfabric.drive` has the tick. A turn follows a doorbell (a
+neighbour has published the horizon for which a drive waits, or the agent has woken the fabric), a timer (the wall clock
+limits), or a kick (a command came). A process that a fault slows down pauses between its turns (`mrcfabric.brake`) and
+serves its control channel meanwhile. Without a shared page (a daemon started by hand) only the wall clock limits;
+frames may then be late, and are counted.
 """
 
 import asyncio
@@ -21,20 +21,21 @@ from mrcfabric.node import Node
 from mrcfabric.sim.trace import Trace
 from mrcfabric.units import NEVER, NS_PER_MS, NS_PER_S, Instant
 
-# A lost wake-up (two processes write one word at once) costs at most this much wall time.
+# Two processes that write one word at once can lose a wake-up; it then costs at most this much wall time.
 WATCHDOG_S = 0.05
 WATCHDOG_ASLEEP_S = 1.0
-# When to look again for what no doorbell announces: a frame in the kernel's backlog, the slowest node of the page.
+# When to look again for what rings no doorbell: a frame in the kernel's backlog, the slowest node of the page.
 POLL_S = 0.001
-# Turns of all drives before other callbacks of the loop get their turn.
+# How many turns all drives get before other callbacks of the loop run.
 TURNS_MAX = 8
-# How far a node without living neighbours may be ahead of the slowest node, in shortest hops. Two nodes with a living
-# way between them are never further apart than the hops of that way, so this must not be below the longest.
+# How far a node without living neighbours may be ahead of the slowest node, in shortest hops. Two nodes that are
+# connected through living nodes are never further apart than the hops between them, so this must not be below the
+# longest such distance.
 LEAD_HOPS_MAX = 16
 # Wall-clock ticks: one per shortest hop, within these bounds.
 WALL_TICK_NS_MIN = 1 * NS_PER_MS
 WALL_TICK_NS_MAX = 10 * NS_PER_MS
-# How far the wall-clock bound may run ahead of what the fabric reached, in shortest hops, before it is pulled back.
+# How far the wall-clock bound may run ahead of the fabric, in shortest hops, before it is pulled back.
 WALL_LEAD_HOPS_MAX = 2
 
 
@@ -52,12 +53,15 @@ class Pace:
         """The shortest step worth a wall-clock tick."""
 
     def start(self, fabric_ns: Instant) -> None:
-        """It is `fabric_ns` now."""
+        """Start the pace: it is `fabric_ns` now."""
         self._mono_ns = time.monotonic_ns()
         self._fabric_ns = fabric_ns
 
     def bound(self, reached_ns: Instant | None) -> Instant:
-        """The furthest instant that the pace allows now. `reached_ns`: what the fabric got to; None: it must follow."""
+        """The furthest instant that the pace allows now.
+
+        `reached_ns`: what the fabric has reached; None: it must follow.
+        """
         if not self._dilation:
             return NEVER
         mono_ns = time.monotonic_ns()
@@ -134,14 +138,14 @@ class Runner:
             for drive in self.drives:
                 drive.close()
 
-    # What drives ask for.
+    # Called by drives.
 
     def look_ahead(self) -> Instant:
         self.furthest_ns = self.page.fabric_now() + LEAD_HOPS_MAX * self._step_ns if self.shared else NEVER
         return self.furthest_ns
 
     def kick(self) -> None:
-        """Take a turn soon; a sleeping fabric is first woken by the agent."""
+        """Take a turn soon. If the fabric sleeps, ring the agent, which wakes it."""
         if self._asleep():
             if self._agent_doorbell is not None:
                 os.eventfd_write(self._agent_doorbell, 1)
@@ -155,7 +159,7 @@ class Runner:
     def retry_soon(self) -> None:
         self._retry = True
 
-    # Why a turn happens.
+    # What causes a turn.
 
     def _asleep(self) -> bool:
         return self.shared and self.page.asleep
@@ -171,7 +175,7 @@ class Runner:
         self._turn()
 
     def _turn(self) -> None:
-        """Tick every drive until none can make a step, then arrange for whatever may change that."""
+        """Tick every drive until none can make a step; then wait for a doorbell, a timer or a kick."""
         self._kicked = False
         if self._asleep() or self._loop is None or self._pause is not None:
             return
@@ -181,7 +185,7 @@ class Runner:
             self._pause = self._loop.call_later(pause_s, self._go_on)
 
     def _go_on(self) -> None:
-        """The pause is over."""
+        """Resume after a pause."""
         self._pause = None
         self._turn()
 
@@ -192,7 +196,7 @@ class Runner:
             moved = False
             for drive in self.drives:
                 moved |= drive.tick(wall_bound, self._pace.step_ns)
-            # Once all drives have moved, and once per process: whoever is woken takes the CPU from us at once.
+            # Ring once per process, after all drives have moved: the woken process takes the CPU from us at once.
             for doorbell in self._to_ring:
                 os.eventfd_write(doorbell, 1)
             self._to_ring.clear()

@@ -1,6 +1,6 @@
 """Raw settings of a topology (`nic`, `switch`) turned into the settings class of a core.
 
-Owns the check of names and kinds, with the nearest known name; what the values may be is each class's own business.
+Checks names and kinds, and suggests the nearest known name. Each settings class checks its own values.
 """
 
 import dataclasses
@@ -15,10 +15,10 @@ T = TypeVar("T")
 
 
 def settings_from(kind: type[T], raw: Mapping[str, Any], where: str, derived: Mapping[str, Any] | None = None) -> T:
-    """An instance of the dataclass `kind`: its defaults, over them `derived`, over those `raw`.
+    """An instance of the dataclass `kind`: its defaults, overridden by `derived`, overridden by `raw`.
 
-    A whole number will do where the default is a fraction. Raises ConfigError with `where.key` for a key that
-    `kind` does not have, a value of another kind than its default, and whatever `kind` itself refuses.
+    A whole number will do where the default is a fraction. Raises ConfigError with `where.key` for an unknown key, for
+    a value of another kind than the default, and for a value that `kind` itself refuses.
     """
     fields = {item.name: item for item in dataclasses.fields(kind)}  # type: ignore[arg-type]
     values = dict(derived or {})

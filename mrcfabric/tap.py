@@ -1,10 +1,11 @@
-"""A tap: copies of the packets that a node sends, kept for whoever asks until they are read.
+"""A tap: copies of the packets that a node sends, kept until a client reads them.
 
-Owns the ring, its bounds, what is counted, and the bytes in which records travel. Which packets is `packet_filter`'s;
-who shows them to the tap, the drivers'; ops, names and the end of a tap that nobody reads, `taps`'. A tap stands at the
-sending end of links: it sees a packet as it goes out, so what a queue refuses or a fault loses is not there, and what a
-fault harmed is there harmed. It copies and changes nothing. When the ring is full the packets that come are counted and
-not copied: a reader that is slower than the node costs it next to nothing, and what was kept is without gaps.
+Owns the ring, its bounds, its counts, and the bytes in which records travel. `packet_filter` picks the packets, the
+drivers show them to the tap, and `taps` has the ops, the names and the end of a tap that no client reads. A tap stands
+at the sending end of links: it sees a packet as it goes out. So it does not see packets that a queue refuses or a fault
+loses, and it sees corrupted packets corrupted. It copies and changes nothing. When the ring is full it counts further
+packets without copying them: a slow reader costs the node next to nothing, and the kept packets have no gaps among
+them.
 """
 
 from collections import deque
@@ -24,7 +25,7 @@ RECORDS_MAX: Final = 1 << 16
 TAP_BYTES_MAX: Final = 8 * MIB
 """Most bytes a tap keeps, whatever the number of records."""
 ANSWER_BYTES_MAX: Final = 1 * MIB
-"""Bytes of records in one answer; one record is always told."""
+"""Bytes of records in one answer; an answer has at least one record if there is one."""
 
 _RECORD: Final = Struct("<QHII")
 """Arrival in ns, port, bytes of the packet, and how many of them follow."""
@@ -82,14 +83,14 @@ class Tap:
 
     @property
     def lost(self) -> list[tuple[int, int]]:
-        """By port: wanted packets for which there was no room."""
+        """By port: packets that passed the filter and found no room."""
         return sorted(self._lost.items())
 
     def after(self, since: int, limit: int) -> dict[str, Any]:
-        """At most `limit` records after number `since`, counted from 1; those up to it have been read, and go.
+        """At most `limit` records after number `since`, counted from 1; forgets the records up to `since`.
 
-        `records`: for `records_in`; `last`: the number to ask with next; `newest`: that of the newest record there is;
-        `lost`: see above.
+        `records`: bytes for `records_in`; `last`: the number to ask with next; `newest`: the number of the newest
+        record; `lost`: see above.
         """
         records = self._records
         first = self._last - len(records)

@@ -1,14 +1,14 @@
-"""The taps of one daemon: the ops that set, read and end them, and their end when nobody reads.
+"""The taps of one daemon: the ops that set, read and end them, and their end when no client reads.
 
-Owns names and bounds of taps in a daemon. What a tap keeps is `tap`'s; that a drive shows it what its node sends,
-`drive`'s. The ops, with their args:
+Owns names and bounds of taps in a daemon. `tap` keeps the copies; `drive` shows it what its node sends. The ops, with
+their args:
 
     tap {id, filter, snap_bytes, records_max}   from now on keep copies of what passes the filter; answers {now_ns}
     tapped {id, since, limit}                   what was kept after number `since`, a page at a time (`Tap.after`), and
                                                 {now_ns}: how far the node has come
     untap {id}                                  no more; answers {lost}, [port, packets] each
 
-A tap that nobody asks for `UNREAD_S` ends by itself.
+A tap ends by itself when no client has read it for `UNREAD_S`.
 """
 
 from collections.abc import Callable
@@ -27,13 +27,13 @@ TAPS_MAX: Final = 8
 """Taps of one daemon."""
 SNAP_BYTES: Final = 512
 RECORDS: Final = 4096
-"""What holds where an op does not say."""
+"""Bounds of a tap that the op does not give."""
 ID_CHARACTERS_MAX: Final = 64
 _TAP_ARGS: Final = ("id", "filter", "snap_bytes", "records_max")
 
 
 class Taps:
-    """All taps of a daemon. `active` is told the taps in force, None for none, whenever that changes."""
+    """All taps of a daemon. It calls `active` with the taps in force (None for none) whenever they change."""
 
     def __init__(
         self,
@@ -52,11 +52,11 @@ class Taps:
 
     @property
     def ops(self) -> dict[str, Op]:
-        """By name, for the control channel."""
+        """The ops by name, for the control channel."""
         return {"tap": self._tap, "tapped": self._tapped, "untap": self._untap}
 
     def close(self) -> None:
-        """Nothing waits any more."""
+        """Stop the timer."""
         self._unread.close()
 
     async def _tap(self, args: dict[str, Any]) -> dict[str, Any]:

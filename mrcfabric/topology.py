@@ -1,10 +1,9 @@
 """The shape of a fabric: names, addresses, uSIDs, cables and static tables of a multi-plane two-tier Clos.
 
-The one place that knows which nodes and cables there are and what uSID, address and number each has (their spelling and
-bits: `mrcfabric.naming`). Everything is computed when asked, nothing is stored per node, so that the largest fabric
-costs as little as the smallest. Which EV takes which path is `mrcfabric.paths`; reading YAML is
-`mrcfabric.topology_file`; what `nic` and `switch` settings mean is for the cores (composed in
-`orchestrator.planning.plan`).
+The one place that knows which nodes and cables there are and which uSID, address and number each has
+(`mrcfabric.naming` has their spelling and bits). It computes everything when asked and stores nothing per node, so that
+the largest fabric costs as little as the smallest. `mrcfabric.paths` maps EVs to paths; `mrcfabric.topology_file` reads
+YAML; the cores give the `nic` and `switch` settings their meaning (composed in `orchestrator.planning.plan`).
 
 Cabling: NIC i has one port per plane; in every plane it hangs on T0 number i // nics_per_t0, at down-link
 i % nics_per_t0. Every T0 has one up-link to each T1 of its plane. Planes never meet.
@@ -64,9 +63,9 @@ class PortLink(NamedTuple):
     delay_ns: int
     """From the last bit on the wire until the peer has the packet, latency of the nodes included."""
     towards: Tier
-    """What kind of node is at the other end."""
+    """The kind of node at the other end."""
     incoming_delay_ns: int
-    """The same of what the peer sends."""
+    """The same delay in the other direction, from the peer."""
 
 
 class Link(NamedTuple):
@@ -91,10 +90,10 @@ class Topology:
     t1_per_plane: int = 4
     nics_per_t0: int = 4
     rate_bps: int = 100_000_000_000
-    """Of every port, both ways, save those of `link_rates_bps`."""
+    """Rate of every port in both directions, except those in `link_rates_bps`."""
     link_delay_ns: int = 1000
-    """Of every link, one way, latency of the receiving switch included where that has none of its own below; at least
-    100."""
+    """Delay of every link, one way, at least 100. It includes the latency of the receiving switch, unless `latency`
+    gives one."""
     latency: Mapping[str, int] = field(default_factory=dict)
     """What nodes add to the links they receive from and send into, by name: `mrcfabric.latency.Latency`."""
     mtu_bytes: int = 4096
@@ -107,7 +106,7 @@ class Topology:
     dilation: float | Literal["auto"] = "auto"
     """Wall time over fabric time, as the fastest pace asked for; `auto` lets the machine decide."""
     seed: str = "mrcfabric"
-    """Every random choice in the fabric grows from this."""
+    """Every random choice in the fabric is seeded with this."""
     usid_block: int = USID_BLOCK_DEFAULT
     """The 32 bits in front of every uSID."""
     nic: Mapping[str, Setting] = field(default_factory=dict)
@@ -119,8 +118,8 @@ class Topology:
     dscp: Mapping[str, Setting] = field(default_factory=dict)
     """Code points of traffic classes that differ from their defaults, by role, unchecked."""
     link_rates_bps: Mapping[str, int] = field(default_factory=dict)
-    """Cables with another rate than the rest, by name, both ways: a lane that is down, a port that came up too slow.
-    Nobody is told: base RTT, thresholds and windows are reckoned with `rate_bps`."""
+    """Cables with another rate than the rest, by name, both ways: a lane that is down, a port that came up too slow. No
+    node is told: base RTT, thresholds and windows are computed from `rate_bps`."""
 
     def __post_init__(self) -> None:
         """Raises ConfigError, naming the field, for the first value that makes no fabric."""
@@ -182,7 +181,7 @@ class Topology:
         return t1_name(plane, within - self.t0_per_plane)
 
     def tier_of(self, number: int) -> Tier:
-        """What kind of node number `number` is, 0 <= number < nodes."""
+        """The kind of node number `number`, 0 <= number < nodes."""
         if number < self.nics:
             return "nic"
         return "t0" if (number - self.nics) % self.switches_per_plane < self.t0_per_plane else "t1"
@@ -203,7 +202,7 @@ class Topology:
         return node.number
 
     def find_node(self, name: str) -> NodeId | None:
-        """What a name says, or None when this fabric has no such node. Only the exact spelling counts."""
+        """The node that a name means, or None when this fabric has no such node. Only the exact spelling counts."""
         node = parse_name(name)
         if node is None:
             return None
@@ -213,7 +212,7 @@ class Topology:
         return node if node.plane < self.planes and node.number < size else None
 
     def parse_node(self, name: str) -> NodeId:
-        """What a name says. ConfigError with the nearest match when there is no such node."""
+        """The node that a name means. ConfigError with the nearest match when there is no such node."""
         node = self.find_node(name)
         if node is None:
             nearest = self.nearest(name)
@@ -239,7 +238,7 @@ class Topology:
         raise ConfigError(shown(name), f"no such link in fabric {self.name}", f"nearest is {nearest}")
 
     def nearest(self, name: str) -> str:
-        """The name of an existing node that is likely meant, or "" when nothing comes to mind."""
+        """The name of an existing node that is likely meant, or "" when none is close."""
         numbers = [int(text) for text in re.findall(r"\d{1,9}", name)]
         if len(numbers) == 1 and not name.startswith("p"):
             return nic_name(min(numbers[0], self.nics - 1))
@@ -292,12 +291,12 @@ class Topology:
         return PortLink(port, peer, peer_port, link, rate_bps, there, towards, back)
 
     def _delay_ns(self, sender: Tier, receiver: Tier) -> int:
-        """Of a link from one kind of node to another."""
+        """The delay of a link from one kind of node to another."""
         return self.link_delay_ns + delay_ns(self.latency, sender, receiver)
 
     @property
     def link_delay_ns_max(self) -> int:
-        """Of the slowest link, latency of its nodes included; `link_delay_ns` is the least that one can have."""
+        """The delay of the slowest link, latency of its nodes included; `link_delay_ns` is the least possible one."""
         ways: tuple[tuple[Tier, Tier], ...] = (("nic", "t0"), ("t0", "t1"), ("t1", "t0"), ("t0", "nic"))
         return max(self._delay_ns(*way) for way in ways)
 
@@ -334,7 +333,7 @@ class Topology:
         return usid_of(USID_TIER_T0 if tier == "t0" else USID_TIER_T1, plane, index)
 
     def fib(self, switch: str) -> dict[int, int]:
-        """Next uSID -> egress port of a switch; written once, never changed.
+        """Next uSID -> egress port of a switch; it never changes.
 
         A T0 knows its own down-links and the T1s of its plane, a T1 the T0s of its plane.
         """
@@ -361,7 +360,7 @@ class Topology:
 
     @property
     def plane_bdp_bytes(self) -> int:
-        """What one port has in flight during the longer base RTT; thresholds of switches are shares of it."""
+        """What one port has in flight during the longest base RTT; thresholds of switches are shares of it."""
         return bdp_bytes(self.rate_bps, self.base_rtt_ns())
 
     @property

@@ -1,7 +1,7 @@
 """What the values of a topology may be: the bounds of its sizes and figures, and the names of its tables.
 
-Owns the complaint about a wrong value. What the values mean is `mrcfabric.topology`; what stands inside the tables is
-checked by whoever reads them (the cores' settings, `mrcfabric.wire_settings`).
+Owns the error for a wrong value. `mrcfabric.topology` gives the values their meaning. The readers of the tables check
+what is inside them (the cores' settings, `mrcfabric.wire_settings`).
 """
 
 import re
@@ -28,7 +28,7 @@ _FABRIC_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}", re.ASCII)
 
 
 def check(topology: "Topology") -> None:
-    """Raises ConfigError, naming the field, for the first value that makes no fabric."""
+    """Raises ConfigError, which names the field, for the first wrong value."""
     _whole(topology, "planes", 1, PLANES_MAX)
     for size in ("t0_per_plane", "t1_per_plane", "nics_per_t0"):
         _whole(topology, size, 1, SIZE_MAX)

@@ -1,8 +1,8 @@
 """Topologies as YAML files and as `key=value` flags, with the line of every mistake.
 
-Owns the spelling of a file: keys, units written out (`100G`, `1us`, `256KiB`), where each value came from. What the
-values may be is for `mrcfabric.topology`; what the settings under `nic`, `switch`, `wire` and `dscp` mean is
-for those who read them, whose complaints `TopologyFile.locate` turns into the line they are about.
+Owns the spelling of a file: keys, units written out (`100G`, `1us`, `256KiB`), where each value came from. The topology
+checks the values. The readers of `nic`, `switch`, `wire` and `dscp` check those settings; `TopologyFile.locate` adds to
+their errors the line in question.
 
 A file is one table; every key is optional and has the default of the `Topology` field of the same name:
 
@@ -33,7 +33,7 @@ from mrcfabric.topology_check import TABLES
 FILE_BYTES_MAX = 1 << 20
 """A larger file is refused: no topology needs a tenth of it."""
 OF_SCENARIOS: Final = frozenset({"description", "length", "workload", "method", "expect", "steady_state", "fabric"})
-"""Keys by which a file that is no topology is known for a scenario."""
+"""Keys that show that a file is a scenario and no topology."""
 SETTINGS_MAX = 256
 """Most entries of one table of settings."""
 
@@ -64,7 +64,7 @@ class TopologyFile:
     """Dotted key (`planes`, `nic.rto_ns`) -> `file:line` or the flag."""
 
     def locate(self, error: ConfigError) -> ConfigError:
-        """The same complaint, pointing at the line or flag of the key that its `where` names."""
+        """The same error, pointing at the line or flag of the key that its `where` names."""
         return _located(error, self.places, self.path)
 
 
@@ -93,10 +93,10 @@ def read(path: str | Path | None, overrides: Sequence[str] = ()) -> TopologyFile
 
 
 def read_part(path: str, node: yaml.Node | None, overrides: Sequence[str], prefix: str) -> TopologyFile:
-    """A topology that is a table within another file; `file: other.yaml` in it gives what it does not say itself.
+    """A topology that is a table within another file; `file: other.yaml` in it names a file for all other keys.
 
-    `node` is that table (None: there is none), `path` the file it stands in, `prefix` what is put before the keys of
-    `overrides` when they are shown, as `fabric.`. Raises ConfigError.
+    `node` is that table (None: there is none) and `path` the file that contains it. Messages show `prefix` in front of
+    the keys of `overrides`, as `fabric.`. Raises ConfigError.
     """
     base: dict[str, Any] = {}
     places: dict[str, str] = {}
@@ -116,10 +116,10 @@ def read_part(path: str, node: yaml.Node | None, overrides: Sequence[str], prefi
 
 
 def quantity(key: str, value: object) -> Any:
-    """A value with its unit written out, as the whole number its key's last word asks for.
+    """A value with its unit written out, as the whole number that the last word of the key asks for.
 
-    `rate_bps`: "100G" -> 100_000_000_000; `*_ns`: "1us" -> 1000; `*_bytes`: "4KiB" -> 4096. Whatever is no number
-    with a known unit, or belongs to another kind of key, comes back as it is.
+    `rate_bps`: "100G" -> 100_000_000_000; `*_ns`: "1us" -> 1000; `*_bytes`: "4KiB" -> 4096. Returns any other value as
+    it is: no number with a known unit, or a unit of another kind of key.
     """
     units = _UNITS.get(key.rpartition("_")[2])
     if units is None or isinstance(value, bool):
@@ -134,7 +134,7 @@ def quantity(key: str, value: object) -> Any:
 
 
 def _value(key: str, value: object, text: str) -> Any:
-    """One value as `Topology` wants it; `text` is how it was written."""
+    """One value as `Topology` wants it; `text` is its spelling in the file."""
     if key in _TEXTS:
         return text
     if key == "usid_block" and (match := _BLOCK.fullmatch(text)):
@@ -175,7 +175,7 @@ def _read_table(
 def _read_part(
     loader: yaml.SafeLoader, path: str, node: yaml.Node, base: dict[str, Any], places: dict[str, str]
 ) -> None:
-    """A table that may name a file first; what the table says itself wins."""
+    """A table that may name a file to start from; the table's own keys win."""
     own = node
     if isinstance(node, yaml.MappingNode):
         for key_node, value in node.value:
@@ -189,7 +189,7 @@ def _read_part(
 
 
 def text_of(path: str, what: str = "a topology") -> str:
-    """The text of a file of people's. Raises ConfigError when it cannot be read, is no text or is far too large."""
+    """The text of a file that an operator wrote. Raises ConfigError when it is unreadable, no text or far too large."""
     try:
         with open(path, "rb") as file:
             raw = file.read(FILE_BYTES_MAX + 1)
@@ -206,7 +206,7 @@ def text_of(path: str, what: str = "a topology") -> str:
 
 
 def _entries(path: str, table: yaml.MappingNode, known: Sequence[str] | None, what: str) -> list[tuple[str, yaml.Node]]:
-    """Key and value node of a table; refuses keys that are no text, unknown, or there twice."""
+    """The key and value nodes of a table; refuses keys that are no text, unknown, or duplicate."""
     found: dict[str, yaml.Node] = {}
     for key_node, node in table.value:
         if not isinstance(key_node, yaml.ScalarNode):
@@ -235,7 +235,7 @@ def _table(loader: yaml.SafeLoader, path: str, name: str, node: yaml.Node, place
 
 
 def _unit_key(table: str, key: str) -> str:
-    """Whose last word says the unit: the entry's own name, or the table's where entries are named after cables."""
+    """The key whose last word is the unit: the entry's own, or the table's where entries are named after cables."""
     return table if table.rpartition("_")[2] in _UNITS else key
 
 

@@ -1,13 +1,13 @@
-"""The ways that lead from a NIC back to itself: out to its T0, or through its T0 to a T1, and home the same way.
+"""The ways from a NIC back to itself: out to its T0, or through its T0 to a T1, and home the same way.
 
-Owns which such ways there are, their numbers, their EVs and outer addresses, and which NICs test which of them in
-which round. Nobody answers a packet on one of these ways: switches shift uSIDs as for any other. Where the nodes are
-is `mrcfabric.topology`; what is sent and what is concluded is the NIC core's and the orchestrator's.
+Owns which such ways there are, their numbers, their EVs and outer addresses, and which NICs test which of them in which
+round. No node answers a packet on one of these ways: switches shift uSIDs as for any other packet. `mrcfabric.topology`
+knows where the nodes are; the NIC core sends the packets, and core and orchestrator judge the results.
 
-Way number `plane * (t1s + 1)` turns round at the plane's T0, the next `t1s` numbers at its T1s in turn. One way up and
-the same way down again: a packet on it crosses the NIC-T0 link in both directions, and with a T1 the T0-T1 link too.
-Beyond those are the loops: up through one T1 to another T0, and home through another T1. A loop fills the container's
-six uSIDs, and crosses four T0-T1 links in one direction each; it is how the direction of a fault is told.
+Way number `plane * (t1s + 1)` turns round at the plane's T0, the next `t1s` numbers at its T1s in turn. A packet goes
+up and down the same way: it crosses the NIC-T0 link in both directions, and with a T1 the T0-T1 link too. The numbers
+beyond those are the loops: up through one T1 to another T0, and home through another T1. A loop fills the container's
+six uSIDs and crosses four T0-T1 links in one direction each; it shows in which direction a fault is.
 
 arXiv 2605.04333 8 (probes addressed back to the sender); RFC 9800 4.1.1.
 """
@@ -32,13 +32,13 @@ class TurnTable:
         self.t1s = topology.t1_per_plane
         """T1s per plane."""
         self.ways = self.planes * (self.t1s + 1)
-        """How many ways turn round and come home as they went; they are numbered below it."""
+        """How many ways turn round and come home as they went; their numbers are below this."""
         self.t0s = topology.t0_per_plane
         self.numbers = self.ways + self.planes * self.t1s * self.t0s * self.t1s
-        """With the loops: every way has a number below it."""
+        """How many ways there are, loops included; every number is below this."""
 
     def number(self, plane: int, t1: int | None) -> int:
-        """The number of a way, by its plane and the T1 it turns round at; None: at the T0."""
+        """The number of a way, by its plane and the T1 where it turns round; None: at the T0."""
         return plane * (self.t1s + 1) + (0 if t1 is None else t1 + 1)
 
     def loop_number(self, plane: int, t1_out: int, t0: int, t1_home: int) -> int:
@@ -60,7 +60,7 @@ class TurnTable:
         return way // (self.t1s + 1) if loop is None else loop[0]
 
     def t1(self, way: int) -> int | None:
-        """The T1 a way turns round at, or a loop goes out through; None: it turns round at the T0."""
+        """The T1 where a way turns round, or through which a loop goes out; None: the way turns round at the T0."""
         loop = self.loop(way)
         if loop is not None:
             return loop[1]
@@ -88,9 +88,9 @@ class TurnTable:
     def of_round(self, number: int, testers: int) -> list[int]:
         """The ways this NIC tests in round `number`: those to its T0s, and its share of those through T1s.
 
-        In every round each T1 of each plane is tried by `testers` of the NICs below a T0 (all, when there are
-        fewer), and within as many rounds as a T0 has NICs each NIC has tried each of them equally often. The order
-        goes from plane to plane, so that neighbours in time leave by different ports.
+        In every round `testers` of the NICs below a T0 (or all, when there are fewer) test each T1 of each plane.
+        Within as many rounds as a T0 has NICs each NIC tests each T1 equally often. The order goes from plane to plane,
+        so that consecutive probes leave by different ports.
         """
         sharing = self._sharing
         found = [self.number(plane, None) for plane in range(self.planes)]

@@ -1,10 +1,10 @@
 """One end of a link as a connected UDP socket: trains in by GRO, trains out by GSO.
 
 A train is a run of datagrams of one size (only the last may be shorter) that crosses the kernel as a single unit:
-`sendmsg` with a UDP_SEGMENT control message cuts it, `recvmsg` with UDP_GRO hands it over uncut. Where the kernel lacks
-either, the same `Endpoint` sends and receives datagram by datagram. What the segments mean is the runner's business.
+`sendmsg` with a UDP_SEGMENT control message cuts it, `recvmsg` with UDP_GRO delivers it uncut. Where the kernel lacks
+either, the same `Endpoint` sends and receives datagram by datagram. The runner reads the segments.
 
-Connecting gives the ingress port for free and keeps strangers out in the kernel.
+A connected socket shows the ingress port for free, and the kernel keeps strangers' datagrams out.
 """
 
 import contextlib
@@ -29,13 +29,13 @@ UDP_GRO = 104
 TRAIN_SEGMENTS_MAX = 64
 TRAIN_BYTES_MAX = 65_507
 SOCKET_BUFFER_BYTES = 4 << 20
-# A send that the kernel refuses for an earlier datagram's error is tried again this often.
+# How often to retry a send that the kernel refuses because of an earlier datagram's error.
 SEND_TRIES = 4
 
 Address: TypeAlias = tuple[str, int]
 
-# What the network has to say, often of an earlier datagram: a port is closed, a host or a route is gone, a filter is in
-# the way, or the path takes less in one piece than before. None of it is a reason to end.
+# Errors that the network reports, often about an earlier datagram: a port is closed, a host or a route is gone, a
+# filter is in the way, or the path takes smaller packets than before. The endpoint carries on after each of them.
 _TOLD = frozenset(
     {
         errno.ECONNREFUSED,
@@ -58,13 +58,13 @@ _GRO_SIZE = struct.Struct("i")
 _CONTROL_BYTES = 64
 _EARLY_MAX = 1 << 16
 """More datagrams than any queue holds."""
-# Every endpoint of a process receives into this one buffer and copies out exactly what came.
+# Every endpoint of a process receives into this one buffer and copies exactly the received bytes out.
 _SCRATCH = bytearray(1 << 16)
 _SCRATCH_VIEW = memoryview(_SCRATCH)
 
 
 def connect(sock: socket.socket, peer: Address) -> None:
-    """Connect a bound socket, and forget what others have sent to it before: nobody of ours speaks so early."""
+    """Connect a bound socket, and discard what others sent to it before: no node of ours sends that early."""
     sock.connect(peer)
     for _ in range(_EARLY_MAX):
         try:
@@ -85,8 +85,8 @@ class Endpoint:
     def __init__(self, local: Address, peer: Address, *, offload: bool = True, path_mtu: int | None = None) -> None:
         """Bind `local`, connect `peer` (IPv4 or IPv6 literals). Raises ConfigError when the port is taken.
 
-        `offload=False` forces the portable path, one datagram per system call. `path_mtu` is told where some datagrams
-        will be longer than what reaches the peer in one piece: those go in fragments, one by one, all others in trains.
+        `offload=False` forces the portable path, one datagram per system call. Give `path_mtu` where some datagrams are
+        longer than what reaches the peer in one piece: those go in fragments, one by one, all others in trains.
         """
         family = socket.AF_INET6 if ":" in local[0] else socket.AF_INET
         self._sock = sock = socket.socket(family, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
@@ -127,8 +127,8 @@ class Endpoint:
     def receive(self) -> tuple[memoryview, int] | None:
         """The next train as (writable bytes of its own, segment size), or None when nothing waits.
 
-        The peer's closed port shows up as an error of the next call (ECONNREFUSED), and so does all else that the
-        network has to say: counted, then passed over.
+        A closed port of the peer shows up as an error of the next call (ECONNREFUSED), and so do other errors of the
+        network: the endpoint counts them and reads on.
         """
         while True:
             try:
@@ -153,9 +153,9 @@ class Endpoint:
     def send(self, buffers: list[Buffer], segment: int, segments: int) -> bool:
         """Send one train: `buffers` joined are `segments` datagrams of `segment` bytes, the last maybe shorter.
 
-        False when the kernel would not take it (counted in `unsent`): for the receiver that is a host drop. Datagrams
-        that the path does not take whole are fragmented by the kernel, but never those of a train: then they go one by
-        one from there on.
+        False when the kernel refused it (counted in `unsent`): for the receiver that is a host drop. The kernel
+        fragments datagrams that are too long for the path, but never those of a train: from the first such error on
+        they go one by one.
         """
         if segments > 1 and (not self.gso or segment > self.whole_bytes_max):
             sent = [self._send(one, ()) for one in _cut(buffers, segment)]
@@ -180,7 +180,7 @@ class Endpoint:
                 if control and error.errno in _TRAIN_TOO_WIDE:
                     raise
                 if error.errno in _TOLD:
-                    # The error belongs to an earlier datagram, and this one was not sent.
+                    # The error belongs to an earlier datagram; the kernel has not sent this one.
                     self.refused += 1
                 elif error.errno not in (errno.EAGAIN, errno.ENOBUFS):
                     raise
@@ -189,9 +189,9 @@ class Endpoint:
 
 
 def set_whole(sock: socket.socket, whole: bool) -> None:
-    """From now on nobody may cut what a UDP socket sends, and what is too long for our own interface is EMSGSIZE.
+    """Forbid fragments: the kernel refuses a datagram too long for our own interface with EMSGSIZE.
 
-    Not `whole`: it goes in fragments of our interface's size, and an IPv4 network may cut them on.
+    Not `whole`: the kernel sends fragments of our interface's size, and an IPv4 network may cut them further.
     """
     if sock.family == socket.AF_INET6:
         sock.setsockopt(socket.IPPROTO_IPV6, _IPV6_MTU_DISCOVER, _PMTUDISC_PROBE if whole else _PMTUDISC_WANT)

@@ -1,6 +1,6 @@
-"""The end of what nobody reads any more: names with a deadline in wall time that each reading puts off.
+"""Ends things that no client reads any more: each name has a deadline in wall time, which each reading puts off.
 
-Owns the clock and one timer of the event loop for all names. What ends, and what that means, is the caller's.
+Owns the clock and one timer of the event loop for all names. The caller ends the thing itself.
 """
 
 import asyncio
@@ -9,11 +9,11 @@ from collections.abc import Callable
 from typing import Final
 
 UNREAD_S: Final = 30.0
-"""Wall time after which something ends that nobody reads: who asked for it has died."""
+"""Wall time after which something unread ends: the client that asked for it has probably died."""
 
 
 class Unread:
-    """Names in use. `end` is called with the name of one that has not been read for `unread_s`."""
+    """Names in use. It calls `end` with a name that has not been read for `unread_s`."""
 
     def __init__(self, end: Callable[[str], None], unread_s: float = UNREAD_S) -> None:
         self.unread_s = unread_s
@@ -22,23 +22,23 @@ class Unread:
         self._timer: asyncio.TimerHandle | None = None
 
     def read(self, name: str) -> None:
-        """The name is in use, and has been read just now."""
+        """Note a reading: the name is in use, and its deadline moves."""
         self._read_s[name] = time.monotonic()
         self._watch()
 
     def forget(self, name: str) -> None:
-        """The name is not in use any more."""
+        """Stop watching a name."""
         self._read_s.pop(name, None)
 
     def close(self) -> None:
-        """Nothing waits any more."""
+        """Stop the timer."""
         self._read_s.clear()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def _watch(self) -> None:
-        """Look again when the name that was read longest ago has been unread for too long."""
+        """Look again when the name that was read longest ago reaches its deadline."""
         if self._timer is None and self._read_s:
             wait_s = min(self._read_s.values()) + self.unread_s - time.monotonic()
             self._timer = asyncio.get_running_loop().call_later(max(0.0, wait_s), self._look)

@@ -1,9 +1,9 @@
 """The driver of cores in virtual time: any graph of nodes, no clock, no sockets, the same result every time.
 
-Owns delivery, the order of inputs and the timetable of crashes and restarts; what a node is, it knows from
-`mrcfabric.node` alone. Time moves in windows no longer than the shortest link delay: nothing that is sent inside a
-window can arrive inside it, so the nodes of a window are advanced one after the other, and in which order does not
-matter. Windows start at the next thing that happens, so idle time costs nothing; the results cannot depend on them.
+Owns delivery, the order of inputs and the timetable of crashes and restarts. It knows a node only by `mrcfabric.node`.
+Time moves in windows no longer than the shortest link delay. A frame sent inside a window cannot arrive inside it, so
+the simulator advances the nodes of a window one after the other, in any order. A window starts at the next thing that
+happens, so idle time costs nothing; the results do not depend on the windows.
 """
 
 from bisect import bisect_left, insort
@@ -27,7 +27,7 @@ _FRAME = int(Rank.FRAME)
 
 
 class _Site:
-    """The place of a node in the graph: it outlives crashes of the node that stands there."""
+    """The place of a node in the graph: it outlives crashes of its node."""
 
     __slots__ = ("commands", "core", "due", "inbox", "index", "links", "mortal", "name", "plan", "soonest",
                  "trace", "traces", "vanished")  # fmt: skip
@@ -44,7 +44,7 @@ class _Site:
         """Crashes (no factory) and restarts to come: instant, running number, factory, script."""
         self.commands = 0
         self.mortal: set[int] = set()
-        """Numbers of commands that are for the present life alone."""
+        """Numbers of commands that die with the node's present life."""
         self.due: Instant = NEVER
         self.vanished = 0
         self.trace: Trace | None = None
@@ -65,10 +65,10 @@ class _Direction:
 class Simulator:
     """Nodes and the links between them, from instant 0.
 
-    `links` maps an end to the end it sends to; name both directions. A port without an entry is left unplugged: what
-    it transmits is gone. `window_ns` is the delay of the shortest link (asserted as frames arrive). `keep` is None
-    for no traces, else how many transmits and events each trace remembers. `on_events` sees what every advance
-    reported, node by node; a command it issues in answer must lie at least `window_ns` after the event.
+    `links` maps an end to the end it sends to; name both directions. A port without an entry is unplugged: its frames
+    are dropped. `window_ns` is the delay of the shortest link (asserted as frames arrive). `keep` is None for no
+    traces, else how many transmits and events each trace remembers. `on_events` sees what every advance reported, node
+    by node; a command it issues in answer must lie at least `window_ns` after the event.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Simulator:
         self.frames = 0
         """Transmits carried over links so far."""
         self.frames_vanished = 0
-        """Those of them that reached a dead node."""
+        """Those transmits that reached a dead node."""
         self._window_ns = window_ns
         self._keep = keep
         self._on_events = on_events
@@ -100,10 +100,10 @@ class Simulator:
             self._begin_trace(site)
             self._reschedule(site)
 
-    # What may be asked for.
+    # Queries and requests.
 
     def node(self, name: str) -> Node:
-        """The core that stands there now; KeyError when it is dead or was never there."""
+        """The core that runs there now; KeyError when it is dead or there never was one."""
         core = self._sites[name].core
         if core is None:
             raise KeyError(name)
@@ -126,25 +126,28 @@ class Simulator:
         return self._sites[name].traces
 
     def command(self, name: str, at_ns: Instant | None, command: Any, *, mortal: bool = False) -> None:
-        """Hand a command to a node at an instant still to come; None: the next one.
+        """Hand a command to a node at a future instant; None: the next one.
 
-        `mortal`: it is for the present life of the node alone; else whoever lives there by then gets it.
+        `mortal`: only the node's present life gets it; otherwise the life that runs at that instant does.
         """
         self._tell(self._sites[name], self._future(at_ns), command, mortal)
 
     def crash(self, name: str, at_ns: Instant | None = None) -> None:
-        """The node does all that happens up to and including `at_ns`, and no more.
+        """Let the node run up to and including `at_ns`, then die.
 
-        What it has sent arrives. Of what it was told for later, only what is `mortal` is lost with it.
+        Frames that it has sent still arrive. Of the commands for later only the `mortal` ones are lost.
         """
         self._change(name, at_ns, None)
 
     def restart(self, name: str, at_ns: Instant | None, factory: Factory, script: Script | None = None) -> None:
-        """A new node begins at `at_ns`; it gets the frames that arrive later than that. `script` is asked then."""
+        """Start a new node at `at_ns`.
+
+        It gets frames that arrive later than that; `script` is called at that instant.
+        """
         self._change(name, at_ns, factory, script)
 
     def stay(self, name: str) -> None:
-        """Forget the crashes and restarts of a node that are still to come."""
+        """Cancel the crashes and restarts of a node that are still to come."""
         site = self._sites[name]
         site.plan.clear()
         site.due = NEVER
@@ -153,7 +156,7 @@ class Simulator:
     # Time.
 
     def run(self, until: Instant) -> None:
-        """Everything that happens up to and including `until`."""
+        """Run everything up to and including `until`."""
         while (start := self.next_due()) is not None and start <= until:
             self._window(min(start + self._window_ns - 1, until))
         self.now_ns = max(self.now_ns, until)
@@ -162,7 +165,10 @@ class Simulator:
                 self._advance(site, until)
 
     def run_until(self, predicate: Callable[[], bool], deadline_ns: Instant, every_ns: int) -> bool:
-        """Run until the predicate holds, asked every `every_ns`; False when it does not by the deadline, or ever."""
+        """Run until the predicate holds, tested every `every_ns`.
+
+        False if the deadline or an idle fabric comes first.
+        """
         while not predicate():
             if self.now_ns >= deadline_ns or self.next_due() is None:
                 return False
@@ -220,7 +226,7 @@ class Simulator:
             self._on_events(site.name, events)
 
     def _deliver(self, site: _Site, transmits: Transmits) -> None:
-        """Put what a node sent into the inboxes of its neighbours."""
+        """Put the frames that a node sent into the inboxes of its neighbours."""
         links = site.links
         now_ns = self.now_ns
         self.frames += len(transmits)
@@ -254,7 +260,7 @@ class Simulator:
         self._touch(site, at_ns)
 
     def _carry_out(self, site: _Site) -> None:
-        """The next crash or restart of a site, after everything before it."""
+        """Carry out the next crash or restart of a site, after everything before it."""
         at_ns, _, factory, script = site.plan.pop(0)
         self._advance(site, at_ns)
         if factory is None:
@@ -284,7 +290,7 @@ class Simulator:
         self._touch(site, at_ns)
 
     def _touch(self, site: _Site, at_ns: Instant) -> None:
-        """Something will happen at this site at `at_ns`."""
+        """Note that something will happen at this site at `at_ns`."""
         if at_ns < site.due:
             site.due = at_ns
             heappush(self._heap, (at_ns, site.index))

@@ -1,4 +1,4 @@
-"""What a node did, boiled down to a digest: the yardstick by which two drivers are compared.
+"""Reduces what a node did to a digest, so that two drivers can be compared.
 
 Owns how transmits and events of one node in one incarnation are hashed. Both drivers feed the same class. The digest
 does not depend on how time was cut into calls: transmits are in time order per port only, so every port has its own
@@ -61,7 +61,7 @@ class Trace:
     def summary(self) -> dict[str, Any]:
         """Digests and counts, JSON-ready: `digest` of all, `ports` {port: [count, digest]}, `events` [count, digest].
 
-        Where two digests differ, the parts say on which port, or that it was the events.
+        Where two digests differ, the parts show which port differs, or that the events do.
         """
         ports = {str(port): [count[0], running.hexdigest()] for port, (running, count) in sorted(self._ports.items())}
         events = [self._event_count, self._events.hexdigest()]
