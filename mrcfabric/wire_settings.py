@@ -1,7 +1,7 @@
-"""From a topology to what all its nodes must agree on byte for byte: the wire's options and the code points.
+"""The settings of a topology that all its nodes must share byte for byte: the wire's options and the code points.
 
-Owns the spelling of the tables `wire` and `dscp` of a topology. What the choices mean is `mrcfabric.wire.options`' and
-`mrcfabric.wire.dscp`'s. MRC 1.0 7.5.5.2 (port), 7.5.5 (halves of the EV).
+Owns the spelling of the tables `wire` and `dscp` of a topology. `mrcfabric.wire.options` and `mrcfabric.wire.dscp` give
+the choices their meaning. MRC 1.0 7.5.5.2 (port), 7.5.5 (halves of the EV).
 """
 
 from typing import Any
@@ -17,9 +17,10 @@ _EV_ORDERS = {order.name.lower(): order for order in EvOrder}
 
 
 def wire_options(topology: Topology) -> WireOptions:
-    """The options of the fabric's wire: defaults, over them the table `wire`. Raises ConfigError that names `wire.KEY`.
+    """The options of the fabric's wire: the defaults, overridden by the table `wire`.
 
-    `ev_order` is `port_low` or `port_high`; the ports that receivers accept are the usual two and `udp_port`.
+    Raises ConfigError that names `wire.KEY`. `ev_order` is `port_low` or `port_high`. Receivers accept the usual two
+    ports and `udp_port`.
     """
     raw: dict[str, Any] = dict(topology.wire)
     if "udp_ports_accepted" in raw:

@@ -1,7 +1,7 @@
 """A packet in words: layer by layer, field by field, with the meaning of the values that have one.
 
-Owns the wording and the shape of the JSON; reading the packet is `mrcfabric.wire.packet`'s. For people and tools;
-nothing on the packet path comes here.
+Owns the wording and the shape of the JSON; `mrcfabric.wire.packet` reads the packet. For people and tools; nothing on
+the packet path calls this module.
 
 Sources: MRC 1.0 7.5, RFC 9800 3 (containers).
 """
@@ -30,7 +30,7 @@ _M = ("none", "SKIP_ONCE", "ALWAYS_SKIP", "reserved")
 _OP = ("Port Status Update", "EV Probe", "reserved", "reserved")
 _PREVIEW_BYTES = 16
 
-# Numbers that people compare digit by digit.
+# Numbers that people compare digit by digit, shown in hexadecimal.
 _HEXADECIMAL = frozenset(
     (
         "traffic_class",
@@ -50,7 +50,7 @@ _HEXADECIMAL = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One field: its value, and what it means where that is not plain."""
+    """One field: its value, and the meaning of that value where it is not plain."""
 
     name: str
     bits: int
@@ -59,7 +59,7 @@ class Row:
 
     @property
     def text(self) -> str:
-        """The value as people write it."""
+        """The value in the usual notation."""
         if isinstance(self.value, bytes):
             return str(IPv6Address(self.value))
         return f"{self.value:#x}" if self.name in _HEXADECIMAL else str(self.value)
@@ -77,7 +77,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What can be said about one packet."""
+    """The description of one packet."""
 
     size: int
     """As it arrived, with what the capture left out."""
@@ -90,7 +90,7 @@ class Description:
 
     @property
     def icrc(self) -> int | None:
-        """The four bytes of the ICRC in the order of the wire, as one number, which is how Wireshark shows it."""
+        """The four bytes of the ICRC in wire order, as one number, as Wireshark shows it."""
         value = self.packet.icrc
         return None if value is None else int.from_bytes(value.to_bytes(ICRC_SIZE, "little"), "big")
 
@@ -147,14 +147,14 @@ class Description:
 def describe(
     buf: Buffer, *, dscp: Dscp | None = None, options: WireOptions = DEFAULT_OPTIONS, left_out: int = 0
 ) -> Description:
-    """Describe the packet in `buf` (from its outer IPv6 header on), or as much of it as makes sense. Never raises.
+    """Describe the packet in `buf` (from its outer IPv6 header on), as far as it can be read. Never raises.
 
     `left_out`: bytes at its end that the capture did not keep.
     """
     dscp = dscp or Dscp()
     trimmed = len(buf) > 1 and bool(dscp.trimmed_table()[dscp_of(buf)])
     packet, reason = dissect(buf, trimmed_ok=trimmed, options=options, left_out=left_out)
-    # Where the capture has left something out, nobody can say whether the sum was good.
+    # Where the capture has left something out, the sum cannot be checked.
     if reason is None and not trimmed and not left_out and not packet.icrc_good:
         reason = "icrc"
     layers: list[Layer] = []
@@ -178,7 +178,7 @@ def _layer(header: Header, buf: Buffer, offset: int, dscp: Dscp, outer: bool) ->
         if item.kind is not Kind.RESERVED:
             rows.append(Row(item.name, item.bits, value, _meaning(header, item.name, value, dscp, outer)))
         elif value:
-            # Reserved bits are worth a line only when somebody set them.
+            # Reserved bits get a line only when somebody set them.
             rows.append(Row(f"reserved_at_bit_{bit}", item.bits, value, "should be zero"))
     name = header.NAME
     if isinstance(header, Ipv6):
@@ -202,7 +202,7 @@ def _bitmap(header: Seth, value: int) -> str:
     return f"{value.bit_count()} received, bit 0 is PSN {base}"
 
 
-# (header class, field) -> what a value means. A function of the header as well, since some fields hang together.
+# (header class, field) -> the meaning of a value. A function also gets the header, since some fields depend on others.
 _MEANINGS: dict[tuple[type[Header], str], Callable[[Any, int], str]] = {
     (Ipv6, "next_header"): lambda _, value: _NEXT_HEADER.get(value, "unknown"),
     (Srh, "next_header"): lambda _, value: _NEXT_HEADER.get(value, "unknown"),

@@ -1,7 +1,7 @@
 """Traffic classes: the six DSCP roles of MRC, the two ECN bits, and both of them on a packet's outer header.
 
-Owns which code point means what and which roles travel in the control class. What a queue does with that is
-`mrcfabric.egress`'s; what an endpoint concludes from a mark or a trim is the NIC core's.
+Owns which code point means what and which roles travel in the control class. `mrcfabric.egress` queues by class; the
+NIC core reacts to marks and trims.
 
 Sources: MRC 1.0 (trim indication; values are a deployment's), RFC 2474, RFC 3168, RFC 8200 3.
 """
@@ -31,9 +31,9 @@ class Dscp:
     trimmable_retx: int = 8
     """Data sent again, may be trimmed."""
     trimmed: int = 12
-    """What a switch inside the fabric left of a data packet."""
+    """The rest of a data packet that a switch inside the fabric trimmed."""
     trimmed_lasthop: int = 16
-    """What a T0 left of a data packet towards a NIC: no path is to blame."""
+    """The rest of a data packet that a T0 trimmed towards a NIC: no path is to blame."""
     control: int = 46
     """SACK, NACK, transport acknowledgement, endpoint response."""
 
@@ -107,6 +107,6 @@ def set_dscp(packet: bytearray | memoryview, dscp: int) -> None:
 
 
 def mark_ce(packet: bytearray | memoryview) -> None:
-    """Say "congestion experienced" in place. The caller has made sure that the packet is ECN-capable."""
+    """Set "congestion experienced" in place. The caller has made sure that the packet is ECN-capable."""
     # RFC 3168 5
     packet[1] |= 0x30

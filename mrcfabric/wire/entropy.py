@@ -1,6 +1,6 @@
 """The entropy value (EV) of a packet: 32 bits striped over the IPv6 flow label and the UDP source port.
 
-Owns the striping and nothing else; what the bits of an EV mean is `mrcfabric.topology`'s.
+Owns the striping and nothing else; `mrcfabric.paths` gives the bits of an EV their meaning.
 
 Source: MRC 1.0 7.5.5: sixteen bits in the UDP source port, sixteen in the low bits of the flow label, whose top four
 stay zero. Public descriptions disagree about which half is which: `EvOrder` is that one setting.

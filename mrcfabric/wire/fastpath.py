@@ -1,8 +1,8 @@
 """What a receiver reads from every packet, in as few steps as Python allows.
 
 `peeker` makes the function that judges a packet and returns what a NIC dispatches on; the `read_*` functions then read
-one header of a packet that was found good. Nothing here raises for bytes of a peer: a malformed packet has a reason,
-fit for a drop counter. The complete parser, for people and tools, is `mrcfabric.wire.packet`.
+one header of a packet that was found good. Nothing here raises for bytes of a peer: a malformed packet gets a reason,
+which is the name of a drop counter. The complete parser, for people and tools, is `mrcfabric.wire.packet`.
 
 Sources: MRC 1.0 7.5, RFC 8200, IBTA annex A17. Offsets and opcodes: `mrcfabric.wire.layout`.
 """
@@ -25,7 +25,7 @@ from mrcfabric.wire.layout import (
 )
 from mrcfabric.wire.options import DEFAULT_OPTIONS, WireOptions
 
-# Why a packet is dropped before anybody looks at its contents.
+# Why a packet is dropped before its contents are read.
 TRUNCATED = "truncated"
 NO_IPV6 = "ip_version"
 NO_TUNNEL = "outer_next_header"
@@ -55,9 +55,9 @@ PEEK_REASONS = (
 Peeked: TypeAlias = tuple[str | None, int, int, int, int, int, int, int, int, bytes]
 """(reason, traffic class, opcode, flags, DestQP, PSN, EV, payload start, payload size, inner source address).
 
-`reason` None: the packet is well formed, all headers of its opcode are there. `flags` is the byte with FLAG_A,
-FLAG_RTX and FLAG_TS. Payload size is -1 for a trimmed packet: it has no payload worth reading and no ICRC. Nothing is
-said about the ICRC of the others: `mrcfabric.wire.icrc.icrc_ok`.
+`reason` None: the packet is well formed, all headers of its opcode are there. `flags` is the byte with FLAG_A, FLAG_RTX
+and FLAG_TS. Payload size is -1 for a trimmed packet: it has no payload worth reading and no ICRC. The ICRC of the
+others is not checked here: `mrcfabric.wire.icrc.icrc_ok`.
 """
 Peek: TypeAlias = Callable[[Buffer], Peeked]
 
@@ -86,7 +86,7 @@ _MALFORMED = {reason: _malformed(reason) for reason in PEEK_REASONS}
 
 
 def _frame_fault(version0: int, next0: int, version1: int, next1: int, port_ok: bool) -> Peeked:
-    """Which of the addressing fields is wrong, in the order of the packet."""
+    """The first wrong one of the addressing fields, in the order of the packet."""
     if version0 != 6 or version1 != 6:
         return _MALFORMED[NO_IPV6]
     if next0 != NEXT_HEADER_IPV6:
@@ -110,7 +110,7 @@ def _payload_fault(missing: int, size: int, is_control: int) -> Peeked:
 
 def same_partition(one: int, other: int) -> bool:
     """Whether two P_Keys let their owners talk to each other."""
-    # IBTA 10.9.3: the same low 15 bits, not all zero, and one of the two at least a full member.
+    # IBTA 10.9.3: the low 15 bits are equal and not all zero, and at least one of the two is a full member.
     return not (one ^ other) & 0x7FFF and one & 0x7FFF > 0 and (one | other) & 0x8000 > 0
 
 
@@ -149,7 +149,7 @@ def peeker(dscp: Dscp, address: bytes | None = None, options: WireOptions = DEFA
         traffic_class = word0 >> 20 & 0xFF
         missing = length0 + 40 - length
         if trimmed_table[traffic_class >> 2]:
-            # Nobody corrected the lengths: they tell of the packet as it was sent.
+            # A switch that trims does not correct the lengths: they are those of the packet as it was sent.
             size = -1
             if missing < 0:
                 return _MALFORMED[BAD_LENGTH]

@@ -1,7 +1,7 @@
-"""The engine under every header class: a table of bit fields gives the parser, the emitter and the description.
+"""The base of every header class: a table of bit fields gives the parser, the emitter and the description.
 
 Owns how a table is read; each header module owns its table. Meant for people, tools and tests: the packet path uses
-`mrcfabric.wire.fastpath` and `mrcfabric.wire.templates`, and a test holds the two together.
+`mrcfabric.wire.fastpath` and `mrcfabric.wire.templates`, and a test compares both with this.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ Value: TypeAlias = int | bytes
 
 
 class Kind(Enum):
-    """How the bits of a field are to be taken."""
+    """How the bits of a field are read."""
 
     UNSIGNED = "unsigned"
     SIGNED = "signed"
@@ -42,8 +42,10 @@ def reserved(bits: int) -> Field:
 
 
 class Header:
-    """Base of the header dataclasses. A subclass declares NAME, FIELDS (whole bytes in all) and one attribute per field
-    that is not reserved."""
+    """Base of the header dataclasses.
+
+    A subclass declares NAME, FIELDS (whole bytes in all) and one attribute per field that is not reserved.
+    """
 
     __slots__ = ()
 
@@ -58,7 +60,7 @@ class Header:
 
     @classmethod
     def parse(cls, view: Buffer) -> Self:
-        """The header at the start of `view`, which may go on behind it. WireError `truncated` when it is too short."""
+        """The header at the start of `view`, which may be longer. WireError `truncated` when it is too short."""
         if len(view) < cls.SIZE:
             raise WireError("truncated")
         return cls(**{field.name: value for field, _, value in cls.read(view) if field.kind is not Kind.RESERVED})
@@ -80,7 +82,7 @@ class Header:
                 yield field, offset, raw
 
     def emit(self) -> bytes:
-        """The header's bytes. A value that does not fit its field is our own mistake and asserts."""
+        """The header's bytes. A value that does not fit its field is a bug and asserts."""
         word = 0
         for field in self.FIELDS:
             raw = 0

@@ -1,7 +1,7 @@
 """The invariant CRC: the last four bytes of every packet.
 
-Owns the sum. Which packets must carry a good one (all that were not trimmed) is said by `mrcfabric.wire.fastpath` and
-the NIC core.
+Owns the sum. `mrcfabric.wire.fastpath` and the NIC core decide which packets must carry a good one (all that were not
+trimmed).
 
 Source: IBTA annex A17 (RoCEv2) over IPv6: the CRC-32 of IEEE 802.3 over eight bytes 0xFF, then the packet from the
 *inner* IPv6 header on (the outer destination changes at every hop), with the bytes that may change in flight set to
@@ -14,7 +14,7 @@ from mrcfabric.units import Buffer
 
 ICRC_SIZE = 4
 
-# The link header that RoCEv2 no longer has counts as eight bytes of ones.
+# RoCEv2 has no InfiniBand link header; the sum counts it as eight bytes of ones.
 LRH_STATE = crc32(b"\xff" * 8)
 
 # Inner IPv6 (40), UDP (8) and BTH (12), in a packet that begins with the outer IPv6 header.
@@ -35,12 +35,12 @@ MASK = int.from_bytes(_MASK_BYTES, "big")
 
 
 def icrc(packet: Buffer) -> int:
-    """The ICRC of a whole packet whose last four bytes (not read) are its place; the packet has at least 104 bytes."""
+    """The ICRC of a whole packet of at least 104 bytes; the last four are its place and are not read."""
     head = (int.from_bytes(packet[MASKED_START:MASKED_END], "big") | MASK).to_bytes(MASKED_SIZE, "big")
     return crc32(memoryview(packet)[MASKED_END:-ICRC_SIZE], crc32(head, LRH_STATE))
 
 
-# A CRC-32 over bytes that end in their own sum is the same for all of them.
+# A CRC-32 over bytes that end in their own sum is always the same number.
 RESIDUE = 0x2144DF1C
 
 

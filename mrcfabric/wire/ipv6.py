@@ -46,8 +46,10 @@ SRH_LENGTH = 2
 
 @dataclass(slots=True)
 class Srh(Header):
-    """A segment routing header with its one segment, the only form that MRC knows: it prolongs the container, or keeps
-    a copy of the path; `mrcfabric.wire.srh` puts it in and takes it out."""
+    """A segment routing header with one segment, the only form that MRC uses.
+
+    The segment prolongs the container or keeps a copy of the path; `mrcfabric.wire.srh` inserts and removes the header.
+    """
 
     NAME: ClassVar[str] = "SRH"
     # RFC 8754 2

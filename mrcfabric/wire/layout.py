@@ -1,7 +1,7 @@
 """Where things stand in an MRC packet in SRv6 mode, and what each opcode carries: plain integers for the fast paths.
 
-A packet here begins with its outer IPv6 header; offsets count from there. The field tables of the header modules say
-the same in full and a test holds the two together.
+A packet here begins with its outer IPv6 header; offsets count from there. The field tables of the header modules have
+the same in full, and a test compares the two.
 
 Sources: MRC 1.0 7.5 (opcodes, extension headers), RFC 8200 3, RFC 768, IBTA 9.2 and annex A17.
 """
@@ -131,7 +131,7 @@ OP_EV_PROBE = 1
 def headers_end(opcode: int, ts: bool) -> int:
     """Where the payload starts (or the ICRC, in a packet without payload); 0 for an opcode that MRC does not have.
 
-    A control packet has no TSETH: with `ts` it is unknown too.
+    A control packet has no TSETH: with `ts` set, its opcode counts as unknown.
     """
     if opcode in DATA_OPCODES:
         imm = IMM_SIZE if opcode in IMM_OPCODES else 0

@@ -1,8 +1,8 @@
-"""The link header: what stands before each packet on an emulated link, and belongs to the emulation alone.
+"""The link header: it precedes each packet on an emulated link, and belongs to the emulation alone.
 
-A datagram segment is this header and then one whole IPv6 packet as a port would see it. The header carries the
-instant at which the last bit reaches the peer, so that real processes can be late in wall time and exact in fabric
-time. It is no part of MRC.
+A datagram segment is this header and then one whole IPv6 packet as a port would see it. The header carries the instant
+at which the last bit reaches the peer, so that real processes can be late in wall time and exact in fabric time. It is
+no part of MRC.
 
      0       8        16         18     19     20        24
     +-------+--------+----------+------+------+---------+----------
@@ -10,9 +10,9 @@ time. It is no part of MRC.
     +-------+--------+----------+------+------+---------+----------
 
 `sequence` counts every frame of one link direction from 1, over restarts of the sender. `incarnation` tells restarts
-apart. `tag` is the mark of one direction of one link in one launch, derived from the launch's secret. So no frame of
-another fabric is taken for one of ours; and whoever hears one direction, at the port of a node that is dead, say,
-cannot speak in the other.
+apart. `tag` marks one direction of one link in one launch; it is derived from the launch's secret. So a port never
+takes a frame of another fabric for its own. A process that receives the frames of one direction, for instance on the
+port of a dead node, cannot send in the other direction.
 """
 
 import struct
@@ -27,6 +27,6 @@ _PERSON = b"mrcfabric-link"
 
 
 def link_tag(secret: bytes, fabric: str, epoch: int, node: str, port: int) -> int:
-    """The 32-bit mark of all that `node` sends on `port` in one launch of one fabric; `secret` is the launch's."""
+    """The 32-bit tag of all frames that `node` sends on `port` in one launch; `secret` is the launch's."""
     name = f"{fabric}/{epoch}/{node}/{port}".encode()
     return int.from_bytes(blake2b(name, key=secret, digest_size=4, person=_PERSON).digest(), "big")

@@ -1,6 +1,6 @@
 """The wire's settings: one named choice for each point where public descriptions of MRC disagree.
 
-Every node of a fabric uses the same options. The code points of the traffic classes are `mrcfabric.wire.dscp`'s.
+Every node of a fabric uses the same options. `mrcfabric.wire.dscp` has the code points of the traffic classes.
 """
 
 from dataclasses import dataclass

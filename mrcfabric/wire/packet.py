@@ -2,7 +2,7 @@
 
 A packet is a list of headers in the order of the wire, a payload and an ICRC. Owns the order of layers, the lengths and
 the padding; field tables are in the header modules, sums in `mrcfabric.wire.icrc`. The packet path has its own readers
-and builders (`fastpath`, `templates`), which accept and produce the same bytes; tests hold the two together.
+and builders (`fastpath`, `templates`), which accept and produce the same bytes; tests compare them.
 
 Sources: MRC 1.0 7.5 (layer order in SRv6 mode), RFC 8200, RFC 8754, IBTA annex A17.
 """
@@ -57,24 +57,24 @@ _CONTROL: dict[int, type[Header]] = {ACKNOWLEDGE: Aeth, ENDPOINT_REQUEST: Erth, 
 
 @dataclass(slots=True)
 class Packet:
-    """One packet, or as much of it as could be read."""
+    """One packet, as far as it could be read."""
 
     headers: list[Header] = field(default_factory=list)
     """From the outer IPv6 header to the last extension header."""
     payload: bytes = b""
-    """Without padding; what arrived of it when the packet was cut."""
+    """Without padding. Of a cut packet, the part that arrived."""
     icrc: int | None = None
-    """As received; None when it was cut away (and before `emit`)."""
+    """As received; None if it was cut away, and before `emit`."""
     icrc_good: bool | None = None
     missing: int = 0
     """Bytes cut off the end in flight, by the outer header's length."""
     left_out: int = 0
-    """Bytes at the end that were there in flight and that whoever captured the packet did not keep."""
+    """Bytes at the end that were there in flight and that the capture did not keep."""
     carried: int = 0
-    """Payload bytes that were there in flight: fewer than `sent` where the packet was trimmed, more than `payload` has
-    where the capture left some out."""
+    """Payload bytes in flight: fewer than `sent` if the packet was trimmed, more than `payload` has if the capture left
+    some out."""
     sent: int = 0
-    """Payload bytes as sent, by the lengths in the headers; 0 where nothing is known of them."""
+    """Payload bytes as sent, by the lengths in the headers; 0 where they are unknown."""
 
     def find(self, kind: type[H]) -> H | None:
         """The first header of this kind, None when the packet has none."""
@@ -84,7 +84,7 @@ class Packet:
         return None
 
     def get(self, kind: type[H]) -> H:
-        """The first header of this kind in a packet that is known to have one."""
+        """The first header of this kind; the caller knows that the packet has one."""
         header = self.find(kind)
         assert header is not None, f"no {kind.__name__}"
         return header
@@ -101,7 +101,10 @@ class Packet:
 
 
 def extensions(opcode: int, ts: bool, options: WireOptions = DEFAULT_OPTIONS) -> tuple[type[Header], ...]:
-    """The headers that follow a BTH with this opcode and `ts` flag. WireError `opcode` when MRC has none such."""
+    """The headers that follow a BTH with this opcode and `ts` flag.
+
+    WireError `opcode` for a combination MRC does not have.
+    """
     if opcode in DATA_OPCODES:
         first: tuple[type[Header], ...] = (Meth, Tseth, Reth) if ts else (Meth, Reth)
         return (*first, ImmDt) if opcode in IMM_OPCODES else first
@@ -115,10 +118,10 @@ def extensions(opcode: int, ts: bool, options: WireOptions = DEFAULT_OPTIONS) ->
 
 
 def parse(buf: Buffer, *, trimmed_ok: bool = False, options: WireOptions = DEFAULT_OPTIONS) -> Packet:
-    """The packet in `buf`, which begins with the outer IPv6 header and ends with the packet.
+    """The packet in `buf`, from its outer IPv6 header to its end.
 
-    `trimmed_ok`: bytes may be missing behind the headers, the ICRC is not judged. Otherwise the packet is whole and its
-    ICRC good. Raises WireError with a reason fit for a counter, and nothing else.
+    `trimmed_ok`: bytes may be missing behind the headers, and the ICRC is not checked. Otherwise the packet is whole
+    and its ICRC good. Raises WireError with a reason that is the name of a counter, and no other error.
     """
     packet, reason = dissect(buf, trimmed_ok=trimmed_ok, options=options)
     if reason is None and not trimmed_ok and not packet.icrc_good:
@@ -135,9 +138,9 @@ class _LeftOutError(Exception):
 def dissect(
     buf: Buffer, *, trimmed_ok: bool = False, options: WireOptions = DEFAULT_OPTIONS, left_out: int = 0
 ) -> tuple[Packet, str | None]:
-    """As much of a packet as makes sense, and the reason why not more. Never raises; the ICRC is only reported.
+    """The packet as far as it can be read, and the reason why not further. Never raises; the ICRC is only reported.
 
-    `left_out`: so many bytes more were there, and the capture did not keep them; that makes no packet malformed.
+    `left_out`: how many bytes at the end the capture did not keep; a packet is not malformed because of them.
     """
     packet = Packet(left_out=left_out)
     view = memoryview(buf)
@@ -202,7 +205,7 @@ def _transport(packet: Packet, view: memoryview, start: int, options: WireOption
 
 
 def _contents(packet: Packet, view: memoryview, start: int, trimmed_ok: bool) -> None:
-    """Payload, padding and ICRC, against the lengths that the headers give."""
+    """Read payload, padding and ICRC, and check them against the lengths in the headers."""
     end = IPV6_SIZE + packet.outer.payload_length
     arrived = len(view) + packet.left_out
     if arrived > end:
@@ -230,13 +233,15 @@ def _inner_start(packet: Packet) -> int:
 
 
 def _sum(packet: Packet, view: Buffer) -> int:
-    """The ICRC, which sees nothing of what stands before the inner header: an SRH counts as little as the rest."""
+    """The ICRC. It covers nothing in front of the inner header, so an SRH does not change it."""
     return icrc.icrc(view[_inner_start(packet) - IPV6_SIZE :])
 
 
 def emit(packet: Packet) -> bytearray:
-    """The bytes of a packet. Lengths, pad count and ICRC follow from the contents: they are computed, and stored in the
-    headers of `packet`, whatever stood there."""
+    """The bytes of a packet.
+
+    Computes lengths, pad count and ICRC from the contents and overwrites those in the headers of `packet`.
+    """
     bth, udp = packet.get(Bth), packet.get(Udp)
     bth.pad_count = -len(packet.payload) % 4
     after = packet.headers[packet.headers.index(udp) :]

@@ -1,8 +1,8 @@
-"""Captured packets out of a pcapng file: the few block types that hold them, and nothing more.
+"""Reads captured packets from a pcapng file: only the few block types that hold them.
 
-Owns the reading of the file format and what stands between a link layer and an IPv6 header. Opening the file is the
-caller's, writing one `mrcfabric.wire.pcapng_writer`'s. A file that is none, or is broken, is the operator's mistake:
-`ConfigError` with the offset. Timestamps and options are skipped.
+Owns the reading of the file format and what stands between a link layer and an IPv6 header. The caller opens the file;
+`mrcfabric.wire.pcapng_writer` writes one. A file that is none, or is broken, is the operator's mistake: `ConfigError`
+with the offset. Timestamps and options are skipped.
 
 Source: draft-ietf-opsawg-pcapng 4 (blocks); the link-layer types of tcpdump.org.
 """
@@ -57,14 +57,14 @@ class _Interface:
 
 
 class _Reader:
-    """A stream of blocks, and where in it we stand."""
+    """A stream of blocks, and the position in it."""
 
     def __init__(self, stream: BinaryIO, where: str) -> None:
         self._stream = stream
         self._where = where
         self._order = "<"
         self.offset = 0
-        """Of the block that was returned last."""
+        """The offset of the block that was returned last."""
         self._next = 0
 
     def broken(self, what: str, hint: str = "") -> ConfigError:
@@ -121,8 +121,10 @@ class _Reader:
 
 
 def captured(stream: BinaryIO, where: str) -> Iterator[Captured]:
-    """The packets in a pcapng stream, in order; `where` names it in errors. ConfigError on a broken file or an unknown
-    link type; a packet that is not IPv6 comes out as skipped."""
+    """The packets in a pcapng stream, in order; `where` names it in errors.
+
+    ConfigError on a broken file or an unknown link type. A packet that is not IPv6 comes out as skipped.
+    """
     reader = _Reader(stream, where)
     interfaces: list[_Interface] = []
     number = 0
@@ -184,8 +186,10 @@ def _unwrap(reader: _Reader, link_type: int, frame: bytes, number: int, cut: int
 
 
 def _without_padding(packet: bytes, cut: int) -> tuple[bytes, int]:
-    """The packet, and how much of it the capture cut: Ethernet pads short frames and may keep its check sequence; the
-    IPv6 header knows where the packet ends."""
+    """The packet, and how many bytes of it the capture cut.
+
+    Ethernet pads short frames and may keep its check sequence; the IPv6 header tells where the packet ends.
+    """
     if len(packet) < 40:
         return packet, cut
     size = 40 + int.from_bytes(packet[4:6], "big")

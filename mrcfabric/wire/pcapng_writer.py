@@ -1,7 +1,7 @@
 """The blocks of a pcapng file that we write: section, interfaces, names, packets with nanoseconds, what was dropped.
 
-Owns the bytes of each block. Which links become interfaces, which clock the stamps are of and where the bytes go is
-`orchestrator.captures`'; reading is `mrcfabric.wire.pcapng`'s. Everything is little-endian, and every packet begins
+Owns the bytes of each block. `orchestrator.captures` decides which links become interfaces, which clock the stamps use
+and where the bytes go; `mrcfabric.wire.pcapng` reads such files. Everything is little-endian, and every packet begins
 with its outer IPv6 header (link type 229).
 
 Source: draft-ietf-opsawg-pcapng 3.5 (options) and 4 (blocks).
@@ -23,7 +23,7 @@ from mrcfabric.wire.pcapng import (
 )
 
 TEXT_BYTES_MAX: Final = 4096
-"""Of one option: a longer text is cut."""
+"""Longest text of one option; a longer one is cut."""
 
 # Options that every block may have.
 _END: Final = 0
@@ -61,7 +61,7 @@ def _option(code: int, value: bytes) -> bytes:
 
 
 def _text(code: int, text: str) -> bytes:
-    """An option of text; none for an empty one."""
+    """An option of text; nothing for an empty text."""
     data = text.encode()
     if len(data) > TEXT_BYTES_MAX:
         data = data[:TEXT_BYTES_MAX].decode(errors="ignore").encode()
@@ -74,7 +74,7 @@ def _options(*options: bytes) -> bytes:
 
 
 def _stamp(at_ns: int) -> bytes:
-    """A time stamp as blocks carry it: the upper word first, each in the section's order."""
+    """A time stamp as blocks carry it: the upper word first, each in the section's byte order."""
     return _WORD.pack(at_ns >> 32) + _WORD.pack(at_ns & 0xFFFFFFFF)
 
 
@@ -102,7 +102,7 @@ def names(addresses: Mapping[bytes, str]) -> bytes:
 
 
 def packet(interface_id: int, at_ns: int, data: Buffer, size: int, comment: str = "") -> bytes:
-    """A packet of `size` bytes, of which `data` was kept."""
+    """A packet of `size` bytes; `data` holds the bytes that were kept."""
     head = _WORD.pack(interface_id) + _stamp(at_ns) + _WORD.pack(len(data)) + _WORD.pack(size)
     padding = bytes(-len(data) % 4)
     return _block(ENHANCED_PACKET, b"".join((head, data, padding, _options(_text(_COMMENT, comment)))))

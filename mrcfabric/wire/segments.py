@@ -1,7 +1,7 @@
-"""The next segment of a segment routing header into the destination address: what an endpoint of a segment does.
+"""Puts the next segment of a segment routing header into the destination address, as an endpoint of a segment does.
 
-Works on the bytes of a packet that begins with its outer IPv6 header. When a switch asks for it is the switch core's
-business, how a single-segment header is built and shown is `mrcfabric.wire.ipv6`'s.
+Works on the bytes of a packet that begins with its outer IPv6 header. The switch core decides when to call it;
+`mrcfabric.wire.ipv6` has the fields of a single-segment header.
 
 RFC 8754 2 and 4.3.1.1, RFC 8986 4.1 (End), RFC 8200 4.4.
 """
@@ -18,16 +18,16 @@ _LAST_OFFSET = IPV6_SIZE + 4
 _LIST_OFFSET = IPV6_SIZE + 8
 
 NONE_LEFT = "no_usid_left"
-"""There is no segment to go on with."""
+"""No segment is left."""
 MALFORMED = "bad_srh"
-"""A routing header that is longer than its packet, or that has segments left and contradicts itself or is of another
+"""A routing header that is longer than its packet, or one with segments left that contradicts itself or has another
 type."""
 
 
 def take_segment(packet: bytearray) -> str | None:
-    """Put the next segment into the destination address, in place; or the reason why that cannot be.
+    """Put the next segment into the destination address, in place; returns the reason when it cannot, else None.
 
-    `packet` has at least the 40 bytes of its outer header; nothing is changed when a reason comes back.
+    `packet` has at least the 40 bytes of its outer header. With a reason the packet is unchanged.
     """
     if packet[_NEXT_HEADER_OFFSET] != NEXT_HEADER_ROUTING:
         return NONE_LEFT

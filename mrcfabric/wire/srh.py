@@ -1,8 +1,8 @@
-"""The segment routing header of an EV that has one: put between the outer and the inner header, and taken out again.
+"""The segment routing header of an EV that has one: inserted between the outer and the inner header, and removed again.
 
-Owns the single-segment form that MRC allows and what its segment is for; the field table is `mrcfabric.wire.ipv6.Srh`,
-which uSIDs stand in a segment is the controller's business, going on with it a switch's. The templates of this module
-are used only by QPs whose profile has such EVs: packets without an SRH pay nothing for it.
+Owns the single-segment form that MRC allows and what its segment is for. `mrcfabric.wire.ipv6.Srh` is the field table.
+The controller decides which uSIDs stand in a segment; a switch continues with it. Only QPs whose profile has such EVs
+use the templates of this module: packets without an SRH pay nothing for it.
 
 The outer part of an EV is its container (16 bytes), followed by the SRH (24 bytes) where there is one: `outer_with`.
 
@@ -34,7 +34,7 @@ def outer_with(container: bytes, segment: bytes) -> bytes:
 
 
 def insert(packet: bytearray, outer: bytes) -> bytearray:
-    """A packet made for `outer[:16]`, with the SRH in `outer[16:]` put in, if there is one; changes `packet`."""
+    """A packet made for `outer[:16]` with the SRH of `outer[16:]` inserted, if there is one; changes `packet`."""
     if len(outer) != OUTER_SIZE:
         return packet
     packet[INNER_OFFSET:INNER_OFFSET] = outer[16:]
@@ -49,7 +49,7 @@ def follows(packet: Buffer) -> bool:
 
 
 def strip(packet: Buffer) -> bytearray | None:
-    """The packet as it would be without its SRH; None when that is malformed or not at its end (RFC 8754 4.3)."""
+    """The packet without its SRH; None when the SRH is malformed or has a segment left (RFC 8754 4.3)."""
     length = int.from_bytes(packet[_LENGTH], "big")
     if len(packet) < IPV6_SIZE + SRH_SIZE or length < SRH_SIZE:
         return None

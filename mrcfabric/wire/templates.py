@@ -1,10 +1,10 @@
 """Templates: packets built from a prepared frame of addresses, a few microseconds each.
 
-One `DataTemplate` and one `ControlTemplate` per QP hold what never changes between its packets; `build` and its sisters
-take the rest and return a complete packet, padding and ICRC included. Which packet to send is the NIC core's business.
-A test holds these bytes against the complete emitter, `mrcfabric.wire.packet`.
+One `DataTemplate` and one `ControlTemplate` per QP hold what never changes between its packets. `build` and its sister
+methods take the rest and return a complete packet, padding and ICRC included. The NIC core decides which packet to
+send. A test compares these bytes with those of the complete emitter, `mrcfabric.wire.packet`.
 
-Sources: MRC 1.0 7.5, IBTA annex A17 (ICRC). The ICRC is computed on the way: head bytes that it wants as ones (UDP
+Sources: MRC 1.0 7.5, IBTA annex A17 (ICRC). The ICRC is computed on the way: head bytes that it counts as ones (UDP
 checksum, fifth byte of the BTH) are built as ones and cleared once the sum is known.
 """
 
@@ -53,12 +53,12 @@ _DATA_OVERHEAD = UDP_SIZE + BTH_SIZE + METH_SIZE + RETH_SIZE + ICRC_SIZE
 _CONTROL_OVERHEAD = UDP_SIZE + BTH_SIZE + ICRC_SIZE
 _VERSION = 6 << 28
 _PADDING = (b"", b"\0", b"\0\0", b"\0\0\0")
-# What the ICRC sees of the inner IPv6 header's first word: the version, then ones.
+# The ICRC counts the inner IPv6 header's first word as: the version, then ones.
 _MASKED_WORD = b"\x6f\xff\xff\xff"
 
 
 class _Frame:
-    """What all packets between two NICs share."""
+    """The parts that all packets between two NICs share."""
 
     __slots__ = ("_dport", "_inner", "_masked", "_outer", "_p_key", "_swap")
 
@@ -202,7 +202,7 @@ class ControlTemplate(_Frame):
         self._dest = dest_qp
         self._source = source_qp
         self._control = _VERSION | traffic_class(dscp.control, 0) << 20
-        # Probes meet the data queue, and its marks, like the data they stand for.
+        # Probes use the data queue, and get its marks, like the data they stand for.
         self._probe = _VERSION | traffic_class(dscp.no_trim, ECT_0) << 20
         self._cc_type = options.nack_cc_type << 4
         self._eeth_shift = options.eeth_op_shift

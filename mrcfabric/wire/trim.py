@@ -1,6 +1,6 @@
-"""Trimming: what is left of a packet that found no room.
+"""Trimming: cuts a packet that found no room.
 
-When and where a switch trims is `mrcfabric.egress`'s; how an endpoint answers is the NIC core's.
+`mrcfabric.egress` decides when and where a switch trims; the NIC core answers a trimmed packet.
 
 Source: MRC 1.0 (trim indication): the same packet, cut short, under another DSCP; no header says so, no length is
 corrected and no ICRC recomputed.
@@ -18,8 +18,8 @@ TRIM_BYTES_DEFAULT = 256
 def trim(packet: Buffer, trim_bytes: int, dscp: int) -> bytearray:
     """A new packet: the first `trim_bytes` (counted from the outer IPv6 header) under `dscp`, ECN kept.
 
-    A packet that is shorter stays whole and is only re-marked. The result shares no memory with `packet`, so that a
-    small header does not keep a long receive buffer alive.
+    A packet that is shorter stays whole and only gets the new DSCP. The result shares no memory with `packet`, so that
+    a small header does not keep a long receive buffer alive.
     """
     cut = bytearray(packet[:trim_bytes])
     set_dscp(cut, dscp)

@@ -1,8 +1,8 @@
 """uSID containers: the only file that knows how one is laid out.
 
 A container is an IPv6 destination address of the form F3216: a 32-bit locator block, then up to six 16-bit uSIDs, the
-unused tail zero. A switch that finds its own uSID first removes it by moving the rest 16 bits to the left. Who owns
-which uSID is `mrcfabric.topology`'s business; what a switch does with the next one is the switch core's.
+unused tail zero. A switch that finds its own uSID first removes it by moving the rest 16 bits to the left.
+`mrcfabric.topology` knows who owns which uSID; the switch core acts on the next one.
 
 Sources: RFC 9800 sections 3 and 4.1 (NEXT-C-SID), MRC 1.0 (SRv6 mode).
 """
@@ -72,15 +72,16 @@ def shift(container: Buffer) -> bytes:
 
 
 def route_of(packet: Buffer) -> tuple[int, int, int]:
-    """(block, active uSID, next uSID) of a packet of at least 40 bytes: what one forwarding step looks at."""
+    """(block, active uSID, next uSID) of a packet of at least 40 bytes: all that one forwarding step reads."""
     block_, active_, next_ = _ROUTE.unpack_from(packet, BLOCK_OFFSET)
     return block_, active_, next_
 
 
 def argument_is_zero(packet: Buffer) -> bool:
-    """Whether nothing stands behind the active uSID of a packet of at least 40 bytes.
+    """Whether nothing follows the active uSID of a packet of at least 40 bytes.
 
-    The argument is all that follows, so a zero next uSID alone does not end a container: one with a hole goes on.
+    The argument is everything behind it: a zero next uSID alone does not end a container, since non-zero ones may
+    follow.
     """
     # RFC 9800 4.1.1
     high, low = _REST.unpack_from(packet, NEXT_OFFSET)
