@@ -1,7 +1,7 @@
 """From a topology to the configuration of one switch's core: its uSID, its static table, its ports.
 
-The one place where figures of the topology become bytes and nanoseconds of a switch. What the settings mean is
-`switchd.core.settings`'; the daemon's own figures (sockets, clock, folders) are its configuration file's.
+The one place that turns figures of the topology into bytes and nanoseconds of a switch. `switchd.core.settings` gives
+the settings their meaning; the daemon's configuration file has the daemon's own figures (sockets, clock, folders).
 
 Settings under `switch:` hold for every switch. One whose key is NODE.PORT.KNOB, as `p0-t0-1.3.trim: false`, holds for
 one port: `trim` (off: it drops), `ecn`, `trim_dscp` (one of the fabric's two code points for trimmed packets).
@@ -21,18 +21,18 @@ from mrcfabric.wire_settings import code_points, wire_options
 from switchd.core.settings import SwitchConfig, SwitchSettings
 
 PORT_KNOBS: Final[Mapping[str, type[int]]] = {"trim": bool, "ecn": bool, "trim_dscp": int}
-"""What can be set for one port alone, and its kind."""
+"""The settings that one port alone can have, and their kinds."""
 
 
 def switch_settings(topology: Topology) -> SwitchSettings:
-    """The knobs of every switch of the fabric. Raises ConfigError that names `switch.KEY`."""
+    """The settings of every switch of the fabric. Raises ConfigError that names `switch.KEY`."""
     port_settings(topology)
     of_all = {key: value for key, value in topology.switch.items() if "." not in key}
     return settings_from(SwitchSettings, of_all, "switch")
 
 
 def port_settings(topology: Topology) -> dict[tuple[str, int], dict[str, Setting]]:
-    """(switch, port) -> what holds for that port alone. Raises ConfigError that names `switch.NODE.PORT.KNOB`."""
+    """(switch, port) -> the settings of that port alone. Raises ConfigError that names `switch.NODE.PORT.KNOB`."""
     found: dict[tuple[str, int], dict[str, Setting]] = {}
     for key, value in topology.switch.items():
         if "." in key:
@@ -43,7 +43,7 @@ def port_settings(topology: Topology) -> dict[tuple[str, int], dict[str, Setting
 
 
 def switch_config(topology: Topology, name: str) -> SwitchConfig:
-    """The configuration of switch `name`. Raises ConfigError for an unknown name or settings that will not do."""
+    """The configuration of switch `name`. Raises ConfigError for an unknown name or wrong settings."""
     usid = topology.own_usid(name)
     settings = switch_settings(topology)
     dscp = code_points(topology)

@@ -1,4 +1,4 @@
-"""The daemon of a switch: the switch core under the runner, and what a switch can be asked beside what all daemons can.
+"""The daemon of a switch: the switch core under the runner, and the ops that it has beside those of all daemons.
 
 impairments {}               the faults in force, by port
 ports {port}                 what a port is set to and what its queues did (`switchd.rows`); without `port`, all of them
@@ -27,9 +27,10 @@ from switchd.rows import port_rows, usid_rows
 def run_switchd(configs: Sequence[Mapping[str, Any]], fds: Sequence[int] = (), title: str = "") -> int:
     """The fork server's entry: run one or several switches in this process until told to stop; returns the exit code.
 
-    `configs` are tables as `mrcfabric.daemon_config` describes them, one per switch; those of one process name the same
-    clock, `clock.slot` apart. Descriptors in them are numbers as this process has them; `fds` are the process's own
-    and not needed. `title` names the process, by default after the node, or the plane when there are several.
+    `configs` are tables as `mrcfabric.daemon_config` describes them, one per switch. Those of one process name the same
+    clock, but for `clock.slot`. Descriptors in them are the numbers that this process has; `fds` are the process's own
+    and not needed. `title` names the process; by default it has the name of the node, or of the plane when there are
+    several.
     """
     return run_tables("switchd", configs, build, title)
 

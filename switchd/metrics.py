@@ -1,8 +1,8 @@
 """The metrics of a switch: what a switch core counts, whole and port by port.
 
-Owns the definitions; rendering is `mrcfabric.metrics`'. A port is named by its number, the node at the other end
-(`peer`) and that node's kind (`towards`). Counters are of what the port sends: the other direction of a link is the
-peer's. Nothing is told per uSID: those are asked for on the control channel.
+Owns the definitions; `mrcfabric.metrics` renders. A port has labels for its number, the node at the other end (`peer`)
+and that node's kind (`towards`). Counters count what the port sends: the peer counts the other direction of the link.
+There are no metrics per uSID; the control channel has them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -99,5 +99,5 @@ def collect(fabric: str, node: str, counters: Mapping[str, Any]) -> list[Family]
 
 
 def render(fabric: str, node: str, counters: Mapping[str, Any]) -> bytes:
-    """The same in the exposition format."""
+    """The metric families in the exposition format."""
     return text(collect(fabric, node, counters))

@@ -1,7 +1,7 @@
-"""A switch as an operator wants to see it: its ports with their queues, and its table, in rows.
+"""The op results about a switch as rows for an operator: its ports with their queues, and its table.
 
-Owns what the rows say. What is counted and when is `mrcfabric.egress`'s and `switchd.core`'s; the table itself never
-changes. Figures come from the core as they are at this instant.
+Owns the contents of the rows. `mrcfabric.egress` and `switchd.core` count; the table itself never changes. The figures
+come from the core as they are at this instant.
 """
 
 from typing import Any
@@ -13,14 +13,14 @@ from switchd.core.switch import Switch
 
 
 def port_rows(switch: Switch) -> list[dict[str, Any]]:
-    """One row per port: what it leads to, what it is set to, its two queues, its faults."""
+    """One row per port: its peer, its settings, its two queues, its faults."""
     towards = switch.config.towards or ("",) * len(switch.egress)
     both = zip(switch.egress, towards, strict=True)
     return [{"port": port.port, "towards": kind, **port_row(port)} for port, kind in both]
 
 
 def port_row(port: Egress) -> dict[str, Any]:
-    """One port. Trimmed packets leave the data queue and are sent or dropped by the control queue."""
+    """One port. Trimmed packets leave the data queue, and the control queue sends or drops them."""
     config = port.config
     counters = port.counters()
     ecn_min_bytes, ecn_max_bytes = port.ecn_thresholds
@@ -65,7 +65,7 @@ def port_row(port: Egress) -> dict[str, Any]:
 
 
 def usid_rows(switch: Switch) -> list[dict[str, Any]]:
-    """One row per entry of the table: uSID, `uN` or `uA`, port, and what followed it."""
+    """One row per entry of the table: uSID, `uN` or `uA`, port, packets and bytes."""
     config = switch.config
     counted = usid_counters(switch.doors)
     return [

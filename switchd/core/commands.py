@@ -1,8 +1,8 @@
-"""Everything a switch core can be told, and nothing else.
+"""Every command that a switch core takes.
 
-Commands change the faults of the emulated links and what the queues do; the table of a switch never changes. What a
-command sets lasts until the daemon ends: a switch that starts again has what its configuration says. Each carries the
-`token` under which the driver waits for the answer (`events.CommandDone`).
+Commands change the faults of the emulated links and the settings of queues; the table of a switch never changes. A
+command's setting lasts until the daemon ends: a restarted switch has what its configuration says. Each command carries
+the `token` under which the driver waits for the answer (`events.CommandDone`).
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from mrcfabric.impairment import Impairment
 
 @dataclass(slots=True)
 class SetImpairment:
-    """From now on departures of `port` meet these faults; `Impairment()` heals."""
+    """Put these faults in force for departures of `port` from now on; `Impairment()` heals."""
 
     token: int
     port: int
@@ -22,17 +22,16 @@ class SetImpairment:
 
 @dataclass(slots=True)
 class ClearImpairments:
-    """Every port is healthy from now on."""
+    """End the faults of every port."""
 
     token: int
 
 
 @dataclass(slots=True)
 class SetTrim:
-    """From now on packets that find the data queue full are trimmed, or dropped when `on` is false.
+    """Trim packets that find the data queue full from now on, or drop them when `on` is false.
 
-    `on` None: as configured. `port` None: every port. `dscp`: the code point that trimmed packets leave with; None
-    keeps it.
+    `on` None: as configured. `port` None: every port. `dscp`: the code point of trimmed packets; None keeps it.
     """
 
     token: int
@@ -43,7 +42,7 @@ class SetTrim:
 
 @dataclass(slots=True)
 class SetEcn:
-    """What departs from now on is marked by these thresholds (waiting bytes of data), or not at all.
+    """Mark departures from now on by these thresholds (waiting bytes of data), or not at all.
 
     `on`, `min_bytes` or `max_bytes` None: as configured, port by port. `port` None: every port.
     """
@@ -57,7 +56,7 @@ class SetEcn:
 
 @dataclass(slots=True)
 class SetForwarding:
-    """`on` False: the switch stands still. What arrives is lost, what waits stays where it is, ports have carrier."""
+    """`on` False: the switch stands still. Arriving packets are lost, waiting ones stay, and ports have carrier."""
 
     token: int
     on: bool

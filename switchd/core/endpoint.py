@@ -1,8 +1,9 @@
 """The forwarding step field by field, for the packets that one look-up does not settle.
 
 Owns what a switch does as the endpoint of a segment: own uSIDs that repeat, adjacencies, containers with a hole, the
-next segment of a segment routing header. Owns also the way of a packet that is addressed to another node, and the name
-of what is wrong otherwise. The usual packet never comes here (`switch`, `fib`); queues are `mrcfabric.egress`'s.
+next segment of a segment routing header. Also owns the forwarding of a packet addressed to another node, and the drop
+reason in all other cases. `switch` and `fib` handle the usual packet without calling this module; `mrcfabric.egress`
+has the queues.
 
 RFC 9800 4.1.1 (NEXT-C-SID of End) and 4.1.2 (of End.X), RFC 8986 4.1, RFC 8754 4.3 and 4.3.1.1, MRC 1.0 5.
 """
@@ -16,7 +17,7 @@ from switchd.core.settings import SwitchConfig
 def settle(packet: bytearray, config: SwitchConfig) -> int | str:
     """Take a packet (of at least 40 bytes, patched in place) through this switch.
 
-    Returns the uSID of the table by which it leaves, or the reason why it does not, one of `stats.DROP_REASONS`.
+    Returns the uSID of the table by which it leaves, or a drop reason, one of `stats.DROP_REASONS`.
     """
     block, active, next_usid = route_of(packet)
     if block != config.block:
@@ -24,7 +25,7 @@ def settle(packet: bytearray, config: SwitchConfig) -> int | str:
     if active != config.usid:
         return _pass_on(packet, active, config)
     steps = 0
-    # RFC 9800 4.1.1: what is left is looked up again, and it may be this very switch.
+    # RFC 9800 4.1.1: the rest is looked up again, and it may name this switch once more.
     while active == config.usid:
         steps += 1
         if next_usid in config.adjacency:
@@ -41,7 +42,7 @@ def settle(packet: bytearray, config: SwitchConfig) -> int | str:
 
 
 def _pass_on(packet: bytearray, active: int, config: SwitchConfig) -> int | str:
-    """A packet whose active uSID is another node's: it has come astray, and goes as it is to a neighbour it names."""
+    """Forward a packet whose active uSID belongs to another node, unchanged, if that node is a neighbour."""
     # RFC 8754 4.3: an address that is no segment of this node is routed like any other.
     if not config.route_foreign or active not in config.fib:
         return "not_own_usid"
@@ -49,8 +50,8 @@ def _pass_on(packet: bytearray, active: int, config: SwitchConfig) -> int | str:
 
 
 def _next_destination(packet: bytearray) -> str | None:
-    """The active uSID goes; when nothing stands behind it in its container, the next segment comes."""
-    # RFC 9800 4.1.1: an argument of zero, all of it, makes it an ordinary End.
+    """Remove the active uSID; when none follows in its container, take the next segment."""
+    # RFC 9800 4.1.1: with an argument of all zeros the uSID is an ordinary End.
     if argument_is_zero(packet):
         return take_segment(packet)
     shift_packet(packet)
@@ -58,14 +59,14 @@ def _next_destination(packet: bytearray) -> str | None:
 
 
 def _leave_by_adjacency(packet: bytearray) -> str | None:
-    """The own uSID and the adjacency's go: its port is where the packet leaves, whoever is next."""
+    """Remove the own uSID and the adjacency's; the packet leaves by the adjacency's port, whatever comes next."""
     # RFC 9800 4.1.2
     shift_packet(packet)
     return _next_destination(packet)
 
 
 def _spend(packet: bytearray, steps: int, config: SwitchConfig) -> str | None:
-    """Pay for the steps with the hop limit; the reason when it does not suffice."""
+    """Subtract the steps from the hop limit; returns the drop reason when it does not suffice."""
     # RFC 8200 3, RFC 9800 4.1.1
     price = steps if config.hop_limit_per_shift else 1
     if packet[HOP_LIMIT_OFFSET] <= price:

@@ -1,7 +1,7 @@
-"""Everything a switch core reports, and nothing else.
+"""Every event that a switch core reports.
 
-A switch is silent by nature: drops and marks are counters, and only the answers to commands are events. `record()` is
-flat, can be hashed into a trace, and leaves out what differs between two drivers of the same run (tokens).
+A switch reports little: drops and marks are counters, and only the answers to commands are events. `record()` is flat,
+can be hashed into a trace, and leaves out what differs between two drivers of the same run (tokens).
 """
 
 from dataclasses import dataclass

@@ -1,9 +1,9 @@
-"""The static table of a switch, in the form in which one packet costs one look-up, and the counters of its entries.
+"""The static table of a switch: one look-up per packet, and the counters of its entries.
 
-Owns the packing of block, own uSID and next uSID into one key. A port that one entry alone leads to counts for it, and
-the usual packet pays nothing for its entry's counters; entries that share a port have a `CountedRoute` each. How a
-container is laid out is `mrcfabric.wire.usid`'s:
-every figure here is derived from its constants, and a test holds the in-place shift against its `shift`.
+Owns the packing of block, own uSID and next uSID into one key. If a single entry leads to a port, the port's counters
+serve as the entry's, and the usual packet costs no extra counting; entries that share a port have a `CountedRoute`
+each. `mrcfabric.wire.usid` lays out containers: every figure here is derived from its constants, and a test compares
+the in-place shift with its `shift`.
 
 RFC 9800 4.1.1 (NEXT-C-SID), RFC 8986 4.1.
 """
@@ -20,9 +20,9 @@ from mrcfabric.wire.layout import HOP_LIMIT_OFFSET, IPV6_SIZE
 from mrcfabric.wire.usid import ACTIVE_OFFSET, BLOCK_OFFSET, NEXT_OFFSET, USID_BITS, build
 from switchd.core.settings import SwitchConfig
 
-# A look at a packet: version, DSCP and more in 16 bits; hop limit; block, active and next uSID as one key; the rest.
+# Read of a packet: version, DSCP and more in 16 bits; hop limit; block, active and next uSID as one key; the rest.
 LOOK: Final = Struct(f">H{HOP_LIMIT_OFFSET - 2}xB{BLOCK_OFFSET - HOP_LIMIT_OFFSET - 1}xQQ")
-# The same container one uSID later, written from the active uSID on: next uSID, the rest, end marker.
+# The container after the shift, written from the active uSID on: next uSID, the rest, end marker.
 SHIFTED: Final = Struct(">HQH")
 SHIFTED_OFFSET: Final = ACTIVE_OFFSET
 _KEY_BYTES: Final = NEXT_OFFSET + USID_BITS // 8 - BLOCK_OFFSET
@@ -35,12 +35,12 @@ _VERSION: Final = 6 << 6
 
 
 def route_key(block: int, usid: int, next_usid: int) -> int:
-    """What `LOOK` finds in a packet that is here and goes to `next_usid`."""
+    """The key that `LOOK` reads from a packet at this switch that goes to `next_usid`."""
     return int.from_bytes(build(block, (usid, next_usid))[:_KEY_BYTES], "big")
 
 
 class CountedRoute:
-    """An entry that shares its port with others: the same two calls as the port's, and what went through."""
+    """An entry that shares its port with others: it forwards the two calls to the port and counts what passed."""
 
     __slots__ = ("egress", "offered_bytes", "offered_packets")
 
@@ -66,7 +66,7 @@ class CountedRoute:
 
 
 Door: TypeAlias = Egress | CountedRoute
-"""Where a packet goes that follows an entry."""
+"""Where a packet goes that matches an entry."""
 
 
 def doors(config: SwitchConfig, egress: tuple[Egress, ...]) -> dict[int, Door]:
@@ -84,12 +84,12 @@ def routes(config: SwitchConfig, by_usid: Mapping[int, Door]) -> dict[int, tuple
 
 
 def usid_counters(by_usid: Mapping[int, Door]) -> dict[int, dict[str, int]]:
-    """Packets and bytes that followed each entry to its port, those dropped or trimmed there included."""
+    """Packets and bytes that each entry sent to its port, those dropped or trimmed there included."""
     return {usid: {"packets": door.offered_packets, "bytes": door.offered_bytes} for usid, door in by_usid.items()}
 
 
 def classes(config: SwitchConfig) -> dict[int, int]:
-    """Version and DSCP -> class of the packet, as `Egress.offer` wants it. Anything that is not IPv6 is missing."""
+    """Version and DSCP -> class of the packet, as `Egress.offer` takes it. Has no entry for anything but IPv6."""
     both = zip(config.dscp.control_table(), config.dscp.trimmed_table(), strict=True)
     return {
         _VERSION | dscp: TRIMMED if trimmed else CONTROL if control else DATA

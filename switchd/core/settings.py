@@ -1,7 +1,7 @@
-"""What a switch is made from: the settings an operator may turn, and the configuration of one switch.
+"""The settings of a switch that an operator may change, and the configuration of one switch.
 
-Owns defaults, bounds and the step from shares of the bandwidth-delay product to bytes. Which switch has which ports and
-table is the topology's; what the queues do with the figures is `mrcfabric.egress`'s.
+Owns defaults, bounds and the step from shares of the bandwidth-delay product to bytes. The topology says which switch
+has which ports and table; `mrcfabric.egress` uses the figures.
 """
 
 from collections.abc import Mapping
@@ -57,7 +57,7 @@ class SwitchSettings:
     """Share that a port's control queue holds; more is dropped."""
     control_reserve: float = 0.25
     """Share of that queue that trimmed packets must leave to acknowledgements, or a flood of them would drop those."""
-    # UEC CMS: trimmed packets are held to a share of the link, at most half; ours travel with the acknowledgements.
+    # UEC CMS: trimmed packets get a share of the link, at most half; ours travel with the acknowledgements.
     control_share: float = 0.5
     """What the control class may take of a link while data waits for it; 1 is strict priority."""
     control_burst_bytes: int = CONTROL_BURST_BYTES
@@ -69,7 +69,7 @@ class SwitchSettings:
     hop_limit_per_shift: bool = False
     """What a packet pays that carries the same uSID several times in a row: True one hop per shift, False one."""
 
-    # RFC 8754 4.3: what is no segment of this node is routed; Linux does that too.
+    # RFC 8754 4.3: an address that is no segment of this node is routed; Linux does that too.
     route_foreign: bool = True
     """A packet whose active uSID is a neighbour's goes there unchanged; False: it is dropped as `not_own_usid`."""
 
@@ -104,7 +104,7 @@ class SwitchSettings:
         ev_order: EvOrder,
         seed: str,
     ) -> EgressConfig:
-        """The port of a switch that leads to a NIC, a T0 or a T1; `bdp_bytes` of one plane."""
+        """The configuration of a port that leads to a NIC, a T0 or a T1; `bdp_bytes` of one plane."""
         last_hop = towards == "nic"
         return EgressConfig(
             rate_bps=rate_bps,

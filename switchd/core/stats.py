@@ -1,10 +1,15 @@
 """The counters of a switch as nested dictionaries of plain integers, and their names.
 
-Conservation, at any instant: received = packets dropped for one of `DROP_REASONS` + packets that reached a port, which
-are those of all uSIDs together; and per port: packets that reached it = departures (`packets`) + waiting
-(`data_waiting`, `control_waiting`) + its drops in `mrcfabric.egress.REFUSALS`; of the departures, those in its drops in
-`mrcfabric.impairment.LOSS_REASONS` never arrive, and those `touched` as duplicated arrive twice. The same holds for the
-sums over the ports.
+Conservation, at any instant:
+
+- received = packets dropped for one of `DROP_REASONS` + packets that reached a port. The packets of all uSIDs together
+  are those that reached a port.
+- Per port: packets that reached it = departures (`packets`) + waiting (`data_waiting`, `control_waiting`) + its drops
+  in `mrcfabric.egress.REFUSALS`.
+- Of the departures, those among its drops in `mrcfabric.impairment.LOSS_REASONS` never arrive, and those `touched` as
+  duplicated arrive twice.
+
+The same holds for the sums over the ports.
 """
 
 from typing import Any, Final
@@ -25,7 +30,7 @@ DROP_REASONS: Final = (
     "bad_srh",
     "frozen",
 )
-"""Why a packet never reaches a queue; the queues' own reasons are `mrcfabric.egress.DROP_REASONS`."""
+"""Why a packet never reaches a queue; `mrcfabric.egress.DROP_REASONS` has the queues' own reasons."""
 
 _SUMMED: Final = (
     "packets",
@@ -53,12 +58,14 @@ def switch_counters(
     config: SwitchConfig,
     usids: dict[int, dict[str, int]],
 ) -> dict[str, Any]:
-    """`received`; `drops` {reason: count} of the whole switch, ports included; `ports` {number: counters}; `usids`
-    {uSID: packets and bytes} by entry of the table; the sums over all ports of their counters and gauges, `touched`
-    {what: count} among them, and the greatest of their peaks.
+    """All counters of a switch, by these keys.
 
-    A port's entry has `towards` (nic, t0 or t1) and `peer` (a name) where the switch was told, `rate_bps` as it was
-    built, and `up`, 0 while its direction of the link lets nothing pass.
+    `received`; `drops` {reason: count} of the whole switch, ports included; `ports` {number: counters}; `usids` {uSID:
+    packets and bytes} by entry of the table; the sums over all ports of their counters and gauges, including `touched`
+    {what: count}, and the greatest of their peaks.
+
+    A port's entry has `towards` (nic, t0 or t1) and `peer` (a name) if the configuration gives them, `rate_bps` as it
+    was built, and `up`, 0 while its direction of the link lets nothing pass.
     """
     ports: dict[int, dict[str, Any]] = {
         port.port: {**port.counters(), "rate_bps": port.config.rate_bps, "up": int(port.impairment.up)}

@@ -1,9 +1,8 @@
-"""An MRC switch: own uSID off, next uSID looked up, into a queue. A `mrcfabric.node.Node`.
+"""An MRC switch: removes its own uSID, looks the next one up, queues the packet. A `mrcfabric.node.Node`.
 
-Owns the usual forwarding step, what is dropped before any queue, and what commands do. Leaves to others: queues, marks
-and trims (`mrcfabric.egress`), faults (`mrcfabric.impairment`), the table's form (`fib`), unusual packets
-(`endpoint`). A switch knows nothing of QPs or EVs, tells nobody anything, and never reroutes: a dead link is silence.
-MRC 1.0 5, RFC 9800 4.1.1, RFC 8986 4.1.
+Owns the usual forwarding step, drops before any queue, and the effects of commands. `mrcfabric.egress` has queues,
+marks and trims; `mrcfabric.impairment` faults; `fib` the table; `endpoint` unusual packets. A switch knows nothing of
+QPs or EVs, sends no notifications, and never reroutes: a dead link is silence. MRC 1.0 5, RFC 9800 4.1.1, RFC 8986 4.1.
 """
 
 import struct
@@ -61,9 +60,9 @@ class Switch:
         """Where each entry of the table leads; read-only."""
         self._routes = routes(config, self.doors)
         self._known = self._routes
-        """What forwards in one step: the table, or nothing while the switch stands still."""
+        """The table for forwarding in one step; empty while the switch stands still."""
         self._classes = classes(config)
-        self._busy: dict[Door, None] = {}  # ports with packets waiting, by order of becoming so
+        self._busy: dict[Door, None] = {}  # ports with packets waiting, in the order in which they got them
         self._timeout: Instant = NEVER
         self._events: list[CommandDone] = []
         self._witness: Witness | None = None
@@ -94,7 +93,7 @@ class Switch:
                 # RFC 9800 4.1.1
                 shifted(packet, SHIFTED_OFFSET, next_usid, rest, END)
             except (KeyError, TypeError, struct.error):
-                # Not for us in one step, too short, no IPv6, or not writable.
+                # Not for this switch in one step, too short, no IPv6, or not writable.
                 self._take_apart(at_ns, packet, out)
                 continue
             egress.offer(at_ns, packet, control, out)
@@ -114,13 +113,13 @@ class Switch:
         return events
 
     def counters(self) -> dict[str, Any]:
-        """`forwarding`, 0 while the switch stands still; the rest see `stats.switch_counters`."""
+        """`forwarding`, 0 while the switch stands still; `stats.switch_counters` has the rest."""
         usids = usid_counters(self.doors)
         found = switch_counters(self.received, self.drops, self.egress, self.config, usids)
         return {"forwarding": int(self.forwarding), **found}
 
     def totals(self) -> tuple[int, ...]:
-        """`mrcfabric.tally.TOTALS`: the sums of what `counters` tells one by one, cheap enough for every moment."""
+        """`mrcfabric.tally.TOTALS`: the sums of what `counters` lists, for the node's tally."""
         forwarded = trims = marks = 0
         drops = sum(self.drops.values())
         for egress in self.egress:
@@ -145,14 +144,14 @@ class Switch:
         return {egress.port: egress.impairment for egress in self.egress if egress.impairment != HEALTHY}
 
     def set_witness(self, witness: Witness | None) -> None:
-        """From now on this witness writes down what happens to packets that are followed; None: nobody."""
+        """Set the witness that writes down what happens to followed packets; None: no witness."""
         self._witness = witness
         for egress in self.egress:
             attend(egress, witness)
 
     @property
     def busy(self) -> tuple[Door, ...]:
-        """Doors behind which packets wait: what a call looks at."""
+        """The doors behind which packets wait; `advance` visits only these."""
         return tuple(self._busy)
 
     def _run(self, until: Instant, out: list[Transmit]) -> None:
@@ -171,8 +170,8 @@ class Switch:
         self.now_ns = until
 
     def _take_apart(self, at_ns: Instant, packet: Buffer, out: list[Transmit]) -> None:
-        """The same forwarding step, field by field: names what is wrong, and knows what is unusual."""
-        # A malformed packet may come from anybody who can reach the port, so nothing here may raise.
+        """Forward a packet field by field after the one-step look-up failed, or drop it with a reason."""
+        # Anybody who can reach the port may send a malformed packet, so nothing here may raise.
         if not self.forwarding:
             self._lose(at_ns, packet, "frozen")
             return
@@ -193,7 +192,7 @@ class Switch:
         self._busy[door] = None
 
     def _lose(self, at_ns: Instant, packet: Buffer, reason: str) -> None:
-        """A packet that reaches no port."""
+        """Count a packet that reaches no port as dropped."""
         self.drops[reason] += 1
         if self._witness is not None:
             self._witness.dropped(at_ns, packet, reason)
@@ -227,15 +226,15 @@ class Switch:
                 assert_never(command)
 
     def _set_forwarding(self, at_ns: Instant, on: bool, out: list[Transmit]) -> None:
-        """Stand still, or go on with what has waited."""
+        """Stand still, or resume and send what has waited."""
         self._known = self._routes if on else {}
         for egress in self.egress:
             egress.set_standstill(at_ns, not on, out)
-        # Whoever has nothing to send is found idle at the end of the call.
+        # The end of the call removes ports that have nothing to send.
         self._busy.update(dict.fromkeys(self.doors.values()))
 
     def _check_trim_dscp(self, dscp: int | None) -> None:
-        """Raises RefusedError for a code point that no node of the fabric would take for a trimmed packet's."""
+        """Raises RefusedError for a code point that no node of the fabric would recognise as a trimmed packet's."""
         known = self.config.dscp.trimmed_table()
         if dscp is not None and not (dscp < len(known) and known[dscp]):
             names = self.config.dscp.trimmed, self.config.dscp.trimmed_lasthop
