@@ -1,6 +1,6 @@
 """Programs that reduce: all-reduce by two algorithms, reduce-scatter, and the training loop made of all-reduces.
 
-Owns what a step is and how buckets overlap with the computation; the algorithms are `ring`'s and `halving`'s.
+Owns what a step is and how buckets overlap with the computation; `ring` and `halving` have the algorithms.
 """
 
 from functools import partial
@@ -24,7 +24,7 @@ _BYTES = Figure(MIB, "The vector of every rank: 32-bit numbers.", LANE_BYTES, ME
 
 
 class Reduction(Protocol):
-    """One vector of all ranks, and an algorithm."""
+    """One vector that all ranks reduce by one algorithm."""
 
     async def sent(self) -> None: ...
 
@@ -32,7 +32,7 @@ class Reduction(Protocol):
 
 
 class Bucket:
-    """A vector that is reduced again and again, and every time checked."""
+    """A vector that is reduced repeatedly; every sum is verified."""
 
     def __init__(self, rank: Rank, addends: Addends, algorithm: str, number: int, size: int) -> None:
         reduction = ALGORITHMS[algorithm]
@@ -59,7 +59,7 @@ def _buckets_part(program: Program, figures: Figures, number: int, algorithm: st
 
 def _all_reduce(algorithm: str, program: Program, figures: Figures, number: int) -> Part:
     async def run(rank: Rank) -> None:
-        """All-reduce after all-reduce of one vector."""
+        """Run all-reduces of one vector, one after the other."""
         bucket = Bucket(rank, Addends(rank, figures["bucket_bytes"]), algorithm, 0, figures["bucket_bytes"])
         for step in range(figures["steps"]):
             begin_ns = rank.now
@@ -73,9 +73,10 @@ def _reduce_scatter(program: Program, figures: Figures, number: int) -> Part:
     size, ranks = figures["bucket_bytes"], len(program.ranks)
 
     async def run(rank: Rank) -> None:
-        """Reduce-scatter after reduce-scatter of one vector, its slots taking turns."""
+        """Run reduce-scatters of one vector, one after the other, with two sets of slots in turn."""
         vector, addends = Vector(rank, 0, size), Addends(rank, size)
-        # The one before us may be a step ahead of us, not two: its next sum needs what we add after this one.
+        # The rank before us may be one step ahead of us, not two: to finish the next step it needs our part of that
+        # step.
         rings = [Ring(vector, size + turn * Ring.slots_bytes(size, ranks), turn * Ring.channels(ranks))
                  for turn in (0, 1)]  # fmt: skip
         for step in range(figures["steps"]):
@@ -94,14 +95,15 @@ def _training(program: Program, figures: Figures, number: int) -> Part:
     algorithm, buckets = figures["algorithm"], figures["buckets"]
 
     async def run(rank: Rank) -> None:
-        """Step after step: compute, and all-reduce what is ready."""
+        """Run step after step: compute, and all-reduce each bucket as its gradients become ready."""
         addends = Addends(rank, figures["bucket_bytes"])
         found = [Bucket(rank, addends, algorithm, place, figures["bucket_bytes"]) for place in range(buckets)]
         rng = Rng(program.seed, program.name, f"compute {rank.number}")
         for step in range(figures["steps"]):
             begin_ns = rank.now
             compute_ns = figures["compute_ns"] + rng.below(figures["jitter_ns"] + 1)
-            # Backward: the gradients of one bucket after the other are there, the last with the end of the computation.
+            # Backward pass: the gradients of the buckets become ready one after the other, the last at the end of the
+            # computation.
             strands = [
                 rank.begin(_ready(rank, bucket, step, begin_ns + compute_ns * (place + 1) // buckets))
                 for place, bucket in enumerate(found)
@@ -114,7 +116,7 @@ def _training(program: Program, figures: Figures, number: int) -> Part:
 
 
 async def _ready(rank: Rank, bucket: Bucket, step: int, at_ns: int) -> None:
-    """A bucket is reduced from the instant on at which its gradients are there."""
+    """Reduce a bucket at the instant at which its gradients are ready."""
     await rank.until(at_ns)
     await bucket.reduce(step)
 

@@ -1,6 +1,6 @@
-"""Which kinds of programs there are.
+"""The kinds of programs there are.
 
-Owns the names, for hosts, the scenario language and the docs alike. What each is stands in the module of its kind.
+Owns the names, for hosts, the scenario language and the docs alike. The module of each kind says what it does.
 """
 
 from collections.abc import Mapping
@@ -30,12 +30,12 @@ PROGRAMS: Final[Mapping[str, Kind]] = {
 
 
 def check(program: Program) -> None:
-    """Raises ConfigError for a kind that is not known, figures that will not do, or ranks that do not suit it."""
+    """Raises ConfigError for an unknown kind, wrong figures, or ranks that do not suit the kind."""
     part_of(program, 0)
 
 
 def part_of(program: Program, number: int) -> Part:
-    """What rank `number` has to do with a program. Raises ConfigError as `check` does."""
+    """What rank `number` does in a program. Raises ConfigError as `check` does."""
     where = f"program {program.name}"
     kind = PROGRAMS.get(program.kind)
     if kind is None:

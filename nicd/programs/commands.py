@@ -1,4 +1,4 @@
-"""What can be asked of the host of a NIC, beside what can be asked of the NIC itself (`nicd.core.commands`)."""
+"""The commands to the host of a NIC, beside those to the NIC itself (`nicd.core.commands`)."""
 
 from dataclasses import dataclass
 from typing import Any

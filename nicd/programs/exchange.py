@@ -1,8 +1,8 @@
 """Collectives that move data and add nothing: all-gather, all-to-all, broadcast.
 
-What comes in one step lies elsewhere than what comes in the next. A peer may be one step ahead of us, not two, because
-to finish a step it needs something that we send in it; so two places that take turns are enough. A broadcast needs
-nothing from below: there every rank tells the one above it when all below it have everything.
+Data of consecutive steps goes to different places in memory. A peer may be one step ahead of us, not two, because to
+finish a step it needs something that we send in that step; so two places in turn are enough. In a broadcast a rank
+needs no data from the ranks below it, so there every rank tells the one above when all below it have everything.
 """
 
 from collections import deque
@@ -30,7 +30,7 @@ def _all_gather(program: Program, figures: Figures, number: int) -> Part:
     given = noise(program.seed, program.name, block + SLACK_BYTES)
 
     async def run(rank: Rank) -> None:
-        """All-gather after all-gather, two vectors taking turns."""
+        """Run all-gathers one after the other, with two vectors in turn."""
         rings = [Ring(Vector(rank, turn * whole, whole), 2 * whole, turn * Ring.channels(ranks)) for turn in (0, 1)]
         for step in range(figures["steps"]):
             begin_ns = rank.now
@@ -55,7 +55,7 @@ def _all_to_all(program: Program, figures: Figures, number: int) -> Part:
     window = figures["window"] or RANKS_MAX
 
     async def send(rank: Rank, step: int, to: int) -> None:
-        """Our blocks to all others, the next rank first."""
+        """Send our blocks to all others, the next rank first."""
         unacknowledged: deque[Signal[None]] = deque()
         for distance in range(1, ranks):
             if len(unacknowledged) == window:
@@ -66,7 +66,7 @@ def _all_to_all(program: Program, figures: Figures, number: int) -> Part:
             await message
 
     async def run(rank: Rank) -> None:
-        """Exchange after exchange; one is over when everything has come and everything is acknowledged."""
+        """Run exchanges one after the other; one ends when all blocks have arrived and all of ours are acknowledged."""
         for step in range(figures["steps"]):
             begin_ns = rank.now
             base = step % 2 * ranks * block
@@ -83,7 +83,7 @@ def _all_to_all(program: Program, figures: Figures, number: int) -> Part:
 
 
 def tree(ranks: int, place: int) -> tuple[int | None, list[int]]:
-    """The place above, and those below, of a place in a binomial tree, the one with most below it first."""
+    """The parent and the children of a place in a binomial tree, the child with the largest subtree first."""
     reach = 1
     while reach < ranks and not place & reach:
         reach *= 2
@@ -107,7 +107,7 @@ def _broadcast(program: Program, figures: Figures, number: int) -> Part:
     inbound = size + ranks * _TOKEN_BYTES
 
     async def run(rank: Rank) -> None:
-        """Broadcast after broadcast; one is over when all below have everything, and the one above knows."""
+        """Run broadcasts one after the other; one ends when all below have everything and the rank above knows it."""
         for step in range(figures["steps"]):
             begin_ns = rank.now
             start = begin_of(root, step)

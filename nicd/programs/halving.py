@@ -1,12 +1,13 @@
 """All-reduce by recursive halving and doubling, for any number of ranks (Rabenseifner 2004).
 
-In each turn a rank exchanges half of what it still has with one partner and adds, until it has one small part summed
-(recursive halving: reduce-scatter); then the same partners in the opposite order put the parts together again
-(recursive doubling: all-gather). For a power of two that takes 2 log2 n turns instead of the ring's 2 (n - 1). Of other
-numbers of ranks those that are too many first give their vector to a neighbour, and in the end get the sum from it.
+In each turn a rank exchanges half of what it still has with one partner and adds, until it has the sum of one small
+part (recursive halving: reduce-scatter). Then the same partners, in the opposite order, put the parts together again
+(recursive doubling: all-gather). For a power of two that takes 2 log2 n turns instead of the ring's 2 (n - 1). For
+other numbers, each surplus rank first gives its vector to a neighbour, and at the end gets the sum from it.
 
-Partial sums have a slot per turn. It is free again when its partner writes into it the next time: that has all sums of
-this all-reduce by then, among them what we sent in the doubling, after we had emptied all our slots.
+Partial sums have a slot per turn. The slot is free again when its partner writes into it the next time. By then the
+partner has all sums of this all-reduce, including those that we sent in the doubling, and we had emptied all our slots
+before that.
 """
 
 from typing import Any, NamedTuple
@@ -17,11 +18,11 @@ from nicd.programs.strands import Signal
 from nicd.programs.vector import Vector
 
 _FOLD, _UNFOLD = 0, 1
-"""Channels of the ranks that are too many; the turns have those behind."""
+"""Channels between a surplus rank and its neighbour; those of the turns follow."""
 
 
 class _Turn(NamedTuple):
-    """One exchange: with whom, what we keep and what the partner keeps (begin and end), and our slot."""
+    """One exchange: the partner, the parts that we and the partner keep (begin and end), and our slot."""
 
     partner: int
     keep: tuple[int, int]
@@ -30,12 +31,12 @@ class _Turn(NamedTuple):
 
 
 def _power(ranks: int) -> int:
-    """The greatest power of two that is not above."""
+    """The greatest power of two up to `number`."""
     return 1 << ranks.bit_length() - 1
 
 
 def _fold(ranks: int, number: int) -> tuple[int | None, int | None]:
-    """(place among the power of two, or None; the neighbour that gives us its vector or gets ours, or None)."""
+    """(place among the power of two, or None for a surplus rank; the neighbour to exchange vectors with, or None)."""
     many = ranks - _power(ranks)
     if number >= 2 * many:
         return number - many, None
@@ -49,7 +50,7 @@ def _rank_at(ranks: int, place: int) -> int:
 
 
 def _turns(size: int, ranks: int, place: int) -> list[_Turn]:
-    """The halving of a vector of `size` bytes, at a place among the power of two."""
+    """The turns of the halving of a vector of `size` bytes, for one place among the power of two."""
     low, high = 0, size // LANE_BYTES
     distance = _power(ranks) // 2
     found: list[_Turn] = []
@@ -61,7 +62,7 @@ def _turns(size: int, ranks: int, place: int) -> list[_Turn]:
         keep, give = parts[upper], parts[not upper]
         partner = _rank_at(ranks, place ^ distance)
         found.append(_Turn(partner, _in_bytes(keep), _in_bytes(give), slot * LANE_BYTES))
-        # The same at both partners, whichever part they keep.
+        # Equal at both partners, whichever part they keep, so that their slots have the same offsets.
         slot += (high - low + 1) // 2
         low, high = keep
         distance //= 2
@@ -73,10 +74,10 @@ def _in_bytes(lanes: tuple[int, int]) -> tuple[int, int]:
 
 
 class Halving:
-    """One vector of all ranks."""
+    """One vector that all ranks reduce."""
 
     def __init__(self, vector: Vector, slots: int, channel: int) -> None:
-        """`slots`: offset of memory for partial sums; `channel`: the first of those that are for this vector."""
+        """`slots`: offset of memory for partial sums; `channel`: the first channel of this vector."""
         self._vector = vector
         self._rank: Rank = vector.rank
         self._slots = slots
@@ -87,30 +88,30 @@ class Halving:
 
     @staticmethod
     def peers(ranks: int, number: int) -> tuple[int, ...]:
-        """Whom a rank exchanges messages with."""
+        """The ranks that a rank exchanges messages with."""
         place, neighbour = _fold(ranks, number)
         found = set() if place is None else {turn.partner for turn in _turns(LANE_BYTES, ranks, place)}
         return tuple(sorted(found | (set() if neighbour is None else {neighbour})))
 
     @staticmethod
     def slots_bytes(size: int, ranks: int) -> int:
-        """Memory for the partial sums of a vector, and for that of a neighbour."""
+        """Bytes of memory for the partial sums of a vector, and for a surplus neighbour's vector."""
         turns = _power(ranks).bit_length() - 1
         return size + turns * LANE_BYTES + (size if _power(ranks) < ranks else 0)
 
     @staticmethod
     def channels(ranks: int) -> int:
-        """Channels for a vector."""
+        """How many channels a vector needs."""
         return 2 + 2 * (_power(ranks).bit_length() - 1)
 
     async def sent(self) -> None:
-        """Until everything that was sent is acknowledged: the vector may be written again."""
+        """Wait until everything that was sent is acknowledged, so that the vector may be written again."""
         for message in self._sent:
             await message
         self._sent.clear()
 
     async def all_reduce(self) -> None:
-        """The vector becomes the sum of all ranks' vectors."""
+        """Replace the vector by the sum of all ranks' vectors."""
         base, size = self._vector.base, self._vector.size
         fold = self._slots + Halving.slots_bytes(size, _power(self._rank.count))
         if self._turns is None:

@@ -1,8 +1,8 @@
-"""The host of one NIC: the ranks of programs that run there, their QPs and memory, and when they go on.
+"""The host of one NIC: the ranks of programs that run there, their QPs and memory, and when they resume.
 
-Owns the way from a program's record to connected QPs, and the way of completions to ranks. It hears of a completion at
-its instant and lets ranks go on by a timer of the NIC at the same instant, after everything else that arrives then; so
-what a rank does depends on fabric time alone. What a rank does is its kind's.
+Owns the way from a program's record to connected QPs, and from completions to ranks. The core reports a completion at
+its instant. The host resumes ranks by a timer of the NIC at the same instant, after everything else that arrives then.
+So a rank's behaviour depends on fabric time alone. The module of its kind says what a rank does.
 """
 
 from functools import partial
@@ -26,11 +26,11 @@ from nicd.programs.rank import Rank
 from nicd.programs.record import RankRecord
 
 _NO_TOKEN: Final = 0
-"""The host is told at once what came of its commands, not by an event."""
+"""The host gets the results of its commands at once, not by an event."""
 
 
 class Guest:
-    """One rank at this host, with what it holds of the NIC."""
+    """One rank at this host, with its memory and QPs at the NIC."""
 
     __slots__ = ("begun", "program", "qps", "rank", "region", "run")
 
@@ -40,23 +40,23 @@ class Guest:
         self.rank = rank
         self.region: Region | None = region
         self.qps = qps
-        """QPN -> peer's rank, and the turn of the QP."""
+        """QPN -> rank of the peer, and the QP's turn among those to that peer."""
         self.begun = False
 
     def is_running(self) -> bool:
-        """Neither done nor failed."""
+        """Whether it is neither done nor failed."""
         return self.rank.record.state == "running"
 
     @property
     def next_ns(self) -> Instant:
-        """When it wants to go on."""
+        """The next instant at which it wants to run."""
         if not self.is_running():
             return NEVER
         return self.rank.strands.next_ns if self.begun else self.program.begin_ns
 
 
 class Host:
-    """Whoever runs programs beside the core of a NIC."""
+    """Runs programs beside the core of a NIC."""
 
     def __init__(self, board: Board, executor: Executor) -> None:
         self._board = board
@@ -68,10 +68,10 @@ class Host:
         executor.teach(RunProgram, self.run_program)
         executor.teach(StopProgram, self.stop_program)
 
-    # -- what the core tells
+    # Called by the core.
 
     def completed(self, completion: Completion) -> None:
-        """A CQE of any QP of the NIC."""
+        """Take a completion of any QP of the NIC."""
         guest = self._by_qpn.get(completion.qpn)
         if guest is None or not guest.is_running():
             return
@@ -88,7 +88,7 @@ class Host:
         self._timer.set_by(now)
 
     def qp_failed(self, now: Instant, qpn: int, reason: str) -> None:
-        """A QP of the NIC went to ERROR."""
+        """Take the news that a QP of the NIC went to ERROR."""
         guest = self._by_qpn.get(qpn)
         if guest is not None:
             self._fail(now, guest, qpn, reason)
@@ -97,10 +97,10 @@ class Host:
         peer = nic_name(guest.program.ranks[guest.qps[qpn][0]])
         guest.rank.end(now, "failed", f"QP to {peer}: {reason}")
 
-    # -- what may be asked
+    # Queries.
 
     def records(self) -> list[dict[str, Any]]:
-        """Every rank that is not forgotten: `name`, `kind`, `rank`, and what `RankRecord.record` tells."""
+        """Every rank that is not forgotten: `name`, `kind`, `rank`, and the contents of `RankRecord.record`."""
         return [
             {"name": name, "kind": guest.program.kind, "rank": guest.rank.number, **self._told(guest).record()}
             for name, guest in self._guests.items()
@@ -114,7 +114,7 @@ class Host:
         }
 
     def _told(self, guest: Guest) -> RankRecord:
-        """The record of a rank, with the bytes that its QPs have placed by now."""
+        """The record of a rank, updated with the bytes that its QPs have placed by now."""
         placed: dict[str, int] = {}
         for qpn, (peer, _) in guest.qps.items():
             qp = self._executor.qps.get(qpn)
@@ -133,16 +133,16 @@ class Host:
         return found
 
     def counters(self) -> list[dict[str, Any]]:
-        """The figures of every rank that is not forgotten: `name`, `kind`, and what `RankRecord.counters` tells."""
+        """The figures of every rank that is not forgotten: `name`, `kind`, and those of `RankRecord.counters`."""
         return [
             {"name": name, "kind": guest.program.kind, **guest.rank.record.counters()}
             for name, guest in self._guests.items()
         ]
 
-    # -- beginnings
+    # Starting.
 
     def run_program(self, now: Instant, command: RunProgram) -> Result:
-        """Take part in a program. RefusedError says why not, and nothing is half done then."""
+        """Take part in a program. RefusedError gives the reason, and then everything is undone."""
         try:
             program = Program.of(command.program)
             number = self._place_of(now, program)
@@ -162,7 +162,7 @@ class Host:
         return {"name": program.name, "rank": number, "qps": len(guest.qps)}
 
     def _place_of(self, now: Instant, program: Program) -> int:
-        """The rank of this NIC. RefusedError when there is none, or the program cannot be."""
+        """The rank of this NIC. RefusedError when it has none, or when the program cannot run."""
         index = self._board.config.index
         if index not in program.ranks:
             raise RefusedError(f"program {program.name} has no rank at {self._board.config.name}")
@@ -177,7 +177,7 @@ class Host:
         return program.ranks.index(index)
 
     def _prepare(self, now: Instant, program: Program, number: int, part: Part, done: list[Any]) -> Guest:
-        """Memory and QPs of a rank; `done` gets what undoes each step."""
+        """Make the memory and QPs of a rank; appends to `done` the commands that undo each step."""
         ask = partial(self._executor.carry_out, now)
         size = max(1, part.inbound_bytes + len(part.noise))
         register = RegisterMemory(_NO_TOKEN, program.va(number), size, r_key=program.r_key(number))
@@ -198,7 +198,7 @@ class Host:
         return Guest(program, part.run, rank, region, qps)
 
     def _begin(self, now: Instant, guest: Guest) -> None:
-        """All ranks are connected by now: they may send."""
+        """Let a rank send: by now all ranks are connected."""
         guest.begun = True
         guest.rank.strands.now = now
         for qpn in guest.qps:
@@ -206,34 +206,34 @@ class Host:
         guest.rank.begin(self._whole(guest))
 
     async def _whole(self, guest: Guest) -> None:
-        """A rank from begin to end: with the last acknowledgement its memory is free."""
+        """Run a rank to its end: after the last acknowledgement its memory is free."""
         await guest.run(guest.rank)
         await guest.rank.all_sent()
         guest.rank.record.state = "done"
         guest.rank.record.end_ns = guest.rank.now
 
-    # -- ends
+    # Stopping.
 
     def stop_program(self, now: Instant, command: StopProgram) -> Result:
-        """Nothing is left of a program here. RefusedError for one that is not known; peers may still send to it."""
+        """Remove everything of a program here; peers may still send to it. RefusedError for an unknown program."""
         guest = self._guests.get(command.name)
         if guest is None:
             raise RefusedError(f"no program {command.name}")
-        # The rank first: it must not hear of the work that goes with its QPs.
+        # The rank ends first: it must not see completions of its destroyed QPs.
         guest.rank.end(now, "failed", "stopped")
         for qpn in guest.qps:
             del self._by_qpn[qpn]
             if qpn in self._executor.qps:
                 self._executor.carry_out(now, DestroyQp(_NO_TOKEN, qpn))
-        # The memory last: what QPs still send from is not given back.
+        # The memory goes last: QPs may send from it until they are destroyed.
         self._free(now, guest)
         del self._guests[command.name]
         return {"name": command.name}
 
-    # -- going on
+    # Running.
 
     def _go_on(self, now: Instant) -> None:
-        """Let every rank go on that may."""
+        """Run every rank whose instant has come."""
         soonest = NEVER
         for guest in self._guests.values():
             if guest.next_ns <= now:
@@ -249,7 +249,7 @@ class Host:
             self._timer.set_by(soonest)
 
     def _release(self, now: Instant, guest: Guest) -> None:
-        """A rank that is done needs its memory no more; its QPs stay, so that peers find somebody who acknowledges."""
+        """Free the memory of a rank that is done. Its QPs stay, so that they still acknowledge to peers."""
         if guest.rank.record.state == "done":
             self._free(now, guest)
 

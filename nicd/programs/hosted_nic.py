@@ -12,4 +12,4 @@ class HostedNic(Nic):
     def __init__(self, config: NicConfig, start_ns: Instant = 0) -> None:
         super().__init__(config, start_ns)
         self.host = Host(self._board, self._executor)
-        """Asked for what came of programs; told of programs by the command `RunProgram`."""
+        """Has the results of programs; the command `RunProgram` starts them."""

@@ -1,6 +1,6 @@
-"""What a kind of program is made of: its figures, and the part of each rank in it.
+"""The records that describe a kind of program: its figures, and the part of each rank in it.
 
-Owns the records and the check of figures. Which kinds there are is `catalogue`'s.
+Owns the records and the check of figures. `catalogue` lists the kinds.
 """
 
 from collections.abc import Callable, Coroutine, Mapping
@@ -13,7 +13,7 @@ from nicd.programs.program import RANKS_MAX, Program
 from nicd.programs.rank import Rank
 
 Run: TypeAlias = Callable[[Rank], Coroutine[Any, Any, None]]
-"""What a rank does from begin to end."""
+"""The coroutine of a rank, from begin to end."""
 Figures: TypeAlias = Mapping[str, Any]
 """Every figure of a kind by name: given, or its default."""
 
@@ -27,13 +27,13 @@ class Figure:
     """A whole number, a choice or yes/no that a kind takes. Its unit is the ending of its name."""
 
     default: int | str | bool | None
-    """None: may be left out, and then has the meaning the text says."""
+    """None: may be left out, and then has the meaning that the text says."""
     meaning: str
     least: int = 0
     most: int = 1 << 62
     multiple: int = 1
     choices: tuple[str, ...] = ()
-    """What a text may be."""
+    """The allowed texts."""
 
     def check(self, where: str, value: Any) -> None:
         """Raises ConfigError."""
@@ -77,14 +77,14 @@ def _natural(value: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one rank has to do with a program."""
+    """What one rank does in a program, and the memory it needs."""
 
     peers: tuple[int, ...]
     """Ranks that it exchanges messages with, ascending."""
     inbound_bytes: int
-    """Of memory that peers write into; the same at all ranks of a program."""
+    """Size of the memory that peers write into; the same at all ranks of a program."""
     noise: bytes
-    """What it sends from; stands behind the inbound part."""
+    """The bytes that it sends from; they follow the inbound part in memory."""
     run: Run
 
 
@@ -95,7 +95,7 @@ class Kind:
     meaning: str
     figures: Mapping[str, Figure | TraceFigure]
     part: Callable[[Program, Figures, int], Part]
-    """The part of a rank, from figures that were checked. Raises ConfigError for figures that do not fit together."""
+    """Makes the part of a rank from checked figures. Raises ConfigError for figures that do not fit together."""
     ranks_least: int = 2
     ranks_most: int = RANKS_MAX
     even: bool = False

@@ -1,9 +1,9 @@
-"""What programs send: bytes that look random, follow from names, and whose sums are known without being sent.
+"""What programs send: bytes that look random, are computed from names, and whose sums can be computed without sending.
 
-Owns the noise of a program and the sums that reductions must come to. A reduction adds lanes of 32 bits, each little
-endian. What a rank contributes is a part of one noise that all ranks know, further along by a stride per rank, and its
-lanes leave room for the sum over all ranks: so lanes never overflow, adding is adding whole numbers, and the sum of any
-number of contributions takes as many additions as that number has bits.
+Owns the noise of a program and the expected sums of reductions. A reduction adds lanes of 32 bits, each little endian.
+All ranks know one noise; each rank contributes a part of it, shifted by a stride per rank. The top bits of each lane
+stay 0, with room for the sum over all ranks. So lanes never overflow, adding is adding whole numbers, and the sum of
+any number of contributions takes as many additions as that number has bits.
 """
 
 import hashlib
@@ -15,22 +15,22 @@ from mrcfabric.rng import seed_of
 LANE_BYTES: Final = 4
 LANE_BITS: Final = 8 * LANE_BYTES
 SLACK_BYTES: Final = 1 << 16
-"""The noise is longer than what is sent by this much, so that one message after the other begins elsewhere in it."""
+"""How much longer the noise is than what is sent, so that consecutive messages can begin at different places in it."""
 STRIDE_BYTES: Final = 17 * LANE_BYTES
-"""How much further along in the noise the next rank's contribution begins."""
+"""How far after one rank's contribution the next rank's begins in the noise."""
 _CACHED: Final = 8
-# Coprime to every power of two, so that beginnings repeat only after all others.
+# Coprime to every power of two, so that a begin repeats only after all others.
 _STEP: Final = 40_503
 
 
 @lru_cache(maxsize=_CACHED)
 def noise(seed: str, name: str, size: int) -> bytes:
-    """`size` bytes that follow from the names."""
+    """`size` bytes computed from the names."""
     return hashlib.shake_128(seed_of(seed, name, "noise").to_bytes(8, "little")).digest(size)
 
 
 def begin_of(*places: int) -> int:
-    """Where in the slack a message begins that `places` tell from others: 0 .. SLACK_BYTES - 1."""
+    """Where in the slack the message identified by `places` begins: 0 .. SLACK_BYTES - 1."""
     value = 0
     for place in places:
         value = (value * 257 + place + 1) * _STEP % SLACK_BYTES
@@ -38,7 +38,7 @@ def begin_of(*places: int) -> int:
 
 
 def lane_of(*places: int) -> int:
-    """As `begin_of`, at the begin of a lane."""
+    """As `begin_of`, rounded down to the begin of a lane."""
     return begin_of(*places) // LANE_BYTES * LANE_BYTES
 
 
@@ -49,7 +49,10 @@ def lane_room_bits(ranks: int) -> int:
 
 @lru_cache(maxsize=_CACHED)
 def contributions(seed: str, name: str, size: int, ranks: int) -> bytes:
-    """The noise that `ranks` ranks contribute from: of rank r `size` bytes, SLACK_BYTES included, from r strides on."""
+    """The noise from which `ranks` ranks contribute.
+
+    Rank r takes `size` bytes, SLACK_BYTES included, from r strides on.
+    """
     length = size + (ranks - 1) * STRIDE_BYTES
     lane = (1 << LANE_BITS - lane_room_bits(ranks)) - 1
     mask = int.from_bytes(lane.to_bytes(LANE_BYTES, "little") * (length // LANE_BYTES), "little")
@@ -58,10 +61,10 @@ def contributions(seed: str, name: str, size: int, ranks: int) -> bytes:
 
 @lru_cache(maxsize=_CACHED)
 def sums(seed: str, name: str, size: int, ranks: int) -> bytes:
-    """What all contributions add up to, lane by lane: `size` bytes."""
+    """The sum of all contributions, lane by lane: `size` bytes."""
     one = int.from_bytes(contributions(seed, name, size, ranks), "little")
     shift = STRIDE_BYTES * 8
-    # total: of the first `count` ranks; power: of the first `reach`, a power of two.
+    # total: the sum of the first `count` ranks; power: that of the first `reach` ranks, a power of two.
     total, count, power, reach = 0, 0, one, 1
     while True:
         if ranks & reach:
@@ -77,10 +80,10 @@ def sums(seed: str, name: str, size: int, ranks: int) -> bytes:
 def added(one: bytes | memoryview, other: bytes | memoryview) -> bytes:
     """The sum of two parts of the same length, lane by lane."""
     total = int.from_bytes(one, "little") + int.from_bytes(other, "little")
-    # Contributions leave room, but what was received may be anything.
+    # Contributions leave room, but received bytes may be anything.
     return total.to_bytes(len(one) + 1, "little")[: len(one)]
 
 
 def differing(one: bytes, other: bytes) -> int:
-    """In how many bytes two parts of the same length differ."""
+    """How many bytes differ between two parts of the same length."""
     return 0 if one == other else sum(mine != theirs for mine, theirs in zip(one, other, strict=True))

@@ -1,7 +1,7 @@
-"""What a host is to run: one record for all ranks of a workload, and the numbers that follow from it.
+"""The record of a workload for all its ranks, and the numbers that follow from it.
 
-Every rank knows from the record alone which QPs it has, where its peers' memory lies and under which key: there is no
-exchange before a run, and nothing depends on who was told first. What a program does is told by the other modules.
+From the record alone every rank knows its QPs, and the address and key of its peers' memory. So ranks exchange nothing
+before a run, and the order in which they get the record does not matter. The other modules say what a program does.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from mrcfabric.rng import Rng
 from mrcfabric.units import Instant
 
 PROGRAMS_MAX: Final = 64
-"""Programs of one fabric, all hosts together, in one life of it."""
+"""Programs of one fabric, all hosts together, from launch to stop."""
 RANKS_MAX: Final = 4096
 QPS_MAX: Final = 8
 """QPs from one rank to another."""
@@ -30,18 +30,18 @@ class Program:
     kind: str
     """Which program: a key of `nicd.programs.catalogue.PROGRAMS`."""
     number: int
-    """Of the workload in its fabric, 0 .. PROGRAMS_MAX - 1: keeps QPs, keys and addresses apart."""
+    """Number of the workload in its fabric, 0 .. PROGRAMS_MAX - 1: keeps QPs, keys and addresses apart."""
     ranks: tuple[int, ...]
     """Index of the NIC of every rank; a NIC has at most one rank in a program."""
     begin_ns: Instant
     """When the ranks begin; QPs are made and connected when the command comes, which must be earlier."""
     seed: str
     figures: Mapping[str, Any] = field(default_factory=dict)
-    """What the kind takes: plain data, units last in the names."""
+    """The figures of the kind: plain data, units last in the names."""
     qps: int = 1
     """QPs between two ranks: messages take them in turn."""
     profile: int = 0
-    """Number of the EV profile that they are tied to, which must be online; 0: the built-in one."""
+    """Number of the EV profile of its QPs, which must be online; 0: the built-in one."""
 
     def qpn(self, peer_rank: int, turn: int = 0) -> int:
         """The number, at any rank, of one of its QPs towards `peer_rank`."""
@@ -66,7 +66,7 @@ class Program:
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> "Program":
-        """From plain data. Raises ConfigError that names the field; the figures are the kind's to check."""
+        """From plain data. Raises ConfigError that names the field; the kind checks the figures."""
         kinds = {"name": str, "kind": str, "number": int, "ranks": list, "begin_ns": int, "seed": str, "figures": dict,
                  "qps": int, "profile": int}  # fmt: skip
         settings = {"qps": 1, "profile": 0, **settings}

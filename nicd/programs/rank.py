@@ -1,7 +1,7 @@
-"""What a program sees of its host: memory, messages to and from other ranks, time.
+"""The interface of a host to a program: memory, messages to and from other ranks, time.
 
-Owns messages by rank, channel and note, the check of what was received, and the rank's figures. QPs are made by
-`host`, what is sent and awaited in which order is written in the modules of the kinds.
+Owns messages by rank, channel and note, the check of received bytes, and the rank's figures. `host` makes QPs; the
+modules of the kinds say what a rank sends and awaits, in which order.
 
 Every rank of a program lays out its memory alike: first what peers write into, then the noise that it sends from. An
 offset therefore means the same at all ranks, and a message is a copy from an offset here to an offset there.
@@ -20,20 +20,20 @@ from nicd.programs.strands import Signal, Strand, Strands
 T = TypeVar("T")
 
 NOTE_BITS: Final = 8
-"""An immediate has 32 bits: the channel, and in the lowest of them a note that the sender adds."""
+"""Bits of an immediate's 32 for a note that the sender adds; the channel is above them."""
 UNAWAITED_MAX: Final = 1 << 14
-"""Messages that have come and are not awaited yet; no program has so many, and with more the rank fails."""
+"""Messages that have arrived and are not awaited yet. No program has so many; with more the rank fails."""
 
 
 class Arrival(NamedTuple):
-    """A message that is complete."""
+    """A message that has arrived completely."""
 
     size: int
     note: int
 
 
 class Post(Protocol):
-    """Puts a message up for sending on one of the QPs to a peer; `work` is its number. May raise RefusedError."""
+    """Posts a message on one of the QPs to a peer; `work` is its number. May raise RefusedError."""
 
     def __call__(
         self, now: Instant, peer: int, turn: int, work: int, offset: int, size: int, to: int, imm: int
@@ -57,12 +57,12 @@ class Rank:
         self._posts = 0
         self._sent_on: dict[tuple[int, int], int] = {}
         self._taken_from: dict[tuple[int, int], int] = {}
-        """Messages to and from a peer on a channel: who counts alike knows which of several QPs is next."""
+        """Messages taken per peer and channel: both ends count alike, so both know which of several QPs is next."""
         self._unawaited = 0
         self._arrived: dict[tuple[int, int, int], deque[Arrival]] = {}
         self._awaited: dict[tuple[int, int, int], deque[Signal[Arrival]]] = {}
 
-    # For programs.
+    # Called by programs.
 
     @property
     def now(self) -> Instant:
@@ -70,22 +70,25 @@ class Rank:
         return self.strands.now
 
     def begin(self, coroutine: Coroutine[Any, Any, T]) -> Strand[T]:
-        """Do that besides; await what comes back for its end."""
+        """Run a coroutine beside this one; await the result for its end."""
         return self.strands.begin(coroutine)
 
     def until(self, at_ns: Instant) -> Signal[None]:
-        """Await an instant."""
+        """A signal to await an instant."""
         return self.strands.until(at_ns)
 
     def sleep(self, duration_ns: int) -> Signal[None]:
-        """Await the end of a duration."""
+        """A signal to await the end of a duration."""
         return self.strands.until(self.now + duration_ns)
 
     def send(self, peer: int, offset: int, size: int, to: int, channel: int = 0, note: int = 0) -> Signal[None]:
-        """`size` bytes from our memory to offset `to` of a peer's. Awaiting it: the peer has everything."""
+        """Send `size` bytes from our memory to offset `to` of a peer's.
+
+        Await the result until the peer has everything.
+        """
         sent: Signal[None] = Signal(self.strands)
         if not size:
-            # MRC 1.0 section 3: a message has at least one byte. Both sides know that there is nothing to wait for.
+            # MRC 1.0 section 3: a message has at least one byte. Both sides know that none is sent here.
             sent.fire(None)
             return sent
         self._posts += 1
@@ -95,12 +98,15 @@ class Rank:
         return sent
 
     async def all_sent(self) -> None:
-        """Until everything that was sent is acknowledged."""
+        """Wait until everything that was sent is acknowledged."""
         for signal, *_ in list(self._posted.values()):
             await signal
 
     def receive(self, peer: int, channel: int = 0, size: int = 1) -> Signal[Arrival]:
-        """Await the next message of a peer on a channel, in the order of sending. `size` 0: it does not come."""
+        """A signal for the next message of a peer on a channel, in the order of sending.
+
+        `size` 0: no message comes, do not wait.
+        """
         signal: Signal[Arrival] = Signal(self.strands)
         if not size:
             signal.fire(Arrival(0, 0))
@@ -117,7 +123,7 @@ class Rank:
         return signal
 
     def _turn(self, counts: dict[tuple[int, int], int], peer: int, channel: int) -> int:
-        """Whose turn of several QPs it is; immediates come in the order of sending on each (MRC 1.0 section 3)."""
+        """Which of several QPs is next; on each, immediates arrive in the order of sending (MRC 1.0 section 3)."""
         if self.program.qps == 1:
             return 0
         count = counts.get((peer, channel), 0)
@@ -125,19 +131,19 @@ class Rank:
         return count % self.program.qps
 
     def verify(self, offset: int, expected: bytes) -> None:
-        """Compare what lies at an offset with what must be there."""
+        """Compare the memory at an offset with the expected bytes, and count."""
         self.record.bytes_verified += len(expected)
         self.record.bytes_wrong += differing(bytes(self.memory[offset : offset + len(expected)]), expected)
 
     def step(self, begin_ns: Instant, computed_ns: Instant) -> None:
-        """A step that began then ends now."""
+        """Record a step that began at `begin_ns` and ends now."""
         self.record.steps.append((begin_ns, computed_ns, self.now))
         self.record.step_times.add(self.now - begin_ns)
 
-    # For the host.
+    # Called by the host.
 
     def on_sent(self, work: int) -> None:
-        """A message of ours is acknowledged."""
+        """Take the news that a message of ours is acknowledged."""
         signal, posted_ns, size, peer = self._posted.pop(work)
         self.record.messages_sent += 1
         self.record.bytes_sent += size
@@ -145,7 +151,7 @@ class Rank:
         signal.fire(None)
 
     def on_received(self, peer: int, size: int, imm: int, turn: int = 0) -> None:
-        """A message of a peer is complete, on the QP whose turn that was."""
+        """Take the news that a peer's message has arrived completely, on the QP number `turn`."""
         record = self.record
         record.messages_received += 1
         record.bytes_received += size
@@ -168,7 +174,7 @@ class Rank:
                 del self._awaited[key]
 
     def end(self, now: Instant, state: str, reason: str = "") -> None:
-        """It is over; nothing goes on."""
+        """End the rank: its coroutines do not resume."""
         if self.record.state == "running":
             self.record.state = state
             self.record.reason = reason

@@ -1,6 +1,6 @@
-"""What came of one rank, as it is told: state, steps, messages, latencies, flows.
+"""The record of one rank: state, steps, messages, latencies, flows.
 
-Owns the figures and their bounds; who adds to them is `rank`'s. The names are those of a run's recording.
+Owns the figures and their bounds; `rank` adds to them. A run's recording uses the same names.
 """
 
 from typing import Any, Final
@@ -9,10 +9,11 @@ from mrcfabric.units import Instant
 from nicd.core.stats import Durations
 
 LATENCIES_MAX: Final = 2048
-"""Kept per rank; when there are so many, every second one is forgotten, and from then on every second one kept."""
+"""Latencies kept per rank. At this number every second one is dropped, and from then on only every second one is
+kept."""
 
 STEP_BUCKET_BITS: Final = range(12, 31)
-"""Lengths of steps are told apart by powers of two of 1 ns, from 4 microseconds to a second of fabric time."""
+"""Lengths of steps are counted by powers of two of 1 ns, from 4 microseconds to a second of fabric time."""
 
 
 class Latencies:
@@ -26,7 +27,7 @@ class Latencies:
         self._count = 0
 
     def add(self, to: str, now: Instant, latency_ns: int) -> None:
-        """One more message is complete."""
+        """Add a completed message."""
         if self._count % self._every == 0:
             self._kept.append((to, now, latency_ns))
             if len(self._kept) >= LATENCIES_MAX:
@@ -35,7 +36,7 @@ class Latencies:
         self._count += 1
 
     def kept(self) -> list[tuple[str, Instant, int]]:
-        """Those that were kept, in the order of completion."""
+        """The kept latencies, in the order of completion."""
         return list(self._kept)
 
 
@@ -51,7 +52,7 @@ class Flow:
         self.last_ns: Instant = 0
 
     def add(self, now: Instant, size: int) -> None:
-        """A message is complete."""
+        """Add a complete message."""
         if not self.messages:
             self.first_ns = now
         self.last_ns = now
@@ -84,7 +85,7 @@ class RankRecord:
         """Begin, end of the computation, end."""
         self.step_times = Durations()
         self.messages_sent = 0
-        """Acknowledged."""
+        """Messages sent and acknowledged."""
         self.bytes_sent = 0
         self.messages_received = 0
         self.bytes_received = 0
@@ -92,7 +93,7 @@ class RankRecord:
         self.bytes_wrong = 0
         self.latencies = Latencies()
         self.flows: dict[str, Flow] = {}
-        """By the sender's NIC."""
+        """Flow by the sender's NIC."""
         self.placed: dict[str, int] = {}
         """By the sender's NIC: bytes written to memory, of whole messages or not; the host fills it in."""
 
@@ -109,7 +110,7 @@ class RankRecord:
         }
 
     def counters(self) -> dict[str, Any]:
-        """What costs the same however long the program has run; of steps their number and lengths."""
+        """Figures whose size does not grow with the run; of steps their number and lengths."""
         return {
             "state": self.state,
             "steps": len(self.steps),
@@ -121,7 +122,7 @@ class RankRecord:
         }
 
     def progress(self) -> dict[str, Any]:
-        """What is asked for often: state, steps, bytes per flow."""
+        """The cheap figures, for frequent requests: state, steps, bytes per flow."""
         return {
             "state": self.state,
             "steps": len(self.steps),

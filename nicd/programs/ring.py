@@ -1,10 +1,10 @@
 """Collectives on a ring: every rank sends to the next one only, and receives from the one before.
 
-Patarasuk and Yuan 2009: in n - 1 turns every rank comes to hold the sum of one chunk (reduce-scatter), in n - 1 more
-all sums go round (all-gather); each rank sends 2 (n - 1) / n of the vector.
+Patarasuk and Yuan 2009: in n - 1 turns every rank gets the sum of one chunk (reduce-scatter), in n - 1 more the sums
+pass round to all ranks (all-gather); each rank sends 2 (n - 1) / n of the vector.
 
-Partial sums have a slot per turn. It is free again when the one before us writes into it the next time: it begins the
-next all-reduce of this vector when it has all sums of this one, which contain ours.
+Partial sums have a slot per turn. The slot is free again when the rank before us writes into it the next time: that
+rank begins the next all-reduce of this vector when it has all sums of this one, which contain ours.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ class Ring:
     """One vector on the ring of all ranks."""
 
     def __init__(self, vector: Vector, slots: int, channel: int) -> None:
-        """`slots`: offset of memory for partial sums; `channel`: the first of those that are for this vector."""
+        """`slots`: offset of memory for partial sums; `channel`: the first channel of this vector."""
         self._vector = vector
         self._rank: Rank = vector.rank
         self._slots = slots
@@ -31,37 +31,37 @@ class Ring:
 
     @staticmethod
     def peers(ranks: int, number: int) -> tuple[int, ...]:
-        """Whom a rank exchanges messages with."""
+        """The ranks that a rank exchanges messages with."""
         return tuple(sorted({(number + 1) % ranks, (number - 1) % ranks} - {number}))
 
     @staticmethod
     def slots_bytes(size: int, ranks: int) -> int:
-        """Memory for the partial sums of a vector."""
+        """Bytes of memory for the partial sums of a vector."""
         return (ranks - 1) * longest(size, ranks)
 
     @staticmethod
     def channels(ranks: int) -> int:
-        """Channels for a vector."""
+        """How many channels a vector needs."""
         return 2 * (ranks - 1)
 
     def chunk(self, number: int) -> tuple[int, int]:
-        """Begin and end of a chunk; numbers go round."""
+        """Begin and end of a chunk; chunk numbers wrap around."""
         number %= self._rank.count
         return self._bounds[number], self._bounds[number + 1]
 
     async def sent(self) -> None:
-        """Until everything that was sent is acknowledged: the vector may be written again."""
+        """Wait until everything that was sent is acknowledged, so that the vector may be written again."""
         for message in self._sent:
             await message
         self._sent.clear()
 
     async def all_reduce(self) -> None:
-        """The vector becomes the sum of all ranks' vectors."""
+        """Replace the vector by the sum of all ranks' vectors."""
         await self.reduce_scatter(0)
         await self.all_gather(1, self._rank.count - 1)
 
     async def reduce_scatter(self, shift: int) -> None:
-        """Chunk `number + 1 - shift` becomes the sum of all ranks' chunks."""
+        """Replace chunk `number + 1 - shift` by the sum of all ranks' chunks."""
         rank = self._rank
         for turn in range(rank.count - 1):
             slot = self._slots + turn * self._slot_bytes
@@ -72,7 +72,7 @@ class Ring:
             self._vector.add(low, high, slot)
 
     async def all_gather(self, shift: int, channel: int = 0) -> None:
-        """Chunk `number + shift` goes to all ranks; all others come from them."""
+        """Send chunk `number + shift` to all ranks, and get the other chunks from them."""
         rank = self._rank
         for turn in range(rank.count - 1):
             low, high = self.chunk(rank.number - turn + shift)

@@ -1,7 +1,7 @@
-"""Coroutines in fabric time: `async def` without an event loop, woken at exact instants in a fixed order.
+"""Coroutines in fabric time: `async def` without an event loop, resumed at exact instants in a fixed order.
 
-Owns what can be awaited (`Signal`, `Strand`) and the order in which strands go on: first come, first served, at one
-instant after the other. What wakes them and when an instant has come is `host`'s.
+Owns what can be awaited (`Signal`, `Strand`) and the order in which strands resume: instant by instant, and within one
+instant in the order in which they became ready. `host` fires signals and says when an instant has come.
 """
 
 from collections import deque
@@ -28,7 +28,7 @@ class Signal(Generic[T]):
         self.value: T
 
     def fire(self, value: T) -> None:
-        """It happens now: whoever waits goes on at this instant."""
+        """Fire the signal: waiting strands resume at this instant."""
         assert not self.fired, "a signal fires once"
         self.fired = True
         self.value = value
@@ -36,7 +36,7 @@ class Signal(Generic[T]):
         self._waiting.clear()
 
     def wait(self, strand: "Strand[Any]") -> None:
-        """For `Strand`: `strand` goes on when it fires."""
+        """For `Strand`: let `strand` resume when the signal fires."""
         self._waiting.append(strand)
 
     def __await__(self) -> Generator["Signal[Any]", None, T]:
@@ -46,7 +46,7 @@ class Signal(Generic[T]):
 
 
 class Strand(Generic[T]):
-    """One coroutine under way. Awaiting it gives what it returns."""
+    """One running coroutine. Awaiting it gives what it returns."""
 
     __slots__ = ("_coroutine", "end")
 
@@ -55,7 +55,7 @@ class Strand(Generic[T]):
         self.end: Signal[T] = Signal(strands)
 
     def step(self) -> None:
-        """Go on up to the next wait. What the coroutine raises comes out here."""
+        """Run the coroutine up to its next wait. Raises what the coroutine raises."""
         try:
             awaited = self._coroutine.send(None)
         except StopIteration as stop:
@@ -64,7 +64,7 @@ class Strand(Generic[T]):
             awaited.wait(self)
 
     def close(self) -> None:
-        """It does not go on."""
+        """End the coroutine."""
         self._coroutine.close()
 
     def __await__(self) -> Generator[Signal[Any], None, T]:
@@ -72,7 +72,7 @@ class Strand(Generic[T]):
 
 
 class Strands:
-    """All strands of one rank, those that may go on, and those that sleep."""
+    """All strands of one rank: the running ones, the ready ones, and the sleepers."""
 
     __slots__ = ("_alive", "_alive_max", "_sequence", "_sleeping", "now", "ready")
 
@@ -81,12 +81,12 @@ class Strands:
         self.ready: deque[Strand[Any]] = deque()
         self._alive: list[Strand[Any]] = []
         self._alive_max = _ALIVE_LEAST
-        """At so many it is looked which of them are over."""
+        """At this number of strands the ended ones are removed from the list."""
         self._sleeping: list[tuple[Instant, int, Signal[None]]] = []
         self._sequence = 0
 
     def begin(self, coroutine: Coroutine[Any, Any, T]) -> Strand[T]:
-        """A new strand, which begins at this instant."""
+        """Start a strand; it first runs at this instant."""
         strand = Strand(self, coroutine)
         if len(self._alive) >= self._alive_max:
             self._alive = [other for other in self._alive if not other.end.fired]
@@ -96,7 +96,7 @@ class Strands:
         return strand
 
     def until(self, at_ns: Instant) -> Signal[None]:
-        """A signal that fires at an instant, or at once when that is over."""
+        """A signal that fires at an instant, or at once if that instant has passed."""
         signal: Signal[None] = Signal(self)
         if at_ns <= self.now:
             signal.fire(None)
@@ -107,13 +107,13 @@ class Strands:
 
     @property
     def next_ns(self) -> Instant:
-        """When something is to go on: `now` while there is something ready, NEVER without a sleeper."""
+        """When to call `run` next: `now` while a strand is ready, NEVER if none is and nobody sleeps."""
         if self.ready:
             return self.now
         return self._sleeping[0][0] if self._sleeping else NEVER
 
     def run(self, now: Instant, guard: Callable[[], bool]) -> None:
-        """Let everything go on that may at `now`, as long as `guard` holds."""
+        """Run every strand that is ready or wakes up by `now`, as long as `guard` holds."""
         self.now = now
         while self._sleeping and self._sleeping[0][0] <= now:
             heappop(self._sleeping)[2].fire(None)
@@ -121,7 +121,7 @@ class Strands:
             self.ready.popleft().step()
 
     def close(self) -> None:
-        """Nobody goes on."""
+        """End all strands."""
         for strand in self._alive:
             strand.close()
         self._alive.clear()

@@ -1,8 +1,8 @@
 """Messages from one rank to another, one after the other: point to point, permutation, incast.
 
-A sender has a number of messages unacknowledged at a time, and each of those has its own place at the receiver, so that
-no message is written over one that has not been checked: an acknowledged message was complete, and what is complete is
-checked at that instant.
+A sender has a bounded number of messages unacknowledged at a time, and each of those has its own place at the receiver.
+So no message overwrites an unchecked one: an acknowledged message was complete, and the receiver checks it at that
+instant.
 """
 
 from collections import deque
@@ -54,7 +54,7 @@ class _Streams:
         self._noise = noise(program.seed, program.name, self._size + SLACK_BYTES)
 
     def part(self, number: int) -> Part:
-        """What rank `number` has to do."""
+        """What rank `number` does."""
         flows = [flow for flow in self._flows if number in flow]
         peers = {rank for flow in flows for rank in flow} - {number}
         return Part(tuple(sorted(peers)), self._inbound, self._noise, partial(self._run, flows))
@@ -107,7 +107,7 @@ def _p2p(program: Program, figures: Figures, number: int) -> Part:
 
 
 def targets_of(program: Program) -> list[int]:
-    """To whom every rank sends in a permutation: one cycle through all ranks, drawn from the seed (Sattolo)."""
+    """The target of every rank in a permutation: one cycle through all ranks, drawn from the seed (Sattolo)."""
     rng = Rng(program.seed, program.name, "permutation")
     targets = list(range(len(program.ranks)))
     for last in range(len(targets) - 1, 0, -1):

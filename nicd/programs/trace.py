@@ -1,7 +1,7 @@
-"""A list of messages, each at its instant: whatever an application was seen to send.
+"""A list of messages, each at its instant: for example a recorded application.
 
-Every message has its own place at its receiver. Those of one sender to one receiver are complete in the order of their
-instants; one whose instant comes while earlier ones are still under way is posted all the same.
+Every message has its own place at its receiver. Messages of one sender to one receiver are complete in the order of
+their instants. If earlier ones are still under way at a message's instant, it is posted all the same.
 """
 
 from functools import partial
@@ -15,17 +15,17 @@ from nicd.programs.rank import Rank
 
 
 class Message(NamedTuple):
-    """One line of the trace."""
+    """One line of the list."""
 
     at_ns: int
-    """After the begin of the program."""
+    """Counted from the begin of the program."""
     number: int
-    """Of the line: keeps the order of messages at the same instant."""
+    """Number of the line: keeps the order of messages at the same instant."""
     sender: int
     receiver: int
     size: int
     place: int
-    """In the receiver's memory."""
+    """Its offset in the receiver's memory."""
 
 
 def _messages(program: Program, figures: Figures) -> tuple[list[Message], int]:
@@ -62,7 +62,7 @@ async def _run(messages: list[Message], inbound: int, given: bytes, rank: Rank) 
 
 
 async def _hear(messages: list[Message], sender: int, given: bytes, rank: Rank) -> None:
-    """What one sender sends us, in its order."""
+    """Receive and verify the messages of one sender, in its order."""
     for message in messages:
         if message.sender == sender:
             await rank.receive(sender)

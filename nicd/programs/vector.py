@@ -1,10 +1,10 @@
-"""The numbers that ranks reduce: where they lie, how they are cut, and how two parts become one.
+"""The numbers that ranks reduce: where they lie, how they are cut, and how two parts are added.
 
-Owns the layout of a vector in a rank's memory and the arithmetic. Which part goes where in which order is written in
-the modules of the collectives.
+Owns the layout of a vector in a rank's memory and the arithmetic. The modules of the collectives say which part goes
+where and in which order.
 
-A vector is reduced in place. Behind it stand slots, parts of memory that peers write partial sums into before they are
-added; what is final is written by peers straight into the vector.
+A vector is reduced in place. Behind it are slots, parts of memory into which peers write partial sums before they are
+added. Peers write final sums straight into the vector.
 """
 
 from typing import Final
@@ -18,7 +18,7 @@ _PIECE_BYTES: Final = 16 * KIB
 
 
 def cut(size: int, parts: int) -> list[int]:
-    """Where the parts of a vector of `size` bytes begin, and where the last one ends: whole lanes, nearly equal."""
+    """Where each part of a vector of `size` bytes begins, and where the last one ends: whole lanes, nearly equal."""
     lanes = size // LANE_BYTES
     return [lanes * part // parts * LANE_BYTES for part in range(parts + 1)]
 
@@ -39,7 +39,7 @@ class Vector:
         self.size = size
 
     def add(self, low: int, high: int, slot: int) -> None:
-        """Add what lies in memory from `slot` on to bytes `low` to `high` of the vector."""
+        """Add the memory from `slot` on to bytes `low` to `high` of the vector."""
         memory = self.rank.memory
         further = slot - self.base - low
         for start in range(self.base + low, self.base + high, _PIECE_BYTES):
@@ -48,7 +48,7 @@ class Vector:
 
 
 class Addends:
-    """What every rank contributes to reductions of up to `size` bytes, and what they add up to."""
+    """Every rank's contribution to reductions of up to `size` bytes, and their sums."""
 
     __slots__ = ("_given", "_sums")
 
@@ -58,7 +58,7 @@ class Addends:
         self._sums = sums(*names, size + SLACK_BYTES, rank.count)
 
     def fill(self, vector: Vector, *place: int) -> None:
-        """Put this rank's contribution into a vector; `place` tells it from others, of other steps and buckets."""
+        """Write this rank's contribution into a vector; `place` (step, bucket) selects which contribution."""
         start = lane_of(*place) + vector.rank.number * STRIDE_BYTES
         vector.rank.memory[vector.base : vector.base + vector.size] = self._given[start : start + vector.size]
 
