@@ -7,7 +7,7 @@ from nicd.daemon import build
 
 
 def main() -> int:
-    """Console script; returns the exit code: 0 stopped in good order, 1 our mistake, 2 the operator's."""
+    """Console script; returns the exit code: 0 stopped in good order, 1 a bug, 2 a mistake of the operator."""
     return run_main("nicd", build)
 
 

@@ -1,7 +1,7 @@
-"""From a topology to the configuration of one NIC's core: who it is, its ports, its ways out, its settings.
+"""From a topology to the configuration of one NIC's core: its name and number, its ports, its paths, its settings.
 
-The one place where figures of the topology become knobs of a NIC. What the knobs do is `nicd.core.settings`'; the
-daemon's own figures (sockets, clock, folders) are its configuration file's.
+The one place that turns figures of the topology into settings of a NIC. `nicd.core.settings` gives the settings their
+meaning; the daemon's configuration file has the daemon's own figures (sockets, clock, folders).
 """
 
 from mrcfabric.egress_config import EgressConfig
@@ -15,14 +15,14 @@ from nicd.core.settings import NicConfig, NicSettings
 
 _PORT = EgressConfig()
 ACTIVE_FLOOR_SHARE = 8
-"""One in this many EVs stays active whatever happens: one in each plane of the smallest profile with eight."""
+"""One in this many EVs always stays active: with the smallest profile and eight planes, one in each plane."""
 
 TOPOLOGY_FIGURES = {"mtu_bytes": "mtu_bytes", "evs_active": "evs_per_qp", "evs_reserve": "reserve_evs_per_qp"}
-"""Knobs that switches, workloads and reports reckon with too: they have one source, the topology's field."""
+"""Settings that switches, workloads and reports use too: they have one source, the topology's field."""
 
 
 def nic_settings(topology: Topology) -> NicSettings:
-    """The knobs of every NIC of the fabric. Raises ConfigError that names `nic.KEY`."""
+    """The settings of every NIC of the fabric. Raises ConfigError that names `nic.KEY`."""
     for knob, figure in TOPOLOGY_FIGURES.items():
         if knob in topology.nic:
             raise ConfigError(f"nic.{knob}", "is a figure of the whole topology", f"set {figure} instead")
@@ -38,10 +38,10 @@ def nic_settings(topology: Topology) -> NicSettings:
 
 
 def nic_config(topology: Topology, name: str) -> NicConfig:
-    """The configuration of NIC `name`. Raises ConfigError for an unknown name or settings that will not do."""
+    """The configuration of NIC `name`. Raises ConfigError for an unknown name or wrong settings."""
     index = topology.nic_index(name)
     settings = nic_settings(topology)
-    # The core holds packets back itself; its queue must never be what drops one.
+    # The core holds packets back itself, so its port's queue must never drop one.
     options = wire_options(topology)
     room = settings.port_queue_bytes_max + 2 * (settings.mtu_bytes + DATA_PACKET_EXTRA_BYTES)
     ports = tuple(

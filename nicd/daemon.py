@@ -1,4 +1,4 @@
-"""The daemon of a NIC: the NIC core under the runner, its host API, and what a NIC can be asked beside what all can.
+"""The daemon of a NIC: the NIC core under the runner, its host API, and its ops beside those of all daemons.
 
 ev_table {qpn}               one row per EV of a QP
 qp_table {}                  one row per QP
@@ -47,8 +47,8 @@ SOCKET_PATH_BYTES_MAX = 107
 def run_nicd(config: Mapping[str, Any], fds: Sequence[int] = (), title: str = "") -> int:
     """The fork server's entry: run one NIC in this process until told to stop; returns the exit code.
 
-    `config` is a table as `mrcfabric.daemon_config` describes it. Descriptors in it are numbers as this process has
-    them; `fds` are the process's own and not needed. `title` names the process, by default after the node.
+    `config` is a table as `mrcfabric.daemon_config` describes it. Descriptors in it are the numbers that this process
+    has; `fds` are the process's own and not needed. `title` names the process; by default it has the node's name.
     """
     return run_tables("nicd", [config], build, title)
 
@@ -101,7 +101,7 @@ class NicDaemon(Daemon):
             self._verbs = VerbsServer(config.verbs, self._from_application, config.node, composed.index)
 
     def own_ops(self) -> Mapping[str, Op]:
-        """The questions that the module's text lists."""
+        """The ops that the module's text lists."""
         return {
             "ev_table": self._ev_table,
             "qp_table": self._qp_table,
@@ -130,7 +130,7 @@ class NicDaemon(Daemon):
 
     @staticmethod
     def noteworthy(event: Any) -> bool:
-        """Answers and good completions are for those who asked; all else is kept."""
+        """Keep all events but answers and successful completions, which only their askers need."""
         if isinstance(event, Completion):
             return event.status != STATUS_OK
         return Daemon.noteworthy(event)

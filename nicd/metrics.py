@@ -1,7 +1,7 @@
 """The metrics of a NIC: what a NIC core counts, per plane where it has ports and EVs.
 
-Owns the definitions of the core; those of what stands beside it, programs and applications, are `metrics_host`'s,
-rendering is `mrcfabric.metrics`'.
+Owns the definitions for the core; `metrics_host` has those for programs and applications beside it; `mrcfabric.metrics`
+renders.
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,11 +31,11 @@ _PPM = 1e-6
 DURATION_BOUNDS: Final = tuple((1 << bits) * NS for bits in BUCKET_BITS)
 """Seconds."""
 DISTANCE_BOUNDS: Final = tuple(float((1 << bits) - 1) for bits in range(1, AHEAD_BITS + 1))
-"""PSNs: what one bit more can tell."""
+"""PSNs: one bucket per power of two."""
 
 
 def _per_port(name: str, scale: float = 1) -> Reader:
-    """A counter of the ports; the port is the plane."""
+    """A counter of each port; the port is the plane."""
 
     def read(counters: Counters) -> Iterator[Sample]:
         for plane, port in counters["core"]["ports"].items():
@@ -45,7 +45,7 @@ def _per_port(name: str, scale: float = 1) -> Reader:
 
 
 def _by_port(name: str) -> Reader:
-    """A table of counters of the ports, by its keys."""
+    """A table of counters of each port, by its keys."""
 
     def read(counters: Counters) -> Iterator[Sample]:
         for plane, port in counters["core"]["ports"].items():
@@ -87,7 +87,7 @@ _TOLD_TRANSITIONS: Final = tuple(
 
 
 def _ev_transitions(counters: Counters) -> Iterator[Sample]:
-    """All of them from the start: a series that is born with its first burst has no rate of it."""
+    """All transitions, seen or not. A series that appears with its first burst would show no rate for that burst."""
     found = counters["core"]["ev_transitions"]
     for plane in counters["core"]["ports"]:
         for state, cause in _TOLD_TRANSITIONS:
@@ -95,7 +95,7 @@ def _ev_transitions(counters: Counters) -> Iterator[Sample]:
 
 
 def _durations(name: str) -> Reader:
-    """A `stats.Durations`."""
+    """The histogram of a `stats.Durations`."""
 
     def read(counters: Counters) -> Iterator[Sample]:
         core = counters["core"]
@@ -105,7 +105,7 @@ def _durations(name: str) -> Reader:
 
 
 def _replies(counters: Counters) -> Iterator[Sample]:
-    """Every answer gives a round trip, whichever probe it answers."""
+    """Round trips of all answers to probes, whichever probe they answer."""
     core = counters["core"]
     yield None, ("ev",), core["probe_replies"]
     yield None, ("reverse",), core["probe_rtt_count"] - core["probe_replies"]
@@ -295,5 +295,5 @@ def collect(fabric: str, node: str, counters: Mapping[str, Any]) -> list[Family]
 
 
 def render(fabric: str, node: str, counters: Mapping[str, Any]) -> bytes:
-    """The same in the exposition format."""
+    """The metric families in the exposition format."""
     return text(collect(fabric, node, counters))

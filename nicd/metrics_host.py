@@ -1,7 +1,7 @@
-"""The metrics of what stands beside a NIC's core: the programs of its host, and applications at the host API.
+"""The metrics beside a NIC's core: the programs of its host, and applications at the host API.
 
-Owns the definitions; the figures are `nicd.programs.host`'s and the daemon's. They are there when the daemon answers,
-and not when a core alone does. Steps are told when a program calls something a step: passes of an exchange, rounds.
+Owns the definitions; `nicd.programs.host` and the daemon have the figures. A core alone does not report them, its
+daemon does. Steps are reported for programs that define one: passes of an exchange, rounds.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,8 @@
 """The host API: how an application process uses its NIC, in a blocking and in an asyncio form.
 
-Owns the client's socket and memory; the messages are in `nicd.verbs_codec`, the other end in `nicd.verbs_server`.
-An application opens the NIC's Unix socket, registers memory (a sealed memfd that both sides map, so payload is never
-copied between them), creates QPs, exchanges `Endpoint`s with its peers by whatever means it has, and posts work:
+Owns the client's socket and memory; the messages are in `nicd.verbs_codec`, the other end in `nicd.verbs_server`. An
+application opens the NIC's Unix socket, registers memory (a sealed memfd that both sides map, so payload is never
+copied between them), creates QPs, exchanges `Endpoint`s with its peers by its own means, and posts work:
 
     with Device.open(path) as nic:
         mr = nic.reg_mr(1 << 20)
@@ -14,7 +14,7 @@ copied between them), creates QPs, exchanges `Endpoint`s with its peers by whate
         nic.post_write_imm(qp, mr, 0, 4096, (peer_va, peer_key), wr_id=1, imm=7)
         for cqe in nic.poll_cq(timeout_s=5): ...
 
-When the application goes away, however it goes, its QPs and regions are destroyed. MRC 1.0 section 3.
+The NIC destroys an application's QPs and regions when the application closes the socket or dies. MRC 1.0 section 3.
 """
 
 import secrets
@@ -122,7 +122,7 @@ class Device(VerbsBase):
         return QueuePair(result["qpn"], endpoint_of(self.info.nic_index, psn, result))
 
     def connect(self, qp: QueuePair, peer: Endpoint) -> QpLimits | None:
-        """Tell the QP its peer: from now on it receives. Returns the limits agreed."""
+        """Tell the QP its peer: from now on it receives. Returns the agreed limits."""
         return limits_of(self.call("connect", qpn=qp.qpn, psn=qp.local.psn, peer=tuple(peer)))
 
     def start(self, qp: QueuePair, **timers: int) -> None:
@@ -144,7 +144,7 @@ class Device(VerbsBase):
     def poll_cq(self, count_max: int = 256, timeout_s: float = 0.0) -> list[Cqe]:
         """Up to `count_max` completions; waits up to `timeout_s` for the first. Empty: none came.
 
-        Raises VerbsError when the NIC has hung up and everything it sent has been polled.
+        Raises VerbsError when the NIC has hung up and everything that it sent has been polled.
         """
         session = self.session
         while self._receive(0.0):
@@ -163,7 +163,7 @@ class Device(VerbsBase):
                 self.sock.sendmsg([packet], rights(fd), socket.MSG_NOSIGNAL | socket.MSG_DONTWAIT)
                 return
             except BlockingIOError:
-                # Taking what has come keeps two full sockets from waiting for each other.
+                # Read while waiting to write: otherwise both sides could wait for each other with full sockets.
                 self._receive(0.0)
                 self._wait(select.POLLOUT | select.POLLIN, TIMEOUT_S)
             except OSError as error:
@@ -171,13 +171,13 @@ class Device(VerbsBase):
                 raise VerbsError(self.session.closed or str(error)) from None
 
     def _drain_after(self, error: OSError) -> None:
-        """The NIC is gone: read its last words, which say why."""
+        """After the NIC closed the socket: read its remaining packets, which give the reason."""
         while self.session.closed is None and self._receive(0.0):
             pass
         self.session.hang_up(f"the NIC hung up: {error.strerror}")
 
     def _receive(self, timeout_s: float) -> bool:
-        """Take one packet if one comes within `timeout_s`; whether one came."""
+        """Take one packet if one comes within `timeout_s`; returns whether one came."""
         if self.session.closed is not None:
             return False
         if timeout_s > 0 and not self._wait(select.POLLIN, timeout_s):

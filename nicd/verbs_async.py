@@ -1,6 +1,6 @@
 """The host API for asyncio programs; see `nicd.verbs` for what the calls mean.
 
-Owns one non-blocking socket registered with the running loop, works on the standard loop and on uvloop.
+Owns one non-blocking socket registered with the running loop; works on the standard loop and on uvloop.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from nicd.verbs_limits import ASKED, RETRY_TIMERS, endpoint_of, known, limits_of
 
 
 class AsyncDevice(VerbsBase):
-    """The same NIC for asyncio programs; calls are coroutines, posting never waits."""
+    """The NIC for asyncio programs; calls are coroutines, posting never waits."""
 
     def __init__(self, sock: socket.socket) -> None:
         super().__init__(sock)
@@ -137,7 +137,7 @@ class AsyncDevice(VerbsBase):
 
     def _send(self, packet: bytes, fd: int | None) -> None:
         if fd is not None:
-            fd = os.dup(fd)  # ours until it is sent, whatever the caller does with its own
+            fd = os.dup(fd)  # our copy until it is sent: the caller may close its own
         self._unsent.append((packet, fd))
         self._flush()
 

@@ -1,4 +1,4 @@
-"""What the blocking and the asyncio form of the host API share: memory, the socket, posting.
+"""The common part of the blocking and the asyncio host API: memory, the socket, posting.
 
 Owns the making of a region's memory (sealed memfd, mapped) and the arguments of posted work. See `nicd.verbs`.
 """
@@ -30,13 +30,13 @@ TIMEOUT_S = 30.0
 """How long a call waits for the NIC's answer: generous, because a loaded fabric is slow, not wrong."""
 STAT_BLOCK_BYTES = 512
 SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
-"""What the NIC demands of a memfd: a file that shrinks under a mapping kills whoever touches it."""
+"""Seals that the NIC demands of a memfd: if a file shrinks under its mapping, a process that touches it dies."""
 
 
 def allocate(fd: int, length: int) -> None:
-    """Back `length` bytes of a memfd with real pages, so that no touch can fail later.
+    """Back `length` bytes of a memfd with real pages, so that no later access can fail.
 
-    Raises OSError when that many are not free: the kernel itself would rather end some process than refuse.
+    Raises OSError when that many are not free: the kernel would kill some process rather than refuse.
     """
     missing = length - os.fstat(fd).st_blocks * STAT_BLOCK_BYTES
     if missing > os.sysconf("SC_AVPHYS_PAGES") * mmap.PAGESIZE:
@@ -72,7 +72,7 @@ def region_of(result: dict[str, Any], mapping: mmap.mmap) -> MemoryRegion:
 
 
 class VerbsBase(ABC):
-    """What both forms share: the session, the mappings, posting arguments."""
+    """The common part of both forms: the session, the mappings, posting arguments."""
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
@@ -87,7 +87,7 @@ class VerbsBase(ABC):
 
     @property
     def waiting(self) -> int:
-        """Completions already taken from the socket but not polled: with any, do not sleep on `fileno`."""
+        """Completions taken from the socket but not polled: while there are any, do not sleep on `fileno`."""
         return len(self.session.cqes)
 
     def fileno(self) -> int:
@@ -95,12 +95,12 @@ class VerbsBase(ABC):
         return self.sock.fileno()
 
     def take(self) -> bool:
-        """Take one packet from the socket into the session without waiting; whether one came."""
+        """Take one packet from the socket into the session without waiting; returns whether one came."""
         try:
             try:
                 packet = self.sock.recv(MESSAGE_BYTES_MAX, socket.MSG_DONTWAIT)
             except ConnectionResetError:
-                # The NIC closed while it still had unread packets of ours; its last words stand behind the error.
+                # The NIC closed while it had unread packets of ours; its remaining packets can be read after the error.
                 packet = self.sock.recv(MESSAGE_BYTES_MAX, socket.MSG_DONTWAIT)
             self.session.receive(packet)
         except BlockingIOError:
@@ -129,5 +129,5 @@ class VerbsBase(ABC):
 
     def post_write_imm(self, qp: QueuePair, mr: MemoryRegion, offset: int, length: int,
                        target: tuple[int, int], wr_id: int = 0, imm: int = 0) -> None:  # fmt: skip
-        """The same as WRITE_WITH_IMM: the peer gets a CQE with `imm` when all bytes are in place."""
+        """As `post_write`, with an immediate: the peer gets a CQE with `imm` when all bytes are in place."""
         self.post([work_of(qp, mr, offset, length, target, wr_id, imm)])

@@ -1,6 +1,6 @@
 """What the NIC daemon knows about one application: its QPs, regions and outstanding work, and its socket.
 
-Owns the bounded books of one connection and the sending of answers; the operations are in `nicd.verbs_server`.
+Owns the bounded tables of one connection and the sending of answers; the operations are in `nicd.verbs_server`.
 """
 
 import contextlib
@@ -22,10 +22,10 @@ DESCRIPTORS_PER_PACKET_MAX = 4
 
 @dataclass(frozen=True)
 class VerbsLimits:
-    """Bounds on what applications may hold; beyond them a request is refused with one line."""
+    """Bounds of an application's resources; the NIC refuses a request beyond them with one line."""
 
     clients_max: int = 64
-    """Applications at one NIC; one more is told so and hung up on."""
+    """Applications at one NIC; the NIC tells one more so and hangs up on it."""
     qps_max: int = 1024
     """QPs per application."""
     regions_max: int = 256
@@ -35,9 +35,9 @@ class VerbsLimits:
     posts_max: int = 16384
     """Outstanding work requests per application; more end in CQEs with status "refused"."""
     cq_depth: int = 65536
-    """CQEs kept for an application that does not read; one more and it is hung up on."""
+    """CQEs kept for an application that does not read; with one more the NIC hangs up on it."""
     unsent_bytes_max: int = 16 << 20
-    """Answers and CQEs kept for an application that does not read; beyond it is hung up on."""
+    """Answers and CQEs kept for an application that does not read; with more the NIC hangs up on it."""
 
 
 @dataclass(slots=True)
@@ -50,14 +50,14 @@ class Region:
     view: memoryview
 
     def unmap(self) -> None:
-        """Let go of the application's memory, now or when the last packet that points into it is gone."""
+        """Unmap the application's memory, now or when the last packet that points into it is gone."""
         with contextlib.suppress(BufferError):
             self.view.release()
             self.mapping.close()
 
 
 def map_region(fd: int, length: int, va: int, length_max: int) -> Region:
-    """Map an application's memfd. Raises VerbsError if touching it could ever hurt this process."""
+    """Map an application's memfd. Raises VerbsError if an access to it could ever hurt this process."""
     if not 0 < length <= length_max:
         raise VerbsError(f"a region of {length} bytes is refused (1 to {length_max})")
     if va < 0 or va + length - 1 > VA_MAX:
@@ -67,13 +67,13 @@ def map_region(fd: int, length: int, va: int, length_max: int) -> Region:
         size = os.fstat(fd).st_size
     except OSError:
         raise VerbsError("the descriptor is no memfd") from None
-    # A file that can shrink under its mapping would end the daemon with SIGBUS.
+    # If a file shrinks under its mapping, an access ends the daemon with SIGBUS.
     if not seals & fcntl.F_SEAL_SHRINK:
         raise VerbsError("the memfd must be sealed against shrinking")
     if size < length:
         raise VerbsError(f"the memfd holds {size} bytes, the region {length}")
     try:
-        # Without this the first touch of a hole could fail for lack of memory, again with SIGBUS.
+        # Without this the first access to a hole could fail for lack of memory, again with SIGBUS.
         allocate(fd, length)
         mapping = mmap.mmap(fd, length)
     except (OSError, ValueError) as error:
@@ -95,7 +95,7 @@ class Posted:
 
 @dataclass(slots=True, eq=False)
 class Client:
-    """One connected application. `eq=False`: two clients are never the same because their books agree."""
+    """One connected application. `eq=False`: two clients with equal tables are still two."""
 
     sock: socket.socket
     limits: VerbsLimits
@@ -103,7 +103,7 @@ class Client:
     qps: set[int] = field(default_factory=set)
     regions: dict[int, Region] = field(default_factory=dict)
     posted: dict[int, Posted] = field(default_factory=dict)
-    """By the token of the post, which is also the wr_id that the core sees: an application may reuse its own."""
+    """By the token of the post, which is also the wr_id at the core: an application may reuse its own wr_ids."""
     cqes: list[tuple[Any, ...]] = field(default_factory=list)
     """Not yet packed into a message."""
     closing: bool = False
@@ -120,14 +120,14 @@ class Client:
         self.unsent_bytes += len(message)
 
     def pack_cqes(self) -> None:
-        """Turn the collected completions into messages."""
+        """Pack the collected completions into messages."""
         for start in range(0, len(self.cqes), CQES_PER_MESSAGE_MAX):
             self._queue(pack((0, "cqe", self.cqes[start : start + CQES_PER_MESSAGE_MAX])))
         self.unsent_cqes += len(self.cqes)
         self.cqes.clear()
 
     def flush(self) -> str | None:
-        """Send what the socket takes. Returns why the application is lost, or None."""
+        """Send what the socket takes. Returns why the application must be hung up on, or None."""
         self.pack_cqes()
         while self.unsent:
             try:
@@ -145,7 +145,7 @@ class Client:
 
 
 def receive(sock: socket.socket, size: int) -> tuple[bytes, list[int], bool] | None:
-    """One packet with its descriptors and whether it was cut short; None when nothing has come."""
+    """One packet with its descriptors and whether it was cut short; None when nothing has arrived."""
     try:
         data, ancillary, flags, _ = sock.recvmsg(
             size, socket.CMSG_SPACE(4 * DESCRIPTORS_PER_PACKET_MAX), socket.MSG_DONTWAIT | socket.MSG_CMSG_CLOEXEC

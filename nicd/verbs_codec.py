@@ -87,7 +87,7 @@ class QpOffer(NamedTuple):
 
 
 class QpLimits(NamedTuple):
-    """What a connected QP works with."""
+    """The limits of a connected QP."""
 
     receive_mpr: int
     send_mpr: int
@@ -111,7 +111,7 @@ class Endpoint(NamedTuple):
 
 
 class NicInfo(NamedTuple):
-    """What `open` says about the NIC."""
+    """The answer to `open`: facts about the NIC."""
 
     node: str
     nic_index: int
@@ -132,7 +132,7 @@ class MemoryRegion(NamedTuple):
 
 
 class QueuePair(NamedTuple):
-    """A QP of this application; `local` is what the peer must be told."""
+    """A QP of this application; the application must send `local` to the peer."""
 
     qpn: int
     local: Endpoint
@@ -172,7 +172,7 @@ def work_of(qp: QueuePair, mr: MemoryRegion, offset: int, length: int, target: t
 
 
 class Session:
-    """The application's side of one conversation: numbers requests, sorts what comes back. No I/O."""
+    """The application's side of one conversation: numbers requests, sorts answers and completions. No I/O."""
 
     def __init__(self) -> None:
         self._last_id = 0
@@ -201,7 +201,7 @@ class Session:
         return [pack((0, "post", works[start : start + step])) for start in range(0, len(works), step)]
 
     def receive(self, packet: bytes | memoryview) -> None:
-        """Take one packet from the NIC; an empty one means that it hung up. Raises VerbsError for nonsense."""
+        """Take one packet from the NIC; an empty one means that it hung up. Raises VerbsError for a malformed one."""
         if not packet:
             self.hang_up("the NIC closed the connection")
             return
@@ -219,15 +219,15 @@ class Session:
             elif head == "bye":
                 self.hang_up(str(body))
         except (TypeError, ValueError):
-            # A number that no set can hold, a list of another length: whoever serves the socket is no NIC of ours.
+            # A number that no set can hold, or a list of another length: the server is no NIC of ours.
             raise VerbsError("not a message of a NIC") from None
 
     def hang_up(self, reason: str) -> None:
-        """The conversation is over; the first reason stands."""
+        """End the conversation; the first reason stays."""
         self.closed = self.closed or reason
 
     def answered(self, number: int) -> bool:
-        """Whether `result_of(number)` would return or raise for good."""
+        """Whether `result_of(number)` has its final outcome: a result or an error."""
         return number in self._replies or self.closed is not None
 
     def result_of(self, number: int) -> Any:
@@ -240,7 +240,7 @@ class Session:
         return result
 
     def forget(self, number: int) -> None:
-        """Nobody waits for this answer any more."""
+        """Drop an answer that nobody waits for any more."""
         self._awaited.discard(number)
         self._replies.pop(number, None)
 

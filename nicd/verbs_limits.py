@@ -1,7 +1,7 @@
-"""The limits of a QP in the host API: what an application may ask for, hand to its peer, and be told.
+"""The limits of a QP in the host API: what an application asks for, hands to its peer, and learns from the NIC.
 
-Owns the names and their checks on both sides of the socket. What the limits mean and what two offers agree to is
-`nicd.core.limits`'; carrying an `Endpoint` to the peer is the application's business. MRC 1.0 section 3.
+Owns the names and their checks on both sides of the socket. `nicd.core.limits` gives the limits their meaning and
+computes what two offers agree to. The application itself carries an `Endpoint` to the peer. MRC 1.0 section 3.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ _COUNT_MAX: Final = (1 << 24) - 1
 
 
 def checked(args: Mapping[str, Any], counts: tuple[str, ...], options: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Those of the arguments that are there, each of its kind. VerbsError otherwise; bounds are the NIC's to check."""
+    """The given arguments, checked for their kinds. VerbsError otherwise; the NIC checks bounds."""
     found: dict[str, Any] = {}
     for name in (*counts, *options):
         value = args.get(name)
@@ -32,7 +32,7 @@ def checked(args: Mapping[str, Any], counts: tuple[str, ...], options: tuple[str
 
 
 def known(limits: Mapping[str, Any], names: tuple[str, ...]) -> Mapping[str, Any]:
-    """The limits as they are. VerbsError for one that has no such name: the NIC would not miss it."""
+    """The given limits. VerbsError for an unknown name, which the NIC would ignore."""
     for name in limits:
         if name not in names:
             raise VerbsError(f"no limit is called {name!r:.40}; there are {', '.join(names)}")
@@ -40,12 +40,12 @@ def known(limits: Mapping[str, Any], names: tuple[str, ...]) -> Mapping[str, Any
 
 
 def asked(args: Mapping[str, Any]) -> dict[str, Any]:
-    """What an application asks for when it creates a QP."""
+    """The limits that an application asks for when it creates a QP."""
     return checked(args, COUNTS, OPTIONS)
 
 
 def offered(peer: Any) -> dict[str, Any]:
-    """What an `Endpoint` of the peer says, as arguments of ConnectQp; it may say nothing."""
+    """The limits in an `Endpoint` of the peer, as arguments of ConnectQp; there may be none."""
     if peer is None:
         return {}
     names = QpOffer._fields
@@ -56,13 +56,13 @@ def offered(peer: Any) -> dict[str, Any]:
 
 
 def endpoint_of(nic_index: int, psn: int, result: Mapping[str, Any]) -> Endpoint:
-    """What the peer must be told of a QP that was created with this result."""
+    """What the peer must learn of a QP that was created with this result."""
     offer = QpOffer(*(result[name] for name in QpOffer._fields)) if "mpr" in result else None
     return Endpoint(nic_index, result["qpn"], psn, offer)
 
 
 def limits_of(result: Mapping[str, Any]) -> QpLimits | None:
-    """What a connection works with; None where the NIC does not say."""
+    """The limits of a connection; None where the NIC does not report them."""
     if "send_mpr" not in result:
         return None
     return QpLimits(*(result[name] for name in QpLimits._fields))

@@ -1,8 +1,8 @@
-"""What applications may ask of a NIC: requests become commands of the core, its events become answers and CQEs.
+"""Requests of applications become commands of the core; its events become answers and CQEs.
 
-Owns who owns which QP and region, the books of posted work, and the cleaning up after an application that went away;
-the sockets are in `nicd.verbs_server`. What a request means is decided by `nicd.core`; here sizes, types and ownership
-of whatever came in are checked, so that no application can hurt the daemon or another application.
+Owns which application has which QP and region, the tables of posted work, and the cleaning up after an application that
+has left. `nicd.verbs_server` has the sockets, and `nicd.core` decides what a request does. This module checks sizes,
+types and ownership of everything received, so that no application can hurt the daemon or another application.
 """
 
 import itertools
@@ -43,7 +43,7 @@ from nicd.verbs_codec import (
 from nicd.verbs_limits import RETRY_TIMERS, asked, checked, offered
 
 FIRST_TOKEN = 1 << 32
-"""Commands of applications carry tokens from here on, out of the way of the daemon's own."""
+"""Tokens of applications' commands begin here; those of the daemon's own commands are below."""
 QPN_MAX = (1 << 24) - 1
 
 
@@ -56,7 +56,10 @@ def _number(args: Mapping[str, Any], key: str, high: int, low: int = 0) -> int:
 
 
 class VerbsRequests:
-    """All applications of one NIC. `submit` takes commands, `flush` is told whose answers are waiting to be sent."""
+    """All applications of one NIC.
+
+    It calls `submit` with commands, and `flush` with an application that has answers to send.
+    """
 
     def __init__(self, submit: Callable[[Command], object], flush: Callable[[Client], None], node: str,
                  nic_index: int, limits: VerbsLimits) -> None:  # fmt: skip
@@ -72,7 +75,7 @@ class VerbsRequests:
         self.counts = {"requests": 0, "posts": 0, "refused": 0, "cqes": 0}
 
     def message(self, client: Client, number: Any, op: Any, args: Any, fds: list[int]) -> None:
-        """One message of an application. Raises VerbsError for what is neither a request nor a post."""
+        """Take one message of an application. Raises VerbsError if it is neither a request nor a post."""
         if number == 0 and op == "post" and client.opened:
             self._post(client, args)
             return
@@ -91,7 +94,7 @@ class VerbsRequests:
             client.answer(number, str(error), None)
 
     def deliver(self, events: Iterable[object]) -> None:
-        """Take a batch of the core's events, in order, and tell the applications what concerns them."""
+        """Take a batch of the core's events, in order, and pass them on to their applications."""
         touched: dict[Client, None] = {}
         for event in events:
             kind = type(event)
@@ -108,7 +111,7 @@ class VerbsRequests:
         for client in touched:
             self._flush(client)
 
-    # ---- events of the core
+    # Events of the core.
 
     def _completion(self, event: Completion) -> Client | None:
         client = self._owners.get(event.qpn)
@@ -137,14 +140,14 @@ class VerbsRequests:
         client = self._owners.get(event.qpn)
         if client is None or client.closing or event.target != "error":
             return None
-        client.pack_cqes()  # completions that came before the error are told before it
+        client.pack_cqes()  # send completions that came before the error first
         client.unsent.append(pack((0, "qp_error", (event.qpn, event.reason[:DETAIL_CHARS_MAX]))))
         return client
 
-    # ---- after an application
+    # An application has left.
 
     def abandon(self, client: Client) -> None:
-        """The application is gone: destroy its QPs, then forget its regions."""
+        """Clean up after an application that has left: destroy its QPs, then its regions."""
         client.closing = True
         for qpn in list(client.qps):
             self._submit(DestroyQp(self._token(lambda done, qpn=qpn: self._orphan_gone(client, qpn)), qpn))  # type: ignore[misc]
@@ -158,7 +161,7 @@ class VerbsRequests:
             self._forget_regions(client)
 
     def _forget_regions(self, client: Client) -> None:
-        # Only now: the core refuses to forget memory that a posted write still reads.
+        # After the QPs: the core refuses to release memory that a posted write still reads.
         for region_id, region in list(client.regions.items()):
             self._forget_region(region_id, region)
         client.regions.clear()
@@ -166,7 +169,7 @@ class VerbsRequests:
     def _forget_region(self, region_id: int, region: Region) -> None:
         self._submit(DeregisterMemory(self._token(lambda done: region.unmap()), region_id))
 
-    # ---- requests
+    # Requests.
 
     def _token(self, done: Callable[[CommandDone], None]) -> int:
         token = next(self._tokens)
@@ -174,7 +177,7 @@ class VerbsRequests:
         return token
 
     def _answering(self, client: Client, number: int) -> Callable[[CommandDone], None]:
-        """Pass the core's answer on as it is."""
+        """Pass the core's answer on unchanged."""
 
         def done(event: CommandDone) -> None:
             client.answer(number, event.error, event.result)
@@ -285,12 +288,12 @@ class VerbsRequests:
         self._submit(DestroyQp(self._token(done), qpn))
 
     def _flush_posted(self, client: Client, qpn: int, at_ns: int) -> None:
-        """Every post ends in a CQE, also one that the core dropped together with its QP."""
+        """End every post in a CQE, also one that the core dropped together with its QP."""
         for token in [token for token, posted in client.posted.items() if posted.qpn == qpn]:
             self._end_post(client, client.posted.pop(token), STATUS_FLUSHED, at_ns, "")
         client.pack_cqes()
 
-    # ---- posted work
+    # Posted work.
 
     def _post(self, client: Client, works: Any) -> None:
         if type(works) is not list or len(works) > POSTS_PER_MESSAGE_MAX:
@@ -321,7 +324,7 @@ class VerbsRequests:
         self._submit(PostWrite(token, qpn, token, region_id, local_va, length, remote_va, r_key, imm))
 
     def _refusal(self, client: Client, posted: Posted, region_id: int, local_va: int, r_key: int) -> str:
-        """Why this work is not even shown to the core; empty if it is."""
+        """Why this work does not go to the core; empty if it does."""
         region, length, imm = client.regions.get(region_id), posted.length, posted.imm
         if posted.qpn not in client.qps:
             return f"this application has no QP {posted.qpn}"

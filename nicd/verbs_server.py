@@ -1,10 +1,11 @@
 """The daemon's end of the host API: a Unix socket on which applications use their NIC.
 
-Owns the sockets and who is connected; what the messages ask for is `nicd.verbs_requests`. A broken request gets one
-line of text, a broken message ends the conversation, an application that does not read its completions is hung up on.
+Owns the sockets and the list of connections; `nicd.verbs_requests` handles the messages. The server answers a broken
+request with one line of text, ends the conversation after a broken message, and hangs up on an application that does
+not read its completions.
 
-The seam to the daemon is two calls: `submit(command)` is given at construction, and the daemon passes every batch of
-the core's events to `deliver`.
+The daemon and this module meet in two calls: the daemon gives `submit(command)` at construction, and passes every batch
+of the core's events to `deliver`.
 """
 
 import asyncio
@@ -19,7 +20,7 @@ from nicd.verbs_codec import MESSAGE_BYTES_MAX, VerbsError, pack, unpack
 from nicd.verbs_requests import VerbsRequests
 
 PACKETS_PER_TURN_MAX = 64
-"""Packets taken from one application before others, and the data path, get their turn."""
+"""How many packets to take from one application before others, and the data path, have a turn."""
 LISTEN_BACKLOG = 16
 
 
@@ -39,7 +40,7 @@ class VerbsServer:
         self._hung_up = 0
 
     def counters(self) -> dict[str, int]:
-        """Applications connected now and ever, hung up on, and what they asked for."""
+        """Applications connected now and ever, hung up on, and their requests."""
         return {
             "clients": len(self._clients),
             "accepted": self._accepted,
@@ -48,11 +49,11 @@ class VerbsServer:
         }
 
     def deliver(self, events: Iterable[object]) -> None:
-        """Take a batch of the core's events, in order, and tell the applications what concerns them."""
+        """Take a batch of the core's events, in order, and pass them on to their applications."""
         self._requests.deliver(events)
 
     def start(self) -> None:
-        """Listen; must be called inside a running loop. A stale socket file of a dead daemon is replaced."""
+        """Listen. Needs a running loop. Replaces a stale socket file of a dead daemon."""
         self._loop = asyncio.get_running_loop()
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK)
         with contextlib.suppress(FileNotFoundError):
@@ -64,7 +65,7 @@ class VerbsServer:
         self._loop.add_reader(listener.fileno(), self._accept)
 
     def close(self) -> None:
-        """Stop listening and hang up on everybody; the socket file is removed."""
+        """Stop listening, hang up on all applications, and remove the socket file."""
         if self._listener is not None and self._loop is not None:
             self._loop.remove_reader(self._listener.fileno())
             self._listener.close()
