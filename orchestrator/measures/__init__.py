@@ -1,1 +1,1 @@
-"""What was recorded of a run, what can be measured in it, and whether what was expected held. Pure."""
+"""The recording of a run, the measures taken of it, and the judgement of expectations. Pure."""

@@ -1,7 +1,7 @@
-"""The counters of a run: the latest answer of every incarnation of every node, and what they say together.
+"""The counters of a run: the latest answer of every incarnation of every node, and their sums.
 
-A daemon counts from zero in every incarnation, so what a dead one had counted last is kept. Which sums a report shows
-is fixed in `orchestrator.measures.sums`; what they mean for the verdict is `orchestrator.apps.verdict`'s.
+A daemon counts from zero in every incarnation, so the last counts of a dead one are kept. `orchestrator.measures.sums`
+fixes which sums a report shows; `orchestrator.apps.verdict` draws the verdict from them.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from typing import Any
 
 from orchestrator.measures import sums
 
-# MRC 1.0 11.2: an EV in one of these carries traffic, or will with the next turn of the scan.
+# MRC 1.0 11.2: an EV in one of these states carries traffic, or will with the next turn of the scan.
 GOOD_STATES = ("good", "skip")
 REPORTED = (
     "data_packets",
@@ -29,15 +29,15 @@ REPORTED = (
 
 @dataclass(slots=True)
 class Books:
-    """Everything counted in a run so far."""
+    """All counters of a run so far."""
 
     bytes_verified: int = 0
-    """Bytes that applications compared with what they had to be."""
+    """Bytes that applications compared with the expected ones."""
     _answers: dict[str, dict[int, dict[str, Any]]] = field(default_factory=dict)
     """Node -> incarnation -> its latest answer to `counters`."""
 
     def enter(self, node: str, answer: dict[str, Any]) -> None:
-        """Take a node's answer."""
+        """Store a node's answer."""
         self._answers.setdefault(node, {})[answer["process"]["incarnation"]] = answer
 
     def totals(self) -> dict[str, int]:
@@ -59,11 +59,11 @@ class Books:
         return sum(total(core.get(name, 0)) for core in self._nics())
 
     def drop_reasons(self) -> dict[str, int]:
-        """Drops of NICs and switches by reason, ports included, those of former lives too."""
+        """Drops of NICs and switches by reason, ports included, over all lives."""
         found: dict[str, int] = {}
         for answer in (answer for node in self._answers.values() for answer in node.values()):
             core = answer["core"]
-            # A switch counts its ports' drops among its own.
+            # A switch includes its ports' drops in its own.
             ports = core["ports"].values() if "data_packets" in core else ()
             for reasons in (core["drops"], *(port["drops"] for port in ports)):
                 for reason, count in reasons.items():
@@ -89,7 +89,7 @@ class Books:
         return sum(not port["carrier"] for core in self._nics() for port in core["ports"].values())
 
     def cost(self) -> dict[str, int]:
-        """The counters from which the cost of a fault is told: their differences over its window."""
+        """The counters that tell the cost of a fault, by their differences over its window."""
         transitions: dict[str, int] = {}
         for core in self._nics():
             for key, count in core["ev_transitions"].items():
@@ -97,7 +97,7 @@ class Books:
                 transitions[target] = transitions.get(target, 0) + count
         retransmitted = self.nic_sum("retransmits")
         return {
-            # Every retransmission that was needless arrives as a duplicate.
+            # Every needless retransmission arrives as a duplicate.
             "packets_lost": retransmitted - self.nic_sum("duplicates"),
             "retransmitted": retransmitted,
             "evs_retired": transitions.get("assumed_bad", 0) + transitions.get("denied", 0),
@@ -115,5 +115,5 @@ def total(value: Any) -> int:
 
 
 def difference(later: Mapping[str, int], earlier: Mapping[str, int]) -> dict[str, int]:
-    """What was added between two readings, name by name."""
+    """The increase between two readings, name by name."""
     return {name: value - earlier.get(name, 0) for name, value in later.items()}

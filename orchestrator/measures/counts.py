@@ -1,7 +1,8 @@
-"""Measures that are read from looks: what was counted between two of them, and how things stood at one.
+"""Measures that are read from looks: increases of counters between two looks, and gauges at one look.
 
-Owns the arithmetic over cumulative counters and gauges. They are only as fine as the looks: a window reaches from the
-look at or before its start to the one at or after its end, a bin from look to look, so that none is counted twice.
+Owns the arithmetic over cumulative counters and gauges. These measures are only as fine as the looks: a window reaches
+from the look at or before its start to the one at or after its end. A bin reaches from look to look, so that nothing is
+counted twice.
 """
 
 from bisect import bisect_left, bisect_right
@@ -14,9 +15,9 @@ from orchestrator.measures.measure import Figure, Question, matching
 from orchestrator.measures.recording import WINDOWS, Look, Recording
 
 SWITCHES = "switches"
-"""How the switches, all together, are called where NICs have names."""
+"""The name of all switches together, used where NICs have names."""
 Cells: TypeAlias = dict[str, int]
-"""One look in the words of a measure: name -> figure, "" for all together."""
+"""One look as a measure sees it: name -> figure, "" for all together."""
 Reading: TypeAlias = Callable[[Look], Cells]
 
 
@@ -27,13 +28,13 @@ def look_at(recording: Recording, at_ns: Instant) -> Look | None:
 
 
 def look_after(recording: Recording, at_ns: Instant) -> Look | None:
-    """The oldest look at or after an instant, or the newest of all when there is none such."""
+    """The oldest look at or after an instant; the newest of all if there is none."""
     place = bisect_left(recording.looks, at_ns, key=lambda look: look.at_ns)
     return recording.looks[min(place, len(recording.looks) - 1)] if recording.looks else None
 
 
 def counted(reading: Reading) -> Callable[[Question], list[Figure]]:
-    """What a cumulative counter grew by in every window."""
+    """Measures how much a cumulative counter grew in every window."""
     return partial(_counted, reading)
 
 
@@ -43,7 +44,7 @@ def _counted(reading: Reading, question: Question) -> list[Figure]:
     last = None
     for window in question.windows:
         first = look_at(question.recording, window.start_ns)
-        # Bins lie end to end: what was read at the end of one is the start of the next.
+        # Bins lie end to end: the reading at the end of one is that at the start of the next.
         before = {} if first is None else after if first is last else reading(first)
         last = (look_at if question.binned else look_after)(question.recording, window.end_ns)
         if last is None:
@@ -58,7 +59,7 @@ def _counted(reading: Reading, question: Question) -> list[Figure]:
 
 
 def standing(reading: Reading) -> Callable[[Question], list[Figure]]:
-    """How a gauge stood at the end of every window."""
+    """Measures a gauge at the end of every window."""
     return partial(_standing, reading)
 
 
@@ -73,7 +74,7 @@ def _standing(reading: Reading, question: Question) -> list[Figure]:
 
 
 def levels(reading: Reading) -> Callable[[Question], list[Figure]]:
-    """How a gauge stood at every look of every window, or at the look before a window without one."""
+    """Measures a gauge at every look of every window; for a window without one, at the look before its end."""
     return partial(_levels, reading)
 
 
@@ -91,7 +92,7 @@ def _levels(reading: Reading, question: Question) -> list[Figure]:
 
 
 def windows(look: Look) -> Cells:
-    """Congestion windows and what is in flight: by NIC and name (`h003:cwnd`); by name alone, the sum or the least."""
+    """Congestion windows and bytes in flight: by NIC and name (`h003:cwnd`); by name alone, the sum or the least."""
     cells: Cells = {"": 0, **dict.fromkeys(WINDOWS, 0)}
     seen = {nic: told.windows for nic, told in look.nics.items() if told.windows}
     for name in WINDOWS:
@@ -103,17 +104,17 @@ def windows(look: Look) -> Cells:
 
 
 def queues(look: Look) -> Cells:
-    """Bytes that wait in the fullest port: anywhere, of a node."""
+    """Bytes waiting in the fullest port: of the whole fabric, and of each node."""
     return {"": max(look.queues.values(), default=0), **look.queues}
 
 
 def queue_peaks(look: Look) -> Cells:
-    """The same of the most that ever waited."""
+    """The most bytes that ever waited in a port: of the whole fabric, and of each node."""
     return {"": max(look.queue_peaks.values(), default=0), **look.queue_peaks}
 
 
 def of_nics(*counters: str) -> Reading:
-    """A plain counter, or the sum of several: of all NICs, and of each."""
+    """Reads a plain counter, or the sum of several: of all NICs, and of each."""
 
     def read(look: Look) -> Cells:
         each = {name: sum(nic.counts.get(counter, 0) for counter in counters) for name, nic in look.nics.items()}
@@ -123,10 +124,10 @@ def of_nics(*counters: str) -> Reading:
 
 
 def by_label(prefix: str, labels: tuple[str, ...] = (), *, switches: bool = False) -> Reading:
-    """A counter with labels (`retransmits.gap`): in all, of a NIC, of a label, of one NIC's label (`h003:gap`).
+    """Reads a counter with labels (`retransmits.gap`): in all, of a NIC, of a label, of one NIC's label (`h003:gap`).
 
-    With `switches` theirs are in it, as those of a node called `switches`. Labels that are named beforehand are there
-    even when nothing was counted.
+    With `switches` those count too, as a node called `switches`. Labels in `labels` are present even when their count
+    is 0.
     """
 
     return partial(_by_label, prefix, labels, switches)
@@ -148,7 +149,7 @@ def _by_label(prefix: str, labels: tuple[str, ...], switches: bool, look: Look) 
 
 
 def of_switches(counter: str) -> Reading:
-    """A counter of all switches together."""
+    """Reads a counter of all switches together."""
     return lambda look: {"": look.switches.get(counter, 0)}
 
 

@@ -1,7 +1,7 @@
-"""Measures of how long things took: steps, stalls, messages, and the recovery from faults.
+"""Measures of durations: steps, stalls, messages, and the recovery from faults.
 
-Times of steps and messages are those that the ranks wrote down, exact to the nanosecond; recovery is told from bins of
-goodput, avoidance from the events of the NICs. What is in base RTTs is divided by the fabric's.
+The ranks record the times of steps and messages, exact to the nanosecond. Recovery is computed from bins of goodput,
+avoidance from the events of the NICs. Durations in base RTTs are divided by the fabric's base RTT.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,13 +13,13 @@ from orchestrator.measures.recording import Injected, RankResult, Recording, Ste
 from orchestrator.measures.spans import Interval, baseline, recorded_ns, work
 
 AVERAGED_RTTS = 2
-"""Goodput is averaged over so long, or over a step of the work, when its recovery is looked for."""
+"""Recovery averages goodput over this many base RTTs, or over a step of the work if that is longer."""
 LOSS_CAUSES = ("gap", "timeout")
-"""Retransmissions for these causes are of packets of which nothing arrived."""
+"""For a retransmission with one of these causes nothing of the packet had arrived."""
 
 
 def _steps(question: Question) -> Iterator[tuple[str, RankResult, Step]]:
-    """(name, rank, step) of every step that a window holds, of every program that is meant."""
+    """(name, rank, step) of every step inside a window, of every program that the question names."""
     programs = {program.name: program for program in question.recording.programs}
     for name in matching(question.of, programs):
         for program in programs.values() if not name else (programs[name],):
@@ -36,7 +36,7 @@ def _holds(window: Interval, step: Step, touching: bool) -> bool:
 
 
 def step_time(question: Question) -> list[Figure]:
-    """From begin to end of every step of every rank."""
+    """Duration of every step of every rank."""
     return [
         Figure(step.end_ns - step.begin_ns, f"{name} {rank.nic}".strip(), step.begin_ns, step.end_ns)
         for name, rank, step in _steps(question)
@@ -44,7 +44,7 @@ def step_time(question: Question) -> list[Figure]:
 
 
 def stall(question: Question) -> list[Figure]:
-    """What a rank waited in a step after its computation was over."""
+    """How long a rank still waited in a step after its computation."""
     return [
         Figure(step.end_ns - step.computed_ns, f"{name} {rank.nic}".strip(), step.computed_ns, step.end_ns)
         for name, rank, step in _steps(question)
@@ -52,7 +52,7 @@ def stall(question: Question) -> list[Figure]:
 
 
 def latency(question: Question) -> list[Figure]:
-    """From posting to completion of every message that was kept and completed in a window; of programs or of flows."""
+    """From posting to completion of every kept message that completed in a window; of programs or of flows."""
     programs = {program.name: program for program in question.recording.programs}
     flows = {
         f"{program.name}:{rank.nic}>{to}"
@@ -76,10 +76,10 @@ def latency(question: Question) -> list[Figure]:
 
 
 def recovery_rtts(question: Question) -> list[Figure]:
-    """From a fault, or from its end, until goodput is what it was before the first fault, and stays there.
+    """From a fault, or from its end, until goodput is back at its level before the first fault and stays there.
 
-    One figure per fault and name; without a value when it was not back before the work was over or the next fault
-    began. None at all for a fault that left no time to see it.
+    One figure per fault and name. It has no value if goodput was not back before the work ended or the next fault
+    began. A fault that left less than one averaging window gets no figure.
     """
     recording = question.recording
     bins = recording.goodput
@@ -104,9 +104,10 @@ def recovery_rtts(question: Question) -> list[Figure]:
 
 
 def step_ns(recording: Recording) -> Instant:
-    """How long an undisturbed step of the work is: the shortest of the program with the longest; 0 without steps.
+    """Duration of an undisturbed step: the shortest of each program, of these the longest; 0 without steps.
 
-    Goodput goes up and down with every step, so that only whole ones can be compared. One step alone is no rhythm.
+    Goodput rises and falls within every step, so only whole steps can be compared. A program with a single step is left
+    out.
     """
     shortest = (
         min(step.end_ns - step.begin_ns for rank in program.ranks for step in rank.steps)
@@ -117,12 +118,12 @@ def step_ns(recording: Recording) -> Instant:
 
 
 def avoidance_rtts(question: Question) -> list[Figure]:
-    """From the start of a fault to the last packet that it cost, or 0: when all NICs had learnt to avoid it."""
+    """From the start of a fault until all NICs avoided it: to the last packet lost by it, or 0 without one."""
     return _until_event(question, _is_loss, last=True)
 
 
 def detection_rtts(question: Question) -> list[Figure]:
-    """From the start of a fault to the first EV that was retired for it; without a value when none was."""
+    """From the start of a fault to the first EV that was retired in it; no value when none was."""
     return _until_event(question, _is_retirement, last=False)
 
 

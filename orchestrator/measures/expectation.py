@@ -1,7 +1,6 @@
-"""What a scenario expects, resolved: which measure, of what, when, and within which bounds.
+"""The record of one resolved expectation: which measure, of what, when, and within which bounds.
 
-Owns the record. Which measures there are is `orchestrator.measures.measures`'s, how a recording is judged
-`orchestrator.measures.judge`'s.
+`orchestrator.measures.measures` lists the measures; `orchestrator.measures.judge` judges a recording.
 """
 
 from dataclasses import dataclass
@@ -15,13 +14,13 @@ class Span:
     """A part of a run."""
 
     kind: Literal["run", "fault", "after", "interval", "before"] = "run"
-    """The whole of the work; while a fault bites; from its last end on; a stated interval; before the first fault."""
+    """All of the work; while a fault is in force; from its last end on; a stated interval; before the first fault."""
     fault: str = ""
-    """Of `fault` and `after`: which; "" for any."""
+    """For `fault` and `after`: the fault's name; "" for any."""
     start_ns: Instant = 0
-    """Of `interval`, from the begin of the run; of the others, so much is left out at the start."""
+    """For `interval`: offset from the begin of the run. For the others: how much to leave out at the start."""
     end_ns: Instant | None = None
-    """Of `interval`; None: to the end."""
+    """For `interval`; None: to the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +31,16 @@ class Expectation:
     measure: str
     """A key of `orchestrator.measures.measures.MEASURES`."""
     of: tuple[str, ...] = ()
-    """What it is taken of: NICs, planes, programs, flows, reasons ...; empty: of all together."""
+    """The names that it is taken of: NICs, planes, programs, flows, reasons ...; empty: of all together."""
     during: Span = Span()
     bin_ns: Instant | None = None
-    """Not one figure but one per bin of this width, each within the bounds."""
+    """Take one figure per bin of this width instead of one in all; each must be within the bounds."""
     reduce: Literal["each", "sum", "mean", "min", "max", "p50", "p95", "p99", "p999"] | None = None
-    """How many figures become one; None: what the measure says."""
+    """How to make one figure of many; None: as the measure does."""
     per_name: bool = False
-    """The figures of each name become one by themselves."""
+    """Reduce the figures of each name separately."""
     at_least: float | None = None
     at_most: float | None = None
     relative_to: Literal["line", "baseline"] | None = None
-    """Goodput and times: as a share of line rate, or of what was before the first fault. None: as the measure says."""
+    """Express goodput and times as a share of line rate, or of the value before the first fault. None: as the measure
+    does."""

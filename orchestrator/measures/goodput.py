@@ -1,7 +1,7 @@
-"""Goodput over fabric time: bins of newly placed bytes, and what can be read from them.
+"""Goodput over fabric time: bins of newly placed bytes, and the figures computed from them.
 
-Owns the merging of the NICs' bins and the arithmetic of shares and recovery. Pure; fetching the bins is the caller's.
-A bin that a NIC does not mention held nothing. The rate of a window is taken over whole bins.
+Owns the merging of the NICs' bins and the arithmetic of shares and recovery. Pure; the caller fetches the bins. A bin
+that a NIC does not mention holds nothing. The rate of a window is taken over whole bins.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,9 +12,9 @@ from mrcfabric.units import NS_PER_S, Instant
 from nicd.compose import nic_settings
 
 RECOVERED_SHARE = 0.95
-"""Goodput is back when it reaches this share of what it is expected to be."""
+"""Goodput is back when it reaches this share of the expected level."""
 RECOVERED_BINS = 2
-"""It must stay there so many averaging windows in a row."""
+"""It must stay there for this many averaging windows in a row."""
 
 
 @dataclass(slots=True)
@@ -26,15 +26,15 @@ class Goodput:
     by_plane: dict[Instant, list[int]] = field(default_factory=dict)
     by_nic: dict[str, dict[Instant, int]] = field(default_factory=dict)
     _fetched: dict[str, dict[Instant, list[int]]] = field(default_factory=dict)
-    """The newest bin per NIC, which may still grow: replaced when it comes again."""
+    """The newest bin per NIC, which may still grow: the next fetch replaces it."""
 
     @classmethod
     def of(cls, topology: Topology) -> "Goodput":
-        """With nothing in it yet, in bins as wide as those of the fabric's NICs."""
+        """An empty record, in bins as wide as those of the fabric's NICs."""
         return cls(nic_settings(topology).bin_ns, topology.planes)
 
     def enter(self, nic: str, bins: Iterable[tuple[Instant, Sequence[int]]]) -> None:
-        """Take bins of a NIC in time order; the newest one may come again, with more in it."""
+        """Add bins of a NIC in time order; the newest one may come again with more bytes."""
         newest = self._fetched.setdefault(nic, {})
         mine = self.by_nic.setdefault(nic, {})
         for start, placed in bins:
@@ -47,12 +47,12 @@ class Goodput:
             newest[start] = list(placed)
 
     def resume_ns(self, nic: str) -> Instant:
-        """From where to ask a NIC for more: its newest bin, again."""
+        """The instant from which to fetch a NIC's bins next: its newest bin comes again."""
         return max(self._fetched.get(nic, {0: []}), default=0)
 
     @property
     def last_ns(self) -> Instant:
-        """Start of the newest bin of all."""
+        """Start of the newest bin of all NICs."""
         return max(self.by_plane, default=0)
 
     def rate_bps(self, start_ns: Instant, end_ns: Instant, nic: str | None = None) -> float:
@@ -87,8 +87,10 @@ class Goodput:
         window_ns: Instant,
         nic: str | None = None,
     ) -> Instant | None:
-        """From the fault to the start of the first window that is good (`RECOVERED_SHARE` of `wanted_bps`) and followed
-        by good ones. 0 when goodput never fell below; None when it was not back before `until_ns`.
+        """From the fault to the start of the first window that is good and followed by good ones.
+
+        A window is good at `RECOVERED_SHARE` of `wanted_bps`. 0 when goodput never fell below; None when it was not
+        back before `until_ns`.
         """
         bins = max(1, window_ns // self.bin_ns)
         step = bins * self.bin_ns

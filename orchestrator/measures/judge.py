@@ -1,7 +1,7 @@
-"""Whether what was expected of a run held, what was observed, and where in time it was worst.
+"""Judges a run: whether each expectation held, the observed figure, and where in time it was worst.
 
-Owns the putting of bounds to figures and the verdict over all of them. What the figures are is `measures`'s. Nothing
-here raises for what a run did: an expectation about which nothing was observed does not hold, and says why.
+Owns the comparison of figures with bounds, and the verdict. `measures` computes the figures. Nothing here raises for
+what a run did: an expectation without an observation does not hold, and says why.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ from orchestrator.measures.recording import Recording
 from orchestrator.measures.spans import Interval, baseline, bins, intervals, named, recorded_ns, whole, work
 
 SLACK = 1e-9
-"""Of a bound: what the arithmetic of shares may be off by."""
+"""Tolerance relative to a bound, for rounding errors of shares."""
 _PERCENTILES: dict[str, float] = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 
 Outcome: TypeAlias = Literal["held", "not held", "not valid", "interrupted", "lost"]
@@ -25,27 +25,27 @@ EXIT_CODES: dict[Outcome, int] = {"held": 0, "not held": 1, "not valid": 3, "los
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What came of one expectation."""
+    """The judgement of one expectation."""
 
     asked: Expectation
     held: bool
     unit: str
-    """Of the bounds and of what was observed: `share of line`, `ns`, ..."""
+    """Unit of the bounds and of the observed figure: `share of line`, `ns`, ..."""
     observed: float | None
     """The figure farthest outside the bounds, or nearest to one; None when there was none."""
     of: str = ""
-    """Of what it is; "" for all together."""
+    """The name that the figure is of; "" for all together."""
     start_ns: Instant | None = None
-    """Where in time; None when nothing was observed."""
+    """Start of the figure's window; None when nothing was observed."""
     end_ns: Instant | None = None
     figures: int = 0
-    """How many figures were judged, and how many of them were outside."""
+    """How many figures were judged; `outside`: how many of them were out of bounds."""
     outside: int = 0
     why: str = ""
     """Why nothing could be observed."""
 
     def record(self) -> dict[str, Any]:
-        """As it stands in the report; instants of fabric time."""
+        """The finding as the report has it; instants of fabric time."""
         asked = self.asked
         return {
             "name": asked.name,
@@ -71,7 +71,10 @@ class Finding:
 
 
 def judge(asked: Expectation, recording: Recording, *, last_ns: Instant | None = None) -> Finding:
-    """Put one expectation to a recording. `last_ns`: only to its newest part of this length, whatever the span says."""
+    """Judge one expectation on a recording.
+
+    `last_ns`: take only the newest part of this length, instead of the expectation's span.
+    """
     measure = MEASURES[asked.measure]
     relative = asked.relative_to or measure.relative_default
     unit = f"share of {relative}" if relative else str(measure.unit)
@@ -127,7 +130,7 @@ def _question(asked: Expectation, measure: Measure, recording: Recording, last_n
 
 
 def _untried(asked: Expectation, measure: Measure, question: Question) -> str:
-    """Why nothing can be said of the faults that an expectation is about, "" when something can.
+    """Why the faults of an expectation were not tried; "" if they were, or if it is not about faults.
 
     A fault that met no packet was not tried, whatever was observed meanwhile.
     """
@@ -151,7 +154,7 @@ def _no_time(span: Span, recording: Recording, bin_ns: Instant | None) -> str:
 def _related(
     figures: Sequence[Figure], asked: Expectation, measure: Measure, recording: Recording, relative: str
 ) -> list[Figure]:
-    """Every figure as a share of the line, or of the median of what the same thing was before the first fault."""
+    """Every figure as a share of the line, or of the median of the same name's figures before the first fault."""
     if relative == "line":
         return [one._replace(value=one.value / one.line) for one in figures if one.line and one.value is not None]
     before = measure.take(Question(recording, asked.of, tuple(_before(recording, measure))))
@@ -168,12 +171,12 @@ def _related(
 
 
 def _before(recording: Recording, measure: Measure) -> list[Interval]:
-    """Rates need a while to get going; steps and messages are whole or not there."""
+    """The windows before the first fault. For rates their start is left out, since rates rise slowly at first."""
     return [baseline(recording)] if measure.unit is Unit.BPS else intervals(Span("before"), recording, work(recording))
 
 
 def _reduced(figures: Sequence[Figure], asked: Expectation, measure: Measure, *, by_window: bool) -> list[Figure]:
-    """One figure of many, or one per bin of the many of that bin, or one per name."""
+    """Reduce the figures to one in all, or to one per bin or per name."""
     reduce = asked.reduce or measure.reduce
     if reduce == "each":
         return list(figures)
@@ -203,12 +206,12 @@ def _one(group: list[Figure], reduce: Reduce) -> Figure:
 
 
 def percentile(ordered: Sequence[float], share: float) -> float:
-    """The nearest rank of sorted figures, at least one."""
+    """A percentile of sorted figures by nearest rank; there is at least one figure."""
     return ordered[_rank(len(ordered), share)]
 
 
 def _rank(count: int, share: float) -> int:
-    # The smallest figure that this share of all does not exceed; the slack keeps 0.95 * 20 at 19.
+    # The smallest figure that at least this share of all does not exceed; the slack keeps 0.95 * 20 at 19.
     return max(0, -int(-(count * share - SLACK) // 1) - 1)
 
 
@@ -225,7 +228,7 @@ def _margin(value: float | None, asked: Expectation) -> float:
 
 
 def rounded(value: float) -> float | int:
-    """Six significant digits, and whole numbers as such: what reports show, whatever the arithmetic was."""
+    """Six significant digits, whole numbers as such: reports show this, so rounding errors do not appear in them."""
     return int(value) if float(value).is_integer() else float(f"{value:.6g}")
 
 
@@ -242,12 +245,12 @@ def _figure_text(value: float) -> str:
 
 
 DATA_RIGHT = Expectation("every byte right", "bytes_wrong", at_most=0)
-"""What is expected of every run with a workload, whether its file says so or not."""
+"""Expected of every run with a workload, even if its file does not say so."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What came of a run."""
+    """The judgement of a run."""
 
     outcome: Outcome
     reasons: tuple[str, ...]
@@ -260,7 +263,7 @@ class Verdict:
 
 
 def verdict(expectations: Iterable[Expectation], recording: Recording) -> Verdict:
-    """Judge a run that is over. A run is judged on the fabric's behaviour only if the emulation was faithful."""
+    """Judge a finished run. The fabric's behaviour counts only if the emulation was faithful."""
     asked = list(expectations)
     if recording.programs:
         asked.append(DATA_RIGHT)
@@ -281,7 +284,7 @@ def verdict(expectations: Iterable[Expectation], recording: Recording) -> Verdic
 
 
 def text(finding: Finding) -> str:
-    """One line: what was expected, what was observed, where."""
+    """One line: the expectation, the observed figure, where."""
     asked = finding.asked
     words = (("at least", asked.at_least), ("at most", asked.at_most))
     bounds = [f"{word} {_figure_text(bound)}" for word, bound in words if bound is not None]

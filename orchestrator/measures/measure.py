@@ -1,7 +1,7 @@
-"""What a measure is: a question about a recording, and the figures that answer it.
+"""The records of a measure: a question about a recording, and the figures that answer it.
 
-Owns the records and the matching of names. Which measures there are is `measures`'s, how bounds are put to figures
-`judge`'s. A measure never raises for what a run did: what cannot be told gives no figure, or one without a value.
+Owns the records and the matching of names. `measures` lists the measures; `judge` compares figures with bounds. A
+measure never raises for what a run did: a thing that cannot be told gives no figure, or a figure without a value.
 """
 
 from collections.abc import Callable, Iterable
@@ -19,7 +19,7 @@ Relative: TypeAlias = Literal["line", "baseline"]
 
 
 class Of(StrEnum):
-    """What a measure may be taken of, and how that is spelled. Shell patterns name several."""
+    """What a measure may be taken of, and how a name of it is spelled. Shell patterns name several."""
 
     NIC = "nic"
     """`h003`."""
@@ -28,15 +28,15 @@ class Of(StrEnum):
     PROGRAM = "program"
     """The name of a workload."""
     FLOW = "flow"
-    """`train:h001>h000`: what h000 received of h001 for this workload."""
+    """`train:h001>h000`: what h000 received from h001 for this workload."""
     NODE = "node"
     """A switch or a NIC: `p0-t1-2`."""
     LABEL = "label"
-    """What the measure tells apart: a cause, a reason, a state. `h003:timeout` is one NIC's."""
+    """A name by which the measure divides: a cause, a reason, a state. `h003:timeout` is one NIC's."""
 
 
 class Unit(StrEnum):
-    """Of a measure's figures and of the bounds for them, unless they are shares of something."""
+    """Unit of a measure's figures and their bounds, unless they are shares of something."""
 
     BPS = "bit/s"
     NS = "ns"
@@ -50,35 +50,35 @@ class Figure(NamedTuple):
     """One observed figure."""
 
     value: float | None
-    """None: it was to be told and cannot be, as a recovery that did not take place."""
+    """None: there should be a value and there is none, for instance for a recovery that did not take place."""
     of: str
-    """What it is of; "" for all together."""
+    """The name that it is of; "" for all together."""
     start_ns: Instant
     end_ns: Instant
-    """Where in time."""
+    """End of the window, which begins at `start_ns`."""
     line: float | None = None
-    """Goodput: what the line would carry."""
+    """For goodput: what the line could carry."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked of a recording."""
+    """A question about a recording."""
 
     recording: Recording
     of: tuple[str, ...]
     """Names and patterns; empty: of all together."""
     windows: tuple[Interval, ...]
-    """One figure (or, of steps and messages, all that lie inside) for each of these and for each name."""
+    """Take one figure for each window and name; of steps and messages, one for each that lies inside."""
     binned: bool = False
-    """The windows are bins, end to end: nothing may be counted in two of them."""
+    """The windows are bins, end to end: nothing may count in two of them."""
     faults: tuple[Injected, ...] = ()
-    """Those that it is about, for measures of faults."""
+    """For measures of faults: the faults in question."""
     from_end: bool = False
-    """Measures of faults reckon from the end of a fault, not from its start."""
+    """Measures of faults start at the end of a fault, not at its start."""
     touching: bool = False
-    """Steps that reach into a window count too, not only those wholly inside."""
+    """Also take steps that lie partly inside a window."""
     averaged_ns: Instant = 0
-    """Over how long recovery averages goodput; 0 leaves it to the measure."""
+    """For recovery: average goodput over this time; 0: as the measure does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,27 +91,27 @@ class Measure:
     of: tuple[Of, ...] = ()
     """What it can be taken of; empty: only of all together."""
     labels: tuple[str, ...] = ()
-    """The names of `Of.LABEL`, where they are known beforehand."""
+    """The names of `Of.LABEL`, if they are known beforehand."""
     of_needed: bool = False
-    """Of all together it would say nothing."""
+    """It must be taken of something: for all together it says nothing."""
     reduce: Reduce = "each"
-    """How many figures become one, when nobody says."""
+    """How many figures become one, unless the expectation says."""
     binned: bool = False
-    """Whether it can be asked for bins."""
+    """Whether it can be taken per bin."""
     of_work: bool = True
-    """Over the work alone, or over everything that was recorded."""
+    """Over the work alone, or over the whole recording."""
     of_faults: bool = False
-    """It tells something of each fault, whatever the span."""
+    """It has a figure for each fault, whatever the span."""
     relative: tuple[Relative, ...] = ()
-    """What its figures can be a share of."""
+    """What its figures can be shares of."""
     relative_default: Relative | None = None
-    """What they are a share of when nobody says."""
+    """What its figures are shares of, unless the expectation says."""
 
 
 def matching(patterns: Iterable[str], names: Iterable[str]) -> list[str]:
-    """The names that one of the patterns means, in the order of the names; without patterns "", all together.
+    """The names that match one of the patterns, in the order of the names; without patterns "", all together.
 
-    A pattern has as many parts, with a colon between, as what it means: `h*` is every NIC and not `h003:timeout`.
+    A pattern matches names with as many colons as it has: `h*` matches every NIC but not `h003:timeout`.
     """
     wanted = tuple(patterns)
     if not wanted:

@@ -1,7 +1,7 @@
-"""The measures: every figure that a run can be asked for, by name.
+"""The measures: every figure that can be taken of a run, by name.
 
-Owns the table, for expectations, conditions, scripts and the docs alike, and the check of what is asked against it. How
-the figures come about is the other modules' business: `rates`, `counts`, `durations`, `outcomes`.
+Owns the table, for expectations, conditions, scripts and the docs alike, and checks expectations against it. `rates`,
+`counts`, `durations` and `outcomes` compute the figures.
 """
 
 import difflib
@@ -265,9 +265,9 @@ def find(name: str, where: str) -> Measure:
 def check(
     asked: Expectation, where: str, topology: Topology, programs: Collection[str], faults: Collection[str]
 ) -> None:
-    """Raises ConfigError for what can never be judged: an unknown measure, a name that means nothing, no bounds.
+    """Raises ConfigError for an expectation that can never be judged: unknown measure, meaningless name, no bounds.
 
-    `where` is how the expectation is called in the message; `programs` and `faults` are the names the scenario has.
+    `where` names the expectation in the message; `programs` and `faults` are the names in the scenario.
     """
     measure = find(asked.measure, where)
     if asked.at_least is None and asked.at_most is None:
@@ -308,7 +308,7 @@ def _check_of(asked: Expectation, measure: Measure, where: str, topology: Topolo
 
 
 def _meant(pattern: str, measure: Measure, topology: Topology, programs: Collection[str]) -> list[Of]:
-    """What sorts of things a name or pattern means, of those that the measure is taken of."""
+    """The kinds of things, among those that the measure can be taken of, that a name or pattern means."""
     names: dict[Of, list[str]] = {
         Of.NIC: [*topology.nic_names()],
         Of.PLANE: [str(plane) for plane in range(topology.planes)],

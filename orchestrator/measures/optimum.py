@@ -1,8 +1,8 @@
-"""How far a run is from max-min: what flows placed beside what was due to them of the capacity that faults left.
+"""How far a run is from max-min: what flows placed, compared with their shares of the capacity that faults left.
 
-Owns the capacity of every link at every instant, as the faults of a run have it: dark links, dead and frozen switches
-carry nothing, slow ones their rate, lossy ones what they do not lose. What is due of it is `mrcfabric.max_min`'s. Every
-flow counts as one that always has something to send, from its first instant to its last.
+Owns the capacity of every link at every instant under the faults of a run: dark links and dead or frozen switches carry
+nothing, slow links carry their lowered rate, lossy links what they do not lose. `mrcfabric.max_min` computes the
+shares. Every flow counts as always having something to send, from its first instant to its last.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,20 +24,20 @@ from orchestrator.measures.recording import Injected, Recording
 from orchestrator.measures.spans import Interval
 
 SEGMENTS_MAX = 256
-"""Stretches of one window between changes of faults; of more every so many-th counts."""
+"""Intervals per window between changes of flows and faults. With more, only every n-th change counts."""
 
 
 class _Limit(NamedTuple):
-    """What a fault leaves of some links, by (node, next node), while it bites; of all links of some nodes nothing."""
+    """The capacity that a fault leaves while it is in force: none at the links of `dead` nodes, less on `links`."""
 
     injected: Injected
     dead: frozenset[str]
     links: Mapping[int, Mapping[tuple[str, str], Impairment]]
-    """By number of the window."""
+    """By number of the fault's window; a link is (node, next node)."""
 
 
 def max_min(question: Question) -> list[Figure]:
-    """What flows placed as a share of what max-min gave them: all together, those of a program, or one by one."""
+    """What flows placed as a share of their max-min shares: all together, those of a program, or one by one."""
     recording = question.recording
     lives = flow_lives(recording)
     programs = sorted({name.partition(":")[0] for name in lives})
@@ -55,7 +55,7 @@ def max_min(question: Question) -> list[Figure]:
 
 
 def _due(recording: Recording, flows: Mapping[str, Interval], limits: list[_Limit]) -> dict[str, Fraction]:
-    """Flow -> payload bytes that were due to it while it lasted."""
+    """Flow -> payload bytes of its max-min share while it lasted."""
     due = dict.fromkeys(flows, Fraction(0))
     for segment in _segments(flows, limits):
         there = [flow for flow, life in flows.items() if life.start_ns <= segment.start_ns < life.end_ns]
@@ -104,7 +104,7 @@ def _limit(topology: Topology, injected: Injected) -> _Limit:
 
 
 def _capacity(topology: Topology, limits: list[_Limit], at_ns: Instant) -> Callable[[str, str], int]:
-    """What of payload each direction of a link carries at an instant, in bit/s."""
+    """The payload that each direction of a link can carry at an instant, in bit/s."""
     dead: set[str] = set()
     impaired: dict[tuple[str, str], list[Impairment]] = {}
     for limit in limits:

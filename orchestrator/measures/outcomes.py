@@ -1,4 +1,4 @@
-"""Measures of what came of the work and of the emulation: ranks done, bytes verified, fidelity."""
+"""Measures of the outcome of the work and of the emulation: ranks done, bytes verified, fidelity."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from orchestrator.measures.spans import whole
 
 
 def of_ranks(told: Callable[[list[RankResult]], float]) -> Callable[[Question], list[Figure]]:
-    """A figure of all ranks of all programs together, or of the ranks of each that is meant."""
+    """Takes a figure of all ranks of all programs together, or of the ranks of each named program."""
 
     def take(question: Question) -> list[Figure]:
         programs = {program.name: program.ranks for program in question.recording.programs}
@@ -24,7 +24,7 @@ def of_ranks(told: Callable[[list[RankResult]], float]) -> Callable[[Question], 
 
 
 def done_share(ranks: list[RankResult]) -> float:
-    """Ranks that did all they had to, of all."""
+    """Share of the ranks that finished their work."""
     return sum(rank.state == "done" for rank in ranks) / len(ranks)
 
 
@@ -37,7 +37,7 @@ def wrong(ranks: list[RankResult]) -> float:
 
 
 def fidelity(question: Question) -> list[Figure]:
-    """1 for a run whose figures may be believed, 0 for one whose may not; or one of the figures behind that."""
+    """1 for a faithful run, 0 for another; or one of the figures behind that."""
     recording = question.recording
     numbers = {key: float(value) for key, value in recording.fidelity.items() if isinstance(value, int | float)}
     start, end = whole(recording)

@@ -1,9 +1,9 @@
 """Measures of rates: goodput of the fabric, of NICs, planes, programs and flows, and how evenly it is spread.
 
-Bytes count when they are written to memory. NICs and planes are told from bins, over whole bins; flows and programs
-from looks. Line rate is that of all ports of a NIC, headers included: 4096-byte packets leave 0.96 of it for goodput. A
-packet counts with its last byte, so a window may hold one packet per port of which a part travelled before it began:
-no more than the line carries of payload is told of it.
+Bytes count when they are written to memory. NICs and planes are measured from whole bins, flows and programs from
+looks. Line rate is that of all ports of a NIC, headers included: 4096-byte packets leave 0.96 of it for goodput. A
+packet counts with its last byte. So a window may count one packet per port that began to arrive before it; such an
+excess over the payload that the line can carry is cut off.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ def nic_line_bps(recording: Recording) -> int:
 
 
 def receivers(recording: Recording) -> list[str]:
-    """The NICs that received anything, in order: their line rate is what the fabric's goodput is a share of."""
+    """The NICs that received anything, in order: the fabric's goodput is a share of their line rate."""
     return sorted(nic for nic, bins in recording.goodput.by_nic.items() if any(bins.values()))
 
 
@@ -46,7 +46,7 @@ def goodput(question: Question) -> list[Figure]:
 
 
 def _placed(recording: Recording, name: str, window: Interval) -> Figure | None:
-    """Of the fabric (""), a NIC or a plane; None when the window holds no whole bin."""
+    """The goodput of the fabric (""), a NIC or a plane; None when the window holds no whole bin."""
     bins, topology = recording.goodput, recording.topology
     starts = bins.whole_bins(*window)
     if not starts:
@@ -66,7 +66,7 @@ def _placed(recording: Recording, name: str, window: Interval) -> Figure | None:
 
 
 def _rate_bps(recording: Recording, size: int, width_ns: int, line_bps: float) -> float:
-    """Bytes over a time, as `bit/s`; what was under way on `line_bps` when it began counts for no more than fits."""
+    """Bytes over a time, in bit/s. If one packet per port explains an excess over `line_bps`, the excess is cut off."""
     topology = recording.topology
     mtu = topology.mtu_bytes
     payload_bps = line_bps * mtu / (mtu + DATA_PACKET_EXTRA_BYTES + OVERHEAD_BYTES)
@@ -76,7 +76,7 @@ def _rate_bps(recording: Recording, size: int, width_ns: int, line_bps: float) -
 
 
 def flow_lives(recording: Recording) -> dict[str, Interval]:
-    """Every flow, and from when to when it lasted: until its last message, or, when there should be more, until now."""
+    """Every flow, and when it lasted: until its last message, or until now when more should come."""
     everything = work(recording)
     lives = {name: everything for look in recording.looks[-1:] for name in look.placed}
     for program in recording.programs:
@@ -88,7 +88,7 @@ def flow_lives(recording: Recording) -> dict[str, Interval]:
 
 
 def _of_flows(question: Question, name: str, lives: dict[str, Interval]) -> list[Figure]:
-    """The goodput of a flow, or of all flows of a program together, as long as any of them lasted."""
+    """The goodput of a flow, or of all flows of a program together, while any of them lasted."""
     flows = [flow for flow in lives if name in (flow, flow.partition(":")[0])]
     line = float(nic_line_bps(question.recording)) * len({flow.partition(">")[2] for flow in flows})
     found = []
@@ -102,7 +102,7 @@ def _of_flows(question: Question, name: str, lives: dict[str, Interval]) -> list
 
 
 class Part(NamedTuple):
-    """What a flow placed of a window, as long as it lasted."""
+    """The bytes that a flow placed in a window, while it lasted."""
 
     start_ns: Instant
     end_ns: Instant
@@ -114,7 +114,7 @@ class Part(NamedTuple):
 
 
 def flow_part(question: Question, flow: str, life: Interval, window: Interval) -> Part | None:
-    """What a flow placed as long as it lasted within a window; None when it did not."""
+    """The bytes that a flow placed within a window while it lasted; None when it did not last there."""
     recording = question.recording
     first = look_at(recording, max(window.start_ns, life.start_ns))
     last = (look_at if question.binned else look_after)(recording, min(window.end_ns, life.end_ns))
@@ -145,13 +145,13 @@ def _is_meant(flow: str, patterns: Sequence[str]) -> bool:
 
 
 def jain(rates: Sequence[float]) -> float | None:
-    """Jain's fairness index; None when there is nothing to share."""
+    """Jain's fairness index; None when all rates are 0."""
     squares = sum(rate * rate for rate in rates)
     return sum(rates) ** 2 / (len(rates) * squares) if squares else None
 
 
 def plane_balance(question: Question) -> list[Figure]:
-    """The least used plane as a share of the mean, 1 when all are even: of bytes placed, or of one NIC's packets."""
+    """The least used plane as a share of the mean, 1 when all are even: of placed bytes, or of one NIC's packets."""
     placed = question.recording.goodput
     found = []
     for window in question.windows:

@@ -1,7 +1,7 @@
-"""Everything that was recorded of one run: plain data, the same for both backends.
+"""The recording of one run: plain data, the same for both backends.
 
-Owns the records. Who fills them: `orchestrator.runs.recorder`. Who reads them: `measures` and everything above it.
-Instants are fabric time in nanoseconds, counters are cumulative since the begin of the run, over all lives of a node.
+Owns the records. `orchestrator.runs.recorder` fills them; `measures` and everything above it read them. Instants are
+fabric time in nanoseconds; counters are cumulative since the begin of the run, over all lives of a node.
 """
 
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from orchestrator.faults.fault import Fault
 from orchestrator.measures.goodput import Goodput
 
 WINDOWS = ("cwnd", "cwnd_min", "inflight")
-"""Congestion windows together, the smallest of them, and what of them is used."""
+"""The sum of all congestion windows, the smallest of them, and how much of them is used."""
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ class Look:
     placed: dict[str, int] = field(default_factory=dict)
     """As `flows`: bytes written to memory, whether their messages are whole or not."""
     queues: dict[str, int] = field(default_factory=dict)
-    """Node -> bytes that wait in its fullest port."""
+    """Node -> bytes waiting in its fullest port."""
     queue_peaks: dict[str, int] = field(default_factory=dict)
     """Node -> the most data bytes that ever waited in one of its ports, in this life of the node."""
 
@@ -65,7 +65,7 @@ class Step:
 
 @dataclass(slots=True)
 class RankResult:
-    """What came of one rank of a program."""
+    """The result of one rank of a program."""
 
     nic: str
     rank: int
@@ -80,11 +80,11 @@ class RankResult:
     bytes_sent: int = 0
     bytes_received: int = 0
     bytes_verified: int = 0
-    """Bytes compared with what they had to be."""
+    """Bytes compared with the expected ones."""
     bytes_wrong: int = 0
     latencies: list[tuple[str, Instant, int]] = field(default_factory=list)
-    """Of messages sent, (receiver's NIC, completed, from posting to completion in ns): in the order of completion,
-    thinned out evenly when there are too many."""
+    """Latencies of sent messages, in the order of completion: (receiver's NIC, completed, from posting to completion in
+    ns). Thinned out evenly when there are too many."""
     flows: dict[str, dict[str, int]] = field(default_factory=dict)
     """Sender's NIC -> `bytes`, `messages`, `first_ns`, `last_ns` as received here."""
     placed: dict[str, int] = field(default_factory=dict)
@@ -98,7 +98,7 @@ class RankResult:
 
 @dataclass(slots=True)
 class ProgramResult:
-    """What came of one workload."""
+    """The result of one workload."""
 
     name: str
     kind: str
@@ -117,9 +117,9 @@ class Injected:
     healed_ns: Instant | None = None
     """When it was healed before its time; None: it ended by itself, or with the run."""
     why: str = ""
-    """What triggered it; "" for the timetable."""
+    """The condition that triggered it; "" for the timetable."""
     met_packets: int | None = None
-    """Packets that met it (`orchestrator.runs.fault_traffic`); None: nobody counted, or it concerns no packets."""
+    """Packets that met it (`orchestrator.runs.fault_traffic`); None: not counted, or the fault concerns no packets."""
 
     @property
     def over_ns(self) -> Instant:
@@ -135,7 +135,7 @@ class Injected:
 
 @dataclass(slots=True)
 class Recording:
-    """One run."""
+    """Everything recorded of one run."""
 
     name: str
     backend: str
@@ -156,7 +156,7 @@ class Recording:
     """Histogram: 2**key PSNs or more (and fewer than twice that) ahead of the next expected one -> packets."""
     fidelity: dict[str, Any] = field(default_factory=dict)
     host_pairs: list[dict[str, Any]] = field(default_factory=list)
-    """Every host and its peers during the run (`hosts.clock.host_pairs`); nothing where there is but one."""
+    """Every host and its peers during the run (`hosts.clock.host_pairs`); empty with a single host."""
     ended: str = "complete"
     """`complete`, `length` (time was up), `stalled` (nothing was pending and work was left), `interrupted`, `lost`."""
     lost: str = ""

@@ -1,7 +1,7 @@
-"""Which parts of a run a span means.
+"""Turns a span into intervals of a run.
 
-Owns the reading of `expectation.Span` in a recording: when the work was, when a fault was over, how a stretch is cut
-into bins. What is measured there is the measures' own business. Intervals are half open, in fabric time.
+Owns the reading of `expectation.Span` in a recording: when the work was, when a fault was over, how an interval is cut
+into bins. Measures use the intervals. Intervals are half open, in fabric time.
 """
 
 from collections.abc import Callable
@@ -20,17 +20,17 @@ class Interval(NamedTuple):
 
 
 def recorded_ns(recording: Recording) -> Instant:
-    """How far the recording goes: its newest look; of a run that is over the same as its end."""
+    """The end of the recording: its newest look. For a finished run that is the end of the run."""
     return recording.looks[-1].at_ns if recording.looks else recording.end_ns
 
 
 def whole(recording: Recording) -> Interval:
-    """Everything that was recorded, the settling after the work included."""
+    """The whole recording, including the settling after the work."""
     return Interval(recording.begin_ns, recorded_ns(recording))
 
 
 def work(recording: Recording) -> Interval:
-    """From the first rank's begin to the last rank's end, or to now when some still run or there are none."""
+    """From the first rank's begin to the last rank's end; to now when some still run or there are none."""
     everything = whole(recording)
     ranks = [rank for program in recording.programs for rank in program.ranks]
     begin = min((rank.begin_ns for rank in ranks), default=everything.start_ns)
@@ -42,7 +42,7 @@ def work(recording: Recording) -> Interval:
 
 
 def named(recording: Recording, name: str) -> list[Injected]:
-    """The faults that began by now and are called so, or all when `name` is "".
+    """The faults with this name that have begun by now, or all when `name` is "".
 
     One entry of a timetable may give several faults, whose ids are its name and a number: `drops`, `drops-2`.
     """
@@ -72,7 +72,7 @@ def baseline(recording: Recording) -> Interval:
 
 
 def intervals(span: Span, recording: Recording, extent: Interval) -> list[Interval]:
-    """The parts of `extent` that a span means, in time order, not overlapping; none when there was no such time."""
+    """The parts of `extent` in a span, in time order, not overlapping; none when there was no such time."""
     found = []
     for start, end in _SPANS[span.kind](span, recording):
         start = max(start, extent.start_ns)
@@ -89,7 +89,7 @@ def _run(span: Span, recording: Recording) -> list[Interval]:
 
 
 def _fault(span: Span, recording: Recording) -> list[Interval]:
-    """From the first to the last instant of each, the pauses of a flap included; what overlaps is one."""
+    """From the first to the last instant of each fault, the pauses of a flap included; overlapping ones become one."""
     merged: list[Interval] = []
     for start, end in sorted((one.fault.start_ns, one.over_ns) for one in named(recording, span.fault)):
         if merged and start <= merged[-1].end_ns:
@@ -123,9 +123,9 @@ _SPANS: dict[str, Callable[[Span, Recording], list[Interval]]] = {
 
 
 def bins(interval: Interval, width_ns: Instant, grid_ns: Instant = 1) -> list[Interval]:
-    """An interval in bins of one width, both rounded up to the grid; what does not fill a bin is left out.
+    """An interval in bins of one width, both rounded up to the grid; a rest that does not fill a bin is left out.
 
-    A grid is that of the figures underneath: a goodput of 20 us cannot be told from bins of 15 us.
+    The grid is that of the figures underneath: bins of 15 us cannot be cut from a goodput in bins of 20 us.
     """
     width = max(1, -(-width_ns // grid_ns)) * grid_ns
     first = -(-interval.start_ns // grid_ns) * grid_ns

@@ -1,7 +1,7 @@
-"""Sums over a whole fabric: what all counters add up to, and how faithful the emulation was.
+"""Sums over a whole fabric: the totals of all counters, and how faithful the emulation was.
 
-Pure functions over the daemons' answers to `counters`. What the keys of the results mean is fixed here, for reports and
-for `mrcfabric status`; what a daemon counts is its own business.
+Pure functions over the daemons' answers to `counters`. This module defines the keys of the results, for reports and for
+`mrcfabric status`; the daemons count.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 Counters: TypeAlias = Mapping[str, Any]
 
 LATE_SHARE_MAX = 0.001
-"""More late frames than this share of all, or any host drop, and a run is not valid."""
+"""A run with a greater share of late frames, or with any host drop, is not valid."""
 
 _NIC_SUMS = ("data_packets", "payload_bytes", "bytes_placed", "ev_skips", "qp_errors", "packets_lost")
 _BAD_STATES = ("assumed_bad", "denied")
@@ -45,8 +45,8 @@ def totals(nics: Iterable[Counters], switches: Iterable[Counters]) -> dict[str, 
 def fidelity(nodes: Iterable[Counters], time: Mapping[str, Any]) -> dict[str, Any]:
     """How faithful the run was; `time` is `Timekeeper.record()`.
 
-    `late_share` of the frames taken came after their stamp had passed; `host_drops` frames were lost by the kernel;
-    `valid` says whether the figures of the run may be believed.
+    `late_share`: the share of taken frames that were handled after their arrival time. `host_drops`: frames that the
+    kernel lost. `valid`: whether the figures of the run may be believed.
     """
     frames = late = late_max_ns = drops = late_commands = bad = refused = 0
     for node in nodes:
@@ -76,9 +76,10 @@ def fidelity(nodes: Iterable[Counters], time: Mapping[str, Any]) -> dict[str, An
 
 
 def doubts(frames: int, late: int, host_drops: int, refused: int = 0) -> list[str]:
-    """Why figures may not be believed, in words: nothing when they may.
+    """Why figures may not be believed, in words; empty when they may.
 
-    Frames taken, late ones, those lost, and those refused because the clock page knows of no life that sent them.
+    Arguments: frames taken, late ones, lost ones, and those refused because the clock page knows no life that sent
+    them.
     """
     found = []
     if host_drops:
