@@ -1,1 +1,1 @@
-"""The report of a run: plain data, files, and pages with charts that need nothing from elsewhere."""
+"""The report of a run: plain data, files, and self-contained pages with charts."""

@@ -1,6 +1,6 @@
 """The time axis that all charts of a page share, and round steps for any axis.
 
-Owns where an instant lies on the paper. Widths and heights are in the units of the SVG, which the page scales.
+Owns the position of an instant in a drawing. Widths and heights are in the units of the SVG, which the page scales.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ def tick_step(span: float, wanted: int) -> float:
 
 
 def number(value: float) -> str:
-    """A label of an axis: no digits that say nothing."""
+    """A label of an axis, without superfluous digits."""
     return f"{value:,.0f}" if value == int(value) else f"{value:,g}"
 
 
@@ -41,11 +41,11 @@ class TimeAxis:
 
     @property
     def scale(self) -> float:
-        """Units of the paper per nanosecond."""
+        """Units of the drawing per nanosecond."""
         return ROOM / max(1, self.end_ns - self.start_ns)
 
     def x(self, at_ns: Instant) -> float:
-        """Where an instant lies; instants beyond the ends lie at the ends."""
+        """The position of an instant; instants beyond the ends lie at the ends."""
         return LEFT + (min(max(at_ns, self.start_ns), self.end_ns) - self.start_ns) * self.scale
 
     def labels(self, bottom: float) -> str:

@@ -1,7 +1,7 @@
-"""Two runs side by side: what was different about them, and what came of it.
+"""Two runs side by side: how they were set up differently, and how their results differ.
 
-Pure: from two reports to rows, and from rows to text. Two runs agree when every expectation came out alike; figures may
-differ all the same, and stand there. The order of rows is that of the first report.
+Pure: from two reports to rows, and from rows to text. Two runs agree when every expectation came out alike; the figures
+shown may differ all the same. The order of rows is that of the first report.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ _FAULT = (
     "avoidance_rtts", "detection_rtts", "recovery_rtts", "recovery_after_rtts",
 )  # fmt: skip
 DIGITS = 4
-"""Of a ratio."""
+"""Significant digits of a ratio."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Row:
 
     @property
     def ratio(self) -> float | None:
-        """b as a multiple of a, of figures that are not the same."""
+        """b as a multiple of a; None where the figures are equal or have no ratio."""
         if not _is_number(self.a) or not _is_number(self.b) or not self.a or self.a == self.b:
             return None
         return round(float(self.b) / float(self.a), DIGITS)  # type: ignore[arg-type]
@@ -45,9 +45,9 @@ class Comparison:
 
     rows: tuple[Row, ...]
     changed: tuple[str, ...]
-    """Expectations that held in one run and not in the other, or that only one has; one line each."""
+    """Expectations that held in one run and not in the other, or that only one run has; one line each."""
     same_trace: bool | None
-    """Whether all that every node did was the same; None when a run kept no trace."""
+    """Whether every node did the same in both; None when a run kept no trace."""
 
     @property
     def agree(self) -> bool:
@@ -62,7 +62,7 @@ class Comparison:
 
 
 def compare(a: Report, b: Report) -> Comparison:
-    """Put two reports side by side."""
+    """Compare two reports."""
     rows = [Row("run", key, a[key], b[key]) for key in _RUN]
     rows += [Row("settings", *row) for row in _differences(_flat(a["settings"]), _flat(b["settings"]))]
     rows += [Row("scenario", *row) for row in _differences(_flat(a["scenario"]), _flat(b["scenario"]))]
@@ -93,7 +93,7 @@ def _changed(a: Report, b: Report) -> Iterable[str]:
 
 
 def _by_name(findings: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    """Findings by name; of several with one name the later ones get a number."""
+    """Findings by name; when several share a name, the later ones get a number."""
     found: dict[str, Mapping[str, Any]] = {}
     for finding in findings:
         name, number = finding["name"], 1
@@ -165,7 +165,7 @@ def _is_number(value: Value) -> bool:
 
 
 def render(found: Comparison, *, everything: bool = False) -> list[str]:
-    """The lines of a table. Figures that are the same are left out unless `everything` is wanted."""
+    """The lines of a table, without equal figures unless `everything` is wanted."""
     shown = [row for row in found.rows if everything or row.section in ("run", "expectations") or row.a != row.b]
     cells = [(row.section, row.what, _text(row.a), _text(row.b), _ratio(row)) for row in shown]
     widths = [max(map(len, column)) for column in zip(("", "", "A", "B", ""), *cells, strict=True)]
@@ -181,7 +181,7 @@ def render(found: Comparison, *, everything: bool = False) -> list[str]:
 
 
 def _printable(line: str) -> str:
-    """Reports come from files: what would move a terminal's cursor is shown as a question mark."""
+    """Replace control characters by question marks: text from a report's file could move a terminal's cursor."""
     return "".join(one if one.isprintable() else "?" for one in line)
 
 

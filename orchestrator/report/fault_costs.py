@@ -1,7 +1,7 @@
-"""What a fault cost: goodput around it, packets, EVs, and how long until the fabric was itself again.
+"""The cost of a fault: goodput around it, packets, EVs, and the time until the fabric had recovered.
 
-Pure: from the recording, by the measures. Faults that overlap share what was counted while both bit; nobody can say
-whose a lost packet was.
+Pure: from the recording, by the measures. Overlapping faults share the counts of the time in which both were in force:
+nobody can say which of them lost a packet.
 """
 
 from typing import Any
@@ -16,11 +16,14 @@ from orchestrator.measures.recording import Injected, Recording
 from orchestrator.measures.spans import Interval, recorded_ns, work
 
 AROUND_RTTS = 12
-"""Goodput before and after a fault is taken over so long at most."""
+"""Goodput before and after a fault is taken over at most this many base RTTs."""
 
 
 def fault_row(one: Injected, recording: Recording) -> dict[str, Any]:
-    """One row of the table of faults. Shares of line; None where there was no such time, or nothing to be seen."""
+    """One row of the table of faults.
+
+    Goodput as a share of line; None where there was no such time or no observation.
+    """
     start = one.fault.start_ns
     over = min(one.over_ns, recorded_ns(recording))
     around = AROUND_RTTS * recording.rtt_ns

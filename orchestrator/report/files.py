@@ -1,7 +1,7 @@
-"""Reports in the file system: written into a folder, and read back to be compared.
+"""Reports in the file system: written into a folder, and read back for comparison.
 
-Owns the names of the files and what a reader accepts. What stands in them is `report`'s, `junit`'s and, for the page,
-`orchestrator.report`'s.
+Owns the names of the files and what a reader accepts. `report`, `junit` and, for the page, `orchestrator.report` make
+the contents.
 """
 
 import json
@@ -20,13 +20,13 @@ from orchestrator.report.report import FORMAT, KIND, Report
 JSON_NAME = "report.json"
 PAGE_NAME = "report.html"
 SCENARIO_NAME = "scenario.yaml"
-"""The scenario with its overrides, beside its report: what `mrcfabric run` takes to do it again."""
+"""The scenario with its overrides, beside its report: `mrcfabric run` takes it to repeat the run."""
 REPORT_BYTES_MAX = 256 << 20
-"""A bigger file is no report."""
+"""A longer file is no report."""
 
 
 def write(report: Mapping[str, Any], folder: Path, page: str = "") -> None:
-    """Write `report.json`, `scenario.yaml` and, if there is one, the page. Raises RefusedError when it cannot be."""
+    """Write `report.json`, `scenario.yaml` and, if there is one, the page. Raises RefusedError when it cannot."""
     texts = {JSON_NAME: json.dumps(report, indent=1) + "\n"}
     if report.get("scenario"):
         texts[SCENARIO_NAME] = yaml.safe_dump(report["scenario"], sort_keys=False, allow_unicode=True)
@@ -51,7 +51,10 @@ def prepare(folder: Path) -> None:
 
 
 def _replace(path: Path, text: str | None) -> None:
-    """In one step: who is killed meanwhile leaves the former file, and never half a file. None: see that it could."""
+    """Write in one step: a process killed meanwhile leaves the former file, never half of one.
+
+    None: only test that it works.
+    """
     draft = path.with_name(path.name + ".new")
     try:
         draft.write_text(text or "", encoding="utf-8")
@@ -62,7 +65,7 @@ def _replace(path: Path, text: str | None) -> None:
 
 
 def write_junit(report: Mapping[str, Any], path: Path) -> None:
-    """Write the XML of a report. Raises RefusedError when it cannot be."""
+    """Write the XML of a report. Raises RefusedError when it cannot."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _replace(path, junit(report))
@@ -71,7 +74,7 @@ def write_junit(report: Mapping[str, Any], path: Path) -> None:
 
 
 def read(path: Path) -> Report:
-    """A report from its file, or from the folder it was written to. Raises ConfigError for what is none of a run."""
+    """A report from its file or its folder. Raises ConfigError for a file that is no report of a run."""
     file = path / JSON_NAME if path.is_dir() else path
     try:
         with file.open("rb") as opened:

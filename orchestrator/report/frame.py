@@ -1,8 +1,8 @@
 """The frame of every page: its style, its one script, and the pieces that sections are made of.
 
-A page needs nothing but itself (no fonts, scripts or images from elsewhere), follows the reader's light or dark
-setting, and says everything without its script, which only adds a reading under the pointer. Whatever text comes in
-from outside is escaped here or in `orchestrator.report.shapes`.
+A page is self-contained (no fonts, scripts or images from elsewhere) and follows the reader's light or dark setting. It
+is complete without its script, which only shows values under the pointer. This module and `orchestrator.report.shapes`
+escape all text that comes from outside.
 """
 
 import json
@@ -82,7 +82,7 @@ _SCRIPT = """
 
 
 def shown(value: Any, digits: int = 0) -> str:
-    """A figure for people; a dash for none."""
+    """A figure in readable form; a dash for None."""
     return "-" if value is None else f"{value:,.{digits}f}"
 
 
@@ -92,7 +92,7 @@ def tile(value: str, what: str) -> str:
 
 
 def tiles(figures: Iterable[tuple[str, str]]) -> str:
-    """(figure, what it is) side by side."""
+    """Figures with their captions, side by side: (figure, caption)."""
     return f'<div class="tiles">{"".join(tile(*figure) for figure in figures)}</div>'
 
 
@@ -107,7 +107,7 @@ def note(text: str) -> str:
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], text_columns: Sequence[int] = ()) -> str:
-    """A table of cells that are HTML already; `text_columns` stand at the left and are wide."""
+    """A table whose cells are HTML already; the first `text_columns` are aligned left and wide."""
 
     def cells(tag: str, row: Sequence[str]) -> str:
         kinds = [' class="text"' if place in text_columns else "" for place in range(len(row))]
@@ -119,7 +119,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], text_columns: Seq
 
 
 def two_lines(text: str, below: str, kind: str = "") -> str:
-    """A cell with a line in soft print below its text; `kind`: `ok` or `no` in front of it."""
+    """A cell with a second line in soft print; `kind`: `ok` or `no` in front of it."""
     first = f'<span class="{kind}">{escape(text)}</span>' if kind else escape(text)
     return f"{first}<br><span class=soft>{escape(below)}</span>" if below else first
 
@@ -134,12 +134,12 @@ def pairs(values: Mapping[str, Any]) -> str:
 
 
 def pictured(chart: Chart) -> str:
-    """A chart with the line for what is read under the pointer."""
+    """A chart with the line that shows the values under the pointer."""
     return f'<div>{chart.svg}<div class="reading"></div></div>'
 
 
 def legend(entries: Iterable[tuple[str, str]]) -> str:
-    """(class of an area, what it is) in a row."""
+    """A legend: (class of an area, its meaning) in a row."""
     return "".join(
         f'<span class="key"><svg viewBox="0 0 12 12"><rect class="{kind}" width="12" height="12"/></svg>'
         f"{escape(label)}</span>"
@@ -148,13 +148,13 @@ def legend(entries: Iterable[tuple[str, str]]) -> str:
 
 
 def details(title: str, text: str) -> str:
-    """A text that is folded away."""
+    """A text that the reader can unfold."""
     return f"<section><details><summary>{escape(title)}</summary><pre>{escape(text)}</pre></details></section>"
 
 
 def page(title: str, badge: str, badge_class: str, sections: Iterable[str], charts: Mapping[str, Chart]) -> str:
-    """The whole page. `charts`: those with a reading, by the name they were drawn with."""
-    # "</" would end the script element, wherever it stood in the data.
+    """The whole page. `charts`: data of those with values under the pointer, by the name they were drawn with."""
+    # "</" would end the script element, wherever in the data it is.
     data = json.dumps({name: chart.data for name, chart in charts.items()}, separators=(",", ":"))
     embedded = data.replace("</", "<\\/")
     return "".join(

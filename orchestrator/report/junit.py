@@ -1,7 +1,7 @@
 """A report as JUnit XML, for continuous integration: every expectation is a test case.
 
-Owns the shape of the XML. What held is the report's. Times are seconds of the scenario's timetable, which are the same
-every time; the wall time of the run stands among the properties when there is one.
+Owns the shape of the XML; the findings come from the report. Times are seconds of the scenario's timetable, which are
+the same every time; the wall time of the run is among the properties when there is one.
 """
 
 import re
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 _ILLEGAL = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
-"""What XML 1.0 cannot hold, however it is written."""
+"""Characters that XML 1.0 cannot hold, however they are written."""
 _ERRORS = ("not valid", "interrupted", "lost")
 """Verdicts that say nothing about the fabric: an error, not a failure."""
 

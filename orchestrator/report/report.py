@@ -1,8 +1,8 @@
-"""The report of a run as plain data: what was asked, what came of it, and how to run it again.
+"""The report of a run as plain data: the scenario, its results, and how to run it again.
 
-Owns the keys of `report.json`, which other programs read; they are described in `docs/schema/report.json`. Charts are
-`orchestrator.report`'s, what a fault cost `fault_costs`'s. In virtual time a report is a function of the scenario and
-its seed alone: no wall clock, no path and no process stands in it.
+Owns the keys of `report.json`, which other programs read; `docs/schema/report.json` describes them. `run_charts` and
+`run_page` draw the charts, `fault_costs` has the cost of faults. In virtual time a report depends on the scenario and
+its seed alone: it holds no wall clock, no path and no process.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,17 +22,17 @@ from orchestrator.scenario.plan import Plan
 Report: TypeAlias = dict[str, Any]
 
 FORMAT = 1
-"""Grows when a key changes its meaning or goes away."""
+"""Increases when a key changes its meaning or is removed."""
 KIND = "scenario"
 POINTS_MAX = 600
-"""Points of a series; what is longer is thinned out evenly."""
+"""Points of a series; a longer one is thinned out evenly."""
 TIMELINE_BINS_MAX = 1200
 NAMED_MAX = 20
-"""Faults that met no packet and are named."""
+"""How many faults that met no packet are named."""
 FLOWS_MAX = 1024
-"""Flows that are listed one by one."""
+"""How many flows are listed one by one."""
 OF_WALL_CLOCK = ("dilation_nominal", "dilation_effective", "run_wall_s")
-"""Figures of fidelity that are not the same every time."""
+"""Figures of fidelity that differ from run to run."""
 _TOTALS = (
     "data_packets", "packets_lost", "spurious", "duplicates", "retransmissions", "timeouts", "drops", "trims", "marks",
     "ev_skips", "ev_entries", "qp_errors", "bytes_received", "bytes_verified", "bytes_wrong",
@@ -41,7 +41,7 @@ _SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999, "max": 1.0}
 
 
 def build(plan: Plan, recording: Recording, verdict: Verdict) -> Report:
-    """The report of a run that is over."""
+    """The report of a finished run."""
     topology = recording.topology
     simulated = recording.backend == "sim"
     return {
@@ -86,7 +86,7 @@ def build(plan: Plan, recording: Recording, verdict: Verdict) -> Report:
 
 
 def notes(recording: Recording) -> list[str]:
-    """What a reader should know before he believes a figure; one line each."""
+    """What a reader must know before believing a figure; one line each."""
     found = []
     if recording.ended == "length":
         found.append(_left_undone(recording))
@@ -105,7 +105,7 @@ def notes(recording: Recording) -> list[str]:
 
 
 def _left_undone(recording: Recording) -> str:
-    """That time ran out, and how far the work had come."""
+    """Says that time ran out, and how far the work had come."""
     left = []
     for program in recording.programs:
         running = [rank for rank in program.ranks if rank.state == "running"]
@@ -119,7 +119,7 @@ def _left_undone(recording: Recording) -> str:
 
 
 def totals(recording: Recording) -> dict[str, int]:
-    """What was counted in the whole run."""
+    """The totals over the whole run."""
     question = Question(recording, (), (whole(recording),))
     found = {}
     for name in _TOTALS:
@@ -191,13 +191,13 @@ def _flows(program: ProgramResult) -> list[dict[str, Any]]:
 
 
 def quantiles(values: Sequence[int]) -> dict[str, int] | None:
-    """p50, p95, p99, p999 and max by nearest rank; None of nothing."""
+    """p50, p95, p99, p999 and max by nearest rank; None without values."""
     ordered = sorted(values)
     return {name: int(percentile(ordered, share)) for name, share in _SHARES.items()} if ordered else None
 
 
 def thinned(values: Sequence[int]) -> list[int]:
-    """At most POINTS_MAX of them, evenly, the first and the last among them."""
+    """At most POINTS_MAX of the values, evenly spaced, the first and the last among them."""
     count = len(values)
     if count <= POINTS_MAX:
         return list(values)

@@ -1,7 +1,7 @@
 """The charts of a run: goodput, EV states, retransmissions, step times, and packets out of order.
 
-Owns what each shows and its colours; how shapes look is `orchestrator.report.shapes`'s, how looks become rows
-`orchestrator.report.series`'s. All charts over time share one axis, so that what happened together stands together.
+Owns the contents and colours of each. `orchestrator.report.shapes` draws shapes; `orchestrator.report.series` makes
+rows of looks. All charts over time share one axis, so that simultaneous things line up.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,16 +26,16 @@ from orchestrator.report.shapes import Band, bands, columns, dots, levels, svg
 from orchestrator.report.timeline import TOP, Chart, Timeline, draw
 
 STATES = (("skip", "SKIP", "skip"), ("assumed_bad", "ASSUMED_BAD", "bad"), ("denied", "DENIED", "denied"))
-"""States of EVs that are drawn, with their names and classes. All others are GOOD."""
+"""States of EVs that are drawn, with their names and classes. All other EVs are GOOD."""
 COLOURS = 6
 DOTS_MAX = 1500
 _LOW = 120
-"""Height of charts that are read for their shape."""
+"""Height of charts whose shape matters more than their values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Miss:
-    """Where an expectation was missed."""
+    """Where in time an expectation was missed."""
 
     start_ns: int
     text: str
@@ -43,7 +43,7 @@ class Miss:
 
 @dataclass(frozen=True, slots=True)
 class Canvas:
-    """What all charts of a run have in common."""
+    """The common data of all charts of a run."""
 
     recording: Recording
     axis: TimeAxis
@@ -52,7 +52,7 @@ class Canvas:
     """Goodput per plane, step by step."""
     faults: list[Band]
     looks: list[Look]
-    """At most one per step, beside the first."""
+    """At most one per step, and the first."""
 
     @classmethod
     def of(cls, recording: Recording) -> "Canvas":
@@ -63,7 +63,7 @@ class Canvas:
 
 
 def goodput_chart(canvas: Canvas, misses: Sequence[Miss] = ()) -> Chart:
-    """Payload placed, all planes and each; a line where an expectation was missed most."""
+    """Placed payload, of all planes and of each; a line where an expectation was missed most."""
     topology = canvas.recording.topology
     line = topology.nics * topology.rate_bps / GBPS
     chart = timeline.goodput(canvas.gbps, canvas.axis, canvas.step_ns, canvas.faults, line)
@@ -76,7 +76,7 @@ def goodput_chart(canvas: Canvas, misses: Sequence[Miss] = ()) -> Chart:
 
 
 def ev_chart(canvas: Canvas) -> Chart:
-    """EVs of all QPs that are not GOOD, by state, and below by plane."""
+    """EVs of all QPs that are not GOOD, by state; below, by plane."""
     planes = canvas.recording.topology.planes
     count = planes * len(STATES)
 
@@ -108,7 +108,7 @@ def ev_chart(canvas: Canvas) -> Chart:
 
 
 def causes(recording: Recording) -> tuple[str, ...]:
-    """What packets were sent again for, in order of their names."""
+    """The causes of retransmissions, in order of their names."""
     prefix = "retransmits."
     found = {
         name.removeprefix(prefix)
@@ -121,12 +121,12 @@ def causes(recording: Recording) -> tuple[str, ...]:
 
 
 def colour(place: int) -> str:
-    """The class of the place-th of several things."""
+    """The class of one of several things, by its place."""
     return f"c{place % COLOURS}"
 
 
 def retransmission_chart(canvas: Canvas) -> Chart:
-    """Packets sent again, by cause, per base RTT."""
+    """Retransmissions by cause, per base RTT."""
     names = causes(canvas.recording)
 
     def cells(look: Look) -> list[float]:
@@ -146,9 +146,9 @@ def retransmission_chart(canvas: Canvas) -> Chart:
 
 
 def step_chart(canvas: Canvas, programs: Sequence[ProgramResult]) -> str:
-    """How long each step took, where it ended: a dot per step, a colour per workload."""
+    """Duration of each step, drawn at its end: a dot per step, a colour per workload."""
     points = [(place, program.name, step) for place, program in enumerate(programs) for step in step_times(program)]
-    # Evenly thinned: a long run has more steps than a page has room for dots.
+    # Thinned out evenly: a long run has more steps than a page has room for dots.
     every = -(-len(points) // DOTS_MAX)
     highest = 1.1 * max((step.length_ns for _, _, step in points), default=1) / NS_PER_US
     parts = [levels(TOP, _LOW, highest), f'<text x="4" y="{TOP - 24}">us per step</text>']
@@ -174,7 +174,7 @@ def _step_text(name: str, step: StepTime) -> str:
 
 
 def step_histogram(lengths_ns: Sequence[int], marks: Mapping[str, int]) -> str:
-    """How often a step of one rank took how long; `marks`: percentiles as lines."""
+    """Histogram of the ranks' step durations; `marks`: percentiles as lines."""
     counts, low, width = histogram(lengths_ns)
     labels = [f"{(low + place * width) / NS_PER_US:,.1f}" for place in range(len(counts))]
     parts = [columns(counts, labels, TOP, _LOW), f'<text x="4" y="{TOP - 24}">steps of one rank, by us</text>']
@@ -182,7 +182,7 @@ def step_histogram(lengths_ns: Sequence[int], marks: Mapping[str, int]) -> str:
     for place, (name, value) in enumerate(marks.items()):
         x = LEFT + room * min(1.0, (value - low + 0.5) / (width * len(counts)))
         parts.append(f'<line class="limit" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{TOP + _LOW}"/>')
-        # Names of lines that nearly meet stand below each other.
+        # Names of lines that are close together are put below each other.
         anchor = "end" if x > WIDTH - 60 else "start"
         y = TOP + 10 + 13 * place
         parts.append(f'<text x="{x + (-4 if anchor == "end" else 4):.1f}" y="{y}" text-anchor="{anchor}">{name}</text>')
@@ -190,7 +190,7 @@ def step_histogram(lengths_ns: Sequence[int], marks: Mapping[str, int]) -> str:
 
 
 def reorder_histogram(reorder: Mapping[int, int]) -> str:
-    """Packets by how far ahead of the next expected PSN they came."""
+    """Packets by how far ahead of the next expected PSN they arrived."""
     keys = range(max(reorder) + 1)
     labels = ["1" if key == 0 else f"{1 << key}-{(2 << key) - 1}" for key in keys]
     parts = [columns([reorder.get(key, 0) for key in keys], labels, TOP, _LOW)]

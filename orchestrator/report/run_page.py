@@ -1,7 +1,7 @@
-"""report.html of a scenario's run: what was expected and what came of it, over time, and how to run it again.
+"""report.html of a scenario's run: expectations and results, over time, and how to run it again.
 
-Owns what stands on the page and in which order. The figures are the report's (`orchestrator.report.report`), the
-curves the recording's (`orchestrator.report.run_charts`).
+Owns the contents of the page and their order. The figures come from the report (`orchestrator.report.report`), the
+curves from the recording (`orchestrator.report.run_charts`).
 """
 
 import json
@@ -45,11 +45,11 @@ from orchestrator.report.timeline import Chart
 
 _BADGES = {"held": "pass", "not held": "fail", "not valid": "invalid", "interrupted": "invalid", "lost": "fail"}
 TARGETS_MAX = 24
-"""Parts of a fault that are listed."""
+"""Targets of a fault that are listed."""
 FAULTS_MAX = 200
-"""Faults that have a row of their own; a long storm has more, and the report has them all."""
+"""Faults that get a row of their own; a long storm has more, and report.json has them all."""
 _MS = 1000.0
-"""Milliseconds of a second."""
+"""Milliseconds in a second."""
 _SCENARIO_NAME = "scenario.yaml"
 _FAULT_COLUMNS = (
     ("packets met", "met_packets", "count"),
@@ -282,7 +282,7 @@ def _fidelity(report: Mapping[str, Any]) -> str:
 
 
 def _between_hosts(report: Mapping[str, Any]) -> str:
-    """Who waited for whom, and what was late or lost on the way."""
+    """The table of host pairs: who waited for whom, and which frames were late or lost on the way."""
     pairs = report.get("between_hosts")
     if not pairs:
         return ""
@@ -307,7 +307,7 @@ def _between_hosts(report: Mapping[str, Any]) -> str:
 
 
 def _replay(report: Mapping[str, Any]) -> str:
-    """The command, and what must come of it."""
+    """The command to repeat the run, and the result it must have."""
     words_of = ["mrcfabric", "run", _SCENARIO_NAME, "--backend", report["backend"], "--seed", str(report["seed"])]
     digest = report["trace_digest"]
     said = f"{_SCENARIO_NAME} stands beside this page and holds the scenario with every override."

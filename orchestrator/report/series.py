@@ -1,7 +1,6 @@
-"""What charts show of a recording: rows of equal steps over fabric time, and histograms.
+"""Data of charts from a recording: rows at equal steps of fabric time, and histograms.
 
-Pure. Owns the cutting of looks, which lie as far apart as they happen to, into steps. What is drawn of it is
-`orchestrator.report.run_charts`'s.
+Pure. Owns the conversion of looks, which are unevenly spaced, into steps. `orchestrator.report.run_charts` draws them.
 """
 
 from bisect import bisect_right
@@ -16,7 +15,7 @@ from orchestrator.report.shapes import Band
 from orchestrator.report.words import fault_title, shortened
 
 ROWS_MAX = 800
-"""Steps of a chart: finer than a page is wide says nothing."""
+"""Steps of a chart: more than a page has pixels would not be visible."""
 CLASSES_MAX = 30
 """Columns of a histogram."""
 
@@ -44,9 +43,9 @@ def time_axis(recording: Recording) -> tuple[TimeAxis, int, list[list[float]]]:
 
 
 def one_per_step(looks: Sequence[Look], axis: TimeAxis, step_ns: int) -> list[Look]:
-    """The first look, and the last one of every step: what is between them cannot be seen on paper.
+    """The first look, and the last one of every step: those between them could not be seen in the drawing.
 
-    Counters count on, so nothing that was counted is left out.
+    Counters are cumulative, so no count is lost.
     """
     last = {(look.at_ns - axis.start_ns) // step_ns: look for look in looks}
     chosen = list(last.values())
@@ -56,7 +55,7 @@ def one_per_step(looks: Sequence[Look], axis: TimeAxis, step_ns: int) -> list[Lo
 def held(
     looks: Sequence[Look], axis: TimeAxis, step_ns: int, values: Callable[[Look], list[float]], empty: list[float]
 ) -> list[list[float]]:
-    """What the newest look said at the end of every step; `empty` before the first."""
+    """The values of the newest look at the end of every step; `empty` before the first."""
     return _at_steps([(look.at_ns, values(look)) for look in looks], axis, step_ns, empty)
 
 
@@ -68,14 +67,14 @@ def rates(
     per_ns: int,
     empty: list[float],
 ) -> list[list[float]]:
-    """How fast counters grew between two looks, in counts per `per_ns`, over all steps between them."""
+    """The growth of counters between two looks, in counts per `per_ns`, for all steps between them."""
     points = []
     for before, after in pairwise(looks):
         length = after.at_ns - before.at_ns
         if length > 0:
             grown = [high - low for low, high in zip(values(before), values(after), strict=True)]
             points.append((before.at_ns, [max(0.0, one) * per_ns / length for one in grown]))
-    # The last interval ends at the last look; nothing is known of what is behind it.
+    # The last interval ends at the last look; nothing is known of the time after it.
     if points:
         points.append((looks[-1].at_ns, empty))
     # A step shows the interval in which it begins.
@@ -94,7 +93,7 @@ def _at_steps(
 
 
 def step_times(program: ProgramResult) -> list[StepTime]:
-    """Every step that all ranks have finished."""
+    """The steps that all ranks have finished."""
     found = []
     for number, ranks in enumerate(zip(*(rank.steps for rank in program.ranks if rank.steps), strict=False)):
         stall = max(step.end_ns - step.computed_ns for step in ranks)
@@ -105,7 +104,7 @@ def step_times(program: ProgramResult) -> list[StepTime]:
 
 
 def histogram(values: Sequence[int], classes_max: int = CLASSES_MAX) -> tuple[list[int], int, int]:
-    """(counts, where the first class begins, how wide each is) of values; equal values are one class."""
+    """(counts, begin of the first class, width of each class) of values; equal values make one class."""
     low, high = min(values), max(values)
     classes = max(1, min(classes_max, high - low))
     width = max(1, -(-(high - low + 1) // classes))
@@ -116,7 +115,7 @@ def histogram(values: Sequence[int], classes_max: int = CLASSES_MAX) -> tuple[li
 
 
 def fault_bands(faults: Sequence[Injected], end_ns: Instant) -> list[Band]:
-    """Faults as they took place, numbered from 1; what was healed before it began has no windows."""
+    """Faults as they took place, numbered from 1; one that was healed before it began has no windows."""
     found = []
     for number, one in enumerate(faults, start=1):
         over = min(end_ns, one.over_ns)

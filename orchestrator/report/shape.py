@@ -1,7 +1,7 @@
 """What a report holds, key by key: the types from which `docs/schema/report.json` is made and readers are checked.
 
-Owns the descriptions. Who fills the keys: `report`. Instants are fabric time in nanoseconds. Printed by
-`python -m orchestrator.report.shape`; the document is kept equal by a test.
+Owns the descriptions; `report` fills the keys. Instants are fabric time in nanoseconds. `python -m
+orchestrator.report.shape` prints the schema; a test compares it with the document.
 """
 
 import json
@@ -214,7 +214,7 @@ class Report(TypedDict):
 
 
 def schema() -> dict[str, Any]:
-    """The JSON Schema of a report, plain data in a stable order."""
+    """The JSON Schema of a report, as plain data in a stable order."""
     (_, parts) = msgspec.json.schema_components((Report,), ref_template=_REF)
     for part in parts.values():
         part["additionalProperties"] = False
@@ -223,7 +223,7 @@ def schema() -> dict[str, Any]:
 
 
 def document() -> str:
-    """The schema as it is published."""
+    """The schema as text, as it is published."""
     return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
 
 

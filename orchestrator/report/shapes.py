@@ -1,6 +1,7 @@
 """The shapes that charts are made of, as SVG: step curves, stacks, dots, bars, levels, and faults as bands across.
 
-Owns how they are drawn; colours are classes that `orchestrator.report.frame` defines. What is drawn is the charts' own.
+Owns the drawing of shapes; colours are classes that `orchestrator.report.frame` defines. The chart modules have the
+contents.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,7 +23,7 @@ class Band:
     """As in the table of faults."""
     title: str
     windows: tuple[tuple[Instant, Instant], ...]
-    """When it bit, in time order."""
+    """When it was in force, in time order."""
 
 
 def area(values: Sequence[float], top: float, height: float, highest: float, kind: str = "area") -> str:
@@ -33,7 +34,7 @@ def area(values: Sequence[float], top: float, height: float, highest: float, kin
 def stack(edges: Sequence[Sequence[float]], kinds: Sequence[str], top: float, height: float, highest: float) -> str:
     """Step areas between each edge and the next, one per kind; every edge has a value per step of the chart's width.
 
-    Runs of equal values are one step, so that the page stays small.
+    Runs of equal values become one step, so that the page stays small.
     """
     count = len(edges[0])
     step = ROOM / max(1, count)
@@ -46,7 +47,7 @@ def stack(edges: Sequence[Sequence[float]], kinds: Sequence[str], top: float, he
 
 
 def _steps(values: Sequence[float], step: float, top: float, height: float, highest: float, back: bool = False) -> str:
-    """The outline of a step curve, there or back."""
+    """The outline of a step curve, forwards or backwards."""
     runs: list[tuple[int, int, float]] = []
     for place, value in enumerate(values):
         y = top + height * (1 - min(1.0, max(0.0, value) / highest))
@@ -83,7 +84,7 @@ def levels(top: float, height: float, highest: float) -> str:
 
 
 def columns(counts: Sequence[int], labels: Sequence[str], top: float, height: float, kind: str = "area") -> str:
-    """A histogram: a column per count, a label below each that fits, the count above each that is not 0."""
+    """A histogram: a column per count, a label below each where there is room, the count above each that is not 0."""
     most = max(max(counts, default=0), 1)
     room = ROOM / max(1, len(counts))
     every = -(-len(counts) // 16)
@@ -107,7 +108,7 @@ def columns(counts: Sequence[int], labels: Sequence[str], top: float, height: fl
 def bands(faults: Iterable[Band], axis: TimeAxis, top: float, bottom: float) -> str:
     """Faults across a chart, each numbered above its first window.
 
-    Windows that would touch on paper are drawn as one: a flap of a thousand windows is no thousand shapes.
+    Windows that would touch in the drawing become one: a flap of a thousand windows must not give a thousand shapes.
     """
     shapes = []
     numbered_to = float("-inf")
@@ -126,7 +127,7 @@ def bands(faults: Iterable[Band], axis: TimeAxis, top: float, bottom: float) -> 
             f"<title>{fault.number}: {escape(fault.title)}</title></rect>"
             for x, end in spans
         ]
-        # A number that would stand on another is left out; the band still has it for the pointer.
+        # A number that would overlap another is left out; the pointer still shows it on the band.
         if spans and spans[0][0] >= numbered_to:
             shapes.append(f'<text class="mark" x="{spans[0][0]:.1f}" y="{top - 6}">{fault.number}</text>')
             numbered_to = spans[0][0] + 9 * len(str(fault.number)) + 2
@@ -134,7 +135,7 @@ def bands(faults: Iterable[Band], axis: TimeAxis, top: float, bottom: float) -> 
 
 
 def svg(height: float, label: str, parts: Iterable[str], chart: str = "") -> str:
-    """The whole picture; `chart` is its place in the page's data, for the reading under the pointer."""
+    """The whole picture; `chart` is its index in the page's data, for values under the pointer."""
     data = f' data-chart="{escape(chart)}"' if chart else ""
     return (
         f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{escape(label)}"{data}>{"".join(parts)}</svg>'

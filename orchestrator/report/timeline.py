@@ -1,7 +1,7 @@
 """Charts over fabric time: the whole on top, a strip per plane below, faults as bands across.
 
-Owns the layout that goodput and EV states share, and what the script of the page needs to read values under the
-pointer. The values come as plain rows from the report or the recording; pure text.
+Owns the layout that goodput and EV states share, and the data with which the script of the page shows values under the
+pointer. The values come as plain rows from the report or the recording. Pure.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from orchestrator.report.axis import AXIS_HEIGHT, LEFT, RIGHT, ROOM, WIDTH, Time
 from orchestrator.report.shapes import Band, area, bands, level, levels, stack, svg
 
 TOP = 36
-"""Two lines of text above: the unit, and below it the numbers of the faults."""
+"""Room for two lines of text on top: the unit, and below it the numbers of the faults."""
 HEIGHT = 200
 STRIP_HEIGHT = 34
 STRIP_GAP = 5
@@ -21,25 +21,25 @@ STRIP_GAP = 5
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A picture, and what is read from it."""
+    """A picture, and the data for values under the pointer."""
 
     svg: str
     data: dict[str, Any]
-    """For the script: where the time axis lies, and rows of values with their labels."""
+    """For the script: the position of the time axis, and rows of values with their labels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """What stands over time: equal steps from the axis' start to its end, one row each."""
+    """The data of a chart over time: equal steps from the axis' start to its end, one row each."""
 
     name: str
-    """Of the chart within its page."""
+    """Name of the chart within its page."""
     unit: str
-    """What stands above the upper part."""
+    """The text above the upper part."""
     labels: tuple[str, ...]
-    """What the values of a row are."""
+    """What each value of a row is."""
     rows: Sequence[Sequence[float]]
-    """One per step; the upper part shows their values one on top of the other."""
+    """One row per step; the upper part stacks its values."""
     kinds: tuple[str, ...]
     """The class of each value's area."""
     highest: float
@@ -54,7 +54,7 @@ class Timeline:
 
 
 def draw(what: Timeline, axis: TimeAxis, faults: Sequence[Band], step_ns: Instant, height: int = HEIGHT) -> Chart:
-    """A timeline on its axis; `step_ns` is how long each row lasts."""
+    """Draw a timeline on its axis; `step_ns` is the length of each row's step."""
     highest = what.highest or 1.0
     strips_top = TOP + height + 2 * STRIP_GAP
     bottom = strips_top + len(what.strips) * (STRIP_HEIGHT + STRIP_GAP) if what.strips else TOP + height
@@ -86,7 +86,7 @@ def draw(what: Timeline, axis: TimeAxis, faults: Sequence[Band], step_ns: Instan
 
 
 def _stacked(what: Timeline) -> tuple[list[list[float]], list[str]]:
-    """(edges, kinds) of the upper part; neighbours of one kind are one area, without a seam."""
+    """(edges, kinds) of the upper part; neighbours of one kind become one area, without a seam."""
     edges: list[list[float]] = [[0.0] * len(what.rows)]
     kinds: list[str] = []
     for place, kind in enumerate(what.kinds):

@@ -1,7 +1,7 @@
-"""Findings in words: what was expected, what was observed, and where in time, as pages and terminals show them.
+"""Findings in words: the expectation, the observed figure, and where in time, as pages and terminals show them.
 
-Pure: from a finding as it stands in the report. Faults are called here what they are called everywhere. What the
-figures mean is `orchestrator.measures.measures`'s.
+Pure: from a finding as the report has it. Also owns the display names of faults. `orchestrator.measures.measures`
+defines the figures.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ TARGETS_SHOWN = 3
 
 
 def figure(value: float | None, unit: str) -> str:
-    """A figure with its unit, in the size that is read most easily."""
+    """A figure with its unit, in the most readable size."""
     if value is None:
         return "nothing"
     if unit.startswith("share"):
@@ -42,7 +42,7 @@ def expected(finding: Mapping[str, Any]) -> str:
 
 
 def observed(finding: Mapping[str, Any]) -> str:
-    """The figure that decided, of what it was, and how many others were outside."""
+    """The figure that decided, the name that it is of, and how many others were outside."""
     text = figure(finding["observed"], finding["unit"])
     if finding["observed_of"]:
         text += f" of {finding['observed_of']}"
@@ -67,7 +67,7 @@ def other_reasons(report: Mapping[str, Any]) -> list[str]:
 
 
 def fault_title(fault: Fault) -> str:
-    """How a fault is called: its title, else its name and kind."""
+    """The display name of a fault: its title, else its name and kind."""
     return fault.title or (fault.kind if fault.id == fault.kind else f"{fault.id}: {fault.kind}")
 
 
