@@ -1,7 +1,8 @@
-"""Chaos: faults drawn from a seeded distribution, never more at once than the budget allows.
+"""Chaos: draws faults from a seeded distribution, never more at once than the budget allows.
 
-Owns the drawing: when the next one comes, which kind, how long, upon whom. A fault that would exceed the budget waits
-until one is over, and nothing is hit by two faults of the same chaos at once. The same seed and name draw the same.
+Owns the drawing: when the next fault begins, its kind, its length, its targets. A fault that would exceed the budget
+waits until one is over. Two faults of the same chaos never share a target at the same time. The same seed and name draw
+the same faults.
 """
 
 from decimal import Decimal
@@ -16,7 +17,7 @@ from orchestrator.scenario.model import Between, Chaos, ChaosEntry
 from orchestrator.yamlfile.document import Spot
 
 _TRIES = 8
-"""So often targets are drawn that are free; then the draw is left out."""
+"""Attempts to draw targets that are free; then the fault is left out."""
 
 
 def faults_of(site: Site, spot: Spot, entry: ChaosEntry, drawn: list[Any]) -> list[Fault]:
@@ -31,7 +32,7 @@ def faults_of(site: Site, spot: Spot, entry: ChaosEntry, drawn: list[Any]) -> li
         if len(biting) >= entry.chaos.at_once_max:
             at_ns = min(fault.end_ns for fault in biting)
             continue
-        # Numbered from the first one on: a condition that starts them again puts a number behind each.
+        # Numbered even if there is only one: when a condition starts them again, another number follows.
         name = f"{entry.name}-{len(found) + 1}"
         fault = _draw(site, spot / "chaos" / "faults", name, drawn, rng, at_ns, room_ns, biting)
         if fault is not None:
@@ -49,15 +50,17 @@ def _pause(site: Site, chaos: Chaos, rng: Rng) -> int:
         return mean_ns
     if chaos.spacing == "uniform":
         return 1 + rng.below(2 * mean_ns)
-    # The decimal logarithm is rounded alike on every machine, that of the C library is not.
+    # Decimal rounds its logarithm alike on every machine; the C library does not.
     return 1 + int(-mean_ns * (Decimal(rng.bits64() + 1) / (1 << 64)).ln())
 
 
 def _draw(
     site: Site, spot: Spot, name: str, drawn: list[Any], rng: Rng, at_ns: int, room_ns: int, biting: list[Fault]
 ) -> Fault | None:
-    """One fault from `at_ns` on, over with the chaos at the latest; None when its targets are all taken, or when what
-    is left is too short for a node to be away."""
+    """Draw one fault from `at_ns` on that ends with the chaos at the latest.
+
+    None when its targets are all taken, or when the rest of the chaos is too short for a node to be away.
+    """
     number = _weighted([one.weight for one in drawn], rng)
     one = drawn[number]
     lasting_ns = _lasting(site, spot / number, one, rng)
@@ -97,7 +100,7 @@ def _lasting(site: Site, spot: Spot, one: Any, rng: Rng) -> int:
 
 
 def check(site: Site, spot: Spot, entry: ChaosEntry, drawn: list[Any]) -> None:
-    """What can be said of a chaos entry before anything is drawn. Raises ConfigError."""
+    """Check a chaos entry before anything is drawn. Raises ConfigError."""
     if site.scale.length(entry.lasting) == 0:
         raise (spot / "for").wrong("chaos of no length")
     if site.scale.length(entry.chaos.every) == 0:

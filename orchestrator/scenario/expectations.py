@@ -1,7 +1,7 @@
 """What must hold, and what starts a fault: entries of `expect`, `steady_state` and `when`.
 
-Owns their words and the units of their bounds. Which measures there are and what can be asked of them is
-`orchestrator.measures.measures`'s, how a recording is judged `orchestrator.measures.judge`'s.
+Owns their words and the units of their bounds. `orchestrator.measures.measures` has the measures and their checks;
+`orchestrator.measures.judge` judges a recording.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -21,7 +21,7 @@ from orchestrator.yamlfile.document import Spot
 from orchestrator.yamlfile.spelling import amount, share
 
 ANY_FAULT: Final = "faults"
-"""In `during` and `after`: whichever."""
+"""In `during` and `after`: any fault."""
 
 
 def expectation_of(
@@ -58,9 +58,10 @@ def condition_of(
     programs: Mapping[str, Instant],
     faults: Collection[str],
 ) -> tuple[str, Callable[[Recording], bool]]:
-    """A condition in words, and whether it holds of a recording; before `asked_from_ns` never. Raises ConfigError.
+    """A condition in words, and a function that tests it on a recording. Raises ConfigError.
 
-    `programs`: when each begins. A measure of their work is not asked of a time in which none of them had begun.
+    Before `asked_from_ns` the condition never holds. `programs`: when each begins. A measure of their work is not taken
+    of a time in which none of them had begun.
     """
     measure = find(entry.measure, spot.document.where((*spot.path, "measure")))
     over_ns = site.length(entry.over)
@@ -131,7 +132,7 @@ def _steady_span(site: Site, spot: Spot, entry: Expect) -> Span:
 
 
 def _bound(site: Site, spot: Spot, written: float | str | None, measure: Measure, relative: str | None) -> float | None:
-    """A bound in the unit of the measure. Raises ConfigError for one in another unit."""
+    """A bound in the unit of the measure. Raises ConfigError for a bound in another unit."""
     if written is None:
         return None
     unit = Unit.SHARE if relative else measure.unit

@@ -1,8 +1,8 @@
-"""The timetable: entries of `method` turned into faults with targets, figures and windows.
+"""The timetable: turns entries of `method` into faults with targets, figures and windows.
 
-Owns what an entry means: which targets each repetition takes, how long it lasts, which figures it has. When exactly its
-windows are is `timing`'s, what chance draws `chaos`'s, what a selector means `orchestrator.faults.selectors`'s.
-Instants are offsets from the start of the entry until `placed` puts them into the run.
+Owns what an entry means: which targets each repetition takes, how long it lasts, which figures it has. `timing`
+computes the exact windows, `chaos` draws random faults, and `orchestrator.faults.selectors` resolves selectors.
+Instants are offsets from the start of the entry until `placed` moves them to their place in the run.
 """
 
 import re
@@ -29,7 +29,7 @@ from orchestrator.yamlfile.document import Spot
 from orchestrator.yamlfile.spelling import Scale, figure_of, share, spelled
 
 FAULTS_MAX: Final = 4096
-"""Of one plan: what asks for more is refused."""
+"""Faults of one plan; a plan with more is refused."""
 
 _WITH_UNIT = re.compile(r"\b[a-z]+_(?:ns|ppm|bps)\b")
 _ENDLESS: Final = {"host_loss": "a lost host does not come back by itself"}
@@ -38,7 +38,7 @@ _ENDING: Final = {"switch_reboot": "for how long the switch is away"}
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where a timetable is to take place."""
+    """The fabric and run for which a timetable is resolved."""
 
     topology: Topology
     scale: Scale
@@ -48,7 +48,7 @@ class Site:
     programs: tuple[Program, ...] = ()
     """The workloads."""
     host_map: HostMap | None = None
-    """Which hosts there are; None: nobody knows yet, and faults about them are taken at their word."""
+    """The known hosts. None: not known yet, and host faults keep the names of their hosts unchecked."""
 
     def length(self, written: int | str | None) -> int | None:
         return None if written is None else self.scale.length(written)
@@ -57,7 +57,7 @@ class Site:
 def faults_of(site: Site, spot: Spot, entry: Any, room_ns: int) -> list[Fault]:
     """The faults of an entry, offsets from its start; repetitions without a number begin within `room_ns`.
 
-    The first is called as the entry, further ones (other targets) with a number behind. Raises ConfigError.
+    The first has the entry's name, further ones (other targets) a number behind it. Raises ConfigError.
     """
     lasting_ns = checked_length(site, spot, entry)
     every_ns = _every(site, spot, entry, lasting_ns)
@@ -73,7 +73,10 @@ def faults_of(site: Site, spot: Spot, entry: Any, room_ns: int) -> list[Fault]:
 
 
 def settled(site: Site, spot: Spot, faults: Sequence[Fault]) -> list[Fault]:
-    """The same faults, those about hosts with what their hosts come to, where that is known. Raises ConfigError."""
+    """The same faults, with host faults expanded into their nodes or links if the hosts are known.
+
+    Raises ConfigError.
+    """
     host_map = site.host_map
     if host_map is None:
         return list(faults)
@@ -84,7 +87,7 @@ def settled(site: Site, spot: Spot, faults: Sequence[Fault]) -> list[Fault]:
 
 
 def placed(faults: Sequence[Fault], at_ns: Instant) -> list[Fault]:
-    """The same faults, their offsets counted from an instant."""
+    """The same faults, with `at_ns` added to their offsets."""
     return [replace(fault, windows=timing.moved(list(fault.windows), at_ns)) for fault in faults]
 
 
@@ -101,7 +104,10 @@ def _turns(
 
 
 def checked_length(site: Site, spot: Spot, entry: Any) -> int | None:
-    """How long one repetition lasts; None: until it is healed. Raises ConfigError for what its kind cannot have."""
+    """How long one repetition lasts; None: until it is healed.
+
+    Raises ConfigError for a length that its kind cannot have.
+    """
     kind, lasting_ns = entry.fault, site.length(entry.lasting)
     if lasting_ns == 0:
         raise (spot / "for").wrong("a fault of no length", "leave it out for one that lasts to the end of the run")
@@ -137,7 +143,7 @@ def _every(site: Site, spot: Spot, entry: Any, lasting_ns: int | None) -> int | 
 
 
 def selector_of(entry: Any) -> Selector:
-    """What an entry is about. Raises ConfigError whose `where` begins with selector."""
+    """The selector of an entry. Raises ConfigError whose `where` begins with selector."""
     given = {key: value for key, value in msgspec.to_builtins(entry.selector).items() if value is not None}
     given.pop("evs_of", None)
     for key in ("mode", "value", "direction"):
@@ -147,7 +153,7 @@ def selector_of(entry: Any) -> Selector:
 
 
 def drawn_targets(site: Site, spot: Spot, entry: Any, rng: Rng) -> tuple[str, ...]:
-    """The targets of an entry, drawn once. Raises ConfigError."""
+    """Draw the targets of an entry once. Raises ConfigError."""
     try:
         if site.host_map is None and entry.fault in ABOUT_HOSTS:
             return hosts_named(entry.fault, selector_of(entry))
@@ -160,7 +166,7 @@ def drawn_targets(site: Site, spot: Spot, entry: Any, rng: Rng) -> tuple[str, ..
 
 
 def _in_use(site: Site, spot: Spot, entry: Any, selector: Selector) -> Selector:
-    """The same, narrowed to links that EVs of a flow cross. Raises ConfigError."""
+    """The selector, narrowed to links that EVs of a flow cross. Raises ConfigError."""
     if KINDS[entry.fault].target is not Target.LINK:
         raise spot.wrong(f"a {entry.fault} is not about links")
     program, sender, receiver = _flow_of(site, spot, entry.selector.evs_of)
@@ -201,7 +207,7 @@ def _about_selector(spot: Spot, error: ConfigError) -> ConfigError:
 
 
 def _targets(site: Site, spot: Spot, entry: Any, turns: int) -> list[tuple[str, ...]]:
-    """Of each repetition."""
+    """The targets of each repetition; a single set if all share it."""
     rng = Rng(site.seed, "targets", entry.name)
     if site.host_map is None and entry.fault in ABOUT_HOSTS:
         return [drawn_targets(site, spot, entry, rng)] * turns
@@ -225,7 +231,7 @@ def _targets(site: Site, spot: Spot, entry: Any, turns: int) -> list[tuple[str, 
 
 
 def figures_of(site: Site, spot: Spot, entry: Any) -> dict[str, Figure]:
-    """The figures of a fault, those that are not given with their defaults. Raises ConfigError."""
+    """The figures of a fault, with defaults for those that are not given. Raises ConfigError."""
     found: dict[str, Figure] = {}
     for name, row in KINDS[entry.fault].figures.items():
         written = getattr(entry, spelled(name))
@@ -254,7 +260,7 @@ def _windows(site: Site, spot: Spot, entry: Any, starts: Sequence[int], lasting_
 
 
 def windows_of(site: Site, spot: Spot, entry: Any, start_ns: int, lasting_ns: int | None, rng: Rng) -> list[Window]:
-    """One repetition of an entry. Raises ConfigError, TooManyError."""
+    """The windows of one repetition of an entry. Raises ConfigError, TooManyError."""
     figures = figures_of(site, spot, entry)
     if entry.fault == "flap":
         return timing.flaps(start_ns, lasting_ns, figures, _flap(site, spot, entry), rng)
@@ -297,7 +303,7 @@ def _slope(site: Site, spot: Spot, ramp: Any, figures: Mapping[str, Figure], las
 
 
 def checked(site: Site, spot: Spot, fault: Fault) -> None:
-    """Whether the fabric can have a fault of this entry. Raises ConfigError in the words of the file."""
+    """Raises ConfigError in the words of the file if the fabric cannot have a fault of this entry."""
     try:
         check(site.topology, fault, placed=site.host_map is not None)
     except ConfigError as error:

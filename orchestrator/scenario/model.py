@@ -1,11 +1,11 @@
-"""The shape of a scenario file: which tables there are, which keys they have, what may stand there.
+"""The types of a scenario file: which tables there are, which keys they have, and the allowed values.
 
-Owns the types; the JSON Schema is made from them (`schema`), and the decoder is msgspec. The figures of each kind of
-fault and of each workload come from the catalogues (`orchestrator.faults.kinds`, `nicd.programs.catalogue`), so that a
-kind which is added there is a word of the language at once. What the values mean for a fabric is `resolve`'s.
+Owns the types; `tools.schemas.scenario` makes the JSON Schema from them, and msgspec decodes files. The figures of each
+kind of fault and of each workload come from the catalogues (`orchestrator.faults.kinds`, `nicd.programs.catalogue`), so
+that a kind added there is a word of the language at once. `resolve` gives the values their meaning in a fabric.
 
-No list here holds texts with a pattern: msgspec (0.22) gives back the memory of such a pattern twice when Python ends,
-and the process dies of it now and then.
+No list here holds texts with a pattern: msgspec (0.22) frees the memory of such a pattern twice when Python ends, and
+now and then the process dies of it.
 """
 
 from typing import Annotated, Any, Final, Literal, TypeAlias
@@ -301,7 +301,7 @@ def _fault_fields(kind: str) -> list[Any]:
 
 
 def _ramp_fields(kind: str) -> list[Any]:
-    """For kinds that have something to ramp: figures that are numbers with a unit."""
+    """Fields of a ramp, for kinds with figures that are numbers with a unit."""
     rampable = {name: row for name, row in KINDS[kind].figures.items() if name.rpartition("_")[2] in RAMPED}
     if not rampable:
         return []

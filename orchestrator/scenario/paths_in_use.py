@@ -1,7 +1,7 @@
-"""Which links the EVs of a flow take as it begins, for faults that are to meet them.
+"""Which links the EVs of a flow take when it begins, for faults that are to hit them.
 
-Pure: the EVs of a QP follow from the fabric's seed and the QP's number (MRC 1.0 6), so they are known before anything
-starts. Later losses may have put others in their place. Owns the reading of EVs as links and nothing else.
+Pure. The EVs of a QP follow from the fabric's seed and the QP's number (MRC 1.0 6), so they are known before anything
+starts; later losses may have replaced some. Owns the reading of EVs as links and nothing else.
 """
 
 from mrcfabric.paths import Destination
@@ -12,12 +12,14 @@ from nicd.core.ev_universe import Universe
 from nicd.programs.program import Program
 
 _BUILT_IN = 0
-"""The number of the EV profile that QPs of programs are tied to."""
+"""The number of the built-in EV profile."""
 
 
 def links_in_use(topology: Topology, program: Program, sender: int, receiver: int) -> frozenset[str]:
-    """Names of the cables between T0s and T1s that active EVs of a flow cross, of all its QPs; ranks of the program.
-    Empty below one T0."""
+    """Names of the cables between T0s and T1s that active EVs of a flow cross, over all its QPs.
+
+    Sender and receiver are ranks of the program. Empty if both are below one T0.
+    """
     nic, peer = program.ranks[sender], program.ranks[receiver]
     destination = Destination(topology, nic, peer)
     if destination.same_t0:

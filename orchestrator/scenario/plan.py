@@ -1,7 +1,7 @@
-"""A scenario, resolved: every name chosen, every length in fabric time, every random choice drawn.
+"""A resolved scenario: every name chosen, every length in fabric time, every random choice drawn.
 
-Owns the record that a run carries out. Who makes it from a file: `orchestrator.scenario.resolve`. The same file, seed
-and overrides give the same plan, whatever it is run on.
+Owns the record that a run carries out; `orchestrator.scenario.resolve` makes it from a file. The same file, seed and
+overrides give the same plan on every backend.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,13 +23,14 @@ class Trigger:
 
     name: str
     text: str
-    """The condition, as the file says it."""
+    """The condition, as the file has it."""
     holds: Callable[[Recording], bool]
-    """Asked at every look, of what has been recorded so far."""
+    """Called at every look, with the recording so far."""
     faults: tuple[Fault, ...]
     """Windows count from the instant at which the condition was seen to hold."""
     times: int = 1
-    """How often it may fire; a second time not before the faults of the first are over, and the condition was false."""
+    """How often it may fire. Before firing again, the faults of the last time must be over and the condition must have
+    been false."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to do and what must hold."""
+    """The work, the faults and the expectations of a run."""
 
     name: str
     description: str
@@ -56,9 +57,9 @@ class Plan:
     length_ns: int
     """The run ends this long after its begin at the latest."""
     settle_ns: int
-    """It goes on for so long after the last program is done and the last fault is over."""
+    """The run continues for this long after the last program is done and the last fault is over."""
     look_ns: int
-    """How often the fabric is looked at."""
+    """Time between two looks."""
     programs: tuple[Program, ...]
     faults: tuple[Fault, ...]
     """The timetable, chaos included, in order of their starts; instants of fabric time."""
@@ -71,10 +72,13 @@ class Plan:
 
     @property
     def all_faults(self) -> tuple[Fault, ...]:
-        """Of the timetable and of the conditions."""
+        """The faults of the timetable and of the conditions."""
         return (*self.faults, *(fault for trigger in self.triggers for fault in trigger.faults))
 
     @property
     def unplaced(self) -> Fault | None:
-        """A fault about hosts that was resolved where nobody knew of any: it cannot be run."""
+        """A host fault that was resolved without knowing the hosts; None without one.
+
+        The plan cannot be run with it.
+        """
         return next((fault for fault in self.all_faults if fault.kind in ABOUT_HOSTS and not fault.parts), None)

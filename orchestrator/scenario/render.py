@@ -13,7 +13,7 @@ from orchestrator.measures.expectation import Expectation, Span
 from orchestrator.scenario.plan import Plan
 
 TARGETS_SHOWN: Final = 4
-"""Of one fault; the others are counted."""
+"""Targets shown for one fault; the others are counted."""
 WINDOWS_SHOWN: Final = 3
 
 _SCALES: Final = ((NS_PER_S, "s"), (NS_PER_MS, "ms"), (NS_PER_US, "us"), (1, "ns"))
@@ -69,7 +69,7 @@ def _program(plan: Plan, number: int) -> str:
 
 
 def _figures(figures: Mapping[str, Any]) -> str:
-    """`, steps 30, compute 20 us`; what is left out is not mentioned, of lists how long they are."""
+    """`, steps 30, compute 20 us`; figures that are left out are not mentioned, lists by their length."""
     words = [_figure(name, value) for name, value in figures.items() if value is not None]
     return "".join(f", {word}" for word in words)
 
@@ -110,7 +110,7 @@ def _fault_rows(plan: Plan, fault: Fault, origin_ns: int | None = None) -> Itera
 
 
 def _come_to(fault: Fault) -> str:
-    """`: 7 nodes`, of a fault about hosts."""
+    """`: 7 nodes`, for a host fault."""
     count = len(fault.parts)
     return f": {count} {struck(fault.kind).value}{'' if count == 1 else 's'}" if count else ""
 

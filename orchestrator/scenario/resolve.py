@@ -1,7 +1,7 @@
-"""A scenario file turned into a plan: every name chosen, every length in fabric time, every random choice drawn.
+"""Turns a scenario file into a plan: every name chosen, every length in fabric time, every random choice drawn.
 
-Owns the order in which that is done, and what no single entry can know: names that must differ, faults that would begin
-after the end. What the entries mean is told by `workloads`, `method`, `chaos` and `expectations`.
+Owns the order of these steps, and the checks that no single entry can make: names that must differ, faults that would
+begin after the end. `workloads`, `method`, `chaos` and `expectations` resolve the entries.
 """
 
 import dataclasses
@@ -33,7 +33,7 @@ from orchestrator.yamlfile.document import FABRIC_KEY, Document, Spot, read
 from orchestrator.yamlfile.spelling import Scale
 
 BEGIN_RTTS: Final = 10
-"""Instant 0 of the timetable, in base RTTs of the fabric: room for everything to be loaded before."""
+"""Instant 0 of the timetable, in base RTTs of the fabric: time to load everything before it."""
 Hosts: TypeAlias = Callable[[Topology], HostMap]
 _NUMBERED = re.compile(r"(-[0-9]+)+$")
 
@@ -63,10 +63,10 @@ def load(
 ) -> Plan:
     """The plan of a scenario file with `key=value` flags on top.
 
-    `seed` comes before that of the file. For a fabric that runs already: `topology` is that fabric's, and what the file
-    says of one must agree; `begin_ns` is still to come there; `programs_before` programs were loaded in it before.
-    `hosts` says what stands where, for faults about hosts; without it they are taken at their word and cannot be run.
-    Raises ConfigError: `file:line: what (hint)`.
+    `seed` overrides that of the file. For a running fabric: `topology` is that fabric's, and the file must not
+    contradict it; `begin_ns` is a future instant of that fabric; `programs_before` programs have been loaded in it
+    before. `hosts` maps nodes to hosts, for host faults; without it such faults keep the names of their hosts
+    unchecked, and the plan cannot be run. Raises ConfigError: `file:line: what (hint)`.
     """
     document = read(path, overrides)
     return resolve(
@@ -83,7 +83,7 @@ def resolve(
     programs_before: int = 0,
     hosts: Hosts | None = None,
 ) -> Plan:
-    """As `load`, of a file that was read."""
+    """As `load`, of a document that has been read."""
     root = Spot(document)
     _refuse_topology(document)
     _read_traces(document)
@@ -121,7 +121,7 @@ def resolve(
 
 
 def _refuse_topology(document: Document) -> None:
-    """A file that holds a fabric alone is no scenario, whatever its first strange key."""
+    """Refuse a file that holds only a fabric as no scenario, rather than complain about its first unknown key."""
     keys = set(document.root)
     if document.fabric is None and not keys & _OF_SCENARIOS and keys & _OF_TOPOLOGIES:
         raise ConfigError(
@@ -136,7 +136,7 @@ def _positive(root: Spot, key: str, length_ns: int) -> int:
 
 
 def _read_traces(document: Document) -> None:
-    """Files of messages belong to the scenario from here on: who has its source needs no other file."""
+    """Replace trace files by their messages, so that the source in the report needs no other file."""
     entries = document.root.get("workload")
     if isinstance(entries, list):
         for number, entry in enumerate(entries):
@@ -164,7 +164,7 @@ def _fabric(document: Document, running: Topology | None) -> TopologyFile:
 
 
 def _stated(topology: Topology) -> dict[str, Any]:
-    """What of a topology differs from the defaults, as a file would say it."""
+    """The fields of a topology that differ from the defaults, as a file would have them."""
     bare = Topology().to_dict()
     return {key: value for key, value in topology.to_dict().items() if value != bare[key] and key != "seed"}
 
@@ -179,7 +179,7 @@ def _unlike(spot: Spot, names: Sequence[str], what: str) -> None:
 
 
 def _not_numbered(spot: Spot, names: Sequence[str]) -> None:
-    """Repetitions are called by their entry and a number: no entry may be called so too."""
+    """Refuse an entry whose name is that of another entry and a number: repetitions get such names."""
     for number, name in enumerate(names):
         stem = _NUMBERED.sub("", name)
         if stem != name and stem in names:
@@ -198,7 +198,7 @@ def _programs(site: Site, root: Spot, file: ScenarioFile, before: int) -> tuple[
 
 
 def _nics_named(topology: Topology, spot: Spot, written: str | list[str]) -> list[str]:
-    """NICs by names or globs. Raises ConfigError when there is none."""
+    """The NICs that match names or globs. Raises ConfigError when there is none."""
     patterns = [written] if isinstance(written, str) else written
     nics = [nic for nic in topology.nic_names() if any(fnmatchcase(nic, pattern) for pattern in patterns)]
     if not nics:
@@ -207,7 +207,7 @@ def _nics_named(topology: Topology, spot: Spot, written: str | list[str]) -> lis
 
 
 def _profiles(site: Site, root: Spot, file: ScenarioFile) -> tuple[Order, ...]:
-    """EV profiles created, configured and taken online, NIC by NIC (MRC 1.0 6)."""
+    """The orders that create, configure and take EV profiles online, NIC by NIC (MRC 1.0 6)."""
     found = []
     for number, entry in enumerate(file.ev_profiles):
         given = {key: value for key, value in to_builtins(entry).items() if value is not None}
@@ -225,7 +225,7 @@ def _profiles(site: Site, root: Spot, file: ScenarioFile) -> tuple[Order, ...]:
 
 
 def _denied(site: Site, root: Spot, file: ScenarioFile) -> tuple[Order, ...]:
-    """Entries of deny lists, NIC by NIC."""
+    """The orders that fill deny lists, NIC by NIC."""
     topology = site.topology
     found = []
     for number, entry in enumerate(file.deny):
@@ -275,7 +275,7 @@ def _method(
 
 
 def _entry(spot: Spot, entry: Any) -> Any:
-    """An entry of the timetable in its shape; that of chaos keeps the faults it may draw as plain data."""
+    """An entry of the timetable, decoded; an entry of chaos keeps the faults it may draw as plain data."""
     if isinstance(entry, dict) and "chaos" in entry:
         return decode(spot, entry, ChaosEntry)
     return by_kind(spot, entry, "fault", ENTRIES, "kind of fault")
@@ -306,7 +306,7 @@ def _expectations(site: Site, root: Spot, file: ScenarioFile, programs: Sequence
 
 
 def _told_apart(expectations: Sequence[Expectation]) -> tuple[Expectation, ...]:
-    """Names that differ: reports call what did not hold by its name."""
+    """Give expectations with equal names a number: reports identify failed expectations by name."""
     seen: Counter[str] = Counter()
     found = []
     for one in expectations:

@@ -1,7 +1,7 @@
-"""When an entry of the timetable bites: repetitions, flaps and ramps as windows.
+"""The windows of an entry of the timetable: repetitions, flaps and ramps.
 
-Pure. Offsets count from the start of an entry, in nanoseconds of fabric time; `resolve` puts them into the run. Random
-shifts come from the generator that is handed in. What bites is the fault's.
+Pure. Offsets count from the start of an entry, in nanoseconds of fabric time; `method.placed` moves them to their place
+in the run. Random shifts come from the generator that the caller passes. The fault says what happens in a window.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,16 +14,16 @@ from mrcfabric.units import NEVER
 from orchestrator.faults.fault import Figure, Window
 
 WINDOWS_MAX: Final = 4096
-"""Of one entry: what asks for more is refused."""
+"""Windows of one entry; an entry with more is refused."""
 
 
 class TooManyError(ValueError):
-    """An entry that asks for more than WINDOWS_MAX windows."""
+    """An entry asks for more than WINDOWS_MAX windows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Flap:
-    """Again and again, for a share of each period."""
+    """A link that goes away in each period, for a share of it."""
 
     period_ns: int
     duty: Fraction
@@ -33,7 +33,10 @@ class Flap:
 
 @dataclass(frozen=True, slots=True)
 class Slope:
-    """Figures that move evenly from those of the entry to `to`, in `steps` steps of equal length, the last one `to`."""
+    """Figures that change evenly from those of the entry to `to`.
+
+    All `steps` have the same length; the last has `to`.
+    """
 
     to: Mapping[str, int]
     over_ns: int
@@ -41,8 +44,10 @@ class Slope:
 
 
 def starts(every_ns: int | None, times: int | None, room_ns: int) -> list[int]:
-    """When the repetitions of an entry start: `times` of them, or as many as begin within `room_ns`; one without
-    `every_ns`. Raises TooManyError."""
+    """When the repetitions of an entry start: `times` of them, or as many as begin within `room_ns`.
+
+    Without `every_ns` there is one. Raises TooManyError.
+    """
     if every_ns is None:
         return [0]
     assert every_ns > 0
@@ -53,12 +58,12 @@ def starts(every_ns: int | None, times: int | None, room_ns: int) -> list[int]:
 
 
 def plain(start_ns: int, lasting_ns: int | None, figures: Mapping[str, Figure]) -> list[Window]:
-    """One window; until it is healed when `lasting_ns` is None."""
+    """One window; when `lasting_ns` is None it lasts until it is healed."""
     return [Window(start_ns, NEVER if lasting_ns is None else start_ns + lasting_ns, dict(figures))]
 
 
 def flaps(start_ns: int, lasting_ns: int | None, figures: Mapping[str, Figure], flap: Flap, rng: Rng) -> list[Window]:
-    """The times without the link. What would reach beyond `lasting_ns` is cut off there. Raises TooManyError."""
+    """The times without the link, cut off at `lasting_ns`. Raises TooManyError."""
     end_ns = NEVER if lasting_ns is None else start_ns + lasting_ns
     away_ns = max(1, round(flap.period_ns * flap.duty))
     count = flap.count
@@ -76,8 +81,10 @@ def flaps(start_ns: int, lasting_ns: int | None, figures: Mapping[str, Figure], 
 
 
 def ramp(start_ns: int, lasting_ns: int | None, figures: Mapping[str, Figure], slope: Slope) -> list[Window]:
-    """Windows end to end, each with the figures of its step, the first those of the entry; none while all that change
-    are 0, where there is no fault yet or no more."""
+    """Windows end to end, each with the figures of its step, the first with those of the entry.
+
+    A step in which all changing figures are 0 has no window: there is no fault yet, or no longer.
+    """
     end_ns = NEVER if lasting_ns is None else start_ns + lasting_ns
     last = slope.steps - 1
     found: list[Window] = []
@@ -101,7 +108,7 @@ def _at(start_ns: int, slope: Slope, step: int) -> int:
 
 
 def moved(windows: list[Window], by_ns: int) -> tuple[Window, ...]:
-    """The same windows, later."""
+    """The same windows, later by `by_ns`."""
     return tuple(
         Window(one.start_ns + by_ns, NEVER if one.end_ns == NEVER else one.end_ns + by_ns, one.figures)
         for one in windows
@@ -109,9 +116,9 @@ def moved(windows: list[Window], by_ns: int) -> tuple[Window, ...]:
 
 
 def joined(windows: list[Window]) -> list[Window]:
-    """In time order; two that touch or overlap, as flaps that came late may, become one when their figures agree.
+    """Windows in time order; two that touch or overlap, as late flaps may, become one if their figures are equal.
 
-    Raises ValueError when they overlap and do not agree.
+    Raises ValueError when they overlap and their figures differ.
     """
     found: list[Window] = []
     for one in sorted(windows, key=lambda window: window.start_ns):

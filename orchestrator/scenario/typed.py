@@ -1,7 +1,7 @@
 """Workloads as typed on a command line: the words of a scenario's `workload` entry, one flag each.
 
-Owns which flag a complaint points at. What an entry may hold is `model`'s, what it comes to `workloads`'s. A command
-line speaks of a fabric that runs, so `ms` and `s` are seconds of fabric time.
+Owns which flag an error points at. `model` has the keys of an entry; `workloads` turns it into a program. A command
+line is about a running fabric, so `ms` and `s` are seconds of fabric time.
 """
 
 from collections.abc import Sequence
@@ -22,13 +22,13 @@ from orchestrator.yamlfile.spelling import LENGTH_NS_MAX, Scale, spelled
 _NAME = "typed"
 _ELSEWHERE = {"name": "--id", "kind": "the first word", "ranks": "NICs by name behind the kind", "begin": "it is soon",
               "for": "--for"}  # fmt: skip
-"""Keys of an entry that are no figures, and what says the same here."""
+"""Keys of an entry that are no figures, and what to type instead."""
 
 
 def workload(topology: Topology, kind: str, ranks: Sequence[str], settings: Sequence[str]) -> Program:
     """The program of a kind with `key=value` settings on NICs by name or glob, a number of them, or all (none named).
 
-    Its name, number and begin say nothing. Raises ConfigError that names the flag.
+    Its name, number and begin are placeholders. Raises ConfigError that names the flag.
     """
     if kind not in PROGRAMS:
         raise ConfigError(shown(kind), "no such kind of work", nearest(kind, PROGRAMS))

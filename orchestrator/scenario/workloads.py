@@ -1,10 +1,10 @@
-"""Workloads: entries of `workload` turned into programs.
+"""Workloads: turns entries of `workload` into programs.
 
-Owns which NICs are ranks, the spelling of figures, and trace files. What a program does with its figures, and which
-figures fit together, is `nicd.programs.catalogue`'s.
+Owns which NICs are ranks, the spelling of figures, and trace files. `nicd.programs.catalogue` knows what a program does
+with its figures and which of them fit together.
 
-A trace is a list of messages in the scenario itself, or a file beside it: CSV with a line of headings, of which there
-are from, to, bytes and at.
+A trace is a list of messages in the scenario itself, or a CSV file beside it whose first line names the columns from,
+to, bytes and at.
 """
 
 import csv
@@ -30,7 +30,7 @@ _HEADINGS: Final = ("from", "to", "bytes", "at")
 
 
 def program_of(site: Site, spot: Spot, entry: Any, number: int) -> Program:
-    """The program of an entry; `number` keeps it apart from the others of its fabric. Raises ConfigError."""
+    """The program of an entry; `number` distinguishes it from the others of its fabric. Raises ConfigError."""
     ranks = ranks_of(site.topology, spot / "ranks", entry.ranks)
     figures: dict[str, Any] = {}
     for name, row in PROGRAMS[entry.kind].figures.items():
@@ -94,7 +94,7 @@ def _nics(topology: Topology, spot: Spot, word: str) -> list[int]:
 
 
 def traces_read(spot: Spot, entry: dict[str, Any]) -> dict[str, Any]:
-    """An entry as plain data, the file of a trace, if it names one, replaced by the messages in it."""
+    """An entry as plain data; if it names a trace file, the messages in the file replace the name."""
     kind = PROGRAMS.get(str(entry.get("kind")))
     if kind is None:
         return entry
@@ -107,7 +107,7 @@ def traces_read(spot: Spot, entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _trace_file(spot: Spot, name: str) -> list[dict[str, Any]]:
-    """The messages of a CSV file beside the scenario, as they would stand in it."""
+    """The messages of a CSV file beside the scenario, as the scenario would have them."""
     path = str(Path(spot.document.path).parent / name)
     try:
         text = text_of(path, "a trace of messages")
@@ -129,7 +129,7 @@ def _trace_file(spot: Spot, name: str) -> list[dict[str, Any]]:
 
 
 def _row(where: str, row: dict[str, Any]) -> dict[str, Any]:
-    """One line, checked where it stands."""
+    """One line of the file, with errors that name the line."""
     if "" in row or None in row.values():
         raise ConfigError(where, f"has {'more' if '' in row else 'fewer'} fields than headings")
     plain = {key: int(text) if text.isdecimal() and len(text) < 16 else text for key, text in row.items()}
