@@ -1,9 +1,9 @@
-"""What the first process of a container does: it stands in front of the command, and buries who died without a parent.
+"""Runs a command as the first process of a container: passes signals on and reaps orphans.
 
-The first process of a PID namespace inherits every orphan there, and the kernel keeps each as a zombie until it is
-waited for. A command that runs fabrics waits for the children that it knows; so where it would be the first process, it
-runs as a child of this one, which passes signals on, waits for everybody, and ends as the command does. With the first
-process the kernel ends all others of its namespace.
+The first process of a PID namespace inherits every orphan there, and the kernel keeps each as a zombie until its parent
+waits for it. A command that runs fabrics waits only for the children it knows. So if the command would be the first
+process, it runs as a child of this one, which passes signals on, waits for every process, and exits as the command
+does. When the first process ends, the kernel kills all others of its namespace.
 """
 
 import contextlib
@@ -13,16 +13,16 @@ from collections.abc import Callable
 from typing import Final
 
 FIRST: Final = 1
-"""The process that inherits orphans."""
+"""The pid of the process that inherits orphans."""
 PASSED_ON: Final = frozenset(
     {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2}
 )
 _FROM_KERNEL: Final = 128
-"""A terminal's signals are for all of its foreground: the command has them already."""
+"""The terminal sends its signals to its whole foreground group: the command has them already."""
 
 
 def stand_in_front(command: Callable[[], int]) -> int:
-    """Run a command and return its exit code; in a child where this is the first process of its namespace."""
+    """Run a command and return its exit code; in a child process if this is the first process of its namespace."""
     if os.getpid() != FIRST:
         return command()
     heard = PASSED_ON | {signal.SIGCHLD}
@@ -41,9 +41,9 @@ def stand_in_front(command: Callable[[], int]) -> int:
 
 
 def _bury(child: int) -> int | None:
-    """Wait for all that have ended; the exit code of `child` once it is among them, as a shell reports it."""
+    """Wait for all that have ended; returns the exit code of `child`, as a shell reports it, once it has ended."""
     code = None
-    with contextlib.suppress(ChildProcessError):  # there is nobody any more
+    with contextlib.suppress(ChildProcessError):  # no children are left
         while (ended := os.waitpid(-1, os.WNOHANG))[0]:
             if ended[0] == child:
                 status = os.waitstatus_to_exitcode(ended[1])

@@ -1,6 +1,6 @@
 """Command-line parameters that several commands share: which topology, which running fabric, which node of it.
 
-Owns their names and help texts, how instants and EVs are typed, and the order of precedence: file, then the size
+Owns their names and help texts, the spelling of instants and EVs, and the order of precedence: file, then the size
 flags, then `--set`.
 """
 
@@ -61,7 +61,7 @@ SenderOption: TypeAlias = Annotated[str, typer.Option("--from", metavar="NIC", h
 ReceiverOption: TypeAlias = Annotated[str, typer.Option("--to", metavar="NIC", help="The NIC it is for.")]
 
 ENGINE = "ssh"
-"""Where none is asked for."""
+"""The default."""
 KNOWS_HOSTS = ("slurm",)
 """Engines that need no inventory."""
 _KEYS = {
@@ -112,12 +112,12 @@ def cluster_asked_for(
 
 
 def over_hosts(inventory: Path | None, engine: str) -> bool:
-    """Whether several hosts are asked for."""
+    """Whether the flags ask for several hosts."""
     return inventory is not None or engine in KNOWS_HOSTS
 
 
 def refuse_alone(engine: str, nodes_per_process: int | None) -> None:
-    """Raises ConfigError for what says how a fabric is on other hosts, where there are none."""
+    """Raises ConfigError for flags about other hosts when there are none."""
     from mrcfabric.errors import ConfigError
 
     if engine != ENGINE:
@@ -129,7 +129,7 @@ def refuse_alone(engine: str, nodes_per_process: int | None) -> None:
 
 
 def say(line: str) -> None:
-    """What is told beside the work, for whoever looks at it."""
+    """Print a line beside the work, on standard error."""
     typer.echo(line, err=True)
 
 
@@ -142,7 +142,7 @@ def say_limits(topology: "Topology") -> None:
 
 
 def hosts_of(inventory: Path | None, engine: str = "") -> "Hosts | None":
-    """What says which nodes the hosts of a file or of an engine carry; None where there are no hosts."""
+    """A function that maps nodes to the hosts of a file or of an engine; None without hosts."""
     if not over_hosts(inventory, engine):
         return None
     from orchestrator.hosts.build import host_map

@@ -1,8 +1,8 @@
 """The `mrcfabric` command: finds the modules of `orchestrator.cli.commands`, lets each register itself, runs one.
 
-It owns how errors look: an operator's mistake (`ConfigError`) is one line on standard error and exit code 2, whatever
-the command; a running fabric's refusal, silence or failure is one line and exit code 1. Everything else that a command
-does is its own module's business. Start-up time counts: command modules import what is heavy inside their functions.
+Owns the form of errors: an operator's mistake (`ConfigError`) is one line on standard error and exit code 2, whatever
+the command; a running fabric's refusal, silence or failure is one line and exit code 1. The command's module does
+everything else. Start-up time counts: command modules import slow modules inside their functions.
 """
 
 import importlib
@@ -35,7 +35,7 @@ def _print_version(wanted: bool) -> None:
 
 def build_app() -> "typer.Typer":
     """The whole command tree: one call of `register(app)` per module in `orchestrator/cli/commands/`."""
-    import typer  # what takes long to import is imported where Ctrl-C is heard
+    import typer  # slow imports belong where Ctrl-C is handled
 
     app = typer.Typer(
         name="mrcfabric",
@@ -61,7 +61,7 @@ def build_app() -> "typer.Typer":
 
 
 def _refusals() -> tuple[type[Exception], ...]:
-    """What a running fabric may answer; looked up only when something is raised, to start fast."""
+    """The errors that a running fabric may answer; imported only when something is raised, to start fast."""
     from mrcfabric.control import NoAnswerError
     from orchestrator.process.launcher import ProcessFailedError
 
@@ -69,7 +69,7 @@ def _refusals() -> tuple[type[Exception], ...]:
 
 
 def _open_standard_files() -> None:
-    """Whoever starts us with one of them closed (`>&-`) gets nothing there, and no socket of ours in its place."""
+    """Open /dev/null for each standard file that the caller closed (`>&-`), so that no socket gets its number."""
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         if getattr(sys, name) is None:
             nowhere = os.open(os.devnull, os.O_RDWR)

@@ -1,18 +1,21 @@
-"""The map of links for people: a table of what is not good, and sums. Plain data is `link_verdicts`' `record`."""
+"""The map of links for people: a table of links that are not good, and sums.
+
+`link_verdicts`' `record` is the plain data.
+"""
 
 from collections.abc import Mapping
 from typing import Any
 
 KINDS = {"nic-t0": "NIC-T0", "t0-t1": "T0-T1"}
 UNKNOWN_SHOWN = 8
-"""So many links of which nothing is known are named; a fabric that has just begun has no others."""
+"""How many links without a verdict are named; a fabric that has just started has only such links."""
 VERDICTS = ("good", "suspect", "gray", "down", "unknown")
 
 
 def render_map(record: Mapping[str, Any], *, everything: bool = False) -> str:
     """The links that are not good (all of them with `everything`), and how many there are of each kind.
 
-    `record` is a map's record, and under `plan` what is denied, if anything is.
+    `record` is a map's record; its `plan` has the denied paths, if there are any.
     """
     rows = [link for link in record["links"] if everything or link["verdict"] not in ("good", "unknown")]
     unknown = [link for link in record["links"] if link["verdict"] == "unknown"]
@@ -34,7 +37,7 @@ def render_map(record: Mapping[str, Any], *, everything: bool = False) -> str:
 
 
 def is_all_good(record: Mapping[str, Any]) -> bool:
-    """No switch is dead, and no link anything but good."""
+    """Whether no switch is dead and every link is good."""
     return not record["dead"] and all(link["verdict"] == "good" for link in record["links"])
 
 

@@ -1,6 +1,6 @@
-"""A word on standard error while somebody waits: one line that counts seconds, or lines where there is no terminal.
+"""Says on standard error what somebody waits for: one line that counts seconds, or lines where there is no terminal.
 
-Owns when something is said. Nothing is said of what is over at once, and nothing is left on a terminal's line.
+Owns when to print. Prints nothing about short waits, and clears a terminal's line at the end.
 """
 
 import sys
@@ -11,16 +11,16 @@ from contextlib import contextmanager
 from typing import Final, TextIO
 
 SILENT_WALL_S: Final = 1.0
-"""What takes no longer needs no word."""
+"""Shorter waits are not mentioned."""
 TICK_WALL_S: Final = 0.5
 PLAIN_WALL_S: Final = 5.0
-"""From line to line where there is no terminal."""
+"""Time between two lines where there is no terminal."""
 _CLEAR: Final = "\r\x1b[K"
 
 
 @contextmanager
 def waiting(what: str, out: TextIO | None = None, *, terminal_only: bool = False) -> Iterator[None]:
-    """Say `what` is being done, and for how long, until the block ends; `terminal_only`: to nobody but a person."""
+    """Print what is being done and for how long until the block ends; `terminal_only`: not into files or pipes."""
     if terminal_only and not (sys.stderr if out is None else out).isatty():
         yield
         return
@@ -49,4 +49,4 @@ def _tell(what: str, out: TextIO, over: threading.Event) -> None:
             out.write(_CLEAR)
             out.flush()
     except (OSError, ValueError):
-        pass  # nobody reads it: what is waited for goes on
+        pass  # the reader has gone: the work goes on without it

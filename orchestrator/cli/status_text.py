@@ -1,4 +1,4 @@
-"""The agent's answers for people: `mrcfabric status` and faults as text. Their JSON form is `orchestrator.agent`'s."""
+"""The agent's answers for people: `mrcfabric status` and faults as text. `orchestrator.agent` has their JSON form."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,11 +7,11 @@ TARGETS_SHOWN = 4
 _FULL = "DISK FULL: logs suffer"
 _SIDES = "<<>>>>>>>"
 _RANKS = {"running": "running", "done": "done", "failed": "FAILED", "lost": "LOST with its NIC"}
-"""How ranks of a program may stand."""
+"""The states of a program's ranks."""
 
 
 def render_status(answer: dict[str, Any]) -> str:
-    """The whole status, a line per subject; what is wrong stands in capitals."""
+    """The whole status, a line per subject; problems are in capitals."""
     fidelity = answer["fidelity"]
     pace = fidelity["dilation_effective"]
     run = f"{answer['alive']} of {answer['nodes']} daemons run in {answer['processes']} processes"
@@ -60,13 +60,13 @@ def render_status(answer: dict[str, Any]) -> str:
 
 
 def render_untold(life: dict[str, Any]) -> str:
-    """A life that ended before it had told everything."""
+    """A life that ended before it had reported everything."""
     from_us, to_us = life["from_ns"] / 1000, life["to_ns"] / 1000
     return f"{life['node']} was killed; what it counted from {from_us:.3f} to {to_us:.3f} us is not in the totals"
 
 
 def render_holder(holder: dict[str, Any]) -> str:
-    """Who has fabric time in hand, since when, and until when."""
+    """Who controls fabric time, since when, and until when."""
     return (
         f"fabric time is in the hands of {holder['owner']} (pid {holder['pid']}: {holder['command']}) for "
         f"{holder['held_s']:.0f} s, which lets it go to {holder['until_ns'] / 1000:,.3f} us; heard "
@@ -75,7 +75,7 @@ def render_holder(holder: dict[str, Any]) -> str:
 
 
 def render_host(host: dict[str, Any]) -> str:
-    """One host: where it is, how many of its daemons run, and what is the matter with it."""
+    """One host: its address, how many of its daemons run, and what is wrong with it."""
     parts = [f"{host['host']} at {host['address']}: {host['alive']} of {host['nodes']} daemons run"]
     if host["state"] != "runs":
         parts.append("being started anew" if host["state"] == "starts" else f"LOST: {host['why']}")
@@ -89,7 +89,7 @@ def render_host(host: dict[str, Any]) -> str:
 
 
 def render_pairs(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Every host and its peers in a line: how their clocks stand, the way there, who waits, what was late or lost."""
+    """A line per host and peer: clock, round trip, path, nodes that wait, late and lost frames."""
     if not rows:
         return []
     cells = [("between", "", "clock", "drift", "there and back", "path", "nodes waiting", "late", "lost")]
@@ -120,7 +120,7 @@ def _set(cell: str, width: int, side: str) -> str:
 
 
 def render_fault(fault: dict[str, Any]) -> str:
-    """One fault: its id, what it does to what, when, and what ends it."""
+    """One fault: its id, kind and targets, when it begins, and what ends it."""
     windows = fault["windows"]
     start_ns, end_ns, figures = windows[0][0], windows[-1][1], windows[0][2]
     targets = " ".join(fault["targets"][:TARGETS_SHOWN])
@@ -140,7 +140,7 @@ def render_fault(fault: dict[str, Any]) -> str:
 
 
 def render_work(row: Mapping[str, Any]) -> str:
-    """One program: its name, what it is, how its ranks stand, what arrived, and what ends it."""
+    """One program: its name and kind, the states of its ranks, what arrived, and what ends it."""
     parts = [f"{row['name']}  {row['kind']} of {row['ranks']} NICs"]
     states = [(state, word) for state, word in _RANKS.items() if row[state] and row[state] < row["ranks"]]
     whole = next((word for state, word in _RANKS.items() if row[state] == row["ranks"]), None)
@@ -160,7 +160,7 @@ def render_work(row: Mapping[str, Any]) -> str:
 
 
 def render_length(length_ns: int, pace: Mapping[str, Any]) -> str:
-    """A length of fabric time, and what it comes to in wall time at the fabric's pace so far (`Timekeeper.record`)."""
+    """A length of fabric time, and the same in wall time at the fabric's pace so far (`Timekeeper.record`)."""
     told = f"{length_ns / 1000:,.3f} us of fabric time"
     if not pace["dilation_effective"]:
         return told

@@ -1,7 +1,7 @@
-"""What the supervisor that has started us hears of us: that we are ready, alive, about to end.
+"""Tells the supervisor that started this process that it is ready, alive, or about to end.
 
-Owns the protocol of `sd_notify(3)`, datagrams of text to a Unix socket that the environment names. Where nothing
-supervises us, nothing happens.
+Owns the protocol of `sd_notify(3)`, datagrams of text to a Unix socket that the environment names. Without a supervisor
+nothing happens.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ _ALIVE: Final = "WATCHDOG=1"
 
 
 def tell(*assignments: str) -> None:
-    """Send assignments such as READY; what does not arrive is nobody's loss but the supervisor's."""
+    """Send assignments such as READY. Errors are ignored: only the supervisor misses the message."""
     address = os.environ.get("NOTIFY_SOCKET", "")
     if not address.startswith(("/", "@")):
         return
@@ -40,7 +40,7 @@ def watchdog_s() -> float | None:
 
 
 async def stay_watched() -> None:
-    """Say that the loop turns, as often as the supervisor wants to hear it; returns at once when it does not."""
+    """Tell the supervisor that the loop runs, as often as it asks for; returns at once if it does not watch us."""
     while (within_s := watchdog_s()) is not None:
         tell(_ALIVE)
         await asyncio.sleep(within_s / 2)

@@ -1,6 +1,6 @@
-"""The terminal of `mrcfabric top`: a screen that follows its size and three keys, or plain lines where there is none.
+"""The terminal of `mrcfabric top`: a screen that follows its size and three keys, or plain lines without a terminal.
 
-Owns the terminal's state, which is given back however the block ends. What is shown is `top_view`'s.
+Owns the terminal's state, which it restores however the block ends. `top_view` makes the contents.
 """
 
 import asyncio
@@ -24,12 +24,12 @@ from orchestrator.live.snapshot import Snapshot
 
 PLAIN_EVERY_S: Final = 1.0
 LATE_WALL_S: Final = 1.0
-"""When a look that has not come is said to be late."""
+"""After this time a look without an answer is reported as late."""
 QUIT: Final = "q"
 
 
 class Keys:
-    """What was typed, and what it means."""
+    """The typed keys, and the state that they have set."""
 
     def __init__(self) -> None:
         self.order = ORDERS[0]
@@ -38,7 +38,7 @@ class Keys:
         self.pressed = asyncio.Event()
 
     def press(self, key: str) -> None:
-        """One key; any other than `q`, `s`, `p` and space is nothing."""
+        """Take one key; ignores any but `q`, Escape, `s`, `p` and space."""
         if key in ("q", "Q", "\x1b"):
             self.quit.set()
         elif key in ("s", "S"):
@@ -48,7 +48,7 @@ class Keys:
         self.pressed.set()
 
     async def wait_with(self, other: "asyncio.Task[Any] | None", wall_s: float) -> None:
-        """Until a key is pressed, something else is done, or so long."""
+        """Wait until a key is pressed, another task is done, or `wall_s` have passed."""
         pressed = asyncio.create_task(self.pressed.wait())
         await asyncio.wait([pressed] if other is None else [pressed, other], timeout=wall_s,
                            return_when=asyncio.FIRST_COMPLETED)  # fmt: skip
@@ -87,7 +87,7 @@ async def _live(fabric: Verbs, live_view: LiveView, console: Console, period_s: 
         while not keys.quit.is_set():
             late = looking is not None and time.monotonic() - asked_s >= LATE_WALL_S
             size, state = console.size, "NO ANSWER" if late else "PAUSED" if keys.paused else ""
-            # Only what differs is drawn: drawing costs more than looking.
+            # Draw only changes: drawing costs more than looking.
             if drawn != (picture := (number, size.width, size.height, keys.order, state)):
                 drawn, view = picture, screen(topology.name, shot, line_bps, *picture[1:])
                 live.update(view, refresh=True)
@@ -96,7 +96,7 @@ async def _live(fabric: Verbs, live_view: LiveView, console: Console, period_s: 
             left_s = asked_s + period_s - time.monotonic()
             if looking is None and left_s <= 0 and not keys.paused:
                 looking, asked_s = asyncio.create_task(live_view.look()), time.monotonic()
-            # Keys and the size of the terminal are minded while an agent that hangs is waited for.
+            # Keys and the size of the terminal are handled even while the agent does not answer.
             await keys.wait_with(looking, LATE_WALL_S if looking is not None or left_s <= 0 else left_s)
             if looking is not None and looking.done():
                 shot, number, looking = looking.result(), number + 1, None
@@ -106,7 +106,7 @@ async def _live(fabric: Verbs, live_view: LiveView, console: Console, period_s: 
 
 @contextlib.contextmanager
 def _keyboard(keys: Keys) -> Iterator[None]:
-    """Keys one by one, without an echo; SIGTERM is one that quits, and a terminal that is gone."""
+    """Read keys one by one, without an echo. SIGTERM, and a terminal that has gone, count as the key that quits."""
     fd, loop = sys.stdin.fileno(), asyncio.get_running_loop()
 
     def read() -> None:

@@ -1,7 +1,7 @@
-"""A snapshot as lines of a terminal: what `mrcfabric top` shows.
+"""A snapshot as lines of a terminal: the contents of `mrcfabric top`.
 
-Pure. Owns what is shown, in which order, and what is left out when there is little room. Looking is `live_view`'s, the
-terminal `top_screen`'s. What is wrong has a word beside its colour.
+Pure. Owns the contents, their order, and what is left out when there is little room. `live_view` takes the looks,
+`top_screen` has the terminal. A problem has a word beside its colour.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,18 +17,18 @@ Worst: TypeAlias = tuple[str, DirectionView, str]
 """Direction of a link, as `h000>p0-t0-0`; its figures; what is wrong with the link."""
 
 ORDERS: Final = ("utilisation", "queue", "drops", "marks")
-"""By which figure the worst links are found."""
+"""The figures by which links can be ranked."""
 KEYS_TEXT: Final = "q quit   s sort   p pause"
 _BAR_CELLS: Final = 20
 _PLANE_COLUMNS: Final = 54
-"""What a plane takes beside its bar."""
+"""Columns of a plane's line beside its bar."""
 _ROWS_MAX: Final = 5
-"""Of faults, of programs, and of nodes that are not up."""
+"""Most rows of faults, of programs, and of nodes that are not up."""
 _WRONG: Final = "bold red"
 
 
 def worst_links(shot: Snapshot, order: str, count: int) -> list[Worst]:
-    """The directions of links with the highest figure; links that are not whole come first."""
+    """The directions of links with the highest figure; links whose state is not up come first."""
 
     def rank(worst: Worst) -> tuple[bool, float, float]:
         way = worst[1]
@@ -47,8 +47,10 @@ def _ways(shot: Snapshot) -> Iterator[Worst]:
 
 
 def screen(name: str, shot: Snapshot, line_bps: float, width: int, height: int, order: str, state: str) -> Text:
-    """The whole terminal, `height` lines of at most `width` columns. `line_bps`: of all NICs in one plane; `state`: a
-    word on the picture itself, as PAUSED."""
+    """The whole terminal, `height` lines of at most `width` columns.
+
+    `line_bps`: of all NICs in one plane; `state`: a word about the screen itself, as PAUSED.
+    """
     room = height - 1
     lines = [_head(name, shot, state)]
     lines += _some(_planes(shot, line_bps, min(_BAR_CELLS, max(0, width - _PLANE_COLUMNS))), room * 2 // 3, "planes")
@@ -72,7 +74,7 @@ def screen(name: str, shot: Snapshot, line_bps: float, width: int, height: int, 
 
 
 def _some(rows: Iterable[Text], count: int, what: str) -> list[Text]:
-    """As many rows as there is room for; of `what` there are more is said instead of the last."""
+    """As many rows as fit; if `what` is given, the last one says how many more there are."""
     found = list(rows)
     if len(found) <= count:
         return found
@@ -83,7 +85,7 @@ def _some(rows: Iterable[Text], count: int, what: str) -> list[Text]:
 
 
 def plain(shot: Snapshot) -> str:
-    """One look in one line, for what is no terminal."""
+    """One look in one line, for output that is no terminal."""
     evs = {state: sum(plane.evs[state] for plane in shot.planes) for state in shot.planes[0].evs}
     planes = " ".join(f"{plane.goodput_bps / GBPS:.1f}" for plane in shot.planes)
     parts = [
@@ -99,7 +101,7 @@ def plain(shot: Snapshot) -> str:
 
 
 def _pace(shot: Snapshot) -> str:
-    """How fast time went since the look before, and whether it goes now: the rates are of that stretch."""
+    """How fast time passed since the look before, and whether it passes now; the rates are of that interval."""
     stands = "" if shot.running else "time stands still"
     late = f"  {len(shot.late)} nodes up to 2 s old" if shot.late else ""
     if not shot.dilation:
@@ -148,7 +150,7 @@ def _programs(shot: Snapshot) -> Iterator[Text]:
 
 
 def _nodes(shot: Snapshot) -> Iterator[Text]:
-    """Nodes that are not up."""
+    """Lines of the nodes that are not up."""
     nodes: dict[str, NicView | SwitchView] = {**shot.nics, **shot.switches}
     for name, node in nodes.items():
         if node.state != "up":

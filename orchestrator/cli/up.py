@@ -1,7 +1,7 @@
-"""`mrcfabric up`: a fabric with its agent, in the foreground or left behind.
+"""`mrcfabric up`: a fabric with its agent, in the foreground or detached.
 
-Owns signals (Ctrl-C, SIGTERM and a closed terminal mean `down`), what is printed, and detaching. The fabric is
-`orchestrator.fabric`'s, the HTTP side `orchestrator.agent.agent`'s.
+Owns signals (Ctrl-C, SIGTERM and a closed terminal mean `down`), output, and detaching. `orchestrator.fabric` runs the
+fabric, `orchestrator.agent.agent` the HTTP side.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @dataclass(frozen=True, slots=True)
 class UpOptions:
-    """What `mrcfabric up` was asked for."""
+    """The arguments of `mrcfabric up`."""
 
     topology: Topology
     run_dir: Path
@@ -53,28 +53,28 @@ class UpOptions:
     port_base: int | None = None
     trace: bool = False
     pace: Pace | None = None
-    """Of a Prometheus beside the fabric; None: there is to be none."""
+    """The pace of a Prometheus beside the fabric; None: no Prometheus."""
     web: bool = False
-    """The live map is served."""
+    """Serve the live map."""
     cluster: Cluster | None = None
-    """Its hosts; None: this one."""
+    """The hosts of the fabric; None: this one."""
     metrics_address: str = LOOPBACK
-    """Where metrics, the list of targets and the status are served, to whoever reaches it."""
+    """The address that serves metrics, the list of targets and the status to everybody who reaches it."""
     owner_only: bool = False
-    """Metrics and the live map are for who has the token."""
+    """Serve metrics and the live map only to holders of the token."""
     started_mono_s: float = 0.0
-    """When the command began, for the time it took."""
+    """When the command began, to report how long it took."""
 
 
 def metrics_at(text: str | None) -> str:
-    """The address for metrics, as it is typed. Raises ConfigError."""
+    """The address for metrics, as typed. Raises ConfigError."""
     if text is None:
         return LOOPBACK
     try:
         address = ip_address(text)
     except ValueError:
         address = IPv4Address(0)
-    if address.is_unspecified or address.is_multicast:  # it stands in the list of targets
+    if address.is_unspecified or address.is_multicast:  # it appears in the list of targets
         raise ConfigError(
             f"--metrics-address {text}", "is no address of this machine", "wanted: as 10.0.0.1 or fd00::1"
         )
@@ -92,7 +92,7 @@ def run_foreground(options: UpOptions, say: Callable[[str], None]) -> int:
 
 
 def run_detached(options: UpOptions, say: Callable[[str], None]) -> int:
-    """Leave the fabric behind with an agent of its own and return when it is ready. Raises as `run_foreground`."""
+    """Start the fabric with an agent in the background, and return when it is ready. Raises as `run_foreground`."""
     read_end, write_end = os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
@@ -138,7 +138,7 @@ def _leave_behind(options: UpOptions, report: int) -> NoReturn:
         for target in (1, 2):
             os.dup2(log, target)
         os.close(log)
-        # What was said meanwhile, nobody heard.
+        # Until here output went nowhere, so the warnings are repeated.
         warnings = [f"  warning  {what}" for what in agent.fabric.cluster.warnings]
         tell({"ready": "\n".join([summary(agent, options, ""), *warnings])})
 
@@ -152,7 +152,7 @@ def _leave_behind(options: UpOptions, report: int) -> NoReturn:
         tell({"where": error.where, "what": error.what, "hint": error.hint})
     except (ProcessFailedError, RefusedError, NoAnswerError) as error:
         tell({"failed": f"{error}"})
-    except Exception as error:  # the last line of a process without a terminal: somebody must hear of it
+    except Exception as error:  # the process has no terminal: report the error to the waiting parent
         tell({"failed": f"{type(error).__name__}: {error}"})
     finally:
         os._exit(code)
@@ -180,7 +180,7 @@ async def _serve(options: UpOptions, ready: "Callable[[Agent], None]", say: Call
             cluster=options.cluster,
             http_host=options.metrics_address,
         ) as fabric:
-            # Imported while the daemons start would be too early: it costs the CPU they need.
+            # Imported only now: while the daemons start, they need the CPU.
             from orchestrator.agent.agent import Agent
 
             agent = Agent(fabric, options.owner_only)
@@ -201,14 +201,13 @@ async def _serve(options: UpOptions, ready: "Callable[[Agent], None]", say: Call
 
 
 def _say_if_one_can(say: Callable[[str], None], text: str) -> None:
-    """Whoever notes something is in the middle of it: a log on a full disk, or a terminal that is gone, is no reason
-    to leave it there."""
+    """Print a line. Ignores errors of a full disk or a closed terminal, which must not interrupt the caller's work."""
     with contextlib.suppress(OSError):
         say(text)
 
 
 def _prometheus(fabric: LaunchedFabric, options: UpOptions) -> "AbstractAsyncContextManager[Beside | None]":
-    """A Prometheus beside the fabric, if one was asked for."""
+    """A Prometheus beside the fabric, if the options ask for one."""
     if options.pace is None:
         return nullcontext()
     from orchestrator.prometheus.prometheus_server import prometheus_beside
@@ -217,7 +216,7 @@ def _prometheus(fabric: LaunchedFabric, options: UpOptions) -> "AbstractAsyncCon
 
 
 def _live_map(agent: "Agent", options: UpOptions) -> AbstractAsyncContextManager[str | None]:
-    """The live map, if one was asked for; its address, token included."""
+    """The live map, if the options ask for one; yields its address, token included."""
     if not options.web:
         return nullcontext()
     from orchestrator.web.service import here
@@ -226,7 +225,7 @@ def _live_map(agent: "Agent", options: UpOptions) -> AbstractAsyncContextManager
 
 
 def summary(agent: "Agent", options: UpOptions, stop: str) -> str:
-    """What runs where, how to look at it, and how to stop it: `stop` comes before the command for that."""
+    """What runs where, how to look at it, and how to stop it. `stop` is put before the command for that."""
     fabric = agent.fabric
     topology, layout, folder = fabric.topology, fabric.layout, _short(fabric.folder.path)
     last = layout.port_base + layout.port_count - 1
@@ -260,5 +259,5 @@ def summary(agent: "Agent", options: UpOptions, stop: str) -> str:
 
 
 def _short(path: Path) -> str:
-    """Relative to where the user stands, when it lies below."""
+    """The path relative to the current folder, if it is below it."""
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)

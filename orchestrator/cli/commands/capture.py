@@ -1,7 +1,7 @@
-"""`mrcfabric capture`: the packets of links of a running fabric into a pcapng file, or live into Wireshark.
+"""`mrcfabric capture`: writes the packets of links of a running fabric into a pcapng file, or live into Wireshark.
 
-Owns arguments and what is printed; the capture is `orchestrator.captures`'. What is printed goes to standard error,
-since the packets may go to standard output.
+Owns arguments and output; `orchestrator.captures` captures. Output goes to standard error, since the packets may go to
+standard output.
 """
 
 from typing import TYPE_CHECKING, Annotated
@@ -77,7 +77,7 @@ def capture(
 
 
 async def _run(fabric: "AgentFabric", request: "Request", target: str) -> "Outcome":
-    """Capture until a bound, or a signal, which ends the file in good order."""
+    """Capture until a bound is reached or a signal comes; either way the file is complete."""
     import asyncio
     import signal
 

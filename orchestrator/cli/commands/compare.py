@@ -1,6 +1,6 @@
 """`mrcfabric compare`: two reports side by side.
 
-What is compared, and when two runs agree, is `orchestrator.report.compare`'s.
+`orchestrator.report.compare` decides what is compared and when two runs agree.
 """
 
 from pathlib import Path

@@ -1,6 +1,6 @@
 """`mrcfabric doctor`: whether this machine can carry a fabric, and what to do where it cannot.
 
-Nothing is started. The checks are `orchestrator.hosts.doctor`'s.
+Starts nothing. `orchestrator.hosts.doctor` has the checks.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""`mrcfabric ev`: what a running NIC thinks of its paths, and a controller's word on them.
+"""`mrcfabric ev`: what a running NIC knows of its paths, and a controller's commands about them.
 
-Owns arguments and what is printed; the facts are the daemons'. EV profiles are `ev_profile`'s.
+Owns arguments and output; the daemons have the facts. `ev_profile` has the commands for EV profiles.
 """
 
 import json
@@ -58,7 +58,7 @@ def list_evs(
 
 
 def agent_beside(nic: str, name: str | None, run_dir: Path | None) -> AgentClient:
-    """The agent of the fabric that is meant. Raises ConfigError when it has no NIC of this name."""
+    """The agent of the chosen fabric. Raises ConfigError when the fabric has no NIC of this name."""
     from orchestrator.client.agent_client import find
 
     client = find(name, run_dir)
@@ -73,7 +73,7 @@ def _index_of(client: AgentClient, nic: str) -> int:
 
 
 def _qpns(client: AgentClient, nic: str, towards: str | None, qpn: int | None) -> list[int]:
-    """The NIC's QPs, or those towards another NIC. Raises ConfigError when there are none of the latter."""
+    """QPNs of the NIC's QPs, or of those towards another NIC. Raises ConfigError when there are none of the latter."""
     from mrcfabric.errors import ConfigError
 
     rows = client.call(nic, "qp_table")
@@ -147,7 +147,7 @@ def allow_path(
     name: NameOption = None,
     run_dir: RunDirOption = None,
 ) -> None:
-    """Lift the bars on a path; without --path and --peer all of the plane's."""
+    """Lift the bar on a path; without --path and --peer, all bars of the plane."""
     _bar_path("allow_paths", nic, plane, path, peer, name, run_dir)
 
 

@@ -1,6 +1,7 @@
 """`mrcfabric ev profile` and `ev replace`: the EV profiles of a running NIC.
 
-Owns arguments and what is printed; what can be done, and why not, is the NIC's business (`nicd.core.profile_control`).
+Owns arguments and output; the NIC decides what is possible, and gives the reason when it refuses
+(`nicd.core.profile_control`).
 """
 
 import json
@@ -133,7 +134,7 @@ def _call(nic: str, op: str, args: dict[str, Any], name: NameOption, run_dir: Ru
 
 
 def _ask(nic: str, op: str, args: dict[str, Any], name: NameOption, run_dir: RunDirOption) -> None:
-    """A command of the NIC, and what came of it in one line."""
+    """Send a command to the NIC and print its result in one line."""
     wanted = {key: value for key, value in args.items() if value is not None}
     answer = _call(nic, "command", {"op": op, "args": wanted}, name, run_dir)
     facts = " ".join(f"{key}={value}" for key, value in answer["result"].items())

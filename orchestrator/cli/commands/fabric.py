@@ -1,6 +1,6 @@
 """`mrcfabric up | status | down | logs`: the life of a fabric from the command line.
 
-Owns arguments and what is printed; `up` is `orchestrator.cli.up`, the others ask the agent through
+Owns arguments and output. `orchestrator.cli.up` starts a fabric; the other commands ask the agent through
 `orchestrator.client.agent_client` or read the run folder.
 """
 
@@ -130,7 +130,7 @@ def up(
 
 
 def _pace_of(with_prometheus: bool, scrape_interval: float | None, owner_only: bool) -> "Pace | None":
-    """Of a Prometheus beside the fabric; None: there is to be none. Raises ConfigError."""
+    """The pace of the Prometheus beside the fabric; None: start none. Raises ConfigError."""
     from mrcfabric.errors import ConfigError
 
     if owner_only and with_prometheus:
@@ -170,7 +170,7 @@ def down(name: NameOption = None, run_dir: RunDirOption = None) -> None:
     pid = run_folder.holder_pid(folder)
     try:
         find(None, folder, ASK_WALL_S).post("/down")
-    except (ConfigError, RefusedError):  # it is starting, or stopped, or broken: it is to go all the same
+    except (ConfigError, RefusedError):  # the agent is starting, or stopped, or broken: end it all the same
         _signal(pid, signal.SIGTERM)
         if not _gone(folder, TERM_WALL_S):
             _signal(pid, signal.SIGKILL)
@@ -213,7 +213,7 @@ def logs(
     folder = folder_of(name, run_dir)
     try:
         _fetch_log(folder, node)
-    except RefusedError as error:  # what has been copied is there all the same
+    except RefusedError as error:  # print what has been copied all the same
         typer.echo(f"mrcfabric: {error}", err=True)
     view = LogView(folder, node)
     for line in view.tail(lines):
@@ -226,9 +226,9 @@ def logs(
 
 
 def _fetch_log(folder: Path, node: str) -> None:
-    """Have the agent bring what a node on another host has logged. Raises RefusedError with its words."""
+    """Have the agent fetch the log of a node on another host. Raises RefusedError with the agent's reason."""
     from mrcfabric.errors import ConfigError
     from orchestrator.client.agent_client import find
 
-    with contextlib.suppress(ConfigError):  # nothing runs there, or it is no node: it may have a file all the same
+    with contextlib.suppress(ConfigError):  # no fabric runs, or no such node: a log may exist
         find(None, folder, ASK_WALL_S).post("/fetch_log", node=node)

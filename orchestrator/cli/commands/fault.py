@@ -1,7 +1,7 @@
 """`mrcfabric fault`: break parts of a running fabric by kind and selector, list what is broken, heal it.
 
-Owns arguments and what is printed. Kinds, selectors and figures are those of scenario files. Times are fabric time;
-without `--at` a fault happens as soon as it can be exact.
+Owns arguments and output. Kinds, selectors and figures are those of scenario files. Times are fabric time; without
+`--at` a fault begins at the first instant that can be exact.
 """
 
 import json
@@ -127,7 +127,7 @@ def kinds() -> None:
 
 
 def _figures(topology: "Topology", kind: str, settings: list[str]) -> dict[str, Any]:
-    """Figures as they stand in scenario files, or by their own names; ms and s are fabric time. Raises ConfigError."""
+    """Figures spelled as in scenario files, or by their own names; ms and s are fabric time. Raises ConfigError."""
     import msgspec
     import yaml
 
@@ -174,7 +174,7 @@ def _figures(topology: "Topology", kind: str, settings: list[str]) -> dict[str, 
 
 
 def _wanted(figure: str, shape: Any) -> str:
-    """What a figure may be, with its range."""
+    """The allowed values of a figure, with its range."""
     from orchestrator.yamlfile.decode import wanted
 
     return wanted(shape) + (", from 0% to 100%" if figure.endswith("_ppm") else "")

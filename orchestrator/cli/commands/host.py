@@ -1,6 +1,6 @@
-"""`mrcfabric host`: the hosts of a running fabric, and one that was lost taken back.
+"""`mrcfabric host`: lists the hosts of a running fabric, and starts a lost one again.
 
-Owns arguments and what is printed; the agent does the rest (`orchestrator.agent.hosts`).
+Owns arguments and output; the agent does the rest (`orchestrator.agent.hosts`).
 """
 
 import json
@@ -11,7 +11,7 @@ import typer
 from orchestrator.cli.flags import JsonOption, NameOption, RunDirOption
 
 RESTART_WALL_S = 900.0
-"""So long may a share take to start: packages may have to be installed there first."""
+"""How long a share may take to start: it may have to install packages first."""
 host_app = typer.Typer(no_args_is_help=True, help="Look at the hosts of a running fabric, and take one back.")
 
 
@@ -43,7 +43,10 @@ def restart(
     run_dir: RunDirOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Start a host's share anew; its daemons live again from one instant on. One that runs dies before, all at once."""
+    """Start a host's share again.
+
+    Its daemons that still run die first, all at once; then all live again from one instant on.
+    """
     from orchestrator.client.agent_client import find
 
     done = find(name, run_dir, RESTART_WALL_S).post("/hosts/restart", host=host)

@@ -1,6 +1,6 @@
 """`mrcfabric events`: what happened where in a running fabric, all nodes in the order of fabric time.
 
-Owns arguments and what is printed; the lines are `orchestrator.live.event_log`'s.
+Owns arguments and output; `orchestrator.live.event_log` makes the lines.
 """
 
 import json
@@ -14,7 +14,7 @@ import typer
 from orchestrator.cli.flags import JsonOption, NameOption, RunDirOption
 
 WAIT_WALL_S = 2.0
-"""How long the agent holds a question back that it has no answer to, and nobody notices that nobody reads any more."""
+"""How long the agent may hold a request for news. For that time the command may miss that its reader has gone."""
 
 
 def register(app: typer.Typer) -> None:
@@ -61,7 +61,7 @@ def events(
             raise
         _print(found["events"], as_json)
         if _nobody_reads():
-            raise typer.Exit(1)  # as the next line would
+            raise typer.Exit(1)  # printing the next line would end the command the same way
 
 
 def _nobody_reads() -> bool:
@@ -72,7 +72,7 @@ def _nobody_reads() -> bool:
 
 
 def _check(kinds: Iterable[str]) -> None:
-    """ConfigError for a kind that there is not."""
+    """Raises ConfigError for an unknown kind."""
     import difflib
 
     from mrcfabric.errors import ConfigError

@@ -1,7 +1,6 @@
 """`mrcfabric manifests`: a fabric over the nodes of a Kubernetes cluster, as a folder for `kubectl apply -k`.
 
-Owns arguments and what is printed; nothing is started and no cluster is asked. What stands in the folder is
-`orchestrator.kubernetes`'s.
+Owns arguments and output; starts nothing and contacts no cluster. `orchestrator.kubernetes` writes the folder's files.
 """
 
 from pathlib import Path
@@ -95,7 +94,7 @@ def manifests(
 
 
 def _topology(file: Path | None, flags: list[str]) -> "Topology":
-    """Raises ConfigError."""
+    """The topology of the arguments. Raises ConfigError."""
     from mrcfabric.errors import ConfigError
     from mrcfabric.topology_file import read
     from orchestrator.planning import plan

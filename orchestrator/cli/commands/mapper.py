@@ -1,6 +1,6 @@
 """`mrcfabric mapper`: which links of a running fabric are bad, by probes that every NIC sends to itself.
 
-Owns arguments, what is printed, and the exit code: 0 all links good, 1 something is not, 2 bad input.
+Owns arguments, output, and the exit code: 0 all links good, 1 something is not, 2 bad input.
 """
 
 import json
@@ -65,7 +65,7 @@ def mapper(
 
 
 def _check(client: AgentClient, **figures: Any) -> dict[str, Any]:
-    """The answer to a check; an impatient operator's Ctrl-C ends it in the fabric too."""
+    """The answer to a check; if the operator presses Ctrl-C, the fabric stops the check too."""
     from orchestrator.cli.progress import waiting
 
     what = f"{figures['rounds']} rounds" if figures["rounds"] else f"until a loss of {figures['loss']:.2%} would show"
@@ -106,19 +106,19 @@ def _follow(client: AgentClient, period_ns: int | None, deny: bool, every: bool,
 
 
 def _is_blank(answer: dict[str, Any]) -> bool:
-    """Nothing is known yet."""
+    """Whether the map has no verdict yet."""
     record = answer["map"]
     return not record["dead"] and all(link["verdict"] == "unknown" for link in record["links"])
 
 
 def _first(answer: dict[str, Any]) -> str:
-    """What is said before the first verdicts."""
+    """The text before the first verdicts."""
     record = answer["map"]
     return f"at {record['at_ns'] / 1000:.3f} us\nwatching {len(record['links'])} links; nothing is known of them yet"
 
 
 def _subject(answer: dict[str, Any]) -> str:
-    """What makes a map worth printing again: verdicts, not counts."""
+    """The part of a map whose change is worth another print: verdicts, not counts."""
     verdicts = [[link["link"], link["verdict"]] for link in answer["map"]["links"]]
     return json.dumps([answer["map"]["dead"], verdicts, answer.get("plan")])
 

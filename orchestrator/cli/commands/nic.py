@@ -1,7 +1,7 @@
-"""`mrcfabric nic state` and `mrcfabric nic sram`: what the protocol state of NICs takes, and what too little costs.
+"""`mrcfabric nic state` and `mrcfabric nic sram`: what the protocol state of NICs takes, and the cost of too little.
 
-Owns arguments and what is printed; the figures of a running fabric are the daemons' (`nicd.core.state_report`), those
-of the sweep `orchestrator.sim.state_sweep`'s.
+Owns arguments and output. The daemons have the figures of a running fabric (`nicd.core.state_report`);
+`orchestrator.sim.state_sweep` runs the sweep.
 """
 
 import json
@@ -53,7 +53,7 @@ def state(
 
 
 def _state_or_reason(client: AgentClient, node: str) -> dict[str, Any]:
-    """What a NIC reports, or `error`: one that is down does not hide the others."""
+    """The report of a NIC, or `error`, so that a NIC that is down does not hide the others."""
     try:
         report: dict[str, Any] = client.call(node, "state")
     except RefusedError as error:
@@ -99,7 +99,7 @@ def render_sweep(rows: list[dict[str, Any]]) -> str:
 
 
 def render_all(reports: dict[str, dict[str, Any]]) -> str:
-    """One line per NIC; in place of figures, why there are none."""
+    """One line per NIC; for a NIC without figures, the reason."""
     lines = ["nic    QPs  spilled  peers         now        peak    reserved   slot  process (Python)"]
     for node, report in reports.items():
         if "error" in report:

@@ -1,7 +1,6 @@
 """`mrcfabric packet`: look at packets. Here `decode`; other modules add their own commands to `packet_app`.
 
-Owns the command line only: what a packet says is `mrcfabric.wire.describe`'s, what a capture holds
-`mrcfabric.wire.pcapng`'s.
+Owns the command line only: `mrcfabric.wire.describe` describes packets, `mrcfabric.wire.pcapng` reads captures.
 """
 
 from collections.abc import Iterator
@@ -56,7 +55,10 @@ def decode(
 
 
 def _look(topology: Path | None) -> "Look":
-    """How packets of a fabric are read; without one, by the defaults. Raises ConfigError."""
+    """Makes the function that describes packets, by the wire settings of a fabric or the defaults.
+
+    Raises ConfigError.
+    """
     from functools import partial
 
     from mrcfabric.topology_file import read
@@ -73,7 +75,7 @@ def _look(topology: Path | None) -> "Look":
 
 
 def _print_text(records: "Iterator[Captured]", look: "Look", numbered: bool) -> bool:
-    """Print every packet; says whether all were good."""
+    """Print every packet; returns whether all were good."""
     good = True
     for record in records:
         number = f"Packet {record.number}, " if numbered else ""
@@ -110,7 +112,7 @@ def _exists(path: Path) -> bool:
     try:
         return path.is_file()
     except (OSError, ValueError):
-        # Hexadecimal digits make no good file name: too long.
+        # The text is too long for a file name: take it as hexadecimal digits.
         return False
 
 

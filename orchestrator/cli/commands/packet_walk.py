@@ -1,6 +1,6 @@
 """`mrcfabric packet walk`: what happens to one packet on its way, hop by hop.
 
-Joins the `packet` commands. The walk itself is `orchestrator.sim.packet_walk`'s.
+Joins the `packet` commands. `orchestrator.sim.packet_walk` walks.
 """
 
 import json
@@ -21,7 +21,7 @@ from orchestrator.cli.flags import (
 
 
 def register(app: typer.Typer) -> None:
-    """Nothing on the top level: `walk` is below `packet`, which its own module registers."""
+    """Add nothing to the top level: `walk` is below `packet`, which its own module registers."""
 
 
 @packet_app.command("walk")

@@ -1,7 +1,7 @@
-"""`mrcfabric plan`: a topology on paper, and who would run where.
+"""`mrcfabric plan`: a topology on paper, and the placement of its nodes on hosts.
 
-Nothing is started and nothing is written. What a plan holds and how it looks is `orchestrator.planning.plan`'s, and of
-hosts `orchestrator.hosts.placement.placement_view`'s.
+Starts nothing and writes nothing. `orchestrator.planning.plan` makes and formats a plan,
+`orchestrator.hosts.placement.placement_view` does so for hosts.
 """
 
 import json
@@ -102,7 +102,7 @@ def plan(
 
 
 def _budget(topology: "Topology", file: Path | None, engine: str, nodes_per_process: int | None) -> "Budget":
-    """What a fabric asks of the hosts of an inventory, or of those that an engine knows. Raises ConfigError."""
+    """What a fabric needs of the hosts of an inventory, or of those that an engine knows. Raises ConfigError."""
     from orchestrator.hosts.build import hosts_meant, placed_on
     from orchestrator.hosts.placement.budget import budget
 
@@ -110,7 +110,7 @@ def _budget(topology: "Topology", file: Path | None, engine: str, nodes_per_proc
 
 
 def _show_hosts(found: "Budget", document: dict[str, Any], as_json: bool) -> None:
-    """The placement, beside the summary of the topology as JSON; then each refusal as a line of its own."""
+    """Print the placement, as JSON beside the summary of the topology; then each refusal as a line of its own."""
     from orchestrator.cli.main import EXIT_CONFIG
     from orchestrator.hosts.placement import placement_view
 

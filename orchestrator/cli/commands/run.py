@@ -1,7 +1,7 @@
-"""`mrcfabric run FILE`: a scenario carried out, judged and reported.
+"""`mrcfabric run FILE`: carries out a scenario, judges it and writes a report.
 
-Owns arguments, where the report goes and the exit codes. What a file means is `orchestrator.scenario`'s, how it is
-carried out `orchestrator.runs`'s, what is made of it `orchestrator.measures`'s and `orchestrator.report`'s.
+Owns arguments, the place of the report and the exit codes. `orchestrator.scenario` reads the file, `orchestrator.runs`
+carries it out, `orchestrator.measures` and `orchestrator.report` judge and report.
 """
 
 from collections.abc import Coroutine
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from orchestrator.runs.runner import Runner
 
 EXIT_NOT_RUN = 4
-"""It could not run."""
+"""The run could not take place."""
 EXIT_SIGNAL = 128
 """Plus the signal's number, as a shell reports it."""
 FABRIC_FOLDER = "fabric"
-"""Of the daemons, inside the folder of the report."""
+"""The daemons' folder inside that of the report."""
 
 
 def register(app: typer.Typer) -> None:
@@ -111,7 +111,7 @@ def run(
 
 
 def _check(backend: str, on: str | None, *, trace: bool, own_hosts: bool) -> None:
-    """Raises ConfigError for flags that do not go together; `own_hosts`: hosts are asked for."""
+    """Raises ConfigError for flags that do not go together. `own_hosts`: the flags ask for hosts."""
     from mrcfabric.errors import ConfigError
 
     if backend not in ("udp", "sim"):
@@ -140,7 +140,7 @@ def _observer(as_json: bool, plain: bool) -> "RunObserver":
 def _carried_out(
     runner: "Runner", observer: "RunObserver", folder: Path | None, junit: Path | None
 ) -> tuple[dict[str, Any], Path]:
-    """The run, its report written and shown; the report, and where it is."""
+    """Carry out the run, write and show its report; returns the report and its folder."""
     from mrcfabric.errors import RefusedError
     from orchestrator.measures.judge import verdict
     from orchestrator.process.run_folder import default_path
@@ -166,7 +166,7 @@ def _carried_out(
 
 
 def _on_a_loop(runner: "Runner", work: "Coroutine[Any, Any, Recording]") -> "Recording":
-    """Run on uvloop. What keeps a run from taking place is one line and its own exit code."""
+    """Run on uvloop. An error that prevents the run is one line and its own exit code."""
     import asyncio
 
     import uvloop

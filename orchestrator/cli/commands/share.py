@@ -1,6 +1,6 @@
-"""`mrcfabric share`: let others who have the cluster's key start their fabrics' shares on this machine.
+"""`mrcfabric share`: lets holders of the cluster's key start their fabrics' shares on this machine.
 
-Owns arguments, signals, what is printed and what a supervisor hears; the rest is `orchestrator.hosts.share_service`'s.
+Owns arguments, signals, output and messages to a supervisor; `orchestrator.hosts.share_service` does the rest.
 """
 
 from pathlib import Path
@@ -42,8 +42,8 @@ def share(
 ) -> None:
     """Carry shares of fabrics that `up` and `run` start elsewhere with `--engine service`, until Ctrl-C.
 
-    Whoever has the key can have daemons started here, and nothing else. --listen, --key and --run-dir can also be set
-    as MRCFABRIC_SHARE_LISTEN, MRCFABRIC_SHARE_KEY and MRCFABRIC_SHARE_RUN_DIR.
+    Holders of the key can have daemons started here, and nothing else. --listen, --key and --run-dir can also be set as
+    MRCFABRIC_SHARE_LISTEN, MRCFABRIC_SHARE_KEY and MRCFABRIC_SHARE_RUN_DIR.
     """
     import asyncio
 
@@ -74,7 +74,7 @@ def share(
 
 
 def _address(listen: str) -> "Address":
-    """Raises ConfigError."""
+    """The address to listen on. Raises ConfigError."""
     from ipaddress import ip_address
 
     from mrcfabric import daemon_config
@@ -87,7 +87,7 @@ def _address(listen: str) -> "Address":
 
 
 def _make(run_dir: Path) -> None:
-    """Raises ConfigError when nothing can be written there."""
+    """Make a folder. Raises ConfigError when nothing can be written there."""
     import tempfile
 
     from mrcfabric.errors import ConfigError
@@ -100,7 +100,7 @@ def _make(run_dir: Path) -> None:
 
 
 async def _serve(service: "ShareService", listen: "Address", run_dir: Path) -> None:
-    """Until a signal ends it. Raises ConfigError when the address cannot be had."""
+    """Serve until a signal comes. Raises ConfigError when the address cannot be had."""
     import asyncio
     import os
     import signal

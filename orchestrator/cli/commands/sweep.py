@@ -1,6 +1,6 @@
-"""`mrcfabric sweep FILE`: a scenario over seeds and parameters, in virtual time, and the ranges of what it shows.
+"""`mrcfabric sweep FILE`: a scenario over seeds and parameters, in virtual time, and the ranges of its results.
 
-Owns arguments, the table and the exit code; the runs are `orchestrator.runs.sweep`'s.
+Owns arguments, the table and the exit code; `orchestrator.runs.sweep` runs the scenario.
 """
 
 from pathlib import Path
@@ -52,7 +52,7 @@ def sweep(
 
 
 def table(point: dict[str, Any]) -> list[str]:
-    """The lines of one combination: what was observed with the least, the middle and the greatest seed."""
+    """The lines of one combination: the observed figures of the least, the middle and the greatest seed."""
     from orchestrator.report.words import expected, figure
 
     title = ", ".join(f"{key}={value}" for key, value in point["set"].items())

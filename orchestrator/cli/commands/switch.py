@@ -1,6 +1,6 @@
-"""`mrcfabric switch`: look at the ports, queues and table of a running switch, and set what its queues do.
+"""`mrcfabric switch`: shows the ports, queues and table of a running switch, and changes the settings of its queues.
 
-Owns arguments and what is printed; the facts are the switch daemon's. What is set lasts until the daemon ends.
+Owns arguments and output; the switch daemon has the facts. A setting lasts until the daemon ends.
 """
 
 import json
@@ -94,7 +94,7 @@ def _client(node: str, name: str | None, run_dir: Any) -> Any:
 
 
 def render_switch(node: str, core: dict[str, Any], rows: list[dict[str, Any]]) -> str:
-    """What the switch dropped, and a line per port."""
+    """The switch's drops, and a line per port."""
     drops = ", ".join(f"{count} {reason}" for reason, count in core["drops"].items() if count) or "nothing"
     head = (
         "port",
@@ -149,7 +149,7 @@ def render_port(row: dict[str, Any]) -> str:
 
 
 def render_usids(rows: list[dict[str, Any]]) -> str:
-    """The table: what leads where, and what went there."""
+    """The table: the port of each entry, and its packets and bytes."""
     cells = [
         (f"{row['usid']:04x}", row["kind"], *(str(row[key]) for key in ("port", "packets", "bytes"))) for row in rows
     ]

@@ -1,6 +1,6 @@
 """`mrcfabric top`: a running fabric at a glance, look by look, in a terminal.
 
-Owns arguments; looking is `orchestrator.live`'s.
+Owns arguments; `orchestrator.live` takes the looks.
 """
 
 from typing import Annotated

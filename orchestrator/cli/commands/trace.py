@@ -1,6 +1,6 @@
 """`mrcfabric trace`: where did packet N go.
 
-Owns arguments and what is printed; the following is `orchestrator.tracing`'s.
+Owns arguments and output; `orchestrator.tracing` follows the packets.
 """
 
 import json
@@ -89,7 +89,7 @@ async def _trace(
 
 
 def _tell_end(follower: "Follower") -> None:
-    """What ended it, and what is missing."""
+    """Print why the trace ended, and what is missing from it."""
     from orchestrator.tracing.joiner import REPLIES_MAX, UNDER_WAY_MAX
 
     if follower.ended:
@@ -121,7 +121,7 @@ def qp_of(text: str) -> tuple[str, int]:
 
 
 def every_of(text: str) -> int:
-    """One packet of how many is a share such as 0.1% or 0.001. Raises ConfigError."""
+    """The N of "one packet in N" for a share such as 0.1% or 0.001. Raises ConfigError."""
     from mrcfabric.choice import EVERY_MAX
     from mrcfabric.errors import ConfigError
 

@@ -1,8 +1,8 @@
 """`mrcfabric validate`: whether topology files, scenario files and inventories are good.
 
-Nothing is started and nothing is written. What a good file is, is told by `orchestrator.planning.plan`,
-`orchestrator.scenario` and `orchestrator.hosts.placement.inventory_file`; which of the three a file is, its outermost
-keys say.
+Starts nothing and writes nothing. `orchestrator.planning.plan`, `orchestrator.scenario` and
+`orchestrator.hosts.placement.inventory_file` check the files; the outermost keys of a file tell which of the three it
+is.
 """
 
 from pathlib import Path
@@ -46,7 +46,7 @@ def validate(
 
 
 def _described(file: str, settings: list[str], inventory: Path | None) -> str:
-    """What a good file is about. Raises ConfigError for another."""
+    """One line about a good file. Raises ConfigError for a bad one."""
     from mrcfabric.topology import Topology
     from orchestrator.hosts.placement.inventory_file import InventoryTable
     from orchestrator.scenario.model import ScenarioFile

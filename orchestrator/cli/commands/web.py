@@ -1,6 +1,6 @@
 """`mrcfabric web`: the live map of a running fabric, served to a browser on this machine.
 
-Owns arguments, signals and what is printed; the rest is `orchestrator.web`'s.
+Owns arguments, signals and output; `orchestrator.web` does the rest.
 """
 
 from collections.abc import Coroutine
@@ -67,7 +67,7 @@ def web(
 
 
 async def _until_told(serving: Coroutine[Any, Any, None]) -> None:
-    """Until it ends by itself, or a signal ends it."""
+    """Run until the map ends by itself, or a signal ends it."""
     import asyncio
     import signal
 

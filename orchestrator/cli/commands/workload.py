@@ -1,6 +1,6 @@
-"""`mrcfabric work`: have the NICs of a running fabric send, by any workload of the catalogue; list it, stop it.
+"""`mrcfabric work`: have the NICs of a running fabric run any workload of the catalogue; list it, stop it.
 
-Owns arguments and what is printed. Kinds and figures are those of scenario files; who runs what is the agent's
+Owns arguments and output. Kinds and figures are those of scenario files; the agent runs the work
 (`orchestrator.agent.work`).
 """
 
