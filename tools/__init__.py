@@ -1,1 +1,1 @@
-"""What maintainers run and users never do: it writes files that ship, and is not part of the wheel."""
+"""Tools of maintainers, not of users: they write files that ship, and are not part of the wheel."""

@@ -53,7 +53,7 @@ class Drawing:
         self._parts.append(f'<polyline points="{path}" fill="none" stroke="{LINE}"{tips}/>')
 
     def done(self) -> str:
-        """The file."""
+        """The text of the file."""
         return "\n".join([*self._parts, "</svg>"]) + "\n"
 
 
@@ -91,7 +91,7 @@ def fabric() -> str:
 
 
 def packet() -> str:
-    """The way of a packet, forwards."""
+    """The drawing of a packet's way, step by step."""
     pic = Drawing(
         860,
         330,
@@ -134,7 +134,7 @@ def packet() -> str:
 
 
 def fault() -> str:
-    """The way of a fault, forwards."""
+    """The drawing of a fault's way, step by step."""
     pic = Drawing(
         860, 300, "The way of a fault: said, resolved, put into the table, told to daemons, found out by NICs"
     )

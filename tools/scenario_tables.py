@@ -1,7 +1,7 @@
 """The tables of docs/SCENARIOS.md, made from the catalogues: workloads, kinds of fault, measures.
 
-Owns how a row looks. A table stands in the page between two marks, `<!-- table: NAME -->` and `<!-- end -->`;
-`python -m tools.scenario_tables docs/SCENARIOS.md` writes them anew, and a test sees to it that somebody did.
+Owns the form of a row. A table is in the page between two marks, `<!-- table: NAME -->` and `<!-- end -->`; `python -m
+tools.scenario_tables docs/SCENARIOS.md` writes the tables, and a test checks that they are up to date.
 """
 
 import re
@@ -19,7 +19,7 @@ _MARKED = re.compile(r"(<!-- table: ([a-z]+) -->\n).*?(<!-- end -->)", re.DOTALL
 
 
 def filled(page: str) -> str:
-    """A page with every marked table as it is now."""
+    """A page with the present content of every marked table."""
     return _MARKED.sub(lambda match: f"{match[1]}{TABLES[match[2]]()}{match[3]}", page)
 
 
@@ -29,7 +29,7 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _value(name: str, value: Any) -> str:
-    """A default as one would write it."""
+    """A default as a user would write it."""
     unit = name.rpartition("_")[2]
     if isinstance(value, bool):
         return str(value).lower()

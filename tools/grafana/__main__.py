@@ -7,7 +7,7 @@ from tools.grafana.catalogue import FOLDER, files
 
 
 def stale(folder: Path) -> list[Path]:
-    """The files below the folder that are not what the code makes: missing, different or of no board."""
+    """The files below the folder that differ from what the code makes: missing, different, or of no board."""
     wanted = {folder / name: text for name, text in files().items()}
     found = set(folder.glob("*.json"))
     different = {path for path, text in wanted.items() if path not in found or path.read_text("utf-8") != text}
@@ -15,7 +15,7 @@ def stale(folder: Path) -> list[Path]:
 
 
 def write(folder: Path) -> None:
-    """Make the folder hold the boards and nothing else."""
+    """Write all boards into the folder, and remove its other JSON files."""
     folder.mkdir(parents=True, exist_ok=True)
     for path in stale(folder):
         path.unlink(missing_ok=True)
@@ -24,7 +24,7 @@ def write(folder: Path) -> None:
 
 
 def main() -> int:
-    """0 when nothing is stale (any more)."""
+    """Write or compare; returns 0 when no file is stale at the end."""
     parser = argparse.ArgumentParser(prog="python -m tools.grafana", description=__doc__)
     parser.add_argument("--write", action="store_true", help="write them")
     folder = Path(__file__).parents[2] / FOLDER

@@ -1,4 +1,4 @@
-"""A board: rows of panels laid out on Grafana's grid, its variables, annotations and the way to the other boards.
+"""A board: rows of panels laid out on Grafana's grid, its variables, annotations and links to the other boards.
 
 Owns Grafana's classic JSON of a board. Every board has the variables for data source and fabric, those for plane and
 node as it needs them, the faults as annotations, and a link to each of its siblings that keeps time and variables.
@@ -17,9 +17,9 @@ from tools.grafana.query import FABRIC, PLANE, series
 GRID_COLUMNS = 24
 TAG = "mrcfabric"
 SCHEMA_VERSION = 41
-"""Of the classic board JSON; Grafana migrates what is older than itself."""
+"""Version of the classic board JSON; Grafana migrates older ones."""
 ALL = ".+"
-"""What `All` of a variable matches: any value but none."""
+"""What `All` of a variable matches: any value that is not empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A board, `uid` its name in addresses and its file's."""
+    """A board; `uid` names it in addresses, and its file."""
 
     uid: str
     title: str
@@ -45,12 +45,12 @@ class Board:
     """It has the variable `plane`."""
 
     def panels(self) -> Iterator[Panel]:
-        """All of them, in reading order."""
+        """All panels, in reading order."""
         for row in self.rows:
             yield from row.panels
 
     def json(self) -> Json:
-        """Grafana's JSON of it."""
+        """Grafana's JSON of the board."""
         return {
             "uid": self.uid,
             "title": self.title,
@@ -70,7 +70,7 @@ class Board:
         }
 
     def text(self) -> str:
-        """The same as the file that ships."""
+        """The JSON as the text of the shipped file."""
         return json.dumps(self.json(), indent=1, ensure_ascii=False) + "\n"
 
     def _variables(self) -> Iterator[Json]:
@@ -110,7 +110,7 @@ class Board:
 
 
 def _places(panels: Sequence[Panel]) -> Iterator[tuple[Panel, int, int]]:
-    """Left to right, then down: (panel, x, y). A line is as high as its highest panel."""
+    """Positions from left to right, then down: (panel, x, y). A line is as high as its highest panel."""
     x = y = height = 0
     for panel in panels:
         if x + panel.width > GRID_COLUMNS:
@@ -137,7 +137,7 @@ def _variable(name: str, label: str, query: str, several: bool = True) -> Json:
 
 
 def _annotations() -> Iterator[Json]:
-    """Grafana makes a region of as many samples in a row as are greater than 0; those that are 0 it leaves out."""
+    """The annotations. Grafana draws a region over consecutive samples greater than 0, and nothing for samples of 0."""
     yield {
         "builtIn": 1,
         "datasource": {"type": "grafana", "uid": "-- Grafana --"},

@@ -1,4 +1,4 @@
-"""All boards, and the files that they ship as."""
+"""All boards, and the names of their files."""
 
 from typing import Final
 
@@ -7,7 +7,7 @@ from tools.grafana import faults, fidelity, nics, overview, planes, training
 BOARDS: Final = (overview.BOARD, planes.BOARD, nics.BOARD, faults.BOARD, training.BOARD, fidelity.BOARD)
 """In the order in which somebody on call would open them."""
 FOLDER: Final = "deploy/grafana/dashboards"
-"""Where they ship, as seen from the top of the project."""
+"""Where they ship, relative to the top of the project."""
 
 
 def files() -> dict[str, str]:

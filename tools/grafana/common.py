@@ -1,4 +1,4 @@
-"""Panels and expressions that more than one board shows, so that they say the same everywhere."""
+"""Panels and expressions that several boards share, so that they show the same everywhere."""
 
 from orchestrator.prometheus.alerts import EVS_RETIRED_SHARE
 from tools.grafana import look, uids
@@ -8,7 +8,7 @@ from tools.grafana.query import PLANE, Query, bits, flow, level, series, share, 
 
 OUT_OF_USE = 'state=~"assumed_bad|denied"'
 EVS_OUT_LIMIT = EVS_RETIRED_SHARE
-"""As the alert has it: more is retired than one bad link explains."""
+"""The limit of the alert: a greater share is retired than one bad link explains."""
 
 GOODPUT = bits("mrc_nic_placed_bytes_total", "")
 NIC_RATE = f"8 * {level('mrc_nic_port_rate_bytes_per_second', '')}"

@@ -25,7 +25,7 @@ def _figures() -> list[Panel]:
 
 
 def _course() -> list[Panel]:
-    """One below the other on one time axis, so that cause and effect can be read down the page."""
+    """Panels below each other on one time axis, so that cause and effect can be read down the page."""
     return [panel.wide(24) for panel in (common.faults_over_time(), common.goodput(), common.evs_out_by_plane())]
 
 

@@ -1,7 +1,7 @@
-"""How the boards look: colours, and what a number or a state is shown as.
+"""The look of the boards: colours, and how a number or a state is shown.
 
 The colours are those of the report pages (`orchestrator.report.frame`), chosen to stay apart for colour-blind people on
-a light and on a dark cluster; series beyond the sixth repeat them dashed. Nothing is said by colour alone: every series
+a light and on a dark cluster; series beyond the sixth repeat them dashed. Nothing depends on colour alone: every series
 is in its panel's legend, every state is a word.
 """
 
@@ -18,7 +18,7 @@ QUIET = "#5b8a8f"
 SERIES = (GOOD, "#c8742c", "#4f9a58", DENIED, "#b03f6e", QUIET)
 
 PLANES_MAX = 12
-"""Planes with a colour and line of their own; Grafana colours those beyond by name."""
+"""Planes with a colour and line of their own; Grafana colours further ones by name."""
 
 EV_COLOURS = {"good": GOOD, "skip": SKIP, "assumed_bad": BAD, "denied": DENIED}
 
@@ -39,7 +39,7 @@ def override(pattern: str, **properties: Any) -> Json:
 
 
 def plane_overrides() -> list[Json]:
-    """Plane 0 to 5 in the colours, 6 to 11 in the same colours dashed, on every panel alike."""
+    """Planes 0 to 5 in the colours, 6 to 11 in the same colours dashed, alike on every panel."""
     found = []
     for plane in range(PLANES_MAX):
         properties: Json = {"color": fixed(SERIES[plane % len(SERIES)])}
@@ -50,7 +50,7 @@ def plane_overrides() -> list[Json]:
 
 
 def state_overrides(colours: Mapping[str, str]) -> list[Json]:
-    """A colour for each state, wherever its word begins the name of a series."""
+    """A colour for each state, for every series whose name begins with its word."""
     return [override(f"/^{state}\\b/i", color=fixed(colour)) for state, colour in colours.items()]
 
 
@@ -62,7 +62,7 @@ def steps(first: str, *others: tuple[float, str]) -> Json:
 
 PLAIN = steps(GOOD)
 NONE_IS_GOOD = steps(GOOD, (1, BAD))
-"""Numbers of broken things."""
+"""Thresholds for numbers of broken things."""
 ONE_IS_GOOD = steps(BAD, (1, GOOD))
 
 

@@ -1,4 +1,4 @@
-"""The board "NIC and QP": what a NIC sends and gets, what holds it back, and what its QPs' paths are like.
+"""The board "NIC and QP": a NIC's traffic, what holds it back, and the paths of its QPs.
 
 Figures of QPs are sums over the NIC's QPs: a series per QP would be too many. `mrcfabric ev list` and `mrcfabric nic`
 show one QP.
@@ -28,17 +28,17 @@ _SHOWN = 12
 
 
 def _each(title: str, question: str, expr: str, unit: str = "short") -> Panel:
-    """A line per NIC, of those with the greatest values."""
+    """A line per NIC, for the NICs with the greatest values."""
     return lines(title, question, Query(top(_SHOWN, expr), "{{node}}"), unit=unit)
 
 
 def _least(title: str, question: str, expr: str, unit: str = "short") -> Panel:
-    """A line per NIC, of those with the least values but none."""
+    """A line per NIC, for the NICs with the least values above 0."""
     return lines(title, question, Query(bottom(_SHOWN, f"{expr} > 0"), "{{node}}"), unit=unit)
 
 
 def _kinds(title: str, question: str, metric: str, label: str, *, only_some: bool = False) -> Panel:
-    """A line per value of a label; `only_some`: those that are not 0."""
+    """A line per value of a label; `only_some`: only for values that are not 0."""
     expr = flow(metric, label, NODE) + (" > 0" if only_some else "")
     return lines(title, question, Query(expr, f"{{{{{label}}}}}"), unit="pps")
 

@@ -1,6 +1,7 @@
 """The board "Fabric overview": is the fabric well, and if not, in which plane and why.
 
-The first look of somebody on call: one line of figures, then goodput, planes, EVs and losses, then what is broken.
+The board that somebody on call opens first: one line of figures, then goodput, planes, EVs and losses, then what is
+broken.
 """
 
 from tools.grafana import common, look, uids

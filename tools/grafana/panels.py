@@ -1,7 +1,7 @@
-"""The panels of the boards: a title, the question that it answers, expressions, and how they are drawn.
+"""The panels of the boards: a title, the question that it answers, expressions, and the kind of drawing.
 
-Owns Grafana's classic JSON of a panel, one function per kind of drawing; where a panel stands is
-`tools.grafana.board`'s, what it asks is each board's own.
+Owns Grafana's classic JSON of a panel, one function per kind of drawing. `tools.grafana.board` places the panels; the
+board modules choose title, question and expressions.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ Kind: TypeAlias = Literal["timeseries", "stat", "table", "heatmap", "state-timel
 
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 ASLEEP = "-"
-"""Where there is no value: mostly because no fabric time has passed."""
+"""Shown where there is no value: mostly because no fabric time has passed."""
 _SMALL, _MEDIUM = 4, 8
 _TOOLTIP = {"mode": "multi", "sort": "desc"}
 _REDUCED = {"calcs": ["lastNotNull"], "fields": "", "values": False}
@@ -41,11 +41,11 @@ class Panel:
     query_format: Json = field(default_factory=dict)
 
     def wide(self, width: int, height: int | None = None) -> "Panel":
-        """The same in another size."""
+        """The same panel in another size."""
         return replace(self, width=width, height=self.height if height is None else height)
 
     def json(self, number: int, x: int, y: int) -> Json:
-        """Grafana's JSON of it, as panel `number` of its board, its upper left corner at (x, y)."""
+        """Grafana's JSON of the panel, as number `number` of its board, with its upper left corner at (x, y)."""
         return {
             "id": number,
             "type": self.kind,
@@ -81,9 +81,10 @@ def lines(
     highest: float | None = None,
     link: Json | None = None,
 ) -> Panel:
-    """Lines over time. `limits`: thresholds drawn as dashed lines; `highest`: top of the scale; `link` of each series.
+    """Lines over time.
 
-    `unit`: Grafana's name of it. Stacked ones are areas that add up.
+    `limits`: thresholds drawn as dashed lines; `highest`: top of the scale; `link`: where a click on a series leads;
+    `unit`: Grafana's name of the unit. Stacked lines are areas that add up.
     """
     custom: Json = {
         "drawStyle": "line",
@@ -112,7 +113,7 @@ def lines(
 
 
 def _by_query(queries: Sequence[Query]) -> list[Json]:
-    """A colour for each query that gives one series: its legend has no label in it."""
+    """A colour for each query that gives one series, whose legend has no label."""
     if any("{{" in query.legend for query in queries):
         return []
     return [
@@ -134,7 +135,7 @@ def figure(
     legend: str = "",
     decimals: int | None = None,
 ) -> Panel:
-    """One number, coloured by `limits`; `meanings`: numbers as words; `curve`: with its course behind it."""
+    """One number, coloured by `limits`; `meanings`: numbers as words; `curve`: draw its course behind it."""
     options = {
         "reduceOptions": _REDUCED,
         "orientation": "auto",
@@ -181,7 +182,7 @@ def spans(
 
 
 def heat(title: str, question: str, expr: str, unit: str) -> Panel:
-    """The buckets of a histogram over time, darker to brighter by how many there were."""
+    """The buckets of a histogram over time; the brighter, the more observations."""
     options = {
         "calculate": False,
         "cellGap": 1,
@@ -208,7 +209,7 @@ def heat(title: str, question: str, expr: str, unit: str) -> Panel:
 def bars(
     title: str, question: str, query: Query, *, unit: str, highest: float | None = None, limits: Json = look.PLAIN
 ) -> Panel:
-    """One horizontal bar per series, its latest value."""
+    """One horizontal bar per series, for its latest value."""
     options = {
         "displayMode": "basic",
         "legend": {"showLegend": False, "displayMode": "list", "placement": "bottom", "calcs": []},
@@ -235,7 +236,7 @@ def bars(
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table: the label that it shows, or, with an expression, a number."""
+    """A column of a table: a label or, with an expression, a number."""
 
     name: str
     label: str = ""
@@ -248,7 +249,7 @@ class Column:
 def table(title: str, question: str, *columns: Column, order: str, rising: bool = False) -> Panel:
     """A row per set of labels, sorted by the column `order`, greatest first unless `rising`.
 
-    All expressions have the same labels; those that are no column are left out.
+    All expressions have the same labels; those without a column are left out.
     """
     numbers = [column for column in columns if column.expr]
     queries = tuple(Query(column.expr) for column in numbers)

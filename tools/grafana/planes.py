@@ -1,6 +1,6 @@
 """The board "Plane and switch": which link of which switch is full, marks, trims, loses packets or is down.
 
-The variable `plane` narrows it to planes, `node` to switches; what has many series shows the greatest.
+The variable `plane` narrows it to planes, `node` to switches; panels with many series show the greatest.
 """
 
 from tools.grafana import common, look, uids

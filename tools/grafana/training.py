@@ -1,7 +1,7 @@
-"""The board "Training steps": how jobs get on, what a step takes, how uneven steps are, whether the bytes are right.
+"""The board "Training steps": progress of jobs, length of steps, how uneven steps are, whether the bytes are right.
 
-Times are of fabric time. What a step is, a program says: a pass of an exchange, a round. The variable `node` narrows
-the board to ranks at some NICs.
+Times are of fabric time. The program defines a step: a pass of an exchange, a round. The variable `node` narrows the
+board to ranks at some NICs.
 """
 
 from tools.grafana import common, look, uids

@@ -1,7 +1,7 @@
-"""The cases of the rules' unit tests: series as they come in, and what every alert then has to say or to keep quiet.
+"""The cases of the rules' unit tests: incoming series, and the alerts that must fire or stay silent.
 
-Owns the situations. `rule_tests` turns them into promtool's file; the tests see to it that every alert has a case in
-which it fires and one in which it does not, and every recorded series has its figures.
+Owns the situations. `rule_tests` makes promtool's file of them. The tests check that every alert has a case in which it
+fires and one in which it does not, and that every recorded series has expected figures.
 """
 
 from collections.abc import Mapping
@@ -9,18 +9,18 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 STEPS: Final = 30
-"""Scrapes that a series has."""
+"""Number of scrapes in a series."""
 CHANGE: Final = 12
-"""The scrape at which one that changes does so; the fourth sees to it that a rate has seen the state before."""
+"""The scrape at which a changing series changes; by the fourth a rate has seen the state before."""
 END: Final = 24
-"""The scrape at which is looked: every condition has held for longer than any alert waits."""
+"""The scrape at which the alerts are examined: by then every condition has held for longer than any alert waits."""
 
 Labels: TypeAlias = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Firing:
-    """An alert that is to be up."""
+    """An alert that must fire."""
 
     labels: Labels
     summary: str
@@ -28,7 +28,7 @@ class Firing:
 
 @dataclass(frozen=True, slots=True)
 class AlertCase:
-    """What comes in, and which instances of one alert are up at a scrape: none, or these."""
+    """Incoming series, and the instances of one alert that fire at a scrape; none means it stays silent."""
 
     alert: str
     title: str
@@ -39,26 +39,26 @@ class AlertCase:
 
 @dataclass(frozen=True, slots=True)
 class RecordCase:
-    """What comes in, and the samples of every recorded series at the end."""
+    """Incoming series, and the samples of every recorded series at the end."""
 
     title: str
     series: Mapping[str, str]
     samples: Mapping[str, float] = field(default_factory=dict)
-    """Series -> value. A name whose every series is missing is to have none."""
+    """Series -> value. If a name's series are all missing, it must have none."""
 
 
 def flat(value: float) -> str:
-    """The same at every scrape."""
+    """A constant value."""
     return f"{value:g}x{STEPS}"
 
 
 def growing(step: float) -> str:
-    """A counter that grows by so much from scrape to scrape."""
+    """A counter that grows by `step` from scrape to scrape."""
     return f"0+{step:g}x{STEPS}"
 
 
 def changing(before: float, after: float) -> str:
-    """One value, then another for good."""
+    """One value up to the change, then another."""
     return f"{before:g}x{CHANGE - 1} {after:g}x{STEPS - CHANGE}"
 
 
@@ -81,7 +81,7 @@ def _evs(good: int, assumed_bad: int, denied: int = 0) -> dict[str, str]:
 
 
 def _sent(*steps: int, placed: int = 3000) -> dict[str, str]:
-    """Bytes into each plane, and those placed, from scrape to scrape; a port could send 1250."""
+    """Bytes sent into each plane per scrape, and bytes placed; a port could send 1250."""
     found = {**_TIME, 'mrc_nic_placed_bytes_total{fabric="lab",node="h001"}': growing(placed)}
     for plane, step in enumerate(steps):
         labels = f'{{fabric="lab",plane="{plane}",node="h000"}}'
@@ -186,7 +186,11 @@ _AGENT = {"role": "agent", "node": "agent", "host": "rack7"}
 
 
 def _pace(nominal: float, answer_s: float, awake_s: float = 5, answers: int = 1) -> dict[str, str]:
-    """5/8 fabric seconds a scrape, awake for so long; such a pace asked for, and so long an answer of the slowest."""
+    """A fabric that gains 5/8 fabric seconds per scrape and is awake for `awake_s` wall seconds of it.
+
+    `nominal`: the dilation asked for; `answer_s`: the slowest daemon's answer time; `answers`: whether that daemon
+    answers.
+    """
     return {
         **_TIME,
         **_of("mrc_agent_fabric_time_seconds_total", growing(0.625), host="rack7"),
@@ -233,7 +237,10 @@ ALERT_CASES: Final = (*_PATHS, *_TRANSPORT, *_EMULATION)
 
 
 def _busy_fabric() -> dict[str, str]:
-    """Two planes, of which one carries three times as much; a fabric second takes eight wall seconds, four awake."""
+    """Two planes, one with three times the other's traffic.
+
+    A fabric second takes eight wall seconds, four of them awake.
+    """
     found = dict(_TIME)
     for name, value, labels in (
         ("mrc_agent_awake_seconds_total", growing(2.5), {}),

@@ -1,6 +1,6 @@
 """promtool's unit tests of the rules, made from the cases.
 
-Owns the form of the file; the situations are `rule_cases`'. `promtool test rules rules_test.yml` runs it.
+Owns the form of the file; `rule_cases` has the situations. `promtool test rules rules_test.yml` runs it.
 """
 
 from typing import Any, Final
@@ -15,7 +15,7 @@ RULES_TEST: Final = "rules_test.yml"
 
 
 def rule_tests() -> dict[str, Any]:
-    """The whole file, for rules at the shipped pace beside it."""
+    """The whole file, for rules at the shipped pace in a file beside it."""
     alerts = {alert.name: alert for group in ALERTS.values() for alert in group}
     return {
         "rule_files": list(RULE_FILES),
@@ -49,7 +49,7 @@ def _alert_test(case: AlertCase, alert: Alert) -> dict[str, Any]:
 
 
 def _record_test(case: RecordCase) -> dict[str, Any]:
-    """Every recorded name is asked for, also those that are to have nothing."""
+    """Evaluates every recorded name, also those that must have no series."""
     names = dict.fromkeys(record.name for records in RECORDS.values() for record in records)
     checks = [
         {

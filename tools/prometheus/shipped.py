@@ -1,7 +1,7 @@
-"""The files of `deploy/prometheus`: which there are, and the tables of docs/MONITORING.md made from the same rules.
+"""The files of `deploy/prometheus`, and the tables of docs/MONITORING.md made from the same rules.
 
-Owns the paths and how a row looks. `python -m tools.prometheus --write` writes them anew, and a test sees to it
-that somebody did.
+Owns the paths and the form of a row. `python -m tools.prometheus --write` writes them, and a test checks that
+they are up to date.
 """
 
 import re
@@ -23,7 +23,7 @@ _MARKED = re.compile(r"(<!-- table: ([a-z]+) -->\n).*?(<!-- end -->)", re.DOTALL
 
 
 def files(root: Path) -> dict[Path, str]:
-    """Path -> text of everything that is made from the rules; `root`: the repository, whose page has the tables."""
+    """Path -> text of every file made from the rules; `root`: the repository, whose page has the tables."""
     made = configuration.files(SHIPPED_PACE, SHIPPED_TARGETS)
     made[RULES_TEST] = configuration.text(rule_tests())
     found = {root / FOLDER / name: HEAD + text for name, text in made.items()}
@@ -32,7 +32,7 @@ def files(root: Path) -> dict[Path, str]:
 
 
 def filled(page: str) -> str:
-    """A page with every marked table as it is now."""
+    """A page with the present content of every marked table."""
     return _MARKED.sub(lambda match: f"{match[1]}{_TABLES[match[2]]()}{match[3]}", page)
 
 

@@ -1,8 +1,8 @@
 """The JSON Schema of inventories, made from the types that decode them.
 
-Owns how the table of hosts is put together. A file that the schema refuses is refused by the reader too; the reader
-knows more: addresses, names, who is where twice. Printed by `python -m tools.schemas.inventory`;
-docs/schema/inventory.json is kept equal by a test.
+Owns how the table of hosts is put together. The reader refuses every file that the schema refuses. It also checks more:
+addresses, names, duplicates. `python -m tools.schemas.inventory` prints the schema; a test compares
+docs/schema/inventory.json with it.
 """
 
 import json
@@ -28,7 +28,7 @@ def schema() -> dict[str, Any]:
 
 
 def text() -> str:
-    """The schema as it is published."""
+    """The schema as text, as it is published."""
     return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
 
 

@@ -1,7 +1,7 @@
-"""The JSON Schema of records that are printed as JSON, made of the records: types by annotations, meanings by texts.
+"""The JSON Schema of records that are printed as JSON: types from the annotations, descriptions from the docstrings.
 
-Owns the translation alone. Which record is published, and under which title, is said by the `schema` module beside it;
-the files below docs/schema are kept equal by tests.
+Owns the translation alone. The module of each schema says which record is published under which title; tests compare
+the files below docs/schema with the result.
 """
 
 import ast
@@ -66,7 +66,7 @@ def _of_type(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 def _texts(record: type) -> dict[str, str]:
-    """What stands below each field in the source."""
+    """The text below each field in the source."""
     body = ast.parse(textwrap.dedent(inspect.getsource(record))).body[0]
     assert isinstance(body, ast.ClassDef)
     found = {}

@@ -1,8 +1,8 @@
 """The JSON Schema of scenario files, made from the types that decode them.
 
-Owns how the shapes of entries are put together, and the part for `fabric`, whose decoder is the topology file's. A file
-that the schema refuses is refused by the decoder too; the decoder knows more: names, instants, what fits together.
-Printed by `python -m tools.schemas.scenario`; docs/schema/scenario.json is kept equal by a test.
+Owns how the types of entries are put together, and the part for `fabric`, which the topology file's reader decodes. The
+decoder refuses every file that the schema refuses. It also checks more: names, instants, entries that do not fit
+together. `python -m tools.schemas.scenario` prints the schema; a test compares docs/schema/scenario.json with it.
 """
 
 import dataclasses
@@ -38,7 +38,7 @@ def schema() -> dict[str, Any]:
 
 
 def text() -> str:
-    """The schema as it is published."""
+    """The schema as text, as it is published."""
     return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
 
 
@@ -47,7 +47,10 @@ def _any_of(kinds: Iterable[type[Struct]]) -> dict[str, Any]:
 
 
 def _without_null(part: Any) -> Any:
-    """A key without a value is no way to leave it out: null is refused before anything is decoded."""
+    """The part without null.
+
+    A key must not have null in place of being left out: the reader refuses null before it decodes.
+    """
     if isinstance(part, list):
         return [_without_null(one) for one in part if one != {"type": "null"}]
     if not isinstance(part, dict):
@@ -61,7 +64,7 @@ def _without_null(part: Any) -> Any:
 
 
 def _fabric() -> dict[str, Any]:
-    """The keys of a topology file; what may stand there, beside its kind, is for the topology to say."""
+    """The keys of a topology file with their kinds; the topology itself checks the values."""
     scalar = {"type": ["integer", "number", "string", "boolean"]}
     table = {"type": "object", "additionalProperties": scalar}
     keys = {field.name: table if field.name in TABLES else scalar for field in dataclasses.fields(Topology)}
