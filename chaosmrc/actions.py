@@ -32,9 +32,9 @@ def inject_fault(
     title: str = "",
     configuration: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Break what is meant, as soon as possible and for `lasting_us`, or until it is healed; returns the fault's record.
+    """Inject a fault as soon as possible, for `lasting_us` or until it is healed; returns the fault's record.
 
-    `names`: names and globs of what the kind is about; `selector`: tier, plane, of, mode, value, direction.
+    `names`: names and globs of the fault's targets; `selector`: tier, plane, of, mode, value, direction.
     """
     session = session_of(configuration)
     narrowed: Any = selector or {}
@@ -49,7 +49,7 @@ def inject_fault(
 
 
 def heal_fault(fault_id: str, configuration: Mapping[str, Any] | None = None) -> list[str]:
-    """End a fault: by its id, or all that were given this title. Returns the ids."""
+    """End a fault by its id, or all faults with this title. Returns the ids."""
     session = session_of(configuration)
     live = session.do(session.fabric.live_faults())
     found = [one.id for one in live if fault_id in (one.id, one.title)] or [fault_id]
@@ -59,7 +59,7 @@ def heal_fault(fault_id: str, configuration: Mapping[str, Any] | None = None) ->
 
 
 def heal_faults(configuration: Mapping[str, Any] | None = None) -> list[str]:
-    """End every fault of this experiment; returns their ids. Fit for `rollbacks`."""
+    """End every fault of this experiment; returns their ids. Can serve as a rollback."""
     session = session_of(configuration)
     return session.do(session.fabric.heal_all())
 
@@ -71,9 +71,9 @@ def start_workload(
     figures: Mapping[str, Any] | None = None,
     configuration: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Have NICs run a workload, which goes on by itself; returns its record.
+    """Start a workload on NICs; it runs by itself. Returns its record.
 
-    `ranks`: `all`, the first so many, or names and globs.
+    `ranks`: `all`, a number of NICs, or names and globs.
     """
     session = session_of(configuration)
     work = session.start(lambda: session.fabric.start(kind, name=name, ranks=ranks, figures=figures))
@@ -101,7 +101,7 @@ def await_measure(
     within_s: float = 60.0,
     configuration: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Wait until a measure lies within bounds; fails when `within_s` have passed. Returns what was observed."""
+    """Wait until a measure lies within bounds; fails when `within_s` have passed. Returns the observed figure."""
     session = session_of(configuration)
     watch = session.watch()
     given = {"of": tuple(of), "at_least": at_least, "at_most": at_most, "over_ns": ns_of(over_us)}

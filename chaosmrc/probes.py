@@ -40,20 +40,23 @@ def measure(
 
 
 def total(counter: str, configuration: Mapping[str, Any] | None = None) -> int:
-    """A total over the whole fabric since it was launched, all lives of all nodes included, as `retransmits`, `drops`,
-    `trims`, `qp_errors`. Of a life in `untold` it lacks the end."""
+    """A total over the whole fabric since its launch, over all lives of all nodes.
+
+    `counter`: `retransmits`, `drops`, `trims`, `qp_errors` and others. For a life in `untold` the last counts are
+    missing.
+    """
     session = session_of(configuration)
     return session.do(session.fabric.totals())[counter]
 
 
 def untold(configuration: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
-    """Lives that ended before they had told all that they counted: node, from and to which instant totals lack it."""
+    """Lives that ended before they had reported all their counts: node, and from when to when counts are missing."""
     session = session_of(configuration)
     return [life._asdict() for life in session.do(session.fabric.untold())]
 
 
 def faults(configuration: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
-    """The faults that are not over, whoever injected them."""
+    """The faults that are not over, of this experiment and of others."""
     session = session_of(configuration)
     return [fault.record() for fault in session.do(session.fabric.live_faults())]
 
@@ -71,19 +74,22 @@ def all_nodes_up(configuration: Mapping[str, Any] | None = None) -> bool:
 
 
 def workload_state(name: str, configuration: Mapping[str, Any] | None = None) -> str:
-    """Of a workload of this experiment: `running`, `done`, `failed` when a rank did, `lost` when a rank's NIC died."""
+    """The state of a workload of this experiment.
+
+    `running`, `done`, `failed` when a rank failed, `lost` when a rank's NIC died.
+    """
     session = session_of(configuration)
     states = {rank.state for rank in session.do(session.works[name].result()).ranks}
     return next(state for state in ("failed", "lost", "running", "done") if state in states)
 
 
 def bytes_wrong(name: str, configuration: Mapping[str, Any] | None = None) -> int:
-    """Bytes of a workload of this experiment that were not what they had to be."""
+    """How many bytes of a workload of this experiment arrived wrong."""
     session = session_of(configuration)
     return sum(rank.bytes_wrong for rank in session.do(session.works[name].result()).ranks)
 
 
 def emulation_valid(configuration: Mapping[str, Any] | None = None) -> bool:
-    """Whether the emulation kept up, so that what was measured may be believed."""
+    """Whether the emulation was faithful, so that its measurements may be believed."""
     session = session_of(configuration)
     return bool(session.do(session.fabric.fidelity())["valid"])

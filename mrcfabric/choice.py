@@ -29,10 +29,10 @@ class Choice:
     """
 
     source: int = -1
-    """Number of the NIC that sends the data; -1: every NIC, and the three below mean nothing."""
+    """Number of the NIC that sends the data; -1: every NIC, and then the next three fields mean nothing."""
     source_qpn: int = 0
     destination: int = 0
-    """Number of the NIC that the data is for."""
+    """Number of the NIC that receives the data."""
     destination_qpn: int = 0
     first: int = 0
     """First PSN, 24 bits; a range wraps around."""
@@ -53,7 +53,7 @@ class Choice:
 
     @classmethod
     def from_settings(cls, raw: object) -> "Choice":
-        """From a table of numbers; what is missing is the default. Raises ConfigError, also for an unknown field."""
+        """From a table of numbers; missing fields get their defaults. Raises ConfigError, also for an unknown field."""
         if not isinstance(raw, Mapping):
             raise ConfigError("choice", f"{raw!r} is no table of fields")
         known = [field.name for field in fields(cls)]

@@ -49,7 +49,7 @@ DILATION_UNIT = 1_000
 
 
 class PageState(IntEnum):
-    """Whether fabric time goes on."""
+    """Whether fabric time runs."""
 
     SLEEP = 0
     """Nothing is pending anywhere: no node ticks, and fabric time stands still."""
@@ -123,7 +123,7 @@ class ClockPage:
     _peers: list[list[tuple[int, int]]] | None = None
 
     def close(self) -> None:
-        """Unmap; the memory goes when the last process has closed it."""
+        """Unmap; the kernel frees the memory when the last process has closed it."""
         self.words.release()
         self._map.close()
         os.close(self.fd)
@@ -152,7 +152,7 @@ class ClockPage:
         return self._want_base + self._edge(node, port)
 
     def tally_words(self, node: int) -> slice:
-        """What `node` has counted, in the order of `tally.NAMES`."""
+        """The words of a node's tally, in the order of `tally.NAMES`."""
         start = self._tally_base + node * tally.WORDS
         return slice(start, start + tally.WORDS)
 

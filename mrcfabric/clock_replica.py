@@ -51,7 +51,8 @@ _KIND_SHIFT = 32
 _NODE_MASK = (1 << _KIND_SHIFT) - 1
 _NEWS, _ORDER, _HEADER, _ASKED, _TALLY = 1, 2, 3, 4, 5
 _NEWS_WORDS, _ORDER_WORDS, _HEADER_RECORD_WORDS, _ASKED_WORDS = 7, 4, 5, 1
-"""The counts of a node's ports, sent and then taken, follow the words of news and orders; orders end with its tally."""
+"""Behind the words of news and orders come the counts of a node's ports, sent and then taken; behind those of an order
+its tally."""
 _TALLY_RECORD_WORDS = 1 + tally.WORDS
 _STATES = frozenset(map(int, SlotState))
 
@@ -94,7 +95,7 @@ class Replica:
         self._tallied: dict[int, list[int]] = {}
         """What our nodes had counted when we last told the leader."""
         self._seen = bytes(len(self._slots))
-        """All slots at the last look: one comparison tells that nothing has changed."""
+        """All slots at the last look: if nothing has changed, one comparison shows it."""
         self._header = b""
         others = sorted({*host_of, leader} - {here})
         self._about = {host: [node for node in self._own if self._concerns(node, host)] for host in others}
@@ -120,7 +121,7 @@ class Replica:
             (len(ports), page.sent_word(node, 0), page.taken_word(node, 0)) if ports else (0, 0, 0)
             for node, ports in enumerate(peers)
         ]
-        """Per node: its ports, and where its counts of frames sent and of frames taken begin."""
+        """For each node: how many ports it has, and the first words of its sent and of its taken counts."""
 
     def _concerns(self, node: int, host: int) -> bool:
         return host == self.leader or any(self._host_of[peer] == host for peer, _ in self._peers[node])

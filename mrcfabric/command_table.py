@@ -1,8 +1,8 @@
 """Turns names and untrusted arguments into a core's command objects.
 
 Checks names, kinds and sizes against the fields of the command classes. The core itself decides whether its state
-allows the command. A client asks for `SetImpairment(token, port, impairment)` as `set_impairment {port: 3, impairment:
-{up: false}}`.
+allows the command. A client asks for `SetImpairment(token, port, impairment)` as
+`set_impairment {port: 3, impairment: {up: false}}`.
 """
 
 import dataclasses
@@ -51,7 +51,7 @@ class CommandTable:
         return dict(self._kinds[op][1])
 
     def build(self, op: str, args: Mapping[str, Any], token: int) -> Any:
-        """The command object. Raises RefusedError that names the argument and what it should be."""
+        """The command object. Raises RefusedError that names the argument and its expected type."""
         if op not in self._kinds:
             raise RefusedError(f"no command is called {shown(op)} ({_nearest(op, self.names)})")
         kind, fields = self._kinds[op]

@@ -40,7 +40,7 @@ class Realm:
     secret: bytes
     fabric: str = ""
     epoch: int = 0
-    """Counts the launches of a fabric: a message of an earlier one is dropped."""
+    """Number of the fabric's launch: messages of an earlier launch are dropped."""
 
     def of(self, node: str) -> "Realm":
         """The realm of one daemon: a message recorded from one daemon is useless to another."""
@@ -93,7 +93,7 @@ def sealed(body: bytes, secret: bytes) -> bytes:
 
 
 def unseal(datagram: bytes, secret: bytes) -> dict[str, Any] | str:
-    """The message of a datagram, or the reason it is no message: `short`, `bad_mac` or `garbage`."""
+    """The message in a datagram, or why there is none: `short`, `bad_mac` or `garbage`."""
     if len(datagram) <= MAC_BYTES:
         return "short"
     body = datagram[MAC_BYTES:]
@@ -111,14 +111,14 @@ def _mac(body: bytes, secret: bytes) -> bytes:
 
 
 def ident_of(value: Any) -> RequestId | None:
-    """A request id out of a message, or None."""
+    """The request id in a message, or None."""
     if isinstance(value, list) and len(value) == 2 and all(isinstance(part, int) for part in value):
         return value[0], value[1]
     return None
 
 
 def request_of(message: dict[str, Any]) -> tuple[RequestId, str, dict[str, Any], int] | None:
-    """(id, op, args, page) of a request, or None for a message that is none."""
+    """(id, op, args, page) of a request; None for any other message."""
     ident, op, args, page = (
         ident_of(message.get("id")),
         message.get("op"),

@@ -31,9 +31,9 @@ from mrcfabric.control_message import (
 from mrcfabric.errors import ConfigError, RefusedError
 
 Op: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any]]
-"""One operation: takes the args, returns what msgpack can carry. RefusedError and ConfigError go back as text."""
+"""One operation: takes the args, returns data that msgpack can carry. RefusedError and ConfigError go back as text."""
 _SENDS_MAX = 3
-"""Tries to send one datagram: asyncio-dgram raises the error of an earlier datagram instead of sending this one."""
+"""Tries to send one datagram: instead of sending, asyncio-dgram may raise the error of an earlier datagram."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class ControlServer:
                     try:
                         datagram, peer = await self._stream.recv()
                     except OSError:
-                        # asyncio-dgram reports the failure of an earlier send here.
+                        # asyncio-dgram raises the error of an earlier send here.
                         self._drop("socket_error")
                         continue
                     await self._take(bytes(datagram), peer, group)
@@ -173,6 +173,7 @@ class ControlServer:
         if op not in self._uncut and self._cut_off():
             self._drop("cut_off")
             return
+        # A repetition gets the kept answer, but only for the address that asked first: any other replays a recording.
         known = self._answers.get(ident)
         if known is not None and known.asker != peer:
             self._drop("other_asker")
@@ -228,6 +229,7 @@ class ControlServer:
             answer = self._answers[ident]
             if ident == newest or answer.status == "pending":
                 continue
+            # The id goes below the floor: a later repetition is refused, so that it cannot run the op a second time.
             del self._answers[ident]
             self._answer_bytes -= answer.size
             client, sequence = ident

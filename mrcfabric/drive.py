@@ -84,11 +84,11 @@ class Drive:
         self.trace = trace
         self.fidelity = Fidelity()
         self.on_events: Callable[[list[Any]], None] = lambda _events: None
-        """Called after a tick with the events of the core, when there are any."""
+        """Called after a tick with the events of the core, if there are any."""
         self.on_late: Callable[[Any, int], None] = lambda _command, _late_ns: None
-        """Called with a command whose instant had passed, and by how much."""
+        """Called with a command whose instant had passed, and how late it was."""
         self.totals: Callable[[], Sequence[int]] = lambda: NOTHING
-        """What the core has counted, as `tally.TOTALS`."""
+        """The counts of the core, as `tally.TOTALS`."""
         self.taps: tuple[Tap, ...] | None = None
         """The taps; they see what the core sends before it is sent."""
         self.step_ns = min((end.delay_ns for end in links), default=NS_PER_S)
@@ -106,7 +106,7 @@ class Drive:
         self._words = page.words
         self._tally_words = page.tally_words(slot)
         self._tally_before = page.tally(slot)
-        """What the node had counted in the lives before this one."""
+        """The node's tally of the lives before this one."""
         self._tally_due_ns = 0
         """When to write the tally again, by the monotonic clock; 0: at once."""
         self._untold = False

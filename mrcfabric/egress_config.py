@@ -39,16 +39,16 @@ class EgressConfig:
     ecn: bool = False
     """RED marks at dequeue, on ECN-capable packets of the data class."""
     ecn_min_bytes: int = 0
-    """Up to this many waiting data bytes nothing is marked."""
+    """With at most this many waiting data bytes nothing is marked."""
     ecn_max_bytes: int = 0
-    """From this many on everything is marked."""
+    """With at least this many everything is marked."""
     ecn_max_ppm: int = PPM
     """Marking probability just below `ecn_max_bytes`; it rises from zero in a straight line."""
     trim: bool = False
     """Cut packets that find the data queue full and send the rest in the control class."""
     trim_bytes: int = TRIM_BYTES_DEFAULT
     trim_dscp: int = 12
-    """DSCP a trimmed packet leaves with; towards NICs a different one tells the last hop."""
+    """DSCP of a trimmed packet; ports towards NICs have a different one, which tells the last hop."""
     trimmable_dscps: tuple[int, ...] = (4, 8)
     """DSCPs that may be trimmed; packets with others are dropped instead."""
     # UEC CMS: trimmed packets get no more than a share of the link.

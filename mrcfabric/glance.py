@@ -23,9 +23,9 @@ class Head(NamedTuple):
     now_ns: Instant
     """The fabric time that it has reached."""
     incarnation: int
-    """From 0; with another one all counters have begun anew."""
+    """From 0; when it changes, all counters have begun anew."""
     event: int
-    """Number of its newest event; 0 before the first. The op `events` brings those after another number."""
+    """Number of its newest event; 0 before the first. The op `events` returns those after a number."""
     frames: int
     """Frames taken from its links."""
     late_frames: int
@@ -81,7 +81,7 @@ class SwitchRest(NamedTuple):
     """The last part of a switch's answer."""
 
     forwarding: int
-    """0 while it stands still."""
+    """0 while the switch stands still."""
     drops: int
     """Packets that never reached a queue."""
 

@@ -42,15 +42,15 @@ class Impairment:
     """
 
     up: bool = True
-    """False: everything is lost in silence; the port keeps draining its queue."""
+    """False: every packet is lost without notice; the port keeps draining its queue."""
     loss_ppm: int = 0
-    """Packets of both classes lost, in the long run."""
+    """Packets of both classes lost, on average."""
     loss_burst_packets: int = 1
     """Mean length of a burst of losses; 1: each packet by itself."""
     gray_ppm: int = 0
     """Packets of the data class lost; those of the control class pass."""
     black_hole_usids: tuple[int, ...] = ()
-    """Packets with one of these uSIDs in what is left of their address are lost."""
+    """Packets are lost whose remaining address has one of these uSIDs."""
     black_hole_evs: tuple[int, ...] = ()
     """Packets that carry one of these entropy values are lost."""
     lost_packets: tuple[int, ...] = ()
@@ -202,11 +202,11 @@ class ImpairedLink:
     def __init__(self, rng: Rng, delay_ns: int, ev_order: EvOrder = EvOrder.PORT_LOW) -> None:
         self.rng = rng
         self.touched = dict.fromkeys(TOUCHES, 0)
-        """Packets by what happened to them."""
+        """Packets by what faults did to them."""
         self.met = 0
         """Packets that met a fault: they were lost, or left while a fault that concerns all packets was in force."""
         self.whole = False
-        """The link is healthy, and nothing is held back."""
+        """The link is healthy, and no packet is held back."""
         self._delay_ns = delay_ns
         self._ev_order = ev_order
         self._line: list[tuple[Instant, int, Transmit]] = []  # by arrival, then by departure
@@ -266,6 +266,7 @@ class ImpairedLink:
             at_ns += impairment.delay_ns
             if impairment.jitter_ns:
                 at_ns += self.rng.below(impairment.jitter_ns + 1)
+        # Packets keep their order: this one arrives after the one before. Only reordering, below, changes that.
         if at_ns <= self._last_ns:
             at_ns = self._last_ns + 1
         if chance(impairment.reordering_ppm):

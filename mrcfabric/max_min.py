@@ -31,7 +31,7 @@ from mrcfabric.naming import nic_name, t0_name, t1_name
 from mrcfabric.topology import Topology
 
 Capacity: TypeAlias = Callable[[str, str], int]
-"""(node, next node) -> what is left of that direction of their link; 0: nothing."""
+"""(node, next node) -> the capacity that is left in that direction of their link; 0: none."""
 
 
 def fill(flows: Sequence[Iterable[Hashable]], pools: Mapping[Hashable, int | Fraction]) -> list[Fraction]:

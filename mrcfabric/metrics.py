@@ -36,29 +36,29 @@ class Spread(NamedTuple):
 
 Counters: TypeAlias = Mapping[str, Any]
 Sample: TypeAlias = tuple[str | None, tuple[str, ...], Any]
-"""(plane, or None for the node's own; values of the definition's labels; a number, of a histogram a Spread)."""
+"""(plane, or None for the node's own; values of the definition's labels; a number, or a Spread for a histogram)."""
 Reader: TypeAlias = Callable[[Counters], Iterable[Sample]]
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """One metric: its name without prefix and `_total`, and how it is read out of the counters."""
+    """One metric: its name without prefix and `_total`, and how to read it out of the counters."""
 
     name: str
     kind: Literal["counter", "gauge", "histogram"]
     unit: str
-    """What is counted or measured, in the plural; `ratio`, and `0 or 1`, are units of gauges."""
+    """The counted or measured unit, in the plural; `ratio`, and `0 or 1`, are units of gauges."""
     help: str
-    """What the figure says."""
+    """The meaning of the figure."""
     question: str
-    """What somebody wants to know who looks at it."""
+    """The question that the metric answers."""
     read: Reader
     labels: tuple[str, ...] = ()
-    """Beside those of every series."""
+    """Labels beside those that every series has."""
     per_plane: bool = False
     """A NIC has one series per plane."""
     bounds: tuple[float, ...] = ()
-    """Of a histogram, in the metric's unit, ascending; the last bucket is everything."""
+    """For a histogram: upper bounds of its buckets, in the metric's unit, ascending; the last bucket has everything."""
 
     @property
     def exposed_name(self) -> str:
@@ -151,7 +151,7 @@ COMMON = (
     Definition("control_drops", "counter", "datagrams", "Datagrams dropped on the control channel, by reason.",
                "Does somebody without the key, or with an old one, knock?", by_key("control", "drops"), ("reason",)),
 )  # fmt: skip
-"""What every daemon has: its pace, and what the emulation did to the fabric."""
+"""The metrics of every daemon: its pace, and how faithfully it was emulated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +264,7 @@ def _quoted(value: str) -> str:
 
 
 def merged(pages: Iterable[Sequence[Family]]) -> list[Family]:
-    """The families of several nodes as one page: every family once, with the series of all."""
+    """The families of several nodes as one page: each family once, with the series of all nodes."""
     found: dict[str, Family] = {}
     for page in pages:
         for family in page:

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, TypeAlias
 Tier: TypeAlias = Literal["nic", "t0", "t1"]
 
 # RFC 9800 4.1: F3216, a block of 32 bits and uSIDs of 16. Ours: tier 2 | plane 3 | index 11.
-# Tier 0 holds what is local to a switch, from index 1: no uSID is 0x0000, the end of a container.
+# Tier 0 has the uSIDs that are local to a switch. Its indices begin at 1, because uSID 0x0000 ends a container.
 USID_TIER_SHIFT = 14
 USID_PLANE_SHIFT = 11
 USID_INDEX_MAX = (1 << USID_PLANE_SHIFT) - 1

@@ -22,7 +22,7 @@ from mrcfabric.units import Buffer, Instant
 
 
 class Rank(IntEnum):
-    """Order of what happens at the same nanosecond, first to last."""
+    """Order of things that happen at the same nanosecond, first to last."""
 
     COMMAND = 0
     """An operator's or an application's request."""
@@ -76,14 +76,14 @@ Transmits: TypeAlias = list[Transmit]
 
 
 class Node(Protocol):
-    """What a driver knows of a core. See the module text for the contract."""
+    """The interface of a core to a driver. See the module text for the contract."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def now_ns(self) -> Instant:
-        """The `until` of the last advance; the core's start instant before the first."""
+        """The `until` of the last advance; before the first one, the core's start instant."""
         ...
 
     def advance(self, inputs: list[Input], until: Instant) -> list[Transmit]:

@@ -72,16 +72,16 @@ class PacketFilter:
     """The conditions on a packet. The default lets everything pass. Raises ConfigError that names `filter.FIELD`."""
 
     ports: tuple[int, ...] = ()
-    """Ports of the node through which it leaves."""
+    """Ports through which the packet leaves the node."""
     qps: tuple[tuple[int, int], ...] = ()
     """(number of the receiving NIC, QPN there). The two directions of a QP are two such pairs: its own NIC and number
     for what it receives, its peer's for what it sends."""
     peers: tuple[int, ...] = ()
-    """Numbers of NICs: it comes from one of them or goes to one."""
+    """Numbers of NICs: the packet comes from one of them or goes to one."""
     evs: tuple[int, ...] = ()
     """Entropy values it carries."""
     planes: tuple[int, ...] = ()
-    """Planes of the uSID that it is on its way to."""
+    """Planes of the packet's next uSID."""
     kinds: tuple[str, ...] = ()
     """See `KINDS`."""
 

@@ -97,8 +97,8 @@ class Destination:
     def draw_evs(self, rng: Rng, per_plane_active: int, per_plane_reserve: int) -> tuple[list[int], list[int]]:
         """(active, reserve): distinct random EVs, plane after plane, the same number in every plane.
 
-        Within a plane active and reserve together use every T1 equally often, give or take one, and so does each
-        of them alone; which T1s come first is random. Senders do not coordinate.
+        Within a plane each T1 is used equally often, give or take one, by active and reserve together and by each
+        alone. Which T1s come first is random. Senders do not coordinate.
         """
         # MRC 1.0 6.2: drawn at random among the paths of each plane, the same count in each.
         wanted = per_plane_active + per_plane_reserve

@@ -28,7 +28,7 @@ ANSWER_BYTES_MAX: Final = 1 * MIB
 """Bytes of records in one answer; an answer has at least one record if there is one."""
 
 _RECORD: Final = Struct("<QHII")
-"""Arrival in ns, port, bytes of the packet, and how many of them follow."""
+"""Arrival in ns, port, bytes of the packet, and how many of them are kept."""
 
 
 class Tap:
@@ -67,7 +67,7 @@ class Tap:
         self._lost: dict[int, int] = {}
 
     def take(self, transmits: Iterable[Transmit]) -> None:
-        """Look at what a node sends, before anybody changes it."""
+        """Copy the wanted ones of a node's transmits, before anybody changes the packets."""
         ports, matches, snap = self._ports, self._matches, self._snap
         for port, arrival_ns, packet in transmits:
             if (ports and port not in ports) or (matches is not None and not matches(packet)):
@@ -109,7 +109,7 @@ class Tap:
 
 
 def records_in(blob: Buffer) -> Iterator[tuple[int, int, int, bytes]]:
-    """The records of an answer: arrival_ns, port, bytes of the whole packet, those that were kept."""
+    """The records of an answer: arrival_ns, port, bytes of the whole packet, the bytes that were kept."""
     place = 0
     while place < len(blob):
         arrival_ns, port, size, kept = _RECORD.unpack_from(blob, place)

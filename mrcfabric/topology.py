@@ -47,7 +47,7 @@ Setting: TypeAlias = int | float | str | bool
 DATA_PACKET_EXTRA_BYTES = (
     layout.EXTENSION_OFFSET + layout.METH_SIZE + layout.TSETH_SIZE + layout.RETH_SIZE + layout.ICRC_SIZE
 )
-"""What a full WRITE packet with a time stamp has beside its payload."""
+"""Bytes of a full WRITE packet with a time stamp beside its payload."""
 SACK_PACKET_BYTES = layout.EXTENSION_OFFSET + layout.SETH_SIZE + layout.ICRC_SIZE
 
 
@@ -61,7 +61,7 @@ class PortLink(NamedTuple):
     link: str
     rate_bps: int
     delay_ns: int
-    """From the last bit on the wire until the peer has the packet, latency of the nodes included."""
+    """From the last bit on the wire until the peer has the packet, including the latency of the nodes."""
     towards: Tier
     """The kind of node at the other end."""
     incoming_delay_ns: int
@@ -95,7 +95,7 @@ class Topology:
     """Delay of every link, one way, at least 100. It includes the latency of the receiving switch, unless `latency`
     gives one."""
     latency: Mapping[str, int] = field(default_factory=dict)
-    """What nodes add to the links they receive from and send into, by name: `mrcfabric.latency.Latency`."""
+    """Delays that nodes add to the links they receive from and send into, by name: see `mrcfabric.latency`."""
     mtu_bytes: int = 4096
     """Largest payload of one packet (the PMTU of InfiniBand: headers not counted)."""
     # MRC 1.0 6.2: 128-256 in all is usual; equal numbers in every plane.
@@ -122,7 +122,7 @@ class Topology:
     node is told: base RTT, thresholds and windows are computed from `rate_bps`."""
 
     def __post_init__(self) -> None:
-        """Raises ConfigError, naming the field, for the first value that makes no fabric."""
+        """Raises ConfigError, which names the field, for the first wrong value."""
         check(self)
 
     @classmethod
@@ -163,7 +163,7 @@ class Topology:
         return map(nic_name, range(self.nics))
 
     def switch_names(self) -> Iterator[str]:
-        """Plane by plane, T0s before T1s: the order of `node_index`."""
+        """Plane by plane, T0s before T1s: in the order of `node_index`."""
         return map(self.node_name, range(self.nics, self.nodes))
 
     def node_names(self) -> Iterator[str]:
@@ -195,7 +195,7 @@ class Topology:
         return first + index + (self.t0_per_plane if tier == "t1" else 0)
 
     def nic_index(self, name: str) -> int:
-        """The number of a NIC. ConfigError when the name is no NIC's."""
+        """The number of a NIC. ConfigError when no NIC has this name."""
         node = self.parse_node(name)
         if node.tier != "nic":
             raise ConfigError(shown(name), "is a switch where a NIC is wanted", f"NICs are {self._nic_span()}")

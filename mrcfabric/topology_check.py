@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 TABLES = ("nic", "switch", "wire", "dscp", "link_rates_bps", "latency")
 """Fields of a topology that are tables of settings."""
 SIZE_MAX = USID_INDEX_MAX + 1
-"""Most T0s, T1s per plane and NICs per T0: what eleven index bits can name."""
+"""Most T0s, T1s per plane and NICs per T0: eleven index bits number them."""
 MTU_CHOICES = (256, 512, 1024, 2048, 4096)
 RATE_MIN_BPS = 1_000_000
 RATE_MAX_BPS = 1_600_000_000_000

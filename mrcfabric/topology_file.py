@@ -38,7 +38,7 @@ SETTINGS_MAX = 256
 """Most entries of one table of settings."""
 
 FILE_KEY = "file"
-"""In a topology that stands in another file: the file it starts from."""
+"""The key that names the file to start from, in a topology inside another file."""
 
 _TEXTS = ("name", "seed")
 _KEYS = tuple(item.name for item in dataclasses.fields(Topology))
@@ -55,7 +55,7 @@ _BLOCK = re.compile(r"([0-9a-fA-F]{1,4}):([0-9a-fA-F]{1,4})(?:::(?:/32)?)?", re.
 
 @dataclass(frozen=True, slots=True)
 class TopologyFile:
-    """A topology and where each of its values was written."""
+    """A topology, and the place where each of its values was written."""
 
     topology: Topology
     path: str
@@ -77,7 +77,7 @@ def load(path: str | Path | None, overrides: Sequence[str] = ()) -> Topology:
 
 
 def read(path: str | Path | None, overrides: Sequence[str] = ()) -> TopologyFile:
-    """As `load`, keeping the places of the values. Raises ConfigError."""
+    """As `load`, with the places of the values. Raises ConfigError."""
     base: dict[str, Any] = Topology.demo().to_dict() if path is None else {}
     places: dict[str, str] = {}
     if path is not None:

@@ -2,7 +2,7 @@
 
 ev_table {qpn}               one row per EV of a QP
 qp_table {}                  one row per QP
-ev_probes {batch}            what came of a batch of the probe_evs command
+ev_probes {batch}            the results of a batch of the probe_evs command
 ev_profiles {}               attributes of every EV profile
 ev_profile {profile}         one row per EV of a profile that lists or has generated them
 ev_events {limit}            takes EV events off their queue, oldest first; drop_count: events lost before one
@@ -11,8 +11,8 @@ denied_paths {}              the standing list of barred paths: plane, path, pee
 link_table {}                what self probes have found of the links around the NIC, one row per way
 state {}                     bytes of protocol state: now, at the peak and reserved, by QP and destination
 bins {since}                 goodput bins (start, bytes placed per plane) from fabric time `since` on
-programs {}                  every rank of a program that was ever here: state, steps, latencies, flows, bytes verified
-progress {}                  of the same, what is cheap to ask often: state, number of steps, bytes per flow
+programs {}                  every rank that ever ran here: state, steps, latencies, flows, bytes verified
+progress {}                  the cheap part of `programs`: state, number of steps, bytes per flow
 """
 
 import asyncio
@@ -41,7 +41,7 @@ from nicd.verbs_server import VerbsServer
 
 EV_EVENTS_PER_ANSWER = 256
 SOCKET_PATH_BYTES_MAX = 107
-"""What a Unix socket address holds (sun_path, without the closing zero)."""
+"""Longest path of a Unix socket (sun_path, without the closing zero)."""
 
 
 def run_nicd(config: Mapping[str, Any], fds: Sequence[int] = (), title: str = "") -> int:

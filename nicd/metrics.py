@@ -83,7 +83,7 @@ _TOLD_TRANSITIONS: Final = tuple(
         if rule.target is not source and {source, rule.target} & {EvState.ASSUMED_BAD, EvState.DENIED}
     )
 )
-"""(new state, cause) of every way into or out of a state that does not send."""
+"""(new state, cause) of every transition into or out of a state that does not send."""
 
 
 def _ev_transitions(counters: Counters) -> Iterator[Sample]:

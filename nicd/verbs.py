@@ -62,7 +62,7 @@ class Device(VerbsBase):
 
     @classmethod
     def open(cls, path: str, timeout_s: float = TIMEOUT_S) -> Self:
-        """Connect to the NIC's socket. Raises VerbsError if nobody listens there or versions differ."""
+        """Connect to the NIC's socket. Raises VerbsError if no NIC listens there or versions differ."""
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
         try:
             sock.connect(path)
@@ -113,9 +113,9 @@ class Device(VerbsBase):
     def create_qp(self, psn: int | None = None, **limits: int | bool) -> QueuePair:
         """A new QP; `psn` is the first it will send (default: random).
 
-        `limits`: `mpr`, `max_wimm`, `trim_nack`, `dynamic_mpr`, `service_time` to offer less or more than the NIC's
-        settings, and the hints `qps_per_peer`, `send_peers`, `incast`; `profile` is the number of an EV profile that
-        the NIC's controller has brought online, by default the built-in one.
+        `limits`: `mpr`, `max_wimm`, `trim_nack`, `dynamic_mpr`, `service_time` offer less or more than the NIC's
+        settings; `qps_per_peer`, `send_peers`, `incast` are hints; `profile` is the number of an EV profile that the
+        NIC's controller has brought online, by default the built-in one.
         """
         psn = secrets.randbits(24) if psn is None else psn & PSN_MASK
         result = self.call("create_qp", **known(limits, ASKED))

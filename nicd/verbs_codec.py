@@ -75,7 +75,7 @@ class Work(NamedTuple):
 
 
 class QpOffer(NamedTuple):
-    """What one end of a QP grants and offers to the other."""
+    """The limits that one end of a QP grants and offers to the other."""
 
     mpr: int
     """Its tracking window in units of 128 PSNs."""
@@ -107,7 +107,7 @@ class Endpoint(NamedTuple):
     psn: int
     """First PSN this end sends, 24 bits."""
     offer: QpOffer | None = None
-    """None: the same as the other end's own."""
+    """None: the peer offers the same limits as the QP itself."""
 
 
 class NicInfo(NamedTuple):

@@ -1,7 +1,7 @@
 """The daemon of a switch: the switch core under the runner, and the ops that it has beside those of all daemons.
 
 impairments {}               the faults in force, by port
-ports {port}                 what a port is set to and what its queues did (`switchd.rows`); without `port`, all of them
+ports {port}                 settings of a port and counts of its queues (`switchd.rows`); without `port`, of all
 usids {}                     the table with its counters
 """
 

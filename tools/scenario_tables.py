@@ -1,7 +1,7 @@
 """The tables of docs/SCENARIOS.md, made from the catalogues: workloads, kinds of fault, measures.
 
-Owns the form of a row. A table is in the page between two marks, `<!-- table: NAME -->` and `<!-- end -->`; `python -m
-tools.scenario_tables docs/SCENARIOS.md` writes the tables, and a test checks that they are up to date.
+Owns the form of a row. A table is in the page between two marks, `<!-- table: NAME -->` and `<!-- end -->`;
+`python -m tools.scenario_tables docs/SCENARIOS.md` writes the tables, and a test checks that they are up to date.
 """
 
 import re

@@ -20,7 +20,7 @@ End: TypeAlias = tuple[str, int]
 Factory: TypeAlias = Callable[[Instant], Node]
 """Makes a node that begins at the given instant."""
 Script: TypeAlias = Callable[[], Iterable[tuple[Instant, Any]]]
-"""What a node is told when it begins: instants later than that, and commands."""
+"""The commands of a node that begins: instants later than its begin, and commands."""
 
 _input = tuple.__new__  # what Input(...) does, without its Python-level constructor
 _FRAME = int(Rank.FRAME)
@@ -82,7 +82,7 @@ class Simulator:
     ) -> None:
         assert window_ns > 0, "a window has a length"
         self.now_ns: Instant = 0
-        """Everything up to and including this instant has happened."""
+        """The simulation has run up to and including this instant."""
         self.frames = 0
         """Transmits carried over links so far."""
         self.frames_vanished = 0
@@ -265,6 +265,7 @@ class Simulator:
         self._advance(site, at_ns)
         if factory is None:
             site.core = None
+            # Keep frames under way and commands that are not mortal: the next life gets them, if there is one by then.
             site.inbox = [entry for entry in site.inbox if entry[1] == _FRAME or entry[3] not in site.mortal]
             site.mortal.clear()
             site.soonest = min((entry[0] for entry in site.inbox), default=NEVER)

@@ -41,7 +41,7 @@ class Trace:
         self.events: deque[Event] = deque(maxlen=keep)
 
     def add(self, transmits: Iterable[Transmit], events: Iterable[Event]) -> None:
-        """Take in what one `advance` returned and the `drain_events` after it, before the packets are sent."""
+        """Add what one `advance` returned and the `drain_events` after it, before the packets are sent."""
         ports = self._ports
         keep = self.sent.maxlen
         for port, arrival_ns, packet in transmits:
@@ -73,6 +73,6 @@ class Trace:
         }
 
     def digest(self) -> str:
-        """32 hexadecimal digits: equal if and only if the node did the same."""
+        """32 hexadecimal digits: equal if and only if the nodes did the same."""
         digest: str = self.summary()["digest"]
         return digest

@@ -1,6 +1,7 @@
 """The three acknowledgements: AETH (transport ACK), SETH with CC_STATE (SACK), NETH (NACK).
 
-A transport ACK says that messages are complete, a SACK what became of packets, a NACK that one packet is wanted again.
+A transport ACK says that messages are complete, a SACK which packets have arrived, a NACK that one packet must be sent
+again.
 
 Sources: MRC 1.0 7.5; AETH as IBTA 9.3.5; SETH and NETH descend from UEC's ACK_CC and NACK.
 """
@@ -60,7 +61,7 @@ class Seth(Header):
     cack_psn: int
     """Highest PSN received in order."""
     m: int = 0
-    """0 nothing, 1 SKIP_ONCE (that packet came marked), 2 ALWAYS_SKIP."""
+    """0 nothing, 1 SKIP_ONCE (that packet arrived marked), 2 ALWAYS_SKIP."""
     pr: int = 0
     """1: answers a reliability probe."""
     ack_psn_offset: int = 0
@@ -68,9 +69,9 @@ class Seth(Header):
     sack_offset: int = 0
     """PSN of bit 0 of the bitmap less cack_psn."""
     sack_bitmap: int = 0
-    """Bit i set: PSN base + i has come. A clear bit says nothing."""
+    """Bit i set: PSN base + i has arrived. A clear bit says nothing."""
     mpr: int = 0
-    """Receive window in units of 128 PSNs; 0 where it does not change."""
+    """Receive window in units of 128 PSNs; 0: unchanged."""
     tx_timestamp: int = 0
     """Echoed."""
     ooo_count: int = 0

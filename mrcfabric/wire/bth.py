@@ -1,6 +1,6 @@
 """The base transport header: InfiniBand's, with MRC's own opcodes and flags.
 
-The opcodes and flag masks stand in `mrcfabric.wire.layout`.
+`mrcfabric.wire.layout` has the opcodes and flag masks.
 
 Sources: IBTA 9.2, MRC 1.0 7.5 (the fifth byte is reserved or variant, therefore masked in the ICRC).
 """
@@ -38,11 +38,12 @@ class Bth(Header):
     opcode: int
     dest_qp: int
     psn: int
-    """Of a SACK: cack_psn; of a NACK: nack_psn; of a probe: 0; of an endpoint operation: request id in 16 bits."""
+    """The packet's PSN; in a SACK cack_psn, in a NACK nack_psn, in a probe 0, in an endpoint operation a 16-bit request
+    id."""
     a: int = 0
-    """A SACK is asked for."""
+    """The sender asks for a SACK."""
     rtx: int = 0
-    """Sent again; in a SACK: answers a packet that was sent again."""
+    """A retransmission; in a SACK: it answers a retransmission."""
     ts: int = 0
     """TSETH follows."""
     m: int = 0

@@ -1,6 +1,6 @@
 """The extension headers of data packets: METH, TSETH, RETH, ImmDt, in this order behind the BTH.
 
-Every data packet names its place in memory itself, so that it can be written whatever came before it.
+Every data packet names its own place in memory, so that a receiver can write it before earlier packets have arrived.
 
 Sources: MRC 1.0 7.5, IBTA 9.3 (RETH, ImmDt).
 """
@@ -46,10 +46,10 @@ class Reth(Header):
     FIELDS: ClassVar[tuple[Field, ...]] = (Field("va", 64), Field("r_key", 32), Field("dma_len", 32))
 
     va: int
-    """Of this packet's first byte: grows by one PMTU from packet to packet."""
+    """Address of this packet's first byte: grows by one PMTU from packet to packet."""
     r_key: int
     dma_len: int
-    """Of the whole message, the same in all its packets."""
+    """Bytes of the whole message, the same in all its packets."""
 
 
 @dataclass(slots=True)

@@ -80,11 +80,11 @@ class Description:
     """The description of one packet."""
 
     size: int
-    """As it arrived, with what the capture left out."""
+    """Bytes of the packet as it arrived, including those that the capture left out."""
     layers: list[Layer]
     summary: str
     reason: str | None
-    """Why it is no good packet; None for a good one, and for one that was trimmed."""
+    """Why it is malformed; None for a good packet, and for a trimmed one."""
     notes: list[str] = field(default_factory=list)
     packet: Packet = field(default_factory=Packet)
 

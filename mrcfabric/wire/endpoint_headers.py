@@ -1,7 +1,7 @@
 """Headers without a PSN of their own: PETH (reliability probe), ERTH and EETH (endpoint request and response).
 
-A probe goes to the peer's QP and is answered by a SACK with pr = 1; endpoint operations go to QP 2, their request id in
-the low 16 bits of the PSN.
+The peer's QP answers a probe by a SACK with pr = 1. Endpoint operations go to QP 2; their request id is in the low 16
+bits of the PSN.
 
 Source: MRC 1.0 7.5. Public descriptions place the response's `op` differently: `WireOptions.eeth_op_shift` chooses.
 """
@@ -97,7 +97,7 @@ class Eeth(Header):
 
     op: int
     tx_timestamp: int = 0
-    """The request's."""
+    """Copied from the request."""
     type: int = 0
     next: int = 0
 

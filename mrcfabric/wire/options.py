@@ -18,9 +18,9 @@ HOP_LIMIT_DEFAULT = 64
 EETH_OP_HIGH = 2
 """The endpoint response's `op` in bits 3:2 of its second byte."""
 EETH_OP_LOW = 0
-"""The same in bits 1:0, where the endpoint request has it."""
+"""`op` in bits 1:0, where the endpoint request has it."""
 EETH_OP_TOP = 4
-"""The same in bits 5:4, where one public parser reads it."""
+"""`op` in bits 5:4, where one public parser reads it."""
 EETH_OP_SHIFTS = (EETH_OP_HIGH, EETH_OP_LOW, EETH_OP_TOP)
 
 
@@ -29,13 +29,13 @@ class WireOptions:
     """Choices that both ends must share. All have a default; a wrong one is a `ConfigError`."""
 
     udp_port: int = UDP_PORT_ROCE
-    """Destination port of what is sent, 1..65535."""
+    """Destination port of sent packets, 1..65535."""
     udp_ports_accepted: tuple[int, ...] = (UDP_PORT_ROCE, UDP_PORT_PRINTED)
-    """Destination ports a receiver takes for MRC; must hold `udp_port`."""
+    """Destination ports that a receiver accepts for MRC; includes `udp_port`."""
     ev_order: EvOrder = EvOrder.PORT_LOW
-    """Which half of the EV rides in the UDP source port."""
+    """Which half of the EV the UDP source port carries."""
     eeth_op_shift: int = EETH_OP_HIGH
-    """Where the endpoint response carries `op`: bits to the right of it in the second byte, 2, 0 or 4."""
+    """Position of `op` in the endpoint response's second byte: how many bits are to the right of it, 2, 0 or 4."""
     nack_cc_type: int = 0
     """cc_type of a NACK; public encoders send 0 or 2."""
     p_key: int = P_KEY_DEFAULT

@@ -192,7 +192,7 @@ def _network(packet: Packet, view: memoryview, options: WireOptions) -> int:
 
 
 def _transport(packet: Packet, view: memoryview, start: int, options: WireOptions) -> int:
-    """BTH and what its opcode calls for; returns where the payload starts."""
+    """Read BTH and the headers that its opcode requires; returns where the payload starts."""
     bth = _take(packet, Bth, view, start)
     start += Bth.SIZE
     kinds = extensions(bth.opcode, bool(bth.ts), options)

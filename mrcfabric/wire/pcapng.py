@@ -46,7 +46,7 @@ class Captured:
     packet: bytes
     """From the IPv6 header on; empty when `skipped` says why."""
     cut_bytes: int
-    """Bytes that the capture itself left out."""
+    """Bytes of the packet that the capture left out."""
     skipped: str = ""
 
 

@@ -63,7 +63,7 @@ def strip(packet: Buffer) -> bytearray | None:
 
 
 class SrhDataTemplate(DataTemplate):
-    """`DataTemplate` for EVs some of which have an SRH: their `outer_da` is 40 bytes long."""
+    """`DataTemplate` for EVs that may have an SRH: with one their `outer_da` is 40 bytes long."""
 
     __slots__ = ()
 
@@ -92,7 +92,7 @@ class SrhDataTemplate(DataTemplate):
 
 
 class SrhControlTemplate(ControlTemplate):
-    """`ControlTemplate` for the same: probes travel the path of the EV they speak of."""
+    """`ControlTemplate` for such EVs: a probe takes the path of the EV that it tests."""
 
     __slots__ = ()
 

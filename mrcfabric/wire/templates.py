@@ -96,7 +96,7 @@ class DataTemplate(_Frame):
         udp_port: int | None = None,
         options: WireOptions = DEFAULT_OPTIONS,
     ) -> None:
-        """Addresses are the NICs' own (16 bytes each); `ts` says that every packet carries a time stamp."""
+        """Addresses are the NICs' own (16 bytes each); with `ts` every packet carries a time stamp."""
         super().__init__(
             src_addr,
             dst_addr,
@@ -175,7 +175,7 @@ class DataTemplate(_Frame):
 
 
 class ControlTemplate(_Frame):
-    """Everything else that one QP sends to its peer: acknowledgements, probes and endpoint operations."""
+    """Packets of one QP to its peer that are not data: acknowledgements, probes and endpoint operations."""
 
     __slots__ = ("_cc_type", "_control", "_crcs", "_dest", "_eeth_shift", "_probe", "_source")
 
@@ -271,7 +271,7 @@ class ControlTemplate(_Frame):
     def nack(
         self, ev: int, outer_da: bytes, reason: int, entropy: int, nack_psn: int, tx_timestamp: int = 0
     ) -> bytearray:
-        """A NACK for `nack_psn`, which came (or not quite) on the EV `entropy`."""
+        """A NACK for `nack_psn`, whose packet arrived, perhaps trimmed, on the EV `entropy`."""
         extension = _NACK.pack(
             0, reason, 0, entropy, self._source & 0xFFFF, self._dest & 0xFFFF, nack_psn, self._cc_type, 0, tx_timestamp
         )
@@ -289,7 +289,7 @@ class ControlTemplate(_Frame):
         return self._packet(self._control, ACKNOWLEDGE, ev, outer_da, self._dest, word, extension)
 
     def probe(self, ev: int, outer_da: bytes, probe_id: int, tx_timestamp: int) -> bytearray:
-        """A reliability probe of the path of `ev`; travels in the data class, is never trimmed."""
+        """A reliability probe of the path of `ev`; it travels in the data class and is never trimmed."""
         extension = _PROBE.pack(0, 0, 0, probe_id, 0, self._source & 0xFFFF, self._dest & 0xFFFF, tx_timestamp, FTYPE)
         return self._packet(self._probe, PROBE, ev, outer_da, self._dest, 0, extension)
 

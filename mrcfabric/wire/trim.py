@@ -10,8 +10,8 @@ from mrcfabric.units import Buffer
 from mrcfabric.wire.dscp import set_dscp
 
 TRIM_BYTES_MIN = 128
-"""Every header of a data packet, ImmDt included, fits in 128 bytes: a shorter cut may lose what a receiver needs. With
-a segment routing header they take 24 bytes more."""
+"""A cut at 128 bytes keeps every header of a data packet, ImmDt included; a shorter one may lose what a receiver needs.
+With a segment routing header they take 24 bytes more."""
 TRIM_BYTES_DEFAULT = 256
 
 

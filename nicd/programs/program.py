@@ -34,7 +34,7 @@ class Program:
     ranks: tuple[int, ...]
     """Index of the NIC of every rank; a NIC has at most one rank in a program."""
     begin_ns: Instant
-    """When the ranks begin; QPs are made and connected when the command comes, which must be earlier."""
+    """When the ranks begin. The command must come earlier, since it makes and connects the QPs."""
     seed: str
     figures: Mapping[str, Any] = field(default_factory=dict)
     """The figures of the kind: plain data, units last in the names."""

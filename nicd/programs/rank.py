@@ -44,7 +44,7 @@ class Rank:
     """One rank of one program."""
 
     def __init__(self, program: Program, number: int, names: tuple[str, ...], memory: memoryview, post: Post) -> None:
-        """`names`: of the NICs of all ranks."""
+        """`names`: the names of the NICs of all ranks."""
         self.program = program
         self.number = number
         self.count = len(program.ranks)

@@ -82,7 +82,7 @@ class RankRecord:
         self.begin_ns = begin_ns
         self.end_ns: Instant | None = None
         self.steps: list[tuple[Instant, Instant, Instant]] = []
-        """Begin, end of the computation, end."""
+        """For each step: its begin, the end of its computation, its end."""
         self.step_times = Durations()
         self.messages_sent = 0
         """Messages sent and acknowledged."""
@@ -95,7 +95,8 @@ class RankRecord:
         self.flows: dict[str, Flow] = {}
         """Flow by the sender's NIC."""
         self.placed: dict[str, int] = {}
-        """By the sender's NIC: bytes written to memory, of whole messages or not; the host fills it in."""
+        """By the sender's NIC: bytes written to memory, whether their messages are complete or not; the host fills it
+        in."""
 
     def record(self) -> dict[str, Any]:
         """Everything, as plain data."""

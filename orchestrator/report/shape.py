@@ -1,7 +1,7 @@
 """What a report holds, key by key: the types from which `docs/schema/report.json` is made and readers are checked.
 
-Owns the descriptions; `report` fills the keys. Instants are fabric time in nanoseconds. `python -m
-orchestrator.report.shape` prints the schema; a test compares it with the document.
+Owns the descriptions; `report` fills the keys. Instants are fabric time in nanoseconds.
+`python -m orchestrator.report.shape` prints the schema; a test compares it with the document.
 """
 
 import json

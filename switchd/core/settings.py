@@ -18,7 +18,7 @@ from mrcfabric.wire.trim import TRIM_BYTES_DEFAULT, TRIM_BYTES_MIN
 from mrcfabric.wire.usid import END
 
 Towards: TypeAlias = Literal["nic", "t0", "t1"]
-"""What kind of node a port leads to."""
+"""The kind of node that a port leads to."""
 
 _MULTICAST: Final = 0xFF
 SHARE_MAX = 100.0
@@ -27,9 +27,9 @@ SHARE_MAX = 100.0
 
 @dataclass(frozen=True, slots=True)
 class SwitchSettings:
-    """Knobs of every switch. Shares are of one plane's bandwidth-delay product. Raises ConfigError.
+    """Settings of every switch. Shares are of one plane's bandwidth-delay product. Raises ConfigError.
 
-    MRC 1.0 leaves the figures to the deployment; the defaults are UEC 1.0 3.6.17's advice.
+    MRC 1.0 leaves the figures to the deployment; the defaults follow the advice of UEC 1.0 3.6.17.
     """
 
     ecn: bool = True
@@ -38,17 +38,17 @@ class SwitchSettings:
     ecn_last_hop: bool = False
     """RED also on T0 down-links, a deliberate difference for experiments."""
     ecn_min: float = 0.2
-    """Share up to which nothing is marked."""
+    """Up to this share nothing is marked."""
     ecn_max: float = 0.8
-    """Share from which on everything is marked."""
+    """From this share on everything is marked."""
     ecn_max_ppm: int = PPM
     """Marking probability just below `ecn_max`, in millionths."""
     trim: bool = True
-    """Trim what finds a queue full; otherwise it is dropped."""
+    """Trim packets that find a queue full; otherwise drop them."""
     trim_last_hop: bool = True
     """The same on T0 down-links."""
     trim_bytes: int = TRIM_BYTES_DEFAULT
-    """What is left of a trimmed packet, counted from its outer header."""
+    """Bytes kept of a trimmed packet, counted from its outer header."""
     data: float = 1.0
     """Share that a port's data queue holds; more is trimmed or dropped."""
     data_last_hop: float = 1.5
@@ -56,22 +56,27 @@ class SwitchSettings:
     control: float = 1.0
     """Share that a port's control queue holds; more is dropped."""
     control_reserve: float = 0.25
-    """Share of that queue that trimmed packets must leave to acknowledgements, or a flood of them would drop those."""
+    """Share of that queue that trimmed packets must leave free; otherwise a flood of them would displace
+    acknowledgements."""
     # UEC CMS: trimmed packets get a share of the link, at most half; ours travel with the acknowledgements.
     control_share: float = 0.5
-    """What the control class may take of a link while data waits for it; 1 is strict priority."""
+    """The share of a link that the control class may take while data waits; 1 is strict priority."""
     control_burst_bytes: int = CONTROL_BURST_BYTES
-    """By how many bytes it may be ahead of that share; less than a data packet leaves it less than its share."""
+    """How many bytes it may be ahead of that share. If it is less than a data packet, control gets less than its
+    share."""
     # RFC 9800 4.1.2
     adjacency: bool = False
-    """Every port has a uSID of its own besides its peer's, local to the switch: what names it leaves there."""
+    """Every port has a uSID of its own besides its peer's, local to the switch: a packet that names it leaves by that
+    port."""
     # RFC 9800 4.1.1 counts each shift; Linux counts each switch.
     hop_limit_per_shift: bool = False
-    """What a packet pays that carries the same uSID several times in a row: True one hop per shift, False one."""
+    """The price in hops of a packet with the same uSID several times in a row: True one hop per shift, False one in
+    all."""
 
     # RFC 8754 4.3: an address that is no segment of this node is routed; Linux does that too.
     route_foreign: bool = True
-    """A packet whose active uSID is a neighbour's goes there unchanged; False: it is dropped as `not_own_usid`."""
+    """Forward a packet whose active uSID is a neighbour's to that neighbour, unchanged; False: drop it as
+    `not_own_usid`."""
 
     def __post_init__(self) -> None:
         for knob in fields(self):
@@ -145,9 +150,9 @@ class SwitchConfig:
     route_foreign: bool = True
     """Likewise."""
     towards: tuple[Towards, ...] = ()
-    """What each port leads to, for metrics; empty when nobody asks."""
+    """The kind of node that each port leads to, for metrics; may be empty."""
     peers: tuple[str, ...] = ()
-    """The name of that node, likewise."""
+    """The name of the node that each port leads to; may be empty."""
     adjacency: Mapping[int, int] = field(default_factory=dict)
     """uSIDs that only this switch knows -> egress port; copied, and read-only from then on."""
 

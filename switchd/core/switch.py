@@ -57,7 +57,7 @@ class Switch:
             for port, port_config in enumerate(config.ports)
         )
         self.doors: Mapping[int, Door] = MappingProxyType(doors(config, self.egress))
-        """Where each entry of the table leads; read-only."""
+        """The door of each entry of the table; read-only."""
         self._routes = routes(config, self.doors)
         self._known = self._routes
         """The table for forwarding in one step; empty while the switch stands still."""
