@@ -14,7 +14,7 @@ from orchestrator.live.snapshot import DirectionView, FaultView, NicView, Snapsh
 from orchestrator.runs.screen import bar
 
 Worst: TypeAlias = tuple[str, DirectionView, str]
-"""Direction of a link, as `h000>p0-t0-0`; its figures; what is wrong with the link."""
+"""Direction of a link, as `h000>p0-t0-0`; its figures; the word for its problem, "" without one."""
 
 ORDERS: Final = ("utilisation", "queue", "drops", "marks")
 """The figures by which links can be ranked."""

@@ -89,7 +89,7 @@ class Measure:
     meaning: str
     take: Callable[[Question], list[Figure]]
     of: tuple[Of, ...] = ()
-    """What it can be taken of; empty: only of all together."""
+    """The kinds of names that it can be taken of; empty: only of all together."""
     labels: tuple[str, ...] = ()
     """The names of `Of.LABEL`, if they are known beforehand."""
     of_needed: bool = False

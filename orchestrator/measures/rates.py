@@ -29,7 +29,7 @@ def receivers(recording: Recording) -> list[str]:
 
 
 def goodput(question: Question) -> list[Figure]:
-    """Bytes newly placed per time. Of NICs, planes, programs and flows; of nothing: into all NICs."""
+    """Bytes newly placed per time: of NICs, planes, programs and flows; without names, into all NICs."""
     recording = question.recording
     nics = list(recording.topology.nic_names())
     planes = [str(plane) for plane in range(recording.topology.planes)]

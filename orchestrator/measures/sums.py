@@ -17,7 +17,7 @@ _BAD_STATES = ("assumed_bad", "denied")
 
 
 def totals(nics: Iterable[Counters], switches: Iterable[Counters]) -> dict[str, int]:
-    """What happened in the fabric, in the words of the reports.
+    """The totals of the fabric, under the names that reports use.
 
     `retransmits` over all causes; `trims` and `ecn_marks` as the switches made them; `drops` over all reasons of NICs
     and switches; `ev_skips` entries into SKIP; `ev_transitions` entries into ASSUMED_BAD or DENIED.

@@ -24,7 +24,7 @@ DIGITS = 4
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line: a figure of both runs. None where one of them has none."""
+    """One line: a figure of both runs; None for a run without it."""
 
     section: str
     what: str

@@ -212,7 +212,7 @@ def _timeline(recording: Recording) -> dict[str, Any]:
 
 
 def _evs(recording: Recording) -> dict[str, Any]:
-    """EVs of all QPs by state, look by look, and the states of the measure `evs` that any of them was in."""
+    """EVs of all QPs by state, look by look."""
     looks = recording.looks
     if len(looks) > POINTS_MAX:
         looks = [looks[place] for place in thinned(range(len(looks)))]

@@ -20,7 +20,7 @@ class Band:
     """A fault as the charts show it."""
 
     number: int
-    """As in the table of faults."""
+    """Its number in the table of faults."""
     title: str
     windows: tuple[tuple[Instant, Instant], ...]
     """When it was in force, in time order."""

@@ -106,7 +106,10 @@ def goodput(
     faults: Sequence[Band],
     plane_line_gbps: float,
 ) -> Chart:
-    """Goodput of all planes and of each; rows are Gb/s per plane, the line rate of a plane includes headers."""
+    """The chart of goodput: all planes together and each.
+
+    Rows are Gb/s per plane; a plane's line rate includes headers.
+    """
     planes = len(rows[0])
     line = planes * plane_line_gbps
     what = Timeline(

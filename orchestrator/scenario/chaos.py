@@ -21,7 +21,7 @@ _TRIES = 8
 
 
 def faults_of(site: Site, spot: Spot, entry: ChaosEntry, drawn: list[Any]) -> list[Fault]:
-    """The faults of a chaos entry, offsets from its start; `drawn` are those it may draw. Raises ConfigError."""
+    """The faults of a chaos entry, offsets from its start; `drawn` are the faults it may draw. Raises ConfigError."""
     room_ns = site.scale.length(entry.lasting)
     rng = Rng(site.seed, "chaos", entry.name)
     found: list[Fault] = []

@@ -63,7 +63,7 @@ class Selector(Struct, kw_only=True, forbid_unknown_fields=True):
     evs_of: Word | None = None
     """Links between T0s and T1s that EVs in use of a flow cross as it begins, as `pair:h000>h002`."""
     hosts: Words | None = None
-    """Of the inventory; for faults between two of them as `vm1~vm2`."""
+    """Names in the inventory; for faults between two hosts as `vm1~vm2`."""
     labels: Words | None = None
     """Hosts with all of these, as `rack=a`."""
 
@@ -74,7 +74,7 @@ class Condition(Struct, kw_only=True, forbid_unknown_fields=True):
     measure: Word
     of: Words | None = None
     over: Length | None = None
-    """Looked at so far back; from the begin of the run when it is left out."""
+    """How far back to look; from the begin of the run when it is left out."""
     reduce: Reduction | None = None
     at_least: Bound | None = None
     at_most: Bound | None = None
@@ -93,10 +93,10 @@ class Broken(Struct, kw_only=True, forbid_unknown_fields=True):
     """What is broken, and how many of the candidates."""
 
     selector: Selector = field(default_factory=Selector)
-    """Nothing of it given: all that the kind can be about."""
+    """Without any key: everything that the kind can hit."""
     mode: Mode = "all"
     value: Annotated[int, Meta(ge=1)] | None = None
-    """Of `fixed` how many, of the percent modes how many per hundred."""
+    """For `fixed` the number of targets, for the percent modes the percentage."""
 
 
 class Entry(Broken, kw_only=True, forbid_unknown_fields=True):
@@ -104,15 +104,15 @@ class Entry(Broken, kw_only=True, forbid_unknown_fields=True):
 
     name: Name
     at: Length = 0
-    """From the begin of the run; with `when`, the condition is not asked before."""
+    """From the begin of the run; with `when`, the condition is not tested before."""
     when: Condition | None = None
     times: Count | None = None
-    """With `every`: how often in all. With `when`: how often the condition may start it."""
+    """With `every`: the number of repetitions. With `when`: how often the condition may start it."""
     lasting: Length | None = field(default=None, name="for")
-    """How long; to the end of the run when it is left out."""
+    """Its length; to the end of the run when it is left out."""
     every: Length | None = None
     turns: Literal["same", "anew", "next"] = "same"
-    """With `every`: the same targets each time, targets drawn anew, or such as were not drawn before."""
+    """With `every`: the same targets each time, targets drawn anew, or targets not drawn before."""
 
 
 class Between(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -127,7 +127,7 @@ class Drawn(Broken, kw_only=True, forbid_unknown_fields=True):
 
     lasting: Length | Between = field(name="for")
     weight: Annotated[int, Meta(ge=1, le=1_000_000)] = 1
-    """How often it is drawn beside the others."""
+    """How often it is drawn, relative to the others."""
 
 
 class Chaos(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -135,9 +135,9 @@ class Chaos(Struct, kw_only=True, forbid_unknown_fields=True):
 
     faults: Annotated[list[Any], Meta(min_length=1, max_length=100)]
     every: Length
-    """Mean time from one to the next."""
+    """Mean time from one fault to the next."""
     at_once_max: Count
-    """The budget: never more of them at once."""
+    """The budget: at most this many at the same time."""
     spacing: Literal["even", "uniform", "exponential"] = "exponential"
     """Exactly `every`; evenly from nothing to twice as much; or by chance at any time, as a Poisson process."""
 
@@ -161,18 +161,19 @@ class Expect(Struct, kw_only=True, forbid_unknown_fields=True):
     name: Annotated[str, Meta(min_length=1, max_length=120)] | None = None
     of: Words | None = None
     during: Name | None = None
-    """While the fault of this name bites, or `faults` for any. Without `during`, `after`, `from`, `to`: all along."""
+    """While the fault of this name is in force, or `faults` for any. Without `during`, `after`, `from`, `to`: all
+    along."""
     after: Name | None = None
     """From the end of the fault of this name on, or `faults` for the last of all."""
     start: Length | None = field(default=None, name="from")
     end: Length | None = field(default=None, name="to")
     skip: Length = 0
-    """With `during` and `after`: so much is left out at the start."""
+    """With `during` and `after`: how much to leave out at the start."""
     bin: Length | None = None
-    """Not one figure but one per bin of this width, each within the bounds."""
+    """Take one figure per bin of this width instead of one in all; each must be within the bounds."""
     reduce: Reduction | None = None
     per_name: bool = False
-    """The figures of each name become one by themselves."""
+    """Reduce the figures of each name separately."""
     at_least: Bound | None = None
     at_most: Bound | None = None
     relative_to: Literal["line", "baseline"] | None = None
@@ -183,20 +184,20 @@ class Workload(Struct, kw_only=True, forbid_unknown_fields=True):
 
     name: Name
     ranks: Annotated[int, Meta(ge=1)] | Words = "all"
-    """`all` NICs, the first so many, or names and globs in the order of the ranks."""
+    """`all` NICs, a number of NICs from the first on, or names and globs in the order of the ranks."""
     begin: Length = 0
     """From the begin of the run."""
     qps: Annotated[int, Meta(ge=1, le=QPS_MAX)] = 1
-    """Between two ranks; messages take them in turn."""
+    """QPs between two ranks; messages take them in turn."""
     profile: Annotated[int, Meta(ge=0)] = 0
-    """The EV profile of these QPs, of `ev_profiles`; 0 is the built-in one."""
+    """The EV profile of these QPs, from `ev_profiles`; 0 is the built-in one."""
 
 
 class Denied(Struct, kw_only=True, forbid_unknown_fields=True):
     """Paths that NICs do not use: an entry of their deny lists."""
 
     nics: Words = "*"
-    """Names or globs of the NICs that shall not."""
+    """Names or globs of the NICs that must not use it."""
     plane: Annotated[int, Meta(ge=0)]
     path: Annotated[int, Meta(ge=0)] | None = None
     """Number of the T1; the whole plane when it is left out."""
@@ -216,7 +217,7 @@ class ProfileEntry(Struct, kw_only=True, forbid_unknown_fields=True):
     evs: list[Word] | None = None
     rules: list[Word] | None = None
     count: Count | None = None
-    """EVs, the reserve included."""
+    """Number of EVs, including the reserve."""
     reserve: Annotated[int, Meta(ge=0)] | None = None
     min_active: Annotated[int, Meta(ge=0)] | None = None
 
@@ -236,7 +237,7 @@ class ScenarioFile(Struct, kw_only=True, forbid_unknown_fields=True):
     ev_profiles: Annotated[list[ProfileEntry], Meta(max_length=DENIED_MAX)] = []
     """EV profiles beside the built-in one."""
     deny: Annotated[list[Denied], Meta(max_length=DENIED_MAX)] = []
-    """Paths that NICs shall not use, from before the work begins."""
+    """Paths that NICs must not use, from before the work begins."""
     steady_state: Annotated[list[Expect], Meta(max_length=EXPECTATIONS_MAX)] = []
     """What must hold before the first fault."""
     method: Annotated[list[Any], Meta(max_length=METHOD_MAX)] = []
@@ -317,9 +318,9 @@ ENTRIES: Final = {
     kind: _shape(f"Fault_{kind}", _fault_fields(kind) + _ramp_fields(kind), Entry, row.meaning)
     for kind, row in KINDS.items()
 }
-"""Kind of fault -> the shape of its entries in `method`."""
+"""Kind of fault -> the type of its entries in `method`."""
 DRAWN: Final = {kind: _shape(f"Drawn_{kind}", _fault_fields(kind), Drawn, row.meaning) for kind, row in KINDS.items()}
-"""Kind of fault -> the shape of its entries in `chaos: {faults: ...}`."""
+"""Kind of fault -> the type of its entries in `chaos: {faults: ...}`."""
 
 
 class Message(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -359,4 +360,4 @@ def _workload_type(name: str, figure: Figure | TraceFigure) -> Any:
 WORKLOADS: Final = {
     kind: _shape(f"Workload_{kind}", _workload_fields(kind), Workload, row.meaning) for kind, row in PROGRAMS.items()
 }
-"""Kind of workload -> the shape of its entries in `workload`."""
+"""Kind of workload -> the type of its entries in `workload`."""

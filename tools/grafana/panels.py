@@ -30,7 +30,7 @@ class Panel:
     kind: Kind
     title: str
     question: str
-    """What somebody on call asks when looking here; the description of the panel."""
+    """The question that the panel answers for somebody on call; the description of the panel."""
     queries: tuple[Query, ...]
     options: Json
     defaults: Json

@@ -110,7 +110,7 @@ def _topology(file: Path | None, flags: list[str]) -> "Topology":
 def _scenario(
     file: Path, topology: Path | None, flags: list[str], settings: list[str] | None, nodes_per_process: int | None
 ) -> "Topology":
-    """The topology of a scenario. Raises ConfigError."""
+    """The topology of a scenario file. Raises ConfigError."""
     from mrcfabric.errors import ConfigError
     from orchestrator.scenario.resolve import load
 
