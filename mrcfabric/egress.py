@@ -2,7 +2,8 @@
 
 Owns: rate, link delay, admission, the order of departures, RED marking at dequeue and trimming at admission.
 Leaves to others: which packet goes to which port and class (the cores), faults of the link (`impairment`), how
-bytes are cut and marked (`wire`). MRC 1.0 asks for these of a switch; a NIC uses the same class with both off.
+bytes are cut and marked (`wire`), what is written down of packets that are followed (`witness`). MRC 1.0 asks for marks
+and trims of a switch; a NIC uses the same class with both off.
 
 Control goes first, up to its share (UEC CMS). The port keeps the *lead*, how many bytes control is ahead of its share:
 a control packet that goes while data waits adds `(1 - share)` of its bytes, every data packet takes `share` of its own
@@ -26,6 +27,7 @@ from mrcfabric.egress_config import EgressConfig, check_trim_dscp
 from mrcfabric.errors import RefusedError
 from mrcfabric.impairment import HEALTHY, LOSS_REASONS, TOUCHES, ImpairedLink, Impairment
 from mrcfabric.node import Transmit
+from mrcfabric.port_counts import PortCounts
 from mrcfabric.rng import PPM, Rng
 from mrcfabric.units import NEVER, NS_PER_S, Buffer, Instant
 from mrcfabric.wire.dscp import CE, NOT_ECT, dscp_of, ecn_of, mark_ce
@@ -40,31 +42,37 @@ TRIMMED: Final = 2
 REFUSALS: Final = ("data_full", "control_full", "trimmed_full", "trim_full")
 """Why a packet does not get into a queue, by class; the last is of those that were cut here."""
 DROP_REASONS: Final = (*REFUSALS, *LOSS_REASONS)
+QUEUED: Final = "queued"
+CUT: Final = "trimmed"
+ADMITTED: Final = (QUEUED, CUT)
+"""How a packet gets into a queue."""
+_NOTHING: Final = (-1, -1, -1)
+"""Limits of queues, by class, that no packet keeps to."""
 
 _transmit = tuple.__new__  # what Transmit(...) does, without its Python-level constructor
 
 
-class Egress:
+class Egress(PortCounts):
     """The queues and the wire of one port. Calls must not go back in time."""
 
     __slots__ = (
-        "_bytes_numerator", "_control", "_control_limits", "_data", "_data_max", "_delay_ns", "_denominator",
+        "_bytes_numerator", "_control", "_control_max", "_data", "_data_max", "_delay_ns", "_denominator",
         "_ecn_ceiling", "_ecn_floor", "_ecn_least", "_fault_rng", "_faulty", "_free_ns", "_lead", "_lead_cost",
-        "_lead_max", "_lead_pay", "_link", "_numerator", "_overhead", "_red_rng", "busy_until", "config",
-        "control_bytes", "control_bytes_peak", "control_held", "control_packets", "control_sent_bytes", "data_bytes",
-        "data_bytes_peak", "data_packets", "data_sent_bytes", "drops", "marks", "next_release_ns", "port",
-        "refused_bytes", "trim", "trim_admitted", "trim_dropped", "trim_dscp", "trimmed", "witness",
+        "_lead_max", "_lead_pay", "_limits", "_link", "_numerator", "_one_by_one", "_overhead", "_red_rng", "_witness",
+        "busy_until", "config", "control_bytes", "data_bytes", "next_release_ns", "port", "trim", "trim_dscp",
     )  # fmt: skip
 
     def __init__(self, config: EgressConfig, port: int, rng: Rng) -> None:
+        super().__init__(DROP_REASONS)
         self.config = config
         self.port = port
         self._data: deque[Buffer] = deque()
         self._control: deque[Buffer] = deque()
-        self._data_max = config.data_bytes_max
         most = config.control_bytes_max
-        trimmed_most = most - most * config.control_reserve_ppm // PPM
-        self._control_limits = (most, most, trimmed_most)  # by class
+        # By class.
+        self._limits = config.data_bytes_max, most, most - most * config.control_reserve_ppm // PPM
+        # Up to here `offer` admits at once: nothing while there is a witness, so that without one nobody asks for it.
+        self._data_max, self._control_max = self._limits[DATA], self._limits
         self.data_bytes = 0
         """Waiting bytes of the data class; a packet in serialization no longer counts."""
         self.control_bytes = 0
@@ -88,32 +96,11 @@ class Egress:
         self._fault_rng = Rng(rng.bits64())
         self._faulty: ImpairedLink | None = None  # from the first fault on
         self._link: ImpairedLink | None = None  # the same while there are faults, or packets that they held back
+        self._witness: Witness | None = None
+        self._one_by_one = False  # each departure needs a closer look: for the link's sake, or for the witness
         self._free_ns: Instant | None = None  # while the port stands still: when its wire is free
         self.next_release_ns: Instant = NEVER
         """When the first packet goes on that a fault holds back on its way; NEVER with none."""
-        self.data_packets = 0
-        """Departures of the data class, also of packets that a fault then loses."""
-        self.data_sent_bytes = 0
-        self.control_packets = 0
-        """Those of the control class, trimmed packets included."""
-        self.control_sent_bytes = 0
-        self.control_held = 0
-        """Departures of data while control waited and had used up its share."""
-        self.marks = 0
-        self.refused_bytes = 0
-        """Of packets that were dropped at admission, and what trimming cut off."""
-        self.trimmed = 0
-        """Packets cut because the data queue was full."""
-        self.trim_admitted = 0
-        """Of them, those admitted to the control queue; they leave when their turn comes, or wait while the port stands
-        still."""
-        self.trim_dropped = 0
-        """Of them, those for which the control queue had no room."""
-        self.data_bytes_peak = 0
-        self.control_bytes_peak = 0
-        self.drops: dict[str, int] = dict.fromkeys(DROP_REASONS, 0)
-        self.witness: Witness | None = None
-        """Who writes down what happens here to packets that are followed: see `witnessed_egress`."""
 
     @property
     def next_start_ns(self) -> Instant:
@@ -124,16 +111,6 @@ class Egress:
     def next_departure_ns(self) -> Instant:
         """When the next packet starts, or one that a fault holds back goes on; NEVER with none."""
         return min(self.next_start_ns, self.next_release_ns)
-
-    @property
-    def packets(self) -> int:
-        """Departures, also of packets that a fault then loses."""
-        return self.data_packets + self.control_packets
-
-    @property
-    def bytes(self) -> int:
-        """Their bytes."""
-        return self.data_sent_bytes + self.control_sent_bytes
 
     @property
     def offered_packets(self) -> int:
@@ -178,10 +155,8 @@ class Egress:
                 self.busy_until = now
         if control:
             waiting = self.control_bytes + len(packet)
-            if waiting > self._control_limits[control]:
-                self.drops[REFUSALS[control]] += 1
-                self.refused_bytes += len(packet)
-                return False
+            if waiting > self._control_max[control]:
+                return self._settle(now, packet, control)
             self.control_bytes = waiting
             if waiting > self.control_bytes_peak:
                 self.control_bytes_peak = waiting
@@ -189,7 +164,7 @@ class Egress:
             return True
         waiting = self.data_bytes + len(packet)
         if waiting > self._data_max:
-            return self._refuse(packet)
+            return self._settle(now, packet, DATA)
         self.data_bytes = waiting
         if waiting > self.data_bytes_peak:
             self.data_bytes_peak = waiting
@@ -198,8 +173,8 @@ class Egress:
 
     def run(self, until: Instant, out: list[Transmit]) -> Instant:
         """Commit every departure that starts up to and including `until`; returns `next_departure_ns`."""
-        if self._link is not None:
-            return self._run_impaired(self._link, until, out)
+        if self._one_by_one:
+            return self._run_one_by_one(until, out)
         start = self.busy_until
         control = self._control
         data = self._data
@@ -245,7 +220,7 @@ class Egress:
         if impairment == self._faulty.impairment:
             return
         self._faulty.change(impairment)
-        self._link = self._faulty
+        self._link, self._one_by_one = self._faulty, True
         self._set_rate(impairment.rate_bps or self.config.rate_bps)
 
     def check_impairment(self, impairment: Impairment) -> None:
@@ -308,17 +283,7 @@ class Egress:
         `trimmed` = `trim_admitted` + `trim_dropped`.
         """
         return {
-            "packets": self.packets,
-            "bytes": self.bytes,
-            "control_packets": self.control_packets,
-            "control_sent_bytes": self.control_sent_bytes,
-            "control_held": self.control_held,
-            "marks": self.marks,
-            "trimmed": self.trimmed,
-            "trim_admitted": self.trim_admitted,
-            "trim_dropped": self.trim_dropped,
-            "refused_bytes": self.refused_bytes,
-            "drops": dict(self.drops),
+            **self.sums(),
             "touched": self.touched,
             "held": self.held,
             "met": self.met,
@@ -330,26 +295,41 @@ class Egress:
             "control_bytes_peak": self.control_bytes_peak,
         }
 
-    def _run_impaired(self, link: ImpairedLink, until: Instant, out: list[Transmit]) -> Instant:
-        """`run` on a link with faults: every departure as on a healthy one, then what the faults make of it."""
-        self._link = None
+    def set_witness(self, witness: Witness | None) -> None:
+        """From now on this witness is told what packets find here and what becomes of them; None: nobody is."""
+        self._witness = witness
+        self._one_by_one = witness is not None or self._link is not None
+        self._control_max = self._limits if witness is None else _NOTHING
+        self._data_max = self._control_max[DATA]
+
+    def _run_one_by_one(self, until: Instant, out: list[Transmit]) -> Instant:
+        """`run` with faults on the link or a witness: every departure as ever, then what the faults make of it."""
+        link, witness = self._link, self._witness
+        self._one_by_one = False
         departed: list[Transmit] = []
         while self.busy_until <= until and (self._data or self._control):
             start = self.busy_until
-            link.release(start, out)
+            if link is not None:
+                link.release(start, out)
             data_packets = self.data_packets
             self.run(start, departed)
-            reason = self._carry(link, departed.pop(), self.data_packets != data_packets, out)
+            sent = departed.pop()
+            if witness is not None:
+                witness.departed(start, sent)
+            if link is None:
+                out.append(sent)
+                continue
+            reason = link.carry(sent, self.data_packets != data_packets, out)
             if reason is not None:
                 self.drops[reason] += 1
-        self.next_release_ns = link.release(until, out)
-        if not link.whole:
-            self._link = link
+            if witness is not None:
+                witness.carried(reason, [name for name in TOUCHES if name in link.touches])
+        if link is not None:
+            self.next_release_ns = link.release(until, out)
+            if link.whole:
+                self._link = None
+        self._one_by_one = witness is not None or self._link is not None
         return self.next_departure_ns
-
-    def _carry(self, link: ImpairedLink, sent: Transmit, data: bool, out: list[Transmit]) -> str | None:
-        """`ImpairedLink.carry`."""
-        return link.carry(sent, data, out)
 
     def _set_rate(self, rate_bps: int) -> None:
         """Serialization is ceil((size + overhead) * 8e9 / rate), in lowest terms to stay with small integers."""
@@ -372,25 +352,43 @@ class Egress:
         mark_ce(marked)
         return marked
 
-    def _refuse(self, packet: Buffer) -> bool:
-        """The data queue is full: trim the packet into the control class, or drop it."""
-        config = self.config
-        if not self.trim or dscp_of(packet) not in config.trimmable_dscps:
-            self.drops["data_full"] += 1
-            self.refused_bytes += len(packet)
-            return False
-        self.trimmed += 1
-        rest = trim(packet, config.trim_bytes, self.trim_dscp)
-        waiting = self.control_bytes + len(rest)
-        if waiting > self._control_limits[TRIMMED]:
+    def _settle(self, now: Instant, packet: Buffer, control: int) -> bool:
+        """`offer` of a packet that needs a closer look: it finds its queue full, or a witness at the port."""
+        found = self.data_bytes, self.control_bytes, self.busy_until - now
+        verdict = self._admit(packet, control)
+        if self._witness is not None:
+            queue = self._control if control or verdict == CUT else self._data
+            self._witness.offered(now, self.port, packet, found, verdict, queue[-1] if verdict in ADMITTED else None)
+        return verdict in ADMITTED
+
+    def _admit(self, packet: Buffer, control: int) -> str:
+        """Into its queue; or, trimmed, into that of the control class; or nowhere. One of `ADMITTED` or `REFUSALS`."""
+        config, size = self.config, len(packet)
+        if (self.control_bytes if control else self.data_bytes) + size <= self._limits[control]:
+            self._append(packet, control)
+            return QUEUED
+        self.refused_bytes += size
+        reason = REFUSALS[control]
+        if not control and self.trim and dscp_of(packet) in config.trimmable_dscps:
+            self.trimmed += 1
+            rest = trim(packet, config.trim_bytes, self.trim_dscp)
+            if self.control_bytes + len(rest) <= self._limits[TRIMMED]:
+                self.refused_bytes -= len(rest)
+                self.trim_admitted += 1
+                self._append(rest, TRIMMED)
+                return CUT
             self.trim_dropped += 1
-            self.drops["trim_full"] += 1
-            self.refused_bytes += len(packet)
-            return False
-        self.refused_bytes += len(packet) - len(rest)
-        self.trim_admitted += 1
-        self.control_bytes = waiting
-        if waiting > self.control_bytes_peak:
-            self.control_bytes_peak = waiting
-        self._control.append(rest)
-        return True
+            reason = "trim_full"
+        self.drops[reason] += 1
+        return reason
+
+    def _append(self, packet: Buffer, control: int) -> None:
+        """To the end of its queue."""
+        if control:
+            self._control.append(packet)
+            self.control_bytes += len(packet)
+            self.control_bytes_peak = max(self.control_bytes_peak, self.control_bytes)
+        else:
+            self._data.append(packet)
+            self.data_bytes += len(packet)
+            self.data_bytes_peak = max(self.data_bytes_peak, self.data_bytes)

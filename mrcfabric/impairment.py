@@ -196,13 +196,15 @@ class ImpairedLink:
 
     __slots__ = (
         "_bad", "_carried", "_delay_ns", "_ev_order", "_evs", "_last_ns", "_line", "_losing", "_lost_packets",
-        "_meets_all", "_released_ns", "_usids", "impairment", "met", "rng", "touched", "whole",
+        "_meets_all", "_released_ns", "_usids", "impairment", "met", "rng", "touched", "touches", "whole",
     )  # fmt: skip
 
     def __init__(self, rng: Rng, delay_ns: int, ev_order: EvOrder = EvOrder.PORT_LOW) -> None:
         self.rng = rng
         self.touched = dict.fromkeys(TOUCHES, 0)
         """Packets by what faults did to them."""
+        self.touches: list[str] = []
+        """What happened to the packet that was carried last, of `TOUCHES`."""
         self.met = 0
         """Packets that met a fault: they were lost, or left while a fault that concerns all packets was in force."""
         self.whole = False
@@ -251,16 +253,17 @@ class ImpairedLink:
         has called `release` up to the packet's departure.
         """
         port, arrival_ns, packet = sent
+        self.touches.clear()
         for reason, loses in self._losing:
             if loses(packet, data):
                 self.met += 1
                 return reason
         self.met += self._meets_all
-        impairment, chance, touched = self.impairment, self.rng.chance, self.touched
+        impairment, chance = self.impairment, self.rng.chance
         direct = not self._line and not (impairment.delay_ns or impairment.jitter_ns or impairment.reordering_ppm)
         if chance(impairment.corruption_ppm):
             packet = self._corrupted(packet)
-            touched["corrupted"] += 1
+            self._touch("corrupted")
         at_ns = arrival_ns
         if (impairment.delay_ns or impairment.jitter_ns) and chance(impairment.delay_ppm):
             at_ns += impairment.delay_ns
@@ -270,13 +273,14 @@ class ImpairedLink:
         if at_ns <= self._last_ns:
             at_ns = self._last_ns + 1
         if chance(impairment.reordering_ppm):
-            touched["reordered"] += 1
+            self._touch("reordered")
             self._hold(Transmit(port, at_ns + impairment.reordering_ns, packet))
             return None
-        touched["delayed"] += at_ns > arrival_ns
+        if at_ns > arrival_ns:
+            self._touch("delayed")
         arrivals = [Transmit(port, at_ns, packet)]
         if chance(impairment.duplication_ppm):
-            touched["duplicated"] += 1
+            self._touch("duplicated")
             at_ns += 1
             arrivals.append(Transmit(port, at_ns, bytearray(packet)))
         self._last_ns = at_ns
@@ -302,6 +306,11 @@ class ImpairedLink:
             self._released_ns = at_ns
             self._last_ns = max(self._last_ns, at_ns)
         return NEVER
+
+    def _touch(self, what: str) -> None:
+        """The packet that is being carried meets one of `TOUCHES`."""
+        self.touched[what] += 1
+        self.touches.append(what)
 
     def _hold(self, transmit: Transmit) -> None:
         self._carried += 1

@@ -1,9 +1,9 @@
 """What happened at a node to the packets that are followed: statements, written down as they happen.
 
 Owns how a followed packet is recognised by its bytes, what a statement says, and the bound of the book. Which packets
-are followed is `choice`'s; who calls it, the slow ways of ports (`witnessed_egress`), switches and NICs; who makes one
-story of the statements of many nodes, `orchestrator.tracing`. It changes nothing that it sees: the trace of a node is
-the same with and without it.
+are followed is `choice`'s. Ports (`egress`), switches and NICs tell it what happens, each where it happens;
+`orchestrator.tracing` makes one story of the statements of many nodes. It changes nothing that it sees: the trace of a
+node is the same with and without it.
 
 A statement is a table with its number `n` (from 1), `at_ns`, and `step`:
 
@@ -22,7 +22,6 @@ followed when a followed PSN is among those its bitmap shows, the one that cause
 """
 
 from collections import deque
-from collections.abc import Callable
 from typing import Any, Final
 from zlib import crc32
 
@@ -60,8 +59,6 @@ class Witness:
 
     def __init__(self, choice: Choice, dscp: Dscp, options: WireOptions = DEFAULT_OPTIONS) -> None:
         self.chooser = Chooser(choice)
-        self.cause_of: Callable[[Buffer], str | None] = lambda _packet: None
-        """Asked of every packet that a port is offered: why it is sent again. A NIC knows."""
         self.lost = 0
         """Statements that were forgotten before they were told."""
         self._peek = peeker(dscp, options=options)
@@ -71,6 +68,8 @@ class Witness:
         self._told = 0
         self._waiting: dict[int, tuple[Any, int, bool]] = {}
         """By identity of the packet: itself, so that it stays, its offer, and whether it came marked."""
+        self._again: tuple[Buffer, str] = (b"", "")
+        """A packet that a NIC sends again and offers to its port next, and the cause."""
         self._departed = (0, 0)
         """Number of the offer of the latest departure, 0 when nobody follows that packet; and when it was."""
 
@@ -101,18 +100,25 @@ class Witness:
             return None
         return {**_described(packet, peeked, destination, KINDS[opcode]), **said}
 
+    def sent_again(self, packet: Buffer, cause: str) -> None:
+        """A NIC has made a packet anew, for this cause; its port is offered this very object next."""
+        self._again = packet, cause
+
     def offered(
-        self, at_ns: Instant, port: int, about: dict[str, Any], found: tuple[int, int, int], verdict: str,
-        waits: Buffer | None, cause: str | None = None,
+        self, at_ns: Instant, port: int, packet: Buffer, found: tuple[int, int, int], verdict: str,
+        waits: Buffer | None,
     ) -> None:  # fmt: skip
         """A packet came to a port; `found`: waiting bytes of data and control, and how long the wire is taken.
 
         `waits`: the very object that is in the queue now, None for a packet that was refused.
         """
+        about = self.look(packet)
+        if about is None:
+            return
         statement = {"at_ns": at_ns, "step": "offer", "port": port, "verdict": verdict, "packet": about}
         statement |= dict(zip(("data_bytes", "control_bytes", "wire_ns"), found, strict=True))
-        if cause is not None:
-            statement["cause"] = cause
+        if packet is self._again[0]:
+            statement["cause"] = self._again[1]
         number = self._state(statement)
         if waits is not None:
             if len(self._waiting) >= WAITING_MAX:

@@ -10,6 +10,7 @@ from typing import Final, Protocol
 from mrcfabric.rng import Rng
 from mrcfabric.units import Instant
 from mrcfabric.wire.layout import EXTENSION_OFFSET, ICRC_SIZE, METH_SIZE, RETH_SIZE, TSETH_SIZE
+from mrcfabric.witness import Witness
 from nicd.core.deny_list import DenyList
 from nicd.core.ev_events import EvEvents
 from nicd.core.ev_profiles import ProfileTable
@@ -49,7 +50,7 @@ class Board:
     __slots__ = (
         "_completed", "bdp_bytes", "bins", "config", "contexts", "denied", "ev_events", "ev_tally", "events", "host",
         "memory", "ooo_held", "penalty", "ports", "probe_turns", "profiles", "scheduler", "settings",
-        "stats", "timers",
+        "stats", "timers", "witness",
     )  # fmt: skip
 
     def __init__(self, config: NicConfig) -> None:
@@ -89,6 +90,8 @@ class Board:
         """When our SACKs penalise senders; None: never."""
         self.probe_turns = ProbeTurns(settings.reverse_refresh_ns, settings.reverse_turns * len(config.ports))
         """Whose reverse paths are probed next."""
+        self.witness: Witness | None = None
+        """Who is told why packets are sent again."""
         self.events: list[NicEvent] = []
         self.host: HostLike | None = None
         """Who runs programs beside this NIC; None: nobody."""

@@ -41,7 +41,6 @@ from mrcfabric.wire.layout import (
     WRITE_ONLY_IMM,
 )
 from mrcfabric.witness import Witness
-from mrcfabric.witnessed_egress import attend
 from nicd.core.board import Board
 from nicd.core.ev_state import EV_STATES
 from nicd.core.execute import Executor
@@ -53,6 +52,7 @@ from nicd.core.qp_state import QP_STATES, QpState
 from nicd.core.self_probe import SelfProber
 from nicd.core.settings import NicConfig
 from nicd.core.state_report import peak, reserved, state_bytes, state_report
+from nicd.core.stats import PLACED, TAKEN
 
 RETIRED: Final = ("assumed_bad:", "denied:")
 """With these begin the names of transitions of EVs that do not send any more."""
@@ -201,9 +201,10 @@ class Nic:
 
     def set_witness(self, witness: Witness | None) -> None:
         """From now on this witness writes down what happens to packets that are followed; None: nobody."""
+        self._board.witness = witness
         for egress in self._board.ports.egress:
-            attend(egress, witness)
-        receive = self._receive if witness is None else NicWitness(witness, self._board.stats, self._receive).receive
+            egress.set_witness(witness)
+        receive = self._receive if witness is None else NicWitness(witness, self._receive).receive
         if self._antechamber is None:
             self._arrive = receive
         else:
@@ -267,59 +268,48 @@ class Nic:
 
     # -- receiving
 
-    def _receive(self, now: Instant, port: int, packet: Buffer) -> None:
-        """One packet from a port: judge it, then hand it to the QP or peer it is for."""
-        drops = self._board.stats.drops
+    def _receive(self, now: Instant, port: int, packet: Buffer) -> str:
+        """One packet from a port: judge it, then hand it to the QP or peer it is for. What became of it: `Receive`."""
+        stats = self._board.stats
         reason, traffic_class, opcode, flags, dest_qp, psn, ev, start, size, source = self._peek(packet)
         if reason is not None:
-            self._receive_odd(now, port, packet, reason)
-            return
+            return self._receive_odd(now, port, packet, reason)
         if not self._board.ports.carrier >> port & 1:
-            drops["no_carrier"] += 1
-            return
+            return stats.drop("no_carrier")
         # What a trim left behind has no ICRC.
         if size >= 0 and not icrc_ok(packet):
-            drops["icrc"] += 1
-            return
+            return stats.drop("icrc")
         if dest_qp == ENDPOINT_QP:
             if opcode == WRITE_ONLY:
-                self._receive_own(now, port, traffic_class, psn, packet, source, size)
-            else:
-                self._receive_endpoint(now, port, opcode, psn, ev, packet, source, size)
-            return
+                return self._receive_own(now, port, traffic_class, psn, packet, source, size)
+            return self._receive_endpoint(now, port, opcode, psn, ev, packet, source, size)
         qp = self._qps.get(dest_qp)
         if qp is None:
-            drops["unknown_qp"] += 1
-            return
+            return stats.drop("unknown_qp")
         link = qp.link
         if link is None or qp.state > _RTS:
             # MRC 1.0 section 3: before set-up nothing is received.
-            drops["qp_not_ready" if qp.state < QpState.RTR else "qp_state"] += 1
-            return
+            return stats.drop("qp_not_ready" if qp.state < QpState.RTR else "qp_state")
         if source != link.peer.address:
-            drops["inner_source"] += 1
-            return
+            return stats.drop("inner_source")
         if opcode <= WRITE_ONLY_IMM:
             if size >= 0:
-                link.responder.on_data(now, port, packet, traffic_class, opcode, flags, psn, ev, start, size)
-            else:
-                stamp = read_data_ts(packet)[2] if flags & FLAG_TS else 0
-                link.responder.on_trimmed(now, psn, ev, traffic_class >> 2 == self._lasthop, flags, stamp)
-        elif size < 0:
-            drops["trimmed_control"] += 1
-        else:
-            self._receive_control(now, port, link, opcode, flags, psn, ev, packet, traffic_class)
+                return link.responder.on_data(now, port, packet, traffic_class, opcode, flags, psn, ev, start, size)
+            stamp = read_data_ts(packet)[2] if flags & FLAG_TS else 0
+            return link.responder.on_trimmed(now, psn, ev, traffic_class >> 2 == self._lasthop, flags, stamp)
+        if size < 0:
+            return stats.drop("trimmed_control")
+        return self._receive_control(now, port, link, opcode, flags, psn, ev, packet, traffic_class)
 
-    def _receive_odd(self, now: Instant, port: int, packet: Buffer, reason: str) -> None:
+    def _receive_odd(self, now: Instant, port: int, packet: Buffer, reason: str) -> str:
         """A packet that is not of the usual form: one with a segment routing header, or one to drop."""
         stripped = None
         if srh.follows(packet):
             reason = "srh"
             stripped = srh.strip(packet)
         if stripped is None:
-            self._board.stats.drops[reason] += 1
-        else:
-            self._arrive(now, port, stripped)
+            return self._board.stats.drop(reason)
+        return self._arrive(now, port, stripped)
 
     def _receive_control(
         self,
@@ -332,7 +322,7 @@ class Nic:
         ev: int,
         packet: Buffer,
         traffic_class: int,
-    ) -> None:
+    ) -> str:
         """A control packet for a QP."""
         stats = self._board.stats
         good = True
@@ -351,36 +341,36 @@ class Nic:
             probe_id, stamp = read_probe(packet)
             link.responder.on_probe(now, ev, probe_id, traffic_class & CE == CE, stamp, port)
         else:
-            stats.drops["endpoint_op"] += 1
-        if not good:
-            stats.drops["ack_of_unsent"] += 1
+            return stats.drop("endpoint_op")
+        return TAKEN if good else stats.drop("ack_of_unsent")
 
     def _receive_own(
         self, now: Instant, port: int, traffic_class: int, psn: int, packet: Buffer, source: bytes, size: int
-    ) -> None:
+    ) -> str:
         """A WRITE for the endpoint QP: nobody's but our own probe, back from where it turned round."""
         prober = self._self_prober
         if source != self.config.address or prober is None:
-            self._board.stats.drops["endpoint_op"] += 1
-        elif not prober.on_return(now, port, traffic_class, psn, packet, size < 0):
-            self._board.stats.drops["self_probe"] += 1
+            return self._board.stats.drop("endpoint_op")
+        if not prober.on_return(now, port, traffic_class, psn, packet, size < 0):
+            return self._board.stats.drop("self_probe")
+        return TAKEN if size < 0 else PLACED
 
     def _receive_endpoint(
         self, now: Instant, port: int, opcode: int, psn: int, ev: int, packet: Buffer, source: bytes, size: int
-    ) -> None:
+    ) -> str:
         """An endpoint request or response, from NIC to NIC."""
-        drops = self._board.stats.drops
+        stats = self._board.stats
         peer = self._executor.peer_of(source)
         if peer is None:
-            drops["unknown_peer"] += 1
-        elif size < 0 or opcode not in (ENDPOINT_REQUEST, ENDPOINT_RESPONSE):
-            drops["endpoint_op"] += 1
-        elif opcode == ENDPOINT_REQUEST:
+            return stats.drop("unknown_peer")
+        if size < 0 or opcode not in (ENDPOINT_REQUEST, ENDPOINT_RESPONSE):
+            return stats.drop("endpoint_op")
+        if opcode == ENDPOINT_REQUEST:
             op, mask, timestamp = read_endpoint_request(packet)
             if op > OP_EV_PROBE:
-                drops["endpoint_op"] += 1
-            else:
-                peer.on_request(now, psn & 0xFFFF, op, mask, timestamp, port, ev)
+                return stats.drop("endpoint_op")
+            peer.on_request(now, psn & 0xFFFF, op, mask, timestamp, port, ev)
         else:
             op, stamp = read_endpoint_response(packet, self.config.options)
             peer.on_response(now, psn & 0xFFFF, op, stamp, port)
+        return TAKEN

@@ -19,8 +19,10 @@ from nicd.core.ports import Ports
 from nicd.core.scheduler import Scheduler, Sender
 from nicd.core.timers import Timer, Timers
 
-Receive = Callable[[Instant, int, Buffer], None]
-"""(now, port, packet): take a received packet."""
+Receive = Callable[[Instant, int, Buffer], str]
+"""(now, port, packet): take a received packet; what became of it, one of `stats.OUTCOMES` or `stats.DROP_REASONS`."""
+WAITS: Final = "waits"
+"""What else becomes of it: it has to wait for the context of its QP."""
 
 NO_CONTEXTS: Final = dict.fromkeys(("capacity", "resident", "spilled", "hits", "misses", "waits", "evictions"), 0)
 """The counters of a NIC whose memory is unlimited."""
@@ -154,17 +156,18 @@ class Antechamber:
         """Packets that wait now."""
         store.listen(self._loaded)
 
-    def receive(self, now: Instant, port: int, packet: Buffer) -> None:
+    def receive(self, now: Instant, port: int, packet: Buffer) -> str:
         """A packet from a port."""
         reason, _, _, _, qpn, *_ = self._peek(packet)
         if reason is not None or qpn not in self._store.known or self._store.touch(qpn):
-            self.onward(now, port, packet)
-        elif self.held >= self._room:
+            return self.onward(now, port, packet)
+        if self.held >= self._room:
             self._drops["context_queue"] += 1
-        else:
-            self.held += 1
-            self._waiting.setdefault(qpn, []).append((port, packet))
-            self._store.fetch(now, qpn)
+            return "context_queue"
+        self.held += 1
+        self._waiting.setdefault(qpn, []).append((port, packet))
+        self._store.fetch(now, qpn)
+        return WAITS
 
     def _loaded(self, now: Instant, qpn: int) -> None:
         packets = self._waiting.pop(qpn, ())

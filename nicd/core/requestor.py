@@ -27,13 +27,7 @@ from nicd.core.board import Board
 from nicd.core.commands import PostWrite
 from nicd.core.ev_profile import EvProfile
 from nicd.core.ev_state import EvTrigger
-from nicd.core.events import (
-    STATUS_OK,
-    STATUS_REMOTE_INVALID,
-    WRITE,
-    WRITE_WITH_IMM,
-    Completion,
-)
+from nicd.core.events import STATUS_OK, STATUS_REMOTE_INVALID, WRITE, WRITE_WITH_IMM, Completion
 from nicd.core.inflight import InflightTable, Sent
 from nicd.core.lag import Lag
 from nicd.core.limits import Limits
@@ -223,11 +217,14 @@ class Requestor:
         self._note(now, sent)
         self._stats.retransmits[old.cause] += 1
         imm = message.imm if opcode in (WRITE_LAST_IMM, WRITE_ONLY_IMM) else None
-        return self._template.build(
+        packet = self._template.build(
             opcode, old.psn & PSN_MASK, message.msn, message.rqmsn, message.remote_va + offset, message.r_key,
             message.length, self._profile.evs[ev], self._profile.outer[ev], message.view[offset : offset + size],
             self._asks(), True, imm, self._stamp(now, plane),
         )  # fmt: skip
+        if self._board.witness is not None:
+            self._board.witness.sent_again(packet, old.cause)
+        return packet
 
     def _asks(self) -> bool:
         """The A bit of the packet that has just been noted: where none may leave after it, its SACK is due at once."""

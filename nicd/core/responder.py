@@ -46,6 +46,7 @@ from nicd.core.sack import BITMAP_BITS, DUPLICATE, NEW, OUTSIDE, ReceiveWindow
 from nicd.core.sack_spans import Waiting
 from nicd.core.settings import MPR_UNIT
 from nicd.core.stamps import moved_on
+from nicd.core.stats import PLACED, REPEATED, TRIMMED
 from nicd.core.timers import Timer
 from nicd.core.window import RESTORE
 
@@ -119,8 +120,8 @@ class Responder:
     def on_data(
         self, now: Instant, plane: int, packet: Buffer, traffic_class: int, opcode: int, flags: int, psn24: int,
         ev: int, start: int, size: int,
-    ) -> None:  # fmt: skip
-        """A whole data packet with a good ICRC."""
+    ) -> str:  # fmt: skip
+        """A whole data packet with a good ICRC. What became of it, one of `stats.OUTCOMES` or `stats.DROP_REASONS`."""
         window = self.window
         verdict, psn = window.classify(psn24)
         stats = self._stats
@@ -138,18 +139,15 @@ class Responder:
             rqmsn, msn, va, r_key, length = read_data(packet)
             stamp = 0
         if verdict != NEW:
-            self._not_new(now, verdict, psn, psn24, opcode, ev, m, flags, stamp)
-            return
-        if self._bounded and psn != window.expected and not self._room(now, psn, ev, stamp):
-            return
+            return self._not_new(now, verdict, psn, psn24, opcode, ev, m, flags, stamp)
+        if self._bounded and psn != window.expected and (lacking := self._lacking(now, psn, ev, stamp)):
+            return lacking
         message = self._admit(psn, opcode, rqmsn, msn, va, r_key, length, size)
         if message is None:
-            self._unfit(now, psn, ev, stamp)
-            return
+            return self._unfit(now, psn, ev, stamp)
         if not self._board.memory.place(r_key, va, memoryview(packet)[start : start + size]):
-            stats.drops["memory"] += 1
             self._refuse(now, "memory_access")
-            return
+            return stats.drop("memory")
         window.receive(psn)
         if self._bounded:
             self._hold(window.ooo_count)
@@ -164,21 +162,21 @@ class Responder:
             self._wait(now, psn, ev, stamp, max(_SACK_BYTES_LEAST, size))
         message.left = left = message.left - 1
         if opcode in IMM_OPCODES and not self._assembly.immediate(message, rqmsn, read_imm(packet, start)):
-            self._unfit(now, psn, ev, stamp)
-        elif not left:
-            self._whole(now, message, psn, ev, stamp)
+            return self._unfit(now, psn, ev, stamp)
+        return PLACED if left else self._whole(now, message, psn, ev, stamp)
 
-    def on_trimmed(self, now: Instant, psn24: int, ev: int, last_hop: bool, flags: int = 0, stamp: int = 0) -> None:
-        """What a switch left of a data packet: ask for it again, unless it has arrived meanwhile."""
+    def on_trimmed(self, now: Instant, psn24: int, ev: int, last_hop: bool, flags: int = 0, stamp: int = 0) -> str:
+        """What a switch left of a data packet: ask for it again, unless it has arrived meanwhile. As `on_data`."""
         self._stats.trims["last_hop" if last_hop else "path"] += 1
         self._peer.data_arrived(now)
         verdict, psn = self.window.classify(psn24)
         if verdict == DUPLICATE:
             self._sack(now, psn, ev, M_NONE, bool(flags & FLAG_RTX), stamp)
         elif verdict == OUTSIDE:
-            self._outside(now, ev, psn24, stamp)
+            return self._outside(now, ev, psn24, stamp)
         elif self._trim_nack:
             self._nack(now, NACK_TRIMMED_LASTHOP if last_hop else NACK_TRIMMED, ev, psn24, stamp)
+        return TRIMMED
 
     def on_probe(self, now: Instant, ev: int, probe_id: int, marked: bool, stamp: int = 0, plane: int = 0) -> None:
         """A reliability probe: answer with all we know, the transport ACK included in case it was lost."""
@@ -204,7 +202,7 @@ class Responder:
 
     def _not_new(
         self, now: Instant, verdict: int, psn: int, psn24: int, opcode: int, ev: int, m: int, flags: int, stamp: int
-    ) -> None:
+    ) -> str:
         if verdict == DUPLICATE:
             # MRC 1.0 section 3: acknowledged once more, not written again; an acknowledgement may have been lost.
             self._stats.duplicates += 1
@@ -212,34 +210,32 @@ class Responder:
             self._sack_now(now, psn, ev, m, flags, stamp)
             if opcode != WRITE_MIDDLE and opcode != WRITE_FIRST and psn < self.window.expected:
                 self._acknowledge(now, SYNDROME_ACK)
-            return
+            return REPEATED
         assert verdict == OUTSIDE
-        self._outside(now, ev, psn24, stamp)
+        return self._outside(now, ev, psn24, stamp)
 
-    def _outside(self, now: Instant, ev: int, psn24: int, stamp: int) -> None:
+    def _outside(self, now: Instant, ev: int, psn24: int, stamp: int) -> str:
         """A PSN that the window does not cover."""
-        self._stats.drops["psn_window"] += 1
         # MRC 1.0 section 3: one rule drops in silence, a table demands the NACK; hence a setting.
         if self._board.settings.window_nack:
             self._nack(now, NACK_PSN_OOR_WINDOW, ev, psn24, stamp)
+        return self._stats.drop("psn_window")
 
-    def _room(self, now: Instant, psn: int, ev: int, stamp: int) -> bool:
-        """Whether a packet out of order can be kept track of; asks for it again where not."""
+    def _lacking(self, now: Instant, psn: int, ev: int, stamp: int) -> str:
+        """Why a packet out of order cannot be kept track of, and it is asked for again; empty: it can."""
         # MRC 1.0 NETH: what could not be tracked or kept is sent again, and no path is to blame.
         if psn - self.window.expected >= self._bitmap_psns:
-            self._stats.drops["no_bitmap"] += 1
             self._nack(now, NACK_NO_BITMAP, ev, psn & PSN_MASK, stamp)
-            return False
+            return self._stats.drop("no_bitmap")
         if self._board.ooo_held >= self._held_max:
-            self._stats.drops["no_pkt_buffer"] += 1
             self._nack(now, NACK_NO_PKT_BUFFER, ev, psn & PSN_MASK, stamp)
-            return False
-        return True
+            return self._stats.drop("no_pkt_buffer")
+        return ""
 
-    def _unfit(self, now: Instant, psn: int, ev: int, stamp: int) -> None:
+    def _unfit(self, now: Instant, psn: int, ev: int, stamp: int) -> str:
         """A packet that does not fit the messages known so far."""
         fault = self._assembly.fault
-        self._stats.drops[fault] += 1
+        self._stats.drop(fault)
         if fault == FULL:
             self._nack(now, NACK_NO_RESOURCE, ev, psn & PSN_MASK, stamp)
         elif fault == OVERFLOW:
@@ -248,6 +244,7 @@ class Responder:
             # MRC 1.0 NETH: mandatory for what must not happen; both ends go to ERROR.
             self._nack(now, NACK_UNEXP_EVENT, ev, psn & PSN_MASK, stamp)
             self._qp.fail(now, STATUS_FLUSHED, fault)
+        return fault
 
     def _hold(self, count: int) -> None:
         """So many packets are out of order now."""
@@ -261,19 +258,18 @@ class Responder:
 
     # -- completion
 
-    def _whole(self, now: Instant, message: Incoming, psn: int, ev: int, stamp: int) -> None:
-        """All packets of a message are there; `psn` was the last to come."""
+    def _whole(self, now: Instant, message: Incoming, psn: int, ev: int, stamp: int) -> str:
+        """All packets of a message are there; `psn` was the last to come. What became of that: as `on_data`."""
         assembly = self._assembly
         if not assembly.has_ends(message):
-            self._unfit(now, psn, ev, stamp)
-            return
+            return self._unfit(now, psn, ev, stamp)
         if message.msn != assembly.completed & 0xFFFF:
             # MRC 1.0 section 3: WRITEs complete in any order, immediates in that of sending.
             if message.imm < 0 and not self._in_order:
                 message.done = True
                 self._stats.messages_completed += 1
                 self._early.add(now, message)
-            return
+            return PLACED
         while (ready := assembly.next_whole()) is not None:
             if not ready.done:
                 self._stats.messages_completed += 1
@@ -282,8 +278,7 @@ class Responder:
                     Completion(now, self._qp.qpn, ready.msn, STATUS_OK, RECV_WITH_IMM, ready.length, ready.imm)
                 )
         self._acknowledge(now, SYNDROME_ACK)
-        if assembly.fault:
-            self._unfit(now, psn, ev, stamp)
+        return self._unfit(now, psn, ev, stamp) if assembly.fault else PLACED
 
     # -- acknowledgements
 

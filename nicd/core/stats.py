@@ -37,6 +37,12 @@ DROP_REASONS = (
     "self_probe",
 )
 """Received or unsendable packets that were dropped, by reason."""
+PLACED: Final = "placed"
+REPEATED: Final = "duplicate"
+TRIMMED: Final = "trimmed"
+TAKEN: Final = "taken"
+OUTCOMES: Final = (PLACED, REPEATED, TRIMMED, TAKEN)
+"""What else becomes of a received packet. `TRIMMED`: of one that a switch has cut; `TAKEN`: of one that is no data."""
 
 
 # MRC 1.0 4: what makes a window smaller.
@@ -169,6 +175,11 @@ class NicStats:
         self.queue_delay = Durations()
         """The same less the base RTT, as congestion control measures it."""
         self.events_lost = 0
+
+    def drop(self, reason: str) -> str:
+        """One packet dropped for this reason, which is also the answer."""
+        self.drops[reason] += 1
+        return reason
 
     def took(self, sample_ns: int) -> None:
         """One valid sample of the round trip."""

@@ -20,7 +20,6 @@ from mrcfabric.units import NEVER, Buffer, Instant
 from mrcfabric.wire.layout import HOP_LIMIT_OFFSET, IPV6_SIZE
 from mrcfabric.wire.usid import END
 from mrcfabric.witness import Witness
-from mrcfabric.witnessed_egress import attend
 from switchd.core.commands import ClearImpairments, Command, SetEcn, SetForwarding, SetImpairment, SetTrim
 from switchd.core.endpoint import settle
 from switchd.core.events import CommandDone
@@ -147,7 +146,7 @@ class Switch:
         """Set the witness that writes down what happens to followed packets; None: no witness."""
         self._witness = witness
         for egress in self.egress:
-            attend(egress, witness)
+            egress.set_witness(witness)
 
     @property
     def busy(self) -> tuple[Door, ...]:

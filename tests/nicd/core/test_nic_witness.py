@@ -1,6 +1,7 @@
 """What a NIC's witness says of received packets and of what is sent again: two NICs on a wire that does as told."""
 
 from collections import Counter
+from itertools import count
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from mrcfabric.choice import Choice
 from mrcfabric.wire.dscp import Dscp
 from mrcfabric.wire.layout import PSN_MASK
 from mrcfabric.witness import STATEMENTS_MAX, Witness, covers
+from nicd.core.reverse_set import ReverseSet
 from tests.support.ladder import FIRST_PSN, Ladder
 from tests.support.wire import AB
 
@@ -78,6 +80,33 @@ def test_duplicates_and_drops(scene: Scene) -> None:
         verdicts.setdefault(number(one), []).append(one["verdict"])
     assert verdicts[5] == ["placed", "duplicate"]
     assert verdicts[9] == ["dropped: icrc", "placed"]
+
+
+def test_a_packet_is_placed_whether_or_not_its_acknowledgement_finds_a_port(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ports = ReverseSet.reply_plane
+    asked = count()
+    monkeypatch.setattr(ReverseSet, "reply_plane", lambda own: -1 if next(asked) < 2 else ports(own))
+    scene.ladder.wire.trim(direction=AB, number=1, rtx=False)
+    scene.run()
+    assert scene.ladder.b.drops == {"no_port": 2}
+    takes = scene.told("b", "take", "data", "trimmed")
+    verdicts = Counter(one["verdict"] for one in takes)
+    assert verdicts["placed"] == 40
+    assert verdicts["trimmed"] == 1
+    assert set(verdicts) <= {"placed", "trimmed", "duplicate"}
+
+
+def test_a_packet_without_room_is_told_by_the_reason_of_its_nack() -> None:
+    small = Scene(ooo_packets_max=2)
+    small.ladder.wire.drop(direction=AB, number=3, nth=1)
+    small.run()
+    told = Counter(one["verdict"] for one in small.told("b", "take", "data"))
+    assert told == {"placed": 40, "dropped: no_pkt_buffer": small.ladder.b.drops["no_pkt_buffer"]}
+    causes = Counter(one["cause"] for one in small.told("a", "offer", "data") if "cause" in one)
+    assert causes == small.ladder.a.retransmits
+    assert causes["nack"] > 0
 
 
 def test_a_nic_whose_contexts_come_from_afar() -> None:

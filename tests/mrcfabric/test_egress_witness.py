@@ -10,11 +10,10 @@ from mrcfabric.egress import CONTROL, DATA, Egress
 from mrcfabric.egress_config import EgressConfig
 from mrcfabric.impairment import HEALTHY, Impairment
 from mrcfabric.node import Transmit
-from mrcfabric.rng import Rng
+from mrcfabric.rng import PPM, Rng
 from mrcfabric.wire.dscp import Dscp
 from mrcfabric.wire.layout import WRITE_MIDDLE
 from mrcfabric.witness import Witness
-from mrcfabric.witnessed_egress import WitnessedEgress, attend
 from tests.support.packets import data_template
 from tests.vectors import wire as golden
 
@@ -33,7 +32,7 @@ def packet(psn: int, size: int = 400) -> bytearray:
 
 def watched(config: EgressConfig = CONFIG) -> tuple[Egress, Witness]:
     egress, witness = Egress(config, 3, Rng("port")), Witness(Choice(), Dscp())
-    attend(egress, witness)
+    egress.set_witness(witness)
     return egress, witness
 
 
@@ -41,11 +40,21 @@ def told(witness: Witness, step: str) -> list[dict[str, Any]]:
     return [one for one in witness.after(0, 1000)["statements"] if one["step"] == step]
 
 
-def test_attended_and_left() -> None:
-    egress, _ = watched()
-    assert type(egress) is WitnessedEgress
-    attend(egress, None)
-    assert type(egress) is Egress
+def test_a_witness_comes_and_goes_while_packets_wait() -> None:
+    egress, witness = Egress(CONFIG, 3, Rng("port")), Witness(Choice(), Dscp())
+    out: list[Transmit] = []
+    for psn, stands in enumerate((None, witness, witness, None)):
+        egress.set_witness(stands)
+        egress.offer(0, packet(psn), DATA, out)
+        egress.offer(0, packet(psn + 10, 200), CONTROL, out)
+    egress.run(600, out)
+    egress.set_witness(witness)
+    egress.run(10_000, out)
+    assert len(out) == 8
+    offers = told(witness, "offer")
+    assert [one["packet"]["psn"] for one in offers] == [1, 11, 2, 12]
+    # Four packets of the control class went before anybody looked.
+    assert [one["of"] for one in told(witness, "depart")] == [offers[0]["n"], offers[2]["n"]]
 
 
 def test_what_a_packet_finds_and_when_it_goes() -> None:
@@ -100,6 +109,19 @@ def test_a_fault_of_the_link_is_told() -> None:
     first, second = told(witness, "carry")
     assert (first["at_ns"], first["lost"]) == (0, "link_down")
     assert (second["at_ns"], second["touched"]) == (600, ["delayed"])
+
+
+def test_each_packet_has_what_happened_to_it_and_not_to_the_next() -> None:
+    egress, witness = watched()
+    out: list[Transmit] = []
+    egress.set_impairment(0, Impairment(delay_ns=50, duplication_ppm=PPM, corruption_ppm=PPM), out)
+    egress.offer(0, packet(1), DATA, out)
+    egress.run(10, out)
+    egress.set_impairment(500, Impairment(reordering_ppm=PPM, reordering_ns=70), out)
+    egress.offer(600, packet(2), DATA, out)
+    egress.run(10_000, out)
+    assert [one["touched"] for one in told(witness, "carry")] == [["corrupted", "duplicated", "delayed"], ["reordered"]]
+    assert egress.touched == {"corrupted": 1, "duplicated": 1, "reordered": 1, "delayed": 1}
 
 
 OFFERS = st.lists(st.tuples(st.integers(0, 900), st.integers(0, 1), st.sampled_from([200, 400, 700])), max_size=30)
