@@ -39,10 +39,6 @@ class QpLink(Protocol):
     planes: int
     """Bit p: plane p can carry data of this QP."""
 
-    def can_send(self) -> bool:
-        """A packet may leave now, if a port has room."""
-        ...
-
     def window_moved(self) -> None:
         """Something may be able to leave that could not before."""
         ...

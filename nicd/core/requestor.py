@@ -171,6 +171,10 @@ class Requestor:
         message = queue[0]
         return message.imm is None or message.sent > 0 or self._wimm_open < self._max_wimm
 
+    def can_send(self) -> bool:
+        """A packet may leave now, if a port has room."""
+        return bool(self._qp.planes & self.windows.open) and self.has_packet()
+
     def _waits(self) -> bool:
         """Something is left to send, new or again, and there is a plane for it."""
         return bool(self._qp.planes and (self._queue or self._inflight.lost))
@@ -228,7 +232,7 @@ class Requestor:
 
     def _asks(self) -> bool:
         """The A bit of the packet that has just been noted: where none may leave after it, its SACK is due at once."""
-        if self._qp.can_send():
+        if self.can_send():
             return False
         # MRC 1.0 4: when the window is nearly full; twice per window are enough to keep it moving.
         if self._queue or self._inflight.lost:

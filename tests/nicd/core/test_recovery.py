@@ -35,7 +35,7 @@ def test_the_budget_of_retries_ends_the_qp() -> None:
         now = bench.board.timers.next_ns()
         bench.board.timers.fire(now)
     assert [(event.wr_id, event.status) for event in bench.told(Completion)] == [(7, "retry_exceeded")]
-    assert not bench.link.can_send()
+    assert not bench.link.requestor.can_send()
 
 
 def resent(bench: Bench, plane: int, now: int) -> int:

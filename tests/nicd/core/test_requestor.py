@@ -64,7 +64,7 @@ def test_the_peers_tracking_window_binds() -> None:
     bench.post(0, 200 * 4096)
     assert len(all_packets(bench)) == 127
     assert bench.link.requestor.on_sack(LATER, (PSN_SEND + 9) & PSN_MASK, None, 1, 0, False)
-    assert bench.link.can_send()
+    assert bench.link.requestor.can_send()
 
 
 @pytest.mark.spec("UEC", "CMS")
@@ -153,7 +153,7 @@ def test_immediates_wait_for_room_at_the_peer() -> None:
         bench.post(0, 10, wr_id=number, imm=number)
     assert len(all_packets(bench)) == 32
     bench.link.requestor.on_ack(LATER, (PSN_SEND + 9) & PSN_MASK, SYNDROME_ACK, 10)
-    assert bench.link.can_send()
+    assert bench.link.requestor.can_send()
 
 
 def test_an_acknowledgement_that_comes_late_stops_the_retransmission() -> None:
@@ -162,7 +162,7 @@ def test_an_acknowledgement_that_comes_late_stops_the_retransmission() -> None:
     bench.pump(0)
     bench.fire(bench.board.settings.rto_ns)
     bench.link.requestor.on_sack(bench.board.settings.rto_ns, PSN_SEND, None, 1, 0, False)
-    assert not bench.link.can_send()
+    assert not bench.link.requestor.can_send()
     assert bench.board.stats.taken_back == 1
 
 
