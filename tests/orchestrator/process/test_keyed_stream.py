@@ -189,7 +189,7 @@ async def test_another_version_is_named() -> None:
     async with house() as one:
         hello = struct.pack("!8sHIQ16s", b"mrchosts", 9, 1, 7, bytes(16)) + bytes(MAC_BYTES)
         assert await shout(one.address, hello) == b""
-        await one.refused("it speaks version 9, we speak 1")
+        await one.refused("it speaks version 9, we speak 2")
 
 
 @pytest.mark.parametrize("noise", [b"GET / HTTP/1.1\r\nHost: there\r\n\r\n" * 3, bytes(500), b"\xff" * HELLO_BYTES])
