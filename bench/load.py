@@ -21,9 +21,9 @@ from bench.measure import Figure, rounded
 from bench.processes import CpuMeter
 from mrcfabric.topology import Topology
 from mrcfabric.units import NS_PER_S
-from orchestrator.apps.placement import processes_of
 from orchestrator.fabric import Fabric
 from orchestrator.hosts.placement.layout import Pack
+from orchestrator.runs.worker_placement import processes_of
 from orchestrator.workers.group import Member, WorkerGroup, started_group
 from orchestrator.workers.payload import CHECKED, SEEDED
 
@@ -101,7 +101,7 @@ async def _round(fabric: Fabric, group: WorkerGroup, flows: Sequence[Flow], turn
 
 
 async def _rounds(fabric: Fabric, flows: Sequence[Flow]) -> list[_Round]:
-    async with started_group(_members(fabric, flows), processes_of(fabric, "worker")) as group:
+    async with started_group(_members(fabric, flows), processes_of(fabric.workers, "worker")) as group:
         warm = await _round(fabric, group, flows, 0, WARM_UP_MESSAGES)
         per_flow = warm.bytes_per_s * ROUND_S / MESSAGE_BYTES / len(flows)
         messages = max(FLOW_MESSAGES_MIN, round(per_flow))

@@ -9,10 +9,10 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
-from nicd.programs.catalogue import PROGRAMS
 from nicd.programs.kind import Figure, TraceFigure
 from orchestrator.faults.kinds import KINDS
 from orchestrator.measures.measures import MEASURES
+from orchestrator.scenario.model import KINDS_OF_WORK
 from orchestrator.yamlfile.spelling import spelled, told
 
 _MARKED = re.compile(r"(<!-- table: ([a-z]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -61,7 +61,7 @@ def _workload_figure(name: str, figure: Figure | TraceFigure, *, required: bool)
 def workloads() -> str:
     """Kinds of workload, one per row."""
     rows = []
-    for name, kind in PROGRAMS.items():
+    for name, kind in KINDS_OF_WORK.items():
         figures = [_workload_figure(key, row, required=key in kind.required) for key, row in kind.figures.items()]
         rows.append((f"`{name}`", kind.meaning, "<br>".join(figures)))
     return _table(("`kind`", "What the ranks do", "Keys (default)"), rows)

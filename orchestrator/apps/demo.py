@@ -18,7 +18,6 @@ from mrcfabric.units import GBPS, MIB, Instant
 from orchestrator.apps import report
 from orchestrator.apps.costs import QUIET_RTTS, Happened, cost_of, line_bps, payload_share, port_share, pulses_ns
 from orchestrator.apps.observer import FabricLostError, Observer
-from orchestrator.apps.placement import processes_of, ring_order, ring_peers
 from orchestrator.apps.ranks import Ranks
 from orchestrator.apps.timetable import Episode, timetable
 from orchestrator.apps.verdict import Verdict, in_short, judge_baseline, judge_demo, judge_port_share
@@ -28,6 +27,7 @@ from orchestrator.hosts.cluster import Cluster
 from orchestrator.process.background import first_to_end
 from orchestrator.process.launcher import ProcessFailedError
 from orchestrator.runs.death_watch import DaemonDiedError
+from orchestrator.runs.worker_placement import processes_of, ring_order, ring_peers
 from orchestrator.workers.group import Member, WorkerFailedError, started_group
 from orchestrator.workers.ring import FLOAT_BYTES, RingShape
 
@@ -113,7 +113,7 @@ class Demo:
 
     async def _train(self, fabric: LaunchedFabric, observer: Observer) -> None:
         self.course.stage = "hiring ranks"
-        async with started_group(self._members(fabric), processes_of(fabric, "rank")) as group:
+        async with started_group(self._members(fabric), processes_of(fabric.workers, "rank")) as group:
             self.course.ranks = ranks = Ranks(group)
             await first_to_end(self._break_things(fabric, observer, ranks), ranks.serve(), forever=observer.serve())
             self.course.stage = "waiting for every EV"

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
-from orchestrator.apps.placement import ring_order
+from orchestrator.runs.worker_placement import ring_order
 
 Pattern: TypeAlias = Literal["pair", "ring", "alltoall"]
 PATTERNS: tuple[Pattern, ...] = ("pair", "ring", "alltoall")

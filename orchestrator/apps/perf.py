@@ -17,7 +17,6 @@ from mrcfabric.topology import Topology
 from mrcfabric.units import MIB
 from orchestrator.apps import report
 from orchestrator.apps.patterns import Flows, Pattern, flows_of, peers_of
-from orchestrator.apps.placement import processes_of
 from orchestrator.apps.verdict import Verdict, in_short, judge_clean
 from orchestrator.fabric.launched import LaunchedFabric
 from orchestrator.hosts.cluster import Cluster
@@ -26,6 +25,7 @@ from orchestrator.measures.accounting import Books, difference
 from orchestrator.process.background import first_to_end
 from orchestrator.process.launcher import ProcessFailedError
 from orchestrator.runs.death_watch import DaemonDiedError, DeathWatch
+from orchestrator.runs.worker_placement import processes_of
 from orchestrator.workers.channel import Message
 from orchestrator.workers.group import Member, WorkerFailedError, WorkerGroup, started_group
 from orchestrator.workers.payload import CHECKED, SEEDED
@@ -149,7 +149,7 @@ class Perf:
         ) as fabric:
             failure = ""
             try:
-                async with started_group(self._members(fabric), processes_of(fabric, "perf")) as group:
+                async with started_group(self._members(fabric), processes_of(fabric.workers, "perf")) as group:
                     await first_to_end(
                         self._measure(fabric, group, books), forever=DeathWatch(fabric, fabric.broken).go_on()
                     )

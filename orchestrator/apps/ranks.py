@@ -63,6 +63,8 @@ class Ranks:
             message = await self.group.hear(number)
             if message["kind"] == "done":
                 return
+            if message["kind"] == "begun":
+                continue
             step = message["step"]
             self.finished[number] = step + 1
             self.step_ends_ns[step] = max(message["at_ns"], self.step_ends_ns.get(step, 0))

@@ -19,12 +19,12 @@ from typing import Any, BinaryIO, Literal
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.topology import Topology
 from mrcfabric.units import MIB
-from orchestrator.apps.placement import processes_of
 from orchestrator.client import bodies
 from orchestrator.client.agent_fabric import AgentFabric
 from orchestrator.fabric.launched import LaunchedFabric
 from orchestrator.hosts.cluster import Cluster
 from orchestrator.hosts.placement.layout import Pack
+from orchestrator.runs.worker_placement import processes_of
 from orchestrator.workers.channel import Message
 from orchestrator.workers.group import Member, WorkerGroup, started_group
 from orchestrator.workers.payload import CARRIED, CHECKED, HASHED, PART_BYTES, SEEDED
@@ -155,7 +155,7 @@ async def transfer(fabric: LaunchedFabric, what: Transfer) -> dict[str, Any]:
     with ExitStack() as stack:
         file = _opened(stack, what.file, "rb")
         kept = None if what.out is None else _opened(stack, what.out, "ab")
-        async with started_group(members, processes_of(fabric, "send")) as group:
+        async with started_group(members, processes_of(fabric.workers, "send")) as group:
             group.tell(0, "round", **order, **{"to": 1, "from": None, "source": CARRIED, "sink": CHECKED})
             sink = HASHED if kept is None else CARRIED
             group.tell(1, "round", **order, **{"to": None, "from": 0, "source": SEEDED, "sink": sink})

@@ -19,6 +19,7 @@ from orchestrator.runs.backend import Backend, BackendLostError
 from orchestrator.runs.backends import OpenBackend
 from orchestrator.runs.udp_backend import Past, UdpBackend
 from orchestrator.scenario.plan import Plan
+from orchestrator.scenario.process_kinds import of_processes
 from orchestrator.scenario.resolve import BEGIN_RTTS, load
 
 
@@ -50,6 +51,9 @@ def attached(name: str, file: str, overrides: Sequence[str], *, seed: str | None
                 raise ConfigError(
                     f"{file}: deny, ev_profiles", "changes NICs for good", "mrcfabric ev deny, or leave out --on"
                 )
+            if (program := of_processes(plan.programs)) is not None:
+                what = f"the ranks of {program.name} are processes, and these need a fabric of the run's own"
+                raise ConfigError(f"{file}: workload", what, "leave out --on")
             names = {program.name: _new_name(program.name, known) for program in plan.programs}
             for program in plan.programs:
                 await fabric.claim(replace(program, name=names[program.name]))

@@ -46,6 +46,10 @@ class Backend(Protocol):
         """
         ...
 
+    def nothing_to_come(self) -> None:
+        """Called at every look at which nothing of the timetable is left: work without an end of its own may end."""
+        ...
+
     async def order(self, orders: Sequence[Order]) -> None:
         """Have nodes carry out commands, one after the other; they have when this returns. Raises RefusedError."""
         ...

@@ -18,6 +18,7 @@ from orchestrator.hosts.placement.layout import Pack
 from orchestrator.runs.backend import Backend
 from orchestrator.runs.udp_backend import UdpBackend
 from orchestrator.scenario.plan import Plan
+from orchestrator.scenario.process_kinds import of_processes
 from orchestrator.sim.backend import SimBackend
 
 OpenBackend: TypeAlias = Callable[[], AbstractAsyncContextManager[tuple[Plan, Backend]]]
@@ -25,8 +26,11 @@ OpenBackend: TypeAlias = Callable[[], AbstractAsyncContextManager[tuple[Plan, Ba
 
 def simulated(plan: Plan, *, trace: bool = False) -> OpenBackend:
     """The simulator. `trace` keeps digests of all that every node does. Raises ConfigError for faults about hosts
-    where the plan knows of none."""
+    where the plan knows of none, and for ranks that are processes."""
     _check_hosts(plan)
+    if (program := of_processes(plan.programs)) is not None:
+        what = f"the ranks of {program.name} are processes, and live in wall time"
+        raise ConfigError("--backend sim", what, "--backend udp")
 
     @asynccontextmanager
     async def open_backend() -> AsyncIterator[tuple[Plan, Backend]]:
@@ -55,7 +59,11 @@ def launched(
         async with LaunchedFabric.launch(
             plan.topology, run_dir, pack=pack, trace=trace, limit_ns=0, cluster=cluster
         ) as fabric:
-            yield plan, UdpBackend(fabric, 0, broken=fabric.broken)
+            backend = UdpBackend(fabric, 0, broken=fabric.broken, workers=fabric.workers)
+            try:
+                yield plan, backend
+            finally:
+                await backend.close()
 
     return open_backend
 

@@ -139,6 +139,7 @@ class RunLoop:
         if self._timetable or any(to_come(one.fault, now_ns) for one in self.recording.faults):
             quiet_ns = None
         elif self._recorder.working:
+            self._backend.nothing_to_come()
             if self._backend.idle:
                 return "stalled", quiet_ns
             quiet_ns = None

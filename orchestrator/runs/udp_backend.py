@@ -1,12 +1,13 @@
 """The backend of real daemons: a fabric that was launched or that runs already, with its time in the hands of a run.
 
-Owns the waiting: for fabric time to come to the limit, for commands to be carried out, and what to say when a daemon
-died meanwhile. Time itself is the fabric's (`orchestrator.hosts.clock.timekeeper`), faults and deaths are its
-(`lifecycle`).
+Owns the waiting: for fabric time to come to the limit, for commands to be carried out, for ranks that are processes,
+and what to say when a daemon died meanwhile. Time itself is the fabric's (`orchestrator.hosts.clock.timekeeper`),
+faults and deaths are its (`lifecycle`).
 """
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,12 +16,17 @@ from mrcfabric.errors import RefusedError
 from mrcfabric.units import Instant
 from nicd.programs.program import Program
 from orchestrator.fabric.verbs import Verbs
+from orchestrator.fabric.worker_processes import WorkerProcesses
 from orchestrator.faults.fault import Fault
 from orchestrator.process.answer_wait import OwnTime, bound_s
 from orchestrator.process.launcher import ProcessFailedError
 from orchestrator.runs.backend import BackendLostError
 from orchestrator.runs.death_watch import CHECK_WALL_S, DaemonDiedError, DeathWatch
+from orchestrator.runs.rank_processes import RankProcesses
+from orchestrator.runs.worker_placement import processes_of
 from orchestrator.scenario.plan import Order
+from orchestrator.scenario.process_kinds import PROCESSES
+from orchestrator.workers.group import WorkerFailedError, WorkerGroup, started_group
 
 POLL_S = 0.002
 POLL_S_MAX = 0.02
@@ -62,10 +68,12 @@ class UdpBackend:
         owner: str = "",
         past: Past = NO_PAST,
         broken: "asyncio.Future[str] | None" = None,
+        workers: WorkerProcesses | None = None,
     ) -> None:
         """`now_ns`: the limit at which the fabric stands; `owner` has time in its hands and answers for faults.
 
-        `broken`: done, with the reason, when the fabric as a whole has come to an end.
+        `broken`: done, with the reason, when the fabric as a whole has come to an end; `workers` starts the ranks that
+        are processes. Then `close` ends them.
         """
         self.topology = fabric.topology
         self.now_ns = now_ns
@@ -76,8 +84,24 @@ class UdpBackend:
         self._deaths = DeathWatch(fabric, broken, past.deaths)
         self._own_names = {new: name for name, new in past.names.items()}
         self._faults: dict[str, Fault] = {fault.id: fault for fault in past.faults}
+        self._workers = workers
+        self._processes: list[tuple[RankProcesses, WorkerGroup]] = []
+        self._groups = AsyncExitStack()
+
+    async def close(self) -> None:
+        """End the ranks that are processes."""
+        for ranks, _ in self._processes:
+            await ranks.close()
+        await self._groups.aclose()
 
     async def run_until(self, at_ns: Instant) -> None:
+        for ranks, group in self._processes:
+            if ranks.due(at_ns):
+                await self._move_to(ranks.program.begin_ns - 1)
+                await ranks.begin(group)
+        await self._move_to(at_ns)
+
+    async def _move_to(self, at_ns: Instant) -> None:
         if at_ns <= self.now_ns:
             return
         try:
@@ -92,8 +116,10 @@ class UdpBackend:
         while True:
             reading = await self._fabric.clock()
             # While time goes on, work may pass from one node to the next behind the reader's back.
-            self.idle = reading.idle and (reading.standing or reading.state == "sleep")
-            if reading.now_ns >= at_ns or self.idle:
+            still = reading.idle and (reading.standing or reading.state == "sleep")
+            self.idle = still and not any(ranks.to_do for ranks, _ in self._processes)
+            # A process that computes is at work though nothing is pending in the fabric: it will post again.
+            if reading.now_ns >= at_ns or (still and not any(ranks.computing for ranks, _ in self._processes)):
                 break
             if clock() - checked_s > CHECK_WALL_S:
                 await self._check_deaths()
@@ -103,14 +129,41 @@ class UdpBackend:
         # A fabric in which nothing is pending need not move to be there.
         self.now_ns = at_ns
 
+    def nothing_to_come(self) -> None:
+        for ranks, _ in self._processes:
+            ranks.nothing_to_come(self.now_ns)
+
     async def load(self, programs: Sequence[Program]) -> None:
-        """As `Backend.load`; every program has an instant of its own."""
+        """As `Backend.load`; every program has an instant of its own. Ranks that are processes are started, and their
+        QPs connected."""
         await self._carry_out(
             [
                 [(self.topology.node_name(index), "run_program", self._named(one)) for index in one.ranks]
                 for one in programs
+                if one.kind not in PROCESSES
             ]
         )
+        for one in programs:
+            if one.kind in PROCESSES:
+                await self._start_processes(one)
+
+    async def _start_processes(self, program: Program) -> None:
+        assert self._workers is not None, "who has no workers refuses such a plan"
+        ranks = RankProcesses(program, self.topology)
+        members = ranks.members(self._workers.verbs_path)
+        spawn = processes_of(self._workers, f"rank-{program.name}")
+        opening = asyncio.ensure_future(self._groups.enter_async_context(started_group(members, spawn)))
+        try:
+            # A NIC makes and connects QPs at instants of fabric time: it moves on by the least there is.
+            while not opening.done():
+                await asyncio.wait([opening], timeout=POLL_S_MAX)
+                await self._move_to(self.now_ns + 1)
+            self._processes.append((ranks, opening.result()))
+        except (WorkerFailedError, ProcessFailedError) as error:
+            raise RefusedError(str(error)) from None
+        finally:
+            opening.cancel()
+            await asyncio.gather(opening, return_exceptions=True)
 
     async def order(self, orders: Sequence[Order]) -> None:
         """As `Backend.order`; every order has an instant of its own."""
@@ -190,8 +243,16 @@ class UdpBackend:
         except SILENCE as error:
             await self._until_told(node)
             raise BackendLostError(f"{node} does not answer to {op}: {error}") from None
-        if not self._own_names:
-            return answer
+        if self._own_names:
+            answer = self._by_own_names(op, answer)
+        for ranks, _ in self._processes:
+            if op == "progress":
+                answer |= ranks.progress(node)
+            if op == "programs":
+                answer += ranks.records(node)
+        return answer
+
+    def _by_own_names(self, op: str, answer: Any) -> Any:
         if op == "progress":
             return {name: answer[new] for new, name in self._own_names.items() if new in answer}
         if op == "programs":

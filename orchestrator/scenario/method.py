@@ -25,6 +25,7 @@ from orchestrator.faults.kinds import ABOUT_HOSTS, KINDS, Target
 from orchestrator.faults.selectors import Selector, hosts_named, select
 from orchestrator.scenario import timing
 from orchestrator.scenario.paths_in_use import links_in_use
+from orchestrator.scenario.process_kinds import PROCESSES
 from orchestrator.yamlfile.document import Spot
 from orchestrator.yamlfile.spelling import Scale, figure_of, share, spelled
 
@@ -188,6 +189,8 @@ def _flow_of(site: Site, spot: Spot, text: str) -> tuple[Program, int, int]:
     program = next((one for one in site.programs if one.name == name), None)
     if program is None or not receiver:
         raise spot.wrong(f"{text} is no flow of a workload", "as pair:h000>h002")
+    if program.kind in PROCESSES:
+        raise spot.wrong(f"the ranks of {name} are processes, whose QPs are not known beforehand")
     nics = [site.topology.node_name(nic) for nic in program.ranks]
     for nic in (sender, receiver):
         if nic not in nics:

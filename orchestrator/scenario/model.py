@@ -1,22 +1,25 @@
 """The types of a scenario file: which tables there are, which keys they have, and the allowed values.
 
 Owns the types; `tools.schemas.scenario` makes the JSON Schema from them, and msgspec decodes files. The figures of each
-kind of fault and of each workload come from the catalogues (`orchestrator.faults.kinds`, `nicd.programs.catalogue`), so
-that a kind added there is a word of the language at once. `resolve` gives the values their meaning in a fabric.
+kind of fault and of each workload come from the catalogues (`orchestrator.faults.kinds`, `nicd.programs.catalogue`,
+`orchestrator.scenario.process_kinds`), so that a kind added there is a word of the language at once. `resolve` gives
+the values their meaning in a fabric.
 
 No list here holds texts with a pattern: msgspec (0.22) frees the memory of such a pattern twice when Python ends, and
 now and then the process dies of it.
 """
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import msgspec
 from msgspec import Meta, Struct, field
 
 from nicd.programs.catalogue import PROGRAMS
-from nicd.programs.kind import Figure, TraceFigure
+from nicd.programs.kind import Figure, Kind, TraceFigure
 from nicd.programs.program import QPS_MAX
 from orchestrator.faults.kinds import KINDS, Target
+from orchestrator.scenario.process_kinds import PROCESSES
 from orchestrator.yamlfile.spelling import (
     BOUND_PATTERN,
     PLAIN,
@@ -337,8 +340,12 @@ class Message(Struct, kw_only=True, forbid_unknown_fields=True):
 Trace: TypeAlias = Annotated[list[Message], Meta(min_length=1)] | Word
 
 
+KINDS_OF_WORK: Final[Mapping[str, Kind]] = {**PROGRAMS, **PROCESSES}
+"""Every kind of workload: programs inside NICs, and processes."""
+
+
 def _workload_fields(kind: str) -> list[Any]:
-    row = PROGRAMS[kind]
+    row = KINDS_OF_WORK[kind]
     fields: list[Any] = [("kind", Literal[kind])]
     for name, figure in row.figures.items():
         shape: Any = Annotated[_workload_type(name, figure), Meta(description=told(figure.meaning))]
@@ -358,6 +365,7 @@ def _workload_type(name: str, figure: Figure | TraceFigure) -> Any:
 
 
 WORKLOADS: Final = {
-    kind: _shape(f"Workload_{kind}", _workload_fields(kind), Workload, row.meaning) for kind, row in PROGRAMS.items()
+    kind: _shape(f"Workload_{kind}", _workload_fields(kind), Workload, row.meaning)
+    for kind, row in KINDS_OF_WORK.items()
 }
 """Kind of workload -> the type of its entries in `workload`."""

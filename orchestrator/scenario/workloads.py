@@ -1,7 +1,7 @@
 """Workloads: turns entries of `workload` into programs.
 
 Owns which NICs are ranks, the spelling of figures, and trace files. `nicd.programs.catalogue` knows what a program does
-with its figures and which of them fit together.
+with its figures and which of them fit together; `orchestrator.scenario.process_kinds` knows it of processes.
 
 A trace is a list of messages in the scenario itself, or a CSV file beside it whose first line names the columns from,
 to, bytes and at.
@@ -17,11 +17,12 @@ from mrcfabric.errors import ConfigError
 from mrcfabric.naming import nic_name, shown
 from mrcfabric.topology import Topology
 from mrcfabric.topology_file import text_of
-from nicd.programs.catalogue import PROGRAMS, check
+from nicd.programs import catalogue
 from nicd.programs.kind import TRACE_MESSAGES_MAX, TraceFigure
 from nicd.programs.program import RANKS_MAX, Program
+from orchestrator.scenario import process_kinds
 from orchestrator.scenario.method import Site
-from orchestrator.scenario.model import Message
+from orchestrator.scenario.model import KINDS_OF_WORK, Message
 from orchestrator.yamlfile.decode import decode
 from orchestrator.yamlfile.document import Document, Spot
 from orchestrator.yamlfile.spelling import amount, figure_of, spelled
@@ -33,7 +34,7 @@ def program_of(site: Site, spot: Spot, entry: Any, number: int) -> Program:
     """The program of an entry; `number` distinguishes it from the others of its fabric. Raises ConfigError."""
     ranks = ranks_of(site.topology, spot / "ranks", entry.ranks)
     figures: dict[str, Any] = {}
-    for name, row in PROGRAMS[entry.kind].figures.items():
+    for name, row in KINDS_OF_WORK[entry.kind].figures.items():
         key = spelled(name)
         written = getattr(entry, key)
         if written is None:
@@ -45,7 +46,7 @@ def program_of(site: Site, spot: Spot, entry: Any, number: int) -> Program:
     begin_ns = site.begin_ns + site.scale.length(entry.begin)
     program = Program(entry.name, entry.kind, number, ranks, begin_ns, site.seed, figures, entry.qps, entry.profile)
     try:
-        check(program)
+        (process_kinds.check if program.kind in process_kinds.PROCESSES else catalogue.check)(program)
     except ConfigError as error:
         key = error.where.rpartition(".")[2]
         field = re.sub(r"\[.*", "", key)
@@ -95,7 +96,7 @@ def _nics(topology: Topology, spot: Spot, word: str) -> list[int]:
 
 def traces_read(spot: Spot, entry: dict[str, Any]) -> dict[str, Any]:
     """An entry as plain data; if it names a trace file, the messages in the file replace the name."""
-    kind = PROGRAMS.get(str(entry.get("kind")))
+    kind = KINDS_OF_WORK.get(str(entry.get("kind")))
     if kind is None:
         return entry
     found = dict(entry)

@@ -71,6 +71,9 @@ class SimBackend:
         if self._refusals:
             raise RefusedError(self._refusals[0])
 
+    def nothing_to_come(self) -> None:
+        """Every program in virtual time has an end of its own."""
+
     async def order(self, orders: Sequence[Order]) -> None:
         for place, one in enumerate(orders):
             self.fabric.command(one.node, one.op, dict(one.args), self.now_ns + 1 + place)

@@ -6,7 +6,8 @@ step behind. Frameworks that overlap buckets with computation do the same. So th
 end. A rank checks a finished bucket after it has posted everything that can be sent.
 
     orchestrator -> rank   grant {steps: how many may begin, last: no more will come}
-    rank -> orchestrator   step {step, at_ns: its last chunk arrived, fabric time, checked: bytes, wrong: values}
+    rank -> orchestrator   begun: all is posted that can be before anything has arrived
+                           step {step, at_ns: its last chunk arrived, fabric time, checked: bytes, wrong: values}
 """
 
 from collections import deque
@@ -52,6 +53,7 @@ class Rank:
         self._last = False
         self._reported = 0
         self._unsent = 0
+        self._begun = False
 
     def run(self) -> None:
         """Run until the last granted step is reduced, checked and fully sent."""
@@ -65,6 +67,9 @@ class Rank:
             works += self._begin()
             self._unsent += len(works)
             self._station.nic.post(works)
+            if self._granted and not self._begun:
+                self._begun = True
+                self._station.channel.send("begun")
             if self._to_check:
                 self._check(*self._to_check.popleft())
 

@@ -7,10 +7,10 @@ import msgspec
 import pytest
 import yaml
 
-from nicd.programs.catalogue import PROGRAMS
 from orchestrator.faults.kinds import KINDS
 from orchestrator.measures.measures import MEASURES
 from orchestrator.scenario import model
+from orchestrator.scenario.model import KINDS_OF_WORK
 from orchestrator.scenario.resolve import load
 from tests.checks.source import ROOT
 from tests.support.scenarios import plan_of
@@ -33,7 +33,7 @@ def test_the_tables_are_fresh() -> None:
 
 
 def test_every_kind_and_measure_has_its_row() -> None:
-    for name, rows in (("workloads", PROGRAMS), ("faults", KINDS), ("measures", MEASURES)):
+    for name, rows in (("workloads", KINDS_OF_WORK), ("faults", KINDS), ("measures", MEASURES)):
         lines = TABLES[name]().splitlines()
         assert [line.split("`")[1] for line in lines[2:]] == list(rows)
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in lines}) == 1

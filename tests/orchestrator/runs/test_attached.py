@@ -98,3 +98,16 @@ def test_a_fabric_that_is_not_the_one_meant_is_a_mistake(scenario: Path) -> None
     assert done.returncode == 2, done.stdout
     assert "t1_per_plane is 3 here and 2 in fabric small" in done.stderr
     assert faults(scenario) == []
+
+
+def test_ranks_that_are_processes_need_a_fabric_of_the_runs_own(detached: Path) -> None:
+    text = SCENARIO.replace("kind: p2p", "kind: all_reduce_processes").replace(
+        ", message_bytes: 64KiB, messages: 40", ""
+    )
+    (detached / "ranks.yaml").write_text(text)
+    done = run(detached, "run", "ranks.yaml", "--on", "small")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "mrcfabric: ranks.yaml: workload: the ranks of pair are processes, and these need a fabric of the run's own "
+        "(leave out --on)\n"
+    )

@@ -1,5 +1,6 @@
 """Where runs take place: the plan and a backend whose time stands still at the begin."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,8 @@ import pytest
 from mrcfabric.errors import ConfigError
 from orchestrator.process.run_folder import is_held
 from orchestrator.runs.backends import launched, simulated
-from tests.support.runs import after_bytes, offsets, plan, reboot
+from orchestrator.scenario.process_kinds import ALL_REDUCE
+from tests.support.runs import after_bytes, offsets, pair, plan, reboot
 
 
 async def test_in_virtual_time() -> None:
@@ -32,3 +34,8 @@ def test_a_switch_that_shares_its_process_cannot_die(tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match="reboot-p0-t1-1 lets a switch die"):
             launched(what, tmp_path, pack="plane")
     launched(plan(), tmp_path, pack="plane")
+
+
+def test_ranks_that_are_processes_do_not_live_in_virtual_time() -> None:
+    with pytest.raises(ConfigError, match="the ranks of pair are processes, and live in wall time"):
+        simulated(plan(programs=(replace(pair(), kind=ALL_REDUCE, figures={}),)))

@@ -6,9 +6,8 @@ from typing import Annotated, Any, get_args, get_origin
 import msgspec
 from msgspec import Meta, Struct
 
-from nicd.programs.catalogue import PROGRAMS
 from orchestrator.faults.kinds import KINDS, Target
-from orchestrator.scenario.model import DRAWN, ENTRIES, WORKLOADS, ChaosEntry, ScenarioFile
+from orchestrator.scenario.model import DRAWN, ENTRIES, KINDS_OF_WORK, WORKLOADS, ChaosEntry, ScenarioFile
 from orchestrator.yamlfile.spelling import spelled
 
 
@@ -22,8 +21,8 @@ def test_every_kind_has_its_figures_as_keys() -> None:
         for kind, row in KINDS.items():
             assert {spelled(figure) for figure in row.figures} <= keys(shapes[kind])
             assert ("direction" in keys(shapes[kind])) == (row.target is Target.LINK)
-    assert list(WORKLOADS) == list(PROGRAMS)
-    for name, program in PROGRAMS.items():
+    assert list(WORKLOADS) == list(KINDS_OF_WORK)
+    for name, program in KINDS_OF_WORK.items():
         assert {spelled(figure) for figure in program.figures} <= keys(WORKLOADS[name])
 
 

@@ -57,6 +57,10 @@ def test_figures_and_begin() -> None:
         ("kind: training, steps: 0", "steps: 0 will not do (wanted: a whole number"),
         ("kind: training, bucket_bytes: 1", "bucket_bytes"),
         ("kind: training, compute: 5", "wanted: a length"),
+        ("kind: all_reduce_processes, tensor_bytes: 4", "tensor_bytes: 0 values cannot be cut"),
+        ("kind: all_reduce_processes, buckets: 5000", "buckets: 5000 will not do"),
+        ("kind: all_reduce_processes, qps: 2", "qps: processes make QPs of their own"),
+        ("kind: all_reduce_processes, profile: 1", "profile: processes use the built-in EV profile"),
     ],
 )
 def test_what_will_not_do(entry: str, what: str) -> None:

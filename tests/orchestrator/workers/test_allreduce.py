@@ -37,6 +37,7 @@ async def steps_of(group: WorkerGroup, number: int, count: int) -> list[dict]:  
 async def test_every_step_is_reduced_and_checked(tmp_path: Path, ranks: int) -> None:
     async with group_at_loopback(tmp_path, ring(tmp_path, ranks)) as (group, _, threads):
         group.tell_all("grant", steps=3, last=False)
+        await asyncio.wait_for(group.hear_all("begun"), 20)
         for rank in range(ranks):
             reports = await steps_of(group, rank, 3)
             assert [report["step"] for report in reports] == [0, 1, 2]
@@ -56,6 +57,7 @@ async def test_one_flipped_bit_shows_at_every_rank(tmp_path: Path) -> None:
     async with group_at_loopback(tmp_path, ring(tmp_path, 4)) as (group, nics, _):
         nics[0].corrupt_at = 0  # in the reduce-scatter: the sum is wrong everywhere
         group.tell_all("grant", steps=1, last=True)
+        await asyncio.wait_for(group.hear_all("begun"), 20)
         for rank in range(4):
             assert (await group.hear(rank, "step"))["wrong"] == 1
 
@@ -64,6 +66,7 @@ async def test_a_qp_error_is_a_failed_rank(tmp_path: Path) -> None:
     async with group_at_loopback(tmp_path, ring(tmp_path, 4)) as (group, nics, threads):
         nics[1].regions.clear()  # h000's writes find no memory
         group.tell_all("grant", steps=1, last=True)
+        await asyncio.wait_for(group.hear(0, "begun"), 20)
         with pytest.raises(WorkerFailedError, match=r"h000: QP \d+.* remote_invalid"):
             await asyncio.wait_for(group.hear(0), 20)
         group.let_go()

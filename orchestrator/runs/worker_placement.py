@@ -1,4 +1,4 @@
-"""Putting workload processes to work at a fabric: who sits at which NIC, who talks to whom, and who starts them.
+"""Putting worker processes to work at a fabric: who sits at which NIC, who talks to whom, and who starts them.
 
 Owns the order of the ring, and what a worker is called and told of its NIC.
 """
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mrcfabric.topology import Topology
-from orchestrator.fabric.launched import LaunchedFabric
+from orchestrator.fabric.worker_processes import WorkerProcesses
 from orchestrator.process.launcher import Child
 from orchestrator.workers.group import Spawn
 from orchestrator.workers.worker import ENTRY, PRELOADED
@@ -28,12 +28,10 @@ def ring_peers(rank: int, ranks: int) -> tuple[int, ...]:
     return tuple(sorted({(rank + 1) % ranks, (rank - 1) % ranks}))
 
 
-def processes_of(fabric: LaunchedFabric, prefix: str) -> Spawn:
-    """Workers as processes of the fabric, each on the host of its NIC, named `prefix-NIC`."""
+def processes_of(workers: WorkerProcesses, prefix: str) -> Spawn:
+    """Workers as processes of a fabric, each on the host of its NIC, named `prefix-NIC`."""
 
     async def spawn(name: str, arguments: Mapping[str, Any], end: socket.socket) -> Child:
-        return await fabric.workers.start(
-            f"{prefix}-{name}", ENTRY, dict(arguments), nic=name, channel=end, preload=PRELOADED
-        )
+        return await workers.start(f"{prefix}-{name}", ENTRY, dict(arguments), nic=name, channel=end, preload=PRELOADED)
 
     return spawn

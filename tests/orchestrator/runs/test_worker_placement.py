@@ -3,7 +3,7 @@
 import pytest
 
 from mrcfabric.topology import Topology
-from orchestrator.apps.placement import ring_order, ring_peers
+from orchestrator.runs.worker_placement import ring_order, ring_peers
 
 
 @pytest.mark.parametrize(("t0s", "nics"), [(2, 4), (3, 3), (4, 1), (2, 1)])
