@@ -123,10 +123,12 @@ class RankRecord:
         }
 
     def progress(self) -> dict[str, Any]:
-        """The cheap figures, for frequent requests: state, steps, bytes per flow."""
+        """The cheap figures, for frequent requests: state, steps, bytes per flow, bytes compared."""
         return {
             "state": self.state,
             "steps": len(self.steps),
             "flows": {nic: flow.received_bytes for nic, flow in self.flows.items()},
             "placed": dict(self.placed),
+            "bytes_verified": self.bytes_verified,
+            "bytes_wrong": self.bytes_wrong,
         }

@@ -16,6 +16,8 @@ AVERAGED_RTTS = 2
 """Recovery averages goodput over this many base RTTs, or over a step of the work if that is longer."""
 LOSS_CAUSES = ("gap", "timeout")
 """For a retransmission with one of these causes nothing of the packet had arrived."""
+OVERLAPPING = frozenset({"all_reduce_processes"})
+"""Kinds of workload whose next step begins bucket by bucket while this one ends: goodput has no rhythm of steps."""
 
 
 def _steps(question: Question) -> Iterator[tuple[str, RankResult, Step]]:
@@ -75,8 +77,10 @@ def latency(question: Question) -> list[Figure]:
     return found
 
 
-def recovery_rtts(question: Question) -> list[Figure]:
+def recovery_rtts(question: Question, leaves: float = 1.0) -> list[Figure]:
     """From a fault, or from its end, until goodput is back at its level before the first fault and stays there.
+
+    `leaves`: this share of that level is enough.
 
     One figure per fault and name. It has no value if goodput was not back before the work ended or the next fault
     began. A fault that left less than one averaging window gets no figure.
@@ -97,7 +101,7 @@ def recovery_rtts(question: Question) -> list[Figure]:
             continue
         for name in matching(question.of, recording.topology.nic_names()):
             level = wanted.get(name)
-            took = None if level is None else bins.recovery_ns(start, until, level, window_ns, name or None)
+            took = None if level is None else bins.recovery_ns(start, until, leaves * level, window_ns, name or None)
             rtts = None if took is None else took / recording.rtt_ns
             found.append(Figure(rtts, _label(one, name), start, until if took is None else start + took))
     return found
@@ -112,7 +116,7 @@ def step_ns(recording: Recording) -> Instant:
     shortest = (
         min(step.end_ns - step.begin_ns for rank in program.ranks for step in rank.steps)
         for program in recording.programs
-        if any(len(rank.steps) > 1 for rank in program.ranks)
+        if program.kind not in OVERLAPPING and any(len(rank.steps) > 1 for rank in program.ranks)
     )
     return max(shortest, default=0)
 

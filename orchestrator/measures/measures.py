@@ -242,6 +242,12 @@ MEASURES: Mapping[str, Measure] = {
         binned=True,
         of_work=False,
     ),
+    "faults_over": Measure(
+        Unit.COUNT,
+        "Faults that took place and were over when the run ended.",
+        outcomes.faults_over,
+        of_work=False,
+    ),
     "fidelity": Measure(
         Unit.COUNT,
         "1 for a run whose figures may be believed, 0 for another; or a figure behind that.",

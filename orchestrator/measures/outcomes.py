@@ -1,4 +1,4 @@
-"""Measures of the outcome of the work and of the emulation: ranks done, bytes verified, fidelity."""
+"""Measures of the outcome of the work, the timetable and the emulation: ranks done, bytes verified, fidelity."""
 
 from collections.abc import Callable
 
@@ -34,6 +34,13 @@ def verified(ranks: list[RankResult]) -> float:
 
 def wrong(ranks: list[RankResult]) -> float:
     return sum(rank.bytes_wrong for rank in ranks)
+
+
+def faults_over(question: Question) -> list[Figure]:
+    """Faults that began and were over by the end."""
+    recording = question.recording
+    start, end = whole(recording)
+    return [Figure(sum(one.over_ns <= end for one in recording.faults), "", start, end)]
 
 
 def fidelity(question: Question) -> list[Figure]:

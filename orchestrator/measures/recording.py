@@ -47,6 +47,10 @@ class Look:
     """Program -> steps that every rank has finished."""
     placed: dict[str, int] = field(default_factory=dict)
     """As `flows`: bytes written to memory, whether their messages are whole or not."""
+    verified: int = 0
+    """Bytes that programs have compared with what they had to be."""
+    wrong: int = 0
+    """Those of them that were something else."""
     queues: dict[str, int] = field(default_factory=dict)
     """Node -> bytes waiting in its fullest port."""
     queue_peaks: dict[str, int] = field(default_factory=dict)
@@ -162,6 +166,8 @@ class Recording:
     lost: str = ""
     """Which daemon died outside the timetable, with its last log lines."""
     trace_digest: str = ""
+    clocks: list[tuple[float, Instant]] = field(default_factory=list)
+    """(wall seconds since the begin, fabric time) of every look, ascending; none in virtual time."""
     wall: dict[str, float] | None = None
     """Wall seconds: `launch_s`, `run_s`; None in virtual time, whose reports are the same byte for byte."""
 

@@ -47,15 +47,14 @@ def named(recording: Recording, name: str) -> list[Injected]:
     One entry of a timetable may give several faults, whose ids are its name and a number: `drops`, `drops-2`.
     """
     now = recorded_ns(recording)
-    return [
-        one
-        for one in recording.faults
-        if one.fault.start_ns < now and (not name or one.fault.id == name or _is_one_of(one.fault.id, name))
-    ]
+    return [one for one in recording.faults if one.fault.start_ns < now and (not name or is_one_of(one.fault.id, name))]
 
 
-def _is_one_of(fault_id: str, name: str) -> bool:
-    return fault_id.startswith(f"{name}-") and fault_id[len(name) + 1 :].replace("-", "").isdigit()
+def is_one_of(fault_id: str, name: str) -> bool:
+    """Whether a fault is called so, or is a repetition of the entry of this name."""
+    return fault_id == name or (
+        fault_id.startswith(f"{name}-") and fault_id[len(name) + 1 :].replace("-", "").isdigit()
+    )
 
 
 def first_fault_ns(recording: Recording) -> Instant:

@@ -4,6 +4,7 @@ Pure: from the recording, by the measures. Overlapping faults share the counts o
 nobody can say which of them lost a packet.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from mrcfabric.units import NEVER, Instant
@@ -13,20 +14,26 @@ from orchestrator.measures.measure import Figure, Question
 from orchestrator.measures.measures import MEASURES
 from orchestrator.measures.rates import goodput
 from orchestrator.measures.recording import Injected, Recording
-from orchestrator.measures.spans import Interval, recorded_ns, work
+from orchestrator.measures.spans import Interval, is_one_of, recorded_ns, work
+from orchestrator.measures.wall_clock import wall_between_s
 
 AROUND_RTTS = 12
 """Goodput before and after a fault is taken over at most this many base RTTs."""
+USABLE = ("good", "skip")
+"""States of an EV that carries traffic, or will with the next turn of the scan (MRC 1.0 11.2)."""
+MS_PER_S = 1e3
 
 
-def fault_row(one: Injected, recording: Recording) -> dict[str, Any]:
+def fault_row(one: Injected, recording: Recording, leaves: Mapping[str, float] | None = None) -> dict[str, Any]:
     """One row of the table of faults.
 
-    Goodput as a share of line; None where there was no such time or no observation.
+    Goodput as a share of line; None where there was no such time or no observation. `leaves`: entry of the timetable ->
+    the share of the goodput that can be had while its fault is in force.
     """
     start = one.fault.start_ns
     over = min(one.over_ns, recorded_ns(recording))
     around = AROUND_RTTS * recording.rtt_ns
+    recovery = _told(recovery_rtts(_about(one, recording), _left(one, leaves or {})))
     return {
         **one.fault.record(),
         "why": one.why,
@@ -40,15 +47,35 @@ def fault_row(one: Injected, recording: Recording) -> dict[str, Any]:
         "retransmissions": _grew(recording, "retransmissions", start, over + around),
         "duplicates": _grew(recording, "duplicates", start, over + around),
         "evs_retired": _grew(recording, "ev_entries", start, over + around, "assumed_bad"),
+        "evs_reinstated": _grew(recording, "ev_entries", start, _next(recording, over, over + around), *USABLE),
         "avoidance_rtts": _told(avoidance_rtts(_about(one, recording))),
         "detection_rtts": _told(detection_rtts(_about(one, recording))),
-        "recovery_rtts": _told(recovery_rtts(_about(one, recording))),
+        "recovery_rtts": recovery,
+        "recovery_wall_ms": _wall_ms(recording, start, recovery),
         "recovery_after_rtts": _told(recovery_rtts(_about(one, recording, from_end=True))),
     }
 
 
 def _about(one: Injected, recording: Recording, *, from_end: bool = False) -> Question:
     return Question(recording, (), (), faults=(one,), from_end=from_end)
+
+
+def _next(recording: Recording, over: Instant, least: Instant) -> Instant:
+    """Probes take a while to bring EVs back: up to the next fault, or the end; `least` where faults follow at once."""
+    starts = [one.fault.start_ns for one in recording.faults if one.fault.start_ns > over]
+    return max(least, min([recorded_ns(recording), *starts]))
+
+
+def _left(one: Injected, leaves: Mapping[str, float]) -> float:
+    """Of the goodput: what its entry says can be had; repetitions are called by it and a number."""
+    return next((share for name, share in leaves.items() if is_one_of(one.fault.id, name)), 1.0)
+
+
+def _wall_ms(recording: Recording, start: Instant, rtts: float | None) -> float | int | None:
+    if rtts is None or not recording.clocks:
+        return None
+    end = start + round(rtts * recording.rtt_ns)
+    return rounded(wall_between_s(recording.clocks, start, end) * MS_PER_S)
 
 
 def _told(figures: list[Figure]) -> float | int | None:
@@ -67,4 +94,4 @@ def _share(recording: Recording, start: Instant, end: Instant) -> float | int | 
 
 def _grew(recording: Recording, measure: str, start: Instant, end: Instant, *of: str) -> int:
     figures = MEASURES[measure].take(Question(recording, of, (Interval(start, end),)))
-    return int(figures[0].value or 0) if figures else 0
+    return int(sum(figure.value or 0 for figure in figures))

@@ -70,7 +70,7 @@ def build(plan: Plan, recording: Recording, verdict: Verdict) -> Report:
         "retransmissions": _labels(recording, "retransmissions"),
         "drops": {reason: count for reason, count in _labels(recording, "drops").items() if count},
         "programs": [_program(program, recording) for program in recording.programs],
-        "faults": [fault_row(one, recording) for one in recording.faults],
+        "faults": [fault_row(one, recording, plan.leaves) for one in recording.faults],
         "timeline": _timeline(recording),
         "evs": _evs(recording),
         "reorder": [{"ahead": 1 << key, "packets": count} for key, count in sorted(recording.reorder.items())],

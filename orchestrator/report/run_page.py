@@ -60,14 +60,17 @@ _FAULT_COLUMNS = (
     ("sent again", "retransmissions", "count"),
     ("received twice", "duplicates", "count"),
     ("EVs retired", "evs_retired", "count"),
+    ("back", "evs_reinstated", "count"),
     ("avoided, RTT", "avoidance_rtts", "rtt"),
     ("recovered, RTT", "recovery_rtts", "rtt"),
+    ("wall ms", "recovery_wall_ms", "ms"),
     ("restored, RTT", "recovery_after_rtts", "rtt"),
 )
 _FAULT_CAPTION = (
     "What each cost; goodput as a share of line rate. Avoided: from its start to the last packet that it cost as long "
-    "as it bit; recovered: from its start to goodput as it was; restored: the same from its end. Faults at the same "
-    "time share what was counted."
+    "as it bit; recovered: from its start to goodput as it was, or to what can be had while it bites where the "
+    "scenario says so (leaves); restored: from its end to goodput as it was. Faults at the same time share what was "
+    "counted."
 )
 
 
@@ -135,7 +138,13 @@ def _tiles(report: Mapping[str, Any]) -> str:
         (shown(totals["packets_lost"]), "packets judged lost"),
         (shown(totals["retransmissions"]), "packets sent again"),
         (shown(totals["qp_errors"]), "QP errors"),
+        (shown(totals["data_packets"]), "data packets"),
     ]
+    if report["wall"] is not None:
+        figures += [
+            (shown(report["fidelity"].get("dilation_effective")), "wall time per fabric time"),
+            (f"{sum(report['wall'].values()):.1f} s", "wall time"),
+        ]
     return tiles(figures)
 
 
@@ -202,7 +211,7 @@ def _faults(report: Mapping[str, Any], begin_ns: int) -> str:
 def _cell(value: float | None, kind: str) -> str:
     if value is None:
         return "-"
-    return f"{value:.1%}" if kind == "share" else f"{value:,.1f}" if kind == "rtt" else f"{value:,}"
+    return f"{value:.1%}" if kind == "share" else f"{value:,.1f}" if kind == "rtt" else f"{value:,.0f}"
 
 
 def _evs(chart: Chart) -> str:

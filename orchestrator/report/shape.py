@@ -127,10 +127,15 @@ class FaultRow(TypedDict):
     retransmissions: int
     duplicates: Annotated[int, _said("Data packets received twice: sent again for nothing, or copied by a link.")]
     evs_retired: int
+    evs_reinstated: Annotated[int, _said("Entries of EVs into GOOD or SKIP.")]
     avoidance_rtts: Number | None
     detection_rtts: Number | None
-    recovery_rtts: Annotated[Number | None, _said("From its start; null: goodput did not come back in time.")]
-    recovery_after_rtts: Annotated[Number | None, _said("The same from its end.")]
+    recovery_rtts: Annotated[
+        Number | None,
+        _said("From its start to what can be had while it bites (`leaves`), all by default; null: not seen in time."),
+    ]
+    recovery_wall_ms: Annotated[Number | None, _said("The same in wall time; null in virtual time.")]
+    recovery_after_rtts: Annotated[Number | None, _said("From its end to all of it.")]
 
 
 class Timeline(TypedDict):

@@ -52,7 +52,7 @@ def launched(
     if pack != "none":
         _check_deaths(plan, f"--pack {pack}", "none")
     elif cluster is not None and cluster.sites.nodes_per_process > 1:
-        _check_deaths(plan, f"{cluster.sites.nodes_per_process} switches per process", "1")
+        _check_deaths(plan, f"{cluster.sites.nodes_per_process} switches per process", "1", cluster.sites.alone)
 
     @asynccontextmanager
     async def open_backend() -> AsyncIterator[tuple[Plan, Backend]]:
@@ -68,9 +68,11 @@ def launched(
     return open_backend
 
 
-def _check_deaths(plan: Plan, where: str, hint: str) -> None:
-    """A death takes a process, and with it whoever else is in there."""
+def _check_deaths(plan: Plan, where: str, hint: str, alone: frozenset[str] = frozenset()) -> None:
+    """A death takes a process, and with it whoever else is in there; those in `alone` have one to themselves."""
     for fault in plan.all_faults:
+        if alone.issuperset(fault.struck):
+            continue
         if fault.kind in DEADLY and KINDS[fault.kind].target in (Target.SWITCH, Target.HOST):
             raise ConfigError(where, f"{fault.id} lets a switch die, and others share its process", hint)
 

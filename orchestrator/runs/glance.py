@@ -11,6 +11,7 @@ from mrcfabric.units import GBPS, NEVER, NS_PER_S, Instant
 from nicd.core.ev_state import EV_STATES
 from orchestrator.measures.goodput import Goodput
 from orchestrator.measures.recording import Injected, NicLook, Recording
+from orchestrator.measures.wall_clock import recent_dilation
 
 Phase: TypeAlias = Literal["begins", "ends", "healed"]
 
@@ -29,6 +30,12 @@ class Glance:
     packets_lost: int
     qp_errors: int
     steps: dict[str, int]
+    verified: int
+    """Bytes that programs have compared, and those that were wrong."""
+    wrong: int
+    wall_s: float | None
+    """Since the begin, and wall time over fabric time of late; None in virtual time."""
+    dilation: float | None
     faults: tuple[str, ...]
     """Ids of those in force: begun and not over, also while a flap has its link up."""
 
@@ -79,6 +86,10 @@ def glance(recording: Recording) -> Glance:
         packets_lost=sum(nic.counts.get("packets_lost", 0) for nic in nics),
         qp_errors=sum(nic.counts.get("qp_errors", 0) for nic in nics),
         steps=dict(now.steps),
+        verified=now.verified,
+        wrong=now.wrong,
+        wall_s=recording.clocks[-1][0] if recording.clocks else None,
+        dilation=recent_dilation(recording.clocks) if recording.clocks else None,
         faults=tuple(one.fault.id for one in recording.faults if in_force(one, now.at_ns)),
     )
 

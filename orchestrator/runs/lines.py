@@ -11,6 +11,7 @@ from typing import Any, TextIO
 from mrcfabric.units import Instant
 from orchestrator.measures.recording import Injected, Recording
 from orchestrator.report.words import fault_title, shortened
+from orchestrator.runs.cost_table import cost_lines
 from orchestrator.runs.glance import FaultChange, Follower, Glance, glance
 from orchestrator.runs.outlet import Outlet
 from orchestrator.runs.summary import summary_lines
@@ -28,6 +29,10 @@ def progress_line(seen: Glance, plan: Plan) -> str:
     for count, what in ((seen.ports_down, "ports down"), (seen.packets_lost, "lost"), (seen.qp_errors, "QP errors")):
         if count:
             parts.append(f"{count:,} {what}")
+    if seen.wrong:
+        parts.append(f"{seen.wrong:,} bytes wrong")
+    if seen.dilation is not None:
+        parts.append(f"dilation {seen.dilation:,.0f}")
     return f"{_rtts(seen.at_ns, plan)}  {'  '.join(parts)}"
 
 
@@ -77,7 +82,7 @@ class Lines:
         self._say(f"{_rtts(at_ns, self._plan)}  it holds that {trigger.text}: {trigger.name}")
 
     def ended(self, report: dict[str, Any]) -> None:
-        for line in summary_lines(report):
+        for line in (*cost_lines(report), *summary_lines(report)):
             self._say(line)
 
     def closed(self) -> None:

@@ -24,6 +24,7 @@ class ProgramResults:
         self._steps: dict[tuple[str, str], int] = {}
         self._received: dict[tuple[str, str], dict[str, int]] = {}
         self._placed: dict[tuple[str, str], dict[str, int]] = {}
+        self._compared: dict[tuple[str, str], tuple[int, int]] = {}
         self._with_ranks: set[str] = set()
         for program in programs:
             self.add(program)
@@ -54,6 +55,7 @@ class ProgramResults:
                 self._steps[name, nic] = entry["steps"]
                 self._received[name, nic] = dict(entry["flows"])
                 self._placed[name, nic] = dict(entry["placed"])
+                self._compared[name, nic] = entry["bytes_verified"], entry["bytes_wrong"]
 
     def enter_records(self, nic: str, told: Iterable[Mapping[str, Any]]) -> None:
         """Take what a NIC answers to `programs`."""
@@ -67,6 +69,7 @@ class ProgramResults:
         self._steps[key] = len(entry["steps"])
         self._received[key] = {sender: flow["bytes"] for sender, flow in entry["flows"].items()}
         self._placed[key] = rank.placed = dict(entry["placed"])
+        self._compared[key] = entry["bytes_verified"], entry["bytes_wrong"]
         rank.begin_ns, rank.end_ns = entry["begin_ns"], entry["end_ns"]
         rank.steps = [Step(*step) for step in entry["steps"]]
         rank.messages_sent, rank.messages_received = entry["messages_sent"], entry["messages_received"]
@@ -94,6 +97,11 @@ class ProgramResults:
     def placed(self) -> dict[str, int]:
         """The same of all bytes that were written to memory."""
         return _by_flow(self._placed)
+
+    def compared(self) -> tuple[int, int]:
+        """Bytes that ranks compared with what they had to be, and those of them that were something else."""
+        told = self._compared.values()
+        return sum(verified for verified, _ in told), sum(wrong for _, wrong in told)
 
     def steps(self) -> dict[str, int]:
         """Program -> steps that every rank has finished."""

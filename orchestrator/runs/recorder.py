@@ -7,6 +7,7 @@ because it is dead or deaf, is entered with what it said last.
 
 import asyncio
 import json
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -103,6 +104,7 @@ class Recorder:
         self._meeting = bool(plan.all_faults)
         """Faults may come: what nodes have counted before is kept in mind."""
         self._every_detail = details or bool(plan.triggers)
+        self._began_s: float | None = None
         self._digests: dict[tuple[str, int], str] = {}
         self._wrong_order = 0
         self._host_pairs: list[dict[str, Any]] = []
@@ -232,6 +234,9 @@ class Recorder:
         at_ns = self._backend.now_ns if at_ns is None else at_ns
         gone = dead(self._backend.faults(), at_ns)
         self._results.lose(gone)
+        if self.recording.backend != "sim":
+            self._began_s = time.monotonic() if self._began_s is None else self._began_s
+            self.recording.clocks.append((time.monotonic() - self._began_s, at_ns))
         if self._meeting:
             self._meet(at_ns, self._books)
         planes = self.recording.topology.planes
@@ -255,6 +260,7 @@ class Recorder:
         queues = {node: queues_of(books.core) for node, books in self._books.items() if books.core and node not in gone}
         look = Look(
             at_ns, nics, switches, results.flows(), results.steps(), results.placed(),
+            *results.compared(),
             {node: now for node, (now, _) in queues.items()}, {node: peak for node, (_, peak) in queues.items()},
         )  # fmt: skip
         recording = self.recording

@@ -13,8 +13,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from mrcfabric.units import GBPS, NS_PER_US, Instant
+from mrcfabric.units import GBPS, MIB, NS_PER_US, Instant
 from orchestrator.measures.recording import Injected, Recording
+from orchestrator.runs.cost_table import cost_table
 from orchestrator.runs.glance import Glance, glance
 from orchestrator.runs.summary import summary_lines
 from orchestrator.runs.timetable import timetable, window
@@ -69,6 +70,8 @@ class Screen:
 
     def ended(self, report: dict[str, Any]) -> None:
         self._live.stop()
+        if (table := cost_table(report)) is not None:
+            self._console.print(table)
         for line in summary_lines(report):
             self._console.print(Text(line), soft_wrap=True)
 
@@ -112,12 +115,15 @@ class Screen:
         return text.append("\n")
 
     def _timetable(self, plan: Plan, at_ns: Instant) -> RenderableType:
-        before, entries, behind = window(timetable(plan, self._injected, self._fired, at_ns), ENTRIES_MAX)
+        seen = self._seen
+        recovering = seen is not None and bool(seen.ports_down or seen.evs.get("assumed_bad"))
+        entries = timetable(plan, self._injected, self._fired, at_ns, recovering=recovering)
+        before, shown, behind = window(entries, ENTRIES_MAX)
         table = Table(box=None, padding=(0, 2, 0, 0))
         for title in ("at", "for", "fault", "parts", ""):
             table.add_column(title, justify="right" if title in ("at", "for") else "left")
-        for entry in entries:
-            style = _ENTRY_STYLES[entry.state]
+        for entry in shown:
+            style = "yellow" if entry.status == "recovering" else _ENTRY_STYLES[entry.state]
             cells = (entry.when, entry.lasts, entry.what, entry.targets)
             table.add_row(*(Text(cell) for cell in cells), Text(entry.status, style))
         counted = ((before, "over before"), (behind, "to come"))
@@ -140,4 +146,13 @@ def _figures(plan: Plan, seen: Glance) -> Text:
         text.append(f"{state.upper()} {count}  ", STATE_STYLES[state] if count else "dim")
     for count, what in ((seen.ports_down, "ports down"), (seen.qp_errors, "QP errors")):
         text.append(f"{what} {count}  ", "red" if count else "dim")
-    return text.append(f"lost {seen.packets_lost:,}  sent again {seen.retransmits:,}\n")
+    return text.append(f"lost {seen.packets_lost:,}  sent again {seen.retransmits:,}\n").append_text(_checked(seen))
+
+
+def _checked(seen: Glance) -> Text:
+    """What was compared, and on real daemons how fast fabric time goes."""
+    text = Text(f"checked {seen.verified / MIB:,.0f} MiB   wrong ")
+    text.append(f"{seen.wrong:,} bytes", "bold red" if seen.wrong else "dim")
+    if seen.wall_s is not None:
+        text.append(f"   wall {seen.wall_s:.1f} s   dilation {seen.dilation or 0:,.0f}")
+    return text.append("\n")

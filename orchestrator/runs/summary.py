@@ -6,10 +6,11 @@ Owns the lines, which a terminal and a log show alike. The judging is `orchestra
 from typing import Any
 
 from orchestrator.report import words
+from orchestrator.runs.cost_table import fidelity_lines
 
 
 def summary_lines(report: dict[str, Any]) -> list[str]:
-    """A line per finding, notes on the whole run, then the verdict and the reasons that are no findings."""
+    """A line per finding, notes on the run, its fidelity, then the verdict and the reasons that are no findings."""
     begin_ns = report["begin_ns"]
     lines = []
     for finding in report["findings"]:
@@ -18,6 +19,7 @@ def summary_lines(report: dict[str, Any]) -> list[str]:
         at = f", at {place}" if place and not finding["held"] else ""
         lines.append(f"  {mark} {finding['name']}: {words.observed(finding)}; {words.expected(finding)}{at}")
     lines += [f"  note  {note}" for note in report["notes"]]
+    lines += fidelity_lines(report)
     lines.append(f"verdict: {report['verdict'].upper()}")
     lines += [f"  {line}" for reason in words.other_reasons(report) for line in reason.split("\n")]
     return lines

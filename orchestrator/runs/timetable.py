@@ -4,7 +4,7 @@ Pure: from the plan, what was injected so far and the instant. Owns the words; c
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from mrcfabric.units import NEVER, Instant
@@ -29,10 +29,13 @@ class Entry:
     """The state in words, with how long it still is."""
 
 
-def timetable(plan: Plan, injected: Iterable[Injected], fired: Iterable[str], at_ns: Instant) -> list[Entry]:
+def timetable(
+    plan: Plan, injected: Iterable[Injected], fired: Iterable[str], at_ns: Instant, *, recovering: bool = False
+) -> list[Entry]:
     """Every fault of the timetable and of the triggers that fired, by start; then the triggers that wait.
 
-    `fired`: names of triggers, once for each time.
+    `fired`: names of triggers, once for each time; `recovering`: EVs or ports are not what they were, and the fault
+    that was over last says so.
     """
     known = {one.fault.id: one for one in injected}
     planned = [known.pop(fault.id, Injected(fault)) for fault in plan.faults]
@@ -41,6 +44,10 @@ def timetable(plan: Plan, injected: Iterable[Injected], fired: Iterable[str], at
         _entry(one, plan.begin_ns, at_ns, rtt_ns)
         for one in sorted([*planned, *known.values()], key=lambda one: one.fault.start_ns)
     ]
+    if recovering and all(entry.state != "in force" for entry in entries):
+        last = max((place for place, entry in enumerate(entries) if entry.state == "over"), default=None)
+        if last is not None:
+            entries[last] = replace(entries[last], status="recovering")
     times = list(fired)
     for trigger in plan.triggers:
         left = trigger.times - times.count(trigger.name)

@@ -66,7 +66,13 @@ def faults_of(site: Site, spot: Spot, entry: Any, room_ns: int) -> list[Fault]:
         starts = timing.starts(every_ns, None if entry.when else entry.times, room_ns)
         targets = _targets(site, spot, entry, len(starts))
         return [
-            Fault(_id(entry.name, number), entry.fault, names, tuple(_windows(site, spot, entry, begins, lasting_ns)))
+            Fault(
+                _id(entry.name, number),
+                entry.fault,
+                names,
+                tuple(_windows(site, spot, entry, begins, lasting_ns)),
+                title=entry.title,
+            )
             for number, (names, begins) in enumerate(_turns(entry, targets, starts), 1)
         ]
     except timing.TooManyError:

@@ -27,6 +27,7 @@ from orchestrator.yamlfile.spelling import (
     Length,
     Name,
     Percent,
+    Share,
     Size,
     spelled,
     told,
@@ -106,6 +107,8 @@ class Entry(Broken, kw_only=True, forbid_unknown_fields=True):
     """A fault of the timetable."""
 
     name: Name
+    title: Annotated[str, Meta(max_length=120)] = ""
+    """What screens and reports call it; the kind of fault when it is left out."""
     at: Length = 0
     """From the begin of the run; with `when`, the condition is not tested before."""
     when: Condition | None = None
@@ -113,6 +116,8 @@ class Entry(Broken, kw_only=True, forbid_unknown_fields=True):
     """With `every`: the number of repetitions. With `when`: how often the condition may start it."""
     lasting: Length | None = field(default=None, name="for")
     """Its length; to the end of the run when it is left out."""
+    leaves: Share | None = None
+    """What of the goodput can be had while it bites: the report measures recovery against that. All when left out."""
     every: Length | None = None
     turns: Literal["same", "anew", "next"] = "same"
     """With `every`: the same targets each time, targets drawn anew, or targets not drawn before."""

@@ -67,6 +67,8 @@ class Plan:
     expectations: tuple[Expectation, ...]
     orders: tuple[Order, ...] = ()
     """Carried out before the workloads are loaded."""
+    leaves: Mapping[str, float] = field(default_factory=dict)
+    """Entry of the timetable -> the share of the goodput that can be had while it bites, where the file says so."""
     source: dict[str, Any] = field(default_factory=dict)
     """The file with its overrides, as plain data: for the report, and to run it again."""
 

@@ -30,7 +30,7 @@ from orchestrator.scenario.plan import Order, Plan, Trigger
 from orchestrator.scenario.workloads import program_of, traces_read
 from orchestrator.yamlfile.decode import by_kind, decode
 from orchestrator.yamlfile.document import FABRIC_KEY, Document, Spot, read
-from orchestrator.yamlfile.spelling import Scale
+from orchestrator.yamlfile.spelling import Scale, share
 
 BEGIN_RTTS: Final = 10
 """Instant 0 of the timetable, in base RTTs of the fabric: time to load everything before it."""
@@ -116,6 +116,7 @@ def resolve(
         triggers=triggers,
         expectations=_expectations(site, root, file, programs),
         orders=(*_profiles(site, root, file), *_denied(site, root, file)),
+        leaves=_leaves(file),
         source={**document.root, "seed": seed, FABRIC_KEY: _stated(fabric)},
     )
 
@@ -272,6 +273,13 @@ def _method(
     if count > FAULTS_MAX:
         raise spot.wrong(f"{count} faults", f"at most {FAULTS_MAX}")
     return tuple(sorted(faults, key=lambda fault: fault.start_ns)), tuple(triggers)
+
+
+def _leaves(file: ScenarioFile) -> dict[str, float]:
+    """By entry, where one says what can be had of the goodput meanwhile."""
+    return {
+        str(entry["name"]): float(share(entry["leaves"])) for entry in file.method if entry.get("leaves") is not None
+    }
 
 
 def _entry(spot: Spot, entry: Any) -> Any:

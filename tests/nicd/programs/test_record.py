@@ -34,4 +34,11 @@ def test_progress_is_short() -> None:
     record.steps.append((1, 2, 3))
     record.flows["h001"] = flow = Flow()
     flow.add(1, 8)
-    assert record.progress() == {"state": "running", "steps": 1, "flows": {"h001": 8}, "placed": {}}
+    assert record.progress() == {
+        "state": "running",
+        "steps": 1,
+        "flows": {"h001": 8},
+        "placed": {},
+        "bytes_verified": 0,
+        "bytes_wrong": 0,
+    }

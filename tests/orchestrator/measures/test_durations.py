@@ -5,6 +5,7 @@ import pytest
 from orchestrator.measures import durations
 from orchestrator.measures.measure import Question
 from orchestrator.measures.spans import Interval, named, work
+from orchestrator.scenario.process_kinds import ALL_REDUCE
 from tests.support.recordings import BEGIN, FLAP, REBOOT, STEP, sample_recording
 
 RUN = sample_recording()
@@ -70,6 +71,21 @@ def test_work_with_steps_is_averaged_over_one_of_them() -> None:
         del rank.steps[1:]
     assert durations.step_ns(recording) == 0
     assert durations.step_ns(sample_recording(programs=[])) == 0
+
+
+def test_steps_that_overlap_are_no_rhythm() -> None:
+    recording = sample_recording()
+    for program in recording.programs:
+        program.kind = ALL_REDUCE
+    assert {ALL_REDUCE} == durations.OVERLAPPING
+    assert durations.step_ns(recording) == 0
+
+
+def test_recovery_to_what_can_be_had_meanwhile() -> None:
+    asked = question(fault="flaps", averaged_ns=RTT)
+    (figure,) = durations.recovery_rtts(asked, 0.5)
+    # Half of the goodput is left on the other plane all along.
+    assert figure.value == 0
 
 
 def test_recovery_from_the_end_of_a_fault() -> None:

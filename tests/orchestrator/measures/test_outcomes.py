@@ -32,3 +32,12 @@ def test_fidelity_and_what_is_behind_it() -> None:
     recording = sample_recording(fidelity={"valid": False, "host_drops": 3, "why": "overload"})
     assert [one.value for one in outcomes.fidelity(Question(recording, (), WINDOW))] == [0.0]
     assert [one.value for one in outcomes.fidelity(Question(recording, ("host_drops", "why"), WINDOW))] == [3.0]
+
+
+def test_faults_that_were_over() -> None:
+    recording = sample_recording()
+    assert [one.value for one in outcomes.faults_over(Question(recording, (), WINDOW))] == [2]
+    recording.looks = recording.looks[:10]
+    still = sum(one.over_ns <= recording.looks[-1].at_ns for one in recording.faults)
+    assert still < 2
+    assert [one.value for one in outcomes.faults_over(Question(recording, (), WINDOW))] == [still]

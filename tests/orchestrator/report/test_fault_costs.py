@@ -32,3 +32,21 @@ def test_a_fault_after_everything_cost_nothing() -> None:
     fault = Fault("x", "loss", ("a~b",), (Window(10**6, 10**6 + 1, {}),))
     row = fault_row(Injected(fault), sample_recording())
     assert (row["goodput_before"], row["packets_lost"], row["recovery_rtts"]) == (None, 0, None)
+
+
+def test_recovery_is_to_what_the_entry_leaves_and_told_in_wall_time_too() -> None:
+    recording = sample_recording(clocks=[(0.0, 0), (5.0, 500_000)])
+    row = fault_row(recording.faults[0], recording)
+    assert row["recovery_wall_ms"] == pytest.approx(150.0, rel=1e-3)
+    row = fault_row(recording.faults[0], recording, {"flaps": 0.5, "fl": 0.1})
+    assert (row["recovery_rtts"], row["recovery_wall_ms"]) == (0, 0)
+    assert fault_row(recording.faults[0], sample_recording())["recovery_wall_ms"] is None
+
+
+def test_evs_that_come_back_are_counted_up_to_the_next_fault() -> None:
+    recording = sample_recording()
+    for look in recording.looks:
+        for nic in look.nics.values():
+            nic.counts["ev_in.good"] = 4 if look.at_ns >= 280_000 else 0
+            nic.counts["ev_in.skip"] = 1 if look.at_ns >= 400_000 else 0
+    assert [fault_row(one, recording)["evs_reinstated"] for one in recording.faults] == [16, 4]

@@ -76,3 +76,13 @@ def test_a_fault_healed_in_time_never_was_and_one_healed_early_says_so() -> None
     recording.faults[1].healed_ns = 100_000
     lines = [line for line in told(recording, 500_000, LOOK) if "train" not in line[1]]
     assert lines == [(100_000, "kill healed"), (120_000, "flaps begins"), (150_000, "flaps healed")]
+
+
+def test_bytes_compared_and_on_daemons_how_fast_it_goes() -> None:
+    recording = up_to(140_000)
+    recording.looks[-1].verified, recording.looks[-1].wrong = 7, 2
+    seen = glance(recording)
+    assert (seen.verified, seen.wrong, seen.wall_s, seen.dilation) == (7, 2, None, None)
+    recording.clocks = [(0.0, 20_000), (1.2, 140_000)]
+    seen = glance(recording)
+    assert (seen.wall_s, seen.dilation) == (1.2, 10_000)

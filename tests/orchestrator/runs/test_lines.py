@@ -29,7 +29,7 @@ def test_what_happens_is_told_at_once_and_how_it_goes_now_and_then() -> None:
     assert f"{110_000 / rtt_ns:.1f} RTT  fault begins: flaps: flap p1-t0-0~p1-t1-0 p1-t0-0~p1-t1-1" in said
     assert f"{350_000 / rtt_ns:.1f} RTT  fault is over: T1 <away> & back p0-t1-1" in said
     assert f"{230_000 / rtt_ns:.1f} RTT  it holds that steps of train at least 2: kill" in said
-    progress = [line for line in said if "Gb/s" in line]
+    progress = [line for line in said if " RTT  " in line and "Gb/s" in line]
     assert len(progress) == -(-len(looks) // 8)
     assert progress[1].endswith("720 Gb/s  train 2 steps  GOOD 176  ASSUMED_BAD 16  40 lost")
     assert said[-1] == "verdict: NOT HELD"

@@ -8,6 +8,7 @@ from orchestrator.measures.recording import Step
 from orchestrator.runs.program_results import ProgramResults
 
 TOPOLOGY = Topology(name="pay", planes=1, t0_per_plane=1, t1_per_plane=1, nics_per_t0=3, evs_per_qp=8)
+COMPARED = {"bytes_verified": 8, "bytes_wrong": 1}
 PAIR = Program("pair", "p2p", 0, (2, 0), 100, "seed")
 
 
@@ -33,13 +34,16 @@ def test_before_anybody_has_said_anything_everybody_works() -> None:
 def test_progress_moves_steps_and_flows() -> None:
     results = ProgramResults([PAIR], TOPOLOGY)
     results.enter_progress(
-        "h000", {"pair": {"state": "running", "steps": 4, "flows": {"h002": 10}, "placed": {"h002": 14}}}
+        "h000", {"pair": {"state": "running", "steps": 4, "flows": {"h002": 10}, "placed": {"h002": 14}, **COMPARED}}
     )
     assert results.steps() == {"pair": 0}, "the other rank has finished none"
-    results.enter_progress("h002", {"pair": {"state": "done", "steps": 3, "flows": {}, "placed": {}}, "other": {}})
+    results.enter_progress(
+        "h002", {"pair": {"state": "done", "steps": 3, "flows": {}, "placed": {}, **COMPARED}, "other": {}}
+    )
     assert results.steps() == {"pair": 3}
     assert results.flows() == {"pair:h002>h000": 10}
     assert results.placed() == {"pair:h002>h000": 14}
+    assert results.compared() == (16, 2)
 
 
 def test_a_program_may_be_added_later() -> None:

@@ -38,6 +38,16 @@ def test_a_flap_rests_between_its_windows() -> None:
     assert at(70_000) == ["over", "over"]
 
 
+def test_the_fault_that_was_over_last_says_so_while_evs_come_back() -> None:
+    injected = [Injected(FLAP), Injected(AWAY, why="steps of train at least 2")]
+
+    def at(at_ns: int) -> list[str]:
+        return [entry.status for entry in timetable(PLAN, injected, ["kill"], at_ns, recovering=True)]
+
+    assert at(55_000) == ["IN FORCE, resting", "IN FORCE"]
+    assert at(70_000) == ["over", "recovering"]
+
+
 def test_what_was_healed_says_so_and_what_nobody_ends_says_so_too() -> None:
     healed = Injected(replace(AWAY, windows=(Window(50_000, NEVER, {}),)), healed_ns=60_000)
     entries = timetable(PLAN, [healed], ["kill"], 65_000)

@@ -23,6 +23,12 @@ def test_a_fault_has_its_window_targets_and_figures() -> None:
     assert fault.windows[0].figures == {"share_ppm": 20_000, "burst_packets": 1}
 
 
+def test_an_entry_may_have_a_title_and_say_what_it_leaves() -> None:
+    entry = "{name: a, title: A plane is gone, fault: plane_down, for: 5rtt, leaves: 50%, selector: {plane: 1}}"
+    plan = small_plan(f"method: [{entry}]")
+    assert (plan.faults[0].title, plan.leaves) == ("A plane is gone", {"a": 0.5})
+
+
 def test_without_for_it_lasts_to_the_end() -> None:
     (fault,) = small_plan(*method("fault: link_down, selector: {links: h000~p0-t0-0}, direction: up")).faults
     assert fault.end_ns == NEVER
