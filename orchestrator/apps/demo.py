@@ -1,225 +1,216 @@
-"""The demonstration: training over a fabric that is being broken, and what that cost.
+"""The demonstration as a scenario: training processes over a fabric that is being broken, made for a topology.
 
-Owns the course of events: launch, start the ranks, a quiet baseline, one episode of faults after the other, the end of
-the training, the report. It waits on conditions in fabric time, never on seconds. What breaks when is `timetable`'s,
-what is watched `observer`'s, what it cost `costs`', whether it passed `verdict`'s, how it looks `demo_screen`'s.
+Owns what breaks when, in base RTTs, and what must hold. How a scenario is carried out, shown, judged and reported is
+the same for all (`orchestrator.runs`, `orchestrator.measures`, `orchestrator.report`).
 """
 
-import itertools
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
-from mrcfabric.control import NoAnswerError
-from mrcfabric.errors import ConfigError, RefusedError
-from mrcfabric.naming import nic_name
-from mrcfabric.topology import Topology
-from mrcfabric.units import GBPS, MIB, Instant
-from orchestrator.apps import report
-from orchestrator.apps.costs import QUIET_RTTS, Happened, cost_of, line_bps, payload_share, port_share, pulses_ns
-from orchestrator.apps.observer import FabricLostError, Observer
-from orchestrator.apps.ranks import Ranks
-from orchestrator.apps.timetable import Episode, timetable
-from orchestrator.apps.verdict import Verdict, in_short, judge_baseline, judge_demo, judge_port_share
-from orchestrator.fabric.launched import LaunchedFabric
-from orchestrator.faults.fault import Fault, Window
+from mrcfabric.egress_config import OVERHEAD_BYTES
+from mrcfabric.errors import ConfigError
+from mrcfabric.naming import nic_name, t0_name, t1_name
+from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES, Topology
+from mrcfabric.units import MIB
+from orchestrator.faults.checks import DEADLY
 from orchestrator.hosts.cluster import Cluster
-from orchestrator.process.background import first_to_end
-from orchestrator.process.launcher import ProcessFailedError
-from orchestrator.runs.death_watch import DaemonDiedError
-from orchestrator.runs.worker_placement import processes_of, ring_order, ring_peers
-from orchestrator.workers.group import Member, WorkerFailedError, started_group
-from orchestrator.workers.ring import FLOAT_BYTES, RingShape
+from orchestrator.runs.worker_placement import ring_order
+from orchestrator.scenario.plan import Plan
+from orchestrator.scenario.process_kinds import ALL_REDUCE
+from orchestrator.scenario.resolve import resolve
+from orchestrator.yamlfile.document import Document
 
-BASELINE_RTTS = 20
-"""Quiet after the first whole step, before anything breaks."""
-TENSOR_MIB_MAX = 1024
-"""Every rank holds its gradient several times over, and all ranks are on this host."""
-LEAD_RTTS = 8
-"""Beyond the fabric's own lead: an episode is several commands."""
-SETTLE_WALL_S = 120.0
-"""A condition that has not come true by then never will."""
-
-
-TROUBLES = (WorkerFailedError, FabricLostError, RefusedError, NoAnswerError, ProcessFailedError)
-"""What may go wrong once the fabric runs: noted, and the report tells how far it went."""
-
-
-@dataclass(frozen=True, slots=True)
-class DemoSettings:
-    """What can be chosen."""
-
-    tensor_mib: int = 16
-    """Gradient per rank and step. An eighth of it is under way at a NIC at any time: 16 MiB keep it busy."""
-    buckets: int = 32
-
-    def shape(self, ranks: int) -> RingShape:
-        """The all-reduce: the tensor rounded down to whole chunks. Raises ConfigError for impossible sizes."""
-        pieces = ranks * self.buckets
-        if self.tensor_mib > TENSOR_MIB_MAX:
-            raise ConfigError(f"--tensor-mib {self.tensor_mib}", "impossible", f"1 to {TENSOR_MIB_MAX}")
-        try:
-            return RingShape(ranks, self.buckets, self.tensor_mib * MIB // FLOAT_BYTES // max(1, pieces) * pieces)
-        except ValueError as error:
-            raise ConfigError("--tensor-mib, --buckets", str(error)) from None
+TRAINING: Final = "training"
+TENSOR_MIB_MAX: Final = 1024
+"""Every rank holds its gradient several times over, and all ranks may be on this host."""
+BASELINE_RTTS: Final = 45
+"""The load is steady after a few round trips; then nothing is broken for the rest of this time."""
+STEADY_RTTS: Final = 5
+FLAP_RTTS: Final = 5
+FLAPS: Final = 3
+OUTAGE_RTTS: Final = 25
+"""How long dead switches stay dead."""
+PORT_RTTS: Final = 60
+"""How long the NIC port is down: long enough to read a share from it."""
+SETTLE_RTTS: Final = 15
+"""The share of a NIC with a port down is taken after this long: what was lost on the port is there by then."""
+T1_KILLS: Final = 4
+RECOVERY_RTTS: Final = 45
+"""Between the end of one fault and the begin of the next: EVs come back by probes, and goodput is looked at."""
+LENGTH_RTTS: Final = 5000
+"""A run that has not come to its end by then has none."""
+LINGER_RTTS: Final = 30
+"""After the last fault; the steps that were begun take as long again."""
+LOOK_RTTS: Final = 5
+PORT_SHARE_TOLERANCE: Final = 0.05
+"""How far the goodput of a NIC with one port down may be from (planes - 1) / planes."""
+BASELINE_SHARE_MIN: Final = 0.936
+"""Goodput before the first fault, as a share of what headers leave for payload: 0.9 of line rate at 4096 bytes."""
+SCENARIO: Final = "demonstration"
+"""What complaints call it: it stands in no file."""
 
 
-@dataclass(slots=True)
-class Course:
-    """Where the demonstration stands, for whoever shows it."""
-
-    topology: Topology
-    episodes: tuple[Episode, ...]
-    stage: str = "launching"
-    observer: Observer | None = None
-    ranks: Ranks | None = None
-    happened: list[Happened] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
-    @property
-    def rtt_ns(self) -> int:
-        return self.topology.base_rtt_ns()
+def plan_of(topology: Topology, tensor_mib: int = 16, buckets: int = 32) -> Plan:
+    """The demonstration on a topology. Raises ConfigError for one that has nothing to lose or is congested by itself,
+    and for sizes that cannot be."""
+    _check_sizes(topology, tensor_mib, buckets)
+    document = Document(SCENARIO, scenario_of(topology, tensor_mib, buckets))
+    return resolve(document, seed=topology.seed, topology=topology)
 
 
-class Demo:
-    """One run. `run` returns the report; `course` may be watched meanwhile."""
-
-    def __init__(self, topology: Topology, settings: DemoSettings, cluster: Cluster | None = None) -> None:
-        """`cluster`: the hosts it runs on; None: this one. Raises ConfigError for what cannot be shown."""
-        self.topology = topology
-        self.settings = settings
-        self.shape = settings.shape(topology.nics)
-        self.course = Course(topology, timetable(topology))
-        self._cluster = cluster
-        if cluster is not None:
-            # A switch that dies must not take others with it.
-            crashes = [episode.targets for episode in self.course.episodes if episode.kind == "crash"]
-            cluster.sites = replace(cluster.sites, alone=frozenset(itertools.chain(*crashes)))
-
-    async def run(self, run_dir: Path) -> dict[str, Any]:
-        """The whole demonstration in a fresh fabric; the report. Raises ConfigError before anything has begun."""
-        async with LaunchedFabric.launch(self.topology, run_dir, cluster=self._cluster) as fabric:
-            self.course.observer = observer = Observer(fabric)
-            try:
-                await self._train(fabric, observer)
-            except DaemonDiedError as error:
-                if not fabric.unexpected_deaths():  # else they are told below
-                    self.course.notes.append(str(error))
-            except TROUBLES as error:
-                self.course.notes.append(str(error))
-            self.course.notes += in_short(fabric.unexpected_deaths())
-            self.course.stage = "done"
-            return self._report(fabric, observer)
-
-    async def _train(self, fabric: LaunchedFabric, observer: Observer) -> None:
-        self.course.stage = "hiring ranks"
-        async with started_group(self._members(fabric), processes_of(fabric.workers, "rank")) as group:
-            self.course.ranks = ranks = Ranks(group)
-            await first_to_end(self._break_things(fabric, observer, ranks), ranks.serve(), forever=observer.serve())
-            self.course.stage = "waiting for every EV"
-            await observer.refresh()
-            await first_to_end(
-                observer.until(lambda: _well(observer), SETTLE_WALL_S, "every EV GOOD or SKIP"),
-                forever=observer.serve(),
-            )
-            # Here, and not after the ranks are gone: their QPs, and the EVs of these, go with them.
-            await observer.refresh()
-
-    def _members(self, fabric: LaunchedFabric) -> list[Member]:
-        order = ring_order(self.topology)
-        size = {"ranks": len(order), "buckets": self.shape.buckets, "elements": self.shape.elements}
-        return [
-            Member(
-                nic_name(nic),
-                fabric.workers.verbs_path(nic_name(nic)),
-                "allreduce",
-                ring_peers(rank, len(order)),
-                {"rank": rank, "seed": self.topology.seed, **size},
-            )
-            for rank, nic in enumerate(order)
-        ]
-
-    async def _break_things(self, fabric: LaunchedFabric, observer: Observer, ranks: Ranks) -> None:
-        """Baseline, every episode, and the word to stop."""
-        course, rtt_ns = self.course, self.course.rtt_ns
-        course.stage = "first step"
-        await observer.until(lambda: ranks.steps >= 1, SETTLE_WALL_S, "the first step")
-        course.stage = "baseline"
-        await self._pass(observer, observer.now_ns + BASELINE_RTTS * rtt_ns)
-        for episode in course.episodes:
-            await observer.refresh()
-            start_ns = fabric.soon_ns() + LEAD_RTTS * rtt_ns
-            end_ns = start_ns + episode.length_rtts * rtt_ns
-            happened = Happened(episode, start_ns, end_ns, observer.books.cost())
-            course.happened.append(happened)
-            course.stage = episode.title
-            await inflict(fabric, episode, start_ns, rtt_ns)
-            await self._pass(observer, end_ns)
-            course.stage = f"recovering: {episode.title}"
-            await observer.until(lambda: _well(observer), SETTLE_WALL_S, f"recovery after {episode.title}")
-            happened.well_ns = observer.now_ns
-            happened.over_ns = happened.well_ns + QUIET_RTTS * rtt_ns
-            await self._pass(observer, happened.over_ns)
-            await observer.refresh()
-            happened.after = observer.books.cost()
-        course.stage = "last steps"
-        ranks.stop()
-
-    async def _pass(self, observer: Observer, until_ns: Instant) -> None:
-        """Let fabric time pass."""
-        await observer.until(lambda: observer.now_ns >= until_ns, SETTLE_WALL_S, f"fabric time {until_ns} ns")
-
-    def _report(self, fabric: LaunchedFabric, observer: Observer) -> dict[str, Any]:
-        course, topology, books = self.course, self.topology, observer.books
-        ranks, goodput, rtt_ns = course.ranks, observer.goodput, course.rtt_ns
-        books.bytes_verified = ranks.bytes_checked if ranks else 0
-        verdict = Verdict(books.fidelity(fabric.time.record()))
-        steps = ranks.record() if ranks else {"begun": 1, "finished": 0, "wrong_values": 0, "failed_ranks": 1}
-        totals = books.totals()
-        judge_demo(verdict, totals, steps, books.bad_evs(), books.ports_down())
-        done = len(course.happened) == len(course.episodes) and not course.notes
-        verdict.check("the whole timetable took place", done, "; ".join(course.notes) or "yes")
-        line = line_bps(topology.nics, topology.planes, topology.rate_bps)
-        ends = ranks.step_ends_ns if ranks else {}
-        baseline = (ends.get(0, 0), course.happened[0].start_ns if course.happened else 0)
-        baseline_bps = goodput.rate_bps(*baseline)
-        judge_baseline(verdict, baseline_bps, line, payload_share(topology.mtu_bytes))
-        for happened in course.happened:
-            if happened.episode.kind == "nic-port":
-                judge_port_share(verdict, topology.planes, port_share(happened, goodput, rtt_ns, baseline))
-        faults = [cost_of(happened, goodput, rtt_ns, baseline, observer.wall_between_s) for happened in course.happened]
-        return report.build(
-            "demo",
-            topology,
-            verdict,
-            totals,
-            faults=faults,
-            wall_s=observer.wall_s(),
-            goodput=goodput,
-            extra={
-                "steps": {
-                    **steps,
-                    "tensor_bytes": self.shape.elements * FLOAT_BYTES,
-                    "buckets": self.shape.buckets,
-                    "ends_ns": [ends[step] for step in sorted(ends)],
-                },
-                "baseline": {
-                    "start_ns": baseline[0],
-                    "end_ns": baseline[1],
-                    "goodput_gbps": round(baseline_bps / GBPS, 1),
-                    "line_share": round(baseline_bps / line, 4),
-                },
-            },
-        )
+def stand_alone(plan: Plan, cluster: Cluster) -> None:
+    """Give each switch that is to die a process of its own on its host: it must not take others with it."""
+    dying = {name for fault in plan.all_faults if fault.kind in DEADLY for name in fault.struck}
+    cluster.sites = replace(cluster.sites, alone=frozenset(dying))
 
 
-def _well(observer: Observer) -> bool:
-    return observer.books.bad_evs() == 0 and observer.books.ports_down() == 0
+def scenario_of(topology: Topology, tensor_mib: int, buckets: int) -> dict[str, Any]:
+    """The scenario as plain data, as a file would say it. Raises ConfigError for a topology that will not do."""
+    method = timetable(topology)
+    return {
+        "name": topology.name,
+        "description": "Ranks train over the fabric while it is being broken: what each fault cost.",
+        "length": f"{LENGTH_RTTS}rtt",
+        "look": f"{LOOK_RTTS}rtt",
+        "settle": f"{RECOVERY_RTTS}rtt",
+        "workload": [
+            {
+                "name": TRAINING,
+                "kind": ALL_REDUCE,
+                "ranks": [nic_name(nic) for nic in ring_order(topology)],
+                "tensor_bytes": tensor_mib * MIB,
+                "buckets": buckets,
+                "linger": f"{LINGER_RTTS}rtt",
+            }
+        ],
+        "method": method,
+        "expect": _expectations(topology, method),
+    }
 
 
-async def inflict(fabric: LaunchedFabric, episode: Episode, start_ns: Instant, rtt_ns: int) -> None:
-    """Tell the fabric of an episode ahead of time, repairs included."""
-    kind = {"link": "flap", "crash": "switch_reboot", "nic-port": "nic_port_down"}[episode.kind]
-    targets = tuple(target if episode.plane is None else f"{target}:{episode.plane}" for target in episode.targets)
-    windows = tuple(Window(down_ns, up_ns, {}) for down_ns, up_ns in pulses_ns(episode, start_ns, rtt_ns))
-    await fabric.inject(Fault(episode.title, kind, targets, windows, title=episode.title))
+def timetable(topology: Topology) -> list[dict[str, Any]]:
+    """What breaks, in order: entries of `method`. Raises ConfigError for a topology that will not do."""
+    for key, least in (("planes", 2), ("t0_per_plane", 2), ("t1_per_plane", 2)):
+        if getattr(topology, key) < least:
+            raise ConfigError(f"topology.{key}", "too small for the demonstration", f"at least {least}")
+    check_wide(topology)
+    planes, t1s = topology.planes, topology.t1_per_plane
+    reduced, one_link = (planes - 1) / planes, 1 / (planes * t1s)
+    links = [link_name(topology, planes // 4, 0, 1), link_name(topology, planes // 2, 1, t1s - 1)]
+    killed = [t1_name(plane, place % t1s) for place, plane in enumerate(spread(min(T1_KILLS, planes), planes))]
+    nic, port = topology.nics // 4, planes * 5 // 8
+    flap = {"fault": "flap", "period": f"{2 * FLAP_RTTS}rtt", "duty": 0.5, "count": FLAPS}
+    away = {"fault": "switch_reboot", "for": f"{OUTAGE_RTTS}rtt"}
+    # (name, how long, what, of which parts, what can be had meanwhile, what viewers read)
+    rows: list[tuple[str, int, dict[str, Any], dict[str, Any], float, str]] = [
+        (
+            "flaps",
+            FLAP_RTTS * (2 * FLAPS - 1),
+            flap,
+            {"links": links},
+            1 - one_link,
+            f"{len(links)} T0-T1 links flap {FLAPS} times",
+        ),
+        (
+            "t1s-killed",
+            OUTAGE_RTTS,
+            away,
+            {"nodes": killed},
+            1 - len(killed) * one_link,
+            f"{len(killed)} T1s killed, each in another plane",
+        ),
+        (
+            "port-lost",
+            PORT_RTTS,
+            {"fault": "nic_port_down", "for": f"{PORT_RTTS}rtt"},
+            {"nic_ports": f"{nic_name(nic)}:{port}"},
+            reduced,
+            f"{nic_name(nic)} loses port {port}",
+        ),
+        ("t0-dies", OUTAGE_RTTS, away, {"nodes": t0_name(planes * 3 // 8, 1)}, reduced, "a T0 dies"),
+    ]
+    found, at_rtts = [], BASELINE_RTTS
+    for name, rtts, fault, selector, leaves, title in rows:
+        entry = {"name": name, "title": title, "at": f"{at_rtts}rtt", **fault, "selector": selector}
+        found.append({**entry, "leaves": round(leaves, 4)})
+        at_rtts += rtts + RECOVERY_RTTS
+    return found
+
+
+def _expectations(topology: Topology, method: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    least = BASELINE_SHARE_MIN * payload_share(topology.mtu_bytes)
+    wanted = (topology.planes - 1) / topology.planes
+    port = next(entry for entry in method if entry["fault"] == "nic_port_down")
+    nic = port["selector"]["nic_ports"].partition(":")[0]
+    return [
+        {"name": "no QP failed", "measure": "qp_errors", "at_most": 0},
+        {"name": "no rank failed, no step lost", "measure": "completed", "of": TRAINING, "at_least": 1},
+        {"name": "steps that every rank finished", "measure": "steps", "of": TRAINING, "at_least": 2},
+        {
+            "name": "EVs neither GOOD nor SKIP at the end",
+            "measure": "evs",
+            "of": ["assumed_bad", "denied"],
+            "at_most": 0,
+        },
+        {"name": "NIC ports down at the end", "measure": "ports_down", "at_most": 0},
+        {"name": "the whole timetable took place", "measure": "faults_over", "at_least": len(method)},
+        {
+            "name": f"goodput before the faults at least {least:.2g} of line rate",
+            "measure": "goodput",
+            "from": f"{STEADY_RTTS}rtt",
+            "to": f"{BASELINE_RTTS}rtt",
+            "at_least": round(least, 4),
+        },
+        {
+            "name": f"goodput with one NIC port down within 5 points of {topology.planes - 1}/{topology.planes}",
+            "measure": "goodput",
+            "of": nic,
+            "during": port["name"],
+            "skip": f"{SETTLE_RTTS}rtt",
+            "relative_to": "baseline",
+            "at_least": round(wanted - PORT_SHARE_TOLERANCE, 4),
+            "at_most": round(wanted + PORT_SHARE_TOLERANCE, 4),
+        },
+    ]
+
+
+def _check_sizes(topology: Topology, tensor_mib: int, buckets: int) -> None:
+    if not 1 <= tensor_mib <= TENSOR_MIB_MAX:
+        raise ConfigError(f"--tensor-mib {tensor_mib}", "impossible", f"1 to {TENSOR_MIB_MAX}")
+    most = min(1023, tensor_mib * MIB // (4 * topology.nics))
+    if not 1 <= buckets <= most:
+        raise ConfigError(f"--buckets {buckets}, --tensor-mib {tensor_mib}", "impossible", f"1 to {most} buckets")
+
+
+def link_name(topology: Topology, plane: int, t0: int, t1: int) -> str:
+    """The cable between a T0 and a T1 of a plane."""
+    return topology.parse_link(f"{t0_name(plane, t0)}~{t1_name(plane, t1)}").name
+
+
+def spread(count: int, over: int) -> list[int]:
+    """`count` different numbers below `over`, as far apart as they can be."""
+    return [place * over // count for place in range(count)]
+
+
+def payload_share(mtu_bytes: int) -> float:
+    """What full packets leave of line rate for payload."""
+    return mtu_bytes / (mtu_bytes + DATA_PACKET_EXTRA_BYTES + OVERHEAD_BYTES)
+
+
+def check_wide(topology: Topology) -> None:
+    """Raises ConfigError where the uplinks of a T0 do not carry all that its NICs can send.
+
+    All traffic of the demonstration crosses T1s: it would be congested before anything breaks, and what a NIC gets,
+    with a port down too, would be what the others leave it. Neither can be held against line rate.
+    """
+    for t0 in topology.switch_names():
+        if topology.parse_node(t0).tier != "t0":
+            continue
+        down = up = 0
+        for end in topology.ports(t0):
+            rate_bps = topology.link_rates_bps.get(end.link, topology.rate_bps)
+            down, up = (down + rate_bps, up) if end.towards == "nic" else (down, up + rate_bps)
+        if up < down:
+            found = f"{t0} has uplinks for {up / down:.0%} of what its NICs send, and the demonstration needs all of it"
+            hint = "t1_per_plane not below nics_per_t0, no slow links; `mrcfabric run` and `perf` take any"
+            raise ConfigError("topology", found, hint)

@@ -171,9 +171,7 @@ class Perf:
             verdict.check("nothing was dropped beside the rounds", not others, str(others) if others else "yes")
         extra = {"pattern": self.settings.pattern, "rounds": self.rounds, "drops": dropped}
         totals = books.totals()
-        return report.build(
-            "perf", self.topology, verdict, totals, faults=[], wall_s=time.monotonic() - began, extra=extra
-        )
+        return report.build("perf", self.topology, verdict, totals, wall_s=time.monotonic() - began, extra=extra)
 
     def _members(self, fabric: LaunchedFabric) -> list[Member]:
         peers = peers_of([flows for _, flows in self.plan])

@@ -1,7 +1,7 @@
-"""Whether a run passed: pure functions from what was counted to pass, fail or invalid, with the reasons.
+"""Whether a measurement passed: pure functions from what was counted to pass, fail or invalid, with the reasons.
 
-Owns the criteria; what was counted comes from `accounting`, `goodput` and the workers, the fidelity rule is `sums`'. A
-run is judged on the fabric's behaviour only if the emulation was faithful: otherwise it is invalid, not failed.
+Owns the criteria; what was counted comes from `accounting` and the workers, the fidelity rule is `sums`'. A measurement
+is judged on the fabric's behaviour only if the emulation was faithful: otherwise it is invalid, not failed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,11 +11,6 @@ from typing import Any, Literal, TypeAlias
 Outcome: TypeAlias = Literal["pass", "fail", "invalid"]
 
 EXIT_CODES: dict[Outcome, int] = {"pass": 0, "fail": 1, "invalid": 3}
-
-PORT_SHARE_TOLERANCE = 0.05
-"""How far the goodput of a NIC with one port down may be from (planes - 1) / planes."""
-BASELINE_SHARE_MIN = 0.936
-"""Goodput before the first fault, as a share of what headers leave for payload: 0.9 of line rate at 4096 bytes."""
 
 
 @dataclass(slots=True)
@@ -63,41 +58,6 @@ def in_short(deaths: Sequence[str]) -> list[str]:
         node, _, how = death.partition(": ")
         alike.setdefault(how, []).append(node)
     return [f"{nodes[0]}{f' and {len(nodes) - 1} more' * (len(nodes) > 1)}: {how}" for how, nodes in alike.items()]
-
-
-def judge_demo(
-    verdict: Verdict, totals: Mapping[str, int], steps: Mapping[str, int], bad_evs: int, ports_down: int
-) -> None:
-    """The criteria of the demonstration that need no goodput.
-
-    `steps`: `begun` (granted), `finished` by every rank, `wrong_values`, `failed_ranks`.
-    """
-    verdict.check("every byte right", steps["wrong_values"] == 0, f"{steps['wrong_values']} wrong values")
-    verdict.check("no QP failed", totals["qp_errors"] == 0, f"{totals['qp_errors']} QP errors")
-    verdict.check("no rank failed", steps["failed_ranks"] == 0, f"{steps['failed_ranks']} ranks failed")
-    lost = steps["begun"] - steps["finished"]
-    verdict.check("no step lost", lost == 0, f"{steps['finished']} of {steps['begun']} steps")
-    verdict.check(
-        "every EV GOOD or SKIP at the end",
-        bad_evs == 0 and ports_down == 0,
-        f"{bad_evs} EVs elsewhere, {ports_down} NIC ports down",
-    )
-
-
-def judge_port_share(verdict: Verdict, planes: int, share: float) -> None:
-    """Goodput of a NIC with one port down, as a share of its goodput before."""
-    wanted = (planes - 1) / planes
-    verdict.check(
-        f"goodput with one NIC port down within 5 points of {planes - 1}/{planes}",
-        abs(share - wanted) <= PORT_SHARE_TOLERANCE,
-        f"{share:.1%}, wanted {wanted:.1%}",
-    )
-
-
-def judge_baseline(verdict: Verdict, goodput_bps: float, line_bps: float, payload: float) -> None:
-    """Goodput before the first fault; `payload` is its largest share of line rate (`costs.payload_share`)."""
-    share, least = goodput_bps / line_bps if line_bps else 0.0, BASELINE_SHARE_MIN * payload
-    verdict.check(f"goodput before the faults at least {least:.2g} of line rate", share >= least, f"{share:.3f}")
 
 
 def judge_clean(verdict: Verdict, rounds: list[dict[str, Any]]) -> None:

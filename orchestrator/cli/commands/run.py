@@ -1,12 +1,11 @@
 """`mrcfabric run FILE`: carries out a scenario, judges it and writes a report.
 
-Owns arguments, the place of the report and the exit codes. `orchestrator.scenario` reads the file, `orchestrator.runs`
-carries it out, `orchestrator.measures` and `orchestrator.report` judge and report.
+Owns arguments, and the place of the report. `orchestrator.scenario` reads the file; `orchestrator.cli.scenario_run`
+has it carried out, judged and reported.
 """
 
-from collections.abc import Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -22,15 +21,6 @@ from orchestrator.cli.flags import (
     say_limits,
 )
 
-if TYPE_CHECKING:
-    from orchestrator.measures.recording import Recording
-    from orchestrator.runs.observer import RunObserver
-    from orchestrator.runs.runner import Runner
-
-EXIT_NOT_RUN = 4
-"""The run could not take place."""
-EXIT_SIGNAL = 128
-"""Plus the signal's number, as a shell reports it."""
 FABRIC_FOLDER = "fabric"
 """The daemons' folder inside that of the report."""
 
@@ -71,11 +61,13 @@ def run(
 
     Exit codes: 0 all held, 1 some did not, 2 bad input, 3 not a faithful run, 4 it could not run, 130 or 143 a signal.
     """
+    from rich.console import Console
+
+    from orchestrator.cli import scenario_run
     from orchestrator.hosts.placement.layout import pack_of
     from orchestrator.process.run_folder import default_path
     from orchestrator.runs.attached import attached
     from orchestrator.runs.backends import launched, simulated
-    from orchestrator.runs.runner import Runner
     from orchestrator.scenario.render import render_timetable
     from orchestrator.scenario.resolve import load
 
@@ -99,15 +91,11 @@ def run(
         from orchestrator.report.files import prepare
 
         prepare(report)
-    observer = _observer(as_json, plain)
-    runner = Runner(open_backend, observer, trace=trace)
-    try:
-        data, folder = _carried_out(runner, observer, report, junit)
-    finally:
-        observer.closed()
+    observer = scenario_run.stream() if as_json else scenario_run.observer(plain, Console())
+    _, folder, code = scenario_run.carried_out(open_backend, observer, report, junit=junit, trace=trace)
     if not as_json:
         typer.echo(f"report: {folder}")
-    raise typer.Exit(EXIT_SIGNAL + runner.signal if runner.signal else data["exit_code"])
+    raise typer.Exit(code)
 
 
 def _check(backend: str, on: str | None, *, trace: bool, own_hosts: bool) -> None:
@@ -120,66 +108,3 @@ def _check(backend: str, on: str | None, *, trace: bool, own_hosts: bool) -> Non
         raise ConfigError(f"--on {on}", "takes a fabric as it is", "leave out --backend sim and --trace")
     if own_hosts and on is not None:
         raise ConfigError("--inventory, --engine", "are for a fabric of the run's own", "leave out --on")
-
-
-def _observer(as_json: bool, plain: bool) -> "RunObserver":
-    import sys
-
-    from rich.console import Console
-
-    from orchestrator.runs.lines import Lines
-    from orchestrator.runs.screen import Screen
-    from orchestrator.runs.stream import Stream
-
-    if as_json:
-        return Stream(sys.stdout)
-    console = Console()
-    return Lines(sys.stdout) if plain or not console.is_terminal else Screen(console)
-
-
-def _carried_out(
-    runner: "Runner", observer: "RunObserver", folder: Path | None, junit: Path | None
-) -> tuple[dict[str, Any], Path]:
-    """Carry out the run, write and show its report; returns the report and its folder."""
-    from mrcfabric.errors import RefusedError
-    from orchestrator.measures.judge import verdict
-    from orchestrator.process.run_folder import default_path
-    from orchestrator.report import files, report
-    from orchestrator.report.run_page import render
-
-    recording = _on_a_loop(runner, runner.carry_out())
-    plan = runner.plan
-    assert plan is not None, "who has a recording has carried out a plan"
-    data = report.build(plan, recording, verdict(plan.expectations, recording))
-    folder = folder or default_path(plan.name)
-    observer.ended(data)
-    if (folder / files.JSON_NAME).exists():
-        typer.echo(f"the report of an earlier run in {folder} is replaced; --report DIR keeps both", err=True)
-    try:
-        files.write(data, folder, render(data, recording))
-        if junit is not None:
-            files.write_junit(data, junit)
-    except RefusedError as error:
-        typer.echo(f"mrcfabric: {error}", err=True)
-        raise SystemExit(EXIT_NOT_RUN) from None
-    return data, folder
-
-
-def _on_a_loop(runner: "Runner", work: "Coroutine[Any, Any, Recording]") -> "Recording":
-    """Run on uvloop. An error that prevents the run is one line and its own exit code."""
-    import asyncio
-
-    import uvloop
-
-    from mrcfabric.control import NoAnswerError
-    from mrcfabric.errors import RefusedError
-    from orchestrator.process.launcher import ProcessFailedError
-
-    try:
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as loop:
-            return loop.run(work)
-    except asyncio.CancelledError:
-        raise SystemExit(EXIT_SIGNAL + (runner.signal or 0)) from None
-    except (ProcessFailedError, NoAnswerError, RefusedError) as error:
-        typer.echo(f"mrcfabric: {error}", err=True)
-        raise SystemExit(EXIT_NOT_RUN) from None

@@ -1,7 +1,8 @@
 """`mrcfabric demo | perf | send`: work for a fabric, and what came of it.
 
 Owns arguments, what is printed and the exit codes: 0 when all was right, 1 when not, 3 when the emulation was not
-faithful and nothing can be said. What is done is `orchestrator.apps.demo`'s, `.perf`'s and `.send`'s.
+faithful and nothing can be said. What is done is `orchestrator.apps.perf`'s and `.send`'s; the demonstration is a
+scenario (`orchestrator.apps.demo`), carried out as any other.
 """
 
 import json
@@ -108,38 +109,32 @@ def demo(
     as_json: ReportOption = False,
     settings: SetOption = None,
 ) -> None:
-    """Train over the demonstration fabric while it is being broken; show what each fault cost."""
+    """Train over the demonstration fabric while it is being broken; show what each fault cost.
+
+    Exit codes: those of `run`.
+    """
     from rich.console import Console
 
     from mrcfabric.topology_file import load
-    from orchestrator.apps import report
-    from orchestrator.apps.demo import Demo, DemoSettings
-    from orchestrator.apps.verdict import EXIT_CODES
-    from orchestrator.cli.demo_screen import fault_table, shown, verdict_text
+    from orchestrator.apps.demo import plan_of, stand_alone
+    from orchestrator.cli import scenario_run
+    from orchestrator.hosts.cluster import Cluster
     from orchestrator.process.run_folder import default_path
+    from orchestrator.report.files import PAGE_NAME
+    from orchestrator.runs.backends import launched
 
     topology = load(file, overrides(settings))
-    cluster = cluster_asked_for(topology, inventory, engine, nodes_per_process, wheelhouse, lease)
+    plan = plan_of(topology, tensor_mib, buckets)
+    cluster = cluster_asked_for(topology, inventory, engine, nodes_per_process, wheelhouse, lease) or Cluster()
+    stand_alone(plan, cluster)
     say_limits(topology)
-    run = Demo(topology, DemoSettings(tensor_mib, buckets), cluster)
     folder = run_dir or default_path(topology.name)
     # With --json standard output is the report's alone.
-    console = Console(stderr=as_json, force_terminal=False if plain else None)
-
-    async def course() -> dict[str, Any]:
-        async with shown(run.course, console):
-            return await run.run(folder)
-
-    data = _run(course())
-    page = report.write(data, folder)
-    if as_json:
-        typer.echo(json.dumps(data, indent=1))
-    if not console.is_terminal and not as_json:
-        console.width = max(console.width, 140)
-    console.print(fault_table(data["faults"]))
-    console.print(verdict_text(data), soft_wrap=True)
-    console.print(f"report: {page}", highlight=False, soft_wrap=True)
-    raise typer.Exit(EXIT_CODES[data["verdict"]])
+    observer = scenario_run.observer(plain, Console(stderr=as_json))
+    open_backend = launched(plan, folder, cluster=cluster)
+    data, _, code = scenario_run.carried_out(open_backend, observer, folder)
+    typer.echo(json.dumps(data, indent=1) if as_json else f"report: {folder / PAGE_NAME}")
+    raise typer.Exit(code)
 
 
 def perf(

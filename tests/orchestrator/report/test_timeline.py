@@ -4,14 +4,15 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from orchestrator.apps.demo_page import goodput_chart
 from orchestrator.report.axis import AXIS_HEIGHT, LEFT, ROOM, TimeAxis
-from orchestrator.report.timeline import HEIGHT, TOP, Timeline, draw
-from tests.support.reports import sample_report
+from orchestrator.report.shapes import Band
+from orchestrator.report.timeline import HEIGHT, TOP, Timeline, draw, goodput
 
 
 def test_an_area_per_plane_a_strip_per_plane_and_a_band_per_pulse() -> None:
-    chart = goodput_chart(sample_report())
+    rows = [[160.0, 0.0 if 8 <= number < 12 else 144.0] for number in range(20)]
+    faults = [Band(1, "links flap", ((40_000, 45_000), (55_000, 60_000)))]
+    chart = goodput(rows, TimeAxis(0, 100_000), 5_000, faults, 200.0)
     root = ET.fromstring(chart.svg)
     kinds = [element.get("class") for element in root.iter()]
     assert kinds.count("area") == 3

@@ -1,6 +1,7 @@
 """A daemon that dies though nobody asked for it is heard of at once by whoever runs anything over the fabric."""
 
 import asyncio
+import json
 import os
 import signal
 import time
@@ -8,13 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.apps.demo import Demo, DemoSettings
+from orchestrator.apps.demo import plan_of
 from orchestrator.fabric import Fabric
 from orchestrator.fabric.readings import Death
+from orchestrator.measures.judge import verdict
+from orchestrator.measures.recording import Recording
+from orchestrator.runs.backends import launched
 from orchestrator.runs.death_watch import DaemonDiedError, DeathWatch, obituary
+from orchestrator.runs.runner import Runner
 from tests.orchestrator.running import DEADLINE_S, T1
 from tests.support.fabrics import SMALL
-from tests.support.wait import eventually
+from tests.support.runs import Ears
 
 NOTICED_WALL_S = 5.0
 """A quarter of a second, and what a busy machine adds."""
@@ -41,20 +46,29 @@ async def test_deaths_are_told_once_they_have_happened_and_old_ones_are_not(fabr
         await DeathWatch(fabric, fabric.broken, known=1).check()
 
 
+class _Killer(Ears):
+    """Kills a switch at the first look of a run."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.killed_s = 0.0
+        self._folder = folder
+
+    def looked(self, recording: Recording) -> None:
+        if not self.killed_s:
+            state = json.loads((self._folder / "state.json").read_text())
+            os.kill(state["nodes"][T1]["pid"], signal.SIGKILL)
+            self.killed_s = time.monotonic()
+
+
 @pytest.mark.integration
 @pytest.mark.slow
-async def test_the_demonstration_hears_of_a_killed_switch_as_fast_as_a_run(tmp_path: Path) -> None:
-    demo = Demo(SMALL, DemoSettings(tensor_mib=2, buckets=8))
-    running = asyncio.create_task(demo.run(tmp_path / "demo"))
-    await eventually(lambda: running.done() or demo.course.stage == "baseline", DEADLINE_S)
-    observer = demo.course.observer
-    assert observer is not None
-    child = observer.fabric.daemons.member(T1).child
-    assert child is not None
-    os.kill(child.pid, signal.SIGKILL)
-    began = time.monotonic()
-    await eventually(lambda: demo.course.stage == "done" or running.done(), DEADLINE_S)
-    assert time.monotonic() - began < NOTICED_WALL_S
-    data = await running
-    assert data["verdict"] != "pass"
-    assert any(f"{T1}: SIGKILL" in reason for reason in data["reasons"]), data["reasons"]
+async def test_the_demonstration_hears_of_a_killed_switch_at_once(tmp_path: Path) -> None:
+    plan = plan_of(SMALL, tensor_mib=2, buckets=8)
+    killer = _Killer(tmp_path / "demo")
+    recording = await asyncio.wait_for(Runner(launched(plan, tmp_path / "demo"), killer).carry_out(), DEADLINE_S)
+    assert time.monotonic() - killer.killed_s < NOTICED_WALL_S
+    assert recording.ended == "lost"
+    assert f"{T1} at " in recording.lost
+    assert "SIGKILL" in recording.lost
+    assert verdict(plan.expectations, recording).exit_code == 4

@@ -1,0 +1,109 @@
+"""A scenario carried out for a command: shown, judged, its report written, and the exit code.
+
+Owns what `mrcfabric run` and `mrcfabric demo` have in common. How a scenario is carried out is `orchestrator.runs`'s,
+what is made of it `orchestrator.measures`'s and `orchestrator.report`'s.
+"""
+
+import sys
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TextIO, cast
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from orchestrator.measures.recording import Recording
+    from orchestrator.runs.backends import OpenBackend
+    from orchestrator.runs.observer import RunObserver
+    from orchestrator.runs.runner import Runner
+
+EXIT_NOT_RUN: Final = 4
+"""It could not run."""
+EXIT_SIGNAL: Final = 128
+"""Plus the signal's number, as a shell reports it."""
+
+
+def observer(plain: bool, console: "Console") -> "RunObserver":
+    """A live display, or lines where there is no terminal or `plain` is asked for."""
+    from orchestrator.runs.lines import Lines
+    from orchestrator.runs.screen import Screen
+
+    return Lines(cast("TextIO", console.file)) if plain or not console.is_terminal else Screen(console)
+
+
+def stream() -> "RunObserver":
+    """One JSON object a line, on standard output."""
+    from orchestrator.runs.stream import Stream
+
+    return Stream(sys.stdout)
+
+
+def carried_out(
+    open_backend: "OpenBackend",
+    observer: "RunObserver",
+    folder: Path | None,
+    *,
+    junit: Path | None = None,
+    trace: bool = False,
+) -> tuple[dict[str, Any], Path, int]:
+    """The run, its report written to `folder` and shown: the report, where it is, the exit code.
+
+    Raises ConfigError before anything has begun, SystemExit for a run that could not take place.
+    """
+    from orchestrator.runs.runner import Runner
+
+    runner = Runner(open_backend, observer, trace=trace)
+    try:
+        data, folder = _reported(runner, observer, folder, junit)
+    finally:
+        observer.closed()
+    return data, folder, EXIT_SIGNAL + runner.signal if runner.signal else data["exit_code"]
+
+
+def _reported(
+    runner: "Runner", observer: "RunObserver", folder: Path | None, junit: Path | None
+) -> tuple[dict[str, Any], Path]:
+    from mrcfabric.errors import RefusedError
+    from orchestrator.measures.judge import verdict
+    from orchestrator.process.run_folder import default_path
+    from orchestrator.report import files, report
+    from orchestrator.report.run_page import render
+
+    recording = _on_a_loop(runner, runner.carry_out())
+    plan = runner.plan
+    assert plan is not None, "who has a recording has carried out a plan"
+    data = report.build(plan, recording, verdict(plan.expectations, recording))
+    folder = folder or default_path(plan.name)
+    observer.ended(data)
+    if (folder / files.JSON_NAME).exists():
+        typer.echo(f"the report of an earlier run in {folder} is replaced; --report DIR keeps both", err=True)
+    try:
+        files.write(data, folder, render(data, recording))
+        if junit is not None:
+            files.write_junit(data, junit)
+    except RefusedError as error:
+        typer.echo(f"mrcfabric: {error}", err=True)
+        raise SystemExit(EXIT_NOT_RUN) from None
+    return data, folder
+
+
+def _on_a_loop(runner: "Runner", work: "Coroutine[Any, Any, Recording]") -> "Recording":
+    """Run on uvloop. What keeps a run from taking place is one line and its own exit code."""
+    import asyncio
+
+    import uvloop
+
+    from mrcfabric.control import NoAnswerError
+    from mrcfabric.errors import RefusedError
+    from orchestrator.process.launcher import ProcessFailedError
+
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as loop:
+            return loop.run(work)
+    except asyncio.CancelledError:
+        raise SystemExit(EXIT_SIGNAL + (runner.signal or 0)) from None
+    except (ProcessFailedError, NoAnswerError, RefusedError) as error:
+        typer.echo(f"mrcfabric: {error}", err=True)
+        raise SystemExit(EXIT_NOT_RUN) from None
