@@ -47,23 +47,25 @@ def carried_out(
     *,
     junit: Path | None = None,
     trace: bool = False,
+    flag: str = "--report",
 ) -> tuple[dict[str, Any], Path, int]:
     """The run, its report written to `folder` and shown: the report, where it is, the exit code.
 
+    `flag` is the command's for that folder.
     Raises ConfigError before anything has begun, SystemExit for a run that could not take place.
     """
     from orchestrator.runs.runner import Runner
 
     runner = Runner(open_backend, observer, trace=trace)
     try:
-        data, folder = _reported(runner, observer, folder, junit)
+        data, folder = _reported(runner, observer, folder, junit, flag)
     finally:
         observer.closed()
     return data, folder, EXIT_SIGNAL + runner.signal if runner.signal else data["exit_code"]
 
 
 def _reported(
-    runner: "Runner", observer: "RunObserver", folder: Path | None, junit: Path | None
+    runner: "Runner", observer: "RunObserver", folder: Path | None, junit: Path | None, flag: str
 ) -> tuple[dict[str, Any], Path]:
     from mrcfabric.errors import RefusedError
     from orchestrator.measures.judge import verdict
@@ -78,7 +80,7 @@ def _reported(
     folder = folder or default_path(plan.name)
     observer.ended(data)
     if (folder / files.JSON_NAME).exists():
-        typer.echo(f"the report of an earlier run in {folder} is replaced; --report DIR keeps both", err=True)
+        typer.echo(f"the report of an earlier run in {folder} is replaced; {flag} DIR keeps both", err=True)
     try:
         files.write(data, folder, render(data, recording))
         if junit is not None:
