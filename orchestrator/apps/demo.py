@@ -11,7 +11,7 @@ from mrcfabric.egress_config import OVERHEAD_BYTES
 from mrcfabric.errors import ConfigError
 from mrcfabric.naming import nic_name, t0_name, t1_name
 from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES, Topology
-from mrcfabric.units import MIB
+from mrcfabric.units import MIB, NS_PER_S
 from orchestrator.faults.checks import DEADLY
 from orchestrator.hosts.cluster import Cluster
 from orchestrator.runs.worker_placement import ring_order
@@ -37,8 +37,8 @@ SETTLE_RTTS: Final = 15
 T1_KILLS: Final = 4
 RECOVERY_RTTS: Final = 45
 """Between the end of one fault and the begin of the next: EVs come back by probes, and goodput is looked at."""
-LENGTH_RTTS: Final = 5000
-"""A run that has not come to its end by then has none."""
+STEPS_MAX: Final = 6
+"""A run ends at the latest when so many steps at full rate would have passed since the last fault."""
 LINGER_RTTS: Final = 30
 """After the last fault; the steps that were begun take as long again."""
 LOOK_RTTS: Final = 5
@@ -70,7 +70,7 @@ def scenario_of(topology: Topology, tensor_mib: int, buckets: int) -> dict[str, 
     return {
         "name": topology.name,
         "description": "Ranks train over the fabric while it is being broken: what each fault cost.",
-        "length": f"{LENGTH_RTTS}rtt",
+        "length": f"{_length_rtts(topology, tensor_mib, method)}rtt",
         "look": f"{LOOK_RTTS}rtt",
         "settle": f"{RECOVERY_RTTS}rtt",
         "workload": [
@@ -172,6 +172,15 @@ def _expectations(topology: Topology, method: list[dict[str, Any]]) -> list[dict
             "at_most": round(wanted + PORT_SHARE_TOLERANCE, 4),
         },
     ]
+
+
+def _length_rtts(topology: Topology, tensor_mib: int, method: list[dict[str, Any]]) -> int:
+    """When the run is over at the latest: room for the last steps, which a large tensor or a slow port makes long."""
+    last = method[-1]
+    rate_bps = topology.planes * min([topology.rate_bps, *topology.link_rates_bps.values()])
+    step_ns = 2 * tensor_mib * MIB * 8 * NS_PER_S // rate_bps
+    steps_rtts = STEPS_MAX * (1 + step_ns // topology.base_rtt_ns())
+    return int(last["at"].removesuffix("rtt")) + OUTAGE_RTTS + LINGER_RTTS + RECOVERY_RTTS + steps_rtts
 
 
 def _check_sizes(topology: Topology, tensor_mib: int, buckets: int) -> None:
