@@ -1,12 +1,12 @@
-"""The messages that a responder is receiving: which packet belongs to which, what is whole, and whose turn it is.
+"""The messages that a responder is receiving: which packet belongs to which, which are whole, and which is next.
 
 Owns the records of messages begun and not finished, the checks that a packet fits its message (place, length, key,
-range of PSNs), the order of completions and the stash of early immediates. Which PSNs have arrived is `sack`'s, the
-bytes are `memory`'s, acknowledgements `responder`'s.
+range of PSNs), the order of completions and the stash of early immediates. `sack` knows which PSNs have arrived,
+`memory` holds the bytes, and `responder` sends acknowledgements.
 
-MRC 1.0 section 3: every packet says where its message lies and how long it is, so a packet that comes first, whichever
-it is, opens the record; WRITEs are complete as soon as they are whole, with-immediate messages in the order of sending
-and after everything before them; RQMSN gives an early immediate its slot.
+MRC 1.0 section 3: every packet says where its message lies and how long it is, so the first packet to come opens the
+record, whichever it is. WRITEs are complete as soon as they are whole. With-immediate messages are complete in the
+order of sending, after everything before them. RQMSN gives an early immediate its slot.
 """
 
 from typing import Final
@@ -36,7 +36,7 @@ class Incoming:
         self.msn = msn
         self.rqmsn = rqmsn
         self.anchor = anchor
-        """VA - PSN * MTU, the same for every packet of a message."""
+        """VA - PSN * MTU, which is the same for every packet of a message."""
         self.r_key = r_key
         self.length = length
         self.left = -(-length // mtu)
@@ -44,13 +44,13 @@ class Incoming:
         self.size_last = length - (self.left - 1) * mtu
         self.first = -1
         self.last = -1
-        """PSNs of the first and the last packet; -1 until one of the two has arrived."""
+        """`first` and `last` are the PSNs of the first and the last packet; -1 until one of the two has arrived."""
         self.low = _FAR
         self.high = -1
-        """Of packets that came before those were known."""
+        """`low` and `high`: lowest and highest PSN of packets that came before the ends were known."""
         self.imm = -1
         self.done = False
-        """It was complete before its turn, and the peer has been told."""
+        """The message was complete early, and the peer has been told."""
 
 
 class Assembly:
@@ -67,17 +67,17 @@ class Assembly:
         self._open: dict[int, Incoming] = {}
         """MSN (16 bits) -> record."""
         self._next_first = psn_first
-        """First PSN of the message that is next in order."""
+        """First PSN of the next message in order."""
         self._next_rqmsn = 0
         self.completed = 0
         """Messages complete in order."""
         self.stashed = 0
-        """Immediates that wait for their turn."""
+        """Immediates that wait for the messages before them."""
         self.records_peak = 0
         self.stashed_peak = 0
-        """The most there ever were of either."""
+        """The most records and stashed immediates that there ever were."""
         self.fault = ""
-        """Why `admit`, `immediate` or `next_whole` refused the last time."""
+        """Why `admit`, `immediate`, `has_ends` or `next_whole` last refused."""
 
     @property
     def records(self) -> int:
@@ -87,7 +87,7 @@ class Assembly:
     def admit(
         self, psn: int, opcode: int, rqmsn: int, msn: int, va: int, r_key: int, length: int, size: int
     ) -> Incoming | None:
-        """The message of a new packet, if the packet fits; None leaves the reason in `fault`, and nothing changed."""
+        """The message to which a new packet belongs. None: it does not fit, `fault` says why, nothing has changed."""
         mtu = self._mtu
         message = self._open.get(msn)
         if message is None:
@@ -113,14 +113,14 @@ class Assembly:
         return None
 
     def immediate(self, message: Incoming, rqmsn: int, imm: int) -> bool:
-        """The last packet of a with-immediate message is in its place; False leaves the reason in `fault`."""
+        """Keep the immediate of a message whose last packet is placed. False: refused; `fault` says why."""
         ahead = (rqmsn - self._next_rqmsn) & 0xFFFF
         # MRC 1.0 METH: the same RQMSN in all packets of a with-immediate message.
         if rqmsn != message.rqmsn or ahead > _HALF_RQMSN:
             self.fault = MISMATCH
             return False
-        # MRC 1.0 section 3: early immediates wait in the slot of their RQMSN, but there are only so many; the one that
-        # is next always has its place.
+        # MRC 1.0 section 3: early immediates wait in the slot of their RQMSN. The slots are bounded, but the next
+        # immediate in order always has its place.
         if ahead > self._wimm_max or (ahead and self.stashed >= self._wimm_max):
             self.fault = OVERFLOW
             return False
@@ -130,13 +130,13 @@ class Assembly:
         return True
 
     def has_ends(self, message: Incoming) -> bool:
-        """Whether a message of which enough packets came has a first and a last among them; else there is a `fault`."""
+        """Whether a message with all its packets has a first and a last one among them; if not, sets `fault`."""
         if message.last < 0:
             self.fault = MISMATCH
         return message.last >= 0
 
     def next_whole(self) -> Incoming | None:
-        """Take the message that is next in order, if it is whole; None with a `fault` when it is out of line."""
+        """Take the next message in order if it is whole, else None. `fault` is set if it contradicts the order."""
         self.fault = ""
         message = self._open.get(self.completed & 0xFFFF)
         if message is None or message.left:
@@ -159,11 +159,11 @@ class Assembly:
         return self.completed + ((message.msn - self.completed) & 0xFFFF)
 
     def _begin(self, psn: int, rqmsn: int, msn: int, anchor: int, r_key: int, length: int) -> Incoming | None:
-        # Every message before this one has a PSN at least.
+        # Every earlier message has at least one PSN.
         if not length or (msn - self.completed) & 0xFFFF > psn - self._next_first:
             self.fault = MISMATCH
             return None
-        # The message that is next in order always has room: the others wait for it.
+        # The next message in order always has room, because the others wait for it.
         if len(self._open) >= self._messages_max and msn != self.completed & 0xFFFF:
             self.fault = FULL
             return None
@@ -172,14 +172,14 @@ class Assembly:
         return message
 
     def _edge(self, message: Incoming, psn: int, opcode: int, size: int) -> bool:
-        """A packet that says where its message begins or ends; False when it contradicts what is known."""
+        """Take a packet that tells where its message begins or ends. False: it contradicts what is known."""
         packets = -(-message.length // self._mtu)
         if opcode == WRITE_FIRST:
             first = psn
             fits = size == self._mtu and packets > 1
         else:
             first = psn - packets + 1
-            # LAST has others before it, ONLY has none.
+            # A LAST packet has others before it, an ONLY packet has none.
             fits = size == message.size_last and (packets > 1) == (opcode <= WRITE_LAST_IMM)
         last = first + packets - 1
         if not fits or first < self._next_first:

@@ -1,9 +1,8 @@
 """The EVs of one QP, as its EV profile gives them: their states, and which one carries the next packet.
 
-Owns the active set (a deck per plane), the reserve, and replacement inside a plane. Picking in a plane is `ev_deck`'s;
-what a trigger does to a state is decided by the `path_policy`, for MRC the table in `ev_state`. Probing what is bad
-belongs to `probe`; that a packet is lost is judged by `inflight`; which planes are usable at all by the ports and the
-peer.
+Owns the active set (a deck per plane), the reserve, and replacement inside a plane. `ev_deck` picks in a plane. The
+`path_policy` decides what a trigger does to a state, for MRC by the table in `ev_state`. `probe` probes bad EVs,
+`inflight` judges that a packet is lost, and the ports and the peer say which planes can be used at all.
 
 MRC 1.0 11.2 (states, scan), arXiv 2605.04333 section 2 (equal planes, reserve).
 """
@@ -28,9 +27,9 @@ _SKIP = EvState.SKIP
 
 _LOSSES: Final = (EvTrigger.GAP, EvTrigger.TIMEOUT)
 _DEAD_MISSES: Final = 3
-"""So many losses in a row make a path dead: no more than chance where one packet in ten is lost."""
+"""So many losses in a row make a path dead; where one packet in ten is lost this may happen by chance."""
 _ALIKE: Final = 2
-"""Paths of which one has failed up to so many times as often as the other lose packets alike."""
+"""Two paths lose packets alike if one has failed at most so many times as often as the other."""
 BY_EV: Final = 1
 """The controller named this EV."""
 BY_PATH: Final = 2
@@ -65,10 +64,10 @@ class EvProfile:
         forget_ns: int = 1,
         keep_ppt: int = 0,
     ) -> None:
-        """`on_bad` is told each EV that enters ASSUMED_BAD: (now, index); `deck` scans the EVs of one plane.
+        """`on_bad` is called with each EV that enters ASSUMED_BAD: (now, index); `deck` scans the EVs of one plane.
 
-        `tally`: numbers of EVs by plane and state, which go along with these EVs' states until `leave`; `late_ns`: a
-        path that is marked and so much later than another of its plane gets fewer turns (0: none does).
+        `tally`: numbers of EVs by plane and state, which count these EVs until `leave`. `late_ns`: a marked path that
+        is so much later than another of its plane gets fewer turns (0: none does).
         """
         active, reserve = policy.keep(evs.active, evs.reserve, rng)
         entries = active + reserve
@@ -80,7 +79,7 @@ class EvProfile:
         self._events = events
         self._on_bad = on_bad
         self.on_skip: Callable[[Instant, int], None] | None = None
-        """Who is told each EV that enters SKIP, if anybody wants to know: (now, index)."""
+        """Called with each EV that enters SKIP: (now, index); None: nobody wants to know."""
         self._min_active = evs.min_active
         self.evs = [entry.ev for entry in entries]
         self.index_of = {ev: index for index, ev in enumerate(self.evs)}
@@ -90,9 +89,9 @@ class EvProfile:
         self.records = PathRecords(self.plane, self.path, base_rtt_ns, forget_ns)
         self.states: list[int] = [EvState.GOOD] * len(entries)
         self._barred = bytearray(len(entries))
-        """Who bars each EV: BY_EV, BY_PATH and BY_PROFILE, together or alone."""
+        """Why each EV is barred: the sum of BY_EV, BY_PATH and BY_PROFILE; 0: it is not."""
         self._since_ns: dict[int, Instant] = {}
-        """When an index was given another EV: losses of packets sent until then are not that one's."""
+        """When the controller put another EV at an index: losses of packets sent until then do not concern it."""
         self.active = [True] * len(active) + [False] * len(reserve)
         self._tally = [[0] * len(EvState) for _ in range(planes)] if tally is None else tally
         for plane in self.plane:
@@ -107,7 +106,7 @@ class EvProfile:
         self._target = [len(deck.cards) for deck in self.decks]
         """Active EVs that each plane should have."""
         self._keep = [-(-target * keep_ppt // 1000) for target in self._target]
-        """And those that losses of paths which deliver all the same do not take."""
+        """Active EVs of each plane that stay active when they lose packets but still deliver."""
         self.filled = sum(1 << plane for plane, deck in enumerate(self.decks) if deck.cards)
         """Bit p: plane p has an active EV."""
         self.down_ns: list[Instant] = [-1] * planes
@@ -141,7 +140,7 @@ class EvProfile:
         return self._policy.resend(self, plane, index)
 
     def feedback(self, now: Instant, index: int, trigger: EvTrigger, sent_ns: Instant = 0) -> None:
-        """Something happened to the EV with this index; `sent_ns` belongs to a packet that was lost."""
+        """Apply a trigger to the EV with this index. `sent_ns`: when the packet left, if the trigger is a loss."""
         state = EvState(self.states[index])
         if trigger in _LOSSES and (
             sent_ns <= self.down_ns[self.plane[index]] or sent_ns <= self._since_ns.get(index, -1)
@@ -180,7 +179,7 @@ class EvProfile:
             self._on_bad(now, index)
 
     def bar(self, now: Instant, index: int, by: int, barred: bool) -> bool:
-        """The controller bars an EV for one reason, or lifts that bar; it is free when no bar is left.
+        """The controller bars an EV for one reason, or lifts that bar. The EV is free when no bar is left.
 
         `by` is BY_EV, BY_PATH or BY_PROFILE. False: nothing changes.
         """
@@ -193,9 +192,9 @@ class EvProfile:
         return True
 
     def follow_denied(self, now: Instant, denied: DenyList, peer: int, through_t1: bool, plane: int) -> int:
-        """The list of denied paths has changed in `plane`: bar what it covers, free the rest; how many EVs changed."""
+        """Bar the EVs of `plane` that the list of denied paths covers, free the rest. Returns how many changed."""
         changed = 0
-        # The reserve first, so that nothing is put in its place that goes at once.
+        # Start with the reserve, so that no reserve EV becomes active that is barred a moment later.
         for index in reversed(range(len(self.evs))):
             if self.plane[index] == plane:
                 barred = denied.covers(plane, self.path[index], peer, through_t1)
@@ -222,7 +221,7 @@ class EvProfile:
             self._tell(now, index, state, EvState.GOOD, EvTrigger.ALLOW, "controller")
 
     def leave(self) -> None:
-        """The QP is over: its EVs count no more. Safe to repeat."""
+        """The QP has ended: take its EVs out of the tally. Safe to repeat."""
         own = self.counts()
         for row, counts in zip(self._tally, own, strict=True):
             for state, count in enumerate(counts):
@@ -258,40 +257,43 @@ class EvProfile:
         self.states[index] = state
 
     def _at_floor(self, index: int, misses: int, sent_ns: Instant) -> bool:
-        """Controller API, ev_min_active: below it the NIC marks nothing bad, but what is dead while another lives.
+        """Controller API, ev_min_active: whether the NIC has so few active EVs that this one must stay in use.
 
-        Dead: `misses` packets are lost since something came through, the latest of which left at `sent_ns`.
+        It must stay unless it is dead while another lives. `misses` packets in a row were lost on its path; the latest
+        left at `sent_ns`.
         """
         if not self.active[index] or sum(len(deck.cards) for deck in self.decks) > self._min_active:
             return False
         return misses < _DEAD_MISSES or self.delivered_ns() <= sent_ns
 
     def _is_kept(self, index: int) -> bool:
-        """So many EVs of the plane are out that it is the plane which loses packets: another EV loses as many."""
+        """Whether so many EVs of its plane are out that the plane itself loses packets: others would lose as many."""
         plane = self.plane[index]
         return (
             self.active[index] and len(self.decks[plane].cards) <= self._keep[plane] and self._substitute(index) is None
         )
 
     def _loses_alike(self, now: Instant, index: int) -> bool:
-        """Every other path of the plane in use has failed of late, too, and this one not far more often: there is no
-        better one, and to leave this one would only fill the others beyond their share."""
+        """Whether every other path in use of the plane has failed lately, too, and this one not far more often.
+
+        Then no path is better, and to leave this one would only load the others beyond their share.
+        """
         least = self._least_elsewhere(now, index)
         return self.active[index] and least > 0 and self.records.strikes(now, index) <= _ALIKE * least
 
     def relapses(self, now: Instant, index: int) -> int:
-        """How often the path of this EV has failed again of late, beyond what all paths of its plane in use did."""
+        """How often the path of this EV failed again lately, beyond what all paths in use of its plane did."""
         return max(0, self.records.strikes(now, index) - 1 - self._least_elsewhere(now, index))
 
     def _least_elsewhere(self, now: Instant, index: int) -> int:
-        """Of the other paths of its plane in use, that which has failed least often of late: how often; 0 for none."""
+        """Fewest recent failures among the other paths in use of its plane; 0 without another."""
         records, way = self.records, self.records.way
         others = {way[card]: card for card in self.decks[self.plane[index]].cards}
         others.pop(way[index], None)
         return min([records.strikes(now, card) for card in others.values()], default=0)
 
     def delivered_ns(self) -> Instant:
-        """When the latest packet left that has arrived over the path of an active EV; -1: none has."""
+        """When the latest packet left that is known to have arrived by the path of an active EV; -1: none."""
         return max(self.records.latest(deck.cards) for deck in self.decks)
 
     def _tell(
@@ -316,7 +318,7 @@ class EvProfile:
         )
 
     def _take_out(self, index: int) -> None:
-        """An EV must not be used any more: out of its deck, and a reserve EV of the same plane in."""
+        """Take an EV that must not be used any more out of its deck, and put in a reserve EV of the same plane."""
         if not self.active[index]:
             return
         self.active[index] = False
@@ -331,7 +333,7 @@ class EvProfile:
         self._refill(self.plane[index])
 
     def _take_in(self, index: int) -> None:
-        """An EV may be used again: into its deck if that is short, or instead of one on a path used too often."""
+        """An EV may be used again: put it into its deck if that is short, or in place of one on a crowded path."""
         plane = self.plane[index]
         deck = self.decks[plane]
         if len(deck.cards) >= self._target[plane]:

@@ -1,8 +1,8 @@
-"""What a requestor has sent and not heard of: transmissions, and the table of those in flight.
+"""The packets that a requestor has sent and that nobody has acknowledged: their transmissions, and the table of them.
 
-Owns the table's bookkeeping: which PSNs are out, in which order they left, which are acknowledged, and which are lost
-by the evidence of time and order. What follows from a loss (accusing the EV, sending again, giving up) is the
-requestor's. Everything a retransmission needs is in a record, so that a packet can be made again from memory.
+Owns the table: which PSNs are in flight, in which order they left, which are acknowledged, and which are lost by the
+evidence of time and order. `recovery` accuses EVs and gives up; the requestor sends again. A record holds everything
+that a retransmission needs, so that the requestor can make the packet again from memory.
 
 MRC 1.0 section 3: free PSNs up to cack and the set bits; a clear bit says nothing; gaps go to loss detection.
 """
@@ -23,18 +23,18 @@ from nicd.core.stamps import round_trip_ns
 from nicd.core.stats import NicStats
 
 DOUBLINGS_MAX: Final = 25
-"""A wait that doubles stops growing here: retries may go on for ever."""
+"""The RTO doubles at most so many times, because retries may go on for ever."""
 
 ORIGINALS_MAX: Final = 1024
-"""Packets judged lost of which the first transmission may still arrive; the oldest is forgotten beyond it."""
+"""Most records of first transmissions that were judged lost and may still arrive; beyond it the oldest goes."""
 
 _ORDER_SPARE: Final = 64
-"""Records of transmissions that are over, kept beyond the PSNs in flight: looking for them costs time."""
+"""So many records of finished transmissions may stay beside the PSNs in flight: to remove each at once costs time."""
 
 INFLIGHT: Final = 0
 LOST: Final = 1
 DONE: Final = 2
-"""States of a transmission: out; judged lost and waiting to be sent again; acknowledged or sent again."""
+"""States of a transmission: in flight; judged lost and waiting to be sent again; acknowledged or sent again."""
 
 
 class Sent:
@@ -62,9 +62,9 @@ class Sent:
         self.tries = tries
         """Retransmissions before this one."""
         self.silences = 0
-        """How many of them were for a timeout: a packet asked for by a NACK starts again at the plain RTO."""
+        """How many of them followed a timeout. Only these double the RTO: after a NACK the plain RTO holds."""
         self.trims = 0
-        """How many of them were for a trim."""
+        """How many of them followed a trim."""
         self.index = index
         """Number of the transmission on the QP."""
         self.state = INFLIGHT
@@ -73,7 +73,7 @@ class Sent:
 
 
 class InflightTable:
-    """All PSNs of one QP that were sent and are not acknowledged."""
+    """All PSNs of one QP that are sent and not acknowledged."""
 
     __slots__ = (
         "_acked_index", "_base_ns", "_delivered_ns", "_lag_ns", "_latest", "_lost_heap", "_mtu", "_order", "_originals",
@@ -90,7 +90,7 @@ class InflightTable:
         self._originals: dict[int, Sent] = {}
         """PSN -> its first transmission, judged lost."""
         self._slow: list[tuple[Instant, int, Sent]] = []
-        """Transmissions that others have overtaken on shorter paths, by when they left and their path's lag."""
+        """Heap of transmissions on longer paths that others have overtaken, by when they left plus their path's lag."""
         self._delivered_ns = records.delivered_ns
         self._patience = Patience(settings)
         self._base_ns = settings.base_rtt_ns
@@ -99,30 +99,30 @@ class InflightTable:
         self._retry_linear = settings.retry_linear
         self._stamped = settings.timestamps
         self._latest = (-1, 0, 0, 0, 0)
-        """Of the PSN that was freed last by cack or by a transport ACK: PSN, tries, when it was sent, size, plane."""
+        """The PSN that a cack or transport ACK freed last: (PSN, tries, when it was sent, size, plane)."""
         self._mtu = settings.mtu_bytes
         self._stats = stats
         self.windows = windows
-        self.doubts: Doubts | None = None  # who is told of packets that arrived after losses on the same path
+        self.doubts: Doubts | None = None  # is told of packets that arrived after losses on the same path
         self.cack = psn_first - 1
         """Everything up to here has been acknowledged."""
         self.by_psn: dict[int, Sent] = {}
         """PSN -> its last transmission."""
         self.peak = 0
-        """The most PSNs that were out when an acknowledgement came."""
+        """The most PSNs in flight when an acknowledgement came."""
         self.lost = 0
         """PSNs judged lost and not yet sent again."""
         self._pending = 0
         """Bit i: cack + 1 + i was sent and is not acknowledged."""
         self._order: deque[Sent] = deque()
-        """Transmissions in the order they left; those that are over are dropped from the left."""
+        """Transmissions in the order in which they left; finished ones are dropped from the left."""
         self._acked_index = -1
         self.acked_sent_ns: Instant = -1
-        """Of the latest transmission known to have arrived: its number and when it was sent; -1: none."""
+        """When the latest transmission known to have arrived was sent; `_acked_index` is its number. -1: none."""
         self._lost_heap: list[tuple[int, int, Sent]] = []
 
     def add(self, sent: Sent) -> None:
-        """A transmission leaves, of a new PSN or of one taken by `take_lost`."""
+        """Enter a transmission that leaves now: a new PSN, or one taken by `take_lost`."""
         psn = sent.psn
         self.by_psn[psn] = sent
         self._order.append(sent)
@@ -137,20 +137,20 @@ class InflightTable:
         return heap[0][2]
 
     def take_lost(self) -> Sent:
-        """The same, which is sent again now."""
+        """Take that PSN out: the caller sends it again now."""
         sent = self.next_lost()
         heappop(self._lost_heap)
         self.lost -= 1
         sent.state = DONE
-        # Packets sent again and again behind one that is still out would pile up: at most two records per PSN are kept.
+        # Records of packets sent again and again would pile up behind one still in flight: keep two per PSN at most.
         if len(self._order) > 2 * len(self.by_psn) + _ORDER_SPARE:
             self._order = deque(one for one in self._order if one.state == INFLIGHT)
         return sent
 
     def free(self, cack: int, base: int, bitmap: int) -> None:
-        """Forget every PSN up to `cack` and those of the bitmap: acknowledged."""
+        """Free the acknowledged PSNs: every one up to `cack`, and those whose bit is set from `base` on."""
         by_psn = self.by_psn
-        # Between acknowledgements the table only grows.
+        # The table only grows between acknowledgements, so its peak is seen here.
         if len(by_psn) > self.peak:
             self.peak = len(by_psn)
         moved = cack - self.cack
@@ -174,7 +174,7 @@ class InflightTable:
                 self._acked(by_psn.pop(first + low.bit_length()))
 
     def free_between(self, first: int, last: int) -> None:
-        """Forget the PSNs from `first` to `last`: acknowledged."""
+        """Free the acknowledged PSNs from `first` to `last`."""
         first = max(first, self.cack + 1)
         for psn in range(first, last + 1):
             sent = self.by_psn.pop(psn, None)
@@ -185,7 +185,7 @@ class InflightTable:
             self._pending &= ~(((1 << (last - first + 1)) - 1) << (first - self.cack - 1))
 
     def set_timers(self, rto_ns: int, retry_linear: int) -> None:
-        """The RTO, and how many retransmissions of a packet use it undoubled; only while nothing is in flight."""
+        """Set the RTO, and how many retransmissions use it undoubled. Call it only while nothing is in flight."""
         self._rto_ns = rto_ns
         self._retry_linear = retry_linear
 
@@ -194,7 +194,7 @@ class InflightTable:
         state = sent.state
         sent.state = DONE
         if state == INFLIGHT:
-            # Of a packet sent twice nobody knows which one arrived: no evidence.
+            # Of a packet sent twice nobody knows which transmission arrived, so it proves nothing about order.
             if sent.index > self._acked_index and not sent.tries:
                 self._acked_index = sent.index
                 self.acked_sent_ns = sent.sent_ns
@@ -208,11 +208,11 @@ class InflightTable:
             self.lost -= 1
             self._stats.taken_back += 1
             if not self.lost:
-                # Only leftovers of losses taken back.
+                # The heap holds only PSNs that were acknowledged after they were judged lost.
                 self._lost_heap.clear()
 
     def lose(self, now: Instant, sent: Sent, cause: str) -> None:
-        """A transmission in flight is judged lost."""
+        """Judge a transmission in flight lost, for this cause."""
         sent.state = LOST
         sent.cause = cause
         self.windows.gone(now, sent.plane, sent.size)
@@ -225,14 +225,14 @@ class InflightTable:
         heappush(self._lost_heap, (sent.psn, sent.index, sent))
 
     def gaps(self) -> list[Sent]:
-        """Transmissions that left so long before one that has arrived that no path can explain their absence."""
+        """Lost transmissions: they left so long before one that has arrived that no path explains their delay."""
         return self._gone(self.acked_sent_ns - self._patience.reorder_ns)
 
     def denied(self, asked_ns: Instant, base: int, bitmap: int) -> list[Sent]:
-        """Transmissions that a probe sent at `asked_ns` would have found, and of which its answer knows nothing.
+        """Transmissions that left long enough before a probe, sent at `asked_ns`, and that its answer does not show.
 
-        The bitmap shows the 64 PSNs from `base` on: those without a bit that left long enough before the probe. What
-        was sent again waits for its RTO, as it does where nobody answers.
+        The bitmap shows the 64 PSNs from `base` on. Packets that were sent again are left out: they wait for their
+        RTO, as they do when no answer comes.
         """
         latest_ns = asked_ns - self._patience.reorder_ns
         found = []
@@ -245,7 +245,7 @@ class InflightTable:
         return found
 
     def silent_gaps(self, now: Instant) -> list[Sent]:
-        """The same where nothing more arrives: those that others overtook, once they are as late as that."""
+        """As `gaps`, but judged by the clock: overtaken transmissions that are as late now, if nothing more arrives."""
         return self._gone(now - self._base_ns - self._patience.reorder_ns)
 
     def next_gap(self) -> Instant:
@@ -257,7 +257,7 @@ class InflightTable:
         return oldest.sent_ns + lag_ns + self._base_ns + self._patience.reorder_ns
 
     def _gone(self, latest_ns: Instant) -> list[Sent]:
-        """What was sent no later than that and overtaken by enough others."""
+        """Transmissions that left no later than `latest_ns` and were overtaken by enough others."""
         latest_index = self._acked_index - self._reorder_packets
         found = []
         order = self._order
@@ -276,7 +276,7 @@ class InflightTable:
         while self._slow and self._slow[0][0] <= latest_ns:
             sent = heappop(self._slow)[2]
             if sent.state == INFLIGHT:
-                # Its path may have turned out longer still.
+                # The path may have been measured as longer since this record was put aside.
                 lag_ns = lags[ways[sent.ev]]
                 if sent.sent_ns + lag_ns > latest_ns:
                     heappush(self._slow, (sent.sent_ns + lag_ns, sent.index, sent))
@@ -285,9 +285,9 @@ class InflightTable:
         return found
 
     def late(self, now: Instant, psn: int, index: int, rtx: bool) -> bool:
-        """A SACK names the EV and PSN of a packet: was it held to be lost, and has only been long under way?
+        """Whether the packet that a SACK names by PSN and EV was judged lost, and has only arrived late.
 
-        `index` is the EV's; `rtx` says that the packet was a retransmission.
+        `index` is that of the EV; `rtx` says that the packet was a retransmission.
         """
         sent = None if rtx else self._originals.get(psn)
         if sent is None or sent.ev != index:
@@ -299,9 +299,9 @@ class InflightTable:
         return True
 
     def round_trip(self, now: Instant, psn: int, stamp: int, rtx: bool) -> int | None:
-        """The round trip of the packet that caused a SACK, if the SACK speaks of the transmission that is out.
+        """The round trip of the packet that caused a SACK, or None if that was another transmission than the latest.
 
-        `stamp` is the echo of its time stamp, `rtx` the SACK's flag; without stamps on the wire our own times count.
+        `stamp` is the echo of its time stamp, `rtx` the SACK's flag. Without stamps on the wire our own times are used.
         """
         sent = self.by_psn.get(psn)
         if sent is None:
@@ -313,7 +313,7 @@ class InflightTable:
             return None
         else:
             tries, sent_ns, size, plane = sent.tries, sent.sent_ns, sent.size, sent.plane
-        # UEC CMS: never sent again, or once and the SACK says so.
+        # UEC CMS: a sample is valid for a packet that was sent once, or sent again once if the SACK says so.
         if tries != rtx:
             return None
         elapsed_ns = now - sent_ns
@@ -324,20 +324,20 @@ class InflightTable:
         if rtt_ns is None:
             return None
         self._stats.took(rtt_ns)
-        # A shorter packet takes less time on every link: only full ones tell the base RTT.
+        # A shorter packet takes less time on every link, so only full packets tell the base RTT.
         window = self.windows.of[plane]
         if rtt_ns < window.base_rtt_ns and size == self._mtu:
             window.on_base_rtt(now, rtt_ns)
         return rtt_ns
 
     def sent_before(self, down_ns: Sequence[Instant], plane: Sequence[int]) -> list[Sent]:
-        """Transmissions in flight that left on a plane before it went down; `plane` of each EV of the profile."""
+        """Transmissions in flight that left on a plane before it went down. `plane`: of each EV of the profile."""
         return [
             sent for sent in self.by_psn.values() if sent.state == INFLIGHT and sent.sent_ns <= down_ns[plane[sent.ev]]
         ]
 
     def overdue(self, now: Instant) -> list[Sent]:
-        """Transmissions of which nothing was heard for their RTO."""
+        """Transmissions that have been in flight for their whole RTO."""
         self.oldest()
         found = [sent for _, _, sent in self._slow if sent.state == INFLIGHT and self._deadline(sent) <= now]
         for sent in self._order:
@@ -350,7 +350,7 @@ class InflightTable:
         return found
 
     def oldest(self) -> Sent | None:
-        """The transmission longest in flight."""
+        """The transmission that is in flight longest, None without one."""
         order, slow = self._order, self._slow
         while order and order[0].state != INFLIGHT:
             order.popleft()
@@ -367,17 +367,18 @@ class InflightTable:
             if sent.state != INFLIGHT:
                 continue
             soonest = min(soonest, self._deadline(sent))
-            # Those behind left later and wait no shorter; one with a longer RTO is no measure for them.
+            # Transmissions behind a plain one left later and have no shorter RTO, so it is the next. One with a longer
+            # RTO may be overdue later than those behind it.
             if self._is_plain(sent):
                 break
         return soonest
 
     def _is_plain(self, sent: Sent) -> bool:
-        """Its RTO is neither doubled nor that of a longer path."""
+        """Whether its RTO is neither doubled nor that of a longer path."""
         return sent.silences <= self._retry_linear and not self._lag_ns[self._way[sent.ev]]
 
     def _deadline(self, sent: Sent) -> Instant:
-        """When a transmission is overdue: the plain RTO for so many timeouts, then doubled each time."""
+        """When a transmission is overdue: the first timeouts wait the plain RTO, each further one doubles it."""
         late_ns = self._lag_ns[self._way[sent.ev]] + self._patience.raised_ns
         return sent.sent_ns + late_ns + (self._rto_ns << min(max(0, sent.silences - self._retry_linear), DOUBLINGS_MAX))
 

@@ -1,8 +1,9 @@
 """NSCC, the network-signalled congestion control of UEC, as MRC uses it: a window per context, clocked by SACKs.
 
-Owns the window's course. The constants are `nscc_constants`', what is in flight the in-flight tables', which path a
-packet takes the EV profile's: a mark with little delay is an affair of paths alone, and moves nothing here. So is a
-packet that is gone without a trim where switches trim and broken paths are left: the others have lost no room.
+Owns how the window moves. `nscc_constants` computes the constants, the in-flight tables count what is in flight, and
+the EV profile chooses the path of a packet. A mark with little delay concerns only the path, so it moves no window. The
+same holds for a packet that is lost without a trim, where switches trim and paths can fail: the other paths have lost
+no room.
 
 MRC 1.0 4, UEC CMS. Two signals, four cases: marked or not, delay below the target or not.
 
@@ -12,13 +13,13 @@ MRC 1.0 4, UEC CMS. Two signals, four cases: marked or not, delay below the targ
     marked,     below      nothing
 
 Increases add up and are applied as inc / cwnd after 8 MTU or one base RTT, eta once per base RTT on top. Quick adapt
-looks back once per base RTT + target, or once per round trip where that is longer. Trims cut their own size, and so do
-losses that no path is blamed for.
+looks back once per base RTT + target, or once per round trip where that is longer. A trim cuts the size of its packet
+off the window, and so does a loss for which no path is blamed.
 
 A deliberate addition (`late_is_congestion`): NSCC was published for networks where every queue marks, so a late packet
 without a mark leaves an empty queue behind. The last hop of MRC does not mark, and a late packet without a mark has
-most likely met the queue of a full receiver. All its senders see the same delay and give way in proportion, at most
-once per round trip; what they add besides makes them equal. Delays that are no queue's are `lateness`'s to tell.
+most likely met the queue of a full receiver. All its senders see the same delay and reduce their windows in proportion,
+at most once per round trip; what they add besides makes them equal. `lateness` tells which delays come from no queue.
 
 A window may be smaller than a packet (`cwnd_bytes_min`): a packet then leaves every so many round trips, see
 `plane_windows`.
@@ -38,7 +39,7 @@ _FINE: Final = 10
 """The average delay is kept in units of 1 / 2**10 ns: with a weight of 1/80 whole nanoseconds would stick."""
 _PENALTY_FULL: Final = 128
 _BASE_SHARE_MIN: Final = 4
-"""The base RTT follows lower samples down to this part of the configured one, and no lower: no peer talks it away."""
+"""The base RTT follows lower samples no lower than this part of the configured one: no peer can push it to zero."""
 
 
 class Nscc:
@@ -63,22 +64,23 @@ class Nscc:
         self._md_ppt = knobs.max_md_jump_ppt
         self._avg_samples = knobs.delay_avg_samples
         self._qa = not knobs.disable_qa
-        # Who leaves a path for a loss has answered it; who stays, or cannot tell it from a full queue, gives way.
+        # A policy that leaves a path after a loss has answered the loss. If it stays, or cannot tell a broken path
+        # from a full queue, the window is cut instead.
         leaves = POLICIES[knobs.path_policy].judge(EvState.GOOD, EvTrigger.GAP).target == EvState.ASSUMED_BAD
         self._loss_cuts = knobs.loss_is_congestion or not (knobs.trim_nack and leaves)
         self._late = Lateness(knobs)
         self._cuts = setup.stats.cwnd_cuts
         self._delays = setup.stats.queue_delay
         self._before_late = 0
-        """The window before late packets without a mark made it give way, while nothing else has; 0: none did."""
+        """The window before late packets without a mark reduced it, as long as nothing else did; 0: none did."""
         self._extra_ns = 0
-        """How much longer a round trip takes here than on another plane, without any queue."""
+        """How much longer, without any queue, a round trip of this context takes than one of another plane."""
         base_ns = min(knobs.base_rtt_near_ns, knobs.base_rtt_ns) if setup.near else knobs.base_rtt_ns
         self._measure(base_ns)
         self.base_rtt_ns = base_ns if knobs.base_rtt_measured else 0
         self.crowded_ns: Instant = -1
-        # MRC 1.0 4: begins with the largest window. What that has beyond the published one is no part of an incast's
-        # first burst.
+        # MRC 1.0 4: begins with the largest window. Begin with the published one: what ours has beyond it would only
+        # add to the first burst of an incast.
         first = setup.share(knobs.cwnd_bytes or knobs.max_cwnd_bytes) or self._most(base_ns, setup.published_bytes)
         self.cwnd_bytes = max(min(first, self.cwnd_bytes_max), self._floor)
         self.inflight_bytes = 0
@@ -94,16 +96,16 @@ class Nscc:
         self._decreased_ns: Instant = -knobs.base_rtt_ns - 1
         self._fast = False
         self._fast_bytes = 0
-        """Acknowledged in a row at about no delay."""
+        """Bytes acknowledged in a row at about no delay."""
         self._delivered = 0
-        """Bytes that arrived in the span that quick adapt looks at."""
+        """Bytes that arrived in the span over which quick adapt looks back."""
         self._qa_measured = knobs.qa_measured
         self._qa_end_ns: Instant = -1
         """When that span ends; -1: none has begun."""
         self._qa_trigger = False
-        """A trim or a loss fell into it."""
+        """Whether a trim or a loss fell into that span."""
         self._ignore_bytes = 0
-        """What was in flight at the last quick adapt and has not been heard of."""
+        """Bytes that were in flight at the last quick adapt and are neither acknowledged nor lost since."""
         self._penalised = False
         self._saved = 0
         """The window before the last penalty began."""
@@ -119,7 +121,7 @@ class Nscc:
     # -- acknowledgements
 
     def on_sack(self, now: Instant, acked_bytes: int, marked: bool, rtt_ns: int | None, penalty: int) -> None:
-        """The four cases, after the receiver's word and quick adapt, which go before them."""
+        """Apply the receiver's penalty, then quick adapt, then the four cases."""
         target = self._limits.target_ns
         self._delivered += acked_bytes
         self._since_bytes += acked_bytes
@@ -131,7 +133,7 @@ class Nscc:
             if delay >= target:
                 self.crowded_ns = now
             self._delays.add(delay)
-            # MRC 1.0 4: late without a mark is the receiver's doing, and counts as a quarter of a base RTT.
+            # MRC 1.0 4: the receiver causes a late packet without a mark; it counts as a quarter of a base RTT.
             sample = self._base_ns >> 2 if delay > target and not marked else delay
             self._average += ((sample << _FINE) - self._average) // self._avg_samples
         ignored = self._ignore_bytes > 0
@@ -144,7 +146,7 @@ class Nscc:
         if now >= self._qa_end_ns and self._quick_adapt(now, delay):
             return
         if marked:
-            # MRC 1.0 4: with little delay only the path is changed.
+            # MRC 1.0 4: a mark with little delay changes only the path.
             if delay >= target and not ignored:
                 self._decrease(now)
         elif rtt_ns is None or not self._meets_receiver(now, delay, rtt_ns):
@@ -152,11 +154,11 @@ class Nscc:
         elif not ignored:
             self._give_way(now, delay)
         if not self.inflight_bytes and not self._qa_trigger:
-            # Whatever is not delivered from now on is not sent: it says nothing of the network.
+            # Nothing more is sent, so that little is delivered says nothing about the network.
             self._qa_end_ns = -1
 
     def _increase(self, now: Instant, acked_bytes: int, delay: int) -> None:
-        """Not marked: proportional, fair or fast increase, and what has added up when it is time."""
+        """Not marked: add a proportional, fair or fast increase, and apply the sum when it is time."""
         limits = self._limits
         target = limits.target_ns
         if delay < limits.fast_ns:
@@ -184,9 +186,9 @@ class Nscc:
             self._inc += limits.alpha_bytes * acked_bytes * (limits.target_ns - delay) // limits.target_ns
 
     def _adjust(self, now: Instant) -> None:
-        """Apply what the increases have added up to."""
+        """Apply the sum of the increases to the window."""
         limits = self._limits
-        # One packet that is acknowledged is one window at the most, however small that is.
+        # One acknowledged packet counts as one window at most, also where the window is smaller than a packet.
         grown = self.cwnd_bytes + self._inc // max(self.cwnd_bytes, self._mtu)
         if now - self._eta_ns >= limits.adjust_ns:
             grown += limits.eta_bytes
@@ -197,7 +199,7 @@ class Nscc:
         self._adjusted_ns = now
 
     def _decrease(self, now: Instant) -> None:
-        """Multiplicative decrease: by how far the average delay is above the target."""
+        """Multiplicative decrease, in proportion to how far the average delay is above the target."""
         self._fast = False
         self._fast_bytes = 0
         self._before_late = 0
@@ -211,7 +213,7 @@ class Nscc:
         self._cuts["delay"] += 1
 
     def _meets_receiver(self, now: Instant, delay: int, rtt_ns: int) -> bool:
-        """Not marked: the packet was late, and for nothing but the receiver's queue."""
+        """Whether a packet without a mark was late because of the receiver's queue alone."""
         if delay < self._limits.target_ns:
             self._late.cleared()
             self._before_late = 0
@@ -219,7 +221,7 @@ class Nscc:
         return self._late.receivers(now, delay, rtt_ns, self.cwnd_bytes)
 
     def _give_way(self, now: Instant, delay: int) -> None:
-        """The receiver's queue is too long: eta, which makes its senders equal, and what the delay takes off."""
+        """The receiver's queue is too long: add eta, which makes its senders equal, and subtract by the delay."""
         if now - self._adjusted_ns >= self._limits.adjust_ns:
             self._adjust(now)
         if now - self._decreased_ns <= self._reference_ns + delay:
@@ -240,25 +242,25 @@ class Nscc:
         self.crowded_ns = now
         if last_hop:
             self._late.cleared()
-        # UEC CMS: a trim counts as a delay of one base RTT, here of the network's: a longer way has no longer queues.
+        # UEC CMS: a trim counts as a delay of one base RTT. Take the network's: a longer path has no longer queues.
         self._average += ((self._base_ns << _FINE) - self._average) // self._avg_samples
         self._gone(now, size, "trim")
 
     def on_loss(self, now: Instant, size: int, gives_way: bool = False) -> None:
-        # A deliberate difference, see the knob: with trimming a queue that overflows says so itself. What a port took
-        # with it was its part of the window.
+        # A deliberate difference, see the knob: with trimming, an overflowing queue tells of itself. What was lost with
+        # a port was that port's part of the window.
         if self._loss_cuts or gives_way:
             self._gone(now, size, "loss")
         elif self._ignore_bytes > 0:
             self._ignore_bytes -= size
 
     def _gone(self, now: Instant, size: int, cause: str) -> None:
-        """A packet was trimmed or lost: quick adapt if it is time, else its own size off the window."""
+        """A packet was trimmed or lost: quick adapt if it is time, else cut the packet's size off the window."""
         self._qa_trigger = True
         self._before_late = 0
         self._fast = False
         self._fast_bytes = 0
-        # What was in flight at a quick adapt is in its verdict already.
+        # The last quick adapt has already counted what was in flight then.
         if self._ignore_bytes > 0:
             self._ignore_bytes -= size
             return
@@ -268,19 +270,19 @@ class Nscc:
         self._cuts[cause] += 1
 
     def _cut(self, size: int) -> None:
-        """Take a packet off the window; one that is no larger is halved."""
+        """Cut a packet's size off the window; halve a window that is no larger."""
         cwnd = self.cwnd_bytes
         self.cwnd_bytes = max(cwnd - size, min(cwnd, self._mtu) >> 1, self._floor)
 
     def _quick_adapt(self, now: Instant, delay: int) -> bool:
-        """A span has ended: when packets were lost and little arrived, what arrived is the window. True: adapted."""
+        """If a span has ended with losses and few arrivals, set the window to what arrived. True: set."""
         limits = self._limits
         adapted = False
         if self._qa and self._qa_end_ns >= 0 and self._delivered < self._qa_bytes:
             late = 0 < limits.qa_threshold_ns < delay
             if self._qa_trigger or late:
                 cwnd = self.cwnd_bytes
-                # Of a window of about a packet nothing may have arrived in a span by chance.
+                # With a window of about one packet, by chance nothing may arrive in a span.
                 self.cwnd_bytes = max(min(cwnd, max(self._delivered, min(cwnd, self._mtu) >> 1)), self._floor)
                 self._ignore_bytes = self.inflight_bytes
                 self._inc = 0
@@ -291,14 +293,14 @@ class Nscc:
         self._qa_trigger = False
         self._qa_end_ns = now + self._qa_period_ns
         if self._qa_measured and self._delay_ns > limits.target_ns:
-            # A deliberate difference, see the knob: one round trip as it is, not as it should be.
+            # A deliberate difference, see the knob: the span is a measured round trip, not base RTT + target.
             self._qa_end_ns += self._delay_ns - limits.target_ns
         return adapted
 
     # -- the receiver's word
 
     def _penalise(self, acked_bytes: int, penalty: int) -> None:
-        """The SACK carries a penalty, or the first one without has come."""
+        """Apply the penalty of a SACK, or end it at the first SACK without one."""
         share = penalty & ~RESTORE
         if share:
             if not self._penalised:
@@ -308,7 +310,7 @@ class Nscc:
                 self.penalties += 1
                 self._cuts["penalty"] += 1
             # UEC CMS: no increase while it lasts; 64 for a round trip halves, 127 leaves about a packet.
-            # A packet is left: SACKs bring the receiver's next word.
+            # Leave one packet: without its SACK the receiver could not lift the penalty.
             self.cwnd_bytes = max(self.cwnd_bytes - share * acked_bytes // _PENALTY_FULL, self._mtu)
             self._inc = 0
             self._fast = False
@@ -331,16 +333,16 @@ class Nscc:
             self.cwnd_bytes = min(self.cwnd_bytes, self.cwnd_bytes_max)
 
     def on_longer(self, extra_ns: int) -> None:
-        """A deliberate difference: the base RTT follows a longer way, too, where another plane shows that it is one."""
+        """A deliberate difference: the base RTT also follows a longer path, as comparison with other planes shows."""
         if extra_ns != self._extra_ns:
             before_ns = self._reference_ns
             self._extra_ns = extra_ns
             self._measure(self._base_ns)
             scaled = self.cwnd_bytes
-            # Late by this alone: what was cut while length was taken for a queue comes back.
+            # Packets were late by the length alone: give back what was cut while the length was taken for a queue.
             if self._reference_ns - before_ns >= self._limits.target_ns >> 1:
                 scaled = max(scaled, self._before_late)
-            # The same rate over another length: what was in flight on a shorter way is a part of the rate on this one.
+            # Keep the rate over the longer path: the same rate needs more in flight there.
             scaled = scaled * self._reference_ns // before_ns
             self.cwnd_bytes = max(min(scaled, self.cwnd_bytes_max), self._floor)
             self._before_late = 0
@@ -364,7 +366,7 @@ class Nscc:
         most = most_bytes(base_ns)
         if not setup.near:
             return most
-        # Beside senders from afar the queue stands at the same target: full rate takes base RTT + target there.
+        # Beside distant senders the queue stands at their target: full rate then needs base RTT + target in flight.
         far = most_bytes(setup.settings.base_rtt_ns)
         return max(most, min(setup.bdp_bytes(base_ns + self._limits.target_ns), far))
 

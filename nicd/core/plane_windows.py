@@ -1,17 +1,18 @@
 """The congestion contexts towards one destination, and on which planes they let a packet leave.
 
-Owns which context answers for which plane, the bytes in flight of each, and the bitmap of planes with room. How a
-window moves is its policy's (`window`); who sends next on which port is the scheduler's.
+Owns which context answers for which plane, the bytes in flight of each, and the bitmap of planes with room. The policy
+(`window`) moves each window; the scheduler decides which QP sends next on which port.
 
-MRC 1.0 4 has one context per destination, and knows one network. The planes of an MRC fabric are networks of their own:
-what one of them delays, marks or trims says nothing about the others, and a window that they share goes to the slowest,
-because its packets stay longest. So by default each plane has a context (`congestion_scope`: plane); with `destination`
+MRC 1.0 4 has one context per destination, and knows one network. Planes of an MRC fabric are separate networks: what
+one of them delays, marks or trims says nothing about the others. A shared window goes to the slowest plane, because its
+packets stay in flight longest. So by default each plane has a context (`congestion_scope`: plane); with `destination`
 one context serves all planes.
 
-An acknowledgement frees packets of several planes. Each context is told of its own bytes; the mark and the round trip
-go to the context of the plane that the packet which caused it had taken. Packets of a longer plane come last and fill
-gaps, so others cause most SACKs. How long such a plane is, the packet says that left last of those acknowledged: never
-less than it is, and no more than by the time that packets wait for their SACK.
+An acknowledgement frees packets of several planes. Each context is told of its own bytes. The mark and the round trip
+go to the context of the plane on which the packet that caused the acknowledgement left. Packets of a longer plane come
+last and fill gaps, so packets of other planes cause most SACKs. The last sent of the acknowledged packets of such a
+plane tells how long the plane is: never less than it is, and too much by at most the time that packets wait for their
+SACK.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,13 +26,13 @@ from nicd.core.timers import Timer, Timers
 from nicd.core.window import CongestionWindow, WindowSetup
 
 NO_PLANE: Final = -1
-"""An acknowledgement that no single packet has caused."""
+"""Plane of an acknowledgement that no single packet has caused."""
 _SPAN_RTTS: Final = 8
-"""Round trips of planes are compared once in so many base RTTs, each by its shortest: queues come and go meanwhile."""
+"""The shortest round trips of planes are compared once in so many base RTTs: queues come and go in that time."""
 _SAMPLES_LEAST: Final = 4
-"""Fewer round trips than this say nothing of a plane: a span that has fewer is prolonged for it."""
+"""Fewer round trips than this say nothing about a plane: its samples then carry over into the next span."""
 _FEW: Final = 4
-"""A window of so many packets brings news rarely: the last ones hold for an RTO, and for longer where it is smaller."""
+"""A window of so many packets or fewer brings news rarely: the last news hold for an RTO, longer if it is smaller."""
 _MARGIN_PARTS: Final = 4
 """Planes whose round trips differ by less than this part of a base RTT are alike."""
 
@@ -54,9 +55,9 @@ class PlaneWindows:
         timers: Timers | None = None,
         wake: Callable[[], None] = lambda: None,
     ) -> None:
-        """`rates`: what both ends' ports carry, plane by plane, in bits per second; `near`: both hang on the same T0s.
+        """`rates`: bits per second that both ends' ports carry, by plane; `near`: both ends hang on the same T0s.
 
-        `wake` is told when a plane has opened by the passing of time alone, which `timers` say.
+        `wake` is called when a timer of `timers` opens a plane, that is, by the passing of time alone.
         """
         total = sum(rates)
         self._alone = settings.congestion_scope == "plane"
@@ -74,12 +75,12 @@ class PlaneWindows:
         self._mtu = settings.mtu_bytes
         self._rto_ns = settings.rto_ns
         self._acked = [0] * len(self.contexts)
-        """Acknowledged, and not yet told to the context."""
+        """Bytes by context that are acknowledged and not yet told to it."""
         count = len(self.contexts)
         self.delivered_ns: list[Instant] = [-1] * len(self.of)
         """By plane, when the latest of its packets left that is known to have arrived; -1: none."""
         self._left_ns: list[Instant] = [-1] * count
-        """When the last one of those left; -1: none of them was sent once only."""
+        """When the last of these packets left, of those sent only once; -1: none."""
         self._compares = settings.base_rtt_compared and count > 1
         self._margin_ns = settings.base_rtt_ns // _MARGIN_PARTS
         self._span_ns = _SPAN_RTTS * settings.base_rtt_ns
@@ -87,9 +88,9 @@ class PlaneWindows:
         self._least_ns = [NEVER] * count
         """Shortest round trip of the span under way, by context."""
         self._samples = [0] * count
-        """And how many there were."""
+        """Number of round trips in that span, by context."""
         self._seen_ns = [0] * count
-        """How much longer each was in the span before."""
+        """How much longer each context was in the span before."""
         self._extra_ns = [0] * count
         """What each context was told by `on_longer`."""
         self._busy = 0
@@ -100,7 +101,7 @@ class PlaneWindows:
         self._pacers = [Timer(timers, self._paced(number)) for number in range(len(self.contexts))]
         self._wake = wake
         self.open = (1 << len(rates)) - 1
-        """Bit p: a packet may leave on plane p as far as windows say."""
+        """Bit p: the windows let a packet leave on plane p."""
 
     # -- what is in flight
 
@@ -113,7 +114,7 @@ class PlaneWindows:
             self.open &= ~self._covers[self._number[plane]]
 
     def acked(self, plane: int, size: int, sent_ns: Instant = -1) -> None:
-        """One that left on `plane` was acknowledged: `on_sack` follows. `sent_ns`: when, of one that was sent once."""
+        """A packet that left on `plane` was acknowledged; `on_sack` follows. `sent_ns`: when it left, if sent once."""
         number = self._number[plane]
         if sent_ns > self.delivered_ns[plane]:
             self.delivered_ns[plane] = sent_ns
@@ -123,16 +124,17 @@ class PlaneWindows:
         self._acked[number] += size
 
     def gone(self, now: Instant, plane: int, size: int) -> None:
-        """One that left on `plane` is no longer in flight, and did not arrive as far as anybody knows."""
+        """A packet that left on `plane` is no longer in flight, and is not known to have arrived."""
         self.of[plane].inflight_bytes -= size
         self._check(now, self._number[plane])
 
     # -- what the network says
 
     def on_sack(self, now: Instant, plane: int, marked: bool, rtt_ns: int | None, penalty: int) -> None:
-        """An acknowledgement: those that `acked` named arrived.
+        """An acknowledgement has come for the packets given to `acked` before.
 
-        It was caused by a packet that left on `plane`, or by none (NO_PLANE); the others as `CongestionWindow.on_sack`.
+        A packet that left on `plane` caused it, or none did (NO_PLANE). The other arguments are those of
+        `CongestionWindow.on_sack`.
         """
         acked, left_ns = self._acked, self._left_ns
         cause = -1 if plane < 0 else self._number[plane]
@@ -163,15 +165,17 @@ class PlaneWindows:
 
         `port_down`: the plane went down at one end; `crowded`: a full queue explains it.
         """
-        # A context of this plane alone has nothing to send by until the plane is back, and then what it had.
+        # A context of this plane alone sends nothing until the plane is back, and then continues with its old window.
         if not (port_down and self._alone):
             self.of[plane].on_loss(now, size, port_down or crowded)
             self._check(now, self._number[plane])
 
     def is_crowded(self, plane: int, sent_ns: Instant, first: bool) -> bool:
-        """A full queue explains that a packet is gone which left on `plane` at `sent_ns`: the plane was late or trimmed
-        later than that, or was so when last heard of, where the window lets one be heard of rarely. Of a plane of whose
-        `first` packets none has told anything the others say it."""
+        """Whether a full queue explains the loss of a packet that left on `plane` at `sent_ns`.
+
+        It does if the plane was late or trimmed after `sent_ns`, or, where a small window brings news rarely, when last
+        heard of. If one of the `first` packets is lost before its plane told anything, the other planes decide.
+        """
         window = self.of[plane]
         known_ns = window.crowded_ns
         if first and known_ns < 0:
@@ -194,15 +198,15 @@ class PlaneWindows:
             self._compare()
 
     def _compare(self) -> None:
-        """A span has ended: who is longer than the shortest, and by how much?"""
+        """A span has ended: compute by how much each plane is longer than the shortest."""
         least = self._least_ns
         shortest = min(least)
         for number, rtt_ns in enumerate(least):
-            # A late plane causes few SACKs: what it has measured waits for more.
+            # A late plane causes few SACKs: keep its samples until there are enough.
             if self._samples[number] < _SAMPLES_LEAST:
                 continue
             surplus_ns = rtt_ns - shortest if rtt_ns - shortest > self._margin_ns else 0
-            # Shorter is always true; longer may be a queue.
+            # A shorter round trip is always true; a longer one may be a queue.
             if self._busy >> number & 1:
                 surplus_ns = min(surplus_ns, self._extra_ns[number])
             extra_ns = min(surplus_ns, self._seen_ns[number])
@@ -214,7 +218,7 @@ class PlaneWindows:
         self._least_ns = [rtt_ns if self._samples[number] else NEVER for number, rtt_ns in enumerate(least)]
 
     def _check(self, now: Instant, number: int) -> None:
-        """Whether the next packet fits this context now."""
+        """Open or close the planes of a context, by whether its next packet fits its window now."""
         window = self.contexts[number]
         inflight = window.inflight_bytes
         # UEC CMS: send while inflight + MTU <= cwnd.
@@ -223,7 +227,7 @@ class PlaneWindows:
         elif inflight:
             self.open &= ~self._covers[number]
         else:
-            # A window below one packet is a packet now and then: in the mean a window per round trip.
+            # A window below one packet sends a packet now and then: on average one window per round trip.
             due_ns = self._sent_ns[number] + window.rtt_ns * self._mtu // window.cwnd_bytes
             if now >= due_ns:
                 self.open |= self._covers[number]
@@ -242,12 +246,12 @@ class PlaneWindows:
 
     @property
     def cwnd_bytes(self) -> int:
-        """What may be in flight on all planes together."""
+        """Bytes that may be in flight on all planes together."""
         return sum([window.cwnd_bytes for window in self.contexts])
 
     @property
     def inflight_bytes(self) -> int:
-        """What is."""
+        """Bytes that are in flight on all planes together."""
         return sum([window.inflight_bytes for window in self.contexts])
 
     def record(self) -> dict[str, int]:

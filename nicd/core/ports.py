@@ -1,11 +1,11 @@
 """The ports of one NIC (number = plane): their egress queues, their carrier, and which have room for data.
 
-Owns when a port takes another data packet: the queues are kept shallow, so that the EV of a packet is chosen at the
-last moment and a port that falls behind is avoided by itself (MRC 1.0: selection by a bitmap of free ports). Who
-sends what is the scheduler's business; how a queue drains is `mrcfabric.egress`'s.
+Owns when a port takes another data packet. The queues are kept shallow, so that the EV of a packet is chosen at the
+last moment and slow ports get fewer packets (MRC 1.0: selection by a bitmap of free ports). The scheduler decides which
+QP sends; `mrcfabric.egress` decides how a queue drains.
 
-While nobody has data to send, departures are worked out late (`tracking` False): nothing depends on them. While
-somebody has, each departure is an instant of its own, because it makes room.
+While no QP has data to send, nothing depends on departures and they are computed late (`tracking` False). While a QP
+has data, each departure is an instant of its own, because it makes room.
 """
 
 from mrcfabric.egress import Egress
@@ -44,12 +44,12 @@ class Ports:
         self._queue_bytes_max = queue_bytes_max
 
     def offer(self, now: Instant, port: int, packet: bytearray, control: bool) -> None:
-        """Put a packet into a port's queue; a port without carrier loses it in silence."""
+        """Put a packet into a port's queue. A port without carrier drops it without a word."""
         egress = self.egress[port]
         egress.offer(now, packet, control, self.out)
         if self.tracking:
             start = egress.busy_until
-            # A fault may hold something back that goes on before.
+            # A packet that a fault holds back may go on before this start.
             if start < self._departures[port]:
                 self._departures[port] = start
                 if start < self.next_ns:
@@ -63,7 +63,7 @@ class Ports:
         return max(now, self.egress[port].busy_until) // TIMESTAMP_TICK_NS & TIMESTAMP_MASK
 
     def track(self, now: Instant) -> None:
-        """Somebody has data to send at `now`: bring every port up to date."""
+        """A QP has data to send from `now` on: bring every port up to date."""
         self.tracking = True
         self.room = 0
         for port, egress in enumerate(self.egress):
@@ -96,7 +96,7 @@ class Ports:
                 egress.run(until, out)
 
     def next_departure_ns(self) -> Instant:
-        """When a waiting packet of any port starts, or one goes on that a fault holds back; NEVER without one."""
+        """When the next packet of any port starts, or one that a fault holds back goes on; NEVER without one."""
         if self.tracking:
             return self.next_ns
         least = min(egress.next_start_ns for egress in self.egress)
@@ -105,7 +105,7 @@ class Ports:
         return least
 
     def set_carrier(self, now: Instant, port: int, up: bool) -> bool:
-        """Carrier of a port; False when nothing changes. What waits on a port without carrier is lost."""
+        """Set the carrier of a port; False when nothing changes. A port that loses carrier drops what waits on it."""
         bit = 1 << port
         if bool(self.carrier & bit) == up:
             return False
@@ -114,7 +114,7 @@ class Ports:
         return True
 
     def set_impairment(self, now: Instant, port: int, impairment: Impairment) -> None:
-        """What the transmit direction of a port does to packets. Raises RefusedError for what it cannot do."""
+        """Set the faults of a port's transmit direction. Raises RefusedError for faults that the port cannot have."""
         self.egress[port].check_impairment(impairment)
         self._impairments[port] = impairment
         self._apply(now, port)

@@ -1,8 +1,8 @@
-"""What a requestor makes of loss and silence: accusing EVs, putting packets up again, asking, giving up.
+"""What a requestor does about loss and silence: it accuses EVs, queues packets again, probes, and gives up.
 
-Owns the clock of a QP's sending half (tail probe, RTO, grace after a port went down) and the retry budget. Which
-transmissions are lost by the evidence of time and order is `inflight`'s, sending again the requestor's, the state of
-the accused EV `ev_profile`'s.
+Owns the timer of a QP's sending half (tail probe, RTO, grace after a port went down) and the retry budget. `inflight`
+judges by time and order which transmissions are lost, the requestor sends them again, and `ev_profile` changes the
+state of the accused EV.
 
 MRC 1.0 section 3: NACKs and timeouts use up one budget; a packet sent again starts again at the plain timer. Trims have
 an allowance of their own (`retry_trims`), and a loss that a full queue explains accuses no EV (`doubts`): deliberate
@@ -25,34 +25,34 @@ from nicd.core.plane_windows import PlaneWindows
 from nicd.core.timers import Timer
 
 _SEVERAL: Final = 3
-"""With so many packets out, silence about all of them is not the doing of their EVs."""
+"""When so many packets are in flight and none is heard of, their EVs are not the cause."""
 _SILENCES: Final = 1
-"""As long as they were sent again no more often than this for silence, and none has arrived since the QP began."""
+"""That holds while they timed out no more often than this, if no packet has arrived since the QP began."""
 _ASKED: Final = ("trim", "nack")
-"""Causes of a loss that came as a word from the network or the peer: the plane works."""
+"""Causes of a loss that a NACK told us: the plane works."""
 
 
 class QpLink(Protocol):
-    """What the parts of a QP ask of the whole."""
+    """What the parts of a QP call on the QP as a whole."""
 
     qpn: int
     planes: int
     """Bit p: plane p can carry data of this QP."""
 
     def window_moved(self) -> None:
-        """Something may be able to leave that could not before."""
+        """A packet may leave now that could not before."""
         ...
 
     def ask(self, now: Instant) -> None:
-        """Send a probe: what has arrived?"""
+        """Send a probe: its answer tells what has arrived."""
         ...
 
     def heard(self, now: Instant) -> None:
-        """The peer lives, and a path there and back."""
+        """The peer lives, and so do a path to it and a path back."""
         ...
 
     def fragile(self, now: Instant) -> bool:
-        """No path is known to live, or one was found a moment ago."""
+        """Whether no path is known to live, or the first was found only a moment ago."""
         ...
 
     def fail(self, now: Instant, status: str, reason: str) -> None:
@@ -63,7 +63,7 @@ class QpLink(Protocol):
 class Recovery:
     """One QP's answer to loss and silence.
 
-    `unfinished` tells how many messages are not complete, `to_send` whether something waits for a window or a port.
+    `unfinished` tells how many messages are kept, `to_send` whether a packet waits for a window or a port.
     """
 
     __slots__ = (
@@ -94,11 +94,11 @@ class Recovery:
         self.set_retries(settings.retry_linear, settings.retry_exponential)
         self._retry_trims = settings.retry_trims
         self._first = windows.cwnd_bytes // settings.mtu_bytes
-        """Packets of the QP that left before it could know how full queues are."""
+        """Packets of the first window: the QP sent them before it could know how full queues are."""
         self._tail_ns = settings.tail_probe_ns
         self._grace_ns = settings.port_down_grace_ns
         self._strand_ns: Instant = NEVER
-        """When to give up what was sent on a plane that went down."""
+        """When to judge lost what was sent on a plane that went down; NEVER: no plane did."""
         self._heard_ns: Instant = -1
         self._asked_ns: Instant = -1
         self.last_sent_ns: Instant = -1
@@ -107,7 +107,7 @@ class Recovery:
         self.timer = Timer(board.timers, self._on_timer)
 
     def set_retries(self, linear: int, exponential: int) -> None:
-        """How often a packet is sent again before the QP fails."""
+        """Set how often a packet is sent again before the QP fails."""
         self._retry_linear = linear
         # MRC 1.0, controller API: the largest exponential count means for ever.
         self._budget = linear + exponential if exponential < RETRY_EXPONENTIAL_MAX else 1 << 60
@@ -115,12 +115,12 @@ class Recovery:
     # -- the course of things
 
     def begin(self, now: Instant) -> None:
-        """There is work again, or a packet out and nothing to remind of it."""
+        """Start the timer: there is work again, or a packet is in flight and the timer is not set."""
         self._asked_ns = now
         self.timer.set_by(now + self._tail_ns)
 
     def heard(self, now: Instant) -> None:
-        """The peer lives."""
+        """An acknowledgement has come: the peer lives."""
         self._heard_ns = now
         if self._unanswered:
             self._unanswered = 0
@@ -129,15 +129,15 @@ class Recovery:
     # -- loss
 
     def shuns(self, plane: int) -> bool:
-        """Whether the packet that is to be sent again first should leave this plane to a new one, and take another.
+        """Whether the oldest lost packet should wait for another plane, so that a new packet takes this one.
 
-        While the windows of the other planes are full, the one with room is that of the plane which has just lost a
-        packet: on a plane that is dead one packet would be lost again and again until its retries run out.
+        A loss makes room in the window of its plane. While the windows of the other planes are full, only the plane
+        that lost the packet has room. If that plane is dead, the packet would be lost there until its retries run out.
         """
         lost = self._inflight.next_lost()
         if lost.plane != plane or lost.cause in _ASKED or not self._profile.resends_elsewhere:
             return False
-        # Only where others deliver and this one does not: while all are silent, any may be the one that lives.
+        # Shun a plane only while others deliver and it does not: while all are silent, any may be the one that lives.
         delivered_ns = self._inflight.windows.delivered_ns
         if delivered_ns[plane] > lost.sent_ns:
             return False
@@ -145,7 +145,7 @@ class Recovery:
         return any(others >> one & 1 and at_ns > lost.sent_ns for one, at_ns in enumerate(delivered_ns))
 
     def on_nack(self, now: Instant, psn24: int, cause: str, trigger: EvTrigger | None, ev: int) -> None:
-        """The peer asks for one PSN again; `trigger` and `ev` say what that means for the EV that was named."""
+        """The peer asks for one PSN again. `trigger` is what that means for the EV, `ev` the EV that the NACK names."""
         profile = self._profile
         index = profile.index_of.get(ev)
         if trigger is not None and index is not None:
@@ -154,7 +154,7 @@ class Recovery:
         first = self._inflight.cack + 1
         psn = first + ((psn24 - first) & PSN_MASK)
         sent = self._inflight.by_psn.get(psn)
-        # A NACK for an earlier transmission of a packet already sent again names another EV.
+        # The packet was sent again already on another EV: this NACK is for an earlier transmission.
         if sent is None or sent.state != INFLIGHT or sent.ev != index:
             return
         if cause == "trim":
@@ -165,11 +165,13 @@ class Recovery:
         self._tell_lost(now, {cause: 1})
 
     def accuse(self, now: Instant, gone: list[Sent], trigger: EvTrigger) -> None:
-        """Packets are lost without a trim: their EVs are to blame, unless their plane went down meanwhile or a full
-        queue explains it."""
+        """Packets are lost without a trim: accuse their EVs.
+
+        An EV is spared if its plane went down meanwhile, or if a full queue explains the loss.
+        """
         profile = self._profile
-        # Nothing heard of several packets, each on an EV of its own: what all share is to blame, and not an EV. Where
-        # no packet has ever arrived answers to probes say nothing against that: a queue may have drained meanwhile.
+        # If several packets on different EVs all time out, the cause is what they share, not an EV. Where no packet
+        # has ever arrived, an answered probe does not disprove that: a queue may have drained meanwhile.
         several = trigger == EvTrigger.TIMEOUT and len(self._inflight.by_psn) >= _SEVERAL
         new, heard_ns = self._inflight.acked_sent_ns < 0, self._heard_ns
         lost: dict[str, int] = {}
@@ -179,7 +181,7 @@ class Recovery:
             if down:
                 cause = "port_down"
             lost[cause] = lost.get(cause, 0) + 1
-            # A queue that drops delays what it lets through: a plane without delay has lost the packet on its path.
+            # A queue that drops also delays what it lets through. So a plane without delay lost the packet on its path.
             silent = several and (sent.silences <= _SILENCES if new else not sent.silences and heard_ns < sent.sent_ns)
             full = not down and (silent or self._windows.is_crowded(sent.plane, sent.sent_ns, sent.index < self._first))
             self._windows.on_loss(now, sent.plane, sent.size, down, full)
@@ -189,7 +191,7 @@ class Recovery:
         self._tell_lost(now, lost)
 
     def plane_down(self, now: Instant) -> None:
-        """A plane went down at one end: what is still out on it after a grace is lost."""
+        """A plane went down at one end: packets still in flight on it after a grace are lost."""
         if self._unfinished():
             self._strand_ns = now + self._grace_ns
             self.timer.set_by(self._strand_ns)
@@ -203,8 +205,8 @@ class Recovery:
 
     def _lose(self, now: Instant, sent: Sent, cause: str) -> None:
         self._inflight.lose(now, sent, cause)
-        # MRC 1.0 section 3: NACKs and timeouts use one budget. A trim is a word of the receiver that it lives and lacks
-        # room, so trims have an allowance of their own, and use the budget beyond it.
+        # MRC 1.0 section 3: NACKs and timeouts use one budget. A trim shows that the receiver lives and a queue lacked
+        # room. So trims have an allowance of their own, and use the budget only beyond it.
         spared = min(sent.trims + (cause == "trim"), self._retry_trims)
         if sent.tries + 1 - spared > self._budget:
             self._exhausted = True
@@ -229,35 +231,35 @@ class Recovery:
             self._give_up_stranded(now)
         gaps = self._inflight.silent_gaps(now)
         if gaps:
-            # As for a timeout.
+            # As after a timeout: the retransmission counts as the probe.
             self._asked_ns = now
             self.accuse(now, gaps, EvTrigger.GAP)
         overdue = self._inflight.overdue(now)
         if overdue:
             self._board.stats.timeouts += 1
-            # The retransmission asks, too.
+            # A retransmission gets a SACK at once, so it counts as the probe.
             self._asked_ns = now
             self.accuse(now, overdue, EvTrigger.TIMEOUT)
         if self._unfinished():
             self._watch(now)
 
     def _watch(self, now: Instant) -> None:
-        """Ask, if it is time, and arrange for the next look."""
+        """Send a probe if silence has lasted long enough, and set the timer."""
         oldest = self._inflight.oldest()
         wait_ns = self._tail_ns << min(max(0, self._unanswered - self._retry_linear), DOUBLINGS_MAX)
         if self._qp.fragile(now):
             wait_ns = min(wait_ns, self._tail_ns >> 1)
-        # Silence since the oldest packet out was sent (with none out, the last one): while others are acknowledged,
-        # the gap that it leaves is judged by what overtook it.
+        # Silence counts from the last acknowledgement or from the sending of the oldest packet in flight (with none,
+        # of the last packet). While others are acknowledged, the packets that overtook it decide whether it is lost.
         since_ns = max(self._heard_ns, self.last_sent_ns if oldest is None else oldest.sent_ns)
         asked = oldest is not None and self._asked_ns > oldest.sent_ns
         since_ns = max(since_ns, self._asked_ns)
-        # With none out and more to send there is nothing to ask: windows and ports say when the next one leaves.
+        # With none in flight and more to send there is nothing to ask: windows and ports decide when the next leaves.
         if not asked and oldest is None and self._to_send():
             asked = True
         if not asked and now >= since_ns + wait_ns:
-            # Long past every ordinary round trip: ask what has arrived. Only questions that stayed without an answer
-            # use up the budget: a QP may be silent because others use the window, with none in flight.
+            # Silence is longer than every ordinary round trip: ask what has arrived. Only unanswered probes use up
+            # the budget: a QP with nothing in flight may be silent because others use the window.
             if self._unanswered > self._budget:
                 self._give_up(now)
                 return
@@ -265,7 +267,7 @@ class Recovery:
             self._asked_ns = since_ns = now
             asked = oldest is not None
             self._qp.ask(now)
-        # One question per packet out: what it does not bring back, the RTO judges.
+        # One probe per packet in flight; the RTO judges what the probe does not settle.
         soonest = NEVER if asked else since_ns + wait_ns
         if oldest is not None:
             soonest = min(soonest, self._inflight.next_deadline(), self._inflight.next_gap())

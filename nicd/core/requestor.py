@@ -1,9 +1,8 @@
-"""The sending half of a QP: messages become packets, packets are acknowledged or lost, messages complete.
+"""The sending half of a QP: it cuts messages into packets, and completes messages when they are acknowledged.
 
-Owns segmentation, PSNs, both windows and retransmission. What is out and what of it is lost is `inflight`'s, what
-follows from a loss and from silence `recovery`'s, which EV is good `ev_profile`'s, probing `probe`'s, the congestion
-policy `window`'s, the order among QPs and ports the scheduler's. PSNs are unbounded integers inside; 24 bits of them
-travel.
+Owns segmentation, PSNs, the peer's tracking window and retransmission. `inflight` knows which packets are out or lost,
+`recovery` acts on loss and silence, `ev_profile` keeps the states of EVs, `probe` probes them, `window` has the policy,
+and the scheduler orders QPs and ports. PSNs are unbounded integers inside; 24 bits of them travel.
 
 MRC 1.0 section 3: a SACK frees packets and never completes a message; a transport ACK completes messages; a clear
 bit of a bitmap says nothing.
@@ -39,7 +38,7 @@ from nicd.core.settings import MPR_UNIT
 
 HALF_PSN = (PSN_MASK + 1) >> 1
 _LAST_OPCODES = ((WRITE_ONLY, WRITE_ONLY_IMM), (WRITE_LAST, WRITE_LAST_IMM))
-"""Of a message's last packet: whether others came before it, whether it has an immediate."""
+"""Opcode of a message's last packet: [other packets came before it][it has an immediate]."""
 
 
 class Requestor:
@@ -69,20 +68,20 @@ class Requestor:
         self._in_order = settings.completion_in_order
         self._sack_bytes = settings.sack_bytes
         self._asked_index = 0
-        """Transmissions up to the last one with the A bit."""
+        """Number of transmissions up to and including the last one with the A bit."""
         self._psn_first = self.psn_next = psn_first
         self._inflight = InflightTable(settings, board.stats, windows, psn_first, profile.records)
         self._index = 0
         self._queue: deque[Message] = deque()
         """Messages with bytes that have never been sent."""
         self._posted = Lag(board.timers, settings.host_post_ns, self._ready) if settings.host_post_ns else None
-        """Messages that the NIC does not have yet; None: it has each at once."""
+        """Messages that are posted and have not reached the NIC yet; None: each reaches it at once."""
         self._messages: deque[Message] = deque()
-        """Messages not yet complete, and those that were before their turn."""
+        """Messages that are not complete, and messages that completed early, before an older one did."""
         self._early = 0
-        """How many of the latter."""
+        """How many of them completed early."""
         self.posted_peak = 0
-        """The most there ever were of both."""
+        """The most that `_messages` has ever held."""
         self._completed = 0
         """Messages complete in order."""
         self._rqmsn = 0
@@ -93,22 +92,22 @@ class Requestor:
 
     @property
     def unfinished(self) -> int:
-        """Messages posted and not complete."""
+        """Messages that are posted and not complete."""
         return len(self._messages) - self._early
 
     @property
     def posted(self) -> int:
-        """Messages whose work requests are kept: those, and the ones complete before their turn."""
+        """Messages whose work requests are kept: those not complete, and those that completed early."""
         return len(self._messages)
 
     @property
     def inflight_packets(self) -> int:
-        """PSNs sent and not acknowledged."""
+        """PSNs that are sent and not acknowledged."""
         return len(self._inflight.by_psn)
 
     @property
     def inflight_peak(self) -> int:
-        """The most there ever were."""
+        """The most PSNs that were ever in flight."""
         return max(self._inflight.peak, len(self._inflight.by_psn))
 
     @property
@@ -118,7 +117,7 @@ class Requestor:
 
     @property
     def mpr(self) -> int:
-        """PSNs that the peer lets be out at once."""
+        """How many PSNs the peer allows in flight at once."""
         return self._mpr
 
     def set_timers(self, rto_ns: int, linear: int, exponential: int) -> None:
@@ -127,8 +126,8 @@ class Requestor:
         self.recovery.set_retries(linear, exponential)
 
     def obey(self, cack24: int, mpr_units: int) -> None:
-        """A SACK advertises the peer's window (dynamic MPR); what is in flight beyond a smaller one stays valid."""
-        # An older SACK, overtaken on the way, says nothing any more.
+        """Take the window that a SACK advertises (dynamic MPR). Packets beyond a smaller one stay valid."""
+        # A newer SACK has overtaken this one: its window is out of date.
         if cack24 != self._inflight.cack & PSN_MASK:
             return
         grows = mpr_units * MPR_UNIT > self._mpr
@@ -152,18 +151,18 @@ class Requestor:
             self._posted.put(now, message)
 
     def _ready(self, _now: Instant, message: Message) -> None:
-        """The NIC has a message that was posted a while ago: its packets may leave."""
+        """A posted message has reached the NIC: its packets may leave."""
         self._queue.append(message)
         self._qp.window_moved()
 
     # -- sending
 
     def has_packet(self) -> bool:
-        """There is a packet that the peer's tracking window lets out."""
+        """Whether a packet is left to send that the peer's tracking window allows."""
         return self._inflight.lost > 0 or self._has_new()
 
     def _has_new(self) -> bool:
-        """There is one that has never left."""
+        """Whether such a packet is left that was never sent before."""
         queue = self._queue
         # MRC 1.0: PSN <= cack + MPR - 1.
         if not queue or self.psn_next - self._inflight.cack >= self._mpr:
@@ -172,11 +171,11 @@ class Requestor:
         return message.imm is None or message.sent > 0 or self._wimm_open < self._max_wimm
 
     def can_send(self) -> bool:
-        """A packet may leave now, if a port has room."""
+        """Whether planes and windows let a packet leave now, if a port has room."""
         return bool(self._qp.planes & self.windows.open) and self.has_packet()
 
     def _waits(self) -> bool:
-        """Something is left to send, new or again, and there is a plane for it."""
+        """Whether a new or lost packet is left to send, and a plane can carry it."""
         return bool(self._qp.planes and (self._queue or self._inflight.lost))
 
     def emit(self, now: Instant, plane: int) -> bytearray:
@@ -215,7 +214,7 @@ class Requestor:
         offset, size, opcode = old.offset, old.size, old.opcode
         ev = self._profile.pick_other(plane, old.ev)
         sent = Sent(old.psn, message, offset, size, opcode, ev, plane, now, old.tries + 1, self._index)
-        # MRC 1.0 section 3: the budget is one, but only silence makes the wait for the next sign longer.
+        # MRC 1.0 section 3: all causes use one retry budget, but only timeouts lengthen the RTO.
         sent.silences = old.silences + (old.cause == "timeout")
         sent.trims = old.trims + (old.cause == "trim")
         self._note(now, sent)
@@ -231,10 +230,10 @@ class Requestor:
         return packet
 
     def _asks(self) -> bool:
-        """The A bit of the packet that has just been noted: where none may leave after it, its SACK is due at once."""
+        """Whether the packet just noted gets the A bit, which asks for a SACK at once: no packet may leave after it."""
         if self.can_send():
             return False
-        # MRC 1.0 4: when the window is nearly full; twice per window are enough to keep it moving.
+        # MRC 1.0 4: ask when the window is nearly full. Two SACKs per window are enough to keep it moving.
         if self._queue or self._inflight.lost:
             unasked = (self._index - self._asked_index) * self._mtu
             if unasked < self._sack_bytes and unasked < self.windows.cwnd_bytes >> 1:
@@ -243,7 +242,7 @@ class Requestor:
         return True
 
     def _note(self, now: Instant, sent: Sent) -> None:
-        """A transmission leaves: into the in-flight table."""
+        """Enter a transmission that leaves now into the in-flight table, and count it."""
         self._index += 1
         self._inflight.add(sent)
         stats = self._stats
@@ -260,11 +259,11 @@ class Requestor:
         self, now: Instant, cack24: int, ack_offset: int | None, sack_offset: int, bitmap: int, marked: bool,
         stamp: int = 0, rtx: bool = False, penalty: int = 0, ev: int | None = None,
     ) -> bool:  # fmt: skip
-        """A SACK (or the cumulative part of another acknowledgement, with an empty bitmap). False: nonsense, dropped.
+        """Take a SACK, or the cumulative part of another acknowledgement with an empty bitmap.
 
-        `ack_offset` leads to the PSN that caused it, None when no packet did; `stamp` is the echo of that packet's time
-        stamp, `rtx` whether it was a retransmission; `penalty` is the receiver's word on the window; `ev` is
-        the EV of the packet which caused it, by its index in the profile.
+        Returns False for nonsense, which changes nothing. cack + `ack_offset` is the PSN that caused the SACK (None: no
+        packet did). `stamp` echoes that packet's time stamp, `rtx` says whether it was a retransmission, `ev` is the
+        index of its EV in the profile. `penalty` is the receiver's penalty byte.
         """
         inflight = self._inflight
         ahead = (cack24 - inflight.cack) & PSN_MASK
@@ -288,35 +287,35 @@ class Requestor:
         return True
 
     def is_late(self, now: Instant, psn24: int, index: int, rtx: bool) -> bool:
-        """A packet on the EV `index` has arrived that was held to be lost, and not sent again: see `inflight`."""
+        """Whether this packet on the EV `index` was judged lost and only arrived late: see `InflightTable.late`."""
         first = self._inflight.cack + 1
         ahead = (psn24 - first) & PSN_MASK
         return self._inflight.late(now, first + (ahead if ahead < HALF_PSN else ahead - PSN_MASK - 1), index, rtx)
 
     def on_probed(self, now: Instant, asked_ns: Instant, cack24: int, sack_offset: int, bitmap: int) -> None:
-        """The SACK that answers a probe, sent at `asked_ns`, shows all that has arrived of the PSNs it covers."""
+        """Judge what is lost by the SACK that answers a probe sent at `asked_ns`: it shows all arrivals it covers."""
         if cack24 == self._inflight.cack & PSN_MASK:
             gone = self._inflight.denied(asked_ns, self._inflight.cack + sack_offset, bitmap)
             if gone:
                 self.recovery.accuse(now, gone, EvTrigger.GAP)
 
     def starved(self, now: Instant) -> bool:
-        """Packets are out, and nothing that any of the EVs in use has carried lately is known to have arrived."""
+        """Whether packets are in flight and no EV in use is known to have delivered any for `tail_probe_ns`."""
         oldest = self._inflight.oldest()
         since_ns = now - self._board.settings.tail_probe_ns
         return oldest is not None and oldest.sent_ns < since_ns and 0 <= self._profile.delivered_ns() < since_ns
 
     def _judge(self, now: Instant) -> None:
-        """Packets were acknowledged: what does that say of those before them?"""
+        """Packets were acknowledged: accuse the EVs of older packets that are lost by this evidence."""
         gaps = self._inflight.gaps()
         if gaps:
             self.recovery.accuse(now, gaps, EvTrigger.GAP)
         self._qp.window_moved()
 
     def on_ack(self, now: Instant, cack24: int, syndrome: int, msn24: int, alone: bool = False) -> bool:
-        """A transport ACK: `msn24` messages are complete, or the peer refuses. False: nonsense, dropped.
+        """Take a transport ACK: `msn24` messages are complete, or the peer refuses. False: nonsense, dropped.
 
-        `alone`: it speaks of the last one of them only, whose last PSN is `cack24`.
+        `alone`: it completes only the last of these messages, whose last PSN is `cack24`.
         """
         newly = (msn24 - self._completed) & PSN_MASK
         if newly >= HALF_PSN:
@@ -332,7 +331,7 @@ class Requestor:
             return False
         for _ in range(newly):
             message = self._messages[0]
-            # MRC 1.0 section 3: complete means that every packet has arrived; no ACK is believed that says otherwise.
+            # MRC 1.0 section 3: complete means that every packet has arrived. Drop an ACK that says otherwise.
             if message.sent < message.length or message.psn_last > self._inflight.cack:
                 return False
             self._messages.popleft()
@@ -348,11 +347,11 @@ class Requestor:
         return True
 
     def was_sent(self, psn24: int) -> bool:
-        """Whether this QP has sent that PSN: what ends a QP must not be a word to one that had its number before."""
+        """Whether this QP has sent that PSN. A refusal meant for an earlier QP of this number must not end this one."""
         return 0 < (self.psn_next - psn24) & PSN_MASK <= self.psn_next - self._psn_first
 
     def _one_complete(self, now: Instant, place: int, psn24: int) -> bool:
-        """A WRITE before its turn, `place` behind the first that is not complete. False: nonsense, dropped."""
+        """Complete a WRITE early, `place` behind the oldest message kept. False: contradicts what was sent."""
         message = self._messages[place]
         if message.imm is not None or message.sent < message.length or message.psn_last & PSN_MASK != psn24:
             return False
@@ -364,7 +363,7 @@ class Requestor:
         message.done = True
         self._early += 1
         self._finish(now, message, STATUS_OK)
-        # Where it was its turn after all, the cumulative count has come that far.
+        # If the oldest message is done now, the cumulative count moves past all that are done.
         while self._messages and self._messages[0].done:
             self._messages.popleft()
             self._completed += 1

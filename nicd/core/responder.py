@@ -1,10 +1,10 @@
-"""The receiving half of a QP: every packet goes straight to its place, whatever the order.
+"""The receiving half of a QP: it writes the payload of every packet straight to its address, in any order.
 
-Owns placement, what is refused, and when which acknowledgement is sent. PSN tracking is `sack`'s, messages and the
-order of their completion are `assembly`'s, memory `memory`'s, the path of an acknowledgement the peer's reverse set.
+Owns placement, refusals, and when which acknowledgement is sent. `sack` tracks PSNs, `assembly` keeps messages and the
+order of their completion, `memory` holds the regions, the peer's reverse set chooses the paths of acknowledgements.
 
 MRC 1.0 section 3: a SACK is due after enough bytes, on A, CE, rtx, and for a probe; a transport ACK when messages are
-complete; a NACK for trimmed packets, for PSNs outside the window, and for what finds no room.
+complete; a NACK for trimmed packets, for PSNs outside the window, and for packets that find no room.
 """
 
 from typing import Final
@@ -89,10 +89,10 @@ class Responder:
         self._early = EarlyAcks(board.timers, self._assembly, settings.ack_early_ns, self._acknowledge_alone)
         self._bitmap_psns = min(settings.bitmap_psns or psns, psns)
         self._held = 0
-        """Packets out of order, as the board has counted them."""
+        """Packets of this QP out of order, as last added to the board's count."""
         self._held_max = settings.ooo_packets_max or 1 << 60
         self._bounded = bool(settings.bitmap_psns or settings.ooo_packets_max)
-        """Packets out of order meet bounds of their own, besides the window."""
+        """Whether settings bound packets out of order more narrowly than the window."""
         self._dynamic_mpr = limits.dynamic_mpr
         self._trim_nack = limits.trim_nack
         self._service_time = limits.service_time
@@ -103,25 +103,25 @@ class Responder:
         self._runs = self.marks.runs
         self._rcvd_bytes = 0
         self.bytes_placed = self.duplicates = 0
-        """This QP's part of the NIC's counters of these names."""
+        """What this QP adds to the NIC's counters of these names."""
         self._waiting = Waiting(settings.sack_base_recent)
         self._timer = Timer(board.timers, self._on_timer)
 
     @property
     def untouched(self) -> bool:
-        """Nothing has been received yet."""
+        """Whether nothing has been received yet."""
         return not self._rcvd_bytes
 
     @property
     def messages(self) -> Assembly:
-        """Records of messages begun and not complete in order."""
+        """The messages begun and not complete in order."""
         return self._assembly
 
     def on_data(
         self, now: Instant, plane: int, packet: Buffer, traffic_class: int, opcode: int, flags: int, psn24: int,
         ev: int, start: int, size: int,
     ) -> str:  # fmt: skip
-        """A whole data packet with a good ICRC. What became of it, one of `stats.OUTCOMES` or `stats.DROP_REASONS`."""
+        """Take a whole data packet with a good ICRC. Returns one of `stats.OUTCOMES` or `stats.DROP_REASONS`."""
         window = self.window
         verdict, psn = window.classify(psn24)
         stats = self._stats
@@ -166,7 +166,7 @@ class Responder:
         return PLACED if left else self._whole(now, message, psn, ev, stamp)
 
     def on_trimmed(self, now: Instant, psn24: int, ev: int, last_hop: bool, flags: int = 0, stamp: int = 0) -> str:
-        """What a switch left of a data packet: ask for it again, unless it has arrived meanwhile. As `on_data`."""
+        """Take a trimmed data packet: ask for it again unless it has arrived meanwhile. Returns as `on_data`."""
         self._stats.trims["last_hop" if last_hop else "path"] += 1
         self._peer.data_arrived(now)
         verdict, psn = self.window.classify(psn24)
@@ -179,7 +179,7 @@ class Responder:
         return TRIMMED
 
     def on_probe(self, now: Instant, ev: int, probe_id: int, marked: bool, stamp: int = 0, plane: int = 0) -> None:
-        """A reliability probe: answer with all we know, the transport ACK included in case it was lost."""
+        """Answer a reliability probe with all we know, and repeat the transport ACK in case it was lost."""
         self._stats.probes_answered += 1
         self._peer.probed(now)
         shown = self.window.bitmaps(self._board.settings.probe_sacks_max)
@@ -193,7 +193,7 @@ class Responder:
             self._acknowledge(now, SYNDROME_ACK)
 
     def stop(self) -> None:
-        """The QP is gone or has failed."""
+        """The QP is destroyed or has failed."""
         self._timer.cancel()
         self._early.stop()
         self._hold(0)
@@ -204,7 +204,7 @@ class Responder:
         self, now: Instant, verdict: int, psn: int, psn24: int, opcode: int, ev: int, m: int, flags: int, stamp: int
     ) -> str:
         if verdict == DUPLICATE:
-            # MRC 1.0 section 3: acknowledged once more, not written again; an acknowledgement may have been lost.
+            # MRC 1.0 section 3: do not write it again, but acknowledge it again: an acknowledgement may have been lost.
             self._stats.duplicates += 1
             self.duplicates += 1
             self._sack_now(now, psn, ev, m, flags, stamp)
@@ -215,15 +215,15 @@ class Responder:
         return self._outside(now, ev, psn24, stamp)
 
     def _outside(self, now: Instant, ev: int, psn24: int, stamp: int) -> str:
-        """A PSN that the window does not cover."""
+        """Drop a PSN that the window does not cover, with or without a NACK."""
         # MRC 1.0 section 3: one rule drops in silence, a table demands the NACK; hence a setting.
         if self._board.settings.window_nack:
             self._nack(now, NACK_PSN_OOR_WINDOW, ev, psn24, stamp)
         return self._stats.drop("psn_window")
 
     def _lacking(self, now: Instant, psn: int, ev: int, stamp: int) -> str:
-        """Why a packet out of order cannot be kept track of, and it is asked for again; empty: it can."""
-        # MRC 1.0 NETH: what could not be tracked or kept is sent again, and no path is to blame.
+        """Why a packet out of order cannot be tracked, after asking for it again; empty: it can be."""
+        # MRC 1.0 NETH: the peer sends again what we could not track or keep, and blames no path.
         if psn - self.window.expected >= self._bitmap_psns:
             self._nack(now, NACK_NO_BITMAP, ev, psn & PSN_MASK, stamp)
             return self._stats.drop("no_bitmap")
@@ -233,7 +233,7 @@ class Responder:
         return ""
 
     def _unfit(self, now: Instant, psn: int, ev: int, stamp: int) -> str:
-        """A packet that does not fit the messages known so far."""
+        """Drop or refuse a packet that does not fit the messages known so far."""
         fault = self._assembly.fault
         self._stats.drop(fault)
         if fault == FULL:
@@ -241,30 +241,30 @@ class Responder:
         elif fault == OVERFLOW:
             self._refuse(now, fault)
         else:
-            # MRC 1.0 NETH: mandatory for what must not happen; both ends go to ERROR.
+            # MRC 1.0 NETH: mandatory for an event that must not happen; both ends go to ERROR.
             self._nack(now, NACK_UNEXP_EVENT, ev, psn & PSN_MASK, stamp)
             self._qp.fail(now, STATUS_FLUSHED, fault)
         return fault
 
     def _hold(self, count: int) -> None:
-        """So many packets are out of order now."""
+        """Report that `count` packets of this QP are out of order now."""
         self._board.ooo_held += count - self._held
         self._held = count
 
     def _refuse(self, now: Instant, reason: str) -> None:
-        """The peer asked for something that is not allowed: tell it, and fail."""
+        """The peer asked for something that is not allowed: tell it so, and fail the QP."""
         self._acknowledge(now, SYNDROME_INVALID_REQUEST)
         self._qp.fail(now, STATUS_FLUSHED, reason)
 
     # -- completion
 
     def _whole(self, now: Instant, message: Incoming, psn: int, ev: int, stamp: int) -> str:
-        """All packets of a message are there; `psn` was the last to come. What became of that: as `on_data`."""
+        """All packets of a message are there; `psn` came last. Returns what became of that packet, as `on_data`."""
         assembly = self._assembly
         if not assembly.has_ends(message):
             return self._unfit(now, psn, ev, stamp)
         if message.msn != assembly.completed & 0xFFFF:
-            # MRC 1.0 section 3: WRITEs complete in any order, immediates in that of sending.
+            # MRC 1.0 section 3: WRITEs complete in any order, immediates in the order of sending.
             if message.imm < 0 and not self._in_order:
                 message.done = True
                 self._stats.messages_completed += 1
@@ -292,7 +292,7 @@ class Responder:
             self._sack_waiting(now)
 
     def _wait(self, now: Instant, psn: int, ev: int, stamp: int, counted: int) -> None:
-        """A packet waits for its SACK, unless bytes enough have come since the last one."""
+        """Let a packet wait for its SACK, or send the SACK if enough bytes have come since the last one."""
         waiting = self._waiting
         waiting.add(now, psn, ev, stamp, counted, self.window.expected)
         if waiting.counted >= self._threshold:
@@ -301,7 +301,7 @@ class Responder:
             self._timer.set(now + self._delay_ns)
 
     def _sack_now(self, now: Instant, psn: int, ev: int, m: int, flags: int, stamp: int) -> None:
-        """A SACK for this packet. Who has asked, or has had to send again, is told all that has arrived."""
+        """Send a SACK for this packet. A peer that asked, or had to send again, is told all that has arrived."""
         self._sack(now, psn, ev, m, bool(flags & FLAG_RTX), stamp)
         if flags & _FLAG_NOW:
             self._sack_rest(now)
@@ -311,14 +311,14 @@ class Responder:
             self._sack_waiting(now)
 
     def _sack_waiting(self, now: Instant) -> None:
-        """The SACK of those that have waited longest, caused by the last of them."""
+        """Send the SACK of the span of packets that has waited longest, as caused by the last of them."""
         span = self._waiting.next(self.window.expected)
-        # UEC CMS: a round trip without the time that the packet has waited for its SACK.
+        # UEC CMS: move the stamp on, so that the round trip leaves out how long the packet waited for its SACK.
         stamp = moved_on(span.stamp, now - span.last_ns) if self._service_time else span.stamp
         self._sack(now, span.psn, span.ev, M_NONE, False, stamp)
 
     def _sack(self, now: Instant, psn: int, ev: int, m: int, rtx: bool, stamp: int) -> None:
-        """A SACK caused by the packet `psn`, which came on `ev`. Of those that wait it shows what its bitmap can."""
+        """Send a SACK caused by the packet `psn`, which came on `ev`. Its bitmap shows what it can of those waiting."""
         window = self.window
         offset, bitmap = window.bitmap(self._waiting.shown(psn, window.expected), self._recent)
         self._send_sack(now, psn - window.expected + 1, ev, m, rtx, None, offset, bitmap, stamp)
@@ -370,11 +370,11 @@ class Responder:
         self._board.ports.offer(now, plane, self._control.nack(own_ev, outer, reason, ev, psn24, stamp), True)
 
     def _acknowledge(self, now: Instant, syndrome: int) -> None:
-        """All messages complete in order, or a refusal."""
+        """Send a transport ACK: all messages complete in order, or a refusal."""
         self._send_ack(now, self.window.cack, syndrome, self._assembly.completed, False)
 
     def _acknowledge_alone(self, now: Instant, psn: int, msn: int) -> None:
-        """One message before its turn: A set, the PSN of its last packet, its number + 1 (a choice of ours)."""
+        """Acknowledge one message early: A set, PSN of its last packet, its number + 1 (a choice of ours)."""
         self._stats.acks_early += 1
         self._send_ack(now, psn, SYNDROME_ACK, msn, True)
 
@@ -389,7 +389,7 @@ class Responder:
         self._board.ports.offer(now, plane, packet, True)
 
     def _advertised(self) -> int:
-        """The window of a SACK under dynamic MPR: what the bounds of out-of-order packets leave, in whole units."""
+        """The window that SACKs advertise (dynamic MPR): what the bounds of out-of-order packets leave, in units."""
         room = self._held + self._held_max - self._board.ooo_held
-        # MRC 1.0 SETH: 0 would say that dynamic MPR is off; one unit always is in order or soon is.
+        # MRC 1.0 SETH: 0 would mean that dynamic MPR is off. Packets of one unit are in order or soon will be.
         return max(1, min(self._mpr, min(room, self._bitmap_psns) // MPR_UNIT))

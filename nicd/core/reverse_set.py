@@ -2,14 +2,14 @@
 
 Owns which EV each plane uses, which planes are in doubt, and the EV probes that settle it.
 
-A path is proved by an answer to something that was sent on it: an EV probe, or our own data. While the peer's data
-arrive, the EVs in use are probed plane by plane. One without an answer puts its plane in doubt, and then all are
-asked at once. A plane in doubt carries acknowledgements only when all are; they then take another path each
-time, and so do EV probes, until one is answered. Two guesses come before others: the way on which the peer was just
-heard, turned round, because a dead link is often dead both ways; and the path that was proved last.
+A path is proved by an answer to something that we sent on it: an EV probe, or our own data. While the peer's data
+arrive, we probe the EVs in use plane by plane. If a probe has no answer, its plane is in doubt, and we probe all planes
+at once. A plane in doubt carries acknowledgements only when all planes are in doubt. Acknowledgements and EV probes
+then take another path each time, until a probe is answered. Two guesses come before others: the path on which the peer
+was just heard, turned round, because a dead link is often dead both ways; and the path that was proved last.
 
 MRC 1.0 section 2.6 of the endpoint operations; arXiv 2605.04333 section 2 (reverse paths). The paper probes a random EV
-per round trip; the EV in use comes first here, because the silence of another says nothing of it.
+per round trip. Here the EV in use comes first, because the silence of another EV says nothing about it.
 """
 
 from collections.abc import Callable
@@ -30,11 +30,11 @@ Way = tuple[int, int, bytes]
 """Plane, EV and outer address of one packet."""
 
 EV_PROBES_MAX: Final = 256
-"""EV probes of one peer waiting for an answer; the oldest is forgotten beyond it."""
+"""Most EV probes to one peer that wait for an answer; beyond it the oldest is forgotten."""
 _CANDIDATES_MAX: Final = 256
-"""EVs per plane that are tried; paths beyond are left to luck."""
+"""EVs per plane that are tried; with more paths than this, chance decides which ones."""
 _DOUBT_IDLE: Final = 8
-"""With every plane in doubt the search goes on for so many times `reverse_idle_ns` after the peer was last heard."""
+"""With every plane in doubt, the search ends so many times `reverse_idle_ns` after the peer was last heard."""
 
 
 class ReverseSet:
@@ -56,7 +56,7 @@ class ReverseSet:
         control: ControlTemplate,
         next_id: Callable[[], int],
     ) -> None:
-        """`next_id` gives the number of an endpoint request."""
+        """`next_id` returns the id of the next endpoint request."""
         settings = board.settings
         planes = destination.planes
         self._board = board
@@ -69,7 +69,7 @@ class ReverseSet:
         self._fresh = reverse is Reverse.FRESH
         self._sprayed = reverse is Reverse.SPRAYED
         fixed = reverse is Reverse.FIXED
-        # As many as there are paths, if need be: the draw takes every path before it takes one twice.
+        # Draw as many EVs as there are paths if need be: the draw takes every path before it takes one twice.
         paths = min(destination.paths_per_plane, _CANDIDATES_MAX)
         self._drawn = 1 if fixed else max(settings.reverse_candidates, paths)
         evs, _ = destination.draw_evs(rng, self._drawn, 0)
@@ -81,39 +81,39 @@ class ReverseSet:
         self._path = [destination.path(ev) for ev, _ in self.reverse]
         self._plane = rng.below(planes)
         self._own_planes = self._planes = 1 << self._plane if fixed else (1 << planes) - 1
-        """Bit p: plane p may carry acknowledgements; of these, the ones with a path that is not denied."""
+        """Bit p: plane p may carry acknowledgements. `_planes`: only those with a path that is not denied."""
         self.up = (1 << planes) - 1
         """Bit p: the peer's port p is reachable, as far as it has told us."""
         self._denies = bool(board.denied)
-        """The NIC's list of denied paths has entries: spares a look into an empty one per SACK."""
+        """Whether the NIC's list of denied paths has entries; spares each SACK the look into an empty list."""
         self.data_ns: Instant = -1
         """When the peer's data last arrived."""
         self._proved_ns: list[Instant] = [-1] * planes
-        """When something on the EV in use was last answered, by plane."""
+        """When a packet on the EV in use was last answered, by plane."""
         self._asked_ns: list[Instant] = [NEVER] * planes
-        """When the probe of the EV in use left that has no answer yet."""
+        """When the probe of the EV in use left, by plane, while it has no answer; NEVER: none waits."""
         self._silence = [0] * planes
-        """Probes of the EV in use in a row without an answer."""
+        """Unanswered probes in a row of the EV in use, by plane."""
         self._doubted = 0
         """Bit p: plane p is in doubt."""
         self._arrived = [-1] * planes
-        """EV on which the peer was last heard when it asked, by plane."""
+        """EV on which the peer's latest question came, by plane; -1: none."""
         self._cursor = [0] * planes
-        """Place among the candidates of the path that a plane in doubt tries next."""
+        """Index among its candidates of the EV that a plane in doubt tries next, by plane."""
         self._rtt_ns = [0] * planes
         """Round trip of the last EV probe that was answered, by plane."""
         self._longer = 0
-        """Bit p: plane p is so much longer than others that acknowledgements on it would come late."""
+        """Bit p: plane p is so much longer than others that acknowledgements on it would arrive too late."""
         self._rounds = Rounds()
         self._round_ns: Instant = 0
         self._spread_ns: Instant = 0
         self._wait_ns = settings.reverse_wait_ns
-        # So long probing alone would leave a plane, at one plane per refresh time.
+        # Probing one plane per refresh time comes back to the same plane after this time.
         self._stale_ns = settings.reverse_refresh_ns * planes
         self._turn_ns: Instant = 0
         self._timer = Timer(board.timers, self._tick)
         self.questions: dict[int, tuple[int, Instant]] = {}
-        """Request id -> EV and instant of the EV probes that wait for an answer."""
+        """Request id -> (EV, when sent) of the EV probes that wait for an answer."""
         if self._denies:
             for plane in range(planes):
                 self.follow_denied(plane)
@@ -139,9 +139,9 @@ class ReverseSet:
         return plane
 
     def ways(self, now: Instant, plane: int, ev: int) -> list[Way]:
-        """The ways of one answer to what came in by `plane` on the peer's EV `ev`; empty when no plane is up.
+        """The ways by which to answer a packet that came in by `plane` on the peer's EV `ev`; empty: no plane is up.
 
-        Two as a rule, because either may be dead: the same way turned round, and one that was proved lately.
+        As a rule two, because either may be dead: the same way turned round, and one that was proved lately.
         """
         mask = self._open()
         found: list[Way] = []
@@ -165,7 +165,7 @@ class ReverseSet:
         return found
 
     def _spread(self, now: Instant, mask: int) -> list[Way]:
-        """All planes are in doubt: more paths for the same answer, every path within a few of these."""
+        """All planes are in doubt: send the same answer on more paths, so that a few answers try every path."""
         if now < self._spread_ns:
             return []
         self._spread_ns = now + self._board.settings.reverse_refresh_ns // 2
@@ -180,7 +180,7 @@ class ReverseSet:
     def _usable(self) -> int:
         """Bit p: acknowledgements may take plane p now."""
         mask = self._open()
-        # Were all silent, one of them may be so for the sake of the others: answers go round, too.
+        # With all planes in doubt use all: one may only seem silent, because answers to its probes took the others.
         return mask & ~self._doubted & ~self._longer or mask & ~self._doubted or mask
 
     def _way(self, plane: int, ev: int) -> Way:
@@ -189,15 +189,15 @@ class ReverseSet:
     # -- what is known
 
     def probed(self, now: Instant) -> None:
-        """The peer asks what has arrived: what we told it may have been lost, on planes that take turns for ever."""
-        # An answer of two packets, taking two planes in turn, would lose the same one each time.
+        """The peer asks what has arrived, perhaps because our answers were lost: change the turn of the planes."""
+        # If an answer of two packets took two planes in turn, a dead plane would lose the same packet each time.
         self._plane = self._rng.below(len(self.reverse))
         if self._fresh:
             self._verify_relied(now, self._open())
         self.data_arrived(now)
 
     def confirm(self, now: Instant, plane: int, path: int, ev: int, outer: bytes) -> None:
-        """A packet on this EV was answered: acknowledgements of its plane take it too."""
+        """A packet on this EV was answered: acknowledgements of its plane use this EV, too."""
         if self._fresh and not (self._denies and self._is_denied(plane, path)):
             self.reverse[plane] = (ev, outer)
             self._path[plane] = path
@@ -211,14 +211,14 @@ class ReverseSet:
             self._doubted &= ~(1 << plane)
 
     def data_arrived(self, now: Instant) -> None:
-        """The peer sends data, or probes for want of answers: keep the reverse set fresh."""
+        """The peer sends data, or probes because it lacks answers: keep the reverse set fresh."""
         self.data_ns = now
         if self._timer.at_ns == NEVER and self._fresh:
             self._turn_ns = max(self._turn_ns, now + self._board.settings.reverse_refresh_ns)
             self._timer.set(self._turn_ns)
 
     def answered(self, now: Instant, request: int, stamp: int) -> None:
-        """The peer answered an EV probe of ours, if `request` is one."""
+        """The peer answered the endpoint request `request`; ignored unless it is an EV probe of ours."""
         ev, asked_ns = self.questions.pop(request, (None, 0))
         if ev is None:
             return
@@ -235,7 +235,7 @@ class ReverseSet:
     # -- probing
 
     def _tick(self, now: Instant) -> None:
-        """While data come: probe what has not been proved for long, and search where there is doubt."""
+        """While data come: probe EVs that were not proved for long, and search for paths where there is doubt."""
         settings = self._board.settings
         mask = self._open()
         lost = bool(mask) and not mask & ~self._doubted
@@ -248,7 +248,7 @@ class ReverseSet:
             elif now >= self._turn_ns:
                 self._verify_one(now, mask)
                 if mask & self._doubted:
-                    # The others carry all that these do not.
+                    # The other planes carry what the doubted ones do not.
                     self._verify_relied(now, mask)
         if now >= self._turn_ns:
             self._turn_ns = self._board.probe_turns.next(now)
@@ -259,11 +259,11 @@ class ReverseSet:
         self._timer.set(max(now + 1, soonest))
 
     def _judge(self, now: Instant, mask: int) -> None:
-        """Probes of EVs in use that have had no answer for long enough put their planes in doubt."""
+        """Put planes in doubt whose EV in use was probed and has not answered for long enough."""
         doubted = self._doubted
         limit = self._board.settings.reverse_silent_probes
         for plane, asked_ns in enumerate(self._asked_ns):
-            # A long way is no dead way: one that has answered is given the time it took, and half as much.
+            # A long path is not a dead one: a path that has answered gets 1.5 times the round trip it took.
             if now < asked_ns + max(self._wait_ns, self._rtt_ns[plane] * 3 // 2):
                 continue
             self._asked_ns[plane] = NEVER
@@ -277,18 +277,18 @@ class ReverseSet:
             return
         self._rounds.reset()
         self._round_ns = now
-        # What takes one path away may have taken others: ask all at once.
+        # What broke one path may have broken others: probe all at once.
         self._verify_relied(now, mask)
 
     def _verify_relied(self, now: Instant, mask: int) -> None:
-        """Probe every plane that is not in doubt and has not been proved just now."""
+        """Probe every plane that is not in doubt and was not proved just now."""
         relied = mask & ~self._doubted
         for plane, proved_ns in enumerate(self._proved_ns):
             if relied >> plane & 1 and proved_ns < now - self._wait_ns and self._asked_ns[plane] == NEVER:
                 self._verify(now, plane)
 
     def _verify_one(self, now: Instant, mask: int) -> None:
-        """Probe one plane where our own data's SACKs do not do the work."""
+        """Probe one plane that the SACKs of our own data do not prove."""
         stale = [
             plane
             for plane, proved_ns in enumerate(self._proved_ns)
@@ -300,7 +300,7 @@ class ReverseSet:
             return
         plane = stale[self._rng.below(len(stale))]
         if self._doubted >> plane & 1:
-            # Another path of a plane that others stand in for.
+            # A plane in doubt, whose acknowledgements other planes carry: probe another of its paths.
             self._probe(now, plane, self._next(plane))
         else:
             self._verify(now, plane)
@@ -313,7 +313,7 @@ class ReverseSet:
         self._probe(now, plane, self.reverse[plane][0])
 
     def _search(self, now: Instant, mask: int) -> None:
-        """Every plane is in doubt: probe more and more paths, all planes in turn."""
+        """Every plane is in doubt: probe more paths in each round, planes in turn."""
         if now < self._round_ns:
             return
         planes = [plane for plane in range(len(self.reverse)) if mask >> plane & 1]
@@ -337,7 +337,7 @@ class ReverseSet:
     # -- candidates
 
     def _next(self, plane: int) -> int:
-        """The path that a plane in doubt tries next: where the peer was heard, then one after the other."""
+        """The EV that a plane in doubt tries next: first the one on which the peer was heard, then the candidates."""
         heard = self._arrived[plane]
         if heard >= 0:
             self._arrived[plane] = -1
@@ -348,7 +348,7 @@ class ReverseSet:
         return candidates[cursor]
 
     def _take(self, ev: int) -> None:
-        """Acknowledgements of the plane of `ev` go by it from now on."""
+        """From now on the acknowledgements of its plane use `ev`."""
         plane = self._to.plane(ev)
         self.reverse[plane] = (ev, self._to.outer(ev))
         self._path[plane] = self._to.path(ev)
@@ -358,18 +358,18 @@ class ReverseSet:
         return candidates[self._rng.below(len(candidates))]
 
     def follow_denied(self, plane: int) -> None:
-        """The NIC's list of denied paths has changed in `plane`: no acknowledgement over one of them."""
+        """The NIC's list of denied paths has changed in `plane`: use no denied path for acknowledgements."""
         self._denies = bool(self._board.denied)
         if not self._own_planes >> plane & 1:
             return
         to = self._to
         candidates = self._candidates[plane]
         if len(candidates) == self._drawn and not any(self._is_denied(plane, to.path(ev)) for ev in candidates):
-            # Of the paths in use it may still be one that own data have brought in.
+            # The path in use may not be a candidate: our own data may have proved it. It stays unless it is denied.
             if self._is_denied(plane, self._path[plane]):
                 self._take(candidates[0])
             return
-        # So many that every path of the plane is among them.
+        # Draw so many that every path of the plane is among them.
         evs, _ = to.draw_evs(self._rng, max(self._drawn, to.paths_per_plane), 0)
         allowed = [ev for ev in evs if to.plane(ev) == plane and not self._is_denied(plane, to.path(ev))]
         self._candidates[plane] = allowed = allowed[: self._drawn]

@@ -1,10 +1,11 @@
-"""Packets received that no SACK has shown yet, in spans of which one bitmap shows each.
+"""Received packets that no SACK has shown yet, in spans: one bitmap can show all packets of a span.
 
-Owns which of them share a SACK, and which has waited longest. When a SACK is due is `responder`'s, the bitmap `sack`'s.
+Owns which packets share a SACK, and which span has waited longest. `responder` decides when a SACK is due, `sack` makes
+the bitmap.
 
-A bitmap shows 64 PSNs. Sprayed packets are further apart than that as soon as some paths have queues, the more so the
-smaller they are: whoever acknowledged what does not fit would send one SACK per packet just then, and these go ahead
-of data. Several spans wait side by side instead, and SACKs stay as rare as MRC 1.0 3 has them.
+A bitmap shows 64 PSNs. As soon as some paths have queues, sprayed packets are further apart than that, the more so the
+smaller they are. A responder that sent a SACK for each packet which does not fit would then send one SACK per packet,
+and SACKs go ahead of data. So several spans wait side by side, and SACKs stay as rare as MRC 1.0 3 has them.
 """
 
 from mrcfabric.units import Instant
@@ -13,36 +14,36 @@ from nicd.core.sack import BITMAP_BITS
 
 
 class Span:
-    """Packets that one bitmap shows."""
+    """Packets that one bitmap can show."""
 
     __slots__ = ("ev", "first_ns", "high", "last_ns", "low", "psn", "stamp")
 
     def __init__(self, now: Instant, psn: int) -> None:
         self.first_ns = now
-        """When the first came."""
+        """When the first packet came."""
         self.low = self.high = psn
         """The least and the greatest PSN."""
         self.psn = psn
-        """Of the last to come, which will be the SACK's cause, as are these three."""
+        """PSN of the packet that came last, which will cause the SACK; the next three fields are of it, too."""
         self.ev = self.stamp = 0
         self.last_ns: Instant = now
 
 
 class Waiting:
-    """All that waits for its SACK on one QP."""
+    """All packets of one QP that wait for a SACK."""
 
     __slots__ = ("_width", "counted", "spans")
 
     def __init__(self, recent: bool) -> None:
-        """`recent`: bitmaps show the newest arrivals, and so can leave out what came long before."""
+        """`recent`: bitmaps show the newest arrivals, so they may leave out packets that came long before."""
         self._width = BITMAP_BITS if recent else PSN_MASK
         self.counted = 0
         """Bytes received since the last SACK, as the threshold counts them."""
         self.spans: list[Span] = []
-        """The one that was opened first is first."""
+        """In the order in which they were opened."""
 
     def add(self, now: Instant, psn: int, ev: int, stamp: int, counted: int, expected: int) -> None:
-        """A packet waits, too. What is below `expected` needs no bit."""
+        """Let a packet wait. PSNs below `expected` need no bit."""
         self.counted += counted
         for span in self.spans:
             if psn > span.high:
@@ -63,18 +64,18 @@ class Waiting:
         span.last_ns = now
 
     def next(self, expected: int) -> Span:
-        """Whose turn it is: the span opened first of those that need a bit, or any if none does. There must be one."""
+        """The span whose turn it is: the oldest that needs a bit, or any if none does. There must be a span."""
         for span in self.spans:
             if span.high >= expected:
                 return span
         return self.spans[-1]
 
     def shown(self, psn: int, expected: int) -> int:
-        """A SACK caused by `psn` is sent: forget what it shows; the highest PSN that its bitmap must reach."""
+        """Forget what a SACK caused by `psn` shows. Returns the highest PSN that its bitmap must reach."""
         low = high = psn
         left = []
         for span in self.spans:
-            # What is in order by now is told by the cumulative point of any SACK.
+            # The cumulative point of any SACK tells of packets that are in order by now.
             if span.high < expected:
                 continue
             least, most = min(low, span.low), max(high, span.high)
@@ -87,6 +88,6 @@ class Waiting:
         return high
 
     def shown_below(self, psn: int) -> None:
-        """SACKs were sent that show all below `psn`."""
+        """Forget every packet below `psn`: SACKs that show them were sent."""
         self.spans = [span for span in self.spans if span.high >= psn]
         self.counted = 0

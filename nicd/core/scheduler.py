@@ -17,7 +17,7 @@ class Sender(Protocol):
     """What the scheduler asks of a QP."""
 
     waiting: bool
-    """True while it is in the ring; the scheduler's own mark."""
+    """True while it is in the ring; only the scheduler sets it."""
     qpn: int
     planes: int
     """Bit p: plane p can carry data of this QP."""
@@ -25,7 +25,7 @@ class Sender(Protocol):
     """The congestion contexts towards its destination."""
 
     def has_packet(self) -> bool:
-        """There is a packet that may leave, if a port and its plane's window have room."""
+        """Whether a packet may leave, if a port and its plane's window have room."""
         ...
 
     def pick_plane(self, mask: int) -> int:
@@ -46,7 +46,7 @@ class Scheduler:
         self._ports = ports
         self._ring: deque[Sender] = deque()
         self._useless = 0
-        """Bit p: nobody in the ring can use port p, though others have packets; spares a look at all of them."""
+        """Bit p: no QP in the ring can use port p now; spares `pump` a look at all of them."""
 
     def wake(self, sender: Sender) -> None:
         """`sender` may have become able to send."""
@@ -59,7 +59,7 @@ class Scheduler:
 
     @property
     def busy(self) -> bool:
-        """Somebody has something to send."""
+        """Whether any QP has something to send."""
         return bool(self._ring)
 
     def forget(self, sender: Sender) -> None:
@@ -69,7 +69,7 @@ class Scheduler:
             self._ring.remove(sender)
 
     def pump(self, now: Instant) -> None:
-        """Fill every port that has room, as long as somebody has something for it."""
+        """Fill every port that has room, as long as a QP has a packet for it."""
         ring = self._ring
         ports = self._ports
         if not ports.tracking:
@@ -85,7 +85,7 @@ class Scheduler:
                 ring.rotate(-1)
                 refused = 0
             elif mask or not usable:
-                # It has nothing more, or others have used up the windows they share.
+                # This QP has nothing more to send, or other QPs have used up the windows that they share with it.
                 ring.popleft()
                 sender.waiting = False
             else:
