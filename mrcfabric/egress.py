@@ -1,22 +1,22 @@
 """The sending end of a link: one port with two queues, exact in fabric time.
 
-Owns: rate, link delay, admission, the order of departures, RED marking at dequeue and trimming at admission.
-Leaves to others: which packet goes to which port and class (the cores), faults of the link (`impairment`), how
-bytes are cut and marked (`wire`), what is written down of packets that are followed (`witness`). MRC 1.0 asks for marks
-and trims of a switch; a NIC uses the same class with both off.
+Owns: rate, link delay, admission, the order of departures, RED marking at dequeue and trimming at admission. The cores
+choose port and class of a packet, `impairment` has the faults of the link, `wire` cuts and marks bytes, and `witness`
+writes down what happens to followed packets. MRC 1.0 asks a switch for marks and trims; a NIC uses the same class
+without them.
 
-Control goes first, up to its share (UEC CMS). The port keeps the *lead*, how many bytes control is ahead of its share:
-a control packet that goes while data waits adds `(1 - share)` of its bytes, every data packet takes `share` of its own
-off again, not below zero, and control that delays nobody ends the account. Control goes while its lead is within the
-burst, else data does. So for any stretch of time in which data waits without a break, control has sent at most
-`share` of the bytes of that stretch plus the burst and one packet; and over any in which both wait, it has sent at
-least as much less the same, if the burst is a data packet or more. Bytes are those on the wire, framing included.
+Control goes first, up to its share (UEC CMS). The port keeps the *lead*: how many bytes control is ahead of its share.
+A control packet sent while data waits adds `(1 - share)` of its bytes. Every data packet takes `share` of its own bytes
+off, not below zero. A control packet sent while no data waits sets the lead to zero. Control goes while its lead is
+within the burst, else data does. So while data waits without a break, control sends at most `share` of the bytes
+of that time, plus the burst and one packet. While both wait, control sends at least `share` of the bytes, less
+the burst and one packet, if the burst is a data packet or more. Bytes are those on the wire, framing included.
 
-The queues are lazy. A departure happens at an exact instant, but is only worked out when somebody needs to know:
-before an arrival at t every departure that starts before t is committed, and `run(until)` commits those that start
-up to and including `until`. An arrival at t therefore sees the queue as it is just before a departure at t, and the
-result does not depend on how time is cut into calls. What a fault of the link holds back is worked out with the
-departures, and counts as one: `run` says when it goes on.
+The queues are lazy: a departure happens at an exact instant, but the port computes it only when a result depends on it.
+Before an arrival at t it commits every departure that starts before t, and `run(until)` commits those that start up
+to and including `until`. So an arrival at t sees the queue as it is just before a departure at t, and the result does
+not depend on how time is cut into calls. A packet that a fault of the link holds back is computed with the departures
+and counts as one: `run` returns when it goes on.
 """
 
 from collections import deque
@@ -37,17 +37,17 @@ from mrcfabric.witness import Witness
 DATA: Final = 0
 CONTROL: Final = 1
 TRIMMED: Final = 2
-"""Classes of packets: two queues, and in the one for control a limit of its own for what has been trimmed."""
+"""Classes of packets. There are two queues; trimmed packets share the control queue, under a limit of their own."""
 
 REFUSALS: Final = ("data_full", "control_full", "trimmed_full", "trim_full")
-"""Why a packet does not get into a queue, by class; the last is of those that were cut here."""
+"""Why a port refuses a packet, by its class; the last: it was trimmed here, and the rest found no room."""
 DROP_REASONS: Final = (*REFUSALS, *LOSS_REASONS)
 QUEUED: Final = "queued"
 CUT: Final = "trimmed"
 ADMITTED: Final = (QUEUED, CUT)
 """How a packet gets into a queue."""
 _NOTHING: Final = (-1, -1, -1)
-"""Limits of queues, by class, that no packet keeps to."""
+"""Limits of queues, by class, that every packet exceeds."""
 
 _transmit = tuple.__new__  # what Transmit(...) does, without its Python-level constructor
 
@@ -71,7 +71,8 @@ class Egress(PortCounts):
         most = config.control_bytes_max
         # By class.
         self._limits = config.data_bytes_max, most, most - most * config.control_reserve_ppm // PPM
-        # Up to here `offer` admits at once: nothing while there is a witness, so that without one nobody asks for it.
+        # `offer` admits packets up to these limits at once. With a witness they admit none, so that every offer goes
+        # to `_settle`, and `offer` need not check for a witness.
         self._data_max, self._control_max = self._limits[DATA], self._limits
         self.data_bytes = 0
         """Waiting bytes of the data class; a packet in serialization no longer counts."""
@@ -85,7 +86,7 @@ class Egress(PortCounts):
         self._ecn_ceiling = config.ecn_max_bytes
         self.trim = config.trim
         self.trim_dscp = config.trim_dscp
-        # The lead in lowest terms: counted in bytes times `share`'s denominator, so that it stays a whole number.
+        # The lead is counted in bytes times the denominator of `share` in lowest terms, so that it stays an integer.
         common = gcd(config.control_share_ppm, PPM)
         self._lead = 0
         self._lead_pay = config.control_share_ppm // common
@@ -95,12 +96,12 @@ class Egress(PortCounts):
         self._red_rng = rng
         self._fault_rng = Rng(rng.bits64())
         self._faulty: ImpairedLink | None = None  # from the first fault on
-        self._link: ImpairedLink | None = None  # the same while there are faults, or packets that they held back
+        self._link: ImpairedLink | None = None  # the same, while it has faults or holds packets back
         self._witness: Witness | None = None
-        self._one_by_one = False  # each departure needs a closer look: for the link's sake, or for the witness
-        self._free_ns: Instant | None = None  # while the port stands still: when its wire is free
+        self._one_by_one = False  # departures go singly: the link has faults, or there is a witness
+        self._free_ns: Instant | None = None  # while the port stands still: when its wire becomes free
         self.next_release_ns: Instant = NEVER
-        """When the first packet goes on that a fault holds back on its way; NEVER with none."""
+        """When the first packet that a fault holds back goes on; NEVER with none."""
 
     @property
     def next_start_ns(self) -> Instant:
@@ -114,13 +115,13 @@ class Egress(PortCounts):
 
     @property
     def offered_packets(self) -> int:
-        """Packets that wanted to leave, those refused included."""
+        """Packets offered to the port, including those it refused."""
         waiting = len(self._data) + len(self._control)
         return self.packets + waiting + sum(self.drops[reason] for reason in REFUSALS)
 
     @property
     def offered_bytes(self) -> int:
-        """Their bytes, as they came."""
+        """Bytes of the offered packets, before any trim."""
         return self.bytes + self.data_bytes + self.control_bytes + self.refused_bytes
 
     @property
@@ -130,23 +131,23 @@ class Egress(PortCounts):
 
     @property
     def held(self) -> int:
-        """Packets, copies included, that have departed and that a fault holds back on their way."""
+        """Departed packets, copies included, that a fault holds back."""
         return 0 if self._faulty is None else self._faulty.held
 
     @property
     def touched(self) -> dict[str, int]:
-        """Departures by what faults did to them other than losing them: `mrcfabric.impairment.TOUCHES`."""
+        """Departures that faults changed without losing them, by how: `mrcfabric.impairment.TOUCHES`."""
         return dict.fromkeys(TOUCHES, 0) if self._faulty is None else dict(self._faulty.touched)
 
     @property
     def met(self) -> int:
-        """Departures that met a fault of this direction of the link."""
+        """Departures on which a fault of this direction of the link acted."""
         return 0 if self._faulty is None else self._faulty.met
 
     def offer(self, now: Instant, packet: Buffer, control: int, out: list[Transmit]) -> bool:
-        """A packet wants to leave at `now`; `control` is its class, or a truth value. False: dropped, and counted.
+        """Offer a packet at `now`; `control` is its class, or a truth value. False: the port dropped and counted it.
 
-        Departures that start before `now` are committed to `out` first.
+        Commits departures that start before `now` to `out` first.
         """
         if self.busy_until < now:
             if self._data or self._control:
@@ -209,7 +210,7 @@ class Egress(PortCounts):
         return start if control or data else NEVER
 
     def set_impairment(self, now: Instant, impairment: Impairment, out: list[Transmit]) -> None:
-        """From `now` on departures meet these faults; earlier ones are committed to `out` without them.
+        """Apply these faults to departures from `now` on; commit earlier departures to `out` without them.
 
         Raises RefusedError for a rate that is no limit; nothing has changed then.
         """
@@ -229,8 +230,10 @@ class Egress(PortCounts):
             raise RefusedError(f"rate_bps {impairment.rate_bps} is no limit: the port has {self.config.rate_bps}")
 
     def set_standstill(self, now: Instant, on: bool, out: list[Transmit]) -> None:
-        """From `now` on nothing departs, and what waits stays; or what has waited goes. Offers are not for a port that
-        stands still. Departures before `now` are committed to `out`."""
+        """Stop (`on`) or resume all departures from `now` on; waiting packets stay in their queues meanwhile.
+
+        Commits departures before `now` to `out`. Do not call `offer` while the port stands still.
+        """
         self.run(now - 1, out)
         if on and self._free_ns is None:
             self._free_ns, self.busy_until = self.busy_until, NEVER
@@ -244,16 +247,16 @@ class Egress(PortCounts):
 
     @property
     def ecn_thresholds(self) -> tuple[int, int]:
-        """Waiting data bytes up to which nothing is marked, and from which on everything is, if the port marks."""
+        """Waiting data bytes up to which the port marks nothing, and from which on it marks everything, if it marks."""
         return self._ecn_least, self._ecn_ceiling
 
     def set_ecn(
         self, now: Instant, on: bool | None, out: list[Transmit],
         min_bytes: int | None = None, max_bytes: int | None = None,
     ) -> None:  # fmt: skip
-        """Mark, or not, what starts from `now` on, by these thresholds; None: as configured.
+        """Turn marking on or off for departures from `now` on, by these thresholds; None: as configured.
 
-        Earlier departures are committed to `out` first. Raises RefusedError for thresholds that contradict each other;
+        Commits earlier departures to `out` first. Raises RefusedError for thresholds that contradict each other;
         nothing has changed then.
         """
         least = self.config.ecn_min_bytes if min_bytes is None else min_bytes
@@ -265,10 +268,9 @@ class Egress(PortCounts):
         self._ecn_floor = least if (self.config.ecn if on is None else on) else NEVER
 
     def set_trim(self, on: bool | None, dscp: int | None = None) -> None:
-        """Trim, or drop, what finds the data queue full from now on; None: as configured. `dscp` None keeps the code
-        point.
+        """From now on trim, or drop, packets that find the data queue full; None: as configured.
 
-        Raises ConfigError for a code point that will not do; nothing has changed then.
+        `dscp` None keeps the code point. Raises ConfigError for one that will not do; nothing has changed then.
         """
         if dscp is not None:
             check_trim_dscp(dscp, self.config.trimmable_dscps)
@@ -296,14 +298,14 @@ class Egress(PortCounts):
         }
 
     def set_witness(self, witness: Witness | None) -> None:
-        """From now on this witness is told what packets find here and what becomes of them; None: nobody is."""
+        """From now on tell this witness what packets find here and what becomes of them; None: tell nobody."""
         self._witness = witness
         self._one_by_one = witness is not None or self._link is not None
         self._control_max = self._limits if witness is None else _NOTHING
         self._data_max = self._control_max[DATA]
 
     def _run_one_by_one(self, until: Instant, out: list[Transmit]) -> Instant:
-        """`run` with faults on the link or a witness: every departure as ever, then what the faults make of it."""
+        """`run` with faults on the link or a witness: each departure as without them, then what the faults do to it."""
         link, witness = self._link, self._witness
         self._one_by_one = False
         departed: list[Transmit] = []
@@ -339,7 +341,7 @@ class Egress(PortCounts):
         self._bytes_numerator = self.config.overhead_bytes * self._numerator + self._denominator - 1
 
     def _mark(self, packet: Buffer, left: int) -> Buffer:
-        """RED on the bytes left behind. Only ECN-capable packets draw; a read-only packet is copied first."""
+        """Mark by RED on the bytes that stay behind. Only ECN-capable packets draw; copies a read-only packet first."""
         config = self.config
         if ecn_of(packet) in (NOT_ECT, CE):
             return packet
@@ -353,7 +355,7 @@ class Egress(PortCounts):
         return marked
 
     def _settle(self, now: Instant, packet: Buffer, control: int) -> bool:
-        """`offer` of a packet that needs a closer look: it finds its queue full, or a witness at the port."""
+        """The rest of `offer` for a packet whose queue is full, or at a port with a witness."""
         found = self.data_bytes, self.control_bytes, self.busy_until - now
         verdict = self._admit(packet, control)
         if self._witness is not None:
@@ -362,7 +364,7 @@ class Egress(PortCounts):
         return verdict in ADMITTED
 
     def _admit(self, packet: Buffer, control: int) -> str:
-        """Into its queue; or, trimmed, into that of the control class; or nowhere. One of `ADMITTED` or `REFUSALS`."""
+        """Queue a packet, or trim it into the control queue, or drop it. Returns one of `ADMITTED` or `REFUSALS`."""
         config, size = self.config, len(packet)
         if (self.control_bytes if control else self.data_bytes) + size <= self._limits[control]:
             self._append(packet, control)
@@ -383,7 +385,7 @@ class Egress(PortCounts):
         return reason
 
     def _append(self, packet: Buffer, control: int) -> None:
-        """To the end of its queue."""
+        """Append a packet to its queue."""
         if control:
             self._control.append(packet)
             self.control_bytes += len(packet)

@@ -1,24 +1,25 @@
-"""What happened at a node to the packets that are followed: statements, written down as they happen.
+"""Writes down, as statements, what a node does with the packets that are followed.
 
-Owns how a followed packet is recognised by its bytes, what a statement says, and the bound of the book. Which packets
-are followed is `choice`'s. Ports (`egress`), switches and NICs tell it what happens, each where it happens;
-`orchestrator.tracing` makes one story of the statements of many nodes. It changes nothing that it sees: the trace of a
-node is the same with and without it.
+Owns how it recognises a followed packet by its bytes, what a statement says, and how many statements it keeps. `choice`
+says which packets are followed. Ports (`egress`), switches and NICs tell the witness what they do, and
+`orchestrator.tracing` joins the statements of many nodes into the way of one packet. A witness changes nothing that it
+sees: the event trace of a node is the same with and without it.
 
 A statement is a table with its number `n` (from 1), `at_ns`, and `step`:
 
     offer   a packet wants to leave by `port`: `data_bytes` and `control_bytes` wait there already, by class, and the
-            wire is taken for `wire_ns` more; `verdict` is `queued`, `trimmed`, or why it was refused. With `packet`,
+            wire is busy for `wire_ns` more; `verdict` is `queued`, `trimmed`, or why it was refused. With `packet`,
             and at the NIC that sends data again, `cause`
     depart  the packet of statement `of` starts; its last bit is at the peer at `arrival_ns`; `marked`: CE was set here
-    carry   a fault of the link had it: `lost` says which, or `touched` lists what was done to it
+    carry   a fault of the link acted on it: `lost` names the fault that lost it, or `touched` lists what faults did
     drop    it never reached a port: `reason`. With `packet`
     take    a NIC has dealt with it: `verdict`. With `packet`
 
 `packet` is {kind, source, destination (numbers of NICs, or None), qpn, psn, ev, rtx, ce, size, print}; `print` is a
-number that packets sent by different acts almost never share, and the same all the way. A SACK adds {cack, caused
-(None: a probe), base, bitmap}, a NACK {reason}, a transport acknowledgement {syndrome, msn}. An acknowledgement is
-followed when a followed PSN is among those its bitmap shows, the one that caused it, or the last `REACH` it completes.
+number that stays the same all the way; two packets that were sent separately almost never share it. A SACK adds
+{cack, caused (None: a probe), base, bitmap}, a NACK {reason}, a transport acknowledgement {syndrome, msn}. An
+acknowledgement is followed when its bitmap shows a followed PSN, when a followed PSN caused it, or when one is among
+the last `REACH` that it completes.
 """
 
 from collections import deque
@@ -47,36 +48,36 @@ from mrcfabric.wire.layout import DATA_OPCODES as DATA
 from mrcfabric.wire.options import DEFAULT_OPTIONS, WireOptions
 
 STATEMENTS_MAX: Final = 16_384
-"""Statements kept for the reader; the oldest goes first, and it is counted."""
+"""Most statements kept for the reader; beyond it the oldest is dropped and counted in `lost`."""
 WAITING_MAX: Final = 4096
-"""Packets in queues whose departure is still to be told."""
+"""Most packets in queues whose departure has not been told yet."""
 REACH: Final = 64
 KINDS: Final = {SACK: "sack", ACKNOWLEDGE: "ack", NACK: "nack"}
 
 
 class Witness:
-    """The book of one node. Made by whoever drives a core; handed to it by its `set_witness`."""
+    """The statements of one node. The driver of a core makes it and hands it to the core's `set_witness`."""
 
     def __init__(self, choice: Choice, dscp: Dscp, options: WireOptions = DEFAULT_OPTIONS) -> None:
         self.chooser = Chooser(choice)
         self.lost = 0
-        """Statements that were forgotten before they were told."""
+        """Statements that were dropped before anybody read them."""
         self._peek = peeker(dscp, options=options)
         self._ends = self.chooser.ends
         self._statements: deque[dict[str, Any]] = deque()
         self._last = 0
         self._told = 0
         self._waiting: dict[int, tuple[Any, int, bool]] = {}
-        """By identity of the packet: itself, so that it stays, its offer, and whether it came marked."""
+        """id() of a packet -> (the packet, which keeps the id valid; number of its offer; whether it came marked)."""
         self._again: tuple[Buffer, str] = (b"", "")
-        """A packet that a NIC sends again and offers to its port next, and the cause."""
+        """The packet that a NIC has built to send again and offers to its port next, and the cause."""
         self._departed = (0, 0)
-        """Number of the offer of the latest departure, 0 when nobody follows that packet; and when it was."""
+        """Of the latest departure: number of its offer (0: that packet is not followed), and when it was."""
 
-    # What the node says.
+    # What the node tells.
 
     def look(self, packet: Buffer) -> dict[str, Any] | None:
-        """The packet's `packet` when it is followed, else None. Never raises."""
+        """The `packet` of a statement about this packet if it is followed, else None. Never raises."""
         if srh.follows(packet):
             stripped = srh.strip(packet)
             if stripped is None:
@@ -101,16 +102,16 @@ class Witness:
         return {**_described(packet, peeked, destination, KINDS[opcode]), **said}
 
     def sent_again(self, packet: Buffer, cause: str) -> None:
-        """A NIC has made a packet anew, for this cause; its port is offered this very object next."""
+        """A NIC has built a packet again for this cause, and offers this very object to its port next."""
         self._again = packet, cause
 
     def offered(
         self, at_ns: Instant, port: int, packet: Buffer, found: tuple[int, int, int], verdict: str,
         waits: Buffer | None,
     ) -> None:  # fmt: skip
-        """A packet came to a port; `found`: waiting bytes of data and control, and how long the wire is taken.
+        """A packet came to a port. `found`: waiting bytes of data and of control, and for how long the wire is busy.
 
-        `waits`: the very object that is in the queue now, None for a packet that was refused.
+        `waits`: the object that is in the queue now; None: the packet was refused.
         """
         about = self.look(packet)
         if about is None:
@@ -126,7 +127,7 @@ class Witness:
             self._waiting[id(waits)] = (waits, number, about["ce"])
 
     def departed(self, start_ns: Instant, transmit: Transmit) -> None:
-        """A port has begun to send a packet; of those that nobody follows nothing is written down."""
+        """A port has begun to send a packet. Writes a statement if the packet is followed."""
         entry = self._waiting.pop(id(transmit.packet), None)
         self._departed = (0 if entry is None else entry[1], start_ns)
         if entry is not None:
@@ -135,14 +136,14 @@ class Witness:
             self._state({**statement, "marked": marked})
 
     def carried(self, lost: str | None, touched: list[str]) -> None:
-        """What faults of the link made of the packet whose departure was told last."""
+        """Tells what faults of the link did to the packet that departed last."""
         number, at_ns = self._departed
         if number and (lost is not None or touched):
             statement: dict[str, Any] = {"at_ns": at_ns, "step": "carry", "of": number}
             self._state(statement | ({"touched": touched} if lost is None else {"lost": lost}))
 
     def dropped(self, at_ns: Instant, packet: Buffer, reason: str) -> None:
-        """A packet never got to a port."""
+        """The node dropped a packet before it reached a port."""
         about = self.look(packet)
         if about is not None:
             self._state({"at_ns": at_ns, "step": "drop", "reason": reason, "packet": about})
@@ -154,9 +155,9 @@ class Witness:
     # What others ask.
 
     def after(self, since: int, limit: int) -> dict[str, Any]:
-        """At most `limit` statements after number `since`; what is not after it has been read, and is forgotten.
+        """At most `limit` statements after number `since`; forgets those up to `since`, which have been read.
 
-        `last` is the number to ask with next, `lost` see above, `more` says whether others are waiting.
+        `last` is the next `since` to ask with, `lost` counts dropped statements, `more` says whether others wait.
         """
         statements = self._statements
         while statements and statements[0]["n"] <= since:
@@ -174,7 +175,7 @@ class Witness:
         return self._last
 
     def _speaks(self, said: dict[str, Any], source: bytes, destination: bytes) -> bool:
-        """Whether an acknowledgement tells of a followed packet that went from `source` to `destination`."""
+        """Whether an acknowledgement is about a followed packet that went from `source` to `destination`."""
         if "wanted" in said:
             return any(self.chooser.chosen(source, destination, said["wanted"], 1))
         spans = [((said["cack"] - REACH + 1) & PSN_MASK, REACH)]
@@ -194,7 +195,7 @@ class Witness:
 
 def _described(packet: Buffer, peeked: Peeked, destination: bytes, kind: str) -> dict[str, Any]:
     _, traffic_class, _, flags, qpn, psn, ev, _, _, source = peeked
-    # A trimmed packet keeps its headers up to the BTH; acknowledgements differ in what follows it.
+    # A trimmed packet keeps only its headers up to the BTH. Acknowledgements differ in what follows the BTH.
     end = EXTENSION_OFFSET if kind in ("data", "trimmed") else len(packet)
     return {
         "kind": kind,

@@ -1,6 +1,7 @@
-"""The witness of one daemon: the ops that set, read and dismiss it, and its end when nobody reads.
+"""The ops by which others set, read and dismiss the witness of one daemon, and its end when nobody reads it.
 
-Owns that there is one at a time, and its name. What it writes down is `witness`'s. The ops, with their args:
+Owns the rule that a daemon has one witness at a time, and its name. `witness` writes the statements. The ops, with
+their args:
 
     witness {id, choice}           from now on follow the packets of `choice` (`mrcfabric.choice`); answers {now_ns}
     witnessed {id, since, limit}   statements after number `since` (`Witness.after`), and {now_ns}
@@ -24,7 +25,7 @@ ID_CHARACTERS_MAX: Final = 64
 
 
 class WitnessStand:
-    """`call` is handed the witness that the core is to have from now on, None for none."""
+    """Calls `call` with the witness that the core is to have from now on; None: no witness."""
 
     def __init__(
         self,
@@ -48,7 +49,7 @@ class WitnessStand:
         return {"witness": self._begin, "witnessed": self._told, "dismiss": self._dismiss}
 
     def close(self) -> None:
-        """Nothing waits any more."""
+        """Stop waiting for readers."""
         self._unread.close()
 
     async def _begin(self, args: dict[str, Any]) -> dict[str, Any]:

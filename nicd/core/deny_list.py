@@ -1,7 +1,7 @@
 """The standing list of paths that no QP of a NIC may use.
 
-Owns the entries and whether one covers a path. Applying it is the EV profiles' and the peers' business; filling it the
-controller's, by `DenyPaths` and `AllowPaths`. A NIC that starts again starts with an empty list.
+Owns the entries and the check whether one covers a path. The controller fills the list by `DenyPaths` and `AllowPaths`;
+the EV profiles and the peers apply it. A NIC that starts again starts with an empty list.
 
 arXiv 2605.04333 section 2: deny lists exist; their form is not public.
 """

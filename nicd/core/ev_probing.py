@@ -1,7 +1,7 @@
-"""EV probes for the controller: a batch of EVs of one QP asked at once, and what came back until its time was over.
+"""EV probes for the controller: a batch of EVs of one QP probed at once, and the answers until the timeout.
 
-Owns the batches and their rows. The packets and their request ids are the peer's, which uses the same probes to keep
-the paths of acknowledgements fresh; bringing EVs back is `probe`'s, by reliability probes.
+Owns the batches and their rows. The peer sends the packets and numbers the requests; it uses the same probes to keep
+the paths of acknowledgements fresh. `probe` brings EVs back, by reliability probes.
 
 MRC 1.0 2.6 (endpoint operations), controller API: batch, timeout, and per answer request id, port, round trip and
 whether the service time was taken off (it never is: a NIC answers at once).

@@ -1,9 +1,9 @@
 """What the state of a NIC takes in hardware: every field with its width, and the sums per QP, per peer and per NIC.
 
-Owns widths and sums. Nothing here looks at a NIC: what is really held is counted by `nicd.core.state_report`, which
-CPython objects hold it by `nicd.core.process_size`. The widths are ours: MRC 1.0 gives those of fields that travel,
-and every other one is the least that its knob or its range needs. A record is rounded up to whole bytes, as a memory
-would be; nothing is added for parity, alignment or free lists.
+Owns widths and sums, and looks at no NIC. `nicd.core.state_report` counts what a NIC really holds, and
+`nicd.core.process_size` measures the CPython objects that hold it. The widths are ours: MRC 1.0 gives those of fields
+that travel, and every other one is the least that its knob or its range needs. A record is rounded up to whole bytes,
+as in a memory; nothing is added for parity, alignment or free lists.
 
 MRC 1.0 section 3 (what a QP is made of), 7.5 (fields that travel), 11.2 (EV states); UEC CMS (congestion context).
 """
@@ -32,7 +32,7 @@ RCVD_BITS: Final = 24
 EV_STATE_BITS: Final = 2
 # The largest profile has 2,048 active and as many reserve EVs.
 EV_INDEX_BITS: Final = 12
-# Ticks of 128 ns as on the wire, but eight bits more: 2.1 s, longer than any time-out that is not given up.
+# Ticks of 128 ns as on the wire, with eight bits more: 2.1 s, longer than any timeout before a QP gives up.
 TIME_BITS: Final = 24
 # 7 linear and 25 exponential retries (controller API).
 TRIES_BITS: Final = 6
@@ -213,7 +213,7 @@ def record_bytes(record: tuple[Width, ...], more_bits: int = 0) -> int:
 
 @dataclass(slots=True)
 class QpCounts:
-    """How many of everything one QP holds."""
+    """How many entries of each table one QP holds."""
 
     evs: int
     planes: int
@@ -226,7 +226,7 @@ class QpCounts:
     probation: int
     work_requests: int
     stays: int = 0
-    """EVs in SKIP by the clock."""
+    """EVs in SKIP that a timer ends."""
     mark_runs: int = 0
     """EVs of the peer whose marks are counted."""
 
@@ -251,7 +251,7 @@ def limits_of(knobs: NicSettings, planes: int) -> QpCounts:
         stash=knobs.max_wimm + 1,
         probes=knobs.probes_outstanding_max,
         probation=evs,
-        # Messages complete before their turn stay until it comes, and count no more.
+        # Messages that completed early stay until those before them complete; `work_requests_max` does not count them.
         work_requests=knobs.work_requests_max + psns,
         stays=evs if knobs.skip_ns else 0,
         mark_runs=knobs.marked_evs_max if knobs.always_skip_marks else 0,
@@ -259,17 +259,17 @@ def limits_of(knobs: NicSettings, planes: int) -> QpCounts:
 
 
 def within(counts: QpCounts, bounds: QpCounts) -> list[str]:
-    """Names of what is more than its bound; none in a NIC that keeps its promises."""
+    """Names of the counts above their bounds; none in a NIC without a fault."""
     return [item.name for item in fields(QpCounts) if getattr(counts, item.name) > getattr(bounds, item.name)]
 
 
 def peak_of(one: QpCounts, two: QpCounts) -> QpCounts:
-    """The larger of each."""
+    """The larger of each count."""
     return QpCounts(*(max(getattr(one, item.name), getattr(two, item.name)) for item in fields(QpCounts)))
 
 
 def qp_bytes(counts: QpCounts, ev_bits: int) -> dict[str, int]:
-    """Bytes by piece of one QP that holds so many of everything."""
+    """Bytes by piece of one QP with these counts."""
     return {
         "qp_context": record_bytes(QP_CONTEXT),
         "ev_table": (counts.evs * ev_bits + 7) // 8,
@@ -285,7 +285,7 @@ def qp_bytes(counts: QpCounts, ev_bits: int) -> dict[str, int]:
 
 
 def on_chip_bytes(pieces: dict[str, int]) -> int:
-    """What of a QP's pieces stands on the chip."""
+    """Bytes of a QP's pieces that are on the chip."""
     return sum(pieces[name] for name in ON_CHIP)
 
 
@@ -298,7 +298,7 @@ def peer_bytes(planes: int, contexts: int, ev_bits: int, questions: int) -> dict
     """Bytes by piece of one destination with so many congestion contexts and EV probes out."""
     return {
         "congestion": contexts * record_bytes(CONGESTION),
-        # A plane is up or down there, and silent so often.
+        # By plane: whether it is up at the peer, and for how many probes it was silent.
         "path_template": record_bytes(DESTINATION, planes * (1 + SILENCE_BITS)),
         "reverse_evs": (planes * ev_bits + 7) // 8,
         "ev_questions": questions * record_bytes(EV_QUESTION, ev_bits),
@@ -306,7 +306,7 @@ def peer_bytes(planes: int, contexts: int, ev_bits: int, questions: int) -> dict
 
 
 def nic_bytes(regions: int, denials: int, values: Iterable[int] = ()) -> dict[str, int]:
-    """Bytes by piece of what a NIC has beside QPs and destinations; `values`: width of each EV of its profiles."""
+    """Bytes by piece of a NIC beside its QPs and destinations; `values`: width of each EV of its profiles."""
     return {
         "memory_keys": regions * record_bytes(MEMORY_KEY),
         "deny_list": denials * record_bytes(DENIAL),
@@ -315,7 +315,7 @@ def nic_bytes(regions: int, denials: int, values: Iterable[int] = ()) -> dict[st
 
 
 def slot_bytes(knobs: NicSettings, planes: int) -> int:
-    """What one QP takes of the on-chip memory: all its tables at their limits, unless a knob says otherwise."""
+    """Bytes of on-chip memory for one QP: all its tables at their limits, unless a knob says otherwise."""
     return knobs.sram_qp_bytes or on_chip_bytes(qp_bytes(limits_of(knobs, planes), knobs.ev_bits))
 
 

@@ -1,10 +1,10 @@
 """Whether a late packet without a mark has met a full receiver, or only a path longer than configured.
 
-Owns the verdict of one congestion context; what follows from it is `nscc`'s. The last hop of an MRC fabric does not
-mark (MRC 1.0 4), so delay alone tells of the receiver's queue. A delay beyond what that queue can hold is the path's.
-So is a smaller one that stays, nearly constant, at a window of a packet or two: the queue of several senders would
-vary, and drain when all of them give way. The verdict holds until a round trip is short again, or a trim on the last
-hop proves the queue.
+Owns the verdict of one congestion context; `nscc` acts on it. The last hop of an MRC fabric does not mark (MRC 1.0 4),
+so only delay tells of the receiver's queue. A delay beyond what that queue can hold comes from the path. So does a
+smaller delay that stays, nearly constant, at a window of a packet or two: the queue of several senders would vary, and
+would drain when all of them reduce their windows. The verdict holds until a round trip is short again, or a trim on the
+last hop proves the queue.
 """
 
 from typing import TYPE_CHECKING, Final
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from nicd.core.settings import NicSettings
 
 LONGER_RTTS: Final = 64
-"""A delay that has been above the target for so many round trips may be the path's own."""
+"""A delay that stays above the target for so many round trips may come from the path."""
 STEADY_PARTS: Final = 8
-"""It is, if it has varied by less than one part in so many."""
+"""It does come from the path if it has varied by less than one part in so many."""
 _SMALL_PACKETS: Final = 2
-"""A window of so many packets fills no queue."""
+"""A window of at most so many packets fills no queue."""
 
 
 class Lateness:
@@ -32,7 +32,7 @@ class Lateness:
         self._ceiling_ns = settings.late_delay_ns_max
         self._small_bytes = _SMALL_PACKETS * settings.mtu_bytes
         self._trusted = True
-        """Delays are queues, as far as is known."""
+        """Whether delays are taken for queues."""
         self._since_ns: Instant = 0
         self._least_ns = 0
         """Least delay since `_since_ns`; 0: nothing was late since the last short round trip."""
@@ -44,7 +44,7 @@ class Lateness:
         self._least_ns = 0
 
     def receivers(self, now: Instant, delay: int, rtt_ns: int, cwnd_bytes: int) -> bool:
-        """A packet was late by `delay` without a mark, at a window of `cwnd_bytes`. True: it met the receiver."""
+        """Whether the receiver's queue made a packet late by `delay` without a mark, at a window of `cwnd_bytes`."""
         if not self._answers or not self._trusted or delay > self._ceiling_ns:
             return False
         if cwnd_bytes > self._small_bytes or not self._least_ns:

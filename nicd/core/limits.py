@@ -1,8 +1,8 @@
 """What the two ends of a QP grant each other: windows, immediates, and the options that both must offer.
 
-Owns the offer of one end, its defaults from settings and hints, its bounds, and what two offers agree to. How the
-offers reach each other is the application's business (MRC 1.0 section 3: connection data travel out of band); obeying
-them is the requestor's and the responder's.
+Owns the offer of one end, its defaults from settings and hints, its bounds, and what two offers agree to. The
+application carries the offers from end to end (MRC 1.0 section 3: connection data travel out of band); requestor and
+responder obey them.
 """
 
 from typing import Final, NamedTuple
@@ -46,7 +46,7 @@ class Offer(NamedTuple):
 
 
 class Hints(NamedTuple):
-    """What the application expects; 0: it does not know."""
+    """What the application expects; 0: it gives no hint."""
 
     qps_per_peer: int = 0
     send_peers: int = 0
@@ -55,12 +55,12 @@ class Hints(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """What a connected QP works with."""
+    """The limits that a connected QP obeys."""
 
     receive_mpr: int
     """Our tracking window, units of 128 PSNs."""
     send_mpr: int
-    """The peer's."""
+    """The peer's tracking window, units of 128 PSNs."""
     receive_wimm: int
     send_wimm: int
     trim_nack: bool
@@ -73,7 +73,7 @@ class Limits(NamedTuple):
 
 
 def hints_of(command: CreateQp) -> Hints:
-    """The hints of a command. RefusedError for one that is no number of peers."""
+    """The hints of a command. RefusedError for one that cannot be a number of peers."""
     hints = Hints(command.qps_per_peer, command.send_peers, command.incast)
     for name, value in hints._asdict().items():
         if not 0 <= value <= HINT_MAX:
@@ -102,7 +102,7 @@ def own_offer(settings: NicSettings, command: CreateQp, hints: Hints, bdp_bytes:
 
 
 def peer_offer(own: Offer, command: ConnectQp) -> Offer:
-    """What the peer grants, as the command has it; what it leaves open is as our own. RefusedError as above."""
+    """What the peer grants by the command; where that says nothing, as our own. RefusedError as in `own_offer`."""
     mpr = own.mpr if command.peer_mpr is None else command.peer_mpr
     if not 1 <= mpr <= MPR_UNITS_MAX:
         raise RefusedError(f"a peer MPR of {mpr}; possible are 1 to {MPR_UNITS_MAX}")
@@ -119,7 +119,7 @@ def peer_offer(own: Offer, command: ConnectQp) -> Offer:
 
 
 def agree(own: Offer, peer: Offer) -> Limits:
-    """Windows as each end grants them; of the options those that both offer."""
+    """The limits of a QP: windows as each end grants them, and the options that both offer."""
     return Limits(
         own.mpr,
         peer.mpr,
@@ -149,7 +149,7 @@ def retry_timers(settings: NicSettings, command: ModifyQp) -> tuple[int, int, in
 
 
 def _hinted_mpr(settings: NicSettings, hints: Hints, bdp_bytes: int) -> int:
-    """The window of a QP of whose company something is known: its share of what the NIC can have in flight."""
+    """The window of a QP with hints: its share of what the NIC can have in flight."""
     sharing = max(1, hints.qps_per_peer) * max(1, hints.incast)
     if sharing == 1:
         return settings.mpr_units

@@ -1,15 +1,14 @@
-"""What a responder says of a marked packet: leave its EV out once, or always.
+"""What a responder says in the SACK of a marked packet: leave its EV out once, or always.
 
-Owns the choice, which MRC 1.0 11.2 leaves to the receiver: `always_skip_marks` marked packets in a row on one EV, none
-without a mark between them, are answered by ALWAYS_SKIP, all others by SKIP_ONCE. What the sender makes of it is
-`ev_state`'s.
+Owns the choice, which MRC 1.0 11.2 leaves to the receiver. After `always_skip_marks` marked packets in a row on one EV,
+none without a mark between them, the SACK says ALWAYS_SKIP; else SKIP_ONCE. `ev_state` says what the sender does.
 """
 
 from mrcfabric.wire.layout import M_ALWAYS_SKIP, M_SKIP_ONCE
 
 
 class MarkRuns:
-    """One per QP. Whoever receives a packet without a mark drops its EV from `runs`."""
+    """One per QP. The responder drops an EV from `runs` when a packet on it comes without a mark."""
 
     __slots__ = ("_evs_max", "_marks", "runs")
 
@@ -18,7 +17,7 @@ class MarkRuns:
         self._marks = marks
         self._evs_max = evs_max
         self.runs: dict[int, int] = {}
-        """EV -> marked packets on it since the last one without a mark; empty where nothing is to be counted."""
+        """EV -> marked packets on it since the last one without a mark; empty where marks are not counted."""
 
     def marked(self, ev: int) -> int:
         """A marked packet came on this EV; returns what its SACK says (M)."""

@@ -1,7 +1,7 @@
 """One NIC: the core that a driver advances. See `mrcfabric.node` for the contract.
 
-Owns the order of events (inputs, timers, departures) and the way of a received packet to the part it concerns.
-Commands are carried out in `execute`, QPs are wired in `qp`, what all parts share is `board`.
+Owns the order of events (inputs, timers, departures), and hands each received packet to the part it concerns. `execute`
+carries out commands, `qp` wires QPs, and `board` holds what all parts share.
 
 MRC 1.0 7.5 (what a receiver dispatches on), RFC 6040 (the outer header's mark counts).
 """
@@ -55,7 +55,7 @@ from nicd.core.state_report import peak, reserved, state_bytes, state_report
 from nicd.core.stats import PLACED, TAKEN
 
 RETIRED: Final = ("assumed_bad:", "denied:")
-"""With these begin the names of transitions of EVs that do not send any more."""
+"""The names of transitions after which an EV sends no more begin with these."""
 _FRAME: Final = int(Rank.FRAME)
 _RTS: Final = int(QpState.RTS)
 
@@ -190,7 +190,7 @@ class Nic:
         )  # fmt: skip
 
     def glance(self, programs: Sequence[Sequence[Any]]) -> tuple[list[Any], NicRest]:
-        """The parts of a glance (`mrcfabric.glance`): ports, and the rest with what is told of programs."""
+        """The parts of a glance (`mrcfabric.glance`): ports, and the rest, which includes `programs`."""
         board = self._board
         stats = board.stats
         rest = NicRest(
@@ -234,7 +234,7 @@ class Nic:
         return self._board.ev_events.take(limit)
 
     def ev_probes(self, batch: int) -> dict[str, Any]:
-        """What came of a batch of `ProbeEvs`: see `nicd.core.ev_probing`. RefusedError for one that is not kept."""
+        """The results of a batch of `ProbeEvs`: see `nicd.core.ev_probing`. RefusedError for one that is not kept."""
         return self._executor.ev_probing.rows(batch)
 
     def reverse_paths(self) -> list[dict[str, int | bool]]:
@@ -269,14 +269,14 @@ class Nic:
     # -- receiving
 
     def _receive(self, now: Instant, port: int, packet: Buffer) -> str:
-        """One packet from a port: judge it, then hand it to the QP or peer it is for. What became of it: `Receive`."""
+        """Check a packet from a port and hand it to its QP or peer. Returns what became of it, see `onchip.Receive`."""
         stats = self._board.stats
         reason, traffic_class, opcode, flags, dest_qp, psn, ev, start, size, source = self._peek(packet)
         if reason is not None:
             return self._receive_odd(now, port, packet, reason)
         if not self._board.ports.carrier >> port & 1:
             return stats.drop("no_carrier")
-        # What a trim left behind has no ICRC.
+        # A trimmed packet has no ICRC.
         if size >= 0 and not icrc_ok(packet):
             return stats.drop("icrc")
         if dest_qp == ENDPOINT_QP:
@@ -302,7 +302,7 @@ class Nic:
         return self._receive_control(now, port, link, opcode, flags, psn, ev, packet, traffic_class)
 
     def _receive_odd(self, now: Instant, port: int, packet: Buffer, reason: str) -> str:
-        """A packet that is not of the usual form: one with a segment routing header, or one to drop."""
+        """Take a packet of an unusual form: one with a segment routing header, or one to drop."""
         stripped = None
         if srh.follows(packet):
             reason = "srh"
@@ -347,7 +347,7 @@ class Nic:
     def _receive_own(
         self, now: Instant, port: int, traffic_class: int, psn: int, packet: Buffer, source: bytes, size: int
     ) -> str:
-        """A WRITE for the endpoint QP: nobody's but our own probe, back from where it turned round."""
+        """Take a WRITE for the endpoint QP: it can only be a self probe of ours that has come back."""
         prober = self._self_prober
         if source != self.config.address or prober is None:
             return self._board.stats.drop("endpoint_op")

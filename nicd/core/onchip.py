@@ -1,12 +1,12 @@
 """The model of on-chip memory: which QP contexts are resident, and what waits for one that is not.
 
-Owns residency (least recently used goes first), the fetches under way, and both ways a packet meets it: a received one
-waits, in the order of arrival, until its QP's context is there; a QP that wants to send leaves the ring of senders
-until its context is there, and may then send one packet whatever has happened since. Commands and timers cost nothing:
-what they do to a QP is not on the way of a packet.
+Owns residency (the least recently used context is evicted first), the fetches under way, and both cases in which a
+packet needs a context. A received packet waits, in the order of arrival, until the context of its QP is there. A QP
+that wants to send leaves the ring of senders until its context is there, and may then send one packet whatever has
+happened since. Commands and timers cost nothing: they are not on the way of a packet.
 
-Only built when `sram_bytes` is set; a NIC without it has none of this on its packet path. Sizes are `footprint`'s. No
-public text of MRC describes such a memory: the model is ours.
+Only built when `sram_bytes` is set; a NIC without it has none of this on its packet path. `footprint` computes the
+sizes. No public text of MRC describes such a memory: the model is ours.
 """
 
 from collections import deque
@@ -20,9 +20,9 @@ from nicd.core.scheduler import Scheduler, Sender
 from nicd.core.timers import Timer, Timers
 
 Receive = Callable[[Instant, int, Buffer], str]
-"""(now, port, packet): take a received packet; what became of it, one of `stats.OUTCOMES` or `stats.DROP_REASONS`."""
+"""(now, port, packet): take a received packet, return one of `stats.OUTCOMES` or `stats.DROP_REASONS`."""
 WAITS: Final = "waits"
-"""What else becomes of it: it has to wait for the context of its QP."""
+"""Returned instead for a packet that has to wait for the context of its QP."""
 
 NO_CONTEXTS: Final = dict.fromkeys(("capacity", "resident", "spilled", "hits", "misses", "waits", "evictions"), 0)
 """The counters of a NIC whose memory is unlimited."""
@@ -43,22 +43,22 @@ class ContextStore:
         self._fetches_max = fetches_max
         self._listeners: list[Callable[[Instant, int], None]] = []
         self._resident: dict[int, None] = {}
-        """QPNs, the one longest unused first."""
+        """QPNs whose context is on the chip, the longest unused first."""
         self._wanted: set[int] = set()
-        """QPNs being fetched or waiting to be."""
+        """QPNs whose context is being fetched or waits for a fetch."""
         self._queue: deque[int] = deque()
-        """Those of them that wait until a fetch ends."""
+        """QPNs that wait until a fetch ends."""
         self._loading: deque[tuple[Instant, int]] = deque()
         """(when it is there, QPN) of fetches under way, in order."""
         self._timer = Timer(timers, self._on_timer)
         self.known: Container[int] = ()
-        """The NIC's QPs; a context of another is not kept."""
+        """The NIC's QPs; no context of another QPN is kept."""
         self.hits = 0
         """Packets whose context was there."""
         self.misses = 0
         """Fetches begun or queued."""
         self.waits = 0
-        """Packets that joined a fetch for another one."""
+        """Packets that joined a fetch begun for another packet."""
         self.evictions = 0
 
     @property
@@ -93,7 +93,7 @@ class ContextStore:
         return True
 
     def fetch(self, now: Instant, qpn: int) -> None:
-        """Bring a context that is not there, unless that is under way."""
+        """Fetch a context that is not there, unless its fetch is under way."""
         if qpn in self._wanted:
             self.waits += 1
             return
@@ -105,7 +105,7 @@ class ContextStore:
             self._queue.append(qpn)
 
     def forget(self, qpn: int) -> None:
-        """A QP is gone; a fetch for it ends as planned and leaves nothing behind."""
+        """Forget a QP that is gone; a fetch for it still ends, and its context is not kept."""
         self._resident.pop(qpn, None)
 
     def _begin(self, now: Instant, qpn: int) -> None:
@@ -148,7 +148,7 @@ class Antechamber:
         self._store = store
         self._peek = peek
         self.onward = receive
-        """Who takes a packet whose turn it is."""
+        """Takes a packet whose turn it is."""
         self._room = waiting_max
         self._drops = drops
         self._waiting: dict[int, list[tuple[int, Buffer]]] = {}
@@ -191,7 +191,7 @@ class SpillingScheduler(Scheduler):
         store.listen(self._loaded)
 
     def forget(self, sender: Sender) -> None:
-        """As in the base; a parked one too."""
+        """As in the base class; forgets a parked sender, too."""
         self._granted.discard(sender.qpn)
         if self._parked.pop(sender.qpn, None) is None:
             super().forget(sender)
@@ -212,10 +212,10 @@ class SpillingScheduler(Scheduler):
         return False
 
     def pump(self, now: Instant) -> None:
-        """As in the base, but for the question whether a sender is ready.
+        """As in the base class, but asks whether a sender is ready.
 
-        Written out once more on purpose: a place for the question in the base would cost every packet a call where no
-        on-chip memory is modelled.
+        Repeats the code of the base class on purpose: a hook for the question in the base class would cost every packet
+        a call where no on-chip memory is modelled.
         """
         ring = self._ring
         ports = self._ports

@@ -1,8 +1,7 @@
-"""What one QP has seen of each of its paths: when packets got through, how many were lost since, how long it is, how
-often it has failed.
+"""What one QP has seen of each of its paths: deliveries, losses since, length, and how often it has failed.
 
-Owns one record per path (plane and number of the path in it), shared by the EVs that go over it. What follows for an
-EV's state is `ev_profile`'s.
+Owns one record per path (plane and number of the path in it), shared by the EVs that go over it. `ev_profile` decides
+what follows for the state of an EV.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,13 +10,13 @@ from typing import Final
 from mrcfabric.units import Instant
 
 _STRIKES_MAX: Final = 16
-"""More failures of a path change nothing."""
+"""Failures of a path are counted up to this number."""
 SPAN_RTTS: Final = 16
-"""The shortest round trip of a path is that of so many base RTTs, and of as many before."""
+"""The shortest round trip of a path is taken over a span of so many base RTTs and the span before it."""
 
 
 class PathRecords:
-    """Records by path; `way` leads to them from the index of an EV."""
+    """Records by path. `way` maps the index of an EV to the number of its path's record."""
 
     __slots__ = (
         "_base_ns",
@@ -36,17 +35,19 @@ class PathRecords:
     )  # fmt: skip
 
     def __init__(self, plane: Sequence[int], path: Sequence[int], base_rtt_ns: int = 1, forget_ns: int = 1) -> None:
-        """Plane and path of each EV of the profile; the round trip of a path without lag; after so long without a
-        failure one is forgotten."""
+        """`plane` and `path`: of each EV of the profile; `base_rtt_ns`: the round trip of a path without lag.
+
+        After every `forget_ns` without a failure, one failure of a path is forgotten.
+        """
         self._forget_ns = forget_ns
         self._strikes: list[int] = []
         self._struck_ns: list[Instant] = []
-        """How often each path has failed, and when it last did."""
+        """How often each path has failed, and when it last failed."""
         self._base_ns = base_rtt_ns
         self._since_ns: list[Instant] = []
         self._least_ns: list[int] = []
         self._before_ns: list[int] = []
-        """Shortest round trip of the span under way, which began then, and of the one before; by path."""
+        """By path: when the current span began, its shortest round trip, and the shortest of the span before."""
         self.lag_ns: list[int] = []
         """By how much each path is longer than the base RTT."""
         self._numbers: dict[tuple[int, int], int] = {}
@@ -54,7 +55,7 @@ class PathRecords:
         """When the latest packet left that is known to have arrived, by path."""
         self._misses: list[int] = []
         self._misses_since_ns: list[Instant] = []
-        """Packets lost that left after that one, and which one that was."""
+        """By path: packets lost since a delivery, and when the delivered packet had left."""
         self.way = [self._number(*key) for key in zip(plane, path, strict=True)]
         """Index of an EV -> number of its path's record."""
 
@@ -73,15 +74,15 @@ class PathRecords:
         return number
 
     def move(self, index: int, plane: int, path: int) -> None:
-        """An EV goes over another path from now on."""
+        """From now on an EV goes over another path."""
         self.way[index] = self._number(plane, path)
 
     def proved(self, now: Instant, index: int) -> None:
-        """Something that left just before `now` was answered on this EV."""
+        """The peer answered a packet that left on this EV just before `now`."""
         self.delivered_ns[self.way[index]] = now
 
     def measured(self, now: Instant, index: int, rtt_ns: int) -> None:
-        """A round trip of a packet on this EV that was sent once."""
+        """Take the round trip of a packet on this EV that was sent only once."""
         way = self.way[index]
         age_ns = now - self._since_ns[way]
         span_ns = SPAN_RTTS * self._base_ns
@@ -93,7 +94,7 @@ class PathRecords:
             self._begin(self._since_ns[way], way, rtt_ns, self._before_ns[way])
 
     def late(self, now: Instant, index: int, rtt_ns: int) -> None:
-        """A packet that was held to be lost had only been so long under way: what was shorter is no more."""
+        """A packet that was judged lost has arrived after `rtt_ns`: forget shorter round trips of its path."""
         self._begin(now, self.way[index], rtt_ns, rtt_ns)
 
     def _begin(self, since_ns: Instant, way: int, least_ns: int, before_ns: int) -> None:
@@ -103,7 +104,7 @@ class PathRecords:
         self.lag_ns[way] = max(0, min(least_ns, before_ns) - self._base_ns)
 
     def missed(self, index: int, sent_ns: Instant) -> int:
-        """A packet that left on this EV at `sent_ns` is lost; how many are by now, since something came through."""
+        """Count a lost packet that left on this EV at `sent_ns`. Returns the losses since the path last delivered."""
         way = self.way[index]
         if self._misses_since_ns[way] != self.delivered_ns[way]:
             self._misses_since_ns[way] = self.delivered_ns[way]
@@ -113,18 +114,18 @@ class PathRecords:
         return self._misses[way]
 
     def struck(self, now: Instant, index: int) -> None:
-        """An EV is left for a loss. A path that fails once loses many packets: it counts again when it has worked."""
+        """Count a failure of an EV's path. One failure loses many packets: the next counts after a delivery."""
         way = self.way[index]
         if self.delivered_ns[way] > self._struck_ns[way] or self._struck_ns[way] < 0:
             self._strikes[way] = min(_STRIKES_MAX, self.strikes(now, index) + 1)
             self._struck_ns[way] = now
 
     def strikes(self, now: Instant, index: int) -> int:
-        """How often the path of this EV has failed of late."""
+        """How often the path of this EV has failed lately."""
         way = self.way[index]
         return max(0, self._strikes[way] - (now - self._struck_ns[way]) // self._forget_ns)
 
     def latest(self, indices: Iterable[int]) -> Instant:
-        """When the latest packet left that has arrived over one of these EVs' paths; -1: none has."""
+        """When the latest packet left that has arrived by a path of one of these EVs; -1: none has."""
         delivered, way = self.delivered_ns, self.way
         return max((delivered[way[index]] for index in indices), default=-1)

@@ -1,8 +1,8 @@
-"""The search for a path that lives, when a peer with work under way falls silent.
+"""The search for a living path, when a peer falls silent while the QP has work under way.
 
-Owns which EVs are probed then, and how fast. When to begin is `recovery`'s, the packets and what an answer says of an
-EV are `probe`'s. One probe on one EV finds a living path among many only by luck; so each round asks on more paths than
-the one before, every plane in turn, until every path has been asked, and goes on like that until something is heard.
+Owns which EVs the search probes, and how fast. `recovery` begins it; `probe` sends the packets and judges the answers.
+One probe on one EV finds a living path among many only by luck. So each round probes more paths than
+the one before, every plane in turn, until every path has been probed, and goes on until the peer is heard.
 
 MRC 1.0 3 leaves open what a sender does that hears nothing; its probes are those of 11.2.
 """
@@ -17,7 +17,7 @@ from nicd.core.search_rounds import Rounds
 from nicd.core.timers import Timer, Timers
 
 _FRAGILE_ROUNDS: Final = 4
-"""For so long after the search nothing that was found is relied upon."""
+"""For so many rounds after a search, the paths that it found are not relied upon."""
 
 
 class PathSearch:
@@ -33,30 +33,30 @@ class PathSearch:
         usable: Callable[[], int],
         ask: Callable[[Instant, int], bool],
     ) -> None:
-        """`round_ns`: from round to round; `usable` gives the planes that can send, `ask` probes one EV."""
+        """`round_ns`: time between rounds; `usable` returns the planes that can send, `ask` probes one EV."""
         self._profile = profile
         self._round_ns = round_ns
         self._usable = usable
         self._ask = ask
         self._order: list[int] = []
-        """EVs to ask, one per path, planes in turn; the next one first."""
+        """EVs to probe, one per path, planes in turn; the next one first."""
         self._rounds = Rounds()
         self._found_ns: Instant = -1
         self._timer = Timer(timers, self._next_round)
 
     @property
     def active(self) -> bool:
-        """The peer is silent, and more than one question has been asked."""
+        """Whether the peer is silent and the search has sent probes of its own."""
         return self._rounds.sent > 0
 
     def urgent(self, now: Instant) -> bool:
-        """Nothing was known to live until a round ago: the first answer on a path is enough to use it."""
+        """Whether no path was known to live until a moment ago: then one answer on a path is enough to use it."""
         return self._rounds.sent > 0 or now <= self._found_ns
 
     def begin(self, now: Instant) -> None:
-        """The peer has been asked after a silence; more questions follow if that one has no answer either."""
+        """The QP has sent one probe after a silence. Search with more probes if that one has no answer either."""
         if self.urgent(now):
-            # What was found a moment ago is gone again, or was luck.
+            # The path found a moment ago is dead again, or its answer was luck: search with full rounds at once.
             self._rounds.widen()
             self._timer.set_by(now + 1)
         else:
@@ -66,13 +66,13 @@ class PathSearch:
         """The peer was heard: the search is over."""
         self._timer.cancel()
         if self._rounds.sent:
-            # Answers of the same round are still under way.
+            # Other answers of the same round are still under way: stay urgent for a while.
             self._found_ns = now + _FRAGILE_ROUNDS * self._round_ns
             self._rounds.reset()
             self._order = []
 
     def stop(self) -> None:
-        """The QP is gone, or has nothing more to wait for."""
+        """Stop: the QP is gone, or waits for nothing more."""
         self._timer.cancel()
         self._rounds.reset()
 

@@ -1,12 +1,12 @@
-"""Which share of its turns each path of one plane gets: less where packets are late and marked, and others are not.
+"""Which share of its turns each path of one plane gets: less when its packets are late and marked and others are not.
 
-Owns the shares. Who is next in the scan is `ev_deck`'s; what a mark does to the state of an EV `ev_state`'s.
+Owns the shares. `ev_deck` picks the next EV of the scan; `ev_state` says what a mark does to the state of an EV.
 
-The texts leave a marked EV out for about one turn (MRC 1.0 11.2.2), which halves the use of a path at most: too little
-for a link that has lost more than half of its rate. Its queue then makes the whole plane late, and the window of the
-plane shrinks for one path's sake. So a path that is marked while its round trips are longer than those of another path
-of the plane by a margin gets fewer turns, an eighth less each time, and more again, a 64th of the whole, with each
-round trip that is not marked. A plane that is late as a whole has no such path: that is the congestion window's affair.
+The texts leave a marked EV out for about one turn (MRC 1.0 11.2.2), which halves the use of a path at most. That is too
+little for a link that has lost more than half of its rate: its queue makes the whole plane late, and the window of the
+plane shrinks because of one path. So a path that is marked while its round trips are longer than those of another path
+of the plane by a margin gets an eighth fewer turns each time. With each round trip that is not marked it gets a 64th
+of the whole back. A plane that is late as a whole has no such path: the congestion window answers that.
 """
 
 from typing import Final
@@ -18,9 +18,9 @@ _LEAST: Final = WHOLE // 64
 _MORE: Final = WHOLE // 64
 _LESS_SHIFT: Final = 3
 _SMOOTH_SHIFT: Final = 3
-"""A round trip moves the average of its path by an eighth."""
+"""A round trip moves the average of its path by 1/8 of the difference."""
 _FRESH_MARGINS: Final = 16
-"""What a path's round trips were so many margins ago says nothing of now: it may be out of use."""
+"""Round trips older than so many margins are ignored: the path may be out of use."""
 
 
 class PathShares:
@@ -29,7 +29,7 @@ class PathShares:
     __slots__ = ("_credit", "_fresh_ns", "_heard_ns", "_margin_ns", "_path", "_rtt_ns", "thinned")
 
     def __init__(self, path: list[int], margin_ns: int) -> None:
-        """`path`: of each EV of the profile; `margin_ns`: as much later than another path is late."""
+        """`path`: of each EV of the profile; `margin_ns`: a path that is so much later than another is late."""
         self._path = path
         self._margin_ns = margin_ns
         self._fresh_ns = _FRESH_MARGINS * margin_ns
@@ -37,7 +37,7 @@ class PathShares:
         self._heard_ns: dict[int, Instant] = {}
         self._credit: dict[int, int] = {}
         self.thinned: dict[int, int] = {}
-        """Path -> its share of its turns in 1/1024, of those that have less than all."""
+        """Path -> its share of its turns in 1/1024, for paths that get less than all."""
 
     def heard(self, now: Instant, card: int, rtt_ns: int, marked: bool) -> None:
         """A packet on this EV was acknowledged."""
@@ -57,7 +57,7 @@ class PathShares:
                 del self.thinned[path]
 
     def _another_is_free(self, now: Instant, late_ns: int) -> bool:
-        """Whether round trips of some path are shorter than that."""
+        """Whether some path has recent round trips shorter than `late_ns`."""
         heard = self._heard_ns
         return any(rtt < late_ns and now - heard[path] <= self._fresh_ns for path, rtt in self._rtt_ns.items())
 

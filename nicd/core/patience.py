@@ -1,6 +1,6 @@
-"""How late a packet may be before it is held to be lost: learned from round trips and from packets that came after all.
+"""How late a packet may be before it is judged lost: learned from round trips and from packets that arrived late.
 
-Owns the figure alone. Which packets it is applied to is `inflight`'s, by how much a path is longer `path_records`'.
+Owns this time alone. `inflight` applies it to packets, and `path_records` measures by how much a path is longer.
 MRC 1.0 section 3: gaps go to loss detection; the threshold is not public.
 """
 
@@ -19,11 +19,11 @@ RAISED_MOST: Final = 8
 class Patience:
     """How much earlier than one that has arrived a packet must have left to be lost.
 
-    The paths of a fabric differ by their queues, and what its queues do shows in its round trips: twice the surplus of
-    the worst recent one over the unloaded one is more than the paths have differed by. It never goes below
-    `reorder_ns_min` nor above `reorder_ns`, and is `reorder_ns` until a whole span of `PATIENCE_RTTS` has been seen.
-    Packets that were judged lost and come after all raise the upper bound, which then falls back by an eighth per span.
-    By how much each path is longer than others is told apart from that: see `path_records`.
+    The paths of a fabric differ by their queues, and round trips show the queues. Twice the surplus of the worst recent
+    round trip over the unloaded one is more than the paths differ by. The value stays between `reorder_ns_min` and
+    `reorder_ns`, and is `reorder_ns` until a whole span of `PATIENCE_RTTS` was seen. A packet that was judged lost and
+    arrives late raises the upper bound, which then falls back by an eighth per span. `path_records` measures separately
+    by how much each path is longer than others.
     """
 
     __slots__ = (
@@ -40,7 +40,7 @@ class Patience:
         self._span_ns = PATIENCE_RTTS * settings.base_rtt_ns
         self._since_ns: Instant = -self._span_ns * 2
         self._peak_ns = 0
-        """Worst round trip of the span under way, and of the one before."""
+        """Worst round trip of the current span, and of the span before."""
         self._before_ns = 0
         self.reorder_ns = self._most_ns
 
@@ -48,7 +48,7 @@ class Patience:
         """A round trip, of a packet that was sent once."""
         age_ns = now - self._since_ns
         if age_ns >= self._span_ns:
-            # After a silence what was seen before says nothing.
+            # After a silence, older round trips say nothing.
             self._before_ns = self._peak_ns if age_ns < 2 * self._span_ns else 0
             self._peak_ns = rtt_ns
             self._since_ns = now
@@ -60,7 +60,7 @@ class Patience:
         self._judge()
 
     def late(self, rtt_ns: int) -> None:
-        """A packet that was judged lost has come after all, so long after it was sent."""
+        """A packet that was judged lost has arrived `rtt_ns` after it was sent."""
         needed_ns = rtt_ns - self._base_ns - self._most_ns
         self._raised_ns = min(max(self._raised_ns, needed_ns + (needed_ns >> 2)), RAISED_MOST * self._most_ns)
         self._peak_ns = max(self._peak_ns, rtt_ns)

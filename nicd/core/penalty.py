@@ -1,6 +1,6 @@
-"""A receiver's word on its senders' windows: the penalty and restore bits of its SACKs.
+"""The penalty and restore bits in a receiver's SACKs, by which it asks senders to reduce or restore their windows.
 
-Owns when a receiver penalises whom, and by how much. What a sender makes of it is `nscc`'s. The texts say what the bits
+Owns when a receiver penalises which sender, and by how much; `nscc` is the sender's side. The texts say what the bits
 do and leave to the receiver when to set them, so this is a policy with a name (`receiver_penalty`), off by default:
 
     off      never
@@ -25,11 +25,11 @@ PENALTY_MAX: Final = 127
 _HALVES: Final = 64
 """UEC CMS: this much for one round trip halves a window."""
 _ACTIVE_RTTS: Final = 2
-"""A peer sends while its last packet is this many base RTTs old at most."""
+"""A peer counts as sending while our last SACK to it is at most this many base RTTs old."""
 
 
 class Penalty(Protocol):
-    """What a NIC's responders ask for every SACK."""
+    """What a NIC's responders call for every SACK."""
 
     def byte(self, now: Instant, peer: int, qpn: int, ooo_count: int) -> int:
         """The penalty byte of a SACK to `peer`: restore_cwnd in the top bit, the penalty 0..127 below.
@@ -40,7 +40,7 @@ class Penalty(Protocol):
 
 
 class IncastPenalty:
-    """Too many senders at once. Bounded by the number of peers."""
+    """Penalises all peers while too many send at once. Its tables are bounded by the number of peers."""
 
     __slots__ = ("_active", "_limit", "_most", "_rtt_ns", "_until", "_verdict")
 
@@ -48,15 +48,15 @@ class IncastPenalty:
         self._limit = settings.penalty_senders
         self._rtt_ns = settings.base_rtt_ns
         self._active: dict[int, Instant] = {}
-        """Peer -> when it was last acknowledged; the least recent first."""
+        """Peer -> when we last sent it a SACK; the least recent first."""
         self._most = 0
-        """Senders in this incast so far; 0: there is none."""
+        """Most senders at once in this incast; 0: there is no incast."""
         self._verdict = 0
         self._until: dict[int, Instant] = {}
-        """Peer -> until when it hears the verdict."""
+        """Peer -> until when its SACKs carry the verdict."""
 
     def byte(self, now: Instant, peer: int, qpn: int, ooo_count: int) -> int:
-        """By how many peers send."""
+        """The byte follows from the number of peers that send."""
         active = self._active
         active.pop(peer, None)
         active[peer] = now
@@ -66,7 +66,7 @@ class IncastPenalty:
         senders = len(active)
         if senders > self._limit:
             if senders > self._most:
-                # Each is to keep limit / senders of what it has: the rest of 128 is the penalty for one round trip.
+                # Each sender keeps limit / senders of its window: the rest of 128 is the penalty for one round trip.
                 self._begin(min(PENALTY_MAX, 128 * (senders - self._limit) // senders), senders)
         elif self._most:
             self._begin(RESTORE, 0)
@@ -81,7 +81,7 @@ class IncastPenalty:
 
 
 class OutOfOrderPenalty:
-    """Too much tracking state on a QP. Bounded by the number of QPs."""
+    """Penalises the sender of a QP that tracks too many packets. Its tables are bounded by the number of QPs."""
 
     __slots__ = ("_held", "_limit", "_restore", "_rtt_ns")
 
@@ -90,10 +90,10 @@ class OutOfOrderPenalty:
         self._rtt_ns = settings.base_rtt_ns
         self._held: set[int] = set()
         self._restore: dict[int, Instant] = {}
-        """QP -> until when its sender hears that it may restore its window."""
+        """QP -> until when its SACKs tell the sender to restore its window."""
 
     def byte(self, now: Instant, peer: int, qpn: int, ooo_count: int) -> int:
-        """By what the QP holds."""
+        """The byte follows from the number of packets that the QP holds out of order."""
         if ooo_count > self._limit:
             self._held.add(qpn)
             self._restore.pop(qpn, None)
@@ -117,10 +117,10 @@ POLICIES: Final[dict[str, Callable[["NicSettings"], Penalty] | None]] = {
     "incast": IncastPenalty,
     "ooo": OutOfOrderPenalty,
 }
-"""What `receiver_penalty` may be."""
+"""Values of `receiver_penalty`."""
 
 
 def penalty_of(settings: "NicSettings") -> Penalty | None:
-    """The policy that the settings name; None where nobody is penalised."""
+    """The policy that the settings name; None: it penalises nobody."""
     policy = POLICIES[settings.receiver_penalty]
     return None if policy is None else policy(settings)

@@ -1,7 +1,7 @@
-"""Reliability probes of one QP: bringing ASSUMED_BAD EVs back, and asking after work that went silent.
+"""Reliability probes of one QP: they bring ASSUMED_BAD EVs back, and ask what has arrived after a silence.
 
-Owns which probes are out, when the next one is due, and how many answers bring an EV back. The states belong to
-`ev_profile`; the packets to the QP, which sends them in the data class (MRC 1.0 1.8: so that they see the data queue).
+Owns which probes are out, when the next one is due, and how many answers bring an EV back. `ev_profile` has the states.
+The QP sends the packets, in the data class (MRC 1.0 1.8: so that they see the data queue).
 """
 
 from collections.abc import Callable
@@ -59,7 +59,7 @@ class Prober:
         self._timer = Timer(timers, self._due)
         self.asked_peak = 0
         self.watched_peak = 0
-        """The most there ever were of either."""
+        """The most probes waiting and the most EVs under probation at once."""
 
     @property
     def asked(self) -> int:
@@ -95,7 +95,7 @@ class Prober:
         return True
 
     def wake(self, now: Instant) -> None:
-        """Planes have become usable: probe what waits for them."""
+        """Planes have become usable: probe the EVs that wait for them."""
         for watch in self._watched.values():
             if watch.next_ns == NEVER:
                 watch.next_ns = now
@@ -109,7 +109,7 @@ class Prober:
         self._timer.cancel()
 
     def on_answer(self, now: Instant, probe_id: int, m: int, urgent: bool = False) -> bool:
-        """A probe was answered, and its SACK said `m`. False: nobody waits for it, or no longer.
+        """A probe was answered, and its SACK said `m`. False: no such probe waits for an answer.
 
         `urgent`: no path is known to live, and one answer brings the EV back.
         """
@@ -134,7 +134,7 @@ class Prober:
         return True
 
     def excuse(self, now: Instant, index: int) -> None:
-        """A packet for which this EV was accused has come after all: as good as all the probes it needs."""
+        """A packet for which this EV was accused has arrived after all: bring the EV back as if all its probes had."""
         if self._watched.pop(index, None) is not None:
             self._profile.feedback(now, index, EvTrigger.PROBED_CLEAR)
 
@@ -163,5 +163,5 @@ class Prober:
             watch.answered = False
             watch.next_ns = now + watch.period_ns
         else:
-            # A plane that is down at one end: `wake` comes when it is up again.
+            # The plane is down at one end: `wake` is called when it is up again.
             watch.next_ns = NEVER

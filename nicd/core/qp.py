@@ -1,6 +1,7 @@
 """A queue pair: its state, its peer, and the parts that do the work.
 
-Owns the wiring of requestor, responder, EV profile and prober; each of those is its own module, and so are the states.
+Owns the wiring of requestor, responder, EV profile and prober. Each of these has its own module; `qp_state` has the
+states.
 MRC 1.0 section 3: RESET -> INIT -> RTR -> RTS -> ERROR; RTR receives, RTS sends too.
 """
 
@@ -46,7 +47,7 @@ class Qp:
     def __init__(self, board: Board, qpn: int, now: Instant, profile: Profile, offer: Offer, hints: Hints) -> None:
         self._board = board
         self.offer = offer
-        """What we grant the peer."""
+        """The limits that we grant the peer."""
         self.hints = hints
         self._setup = Timer(board.timers, self._setup_over)
         self.qpn = qpn
@@ -119,17 +120,17 @@ class Qp:
         return row
 
     def _setup_over(self, now: Instant) -> None:
-        # One that only ever receives need not be RTS.
+        # A QP that only receives need not be RTS.
         if self.link is None or self.link.responder.untouched:
             self.fail(now, STATUS_FLUSHED, f"setup_timeout_in_{self.state.name.lower()}")
 
 
 def _no_word(now: Instant, plane: int, path: int, ev: int, outer: bytes) -> None:
-    """A path was seen to work that acknowledgements do not take."""
+    """Ignore a path that was seen to work: acknowledgements do not take it."""
 
 
 class Link:
-    """A connected QP: both halves, its EVs, and what they need of each other."""
+    """A connected QP: both halves and its EVs, and the calls between them."""
 
     __slots__ = (
         "_board", "_confirm", "_control", "_peer_ooo", "_peer_qpn", "_peer_received", "_qp", "emit", "has_packet",
@@ -161,7 +162,7 @@ class Link:
         srh = any(len(outer) > CONTAINER_SIZE for outer in self.profile.outer)
         control_template = SrhControlTemplate if srh else ControlTemplate
         data_template = SrhDataTemplate if srh else DataTemplate
-        # Acknowledgements find their own way: an SRH belongs to the EV of this profile.
+        # An SRH belongs to an EV of this profile, so such paths are no use for acknowledgements.
         self._confirm = _no_word if srh else peer.confirm
         self._control = control_template(
             config.address, peer.address, request.peer_qpn, qp.qpn, dscp=config.dscp, options=config.options
@@ -174,15 +175,15 @@ class Link:
         self.search = PathSearch(self.profile, settings.base_rtt_ns, board.timers, self._open_planes, self.prober.ask)
         self.requestor = Requestor(self, board, self.profile, data, peer.windows, request.psn_send, limits)
         self.responder = Responder(self, board, peer, self._control, request.psn_receive, limits)
-        # What the scheduler asks of a sender, each of the part that knows: the same objects, one step nearer.
+        # The scheduler calls these for every packet: bind them here, which saves a call each.
         self.has_packet = self.requestor.has_packet
         self.pick_plane = self.profile.pick_plane
         self.emit = self.requestor.emit
         self.waiting = False
         self._peer_ooo = 0
-        """Packets that the peer held out of order, as of the last SACK."""
+        """Packets that the peer held out of order at the last SACK."""
         self._peer_received = 0
-        """Units of 256 bytes that it has counted; unbounded, 24 bits travel."""
+        """Units of 256 bytes that the peer has counted; unbounded, 24 bits travel."""
         peer.sharing.append(self)
         self.planes = 0
         """Bit p: plane p is up at both ends and has an active EV."""
@@ -191,16 +192,16 @@ class Link:
     # -- for the two halves
 
     def window_moved(self) -> None:
-        """Something may be able to leave that could not before, here or on a QP that shares the windows."""
+        """A packet may leave now that could not before, of this QP or of one that shares the windows."""
         sharing = self.peer.sharing
-        # One place of a window at a time must not always go to the same QP.
+        # Room for one packet at a time must not always go to the same QP.
         sharing.rotate(-1)
         wake = self._board.scheduler.wake
         for link in sharing:
             wake(link)
 
     def ask(self, now: Instant) -> None:
-        """Send a probe on any good EV: what has arrived?"""
+        """Send a probe on any good EV, to learn what has arrived."""
         mask = self.planes
         if mask:
             self._board.stats.tail_probes += 1
@@ -208,11 +209,11 @@ class Link:
         self.search.begin(now)
 
     def heard(self, now: Instant) -> None:
-        """The peer lives, and a path there and back."""
+        """The peer lives, and so do a path to it and a path back."""
         self.search.heard(now)
 
     def fragile(self, now: Instant) -> bool:
-        """No path is known to live, or one was found a moment ago."""
+        """Whether no path is known to live, or the first was found only a moment ago."""
         return self.search.urgent(now)
 
     def fail(self, now: Instant, status: str, reason: str) -> None:
@@ -238,13 +239,13 @@ class Link:
         self._board.scheduler.wake(self)
 
     def on_sack(self, now: Instant, sack: tuple[int, ...], rtx: bool = False) -> bool:
-        """A SACK as `read_sack` gives it, and the flag that says what caused it. False: nonsense."""
+        """Take a SACK as `read_sack` returns it; `rtx`: a retransmission caused it. False: nonsense, dropped."""
         m, pr, ack_offset, entropy, cack, mpr, sack_offset, bitmap, stamp, ooo_count, restore, penalty, received = sack
         marked = m == M_SKIP_ONCE
         profile = self.profile
         index = profile.index_of.get(entropy)
         urgent = pr and (self.search.urgent(now) or self.requestor.starved(now))
-        # A probe's mark speaks of its own path, on which perhaps nothing is sent.
+        # A probe's mark concerns only the probe's path, on which perhaps no data is sent.
         good = self.requestor.on_sack(
             now, cack, None if pr else ack_offset, sack_offset, bitmap, marked and not pr, stamp, rtx,
             restore << 7 | penalty, None if pr else index,
@@ -254,7 +255,7 @@ class Link:
         if mpr and self.limits.dynamic_mpr:
             self.requestor.obey(cack, mpr)
         self._peer_ooo = ooo_count
-        # UEC PDS: modulo 2**24 in units of 256 bytes; an older SACK that was overtaken says nothing.
+        # UEC PDS: modulo 2**24 in units of 256 bytes; an older SACK that was overtaken is ignored.
         newly = (received - self._peer_received) & RCVD_MASK
         if newly <= RCVD_MASK >> 1:
             self._peer_received += newly
@@ -265,7 +266,7 @@ class Link:
             if urgent and asked_ns >= 0:
                 self.requestor.on_probed(now, asked_ns, cack, sack_offset, bitmap)
             self._board.scheduler.wake(self)
-            # Of the SACKs that answer one probe the first speaks for its EV.
+            # Several SACKs may answer one probe; the first counts for its EV.
             if not answered:
                 return True
             self._board.stats.probe_rtt.add(since_ns(now, stamp))
@@ -309,7 +310,7 @@ class Link:
         self.planes = self._board.ports.carrier & self.peer.up & self.profile.filled
 
     def plane_down(self, now: Instant, plane: int) -> None:
-        """A plane went down at one end: what was sent on it until now accuses no EV."""
+        """A plane went down at one end: losses of packets sent on it until now accuse no EV."""
         self.profile.down_ns[plane] = now
         self.requestor.recovery.plane_down(now)
         self.update_planes()

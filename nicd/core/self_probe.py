@@ -1,8 +1,8 @@
 """Self probes: packets that a NIC addresses to itself, round its T0 or a T1, to learn which links around it work.
 
-Owns when each way is tried, which probes are out, and the counts per way. Which ways there are is
-`mrcfabric.turns`'; what the counts of all NICs say about links is the orchestrator's (`clustermapper`). No peer and no
-QP takes part: switches forward the packet like any other, and only its sender ever looks at it.
+Owns when each way is tried, which probes are out, and the counts per way. `mrcfabric.turns` lists the ways; the
+orchestrator judges links by the counts of all NICs (`clustermapper`). No peer and no QP takes part: switches forward
+the packet like any other, and only its sender looks at it.
 
 The packet inside is ours to choose. It is a WRITE Only from the NIC to itself on the endpoint-operation QP, which no
 peer may send there, in the trimmable data class: it meets the data queue like the data it stands for, and where the
@@ -27,11 +27,11 @@ from nicd.core.settings import TurnsLike
 from nicd.core.timers import Timer
 
 COUNTS: Final = ("sent", "back", "lost", "late", "marked", "trimmed", "skipped")
-"""What is counted per way, in the order of a row: sent; come back in time; not come back in time; those of the lost
-that came back later; come back with a mark; come back trimmed; not sent, for want of carrier or of room."""
+"""Probes counted per way, in the order of a row: sent; back in time; not back in time; of these, back later; back with
+a mark; back trimmed; not sent, because the port had no carrier or no room."""
 _SENT, _BACK, _LOST, _LATE, _MARKED, _TRIMMED, _SKIPPED = range(len(COUNTS))
 LOOPS_MAX: Final = 64
-"""Loops whose counts are kept; the oldest is forgotten beyond it."""
+"""Most loops whose counts are kept; beyond it the oldest is forgotten."""
 _WAY_MASK: Final = 0xFFFF
 
 
@@ -79,9 +79,9 @@ class SelfProber:
         self._ways: dict[int, _Way] = {}
         self._planes = [[0] * len(COUNTS) for _ in range(turns.planes)]
         self._out: dict[int, tuple[int, Instant]] = {}
-        """PSN -> (way, sent), oldest first, of the probes still waited for."""
+        """PSN -> (way, when sent) of the probes that are still waited for, oldest first."""
         self._overdue: dict[int, tuple[int, Instant]] = {}
-        """The same of the latest that were given up."""
+        """The same of the latest probes that were given up."""
         self._psn = 0
         self._period_ns = 0
         self._phase_ns = 0
@@ -136,7 +136,7 @@ class SelfProber:
         self._loop_timer.set_by(now + gap_ns)
 
     def on_return(self, now: Instant, port: int, traffic_class: int, psn: int, packet: Buffer, trimmed: bool) -> bool:
-        """A packet from this NIC to itself is back; False when nobody has been waiting for it."""
+        """A packet from this NIC to itself is back; False when no such probe was sent or is remembered."""
         known = self._out.get(psn)
         overdue = known is None
         if known is None:
@@ -160,7 +160,7 @@ class SelfProber:
         return True
 
     def table(self) -> dict[str, Any]:
-        """What is known since `start_ns`, when this NIC began.
+        """All counts since `start_ns`, when this NIC began.
 
         `columns`, and `rows` of plane, T1 (None: round the T0), COUNTS, and round trips in ns. `loops` are rows of
         plane, T1 out, T0, T1 home, COUNTS since they were asked for; `loops_left` those not yet through.

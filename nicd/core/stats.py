@@ -1,7 +1,7 @@
 """What a NIC counts: plain integers, and goodput per plane in bins of fabric time.
 
-Owns the names of counters. Turning them into metrics is the daemon's business; nothing here costs more than an
-addition on the packet path.
+Owns the names of counters. The daemon turns them into metrics; nothing here costs more than an addition on the packet
+path.
 """
 
 from array import array
@@ -42,7 +42,7 @@ REPEATED: Final = "duplicate"
 TRIMMED: Final = "trimmed"
 TAKEN: Final = "taken"
 OUTCOMES: Final = (PLACED, REPEATED, TRIMMED, TAKEN)
-"""What else becomes of a received packet. `TRIMMED`: of one that a switch has cut; `TAKEN`: of one that is no data."""
+"""What else becomes of a received packet. `TRIMMED`: a switch had cut it; `TAKEN`: it was no data packet."""
 
 
 # MRC 1.0 4: what makes a window smaller.
@@ -57,13 +57,13 @@ _DURATION_BITS: Final = 65
 
 
 class Durations:
-    """How many lengths of time there were, by the powers of two of 1 ns, and their sum."""
+    """Counts durations by powers of two of 1 ns, and adds them up."""
 
     __slots__ = ("counts", "sum_ns")
 
     def __init__(self) -> None:
         self.counts = [0] * _DURATION_BITS
-        """Entry i: those of up to 2**i ns and more than half of that."""
+        """Entry i: durations of up to 2**i ns and more than half of that."""
         self.sum_ns = 0
 
     def add(self, length_ns: int) -> None:
@@ -77,12 +77,12 @@ class Durations:
         return sum(self.counts)
 
     def up_to(self, bits: range) -> list[int]:
-        """How many there were of up to 2**bits[0] ns, then of up to each next one and more than the one before."""
+        """Number of durations up to 2**bits[0] ns, then up to each next power and more than the one before."""
         return [sum(self.counts[: bits[0] + 1]), *self.counts[bits[0] + 1 : bits[-1] + 1]]
 
 
 class Distances:
-    """How many packets came out of order, by how many PSNs they were ahead of the next expected one."""
+    """Counts packets that came out of order, by how many PSNs they were ahead of the expected one."""
 
     __slots__ = ("counts", "total")
 
@@ -121,7 +121,7 @@ class NicStats:
         """New payload written to memory."""
         self.ahead = Distances()
         self.duplicates = 0
-        """Data packets received whose bytes were there already: sent again for nothing, or copied by a link."""
+        """Data packets received whose bytes were there already: sent again needlessly, or copied by a link."""
         self.retransmits = dict.fromkeys(RETRANSMIT_CAUSES, 0)
         self.cwnd_cuts = dict.fromkeys(CWND_CUTS, 0)
         """Times that a window was made smaller, by what did it."""
@@ -130,8 +130,8 @@ class NicStats:
         self.packets_lost = 0
         """Packets judged lost; each is retransmitted unless its acknowledgement still comes."""
         self.taken_back = 0
-        """Packets judged lost whose acknowledgement came before they were sent again. Those that were sent again though
-        they had arrived show at the receiver, in its `duplicates`."""
+        """Packets judged lost whose acknowledgement came before they were sent again. The receiver counts
+        packets that were sent again though they had arrived, in its `duplicates`."""
         self.trims = {"path": 0, "last_hop": 0}
         """Trimmed packets received."""
         self.ecn_marks = 0
@@ -150,15 +150,15 @@ class NicStats:
         self.nacks_received = 0
         self.acks_sent = 0
         self.acks_early = 0
-        """Those of them that speak of one message before its turn."""
+        """Those of them that complete one message early."""
         self.acks_received = 0
         self.probes_sent = 0
         self.probes_answered = 0
         self.probe_replies = 0
         self.probe_rtt = Durations()
-        """Of answers to probes, reliability and endpoint ones: short packets in the data class."""
+        """Round trips of answered probes, reliability and endpoint ones: short packets in the data class."""
         self.tail_probes = 0
-        """Probes that ask what has arrived of what went silent."""
+        """Probes that ask, after a silence, what has arrived."""
         self.timeouts = 0
         """Times a QP found packets silent for their whole RTO."""
         self.reverse_probes = 0
@@ -173,7 +173,7 @@ class NicStats:
         self.rtt_min_ns = 0
         self.rtt_max_ns = 0
         self.queue_delay = Durations()
-        """The same less the base RTT, as congestion control measures it."""
+        """The round trips less the base RTT, as congestion control measures it."""
         self.events_lost = 0
 
     def drop(self, reason: str) -> str:
@@ -192,8 +192,8 @@ class NicStats:
     def record(self) -> dict[str, int | dict[str, int] | list[int]]:
         """All counters; dictionaries are copies.
 
-        Of durations NAME there are NAME_count, NAME_sum_ns, and NAME_counts by BUCKET_BITS, which leave out what is
-        longer; of distances NAME, by exponent and without the zeros, and NAME_sum.
+        Durations give NAME_count, NAME_sum_ns, and NAME_counts by BUCKET_BITS, without longer ones. Distances give NAME
+        by exponent, without the zeros, and NAME_sum.
         """
         values: dict[str, int | dict[str, int] | list[int]] = {}
         for name in self.__slots__:
@@ -222,15 +222,15 @@ class GoodputBins:
         self._planes = planes
         self._width_ns = width_ns
         self._over = array("Q")
-        """Start and bytes per plane of each bin that is over; full, the oldest makes room for the next."""
+        """Start and bytes per plane of each bin that is over; when it is full, the next bin replaces the oldest."""
         self._over_max = (bins_max - 1) * (1 + planes)
         self._oldest = 0
-        """Where the oldest of them begins."""
+        """Index of the oldest bin in `_over`."""
         self._start_ns = 0
         self._end_ns = 0
         self._current = [0] * planes
         self._closed = [0] * planes
-        """Of all bins before the current one, those that were forgotten included."""
+        """Bytes by plane in all bins before the current one, including forgotten bins."""
 
     def add(self, now: Instant, plane: int, size: int) -> None:
         """`size` bytes were placed at `now`; calls do not go back in time."""
