@@ -83,24 +83,24 @@ class Board:
         self.ev_tally = [[0] * len(EvState) for _ in config.ports]
         """EVs of all connected QPs that are not in error, by plane and state."""
         self.bdp_bytes = sum(port.rate_bps for port in config.ports) * settings.base_rtt_ns // 8_000_000_000
-        """Of the NIC: what all its ports have under way during one base RTT."""
+        """Bytes that all ports of the NIC together carry during one base RTT."""
         self.ooo_held = 0
         """Packets that all QPs together hold out of order."""
         self.penalty = penalty_of(settings)
-        """When our SACKs penalise senders; None: never."""
+        """Decides when our SACKs penalise senders; None: they never do."""
         self.probe_turns = ProbeTurns(settings.reverse_refresh_ns, settings.reverse_turns * len(config.ports))
-        """Whose reverse paths are probed next."""
+        """Decides when which peer's reverse paths are probed."""
         self.witness: Witness | None = None
-        """Who is told why packets are sent again."""
+        """Is told why packets are sent again; None: no witness."""
         self.events: list[NicEvent] = []
         self.host: HostLike | None = None
-        """Who runs programs beside this NIC; None: nobody."""
+        """Runs programs beside this NIC; None: nothing does."""
         late_ns = settings.host_complete_ns
         self._completed = Lag(self.timers, late_ns, self._seen) if late_ns else None
-        """CQEs that the host does not see yet; None: it sees each at once."""
+        """CQEs that the host does not see yet; None: the host sees each at once."""
 
     def tell(self, event: NicEvent) -> None:
-        """Report a fact; beyond the bound it is only counted."""
+        """Report an event. When the list is full, only count it."""
         if len(self.events) < self.settings.events_max:
             self.events.append(event)
         else:

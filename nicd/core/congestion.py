@@ -1,8 +1,8 @@
 """Congestion policies by name.
 
 Owns the table that the knob `congestion` chooses from. To plug another policy in, give `register` its name and a
-function that makes a `CongestionWindow` from a `WindowSetup`, before settings are read. What a policy is told and must
-keep is `window`'s. MRC 1.0 4: NSCC is the default, vendors may add others.
+function that makes a `CongestionWindow` from a `WindowSetup`, before settings are read. `window` says what a
+policy is told and must keep. MRC 1.0 4: NSCC is the default, vendors may add others.
 """
 
 from typing import Final

@@ -1,8 +1,9 @@
-"""Messages that are whole before their turn, and when the peer is told of one alone.
+"""Messages that are whole before older ones: when the responder acknowledges one of them alone.
 
-Owns the short wait: paths differ by their queues, so for most the turn comes a moment later and the cumulative ACK
-speaks of them; only one that waits for a retransmission is worth an ACK of its own. What is whole is `assembly`'s, the
-packet the responder's. MRC 1.0 section 3: WRITEs complete in any order; when a responder says so is not public.
+Owns the short wait. Paths differ by their queues, so for most such messages the older ones are whole a moment later and
+the cumulative ACK covers them; only a message behind a retransmission is worth an ACK of its own. `assembly` knows what
+is whole, the responder sends the packet. MRC 1.0 section 3: WRITEs complete in any order; when a responder says so is
+not public.
 """
 
 from collections import deque

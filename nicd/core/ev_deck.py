@@ -1,6 +1,6 @@
 """The active EVs of one plane, and the pseudo-random scan that picks among them.
 
-Owns the order of the scan and the forgiveness of SKIP on its way; which EVs are in the deck is `ev_profile`'s.
+Owns the order of the scan, which makes EVs in SKIP GOOD on its way. `ev_profile` chooses the EVs of the deck.
 
 MRC 1.0 11.2.2 (scan and SKIP); the order is drawn anew for every turn, so that senders do not lock in step.
 """
@@ -23,7 +23,7 @@ class PlaneDeck:
     _forgives: ClassVar[bool] = True
 
     def __init__(self, cards: list[int], states: list[int], rng: Rng, tally: list[int] | None = None) -> None:
-        """`tally`: numbers of EVs by state, kept up when one is forgiven."""
+        """`tally`: numbers of EVs by state; the deck updates it when it forgives one."""
         self.cards = cards
         """Indices of EVs in the profile; all of them GOOD or SKIP."""
         self._states = states
@@ -59,7 +59,7 @@ class PlaneDeck:
             self._position = position
             card = cards[position]
             if states[card] == _GOOD:
-                # A turn that ended just after it was forgiven brings it back before others were asked.
+                # If a turn ended just after this EV was forgiven, the next turn may bring it again before the others.
                 if card != forgiven:
                     if due is None or due(card):
                         return card
@@ -95,7 +95,7 @@ class PlaneDeck:
         return other
 
     def _forgive(self, card: int) -> None:
-        """It is GOOD from now on, if it was not."""
+        """Make this EV GOOD if it is not."""
         self.tally[self._states[card]] -= 1
         self.tally[_GOOD] += 1
         self._states[card] = _GOOD

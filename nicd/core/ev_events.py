@@ -1,7 +1,7 @@
 """The queue of EV events: what the controller is told of EVs that fail and come back.
 
-Owns the bounded queue and the count of events lost. Which EV changed is `ev_profile`'s, who wants to know the EV
-profile's; the daemon hands them out.
+Owns the bounded queue and the count of events lost. `ev_profile` tells which EV changed, the profile of the QP says
+whether the controller wants to know, and the daemon hands the events out.
 
 Controller API: events for GOOD and ASSUMED_BAD alone, and with each the number of *events* lost before it.
 """

@@ -1,7 +1,7 @@
 """What an EV looks like: four formats of values, how people write them, and the 32 bits that travel.
 
-Owns formats, values and their text. Generating values from rules is `ev_rules`', holding them `ev_profiles`', the bits
-of our own structured EV `mrcfabric.paths`'.
+Owns formats, values and their text. `ev_rules` generates values from rules, `ev_profiles` holds them, and
+`mrcfabric.paths` has the bits of our own structured EV.
 
 | Format | Bits | A value is | The EV that travels | The path, here |
 |---|---|---|---|---|

@@ -34,10 +34,10 @@ class EvProbing:
         self._batches: dict[int, list[dict[str, Any]]] = {}
         """Batch -> rows, the newest `ev_probe_batches_max` of them."""
         self._open: dict[int, Instant] = {}
-        """When each batch that waits is over."""
+        """Batch -> when it is over, of the batches that still wait."""
         self._timer = Timer(board.timers, self._due)
         self.table: dict[type, Callable[[Instant, Any], Result]] = {ProbeEvs: self._probe}
-        """What carries out which command."""
+        """Command -> the method that carries it out."""
 
     def rows(self, batch: int) -> dict[str, Any]:
         """`done`, and a row per probe: ev, port, request, outcome (waiting, answered, lost, not_sent), answer_port,
@@ -66,7 +66,7 @@ class EvProbing:
         return {"batch": batch, "probes": len(indices), "until_ns": now + timeout_ns}
 
     def _ask(self, now: Instant, link: Link, index: int) -> dict[str, Any]:
-        """Send one probe; its row."""
+        """Send one probe; returns its row."""
         profile = link.profile
         row: dict[str, Any] = {
             "ev": profile.evs[index], "port": profile.plane[index] + 1, "request": None, "outcome": "waiting",
@@ -84,7 +84,7 @@ class EvProbing:
         return row
 
     def _close(self) -> None:
-        """Batches in which nothing waits are done."""
+        """Close the batches in which no probe waits any more."""
         for batch in [number for number in self._open if not self._waiting(number)]:
             del self._open[batch]
 

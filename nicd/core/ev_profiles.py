@@ -1,7 +1,7 @@
-"""The EV profiles of a NIC: what a controller makes, configures, brings online and takes away again.
+"""The EV profiles of a NIC: a controller creates, configures, brings online and destroys them.
 
-Owns the profiles and their life cycle INIT -> OFFLINE -> ONLINE and back, the limits on their number, and who uses
-which. What stands in one is `ev_universe`'s; the EVs of one QP, with their states, are `ev_profile`'s.
+Owns the profiles and their life cycle INIT -> OFFLINE -> ONLINE and back, the limits on their number, and which QPs use
+which profile. `ev_universe` keeps the contents of a profile, `ev_profile` the EVs of one QP with their states.
 
 MRC 1.0 6: a QP is tied to exactly one profile, at INIT. Controller API: profile states, what may change in which. The
 profile 0 is there from the start and always ONLINE: it draws EVs anew for every QP.
@@ -57,7 +57,7 @@ class Profile:
         """EVs that the controller has barred for all of its QPs."""
         self.good_events = True
         self.bad_events = True
-        """Whether EVs that become GOOD, and ASSUMED_BAD, are told to the controller."""
+        """Whether the controller is told of EVs that become GOOD, and of those that become ASSUMED_BAD."""
 
     def move(self, target: ProfileState) -> None:
         """Change state. RefusedError when the life cycle or a QP forbids it, or the configuration is not complete."""
@@ -75,7 +75,7 @@ class Profile:
 
     def forget_denied(self, before: Mapping[int, EvItem]) -> None:
         """Lift the bars on EVs that are no longer those of `before`, by the 32 bits that travel."""
-        # Where the 32 bits are numbers given in turn, a new EV may have those of an old one.
+        # Some formats number EVs in turn, so a new EV may have the 32 bits of an old one.
         now = {item.ev: item for item in self.universe.items}
         self.denied = {ev: None for ev in self.denied if before.get(ev) == now.get(ev)}
 
@@ -126,7 +126,7 @@ class ProfileTable:
         return profile
 
     def changeable(self, number: int) -> Profile:
-        """The same, and not the built-in one."""
+        """The profile with this number, if it may be changed. RefusedError for none, and for the built-in one."""
         if number == DEFAULT_PROFILE:
             raise RefusedError("EV profile 0 is built in and stays as it is")
         return self.find(number)
@@ -162,7 +162,7 @@ class ProfileTable:
 
 
 class EvReporter:
-    """Tells of the EVs of one QP: everybody, and the controller as far as its EV profile says."""
+    """Reports changes of the EVs of one QP as events, and to the controller if the EV profile says so."""
 
     __slots__ = ("_profile", "_queue", "_tell")
 

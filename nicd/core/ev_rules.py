@@ -1,6 +1,6 @@
 """EVs generated from rules for the fields of a value: how few bits are expanded into an address.
 
-Owns the rules of one field, their text, drawing and expansion. What a value means is `ev_format`'s.
+Owns the rules of one field, their text, drawing and expansion. `ev_format` says what a value means.
 
 The controller API's example of the expansion gives the rule that is followed here: bits of the EV are taken from the
 most significant on; fields go left to right; in a field the set bits of its mask, high to low, take the next bits of

@@ -1,7 +1,7 @@
 """The state machine of one EV, as a table.
 
-Owns which state follows from which trigger, and the section that says so. Actions (swapping in a reserve EV,
-probing, events) belong to `ev_profile` and `probe`; what counts as a loss to `requestor`.
+Owns which state follows from which trigger, and the section that says so. `ev_profile` and `probe` act on it (reserve
+EVs, events, probes); `recovery` decides which losses accuse an EV.
 
 MRC 1.0 11.2: GOOD, SKIP, ASSUMED_BAD, DENIED; only GOOD sends. Nothing is retired for good: ASSUMED_BAD comes back
 by probes alone, DENIED by the controller alone.

@@ -1,8 +1,8 @@
-"""Carrying out commands: one function per command of `commands`, each with the result that its docstring promises.
+"""Carries out commands: one function per command of `commands`, which returns the result that its docstring says.
 
 Owns the tables of QPs and peers. A command that cannot be carried out raises `RefusedError` inside and ends as a
-`CommandDone` with the reason; it leaves nothing half done. What a controller asks of paths,
-EV profiles and EV probes is carried out by `path_control`, `profile_control` and `ev_probing`.
+`CommandDone` with the reason; it leaves nothing half done. `path_control`, `profile_control` and `ev_probing` carry out
+what a controller asks of paths, EV profiles and EV probes.
 """
 
 from collections.abc import Callable, Collection
@@ -38,7 +38,7 @@ from nicd.core.self_probe import SelfProber
 from nicd.core.settings_self_probe import LOOP_PROBES_MAX, SELF_PROBE_PERIOD_NS_MIN
 
 _FIRST_QPN: Final = 16
-"""Numbers the core chooses begin here; smaller ones are left to scripts."""
+"""The core chooses QP numbers from here on; scripts may use smaller ones."""
 
 
 class Executor:
@@ -86,7 +86,7 @@ class Executor:
         }
 
     def teach(self, kind: type, carry_out: Callable[[Instant, Any], Result]) -> None:
-        """One more kind of command, carried out by somebody beside the core."""
+        """Add a kind of command that a part beside the core carries out."""
         self._table[kind] = carry_out
 
     def execute(self, now: Instant, command: Any) -> None:
@@ -100,7 +100,7 @@ class Executor:
         self._board.tell(CommandDone(now, command.token, error, result))
 
     def carry_out(self, now: Instant, command: Any) -> Result:
-        """What comes of one command, for somebody beside the core. Raises RefusedError."""
+        """Carry out one command for a caller beside the core; returns its result. Raises RefusedError."""
         return self._table[type(command)](now, command)
 
     @property
@@ -123,7 +123,7 @@ class Executor:
         }
 
     def mpr(self) -> dict[str, int]:
-        """PSNs that all QPs together may have out and have out now, and the greatest share of one of them, in ppm."""
+        """PSNs that all QPs together may have and now have in flight, and the greatest share of one QP, in ppm."""
         granted = used = most = 0
         for qp in self.qps.values():
             if qp.link is not None and qp.state != QpState.ERROR:
@@ -135,7 +135,7 @@ class Executor:
         return {"granted_packets": granted, "used_packets": used, "used_ppm_max": most}
 
     def peer_ports_down(self) -> list[int]:
-        """Per plane: ports of peers that they have said are down."""
+        """By plane: how many ports peers have reported as down."""
         whole = (1 << self._board.ports.count) - 1
         down = [peer.up ^ whole for peer in self._peers.values() if peer.up != whole]
         return [sum(bits >> plane & 1 for bits in down) for plane in range(self._board.ports.count)]

@@ -1,7 +1,7 @@
 """Registered memory: which bytes a peer may write, under which key, at which virtual addresses.
 
-Owns regions, their keys and bounds. Who passes the memory in (the application, over the verbs server) is not known
-here. MRC 1.0 section 3: only WRITE reaches memory, by R_Key and virtual address, packet by packet.
+Owns regions, their keys and bounds. The application passes the memory in, over the verbs server, of which this module
+knows nothing. MRC 1.0 section 3: only WRITE reaches memory, by R_Key and virtual address, packet by packet.
 """
 
 from mrcfabric.errors import RefusedError

@@ -30,4 +30,4 @@ class Message:
         self.psn_last = -1
         """PSNs of its first and last packet, once those have been sent."""
         self.done = False
-        """Complete before its turn."""
+        """Whether it completed before an older message did."""

@@ -1,7 +1,8 @@
 """What a NIC's witness writes down beside its ports: what became of each received packet that is followed.
 
-Owns the statement; what became of a packet the NIC's own way of receiving returns, named by the part that decides it.
-Stands in that way only while there is a witness. MRC 1.0 section 3 (what a receiver does with a packet).
+Owns the statement. The part of the NIC that decides what becomes of a packet returns its name for it. This wrapper
+stands in the way of received packets only while there is a witness. MRC 1.0 section 3 (what a receiver does with a
+packet).
 """
 
 from mrcfabric.units import Buffer, Instant

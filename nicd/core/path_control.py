@@ -1,7 +1,7 @@
-"""Carrying out what a controller asks of paths: the commands of `nicd.core.commands_paths`.
+"""Carries out the commands of a controller about paths, those of `nicd.core.commands_paths`.
 
-Owns the deny list's entries and who is told when it changes. States of EVs are `ev_profile`'s, the reverse set the
-peer's; the tables of QPs and peers are the executor's and only read here.
+Owns the entries of the deny list, and tells QPs and peers when it changes. `ev_profile` has the states of EVs, the peer
+its reverse set. The executor owns the tables of QPs and peers; this module only reads them.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -34,7 +34,7 @@ class PathControl:
             DenyPaths: self._deny_paths,
             AllowPaths: self._allow_paths,
         }
-        """What carries out which command."""
+        """Command -> the method that carries it out."""
 
     # -- one EV of one QP
 
@@ -81,7 +81,7 @@ class PathControl:
         return {"plane": plane, "path": path, "peer_index": peer, "entries": len(self._board.denied)}
 
     def _follow(self, now: Instant, entry: Entry) -> int:
-        """The list has changed for the paths of `entry`: tell whom it concerns; returns how many EVs changed."""
+        """The list has changed for the paths of `entry`: tell QPs and peers. Returns how many EVs changed."""
         plane, _, only = entry
         for peer in self._peers.values():
             if only in (None, peer.index):
@@ -104,7 +104,7 @@ def link_of(qps: Mapping[int, Qp], qpn: int) -> Link:
 
 
 def follow_denied(now: Instant, link: Link, board: Board, plane: int) -> int:
-    """Bar what the NIC's list covers in `plane` of one QP, free the rest; returns how many EVs changed."""
+    """Bar the EVs of one QP in `plane` that the NIC's list covers, free the rest. Returns how many changed."""
     through_t1 = not link.peer.destination.same_t0
     changed = link.profile.follow_denied(now, board.denied, link.peer.index, through_t1, plane)
     if changed:
@@ -124,6 +124,6 @@ def bar_as_told(now: Instant, qp: Qp, board: Board) -> None:
 def bar_profile_ev(now: Instant, link: Link, ev: int, deny: bool) -> None:
     """Bar an EV for the whole EV profile, as far as one QP has it, or lift that bar."""
     index = link.profile.index_of.get(ev)
-    # A path policy may have left it out.
+    # The path policy may have left this EV out of the QP.
     if index is not None and link.profile.bar(now, index, BY_PROFILE, deny):
         link.paths_changed()

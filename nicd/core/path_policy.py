@@ -8,11 +8,11 @@ EV profile holds the EVs and asks it three questions, the peer asks one:
     resend    the EV for a retransmission
     reverse   how the paths of acknowledgements are chosen
 
-And `elsewhere` says whether a packet that was lost leaves its plane, too, while that can carry another one.
+And `elsewhere` says whether a lost packet also leaves its plane, while a new packet takes its place there.
 
 To try another policy, write a class with these five and put an instance into `POLICIES`: its name is then a value of
-the knob `path_policy`. What is asked per packet is not among them: the scan over the planes and over the EVs of a
-plane is the same for all, and a policy steers it by the states it gives.
+the knob `path_policy`. A policy is not asked for every packet: the scan over the planes and over the EVs of a plane is
+the same for all policies, which steer it by the states that `judge` returns.
 
 MRC 1.0 11.2 (per-EV states), arXiv 2605.04333 section 2 (spraying, replacement); the other two are baselines.
 """
@@ -33,7 +33,7 @@ class Reverse(Enum):
     FRESH = "fresh"
     """One EV per plane, replaced by one that was just seen to work."""
     SPRAYED = "sprayed"
-    """Any EV of the next plane, whatever became of earlier ones."""
+    """Any EV of the next plane, whether or not earlier ones worked."""
     FIXED = "fixed"
     """One EV, for life."""
 
@@ -84,7 +84,7 @@ class PathPolicy(Protocol):
 
     @property
     def elsewhere(self) -> bool:
-        """A packet that was lost without a word takes another plane where it can."""
+        """Whether a packet that was lost without a NACK takes another plane where it can."""
         ...
 
     def keep(self, active: list[T], reserve: list[T], rng: Rng) -> tuple[list[T], list[T]]:
@@ -128,9 +128,9 @@ _CONTROLLERS: Final = (EvTrigger.DENY, EvTrigger.ALLOW)
 
 
 class ObliviousPolicy:
-    """Spray over all EVs whatever happens: no EV is left out, replaced or distrusted but by the controller's word.
+    """Spray over all EVs whatever happens: only the controller takes an EV out.
 
-    Ports are the NIC's own matter, not a path's: one without carrier, here or by the peer's word, carries nothing.
+    The NIC still handles ports itself: a port without carrier, here or at the peer, carries nothing.
     """
 
     reverse = Reverse.SPRAYED

@@ -1,7 +1,7 @@
 """Another NIC, as this one knows it: the ways to it, its ports, the window towards it, and the reverse set.
 
-Owns endpoint requests and Port Status Updates in both directions. The paths of acknowledgements are `reverse_set`'s.
-Shared by all QPs to this peer: a deliberate difference from one reverse set per QP, with the same paths behind it.
+Owns endpoint requests and Port Status Updates in both directions. `reverse_set` chooses the paths of acknowledgements.
+All QPs to this peer share it: a deliberate difference from one reverse set per QP, with the same paths behind it.
 
 MRC 1.0 section 2.6 of the endpoint operations; arXiv 2605.04333 section 2 (reverse paths, port state).
 """
@@ -36,7 +36,7 @@ class Peer:
     )  # fmt: skip
 
     def __init__(self, board: Board, index: int, on_ports: Callable[[Instant, "Peer", int], None]) -> None:
-        """`on_ports` is told of planes that changed at the peer: (now, peer, bits that changed)."""
+        """`on_ports` is called when planes change at the peer: (now, peer, bits that changed)."""
         config = board.config
         settings = board.settings
         self._board = board
@@ -58,7 +58,7 @@ class Peer:
         self._request_id = 0
         rng = Rng(config.seed, config.name, "peer", index)
         self._reverse_set = paths = ReverseSet(board, index, self.destination, rng, self._control, self._next_id)
-        # Per packet: the same objects, one step nearer.
+        # Used for every packet: bind these objects here, which saves a step each.
         self.reverse = paths.reverse
         self.reply_plane = paths.reply_plane
         self.ways = paths.ways
@@ -68,7 +68,7 @@ class Peer:
         self.follow_denied = paths.follow_denied
         self.reverse_rows = paths.rows
         self._asked: dict[int, Callable[[Instant, int], None]] = {}
-        """Request id -> who wants to know, of the controller's own probes."""
+        """Request id -> the function to call with the answer, of the controller's own probes."""
         self._last_update = -1
         self._last_update_ns: Instant = 0
         self._update_number = 0
@@ -100,7 +100,7 @@ class Peer:
 
     def announce_ports(self, now: Instant) -> None:
         """Tell the peer which of our ports have carrier, again and again until it answers."""
-        # Numbers of their own: the peer tells newer from older by them, however many EV probes lie between.
+        # Updates have their own numbers, so that the peer can order them however many EV probes lie between.
         self._update_number = self._update_id = (self._update_number + 1) & _ID_MASK
         self._update_tries = 0
         self._update_wait_ns = self._board.settings.port_update_retry_ns
@@ -126,14 +126,14 @@ class Peer:
         self._update_wait_ns *= 2
 
     def forget_ports(self) -> None:
-        """A new connection to a NIC that may have started again: its ports are up until it says otherwise."""
+        """A QP connects to a NIC that may have started again: take its ports to be up until it says otherwise."""
         self.up = (1 << len(self.reverse)) - 1
         self._last_update = -1
 
     def on_request(
         self, now: Instant, request: int, op: int, mask: int, timestamp: int, plane: int = 0, ev: int = 0
     ) -> None:
-        """An endpoint request of the peer, which came in by `plane` on `ev`: answer it."""
+        """Answer an endpoint request of the peer, which came in by `plane` on `ev`."""
         if op == OP_PORT_STATUS:
             self._board.stats.port_updates_received += 1
             if self._is_news(now, request):
@@ -148,11 +148,11 @@ class Peer:
             self._board.ports.offer(now, reply, packet, True)
 
     def _is_news(self, now: Instant, request: int) -> bool:
-        """Whether a Port Status Update says how things are now."""
+        """Whether a Port Status Update is up to date."""
         if self._last_update < 0 or 0 < (request - self._last_update & _ID_MASK) <= _ID_MASK >> 1:
             return True
-        # Overtaken by a newer one, unless that is so long ago that nothing of then can be under way any more: the peer
-        # has started again while a QP to it lives on, and counts from the beginning.
+        # A newer one has overtaken it. But if the newer one came so long ago that no packet of then can be under way,
+        # the peer has started again while a QP to it lives on, and counts from the beginning.
         return now - self._last_update_ns > _OVERTAKEN_RTOS * self._board.settings.rto_ns
 
     def ask_ev(

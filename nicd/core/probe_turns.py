@@ -1,6 +1,6 @@
 """When each peer's reverse paths are looked after next, so that all peers together cost a NIC's links little.
 
-Owns the turns alone. Which path is probed, and what follows from an answer, is `reverse_set`'s. A peer has a turn per
+Owns the turns alone. `reverse_set` chooses the path to probe and acts on the answer. A peer has a turn per
 refresh time; where more peers send than that allows, turns lie further apart and go round over all of them.
 
 MRC 1.0 leaves open how often; arXiv 2605.04333 section 2 probes once per round trip, and knows one peer.
@@ -21,6 +21,6 @@ class ProbeTurns:
         self._last_ns: Instant = 0
 
     def next(self, now: Instant) -> Instant:
-        """A peer has had its turn: when it has the next."""
+        """A peer has its turn now. Returns when it has the next."""
         self._last_ns = turn_ns = max(now + self._refresh_ns, self._last_ns + self._gap_ns)
         return turn_ns

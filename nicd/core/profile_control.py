@@ -1,7 +1,7 @@
-"""Carrying out what a controller asks of EV profiles: the profile commands of `nicd.core.commands_paths`.
+"""Carries out the commands of a controller about EV profiles, those of `nicd.core.commands_paths`.
 
-Owns the order of things: check, change the profile, then the QPs tied to it. What a profile holds and which state it is
-in is `ev_profiles`' and `ev_universe`'s.
+Owns the order of the steps: check, change the profile, then change the QPs tied to it. `ev_universe` keeps the contents
+of a profile, `ev_profiles` its state.
 
 MRC 1.0 6, controller API (EV profile operations).
 """
@@ -49,7 +49,7 @@ class ProfileControl:
             AllowProfileEv: self._allow,
             ReplaceEv: self._replace,
         }
-        """What carries out which command."""
+        """Command -> the method that carries it out."""
 
     def rows(self, number: int) -> list[dict[str, int | str]]:
         """One row per EV of a profile that lists or has generated them. RefusedError when there is no such profile.

@@ -1,6 +1,6 @@
 """The states of a QP, and which may follow which.
 
-Owns the table; what a QP does in its states is `qp`'s. MRC 1.0 section 3: RESET -> INIT -> RTR -> RTS -> ERROR; RTR
+Owns the table; `qp` does what the states require. MRC 1.0 section 3: RESET -> INIT -> RTR -> RTS -> ERROR; RTR
 receives, RTS sends too.
 """
 
@@ -19,7 +19,7 @@ class QpState(IntEnum):
 
 
 QP_STATES: Final = tuple(state.name.lower() for state in QpState)
-"""As counters spell them."""
+"""Names of the states in counters."""
 
 # MRC 1.0 section 3, controller API.
 NEXT_STATES: Final[dict[QpState, tuple[QpState, ...]]] = {

@@ -1,8 +1,8 @@
 """The responder's memory of PSNs: what has arrived, in one integer, and the picture of it that a SACK carries.
 
-Owns the tracking window, classification of an arriving PSN, the cumulative point and the 64-bit bitmap. What waits for
-the next SACK is `sack_spans`', when one is due is decided by `responder`; its layout is the wire's. MRC 1.0 section 3
-(tracking window), 7.5 (SETH).
+Owns the tracking window, classification of an arriving PSN, the cumulative point and the 64-bit bitmap. `sack_spans`
+keeps what waits for the next SACK, `responder` decides when one is due, and `mrcfabric.wire` has its layout. MRC 1.0
+section 3 (tracking window), 7.5 (SETH).
 """
 
 from typing import Final
@@ -43,7 +43,7 @@ class ReceiveWindow:
 
     @property
     def span_peak(self) -> int:
-        """The most there ever were."""
+        """The most bits that were ever in use."""
         return self._span_peak
 
     @property

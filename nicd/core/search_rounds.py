@@ -1,7 +1,7 @@
 """How fast a search for a living path widens: the numbers of probes of its rounds.
 
-Owns the numbers alone; what is probed, and when it is over, belongs to those who search (`path_search`, `reverse_set`).
-A search that begins for nothing costs little, and one that is needed has asked every path in three rounds.
+Owns the numbers alone; `path_search` and `reverse_set` decide what to probe and when the search ends. A needless search
+costs little, and a needed one has probed every path in three rounds.
 """
 
 from typing import Final

@@ -1,6 +1,6 @@
 """SKIP by the clock instead of by the scan: an implementation timer, as MRC 1.0 11.2.2 allows.
 
-Owns when each EV of one QP leaves SKIP. That the scan leaves it alone meanwhile is `ev_deck.TimedDeck`'s.
+Owns when each EV of one QP leaves SKIP. `ev_deck.TimedDeck` is the scan that leaves such an EV alone meanwhile.
 """
 
 from collections import deque
@@ -20,9 +20,9 @@ class SkipTimer:
         self._profile = profile
         self._skip_ns = skip_ns
         self._queue: deque[tuple[Instant, int]] = deque()
-        """(when it is over, index), in order of time: every stay is equally long."""
+        """(when a stay is over, index of the EV), in order of time: every stay is equally long."""
         self._entered: dict[int, Instant] = {}
-        """When the stay of an EV is over that counts: the latest."""
+        """Index of an EV -> when its latest stay is over; only the latest counts."""
         self._timer = Timer(timers, self._due)
 
     def enter(self, now: Instant, index: int) -> None:

@@ -1,9 +1,9 @@
 """The state that a NIC really holds, counted in its live structures and put into bytes.
 
 Owns the counting: what is held now, the most that each table has ever held, and what is reserved when every table is at
-its limit, by QP, by destination and for the NIC. Widths and sums are `footprint`'s; the same state as CPython objects
-is measured by `process_size` and reported beside it, never mixed with it. A report walks every QP: it is for people and
-studies, not for the packet path. MRC 1.0 section 3.
+its limit, by QP, by destination and for the NIC. `footprint` has widths and sums. `process_size` measures the same
+state as CPython objects, which a report shows beside it, never mixed with it. A report walks every QP: it is for people
+and studies, not for the packet path. MRC 1.0 section 3.
 """
 
 from collections.abc import Collection, Mapping

@@ -1,6 +1,6 @@
 """The timers of one NIC: a heap of instants with callbacks, earliest first, then in the order they were set.
 
-Owns order only. Timers are cheap to leave behind: an owner that no longer needs one lets it fire and looks for itself
+Owns order only. Timers are cheap to leave behind: an owner that no longer needs one lets it fire and then checks
 whether there is anything to do, or cancels it by `cancel`, so that a NIC with nothing pending has no timer.
 """
 

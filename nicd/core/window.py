@@ -1,4 +1,4 @@
-"""How much may be in flight towards one destination, or on one plane to it: the congestion policy's place.
+"""How much may be in flight towards one destination, or on one plane to it: the interface of congestion policies.
 
 Owns the interface of a policy, and the fixed window. Policies have names in `congestion`, `plane_windows` has one per
 plane. The receiver's tracking window (MPR) is another window and belongs to the requestor.
@@ -26,9 +26,9 @@ class CongestionWindow(Protocol):
     cwnd_bytes: int
     """Payload bytes that may be in flight, above 0; below one MTU a packet leaves now and then."""
     inflight_bytes: int
-    """Payload bytes that are; kept exactly by the requestors' in-flight tables, never by the policy."""
+    """Payload bytes that are in flight. The requestors' in-flight tables keep it exactly; a policy never changes it."""
     rtt_ns: int
-    """A round trip as it is: a window below one packet lets one leave every `rtt_ns` times MTU / `cwnd_bytes`."""
+    """Round trip as measured: a window below one packet lets one leave every `rtt_ns` times MTU / `cwnd_bytes`."""
     crowded_ns: Instant
     """When the network last told of a queue that is nearly full: it explains losses of packets that were out then."""
     base_rtt_ns: int
@@ -151,7 +151,7 @@ class FixedWindow:
         """A fixed window does not ask how long a round trip is."""
 
     def on_longer(self, extra_ns: int) -> None:
-        """Nor how much longer than another."""
+        """A fixed window does not ask how much longer a plane is, either."""
 
     def on_trim(self, now: Instant, size: int, last_hop: bool = True) -> None:
         # MRC 1.0 4: a trim takes the packet's size off the window, one MTU stays.
