@@ -158,7 +158,8 @@ def queues_without_end(patch: Patch) -> None:
     def make(init: Any) -> Any:
         def mistaken(self: Any, *arguments: Any) -> None:
             init(self, *arguments)
-            self._data_max *= 100
+            self._limits = (self._limits[0] * 100, *self._limits[1:])
+            self._data_max = self._limits[0]
 
         return mistaken
 
