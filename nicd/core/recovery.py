@@ -137,6 +137,9 @@ class Recovery:
         lost = self._inflight.next_lost()
         if lost.plane != plane or lost.cause in _ASKED or not self._profile.resends_elsewhere:
             return False
+        # Not at its first loss: a plane that has become longer loses nothing, and its packets are only late.
+        if not lost.tries:
+            return False
         # Shun a plane only while others deliver and it does not: while all are silent, any may be the one that lives.
         delivered_ns = self._inflight.windows.delivered_ns
         if delivered_ns[plane] > lost.sent_ns:

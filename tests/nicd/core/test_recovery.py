@@ -43,41 +43,48 @@ def resent(bench: Bench, plane: int, now: int) -> int:
     return bench.link.emit(now, plane)[96] & FLAG_RTX
 
 
+def lost_on_plane_1(bench: Bench, sent_ns: int, lost_ns: int) -> None:
+    """The only packet that is out leaves on plane 1, and is judged lost."""
+    bench.link.emit(sent_ns, 1)
+    recovery = bench.link.requestor.recovery
+    recovery.accuse(lost_ns, list(recovery._inflight.by_psn.values()), EvTrigger.GAP)
+
+
 @pytest.mark.parametrize("policy", ["mrc", "oblivious"])
-def test_a_packet_that_one_plane_has_lost_goes_by_another_while_that_one_takes_new_ones(policy: str) -> None:
+def test_a_packet_that_one_plane_has_lost_twice_goes_by_another_while_that_one_takes_new_ones(policy: str) -> None:
     bench = Bench(path_policy=policy)
     bench.post(0, 20 * 4096)
-    requestor = bench.link.requestor
-    assert not resent(bench, 1, 0)
-    (sent,) = requestor.recovery._inflight.by_psn.values()
-    requestor.recovery.accuse(9_000, [sent], EvTrigger.GAP)
-    requestor.recovery._inflight.windows.delivered_ns[0] = 1
+    lost_on_plane_1(bench, 0, 9_000)
+    lost_on_plane_1(bench, 9_100, 19_000)
+    bench.link.requestor.recovery._inflight.windows.delivered_ns[0] = 9_500
     if policy == "mrc":
-        assert not resent(bench, 1, 10_000)
-        assert not resent(bench, 1, 10_100)
-        assert resent(bench, 0, 10_200)
-    assert bool(resent(bench, 1, 10_300)) == (policy == "oblivious")
+        assert not resent(bench, 1, 20_000)
+        assert not resent(bench, 1, 20_100)
+        assert resent(bench, 0, 20_200)
+    assert bool(resent(bench, 1, 20_300)) == (policy == "oblivious")
 
 
-@pytest.mark.parametrize("why", ["trimmed", "no new packet", "no other plane", "all are silent", "it delivers"])
+@pytest.mark.parametrize("why", ["trimmed", "no new packet", "no other plane", "all are silent", "it delivers", "once"])
 def test_it_stays_on_its_plane_where_that_lives_or_nothing_else_can_be_sent(why: str) -> None:
     bench = Bench()
     bench.post(0, 4096 * (1 if why == "no new packet" else 20))
-    assert not resent(bench, 1, 0)
+    if why != "once":
+        lost_on_plane_1(bench, 0, 9_000)
+    bench.link.emit(9_100, 1)
     recovery = bench.link.requestor.recovery
     (sent,) = recovery._inflight.by_psn.values()
     delivered_ns = recovery._inflight.windows.delivered_ns
-    delivered_ns[0] = -1 if why == "all are silent" else 1
+    delivered_ns[0] = -1 if why == "all are silent" else 9_500
     if why == "it delivers":
-        delivered_ns[1] = 2
+        delivered_ns[1] = 9_500
     if why == "trimmed":
         ev = bench.link.profile.evs[sent.ev]
-        recovery.on_nack(9_000, sent.psn & 0xFFFFFF, "trim", EvTrigger.TRIM_LASTHOP, ev)
+        recovery.on_nack(19_000, sent.psn & 0xFFFFFF, "trim", EvTrigger.TRIM_LASTHOP, ev)
     else:
-        recovery.accuse(9_000, [sent], EvTrigger.GAP)
+        recovery.accuse(19_000, [sent], EvTrigger.GAP)
     if why == "no other plane":
         bench.link.planes = 1 << 1
-    assert resent(bench, 1, 10_000)
+    assert resent(bench, 1, 20_000)
 
 
 def test_a_nack_counts_for_the_transmission_that_it_names_alone() -> None:
