@@ -21,7 +21,7 @@ from orchestrator.apps.verdict import Verdict, in_short, judge_clean
 from orchestrator.fabric.launched import LaunchedFabric
 from orchestrator.hosts.cluster import Cluster
 from orchestrator.hosts.placement.layout import Pack
-from orchestrator.measures.accounting import Books, difference
+from orchestrator.measures.accounting import AFTER_DESTROY, Books, difference
 from orchestrator.process.background import first_to_end
 from orchestrator.process.launcher import ProcessFailedError
 from orchestrator.runs.death_watch import DaemonDiedError, DeathWatch
@@ -35,8 +35,6 @@ AREA_BYTES_MAX = 256 * MIB
 """Memory per worker to send from, and as much to receive into."""
 ROUNDS_MAX = 10_000
 PERCENTILES = (50.0, 90.0, 99.0, 99.9)
-FAREWELLS = ("unknown_peer", "unknown_qp")
-"""Drops of a healthy fabric when workers leave: what is under way to a NIC whose QPs have just been destroyed."""
 CLEAN = ("retransmits", "ev_transitions", "drops", "qp_errors")
 
 
@@ -167,7 +165,7 @@ class Perf:
         judge_clean(verdict, self.rounds)
         dropped = books.drop_reasons()
         if not any(record["drops"] for record in self.rounds):
-            others = {reason: count for reason, count in dropped.items() if reason not in FAREWELLS}
+            others = {reason: count for reason, count in dropped.items() if reason not in AFTER_DESTROY}
             verdict.check("nothing was dropped beside the rounds", not others, str(others) if others else "yes")
         extra = {"pattern": self.settings.pattern, "rounds": self.rounds, "drops": dropped}
         totals = books.totals()

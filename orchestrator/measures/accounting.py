@@ -23,6 +23,8 @@ REPORTED = (
     "qp_errors",
 )
 """The totals of a report, in order."""
+AFTER_DESTROY = ("unknown_peer", "unknown_qp")
+"""Drops of a healthy fabric when workers leave: what is under way to a NIC whose QPs have just been destroyed."""
 
 
 @dataclass(slots=True)
