@@ -28,6 +28,8 @@ _SEVERAL: Final = 3
 """When so many packets are in flight and none is heard of, their EVs are not the cause."""
 _SILENCES: Final = 1
 """That holds while they timed out no more often than this, if no packet has arrived since the QP began."""
+_TRIES_IN_PLACE: Final = 2
+"""A packet that was sent again so often may take another plane at its next loss."""
 _ASKED: Final = ("trim", "nack")
 """Causes of a loss that a NACK told us: the plane works."""
 
@@ -137,8 +139,8 @@ class Recovery:
         lost = self._inflight.next_lost()
         if lost.plane != plane or lost.cause in _ASKED or not self._profile.resends_elsewhere:
             return False
-        # Not at its first loss: a plane that has become longer loses nothing, and its packets are only late.
-        if not lost.tries:
+        # Only from its third loss on: a plane that has become longer loses nothing, and its packets are only late.
+        if lost.tries < _TRIES_IN_PLACE:
             return False
         # Shun a plane only while others deliver and it does not: while all are silent, any may be the one that lives.
         delivered_ns = self._inflight.windows.delivered_ns
