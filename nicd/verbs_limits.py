@@ -1,6 +1,6 @@
 """The limits of a QP in the host API: what an application asks for, hands to its peer, and learns from the NIC.
 
-Owns the names and their checks on both sides of the socket. `nicd.core.limits` gives the limits their meaning and
+Owns the names and their checks on both sides of the socket. `nicd.core.mrc.limits` gives the limits their meaning and
 computes what two offers agree to. The application itself carries an `Endpoint` to the peer. MRC 1.0 section 3.
 """
 

@@ -8,13 +8,13 @@ from typing import Any
 
 from mrcfabric.egress import Egress
 from nicd.core.board import Board
-from nicd.core.inflight import INFLIGHT, LOST, Sent
 from nicd.core.memory import MemoryTable
+from nicd.core.mrc.inflight import INFLIGHT, LOST, Sent
+from nicd.core.mrc.qp import Link, Qp
+from nicd.core.mrc.requestor import Requestor
 from nicd.core.nic import Nic
 from nicd.core.onchip import Antechamber
 from nicd.core.ports import Ports
-from nicd.core.qp import Link, Qp
-from nicd.core.requestor import Requestor
 
 
 def board(nic: Nic) -> Board:

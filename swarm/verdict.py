@@ -10,7 +10,7 @@ from typing import Any, Final
 from mrcfabric.units import Instant
 from nicd.compose import nic_settings
 from nicd.core.events import STATUS_FLUSHED, STATUS_OK, STATUS_REMOTE_INVALID, STATUS_RETRY_EXCEEDED
-from nicd.core.limits import TIMEOUT_UNIT_NS
+from nicd.core.mrc.limits import TIMEOUT_UNIT_NS
 from swarm.breakage import ended_by, planes_of, slowest_bps
 from swarm.case import Case, Flow
 from swarm.invariant import InvariantError

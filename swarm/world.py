@@ -14,8 +14,8 @@ from mrcfabric.node import Node
 from mrcfabric.rng import Rng
 from mrcfabric.units import Instant
 from nicd.core.events import CommandDone, Completion, QpChange
+from nicd.core.mrc.qp import Link
 from nicd.core.nic import Nic
-from nicd.core.qp import Link
 from orchestrator.sim.fabric import SimulatedFabric
 from swarm import anatomy, growth
 from swarm.books import NicBooks

@@ -11,18 +11,18 @@ from mrcfabric.rng import Rng
 from mrcfabric.units import Instant
 from mrcfabric.wire.layout import EXTENSION_OFFSET, ICRC_SIZE, METH_SIZE, RETH_SIZE, TSETH_SIZE
 from mrcfabric.witness import Witness
-from nicd.core.deny_list import DenyList
-from nicd.core.ev_events import EvEvents
-from nicd.core.ev_profiles import ProfileTable
-from nicd.core.ev_state import EvState
 from nicd.core.events import RECV_WITH_IMM, Completion, NicEvent
-from nicd.core.footprint import resident_max
 from nicd.core.lag import Lag
 from nicd.core.memory import MemoryTable
+from nicd.core.mrc.deny_list import DenyList
+from nicd.core.mrc.ev_events import EvEvents
+from nicd.core.mrc.ev_profiles import ProfileTable
+from nicd.core.mrc.ev_state import EvState
+from nicd.core.mrc.footprint import resident_max
+from nicd.core.mrc.penalty import penalty_of
+from nicd.core.mrc.probe_turns import ProbeTurns
 from nicd.core.onchip import ContextStore, SpillingScheduler
-from nicd.core.penalty import penalty_of
 from nicd.core.ports import Ports
-from nicd.core.probe_turns import ProbeTurns
 from nicd.core.scheduler import Scheduler
 from nicd.core.settings import NicConfig, NicSettings
 from nicd.core.stats import GoodputBins, NicStats

@@ -26,13 +26,13 @@ from nicd.core.commands import (
     SetCarrier,
     SetImpairment,
 )
-from nicd.core.ev_probing import EvProbing
 from nicd.core.events import STATUS_FLUSHED, CommandDone, PortChange, Result
-from nicd.core.limits import agree, hints_of, own_offer, peer_offer
-from nicd.core.path_control import PathControl, bar_as_told
-from nicd.core.peer import Peer
-from nicd.core.profile_control import ProfileControl
-from nicd.core.qp import Qp
+from nicd.core.mrc.ev_probing import EvProbing
+from nicd.core.mrc.limits import agree, hints_of, own_offer, peer_offer
+from nicd.core.mrc.path_control import PathControl, bar_as_told
+from nicd.core.mrc.peer import Peer
+from nicd.core.mrc.profile_control import ProfileControl
+from nicd.core.mrc.qp import Qp
 from nicd.core.qp_state import QpState
 from nicd.core.self_probe import SelfProber
 from nicd.core.settings_self_probe import LOOP_PROBES_MAX, SELF_PROBE_PERIOD_NS_MIN

@@ -42,16 +42,16 @@ from mrcfabric.wire.layout import (
 )
 from mrcfabric.witness import Witness
 from nicd.core.board import Board
-from nicd.core.ev_state import EV_STATES
 from nicd.core.execute import Executor
-from nicd.core.footprint import within
+from nicd.core.mrc.ev_state import EV_STATES
+from nicd.core.mrc.footprint import within
+from nicd.core.mrc.qp import Link
+from nicd.core.mrc.state_report import peak, reserved, state_bytes, state_report
 from nicd.core.nic_witness import NicWitness
 from nicd.core.onchip import NO_CONTEXTS, Antechamber, Receive
-from nicd.core.qp import Link
 from nicd.core.qp_state import QP_STATES, QpState
 from nicd.core.self_probe import SelfProber
 from nicd.core.settings import NicConfig
-from nicd.core.state_report import peak, reserved, state_bytes, state_report
 from nicd.core.stats import PLACED, TAKEN
 
 RETIRED: Final = ("assumed_bad:", "denied:")
@@ -234,7 +234,7 @@ class Nic:
         return self._board.ev_events.take(limit)
 
     def ev_probes(self, batch: int) -> dict[str, Any]:
-        """The results of a batch of `ProbeEvs`: see `nicd.core.ev_probing`. RefusedError for one that is not kept."""
+        """The results of a batch of `ProbeEvs`, see `nicd.core.mrc.ev_probing`. RefusedError for an unknown one."""
         return self._executor.ev_probing.rows(batch)
 
     def reverse_paths(self) -> list[dict[str, int | bool]]:
@@ -250,7 +250,7 @@ class Nic:
         return {} if self._self_prober is None else self._self_prober.table()
 
     def state_report(self) -> dict[str, Any]:
-        """What the protocol state takes in bytes; see `nicd.core.state_report`."""
+        """What the protocol state takes in bytes; see `nicd.core.mrc.state_report`."""
         return state_report(self._board, self._qps, self._executor.peers)
 
     def overfull(self) -> list[tuple[int, str]]:

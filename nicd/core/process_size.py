@@ -1,6 +1,6 @@
 """What a part of a NIC takes in this Python process: objects and bytes, by walking what it refers to.
 
-Owns the walk. `nicd.core.footprint` says what the same state takes in hardware. Not for the packet path: a walk
+Owns the walk. `nicd.core.mrc.footprint` says what the same state takes in hardware. Not for the packet path: a walk
 costs a microsecond per object.
 """
 

@@ -9,7 +9,7 @@ from collections import deque
 from typing import Protocol
 
 from mrcfabric.units import Instant
-from nicd.core.plane_windows import PlaneWindows
+from nicd.core.mrc.plane_windows import PlaneWindows
 from nicd.core.ports import Ports
 
 

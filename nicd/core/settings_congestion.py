@@ -2,14 +2,14 @@
 
 MRC 1.0 4. The knobs of NSCC have the names that the controller API gives them, with the unit behind (times in ns, sizes
 in payload bytes, factors in thousandths, `_ppt`); 0 means "derive from base RTT and bandwidth-delay product", which
-`nicd.core.nscc_constants` does. Owns names, units, defaults and bounds; relations are `nicd.core.settings`'.
+`nicd.core.mrc.nscc_constants` does. Owns names, units, defaults and bounds; relations are `nicd.core.settings`'.
 """
 
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from nicd.core import congestion, penalty
+from nicd.core.mrc import congestion, penalty
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class CongestionKnobs:
     """How much may be in flight, and how much waits at a port."""
 
     congestion: str = "nscc"
-    """The policy that moves the window towards a destination: "nscc", or "fixed" (`nicd.core.congestion`)."""
+    """The policy that moves the window towards a destination: "nscc", or "fixed" (`nicd.core.mrc.congestion`)."""
     congestion_scope: str = "plane"
     """Whom a congestion context serves: "plane", one plane of one destination, because planes are networks of their own
     and a window that they share goes to the weakest; "destination", all its planes (MRC 1.0 4, which knows one
@@ -106,7 +106,7 @@ class CongestionKnobs:
     published for networks where every queue marks; then each of n senders grows until it is trimmed, and the share of
     packets sent again grows with n."""
     receiver_penalty: str = "off"
-    """When our SACKs penalise senders: "off", "incast", "ooo" (`nicd.core.penalty`)."""
+    """When our SACKs penalise senders: "off", "incast", "ooo" (`nicd.core.mrc.penalty`)."""
     penalty_senders: int = 4
     """With "incast": so many peers at once are no incast."""
     penalty_ooo_packets: int = 1024

@@ -1,7 +1,7 @@
 """Knobs of the model of a NIC's on-chip memory: how many QP contexts it holds, and what a missing one costs.
 
 No public text of MRC gives sizes of real NICs, so the model is off unless `sram_bytes` says otherwise.
-Owns names, units, defaults and bounds; the sizes behind them are `nicd.core.footprint`'s.
+Owns names, units, defaults and bounds; the sizes behind them are `nicd.core.mrc.footprint`'s.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ class OnChipKnobs:
     """On-chip memory for QP contexts; contexts beyond it are spilled to the host, the one longest unused first.
     0: unlimited, and the model costs nothing. At least one context is always on chip: the one being worked on."""
     sram_qp_bytes: int = 0
-    """What one QP takes of it; 0: every table of a QP at its limit, as `nicd.core.footprint` adds them up."""
+    """What one QP takes of it; 0: every table of a QP at its limit, as `nicd.core.mrc.footprint` adds them up."""
     sram_miss_ns: int = 1_000
     """Fetching a spilled context, the write-back of the one it replaces included: about two reads over PCIe."""
     sram_fetches: int = 4

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from nicd.core.path_policy import POLICIES
+from nicd.core.mrc.path_policy import POLICIES
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class PathKnobs:
 
     path_policy: str = "mrc"
     """How a QP uses its paths: "mrc" keeps a state per EV; "oblivious" sprays over all EVs and learns nothing; "single"
-    keeps one EV for life. The latter two are there to be compared with (`nicd.core.path_policy`)."""
+    keeps one EV for life. The latter two are there to be compared with (`nicd.core.mrc.path_policy`)."""
     evs_active: int = 128
     """Active EVs per QP over all planes (MRC 1.0 11.2: usually 128-256); a multiple of the number of planes."""
     evs_reserve: int = 32
@@ -45,8 +45,8 @@ class PathKnobs:
     """How long an EV stays in SKIP. 0: until the scan reaches it, which takes about one turn."""
     path_shares: bool = True
     """A path of a plane that is marked and later than another one by `path_late_ns` gets fewer of its turns, and more
-    again when marks end (`nicd.core.path_shares`). False: SKIP alone, a turn per mark, which cannot leave a link alone
-    that has lost more than half of its rate."""
+    again when marks end (`nicd.core.mrc.path_shares`). False: SKIP alone, a turn per mark, which cannot leave a link
+    alone that has lost more than half of its rate."""
     path_late_ns: int = 0
     """So much longer are the round trips of such a path. Default half a base RTT."""
     always_skip_marks: int = 0

@@ -26,7 +26,7 @@ class ReliabilityKnobs:
     difference between two paths (3.5 base RTT) and two acknowledgements, so that a healthy fabric never shows
     a loss."""
     reorder_ns_min: int = 0
-    """Where round trips vary little, that much later is less: down to this, by `nicd.core.inflight.Patience`.
+    """Where round trips vary little, that much later is less: down to this, by `nicd.core.mrc.inflight.Patience`.
     Default 1.5 base RTT; the same as `reorder_ns` makes the threshold fixed."""
     reorder_packets: int = 3
     """And when at least this many packets were sent between the two."""

@@ -23,7 +23,7 @@ from typing import Any
 from mrcfabric.errors import ConfigError
 from mrcfabric.naming import t0_name, t1_name
 from mrcfabric.topology import Topology
-from nicd.core.deny_list import Entry, within
+from nicd.core.mrc.deny_list import Entry, within
 from orchestrator.mapper.link_verdicts import BAD, Cable, LinkMap, LinkVerdict, Verdict
 
 

@@ -13,7 +13,7 @@ from mrcfabric.naming import nic_name
 from mrcfabric.topology import Topology
 from mrcfabric.units import NS_PER_S, Instant
 from nicd.compose import nic_settings
-from nicd.core.deny_list import Entry
+from nicd.core.mrc.deny_list import Entry
 from nicd.core.settings_self_probe import SELF_PROBE_PERIOD_NS_MIN
 from orchestrator.mapper.clustermapper import Clustermapper
 from orchestrator.mapper.deny_plan import DenyFloor, DenyPlan, arguments, changes, plan_denials

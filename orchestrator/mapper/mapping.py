@@ -16,7 +16,7 @@ from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
-from nicd.core.deny_list import Entry
+from nicd.core.mrc.deny_list import Entry
 from orchestrator.mapper.link_verdicts import LinkMap
 from orchestrator.mapper.link_watch import FIND_LOSS, LinkWatch, Order, WatchSettings, entries_of, rounds_to_find
 from orchestrator.process.launcher import ProcessFailedError

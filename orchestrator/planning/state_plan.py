@@ -1,7 +1,7 @@
 """Computes the state of a topology's NICs without starting anything: QPs x EVs x MPR -> bytes -> QPs on a chip.
 
-Owns the tables of the plan. `nicd.core.footprint` has the widths and sums. `orchestrator.sim.state_sweep` measures what
-too small a memory costs.
+Owns the tables of the plan. `nicd.core.mrc.footprint` has the widths and sums. `orchestrator.sim.state_sweep` measures
+what too small a memory costs.
 """
 
 from dataclasses import replace
@@ -10,7 +10,7 @@ from typing import Any
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
 from nicd.compose import nic_settings
-from nicd.core.footprint import (
+from nicd.core.mrc.footprint import (
     contexts_of,
     limits_of,
     nic_bytes,

@@ -2,7 +2,7 @@
 
 A limit lets so many bytes be under way, and they are acknowledged one round trip later: so it bounds goodput to these
 bytes per round trip. Owns that arithmetic over topology and settings, and its words. The NIC enforces the limits
-(`nicd.core.limits`, `nicd.core.window`). The round trip is the longest of the topology, without queues.
+(`nicd.core.mrc.limits`, `nicd.core.mrc.window`). The round trip is the longest of the topology, without queues.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from mrcfabric.egress_config import OVERHEAD_BYTES
 from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES, Topology
 from mrcfabric.units import NS_PER_S
 from nicd.compose import nic_settings
-from nicd.core.limits import MPR_UNITS_MAX
+from nicd.core.mrc.limits import MPR_UNITS_MAX
 from nicd.core.settings import MPR_UNIT, NicSettings
 
 _MESSAGE_LIMITS: Final = ("work_requests_max", "max_wimm")

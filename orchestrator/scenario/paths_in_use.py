@@ -8,7 +8,7 @@ from mrcfabric.paths import Destination
 from mrcfabric.rng import Rng
 from mrcfabric.topology import Topology
 from nicd.compose import nic_config
-from nicd.core.ev_universe import Universe
+from nicd.core.mrc.ev_universe import Universe
 from nicd.programs.program import Program
 
 _BUILT_IN = 0

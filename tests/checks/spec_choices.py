@@ -239,7 +239,7 @@ _PATHS = (
         "What travels for an EV that is an address",
         UNKNOWN,
         "The number of the EV in its profile in the draw bits, the T1 of its container and its plane below "
-        "(`nicd/core/ev_format.py`); profiles number what they hold, senders do not agree on it.",
+        "(`nicd/core/mrc/ev_format.py`); profiles number what they hold, senders do not agree on it.",
         _of(NIC, "profile_evs_max"),
     ),
     Choice(
@@ -280,7 +280,7 @@ _RELIABILITY = (
     Choice(
         "Packets further apart than the 64 PSNs of a bitmap",
         UNKNOWN,
-        "They wait side by side, in spans of which one SACK shows each (`nicd/core/sack_spans.py`); the one opened "
+        "They wait side by side, in spans of which one SACK shows each (`nicd/core/mrc/sack_spans.py`); the one opened "
         "first goes first, and A or rtx calls for all of them.",
     ),
     Choice(

@@ -16,7 +16,7 @@ def shipped() -> list[Path]:
 
 
 def twin(path: Path) -> Path:
-    """Where the tests of a module live: nicd/core/sack.py -> tests/nicd/core/test_sack.py."""
+    """Where the tests of a module live: nicd/core/mrc/sack.py -> tests/nicd/core/mrc/test_sack.py."""
     return ROOT / "tests" / path.relative_to(ROOT).with_name(f"test_{path.stem.strip('_')}.py")
 
 
@@ -32,7 +32,7 @@ def test_the_list_of_untwinned_modules_only_shrinks() -> None:
 
 
 def test_no_test_outlives_its_module() -> None:
-    """tests/nicd/core/test_sack.py and test_sack_window.py both need nicd/core/sack.py."""
+    """tests/nicd/core/mrc/test_sack.py and test_sack_window.py both need nicd/core/mrc/sack.py."""
     names = {path.relative_to(ROOT).with_suffix("").as_posix().replace("__main__", "main") for path in shipped()}
     orphans = []
     for path in source.python_files():

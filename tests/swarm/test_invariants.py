@@ -9,20 +9,20 @@ import pytest
 from mrcfabric.egress import Egress
 from mrcfabric.wire.templates import ControlTemplate
 from nicd.core.board import Board
-from nicd.core.ev_deck import PlaneDeck
-from nicd.core.ev_profile import EvProfile
-from nicd.core.ev_state import EvState
 from nicd.core.events import RECV_WITH_IMM, Completion, EvTransition
-from nicd.core.inflight import InflightTable
 from nicd.core.memory import MemoryTable
+from nicd.core.mrc.ev_deck import PlaneDeck
+from nicd.core.mrc.ev_profile import EvProfile
+from nicd.core.mrc.ev_state import EvState
+from nicd.core.mrc.inflight import InflightTable
+from nicd.core.mrc.path_policy import MrcPolicy
+from nicd.core.mrc.plane_windows import PlaneWindows
+from nicd.core.mrc.probe import Prober
+from nicd.core.mrc.recovery import Recovery
+from nicd.core.mrc.requestor import Requestor
+from nicd.core.mrc.responder import Responder
+from nicd.core.mrc.sack import DUPLICATE, NEW, ReceiveWindow
 from nicd.core.nic import Nic
-from nicd.core.path_policy import MrcPolicy
-from nicd.core.plane_windows import PlaneWindows
-from nicd.core.probe import Prober
-from nicd.core.recovery import Recovery
-from nicd.core.requestor import Requestor
-from nicd.core.responder import Responder
-from nicd.core.sack import DUPLICATE, NEW, ReceiveWindow
 from swarm import world
 from swarm.batch import cut_otherwise
 from swarm.case import Case

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nicd.core.requestor import Requestor
+from nicd.core.mrc.requestor import Requestor
 from swarm.case import Fault
 from swarm.run import Outcome, run
 from swarm.shrink import kind_of, shrink

@@ -1,7 +1,7 @@
 """`mrcfabric ev profile` and `ev replace`: the EV profiles of a running NIC.
 
 Owns arguments and output; the NIC decides what is possible, and gives the reason when it refuses
-(`nicd.core.profile_control`).
+(`nicd.core.mrc.profile_control`).
 """
 
 import json

@@ -1,6 +1,6 @@
 """`mrcfabric nic state` and `mrcfabric nic sram`: what the protocol state of NICs takes, and the cost of too little.
 
-Owns arguments and output. The daemons have the figures of a running fabric (`nicd.core.state_report`);
+Owns arguments and output. The daemons have the figures of a running fabric (`nicd.core.mrc.state_report`);
 `orchestrator.sim.state_sweep` runs the sweep.
 """
 

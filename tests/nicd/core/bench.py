@@ -11,7 +11,7 @@ from nicd.compose import nic_config
 from nicd.core.board import Board
 from nicd.core.commands import ConnectQp, CreateQp, ModifyQp, PostWrite, RegisterMemory
 from nicd.core.execute import Executor
-from nicd.core.qp import Link
+from nicd.core.mrc.qp import Link
 
 PLANES = 2
 QPN, PEER_QPN = 100, 200

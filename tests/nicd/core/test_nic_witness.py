@@ -10,7 +10,7 @@ from mrcfabric.choice import Choice
 from mrcfabric.wire.dscp import Dscp
 from mrcfabric.wire.layout import PSN_MASK
 from mrcfabric.witness import STATEMENTS_MAX, Witness, covers
-from nicd.core.reverse_set import ReverseSet
+from nicd.core.mrc.reverse_set import ReverseSet
 from tests.support.ladder import FIRST_PSN, Ladder
 from tests.support.wire import AB
 

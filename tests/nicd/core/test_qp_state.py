@@ -3,8 +3,8 @@
 import pytest
 
 from mrcfabric.errors import RefusedError
-from nicd.core.limits import Hints, Offer
-from nicd.core.qp import Qp
+from nicd.core.mrc.limits import Hints, Offer
+from nicd.core.mrc.qp import Qp
 from nicd.core.qp_state import NEXT_STATES, QpState
 from tests.nicd.core.bench import Bench
 

@@ -4,7 +4,7 @@ from collections import Counter
 from typing import cast
 
 from mrcfabric.egress_config import EgressConfig
-from nicd.core.plane_windows import PlaneWindows
+from nicd.core.mrc.plane_windows import PlaneWindows
 from nicd.core.ports import Ports
 from nicd.core.scheduler import Scheduler
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
-from nicd.core.deny_list import DenyList, Entry
+from nicd.core.mrc.deny_list import DenyList, Entry
 from orchestrator.mapper.clustermapper import Clustermapper
 from orchestrator.mapper.deny_plan import DenyFloor, arguments, changes, plan_denials
 from orchestrator.mapper.link_verdicts import LinkMap, LinkVerdict, Verdict

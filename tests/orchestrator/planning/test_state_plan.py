@@ -1,11 +1,11 @@
-"""The plan of a NIC's state: sums of what `nicd.core.footprint` gives."""
+"""The plan of a NIC's state: sums of what `nicd.core.mrc.footprint` gives."""
 
 import pytest
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
 from nicd.compose import nic_settings
-from nicd.core.footprint import slot_bytes
+from nicd.core.mrc.footprint import slot_bytes
 from orchestrator.planning.plan import render
 from orchestrator.planning.state_plan import EVS, MPR_UNITS, SRAM_MIB, state_table
 

@@ -1,0 +1,142 @@
+"""The active EVs of one plane, and the pseudo-random scan that picks among them.
+
+Owns the order of the scan, which makes EVs in SKIP GOOD on its way. `ev_profile` chooses the EVs of the deck.
+
+MRC 1.0 11.2.2 (scan and SKIP); the order is drawn anew for every turn, so that senders do not lock in step.
+"""
+
+from collections.abc import Callable
+from math import gcd
+from typing import ClassVar
+
+from mrcfabric.rng import Rng
+from nicd.core.mrc.ev_state import EvState
+from nicd.core.mrc.path_shares import PathShares
+
+_GOOD = EvState.GOOD
+
+
+class PlaneDeck:
+    """The active EVs of one plane, scanned in a pseudo-random order that is drawn anew for every turn."""
+
+    __slots__ = ("_left", "_position", "_rng", "_states", "_stride", "_strides", "cards", "shares", "tally")
+    _forgives: ClassVar[bool] = True
+
+    def __init__(self, cards: list[int], states: list[int], rng: Rng, tally: list[int] | None = None) -> None:
+        """`tally`: numbers of EVs by state; the deck updates it when it forgives one."""
+        self.cards = cards
+        """Indices of EVs in the profile; all of them GOOD or SKIP."""
+        self._states = states
+        self.tally = [0] * len(EvState) if tally is None else tally
+        self.shares: PathShares | None = None
+        """How many of their turns the paths of this plane get; None: all."""
+        self._rng = rng
+        self._left = 0
+        self._position = 0
+        self._stride = 1
+        self._strides: list[int] = []
+
+    def pick(self) -> int:
+        """The next GOOD EV of the scan. The deck must not be empty.
+
+        MRC 1.0 11.2.2: the first SKIP EV met becomes GOOD but is not used for this packet; when a whole turn has
+        no other GOOD one, it is used after all.
+        """
+        cards = self.cards
+        states = self._states
+        size = len(cards)
+        forgiven = spare = -1
+        shares = self.shares
+        due = shares.due if shares is not None and shares.thinned else None
+        # Two turns hold one whole turn, wherever the scan stands.
+        for _ in range(2 * size):
+            if not self._left:
+                self._turn(size)
+            self._left -= 1
+            position = self._position + self._stride
+            if position >= size:
+                position -= size
+            self._position = position
+            card = cards[position]
+            if states[card] == _GOOD:
+                # If a turn ended just after this EV was forgiven, the next turn may bring it again before the others.
+                if card != forgiven:
+                    if due is None or due(card):
+                        return card
+                    if spare < 0:
+                        spare = card
+            elif forgiven < 0:
+                forgiven = card
+                self._forgive(card)
+        return forgiven if spare < 0 else spare
+
+    def pick_among(self, fit: Callable[[int], bool], failed: int) -> int:
+        """The next GOOD EV that is `fit`; else any but `failed`; else what there is. The deck must not be empty.
+
+        Of the EVs in SKIP at most one is forgiven, as in `pick`, and that one is used only for want of any other.
+        """
+        other = forgiven = -1
+        states = self._states
+        for _ in range(2 * len(self.cards)):
+            card = self._next()
+            if states[card] != _GOOD:
+                if forgiven < 0 and card != failed:
+                    forgiven = card
+                    if self._forgives:
+                        self._forgive(card)
+            elif card not in (forgiven, failed):
+                if fit(card):
+                    return card
+                if other < 0:
+                    other = card
+        if other < 0:
+            other = failed if forgiven < 0 else forgiven
+            self._forgive(other)
+        return other
+
+    def _forgive(self, card: int) -> None:
+        """Make this EV GOOD if it is not."""
+        self.tally[self._states[card]] -= 1
+        self.tally[_GOOD] += 1
+        self._states[card] = _GOOD
+
+    def _next(self) -> int:
+        """The next card of the scan, whatever its state."""
+        size = len(self.cards)
+        if not self._left:
+            self._turn(size)
+        self._left -= 1
+        self._position = (self._position + self._stride) % size
+        return self.cards[self._position]
+
+    def change(self) -> None:
+        """The cards have changed: begin a new turn."""
+        self._left = 0
+        self._strides = []
+
+    def _turn(self, size: int) -> None:
+        if not self._strides:
+            self._strides = [stride for stride in range(1, size + 1) if gcd(stride, size) == 1]
+        draw = self._rng.bits64()
+        self._position = draw % size
+        self._stride = self._strides[(draw >> 32) % len(self._strides)]
+        self._left = size
+
+
+class TimedDeck(PlaneDeck):
+    """The same where SKIP ends by a timer: the scan forgives an EV only for want of any other."""
+
+    __slots__ = ()
+    _forgives = False
+
+    def pick(self) -> int:
+        """The next GOOD EV of the scan, or the first it met when a whole turn has none. The deck must not be empty."""
+        first = -1
+        for _ in range(2 * len(self.cards)):
+            card = self._next()
+            if self._states[card] == _GOOD:
+                return card
+            if first < 0:
+                first = card
+        self._forgive(first)
+        return first

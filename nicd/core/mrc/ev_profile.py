@@ -1,0 +1,381 @@
+"""The EVs of one QP, as its EV profile gives them: their states, and which one carries the next packet.
+
+Owns the active set (a deck per plane), the reserve, and replacement inside a plane. `ev_deck` picks in a plane. The
+`path_policy` decides what a trigger does to a state, for MRC by the table in `ev_state`. `probe` probes bad EVs,
+`inflight` judges that a packet is lost, and the ports and the peer say which planes can be used at all.
+
+MRC 1.0 11.2 (states, scan), arXiv 2605.04333 section 2 (equal planes, reserve).
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from mrcfabric.rng import Rng
+from mrcfabric.units import Instant
+from nicd.core.events import EvTransition
+from nicd.core.mrc.deny_list import DenyList
+from nicd.core.mrc.ev_deck import PlaneDeck
+from nicd.core.mrc.ev_format import EvEntry
+from nicd.core.mrc.ev_state import EvState, EvTrigger
+from nicd.core.mrc.ev_universe import EvSet
+from nicd.core.mrc.path_policy import PathPolicy
+from nicd.core.mrc.path_records import PathRecords
+from nicd.core.mrc.path_shares import PathShares
+from nicd.core.stats import NicStats
+
+_SKIP = EvState.SKIP
+
+_LOSSES: Final = (EvTrigger.GAP, EvTrigger.TIMEOUT)
+_DEAD_MISSES: Final = 3
+"""So many losses in a row make a path dead; where one packet in ten is lost this may happen by chance."""
+_ALIKE: Final = 2
+"""Two paths lose packets alike if one has failed at most so many times as often as the other."""
+BY_EV: Final = 1
+"""The controller named this EV."""
+BY_PATH: Final = 2
+"""The NIC's list of denied paths covers it."""
+BY_PROFILE: Final = 4
+"""The controller named this EV of the profile, for all QPs that use it."""
+
+
+class EvProfile:
+    """All EVs of one QP, by index: first the active ones as drawn, then the reserve."""
+
+    __slots__ = (
+        "_barred", "_events", "_keep", "_min_active", "_on_bad", "_plane_order", "_plane_scan", "_policy", "_qpn",
+        "_rng", "_since_ns", "_stats", "_tally", "_target", "active", "bad_on", "decks", "down_ns", "evs", "filled",
+        "index_of", "on_skip", "outer", "path", "plane", "records", "resends_elsewhere", "states",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        qpn: int,
+        evs: EvSet,
+        planes: int,
+        policy: PathPolicy,
+        rng: Rng,
+        stats: NicStats,
+        events: Callable[[EvTransition], None],
+        on_bad: Callable[[Instant, int], None],
+        deck: type[PlaneDeck] = PlaneDeck,
+        tally: list[list[int]] | None = None,
+        late_ns: int = 0,
+        base_rtt_ns: int = 1,
+        forget_ns: int = 1,
+        keep_ppt: int = 0,
+    ) -> None:
+        """`on_bad` is called with each EV that enters ASSUMED_BAD: (now, index); `deck` scans the EVs of one plane.
+
+        `tally`: numbers of EVs by plane and state, which count these EVs until `leave`. `late_ns`: a marked path that
+        is so much later than another of its plane gets fewer turns (0: none does).
+        """
+        active, reserve = policy.keep(evs.active, evs.reserve, rng)
+        entries = active + reserve
+        self._qpn = qpn
+        self._policy = policy
+        self.resends_elsewhere = policy.elsewhere
+        self._rng = rng
+        self._stats = stats
+        self._events = events
+        self._on_bad = on_bad
+        self.on_skip: Callable[[Instant, int], None] | None = None
+        """Called with each EV that enters SKIP: (now, index); None: nobody wants to know."""
+        self._min_active = evs.min_active
+        self.evs = [entry.ev for entry in entries]
+        self.index_of = {ev: index for index, ev in enumerate(self.evs)}
+        self.plane = [entry.plane for entry in entries]
+        self.path = [entry.path for entry in entries]
+        self.outer = [entry.outer for entry in entries]
+        self.records = PathRecords(self.plane, self.path, base_rtt_ns, forget_ns)
+        self.states: list[int] = [EvState.GOOD] * len(entries)
+        self._barred = bytearray(len(entries))
+        """Why each EV is barred: the sum of BY_EV, BY_PATH and BY_PROFILE; 0: it is not."""
+        self._since_ns: dict[int, Instant] = {}
+        """When the controller put another EV at an index: losses of packets sent until then do not concern it."""
+        self.active = [True] * len(active) + [False] * len(reserve)
+        self._tally = [[0] * len(EvState) for _ in range(planes)] if tally is None else tally
+        for plane in self.plane:
+            self._tally[plane][EvState.GOOD] += 1
+        self.decks = [
+            deck([i for i in range(len(active)) if self.plane[i] == plane], self.states, rng, self._tally[plane])
+            for plane in range(planes)
+        ]
+        if late_ns and policy.judge(EvState.GOOD, EvTrigger.ECN).target == _SKIP:
+            for each in self.decks:
+                each.shares = PathShares(self.path, late_ns)
+        self._target = [len(deck.cards) for deck in self.decks]
+        """Active EVs that each plane should have."""
+        self._keep = [-(-target * keep_ppt // 1000) for target in self._target]
+        """Active EVs of each plane that stay active when they lose packets but still deliver."""
+        self.filled = sum(1 << plane for plane, deck in enumerate(self.decks) if deck.cards)
+        """Bit p: plane p has an active EV."""
+        self.down_ns: list[Instant] = [-1] * planes
+        """When plane p was last found down at either end: losses of packets sent until then accuse no EV."""
+        self.bad_on: list[dict[int, int]] = [{} for _ in range(planes)]
+        """Number of ASSUMED_BAD EVs by path, plane by plane."""
+        self._plane_order = list(range(planes))
+        rng.shuffle(self._plane_order)
+        self._plane_scan = 0
+
+    def pick_plane(self, mask: int) -> int:
+        """The next plane of the scan among the bits of `mask`, which must not be zero."""
+        if not mask & (mask - 1):
+            return mask.bit_length() - 1
+        order = self._plane_order
+        scan = self._plane_scan
+        while True:
+            if scan == len(order):
+                scan = 0
+                # One exchange per turn is enough to keep senders from locking in step.
+                swap = self._rng.below(len(order))
+                order[0], order[swap] = order[swap], order[0]
+            plane = order[scan]
+            scan += 1
+            if mask >> plane & 1:
+                self._plane_scan = scan
+                return plane
+
+    def pick_other(self, plane: int, index: int) -> int:
+        """An EV of `plane` for a packet that was lost on the EV `index`."""
+        return self._policy.resend(self, plane, index)
+
+    def feedback(self, now: Instant, index: int, trigger: EvTrigger, sent_ns: Instant = 0) -> None:
+        """Apply a trigger to the EV with this index. `sent_ns`: when the packet left, if the trigger is a loss."""
+        state = EvState(self.states[index])
+        if trigger in _LOSSES and (
+            sent_ns <= self.down_ns[self.plane[index]] or sent_ns <= self._since_ns.get(index, -1)
+        ):
+            return
+        misses = self.records.missed(index, sent_ns) if trigger in _LOSSES else 0
+        rule = self._policy.judge(state, trigger)
+        target = rule.target
+        if target == state:
+            return
+        if target == EvState.ASSUMED_BAD and self._at_floor(index, misses, sent_ns):
+            return
+        if trigger in _LOSSES and target == EvState.ASSUMED_BAD:
+            alive = misses < _DEAD_MISSES
+            if alive and self._is_kept(index):
+                return
+            common = alive and self._loses_alike(now, index)
+            self.records.struck(now, index)
+            if common:
+                return
+        self._set_state(index, target)
+        if EvState.ASSUMED_BAD in (state, target):
+            bad = self.bad_on[self.plane[index]]
+            bad[self.path[index]] = bad.get(self.path[index], 0) + (1 if target == EvState.ASSUMED_BAD else -1)
+        if target == EvState.SKIP:
+            self._stats.ev_skips += 1
+            if self.on_skip is not None:
+                self.on_skip(now, index)
+        if target in (EvState.ASSUMED_BAD, EvState.DENIED):
+            self._take_out(index)
+        elif state in (EvState.ASSUMED_BAD, EvState.DENIED):
+            self._take_in(index)
+        if state > EvState.SKIP or target > EvState.SKIP:
+            self._tell(now, index, state, target, trigger, rule.section)
+        if target == EvState.ASSUMED_BAD:
+            self._on_bad(now, index)
+
+    def bar(self, now: Instant, index: int, by: int, barred: bool) -> bool:
+        """The controller bars an EV for one reason, or lifts that bar. The EV is free when no bar is left.
+
+        `by` is BY_EV, BY_PATH or BY_PROFILE. False: nothing changes.
+        """
+        if bool(self._barred[index] & by) == barred:
+            return False
+        before = self._barred[index]
+        self._barred[index] = before ^ by
+        if not before or not self._barred[index]:
+            self.feedback(now, index, EvTrigger.DENY if barred else EvTrigger.ALLOW)
+        return True
+
+    def follow_denied(self, now: Instant, denied: DenyList, peer: int, through_t1: bool, plane: int) -> int:
+        """Bar the EVs of `plane` that the list of denied paths covers, free the rest. Returns how many changed."""
+        changed = 0
+        # Start with the reserve, so that no reserve EV becomes active that is barred a moment later.
+        for index in reversed(range(len(self.evs))):
+            if self.plane[index] == plane:
+                barred = denied.covers(plane, self.path[index], peer, through_t1)
+                changed += self.bar(now, index, BY_PATH, barred)
+        return changed
+
+    def replace(self, now: Instant, index: int, entry: EvEntry) -> None:
+        """The controller puts another EV of the same plane in the place of this one; it begins GOOD."""
+        assert entry.plane == self.plane[index]
+        state = EvState(self.states[index])
+        if state == EvState.ASSUMED_BAD:
+            self.bad_on[entry.plane][self.path[index]] -= 1
+        del self.index_of[self.evs[index]]
+        self.index_of[entry.ev] = index
+        self.evs[index] = entry.ev
+        self.path[index] = entry.path
+        self.records.move(index, entry.plane, entry.path)
+        self.outer[index] = entry.outer
+        self._set_state(index, EvState.GOOD)
+        self._barred[index] = 0
+        self._since_ns[index] = now
+        if state > EvState.SKIP:
+            self._take_in(index)
+            self._tell(now, index, state, EvState.GOOD, EvTrigger.ALLOW, "controller")
+
+    def leave(self) -> None:
+        """The QP has ended: take its EVs out of the tally. Safe to repeat."""
+        own = self.counts()
+        for row, counts in zip(self._tally, own, strict=True):
+            for state, count in enumerate(counts):
+                row[state] -= count
+        self._tally = own
+        for deck, counts in zip(self.decks, own, strict=True):
+            deck.tally = counts
+
+    def counts(self) -> list[list[int]]:
+        """Number of EVs by plane and state, the reserve included, counted one by one."""
+        table = [[0] * len(EvState) for _ in self.decks]
+        for index, state in enumerate(self.states):
+            table[self.plane[index]][state] += 1
+        return table
+
+    def table(self) -> list[dict[str, int | str | bool]]:
+        """One row per EV, in the order of the profile."""
+        return [
+            {
+                "ev": ev,
+                "plane": self.plane[index],
+                "path": self.path[index],
+                "state": EvState(self.states[index]).name,
+                "active": self.active[index],
+            }
+            for index, ev in enumerate(self.evs)
+        ]
+
+    def _set_state(self, index: int, state: EvState) -> None:
+        row = self._tally[self.plane[index]]
+        row[self.states[index]] -= 1
+        row[state] += 1
+        self.states[index] = state
+
+    def _at_floor(self, index: int, misses: int, sent_ns: Instant) -> bool:
+        """Controller API, ev_min_active: whether the NIC has so few active EVs that this one must stay in use.
+
+        It must stay unless it is dead while another lives. `misses` packets in a row were lost on its path; the latest
+        left at `sent_ns`.
+        """
+        if not self.active[index] or sum(len(deck.cards) for deck in self.decks) > self._min_active:
+            return False
+        return misses < _DEAD_MISSES or self.delivered_ns() <= sent_ns
+
+    def _is_kept(self, index: int) -> bool:
+        """Whether so many EVs of its plane are out that the plane itself loses packets: others would lose as many."""
+        plane = self.plane[index]
+        return (
+            self.active[index] and len(self.decks[plane].cards) <= self._keep[plane] and self._substitute(index) is None
+        )
+
+    def _loses_alike(self, now: Instant, index: int) -> bool:
+        """Whether every other path in use of the plane has failed lately, too, and this one not far more often.
+
+        Then no path is better, and to leave this one would only load the others beyond their share.
+        """
+        least = self._least_elsewhere(now, index)
+        return self.active[index] and least > 0 and self.records.strikes(now, index) <= _ALIKE * least
+
+    def relapses(self, now: Instant, index: int) -> int:
+        """How often the path of this EV failed again lately, beyond what all paths in use of its plane did."""
+        return max(0, self.records.strikes(now, index) - 1 - self._least_elsewhere(now, index))
+
+    def _least_elsewhere(self, now: Instant, index: int) -> int:
+        """Fewest recent failures among the other paths in use of its plane; 0 without another."""
+        records, way = self.records, self.records.way
+        others = {way[card]: card for card in self.decks[self.plane[index]].cards}
+        others.pop(way[index], None)
+        return min([records.strikes(now, card) for card in others.values()], default=0)
+
+    def delivered_ns(self) -> Instant:
+        """When the latest packet left that is known to have arrived by the path of an active EV; -1: none."""
+        return max(self.records.latest(deck.cards) for deck in self.decks)
+
+    def _tell(
+        self, now: Instant, index: int, source: EvState, target: EvState, trigger: EvTrigger, section: str
+    ) -> None:
+        cause = trigger.name.lower()
+        key = f"{target.name.lower()}:{cause}:{self.plane[index]}"
+        transitions = self._stats.ev_transitions
+        transitions[key] = transitions.get(key, 0) + 1
+        self._events(
+            EvTransition(
+                now,
+                self._qpn,
+                self.evs[index],
+                self.plane[index],
+                self.path[index],
+                source.name.lower(),
+                target.name.lower(),
+                cause,
+                section,
+            )
+        )
+
+    def _take_out(self, index: int) -> None:
+        """Take an EV that must not be used any more out of its deck, and put in a reserve EV of the same plane."""
+        if not self.active[index]:
+            return
+        self.active[index] = False
+        deck = self.decks[self.plane[index]]
+        deck.cards.remove(index)
+        substitute = self._substitute(index)
+        if substitute is not None:
+            self.active[substitute] = True
+            deck.cards.append(substitute)
+            self._stats.ev_replacements += 1
+        deck.change()
+        self._refill(self.plane[index])
+
+    def _take_in(self, index: int) -> None:
+        """An EV may be used again: put it into its deck if that is short, or in place of one on a crowded path."""
+        plane = self.plane[index]
+        deck = self.decks[plane]
+        if len(deck.cards) >= self._target[plane]:
+            load = self._load(plane)
+            most = max(deck.cards, key=lambda card: (load.get(self.path[card], 0), card))
+            if load[self.path[most]] < load.get(self.path[index], 0) + 2:
+                return
+            deck.cards.remove(most)
+            self.active[most] = False
+        self.active[index] = True
+        deck.cards.append(index)
+        deck.change()
+        self._refill(plane)
+
+    def _substitute(self, failed: int) -> int | None:
+        """A reserve EV for a failed one: same plane, another path that has not failed, the least loaded first."""
+        plane = self.plane[failed]
+        load = self._load(plane)
+        bad = {
+            self.path[index]
+            for index, state in enumerate(self.states)
+            if state == EvState.ASSUMED_BAD and self.plane[index] == plane
+        }
+        bad.add(self.path[failed])
+        best: tuple[int, int] | None = None
+        for index, state in enumerate(self.states):
+            if self.plane[index] != plane or self.active[index] or state > _SKIP or self.path[index] in bad:
+                continue
+            rank = (load.get(self.path[index], 0), index)
+            if best is None or rank < best:
+                best = rank
+        return None if best is None else best[1]
+
+    def _load(self, plane: int) -> dict[int, int]:
+        """Number of active EVs by path of one plane."""
+        load: dict[int, int] = {}
+        for card in self.decks[plane].cards:
+            load[self.path[card]] = load.get(self.path[card], 0) + 1
+        return load
+
+    def _refill(self, plane: int) -> None:
+        if self.decks[plane].cards:
+            self.filled |= 1 << plane
+        else:
+            self.filled &= ~(1 << plane)

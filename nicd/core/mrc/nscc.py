@@ -1,0 +1,382 @@
+"""NSCC, the network-signalled congestion control of UEC, as MRC uses it: a window per context, clocked by SACKs.
+
+Owns how the window moves. `nscc_constants` computes the constants, the in-flight tables count what is in flight, and
+the EV profile chooses the path of a packet. A mark with little delay concerns only the path, so it moves no window. The
+same holds for a packet that is lost without a trim, where switches trim and paths can fail: the other paths have lost
+no room.
+
+MRC 1.0 4, UEC CMS. Two signals, four cases: marked or not, delay below the target or not.
+
+    not marked, below      proportional increase    alpha x acked x (target - delay), or fast increase at about no delay
+    not marked, at/above   fair increase            fi x acked, or the receiver's decrease: see below
+    marked,     at/above   multiplicative decrease  at most once per base RTT
+    marked,     below      nothing
+
+Increases add up and are applied as inc / cwnd after 8 MTU or one base RTT, eta once per base RTT on top. Quick adapt
+looks back once per base RTT + target, or once per round trip where that is longer. A trim cuts the size of its packet
+off the window, and so does a loss for which no path is blamed.
+
+A deliberate addition (`late_is_congestion`): NSCC was published for networks where every queue marks, so a late packet
+without a mark leaves an empty queue behind. The last hop of MRC does not mark, and a late packet without a mark has
+most likely met the queue of a full receiver. All its senders see the same delay and reduce their windows in proportion,
+at most once per round trip; what they add besides makes them equal. `lateness` tells which delays come from no queue.
+
+A window may be smaller than a packet (`cwnd_bytes_min`): a packet then leaves every so many round trips, see
+`plane_windows`.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from mrcfabric.units import Instant
+from nicd.core.mrc.ev_state import EvState, EvTrigger
+from nicd.core.mrc.lateness import Lateness
+from nicd.core.mrc.nscc_constants import THOUSAND, NsccConstants
+from nicd.core.mrc.path_policy import POLICIES
+from nicd.core.mrc.window import RESTORE, WindowSetup
+
+_FINE: Final = 10
+"""The average delay is kept in units of 1 / 2**10 ns: with a weight of 1/80 whole nanoseconds would stick."""
+_PENALTY_FULL: Final = 128
+_BASE_SHARE_MIN: Final = 4
+"""The base RTT follows lower samples no lower than this part of the configured one: no peer can push it to zero."""
+
+
+class Nscc:
+    """The window of one context."""
+
+    __slots__ = (
+        "_adjusted_ns", "_average", "_avg_samples", "_base_ns", "_before_late", "_cuts", "_decreased_ns", "_delay_ns",
+        "_delays", "_delivered", "_eta_ns", "_extra_ns", "_fast", "_fast_bytes", "_floor", "_gamma_ppt",
+        "_ignore_bytes", "_inc", "_late", "_limits", "_loss_cuts", "_md_ppt", "_mtu", "_penalised", "_qa", "_qa_bytes",
+        "_qa_end_ns", "_qa_measured", "_qa_period_ns", "_qa_trigger", "_reference_ns", "_saved", "_setup",
+        "_since_bytes", "base_rtt_ns", "crowded_ns", "cwnd_bytes", "cwnd_bytes_max", "inflight_bytes", "penalties",
+        "quick_adapts", "restores", "rtt_ns",
+    )  # fmt: skip
+
+    def __init__(self, setup: WindowSetup) -> None:
+        knobs = setup.settings
+        self._setup = setup
+        self._limits = NsccConstants(setup)
+        self._mtu = knobs.mtu_bytes
+        self._floor = min(knobs.cwnd_bytes_min or max(1, knobs.mtu_bytes // 32), knobs.mtu_bytes)
+        self._gamma_ppt = knobs.gamma_ppt
+        self._md_ppt = knobs.max_md_jump_ppt
+        self._avg_samples = knobs.delay_avg_samples
+        self._qa = not knobs.disable_qa
+        # A policy that leaves a path after a loss has answered the loss. If it stays, or cannot tell a broken path
+        # from a full queue, the window is cut instead.
+        leaves = POLICIES[knobs.path_policy].judge(EvState.GOOD, EvTrigger.GAP).target == EvState.ASSUMED_BAD
+        self._loss_cuts = knobs.loss_is_congestion or not (knobs.trim_nack and leaves)
+        self._late = Lateness(knobs)
+        self._cuts = setup.stats.cwnd_cuts
+        self._delays = setup.stats.queue_delay
+        self._before_late = 0
+        """The window before late packets without a mark reduced it, as long as nothing else did; 0: none did."""
+        self._extra_ns = 0
+        """How much longer, without any queue, a round trip of this context takes than one of another plane."""
+        base_ns = min(knobs.base_rtt_near_ns, knobs.base_rtt_ns) if setup.near else knobs.base_rtt_ns
+        self._measure(base_ns)
+        self.base_rtt_ns = base_ns if knobs.base_rtt_measured else 0
+        self.crowded_ns: Instant = -1
+        # MRC 1.0 4: begins with the largest window. Begin with the published one: what ours has beyond it would only
+        # add to the first burst of an incast.
+        first = setup.share(knobs.cwnd_bytes or knobs.max_cwnd_bytes) or self._most(base_ns, setup.published_bytes)
+        self.cwnd_bytes = max(min(first, self.cwnd_bytes_max), self._floor)
+        self.inflight_bytes = 0
+        self._average = 0
+        """Average queueing delay, in 2**-10 ns."""
+        self._delay_ns = 0
+        """Latest queueing delay."""
+        self._inc = 0
+        """Increase not yet applied, bytes times window."""
+        self._since_bytes = 0
+        self._adjusted_ns: Instant = 0
+        self._eta_ns: Instant = 0
+        self._decreased_ns: Instant = -knobs.base_rtt_ns - 1
+        self._fast = False
+        self._fast_bytes = 0
+        """Bytes acknowledged in a row at about no delay."""
+        self._delivered = 0
+        """Bytes that arrived in the span over which quick adapt looks back."""
+        self._qa_measured = knobs.qa_measured
+        self._qa_end_ns: Instant = -1
+        """When that span ends; -1: none has begun."""
+        self._qa_trigger = False
+        """Whether a trim or a loss fell into that span."""
+        self._ignore_bytes = 0
+        """Bytes that were in flight at the last quick adapt and are neither acknowledged nor lost since."""
+        self._penalised = False
+        self._saved = 0
+        """The window before the last penalty began."""
+        self.quick_adapts = 0
+        self.penalties = 0
+        self.restores = 0
+
+    @property
+    def average_delay_ns(self) -> int:
+        """The smoothed queueing delay."""
+        return self._average >> _FINE
+
+    # -- acknowledgements
+
+    def on_sack(self, now: Instant, acked_bytes: int, marked: bool, rtt_ns: int | None, penalty: int) -> None:
+        """Apply the receiver's penalty, then quick adapt, then the four cases."""
+        target = self._limits.target_ns
+        self._delivered += acked_bytes
+        self._since_bytes += acked_bytes
+        if rtt_ns is None:
+            delay = self._average >> _FINE
+        else:
+            self._delay_ns = delay = max(0, rtt_ns - self._reference_ns)
+            self.rtt_ns = self._reference_ns + delay
+            if delay >= target:
+                self.crowded_ns = now
+            self._delays.add(delay)
+            # MRC 1.0 4: the receiver causes a late packet without a mark; it counts as a quarter of a base RTT.
+            sample = self._base_ns >> 2 if delay > target and not marked else delay
+            self._average += ((sample << _FINE) - self._average) // self._avg_samples
+        ignored = self._ignore_bytes > 0
+        if ignored:
+            self._ignore_bytes -= acked_bytes
+        if penalty or self._penalised:
+            self._penalise(acked_bytes, penalty)
+            if self._penalised:
+                return
+        if now >= self._qa_end_ns and self._quick_adapt(now, delay):
+            return
+        if marked:
+            # MRC 1.0 4: a mark with little delay changes only the path.
+            if delay >= target and not ignored:
+                self._decrease(now)
+        elif rtt_ns is None or not self._meets_receiver(now, delay, rtt_ns):
+            self._increase(now, acked_bytes, delay)
+        elif not ignored:
+            self._give_way(now, delay)
+        if not self.inflight_bytes and not self._qa_trigger:
+            # Nothing more is sent, so that little is delivered says nothing about the network.
+            self._qa_end_ns = -1
+
+    def _increase(self, now: Instant, acked_bytes: int, delay: int) -> None:
+        """Not marked: add a proportional, fair or fast increase, and apply the sum when it is time."""
+        limits = self._limits
+        target = limits.target_ns
+        if delay < limits.fast_ns:
+            self._at_no_delay(acked_bytes, delay)
+        else:
+            self._fast = False
+            self._fast_bytes = 0
+            if delay < target:
+                self._inc += limits.alpha_bytes * acked_bytes * (target - delay) // target
+            else:
+                self._inc += limits.fi_bytes * acked_bytes
+        if self._since_bytes >= limits.adjust_bytes or now - self._adjusted_ns >= limits.adjust_ns:
+            self._adjust(now)
+
+    def _at_no_delay(self, acked_bytes: int, delay: int) -> None:
+        """Fast increase, once a whole window was acknowledged without delay; it replaces the proportional one."""
+        self._fast_bytes += acked_bytes
+        if self._fast_bytes > self.cwnd_bytes:
+            self._fast = True
+        limits = self._limits
+        if self._fast:
+            grown = self.cwnd_bytes + acked_bytes * limits.fi_scale_ppt // THOUSAND
+            self.cwnd_bytes = min(grown, self.cwnd_bytes_max)
+        else:
+            self._inc += limits.alpha_bytes * acked_bytes * (limits.target_ns - delay) // limits.target_ns
+
+    def _adjust(self, now: Instant) -> None:
+        """Apply the sum of the increases to the window."""
+        limits = self._limits
+        # One acknowledged packet counts as one window at most, also where the window is smaller than a packet.
+        grown = self.cwnd_bytes + self._inc // max(self.cwnd_bytes, self._mtu)
+        if now - self._eta_ns >= limits.adjust_ns:
+            grown += limits.eta_bytes
+            self._eta_ns = now
+        self.cwnd_bytes = min(grown, self.cwnd_bytes_max)
+        self._inc = 0
+        self._since_bytes = 0
+        self._adjusted_ns = now
+
+    def _decrease(self, now: Instant) -> None:
+        """Multiplicative decrease, in proportion to how far the average delay is above the target."""
+        self._fast = False
+        self._fast_bytes = 0
+        self._before_late = 0
+        limits = self._limits
+        surplus = self._average - (limits.target_ns << _FINE)
+        if surplus <= 0 or now - self._decreased_ns <= self._reference_ns:
+            return
+        self._decreased_ns = now
+        kept = max(THOUSAND * self._average - self._gamma_ppt * surplus, self._md_ppt * self._average)
+        self.cwnd_bytes = max(self.cwnd_bytes * kept // (THOUSAND * self._average), self._floor)
+        self._cuts["delay"] += 1
+
+    def _meets_receiver(self, now: Instant, delay: int, rtt_ns: int) -> bool:
+        """Whether a packet without a mark was late because of the receiver's queue alone."""
+        if delay < self._limits.target_ns:
+            self._late.cleared()
+            self._before_late = 0
+            return False
+        return self._late.receivers(now, delay, rtt_ns, self.cwnd_bytes)
+
+    def _give_way(self, now: Instant, delay: int) -> None:
+        """The receiver's queue is too long: add eta, which makes its senders equal, and subtract by the delay."""
+        if now - self._adjusted_ns >= self._limits.adjust_ns:
+            self._adjust(now)
+        if now - self._decreased_ns <= self._reference_ns + delay:
+            return
+        self._decreased_ns = now
+        self._inc = 0
+        self._fast = False
+        self._fast_bytes = 0
+        self._before_late = self._before_late or self.cwnd_bytes
+        surplus = delay - self._limits.target_ns
+        kept = max(THOUSAND * delay - self._gamma_ppt * surplus, self._md_ppt * delay)
+        self.cwnd_bytes = max(self.cwnd_bytes * kept // (THOUSAND * delay), self._floor)
+        self._cuts["delay"] += 1
+
+    # -- trims and losses
+
+    def on_trim(self, now: Instant, size: int, last_hop: bool = True) -> None:
+        self.crowded_ns = now
+        if last_hop:
+            self._late.cleared()
+        # UEC CMS: a trim counts as a delay of one base RTT. Take the network's: a longer path has no longer queues.
+        self._average += ((self._base_ns << _FINE) - self._average) // self._avg_samples
+        self._gone(now, size, "trim")
+
+    def on_loss(self, now: Instant, size: int, gives_way: bool = False) -> None:
+        # A deliberate difference, see the knob: with trimming, an overflowing queue tells of itself. What was lost with
+        # a port was that port's part of the window.
+        if self._loss_cuts or gives_way:
+            self._gone(now, size, "loss")
+        elif self._ignore_bytes > 0:
+            self._ignore_bytes -= size
+
+    def _gone(self, now: Instant, size: int, cause: str) -> None:
+        """A packet was trimmed or lost: quick adapt if it is time, else cut the packet's size off the window."""
+        self._qa_trigger = True
+        self._before_late = 0
+        self._fast = False
+        self._fast_bytes = 0
+        # The last quick adapt has already counted what was in flight then.
+        if self._ignore_bytes > 0:
+            self._ignore_bytes -= size
+            return
+        if now >= self._qa_end_ns and self._quick_adapt(now, 0):
+            return
+        self._cut(size)
+        self._cuts[cause] += 1
+
+    def _cut(self, size: int) -> None:
+        """Cut a packet's size off the window; halve a window that is no larger."""
+        cwnd = self.cwnd_bytes
+        self.cwnd_bytes = max(cwnd - size, min(cwnd, self._mtu) >> 1, self._floor)
+
+    def _quick_adapt(self, now: Instant, delay: int) -> bool:
+        """If a span has ended with losses and few arrivals, set the window to what arrived. True: set."""
+        limits = self._limits
+        adapted = False
+        if self._qa and self._qa_end_ns >= 0 and self._delivered < self._qa_bytes:
+            late = 0 < limits.qa_threshold_ns < delay
+            if self._qa_trigger or late:
+                cwnd = self.cwnd_bytes
+                # With a window of about one packet, by chance nothing may arrive in a span.
+                self.cwnd_bytes = max(min(cwnd, max(self._delivered, min(cwnd, self._mtu) >> 1)), self._floor)
+                self._ignore_bytes = self.inflight_bytes
+                self._inc = 0
+                self.quick_adapts += 1
+                self._cuts["quick_adapt"] += 1
+                adapted = True
+        self._delivered = 0
+        self._qa_trigger = False
+        self._qa_end_ns = now + self._qa_period_ns
+        if self._qa_measured and self._delay_ns > limits.target_ns:
+            # A deliberate difference, see the knob: the span is a measured round trip, not base RTT + target.
+            self._qa_end_ns += self._delay_ns - limits.target_ns
+        return adapted
+
+    # -- the receiver's word
+
+    def _penalise(self, acked_bytes: int, penalty: int) -> None:
+        """Apply the penalty of a SACK, or end it at the first SACK without one."""
+        share = penalty & ~RESTORE
+        if share:
+            if not self._penalised:
+                self._penalised = True
+                self._saved = self.cwnd_bytes
+                self.cwnd_bytes = min(self.cwnd_bytes, self.inflight_bytes)
+                self.penalties += 1
+                self._cuts["penalty"] += 1
+            # UEC CMS: no increase while it lasts; 64 for a round trip halves, 127 leaves about a packet.
+            # Leave one packet: without its SACK the receiver could not lift the penalty.
+            self.cwnd_bytes = max(self.cwnd_bytes - share * acked_bytes // _PENALTY_FULL, self._mtu)
+            self._inc = 0
+            self._fast = False
+            self._fast_bytes = 0
+            return
+        self._penalised = False
+        if penalty & RESTORE and self._saved:
+            self.cwnd_bytes = min(max(self.cwnd_bytes, self._saved), self.cwnd_bytes_max)
+            self._saved = 0
+            self.restores += 1
+
+    # -- the base RTT
+
+    def on_base_rtt(self, now: Instant, rtt_ns: int) -> None:
+        """The base RTT and the largest window follow the lowest sample."""
+        base_ns = max(rtt_ns, self._setup.settings.base_rtt_ns // _BASE_SHARE_MIN)
+        if base_ns < self.base_rtt_ns:
+            self.base_rtt_ns = base_ns
+            self._measure(base_ns)
+            self.cwnd_bytes = min(self.cwnd_bytes, self.cwnd_bytes_max)
+
+    def on_longer(self, extra_ns: int) -> None:
+        """A deliberate difference: the base RTT also follows a longer path, as comparison with other planes shows."""
+        if extra_ns != self._extra_ns:
+            before_ns = self._reference_ns
+            self._extra_ns = extra_ns
+            self._measure(self._base_ns)
+            scaled = self.cwnd_bytes
+            # Packets were late by the length alone: give back what was cut while the length was taken for a queue.
+            if self._reference_ns - before_ns >= self._limits.target_ns >> 1:
+                scaled = max(scaled, self._before_late)
+            # Keep the rate over the longer path: the same rate needs more in flight there.
+            scaled = scaled * self._reference_ns // before_ns
+            self.cwnd_bytes = max(min(scaled, self.cwnd_bytes_max), self._floor)
+            self._before_late = 0
+
+    def _measure(self, base_ns: int) -> None:
+        """What belongs to this context and follows from its base RTT."""
+        setup = self._setup
+        knobs = setup.settings
+        self._base_ns = base_ns
+        self._reference_ns = self.rtt_ns = base_ns = base_ns + self._extra_ns
+        """What delays are measured against."""
+        most = setup.share(knobs.max_cwnd_bytes) or self._most(base_ns, setup.most_bytes)
+        self.cwnd_bytes_max: int = max(most, self._mtu)
+        # MRC 1.0 4: quick adapt looks back over base RTT + target, and adapts below max window / 2**qa_gate.
+        self._qa_period_ns = base_ns + self._limits.target_ns
+        self._qa_bytes = self.cwnd_bytes_max >> knobs.qa_gate
+
+    def _most(self, base_ns: int, most_bytes: Callable[[int], int]) -> int:
+        """The largest window for a base RTT, by what makes a window of one."""
+        setup = self._setup
+        most = most_bytes(base_ns)
+        if not setup.near:
+            return most
+        # Beside distant senders the queue stands at their target: full rate then needs base RTT + target in flight.
+        far = most_bytes(setup.settings.base_rtt_ns)
+        return max(most, min(setup.bdp_bytes(base_ns + self._limits.target_ns), far))
+
+    def record(self) -> dict[str, int]:
+        return {
+            "cwnd_bytes_max": self.cwnd_bytes_max,
+            "base_rtt_ns": self._reference_ns,
+            "target_delay_ns": self._limits.target_ns,
+            "average_delay_ns": self.average_delay_ns,
+            "quick_adapts": self.quick_adapts,
+            "penalties": self.penalties,
+            "restores": self.restores,
+        }

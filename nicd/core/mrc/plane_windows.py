@@ -1,0 +1,264 @@
+"""The congestion contexts towards one destination, and on which planes they let a packet leave.
+
+Owns which context answers for which plane, the bytes in flight of each, and the bitmap of planes with room. The policy
+(`window`) moves each window; the scheduler decides which QP sends next on which port.
+
+MRC 1.0 4 has one context per destination, and knows one network. Planes of an MRC fabric are separate networks: what
+one of them delays, marks or trims says nothing about the others. A shared window goes to the slowest plane, because its
+packets stay in flight longest. So by default each plane has a context (`congestion_scope`: plane); with `destination`
+one context serves all planes.
+
+An acknowledgement frees packets of several planes. Each context is told of its own bytes. The mark and the round trip
+go to the context of the plane on which the packet that caused the acknowledgement left. Packets of a longer plane come
+last and fill gaps, so packets of other planes cause most SACKs. The last sent of the acknowledged packets of such a
+plane tells how long the plane is: never less than it is, and too much by at most the time that packets wait for their
+SACK.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from mrcfabric.units import NEVER, Instant
+from nicd.core.mrc.congestion import window_towards
+from nicd.core.mrc.window import CongestionWindow, WindowSetup
+from nicd.core.settings import NicSettings
+from nicd.core.stats import NicStats
+from nicd.core.timers import Timer, Timers
+
+NO_PLANE: Final = -1
+"""Plane of an acknowledgement that no single packet has caused."""
+_SPAN_RTTS: Final = 8
+"""The shortest round trips of planes are compared once in so many base RTTs: queues come and go in that time."""
+_SAMPLES_LEAST: Final = 4
+"""Fewer round trips than this say nothing about a plane: its samples then carry over into the next span."""
+_FEW: Final = 4
+"""A window of so many packets or fewer brings news rarely: the last news hold for an RTO, longer if it is smaller."""
+_MARGIN_PARTS: Final = 4
+"""Planes whose round trips differ by less than this part of a base RTT are alike."""
+
+
+class PlaneWindows:
+    """The contexts towards one destination. `open` is exact after every call."""
+
+    __slots__ = (
+        "_acked", "_alone", "_busy", "_compares", "_covers", "_extra_ns", "_least_ns", "_left_ns", "_margin_ns", "_mtu",
+        "_number", "_pacers", "_rto_ns", "_samples", "_seen_ns", "_sent_ns", "_span_end_ns", "_span_ns", "_wake",
+        "contexts", "delivered_ns", "of", "open",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        settings: NicSettings,
+        rates: Sequence[int],
+        stats: NicStats,
+        near: bool = False,
+        timers: Timers | None = None,
+        wake: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`rates`: bits per second that both ends' ports carry, by plane; `near`: both ends hang on the same T0s.
+
+        `wake` is called when a timer of `timers` opens a plane, that is, by the passing of time alone.
+        """
+        total = sum(rates)
+        self._alone = settings.congestion_scope == "plane"
+        """Each context serves one plane."""
+        if self._alone:
+            self.contexts = [window_towards(WindowSetup(settings, rate, stats, total, near)) for rate in rates]
+            self._number = list(range(len(rates)))
+            self._covers = [1 << plane for plane in range(len(rates))]
+        else:
+            self.contexts = [window_towards(WindowSetup(settings, total, stats, total, near))]
+            self._number = [0] * len(rates)
+            self._covers = [(1 << len(rates)) - 1]
+        self.of: list[CongestionWindow] = [self.contexts[number] for number in self._number]
+        """Plane -> its context."""
+        self._mtu = settings.mtu_bytes
+        self._rto_ns = settings.rto_ns
+        self._acked = [0] * len(self.contexts)
+        """Bytes by context that are acknowledged and not yet told to it."""
+        count = len(self.contexts)
+        self.delivered_ns: list[Instant] = [-1] * len(self.of)
+        """By plane, when the latest of its packets left that is known to have arrived; -1: none."""
+        self._left_ns: list[Instant] = [-1] * count
+        """When the last of these packets left, of those sent only once; -1: none."""
+        self._compares = settings.base_rtt_compared and count > 1
+        self._margin_ns = settings.base_rtt_ns // _MARGIN_PARTS
+        self._span_ns = _SPAN_RTTS * settings.base_rtt_ns
+        self._span_end_ns: Instant = 0
+        self._least_ns = [NEVER] * count
+        """Shortest round trip of the span under way, by context."""
+        self._samples = [0] * count
+        """Number of round trips in that span, by context."""
+        self._seen_ns = [0] * count
+        """How much longer each context was in the span before."""
+        self._extra_ns = [0] * count
+        """What each context was told by `on_longer`."""
+        self._busy = 0
+        """Bit n: context n met a mark or a trim in this span; what it measures may be a queue."""
+        self._sent_ns: list[Instant] = [0] * len(self.contexts)
+        """When the last packet of each context left."""
+        timers = timers or Timers()
+        self._pacers = [Timer(timers, self._paced(number)) for number in range(len(self.contexts))]
+        self._wake = wake
+        self.open = (1 << len(rates)) - 1
+        """Bit p: the windows let a packet leave on plane p."""
+
+    # -- what is in flight
+
+    def left(self, now: Instant, plane: int, size: int) -> None:
+        """A packet with `size` payload bytes leaves on `plane`."""
+        window = self.of[plane]
+        self._sent_ns[self._number[plane]] = now
+        window.inflight_bytes = inflight = window.inflight_bytes + size
+        if inflight + self._mtu > window.cwnd_bytes:
+            self.open &= ~self._covers[self._number[plane]]
+
+    def acked(self, plane: int, size: int, sent_ns: Instant = -1) -> None:
+        """A packet that left on `plane` was acknowledged; `on_sack` follows. `sent_ns`: when it left, if sent once."""
+        number = self._number[plane]
+        if sent_ns > self.delivered_ns[plane]:
+            self.delivered_ns[plane] = sent_ns
+        if sent_ns > self._left_ns[number]:
+            self._left_ns[number] = sent_ns
+        self.contexts[number].inflight_bytes -= size
+        self._acked[number] += size
+
+    def gone(self, now: Instant, plane: int, size: int) -> None:
+        """A packet that left on `plane` is no longer in flight, and is not known to have arrived."""
+        self.of[plane].inflight_bytes -= size
+        self._check(now, self._number[plane])
+
+    # -- what the network says
+
+    def on_sack(self, now: Instant, plane: int, marked: bool, rtt_ns: int | None, penalty: int) -> None:
+        """An acknowledgement has come for the packets given to `acked` before.
+
+        A packet that left on `plane` caused it, or none did (NO_PLANE). The other arguments are those of
+        `CongestionWindow.on_sack`.
+        """
+        acked, left_ns = self._acked, self._left_ns
+        cause = -1 if plane < 0 else self._number[plane]
+        for number, window in enumerate(self.contexts):
+            size = acked[number]
+            if number == cause:
+                window.on_sack(now, size, marked, rtt_ns, penalty)
+                if rtt_ns is not None and self._compares:
+                    self._measured(now, number, marked, rtt_ns)
+            elif size:
+                window.on_sack(now, size, False, None, penalty)
+                if left_ns[number] >= 0 and self._compares:
+                    self._measured(now, number, False, now - left_ns[number])
+            else:
+                continue
+            acked[number] = 0
+            left_ns[number] = -1
+            self._check(now, number)
+
+    def on_trim(self, now: Instant, plane: int, size: int, last_hop: bool) -> None:
+        """A packet of `size` payload bytes was trimmed on `plane`, on its last hop or before."""
+        self._busy |= 1 << self._number[plane]
+        self.of[plane].on_trim(now, size, last_hop)
+        self._check(now, self._number[plane])
+
+    def on_loss(self, now: Instant, plane: int, size: int, port_down: bool = False, crowded: bool = False) -> None:
+        """A packet was lost on `plane` without a trim.
+
+        `port_down`: the plane went down at one end; `crowded`: a full queue explains it.
+        """
+        # A context of this plane alone sends nothing until the plane is back, and then continues with its old window.
+        if not (port_down and self._alone):
+            self.of[plane].on_loss(now, size, port_down or crowded)
+            self._check(now, self._number[plane])
+
+    def is_crowded(self, plane: int, sent_ns: Instant, first: bool) -> bool:
+        """Whether a full queue explains the loss of a packet that left on `plane` at `sent_ns`.
+
+        It does if the plane was late or trimmed after `sent_ns`, or, where a small window brings news rarely, when last
+        heard of. If one of the `first` packets is lost before its plane told anything, the other planes decide.
+        """
+        window = self.of[plane]
+        known_ns = window.crowded_ns
+        if first and known_ns < 0:
+            known_ns = max([other.crowded_ns for other in self.contexts])
+        if known_ns >= 0 and window.cwnd_bytes <= _FEW * self._mtu:
+            known_ns += self._rto_ns * _FEW * self._mtu // window.cwnd_bytes
+        return known_ns >= sent_ns
+
+    # -- planes of different length
+
+    def _measured(self, now: Instant, number: int, marked: bool, rtt_ns: int) -> None:
+        """A round trip of one context."""
+        self._samples[number] += 1
+        if rtt_ns < self._least_ns[number]:
+            self._least_ns[number] = rtt_ns
+        if marked:
+            self._busy |= 1 << number
+        if now >= self._span_end_ns:
+            self._span_end_ns = now + self._span_ns
+            self._compare()
+
+    def _compare(self) -> None:
+        """A span has ended: compute by how much each plane is longer than the shortest."""
+        least = self._least_ns
+        shortest = min(least)
+        for number, rtt_ns in enumerate(least):
+            # A late plane causes few SACKs: keep its samples until there are enough.
+            if self._samples[number] < _SAMPLES_LEAST:
+                continue
+            surplus_ns = rtt_ns - shortest if rtt_ns - shortest > self._margin_ns else 0
+            # A shorter round trip is always true; a longer one may be a queue.
+            if self._busy >> number & 1:
+                surplus_ns = min(surplus_ns, self._extra_ns[number])
+            extra_ns = min(surplus_ns, self._seen_ns[number])
+            self._seen_ns[number] = surplus_ns
+            self._extra_ns[number] = extra_ns
+            self.contexts[number].on_longer(extra_ns)
+            self._samples[number] = 0
+            self._busy &= ~(1 << number)
+        self._least_ns = [rtt_ns if self._samples[number] else NEVER for number, rtt_ns in enumerate(least)]
+
+    def _check(self, now: Instant, number: int) -> None:
+        """Open or close the planes of a context, by whether its next packet fits its window now."""
+        window = self.contexts[number]
+        inflight = window.inflight_bytes
+        # UEC CMS: send while inflight + MTU <= cwnd.
+        if inflight + self._mtu <= window.cwnd_bytes:
+            self.open |= self._covers[number]
+        elif inflight:
+            self.open &= ~self._covers[number]
+        else:
+            # A window below one packet sends a packet now and then: on average one window per round trip.
+            due_ns = self._sent_ns[number] + window.rtt_ns * self._mtu // window.cwnd_bytes
+            if now >= due_ns:
+                self.open |= self._covers[number]
+            else:
+                self.open &= ~self._covers[number]
+                self._pacers[number].set(due_ns)
+
+    def _paced(self, number: int) -> Callable[[Instant], None]:
+        def fire(now: Instant) -> None:
+            self._check(now, number)
+            self._wake()
+
+        return fire
+
+    # -- to be told
+
+    @property
+    def cwnd_bytes(self) -> int:
+        """Bytes that may be in flight on all planes together."""
+        return sum([window.cwnd_bytes for window in self.contexts])
+
+    @property
+    def inflight_bytes(self) -> int:
+        """Bytes that are in flight on all planes together."""
+        return sum([window.inflight_bytes for window in self.contexts])
+
+    def record(self) -> dict[str, int]:
+        """For a row of the table of QPs: sums over the contexts; of times and delays the longest."""
+        rows = [window.record() for window in self.contexts]
+        record = {"inflight_bytes": self.inflight_bytes, "cwnd_bytes": self.cwnd_bytes}
+        for name in rows[0]:
+            values = [row[name] for row in rows]
+            record[name] = max(values) if name.endswith("_ns") else sum(values)
+        return record

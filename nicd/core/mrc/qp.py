@@ -1,0 +1,372 @@
+"""A queue pair: its state, its peer, and the parts that do the work.
+
+Owns the wiring of requestor, responder, EV profile and prober. Each of these has its own module; `qp_state` has the
+states.
+MRC 1.0 section 3: RESET -> INIT -> RTR -> RTS -> ERROR; RTR receives, RTS sends too.
+"""
+
+from mrcfabric.errors import RefusedError
+from mrcfabric.rng import Rng
+from mrcfabric.units import Instant
+from mrcfabric.wire.layout import (
+    M_ALWAYS_SKIP,
+    M_SKIP_ONCE,
+    NACK_TRIMMED,
+    NACK_TRIMMED_LASTHOP,
+    NACK_UNEXP_EVENT,
+    timestamp_of,
+)
+from mrcfabric.wire.srh import SrhControlTemplate, SrhDataTemplate
+from mrcfabric.wire.templates import ControlTemplate, DataTemplate
+from mrcfabric.wire.usid import CONTAINER_SIZE
+from nicd.core.board import Board
+from nicd.core.commands import ConnectQp, ModifyQp, PostWrite
+from nicd.core.events import STATUS_FLUSHED, QpChange
+from nicd.core.mrc.ev_deck import PlaneDeck, TimedDeck
+from nicd.core.mrc.ev_profile import EvProfile
+from nicd.core.mrc.ev_profiles import EvReporter, Profile
+from nicd.core.mrc.ev_state import EvTrigger
+from nicd.core.mrc.limits import Hints, Limits, Offer, retry_timers
+from nicd.core.mrc.path_policy import POLICIES
+from nicd.core.mrc.path_search import PathSearch
+from nicd.core.mrc.peer import Peer
+from nicd.core.mrc.probe import Prober
+from nicd.core.mrc.requestor import Requestor
+from nicd.core.mrc.responder import RCVD_MASK, RCVD_SHIFT, Responder
+from nicd.core.mrc.skip_timer import SkipTimer
+from nicd.core.qp_state import NEXT_STATES, QpState
+from nicd.core.stamps import since_ns
+from nicd.core.timers import Timer
+
+
+class Qp:
+    """One QP. `link` is None until it is connected."""
+
+    __slots__ = ("_board", "_setup", "hints", "link", "offer", "profile", "qpn", "reason", "state")
+
+    def __init__(self, board: Board, qpn: int, now: Instant, profile: Profile, offer: Offer, hints: Hints) -> None:
+        self._board = board
+        self.offer = offer
+        """The limits that we grant the peer."""
+        self.hints = hints
+        self._setup = Timer(board.timers, self._setup_over)
+        self.qpn = qpn
+        # MRC 1.0 6: tied to exactly one profile, from INIT on.
+        self.profile = profile
+        self.state = QpState.RESET
+        self.reason = ""
+        """Why the last state was entered."""
+        self.link: Link | None = None
+        self.enter(now, QpState.INIT, "created")
+
+    def enter(self, now: Instant, state: QpState, reason: str) -> None:
+        """Change state. RefusedError when the table does not allow it."""
+        if state not in NEXT_STATES[self.state]:
+            what = f"QP {self.qpn} cannot go from {self.state.name.lower()} to {state.name.lower()}"
+            raise RefusedError(what)
+        self._board.tell(QpChange(now, self.qpn, self.state.name.lower(), state.name.lower(), reason))
+        self.state = state
+        self.reason = reason
+        timeout_ns = self._board.settings.setup_timeout_ns
+        if timeout_ns and state < QpState.RTS:
+            self._setup.set(now + timeout_ns)
+        else:
+            self._setup.cancel()
+
+    def connect(self, now: Instant, request: ConnectQp, limits: Limits, peer: Peer) -> None:
+        """Learn the peer, move to RTR: from now on this QP receives."""
+        self.enter(now, QpState.RTR, "connected")
+        self.link = Link(self, self._board, request, limits, peer)
+
+    def start(self, now: Instant, request: ModifyQp) -> None:
+        """Move to RTS: from now on this QP sends too. RefusedError when it cannot, or for a timer out of bounds."""
+        timers = retry_timers(self._board.settings, request)
+        self.enter(now, QpState.RTS, "modified")
+        assert self.link is not None
+        self.link.requestor.set_timers(*timers)
+
+    def post(self, now: Instant, work: PostWrite) -> None:
+        """Take a WRITE. RefusedError when it cannot be done."""
+        if self.link is None or self.state != QpState.RTS:
+            raise RefusedError(f"QP {self.qpn} is in state {self.state.name.lower()}, not rts")
+        self.link.post(now, work)
+
+    def fail(self, now: Instant, status: str, reason: str) -> None:
+        """Go to ERROR: the oldest message ends with `status`, the others are flushed."""
+        if self.state == QpState.ERROR:
+            return
+        if self.state == QpState.INIT and self.link is None:
+            self.enter(now, QpState.ERROR, reason)
+            return
+        self.enter(now, QpState.ERROR, reason)
+        self._board.stats.qp_errors += 1
+        if self._board.host is not None:
+            self._board.host.qp_failed(now, self.qpn, reason)
+        if self.link is not None:
+            self.link.stop(now, status)
+
+    def forget(self, now: Instant) -> None:
+        """The QP is destroyed."""
+        self._setup.cancel()
+        if self.link is not None:
+            self.link.stop(now, STATUS_FLUSHED)
+
+    def record(self) -> dict[str, int | str]:
+        """One row of the table of QPs."""
+        row: dict[str, int | str] = {"qpn": self.qpn, "state": self.state.name.lower(), "reason": self.reason}
+        row |= {"offered_mpr": self.offer.mpr, "offered_wimm": self.offer.max_wimm, **self.hints._asdict()}
+        if self.link is not None:
+            row |= self.link.record()
+        return row
+
+    def _setup_over(self, now: Instant) -> None:
+        # A QP that only receives need not be RTS.
+        if self.link is None or self.link.responder.untouched:
+            self.fail(now, STATUS_FLUSHED, f"setup_timeout_in_{self.state.name.lower()}")
+
+
+def _no_word(now: Instant, plane: int, path: int, ev: int, outer: bytes) -> None:
+    """Ignore a path that was seen to work: acknowledgements do not take it."""
+
+
+class Link:
+    """A connected QP: both halves and its EVs, and the calls between them."""
+
+    __slots__ = (
+        "_board", "_confirm", "_control", "_peer_ooo", "_peer_qpn", "_peer_received", "_qp", "emit", "has_packet",
+        "limits", "peer", "pick_plane", "planes", "prober", "profile", "qpn", "requestor", "responder", "search",
+        "waiting", "windows",
+    )  # fmt: skip
+
+    def __init__(self, qp: Qp, board: Board, request: ConnectQp, limits: Limits, peer: Peer) -> None:
+        config = board.config
+        settings = board.settings
+        self._board = board
+        self._qp = qp
+        self.qpn = qp.qpn
+        self.peer = peer
+        self.windows = peer.windows
+        self._peer_qpn = request.peer_qpn
+        self.limits = limits
+        rng = Rng(config.seed, config.name, "qp", qp.qpn, "evs")
+        self.profile = EvProfile(
+            qp.qpn, qp.profile.universe.draw(peer.destination, rng), len(config.ports),
+            POLICIES[settings.path_policy], rng, board.stats,
+            EvReporter(board.tell, board.ev_events, qp.profile), self._ev_failed,
+            TimedDeck if settings.skip_ns else PlaneDeck, board.ev_tally,
+            settings.path_late_ns if settings.path_shares else 0, settings.base_rtt_ns, settings.path_forget_ns,
+            settings.plane_keep_ppt,
+        )  # fmt: skip
+        if settings.skip_ns:
+            self.profile.on_skip = SkipTimer(self.profile, settings.skip_ns, board.timers).enter
+        srh = any(len(outer) > CONTAINER_SIZE for outer in self.profile.outer)
+        control_template = SrhControlTemplate if srh else ControlTemplate
+        data_template = SrhDataTemplate if srh else DataTemplate
+        # An SRH belongs to an EV of this profile, so such paths are no use for acknowledgements.
+        self._confirm = _no_word if srh else peer.confirm
+        self._control = control_template(
+            config.address, peer.address, request.peer_qpn, qp.qpn, dscp=config.dscp, options=config.options
+        )
+        data = data_template(
+            config.address, peer.address, request.peer_qpn, dscp=config.dscp, ts=settings.timestamps,
+            options=config.options,
+        )  # fmt: skip
+        self.prober = Prober(self.profile, settings, board.stats, board.timers, self._send_probe)
+        self.search = PathSearch(self.profile, settings.base_rtt_ns, board.timers, self._open_planes, self.prober.ask)
+        self.requestor = Requestor(self, board, self.profile, data, peer.windows, request.psn_send, limits)
+        self.responder = Responder(self, board, peer, self._control, request.psn_receive, limits)
+        # The scheduler calls these for every packet: bind them here, which saves a call each.
+        self.has_packet = self.requestor.has_packet
+        self.pick_plane = self.profile.pick_plane
+        self.emit = self.requestor.emit
+        self.waiting = False
+        self._peer_ooo = 0
+        """Packets that the peer held out of order at the last SACK."""
+        self._peer_received = 0
+        """Units of 256 bytes that the peer has counted; unbounded, 24 bits travel."""
+        peer.sharing.append(self)
+        self.planes = 0
+        """Bit p: plane p is up at both ends and has an active EV."""
+        self.update_planes()
+
+    # -- for the two halves
+
+    def window_moved(self) -> None:
+        """A packet may leave now that could not before, of this QP or of one that shares the windows."""
+        sharing = self.peer.sharing
+        # Room for one packet at a time must not always go to the same QP.
+        sharing.rotate(-1)
+        wake = self._board.scheduler.wake
+        for link in sharing:
+            wake(link)
+
+    def ask(self, now: Instant) -> None:
+        """Send a probe on any good EV, to learn what has arrived."""
+        mask = self.planes
+        if mask:
+            self._board.stats.tail_probes += 1
+            self.prober.ask(now, self.profile.decks[self.pick_plane(mask)].pick())
+        self.search.begin(now)
+
+    def heard(self, now: Instant) -> None:
+        """The peer lives, and so do a path to it and a path back."""
+        self.search.heard(now)
+
+    def fragile(self, now: Instant) -> bool:
+        """Whether no path is known to live, or the first was found only a moment ago."""
+        return self.search.urgent(now)
+
+    def fail(self, now: Instant, status: str, reason: str) -> None:
+        """The QP goes to ERROR."""
+        self._qp.fail(now, status, reason)
+
+    # -- work
+
+    def post(self, now: Instant, work: PostWrite) -> None:
+        """Take a WRITE. RefusedError when it cannot be done."""
+        if not 0 < work.length < 1 << 32:
+            # MRC 1.0 section 3: a message has 1 to 2**32 - 1 bytes.
+            raise RefusedError(f"a message of {work.length} bytes; possible are 1 to 2**32 - 1")
+        if work.imm is not None and not 0 <= work.imm < 1 << 32:
+            raise RefusedError(f"{work.imm} is no immediate of 32 bits")
+        if not 0 <= work.r_key < 1 << 32 or not 0 <= work.remote_va <= (1 << 64) - work.length:
+            raise RefusedError("R_Key or remote address out of range")
+        limit = self._board.settings.work_requests_max
+        if self.requestor.unfinished >= limit:
+            raise RefusedError(f"QP {self.qpn} has {limit} unfinished messages")
+        region = self._board.memory.find(work.local_region)
+        self.requestor.post(now, work, region, region.read(work.local_va, work.length))
+        self._board.scheduler.wake(self)
+
+    def on_sack(self, now: Instant, sack: tuple[int, ...], rtx: bool = False) -> bool:
+        """Take a SACK as `read_sack` returns it; `rtx`: a retransmission caused it. False: nonsense, dropped."""
+        m, pr, ack_offset, entropy, cack, mpr, sack_offset, bitmap, stamp, ooo_count, restore, penalty, received = sack
+        marked = m == M_SKIP_ONCE
+        profile = self.profile
+        index = profile.index_of.get(entropy)
+        urgent = pr and (self.search.urgent(now) or self.requestor.starved(now))
+        # A probe's mark concerns only the probe's path, on which perhaps no data is sent.
+        good = self.requestor.on_sack(
+            now, cack, None if pr else ack_offset, sack_offset, bitmap, marked and not pr, stamp, rtx,
+            restore << 7 | penalty, None if pr else index,
+        )  # fmt: skip
+        if not good:
+            return False
+        if mpr and self.limits.dynamic_mpr:
+            self.requestor.obey(cack, mpr)
+        self._peer_ooo = ooo_count
+        # UEC PDS: modulo 2**24 in units of 256 bytes; an older SACK that was overtaken is ignored.
+        newly = (received - self._peer_received) & RCVD_MASK
+        if newly <= RCVD_MASK >> 1:
+            self._peer_received += newly
+        if pr:
+            asked_ns = self.prober.asked_ns(ack_offset & 0xFFFF)
+            answered = self.prober.on_answer(now, ack_offset & 0xFFFF, m, bool(urgent))
+            self.update_planes()
+            if urgent and asked_ns >= 0:
+                self.requestor.on_probed(now, asked_ns, cack, sack_offset, bitmap)
+            self._board.scheduler.wake(self)
+            # Several SACKs may answer one probe; the first counts for its EV.
+            if not answered:
+                return True
+            self._board.stats.probe_rtt.add(since_ns(now, stamp))
+        if index is None:
+            return True
+        if not pr and self.requestor.is_late(now, cack + ack_offset, index, rtx):
+            self.prober.excuse(now, index)
+            self.update_planes()
+        if marked:
+            self._board.stats.ecn_echoed += 1
+            profile.feedback(now, index, EvTrigger.ECN)
+        elif m == M_ALWAYS_SKIP:
+            profile.feedback(now, index, EvTrigger.ALWAYS_SKIP)
+        else:
+            self._confirm(now, profile.plane[index], profile.path[index], entropy, profile.outer[index])
+        return True
+
+    def on_nack(self, now: Instant, reason: int, entropy: int, psn24: int) -> bool:
+        """A NACK. False: nonsense. MRC 1.0 section 3: only a trim inside the fabric says anything about the EV."""
+        if reason == NACK_UNEXP_EVENT:
+            if not self.requestor.was_sent(psn24):
+                return False
+            self.fail(now, STATUS_FLUSHED, "unexpected_event")
+        elif reason == NACK_TRIMMED:
+            self.requestor.recovery.on_nack(now, psn24, "trim", EvTrigger.TRIM, entropy)
+        elif reason == NACK_TRIMMED_LASTHOP:
+            self.requestor.recovery.on_nack(now, psn24, "trim", EvTrigger.TRIM_LASTHOP, entropy)
+        else:
+            self.requestor.recovery.on_nack(now, psn24, "nack", None, entropy)
+        return True
+
+    # -- planes
+
+    def paths_changed(self) -> None:
+        """The controller has barred, freed or replaced EVs of the profile."""
+        self.update_planes()
+        self._board.scheduler.wake(self)
+
+    def update_planes(self) -> None:
+        """Ports, the peer's ports or the profile have changed."""
+        self.planes = self._board.ports.carrier & self.peer.up & self.profile.filled
+
+    def plane_down(self, now: Instant, plane: int) -> None:
+        """A plane went down at one end: losses of packets sent on it until now accuse no EV."""
+        self.profile.down_ns[plane] = now
+        self.requestor.recovery.plane_down(now)
+        self.update_planes()
+
+    def plane_up(self, now: Instant) -> None:
+        """A plane is back at both ends."""
+        self.update_planes()
+        self.prober.wake(now)
+        self._board.scheduler.wake(self)
+
+    def stop(self, now: Instant, status: str) -> None:
+        """The QP has failed or is destroyed."""
+        self._board.scheduler.forget(self)
+        self.profile.leave()
+        self.prober.stop()
+        self.search.stop()
+        self.responder.stop()
+        self.requestor.flush(now, status, STATUS_FLUSHED)
+        if self in self.peer.sharing:
+            self.peer.sharing.remove(self)
+            self.window_moved()
+
+    def record(self) -> dict[str, int | str]:
+        """The connected part of a row of the table of QPs."""
+        requestor = self.requestor
+        return {
+            "peer_index": self.peer.index,
+            "peer_qpn": self._peer_qpn,
+            "unfinished": requestor.unfinished,
+            "inflight_packets": requestor.inflight_packets,
+            **requestor.windows.record(),
+            "peer_out_of_order": self._peer_ooo,
+            "peer_received_bytes": self._peer_received << RCVD_SHIFT,
+            "psn_next": requestor.psn_next,
+            "cack": requestor.cack,
+            "expected": self.responder.window.expected,
+            "out_of_order": self.responder.window.ooo_count,
+            "bytes_placed": self.responder.bytes_placed,
+            "duplicates": self.responder.duplicates,
+            "planes": self.planes,
+            **self.limits.record(),
+        }
+
+    def _ev_failed(self, now: Instant, index: int) -> None:
+        self.prober.watch(now, index)
+        self.update_planes()
+
+    def _open_planes(self) -> int:
+        """Bit p: plane p is up at both ends."""
+        return self._board.ports.carrier & self.peer.up
+
+    def _send_probe(self, now: Instant, index: int, probe_id: int) -> bool:
+        profile = self.profile
+        plane = profile.plane[index]
+        if not self._open_planes() >> plane & 1:
+            return False
+        packet = self._control.probe(profile.evs[index], profile.outer[index], probe_id, timestamp_of(now))
+        self._board.ports.offer(now, plane, packet, False)
+        return True

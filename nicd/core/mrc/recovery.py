@@ -1,0 +1,280 @@
+"""What a requestor does about loss and silence: it accuses EVs, queues packets again, probes, and gives up.
+
+Owns the timer of a QP's sending half (tail probe, RTO, grace after a port went down) and the retry budget. `inflight`
+judges by time and order which transmissions are lost, the requestor sends them again, and `ev_profile` changes the
+state of the accused EV.
+
+MRC 1.0 section 3: NACKs and timeouts use up one budget; a packet sent again starts again at the plain timer. Trims have
+an allowance of their own (`retry_trims`), and a loss that a full queue explains accuses no EV (`doubts`): deliberate
+differences, without which a long incast ends QPs and retires EVs in a healthy fabric.
+"""
+
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from mrcfabric.units import NEVER, Instant
+from mrcfabric.wire.layout import PSN_MASK
+from nicd.core.board import Board
+from nicd.core.events import STATUS_RETRY_EXCEEDED, Retransmit
+from nicd.core.mrc.doubts import Doubts
+from nicd.core.mrc.ev_profile import EvProfile
+from nicd.core.mrc.ev_state import EvTrigger
+from nicd.core.mrc.inflight import DOUBLINGS_MAX, INFLIGHT, InflightTable, Sent
+from nicd.core.mrc.limits import RETRY_EXPONENTIAL_MAX
+from nicd.core.mrc.plane_windows import PlaneWindows
+from nicd.core.timers import Timer
+
+_SEVERAL: Final = 3
+"""When so many packets are in flight and none is heard of, their EVs are not the cause."""
+_SILENCES: Final = 1
+"""That holds while they timed out no more often than this, if no packet has arrived since the QP began."""
+_TRIES_IN_PLACE: Final = 2
+"""A packet that was sent again so often may take another plane at its next loss."""
+_ASKED: Final = ("trim", "nack")
+"""Causes of a loss that a NACK told us: the plane works."""
+
+
+class QpLink(Protocol):
+    """What the parts of a QP call on the QP as a whole."""
+
+    qpn: int
+    planes: int
+    """Bit p: plane p can carry data of this QP."""
+
+    def window_moved(self) -> None:
+        """A packet may leave now that could not before."""
+        ...
+
+    def ask(self, now: Instant) -> None:
+        """Send a probe: its answer tells what has arrived."""
+        ...
+
+    def heard(self, now: Instant) -> None:
+        """The peer lives, and so do a path to it and a path back."""
+        ...
+
+    def fragile(self, now: Instant) -> bool:
+        """Whether no path is known to live, or the first was found only a moment ago."""
+        ...
+
+    def fail(self, now: Instant, status: str, reason: str) -> None:
+        """The QP goes to ERROR; its oldest message ends with `status`."""
+        ...
+
+
+class Recovery:
+    """One QP's answer to loss and silence.
+
+    `unfinished` tells how many messages are kept, `to_send` whether a packet waits for a window or a port.
+    """
+
+    __slots__ = (
+        "_asked_ns", "_board", "_budget", "_doubts", "_exhausted", "_first", "_grace_ns", "_heard_ns", "_inflight",
+        "_profile", "_qp", "_retry_linear", "_retry_trims", "_strand_ns", "_tail_ns", "_to_send", "_unanswered",
+        "_unfinished", "_windows", "last_sent_ns", "timer",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        qp: QpLink,
+        board: Board,
+        profile: EvProfile,
+        inflight: InflightTable,
+        windows: PlaneWindows,
+        unfinished: Callable[[], int],
+        to_send: Callable[[], bool],
+    ) -> None:
+        settings = board.settings
+        self._qp = qp
+        self._board = board
+        self._profile = profile
+        self._inflight = inflight
+        self._windows = windows
+        self._doubts = inflight.doubts = Doubts(settings.loss_spared, profile.plane, profile.path)
+        self._unfinished = unfinished
+        self._to_send = to_send
+        self.set_retries(settings.retry_linear, settings.retry_exponential)
+        self._retry_trims = settings.retry_trims
+        self._first = windows.cwnd_bytes // settings.mtu_bytes
+        """Packets of the first window: the QP sent them before it could know how full queues are."""
+        self._tail_ns = settings.tail_probe_ns
+        self._grace_ns = settings.port_down_grace_ns
+        self._strand_ns: Instant = NEVER
+        """When to judge lost what was sent on a plane that went down; NEVER: no plane did."""
+        self._heard_ns: Instant = -1
+        self._asked_ns: Instant = -1
+        self.last_sent_ns: Instant = -1
+        self._unanswered = 0
+        self._exhausted = False
+        self.timer = Timer(board.timers, self._on_timer)
+
+    def set_retries(self, linear: int, exponential: int) -> None:
+        """Set how often a packet is sent again before the QP fails."""
+        self._retry_linear = linear
+        # MRC 1.0, controller API: the largest exponential count means for ever.
+        self._budget = linear + exponential if exponential < RETRY_EXPONENTIAL_MAX else 1 << 60
+
+    # -- the course of things
+
+    def begin(self, now: Instant) -> None:
+        """Start the timer: there is work again, or a packet is in flight and the timer is not set."""
+        self._asked_ns = now
+        self.timer.set_by(now + self._tail_ns)
+
+    def heard(self, now: Instant) -> None:
+        """An acknowledgement has come: the peer lives."""
+        self._heard_ns = now
+        if self._unanswered:
+            self._unanswered = 0
+            self._qp.heard(now)
+
+    # -- loss
+
+    def shuns(self, plane: int) -> bool:
+        """Whether the oldest lost packet should wait for another plane, so that a new packet takes this one.
+
+        A loss makes room in the window of its plane. While the windows of the other planes are full, only the plane
+        that lost the packet has room. If that plane is dead, the packet would be lost there until its retries run out.
+        """
+        lost = self._inflight.next_lost()
+        if lost.plane != plane or lost.cause in _ASKED or not self._profile.resends_elsewhere:
+            return False
+        # Only from its third loss on: a plane that has become longer loses nothing, and its packets are only late.
+        if lost.tries < _TRIES_IN_PLACE:
+            return False
+        # Shun a plane only while others deliver and it does not: while all are silent, any may be the one that lives.
+        delivered_ns = self._inflight.windows.delivered_ns
+        if delivered_ns[plane] > lost.sent_ns:
+            return False
+        others = self._qp.planes & ~(1 << plane)
+        return any(others >> one & 1 and at_ns > lost.sent_ns for one, at_ns in enumerate(delivered_ns))
+
+    def on_nack(self, now: Instant, psn24: int, cause: str, trigger: EvTrigger | None, ev: int) -> None:
+        """The peer asks for one PSN again. `trigger` is what that means for the EV, `ev` the EV that the NACK names."""
+        profile = self._profile
+        index = profile.index_of.get(ev)
+        if trigger is not None and index is not None:
+            profile.feedback(now, index, trigger)
+        self.heard(now)
+        first = self._inflight.cack + 1
+        psn = first + ((psn24 - first) & PSN_MASK)
+        sent = self._inflight.by_psn.get(psn)
+        # The packet was sent again already on another EV: this NACK is for an earlier transmission.
+        if sent is None or sent.state != INFLIGHT or sent.ev != index:
+            return
+        if cause == "trim":
+            if self._doubts.open:
+                self._doubts.delivered(sent.ev)
+            self._windows.on_trim(now, sent.plane, sent.size, trigger == EvTrigger.TRIM_LASTHOP)
+        self._lose(now, sent, cause)
+        self._tell_lost(now, {cause: 1})
+
+    def accuse(self, now: Instant, gone: list[Sent], trigger: EvTrigger) -> None:
+        """Packets are lost without a trim: accuse their EVs.
+
+        An EV is spared if its plane went down meanwhile, or if a full queue explains the loss.
+        """
+        profile = self._profile
+        # If several packets on different EVs all time out, the cause is what they share, not an EV. Where no packet
+        # has ever arrived, an answered probe does not disprove that: a queue may have drained meanwhile.
+        several = trigger == EvTrigger.TIMEOUT and len(self._inflight.by_psn) >= _SEVERAL
+        new, heard_ns = self._inflight.acked_sent_ns < 0, self._heard_ns
+        lost: dict[str, int] = {}
+        for sent in gone:
+            cause = trigger.name.lower()
+            down = sent.sent_ns <= profile.down_ns[profile.plane[sent.ev]]
+            if down:
+                cause = "port_down"
+            lost[cause] = lost.get(cause, 0) + 1
+            # A queue that drops also delays what it lets through. So a plane without delay lost the packet on its path.
+            silent = several and (sent.silences <= _SILENCES if new else not sent.silences and heard_ns < sent.sent_ns)
+            full = not down and (silent or self._windows.is_crowded(sent.plane, sent.sent_ns, sent.index < self._first))
+            self._windows.on_loss(now, sent.plane, sent.size, down, full)
+            if not full or not self._doubts.spare(sent.ev):
+                profile.feedback(now, sent.ev, trigger, sent.sent_ns)
+            self._lose(now, sent, cause)
+        self._tell_lost(now, lost)
+
+    def plane_down(self, now: Instant) -> None:
+        """A plane went down at one end: packets still in flight on it after a grace are lost."""
+        if self._unfinished():
+            self._strand_ns = now + self._grace_ns
+            self.timer.set_by(self._strand_ns)
+
+    def _give_up_stranded(self, now: Instant) -> None:
+        self._strand_ns = NEVER
+        profile = self._profile
+        stranded = self._inflight.sent_before(profile.down_ns, profile.plane)
+        if stranded:
+            self.accuse(now, stranded, EvTrigger.GAP)
+
+    def _lose(self, now: Instant, sent: Sent, cause: str) -> None:
+        self._inflight.lose(now, sent, cause)
+        # MRC 1.0 section 3: NACKs and timeouts use one budget. A trim shows that the receiver lives and a queue lacked
+        # room. So trims have an allowance of their own, and use the budget only beyond it.
+        spared = min(sent.trims + (cause == "trim"), self._retry_trims)
+        if sent.tries + 1 - spared > self._budget:
+            self._exhausted = True
+
+    def _tell_lost(self, now: Instant, lost: dict[str, int]) -> None:
+        for cause, count in lost.items():
+            self._board.tell(Retransmit(now, self._qp.qpn, cause, count))
+        if self._exhausted:
+            self._give_up(now)
+        else:
+            self._qp.window_moved()
+
+    def _give_up(self, now: Instant) -> None:
+        self._qp.fail(now, STATUS_RETRY_EXCEEDED, "retry_counter_exceeded")
+
+    # -- silence
+
+    def _on_timer(self, now: Instant) -> None:
+        if not self._unfinished():
+            return
+        if now >= self._strand_ns:
+            self._give_up_stranded(now)
+        gaps = self._inflight.silent_gaps(now)
+        if gaps:
+            # As after a timeout: the retransmission counts as the probe.
+            self._asked_ns = now
+            self.accuse(now, gaps, EvTrigger.GAP)
+        overdue = self._inflight.overdue(now)
+        if overdue:
+            self._board.stats.timeouts += 1
+            # A retransmission gets a SACK at once, so it counts as the probe.
+            self._asked_ns = now
+            self.accuse(now, overdue, EvTrigger.TIMEOUT)
+        if self._unfinished():
+            self._watch(now)
+
+    def _watch(self, now: Instant) -> None:
+        """Send a probe if silence has lasted long enough, and set the timer."""
+        oldest = self._inflight.oldest()
+        wait_ns = self._tail_ns << min(max(0, self._unanswered - self._retry_linear), DOUBLINGS_MAX)
+        if self._qp.fragile(now):
+            wait_ns = min(wait_ns, self._tail_ns >> 1)
+        # Silence counts from the last acknowledgement or from the sending of the oldest packet in flight (with none,
+        # of the last packet). While others are acknowledged, the packets that overtook it decide whether it is lost.
+        since_ns = max(self._heard_ns, self.last_sent_ns if oldest is None else oldest.sent_ns)
+        asked = oldest is not None and self._asked_ns > oldest.sent_ns
+        since_ns = max(since_ns, self._asked_ns)
+        # With none in flight and more to send there is nothing to ask: windows and ports decide when the next leaves.
+        if not asked and oldest is None and self._to_send():
+            asked = True
+        if not asked and now >= since_ns + wait_ns:
+            # Silence is longer than every ordinary round trip: ask what has arrived. Only unanswered probes use up
+            # the budget: a QP with nothing in flight may be silent because others use the window.
+            if self._unanswered > self._budget:
+                self._give_up(now)
+                return
+            self._unanswered += 1
+            self._asked_ns = since_ns = now
+            asked = oldest is not None
+            self._qp.ask(now)
+        # One probe per packet in flight; the RTO judges what the probe does not settle.
+        soonest = NEVER if asked else since_ns + wait_ns
+        if oldest is not None:
+            soonest = min(soonest, self._inflight.next_deadline(), self._inflight.next_gap())
+        soonest = min(soonest, self._strand_ns)
+        self.timer.set_by(max(soonest, now + 1))

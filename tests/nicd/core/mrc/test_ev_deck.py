@@ -1,0 +1,56 @@
+"""The scan over the EVs of one plane."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mrcfabric.rng import Rng
+from nicd.core.mrc.ev_deck import PlaneDeck, TimedDeck
+from nicd.core.mrc.ev_state import EvState
+
+
+def test_every_turn_takes_every_ev_once() -> None:
+    deck = PlaneDeck(list(range(13)), [EvState.GOOD] * 13, Rng("deck"))
+    for _ in range(5):
+        assert set(Counter(deck.pick() for _ in range(13)).values()) == {1}
+
+
+@pytest.mark.spec("MRC 1.0", "11.2.2")
+@given(st.integers(1, 20), st.data())
+def test_at_most_one_is_forgiven_per_packet(size: int, data: st.DataObject) -> None:
+    states: list[int] = data.draw(st.lists(st.sampled_from([EvState.GOOD, EvState.SKIP]), min_size=size, max_size=size))
+    deck = PlaneDeck(list(range(size)), states, Rng("deck", size))
+    for _ in range(10):
+        before = list(states)
+        pick = deck.pick()
+        assert states[pick] == EvState.GOOD
+        assert sum(old != new for old, new in zip(before, states, strict=True)) <= 1
+        # Used although it was skipped: only when nothing else was to be had.
+        assert before[pick] == EvState.GOOD or EvState.GOOD not in before
+        for card in data.draw(st.sets(st.integers(0, size - 1))):
+            states[card] = EvState.SKIP
+
+
+@pytest.mark.spec("MRC 1.0", "11.2.2")
+@pytest.mark.parametrize("kind", [PlaneDeck, TimedDeck])
+@given(st.integers(1, 12), st.data())
+def test_a_retransmission_forgives_one_at_most_and_avoids_what_failed(
+    kind: type[PlaneDeck], size: int, data: st.DataObject
+) -> None:
+    states: list[int] = data.draw(st.lists(st.sampled_from([EvState.GOOD, EvState.SKIP]), min_size=size, max_size=size))
+    fit = set(data.draw(st.lists(st.integers(0, size - 1))))
+    failed = data.draw(st.integers(0, size - 1))
+    deck = kind(list(range(size)), states, Rng("deck", size))
+    before = list(states)
+    pick = deck.pick_among(fit.__contains__, failed)
+    assert states[pick] == EvState.GOOD
+    assert sum(old != new for old, new in zip(before, states, strict=True)) <= 1
+    good = {card for card in range(size) if before[card] == EvState.GOOD} - {failed}
+    if good & fit:
+        assert pick in good & fit
+    elif good:
+        assert pick in good
+    elif size > 1:
+        assert pick != failed

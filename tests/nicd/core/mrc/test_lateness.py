@@ -1,0 +1,43 @@
+"""Late packets without a mark: the receiver's queue, or a path longer than configured."""
+
+from nicd.core.mrc.lateness import LONGER_RTTS, Lateness
+from nicd.core.settings import NicSettings
+
+BASE, DELAY, MTU = 10_000, 9_000, 4096
+RTT = BASE + DELAY
+
+
+def lateness(late_is_congestion: bool = True) -> Lateness:
+    return Lateness(NicSettings(base_rtt_ns=BASE, late_is_congestion=late_is_congestion))
+
+
+def stays(late: Lateness, cwnd: int, wobble: int, since: int = 0) -> bool:
+    """A delay that stays for long, up and down by `wobble`; the last verdict."""
+    verdict = True
+    for turn in range(LONGER_RTTS + 2):
+        verdict = late.receivers(since + turn * RTT, DELAY + turn % 2 * wobble, RTT, cwnd)
+    return verdict
+
+
+def test_late_without_a_mark_is_the_receivers_queue() -> None:
+    assert lateness().receivers(0, DELAY, RTT, 10 * MTU)
+    assert not lateness(late_is_congestion=False).receivers(0, DELAY, RTT, 10 * MTU)
+
+
+def test_no_last_hop_holds_more_than_its_queue() -> None:
+    assert lateness().receivers(0, 2 * BASE, 3 * BASE, MTU)
+    assert not lateness().receivers(0, 2 * BASE + 1, 3 * BASE, MTU)
+
+
+def test_a_steady_delay_at_a_small_window_is_the_paths_own() -> None:
+    late = lateness()
+    assert not stays(late, MTU, 100)
+    # Until a round trip is short again.
+    assert not late.receivers(1 << 40, DELAY, RTT, 10 * MTU)
+    late.cleared()
+    assert late.receivers(1 << 40, DELAY, RTT, 10 * MTU)
+
+
+def test_a_queue_varies_and_a_large_window_may_fill_it() -> None:
+    assert stays(lateness(), MTU, DELAY // 4)
+    assert stays(lateness(), 3 * MTU, 100)

@@ -1,0 +1,101 @@
+"""NSCC at its edges: knobs at the ends of their ranges, and planes that turn out to be longer."""
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nicd.core.mrc.nscc import Nscc
+from nicd.core.mrc.window import WindowSetup
+from nicd.core.settings import NicSettings
+from nicd.core.stats import NicStats
+from tests.nicd.core.mrc.test_nscc import BASE, MOST, MTU, STEP, late, window
+
+_HUGE = 1 << 40
+EDGES = {
+    **dict.fromkeys(("target_delay_ns", "fast_delay_ns", "alpha_bytes", "fi_bytes", "eta_bytes"), (0, 1, _HUGE)),
+    **dict.fromkeys(("adjust_bytes_threshold", "adjust_period_threshold_ns", "qa_threshold_ns"), (0, 1, _HUGE)),
+    **dict.fromkeys(("max_cwnd_bytes", "cwnd_bytes"), (0, 1, 5_000, _HUGE)),
+    **dict.fromkeys(("gamma_ppt", "max_md_jump_ppt"), (0, 1, 1_000)),
+    **dict.fromkeys(("disable_qa", "qa_measured", "trim_nack", "loss_is_congestion"), (False, True)),
+    "late_is_congestion": (False, True),
+    "fi_scale_ppt": (0, 1, 100_000),
+    "delay_avg_samples": (1, 80, 100_000),
+    "qa_gate": (0, 3, 32),
+    "cwnd_spare_packets": (0, 1, 1024),
+    "cwnd_bytes_min": (0, 1, MTU, 1 << 40),
+    "late_delay_ns_max": (0, 1, 1 << 40),
+}
+KNOBS = st.fixed_dictionaries({name: st.sampled_from(values) for name, values in EDGES.items()})
+
+
+@given(KNOBS, st.lists(STEP, max_size=25), st.sampled_from([1, 10**8, 10**13]))
+def test_knobs_at_their_edges_keep_the_window_within_its_bounds(
+    knobs: dict[str, Any], steps: list[tuple[str, int, int, int, int]], rate_bps: int
+) -> None:
+    made = Nscc(WindowSetup(NicSettings(base_rtt_ns=BASE, **knobs), rate_bps, NicStats()))
+    now = 0
+    for what, wait, delay, acked, penalty in steps:
+        now += wait
+        made.inflight_bytes = acked % max(made.cwnd_bytes, 1)
+        if what in ("trim", "loss"):
+            (made.on_trim if what == "trim" else made.on_loss)(now, acked % (MTU + 1))
+        elif what == "blind":
+            made.on_base_rtt(now, delay)
+        else:
+            made.on_sack(now, acked, what == "mark", delay, penalty if what == "penalty" else 0)
+        assert min(knobs["cwnd_bytes_min"] or MTU // 32, MTU) <= made.cwnd_bytes <= made.cwnd_bytes_max
+
+
+def test_a_target_below_about_no_delay_does_not_turn_increases_into_decreases() -> None:
+    made = window(target_delay_ns=500)
+    # Base RTT / 12 is 1,000: above the target, so what lies between is above it too, and increases are fair.
+    assert late(made, 100, 900, 32_768) == 100_000 + 6_710
+
+
+class TestALongerPlane:
+    """What was cut while a longer way was taken for a queue comes back when the way turns out to be longer."""
+
+    def test_the_window_before_late_packets_made_it_give_way_comes_back_for_the_longer_way(self) -> None:
+        made = window(cwnd=0, late_is_congestion=True)
+        for now in range(0, 200_000, 25_000):
+            late(made, now, 12_000)
+        assert made.cwnd_bytes < MOST // 2
+        made.on_longer(12_000)
+        assert made.cwnd_bytes == made.cwnd_bytes_max == 2 * MOST
+        made.on_longer(0)
+        assert made.cwnd_bytes == MOST
+
+    def test_what_was_trimmed_or_marked_meanwhile_met_a_queue(self) -> None:
+        for marked in (False, True):
+            made = window(cwnd=0, late_is_congestion=True)
+            for now in range(0, 2_000_000, 25_000):
+                late(made, now, 12_000)
+            if marked:
+                # Until the average delay is above the target, too.
+                for now in range(2_000_000, 5_000_000, 25_000):
+                    late(made, now, 20_000, 0, True)
+            else:
+                made.on_trim(2_000_000, MTU)
+            cut = made.cwnd_bytes
+            made.on_longer(12_000)
+            assert made.cwnd_bytes == 2 * cut
+
+    def test_what_it_takes_is_no_delay_of_a_queue(self) -> None:
+        made = window(delay_avg_samples=1)
+        made.on_longer(36_000)
+        # A trim counts as a base RTT of delay, a late packet without a mark as a quarter of one: of the network's.
+        made.on_trim(10, MTU)
+        assert made.average_delay_ns == 12_000
+        late(made, 20, 36_000 + 9_001)
+        assert made.average_delay_ns == 3_000
+
+    def test_a_queue_that_has_drained_gives_nothing_back(self) -> None:
+        made = window(cwnd=0, late_is_congestion=True)
+        late(made, 100_000, 12_000)
+        late(made, 150_000, 12_000)
+        late(made, 200_000, 3_000)
+        cut = made.cwnd_bytes
+        assert cut < MOST
+        made.on_longer(6_000)
+        assert made.cwnd_bytes == cut * 3 // 2

@@ -1,0 +1,189 @@
+"""Contexts of planes: who is told what, and on which planes a packet may leave."""
+
+from typing import Any
+
+import pytest
+
+from nicd.core.mrc.plane_windows import NO_PLANE, PlaneWindows
+from nicd.core.settings import NicSettings
+from nicd.core.stats import NicStats
+
+GIGA = 1_000_000_000
+PACKET = 4096
+BASE = 10_000
+
+
+def windows(rates: tuple[int, ...] = (100 * GIGA, 100 * GIGA), **knobs: Any) -> PlaneWindows:
+    return PlaneWindows(NicSettings(base_rtt_ns=BASE, **knobs), rates, NicStats())
+
+
+def test_each_plane_has_the_window_of_its_own_product() -> None:
+    made = windows((100 * GIGA, 25 * GIGA))
+    products = [rate * BASE // (8 * GIGA) for rate in (100 * GIGA, 25 * GIGA)]
+    assert [context.cwnd_bytes for context in made.contexts] == [product * 3 // 2 for product in products]
+    assert made.of == made.contexts
+
+
+def test_what_knobs_grant_a_destination_is_shared_by_rate() -> None:
+    made = windows((100 * GIGA, 300 * GIGA), cwnd_bytes=40 * PACKET, max_cwnd_bytes=80 * PACKET)
+    assert [context.cwnd_bytes for context in made.contexts] == [10 * PACKET, 30 * PACKET]
+    assert [context.record()["cwnd_bytes_max"] for context in made.contexts] == [20 * PACKET, 60 * PACKET]
+    fixed = windows(congestion="fixed", cwnd_bytes=8 * PACKET)
+    assert [context.cwnd_bytes for context in fixed.contexts] == [4 * PACKET, 4 * PACKET]
+
+
+def test_a_full_plane_closes_alone_and_opens_when_one_is_acknowledged() -> None:
+    made = windows(cwnd_bytes=4 * PACKET)
+    made.left(0, 0, PACKET)
+    assert made.open == 0b11
+    made.left(0, 0, PACKET)
+    assert made.open == 0b10
+    made.acked(0, PACKET)
+    made.on_sack(BASE, 0, False, BASE, 0)
+    assert made.open == 0b11
+
+
+def test_one_context_for_all_planes_opens_and_closes_them_together() -> None:
+    made = windows(congestion_scope="destination", cwnd_bytes=2 * PACKET)
+    assert len(made.contexts) == 1
+    assert made.of[0] is made.of[1]
+    made.left(0, 0, PACKET)
+    assert made.open == 0b11
+    made.left(0, 1, PACKET)
+    assert made.open == 0
+    made.gone(0, 0, PACKET)
+    assert made.open == 0b11
+
+
+def test_a_packet_always_fits_an_empty_plane() -> None:
+    made = windows(cwnd_bytes=2, cwnd_bytes_min=PACKET)
+    for plane in (0, 1):
+        made.left(0, plane, PACKET)
+    assert made.open == 0
+    made.gone(0, 1, PACKET)
+    assert made.open == 0b10
+
+
+@pytest.mark.spec("MRC 1.0", "4")
+def test_mark_and_round_trip_go_to_the_plane_of_the_packet_that_caused_them() -> None:
+    made = windows()
+    for plane in (0, 1):
+        for _ in range(20):
+            made.left(0, plane, PACKET)
+            made.acked(plane, PACKET)
+    # Forty packets of both planes; the one that was late and marked had left on plane 1.
+    before = [context.cwnd_bytes for context in made.contexts]
+    for now in range(1, 200):
+        made.on_sack(now * BASE, 1, True, 5 * BASE, 0)
+    assert made.contexts[0].cwnd_bytes >= before[0]
+    assert made.contexts[1].cwnd_bytes < before[1] // 2
+    assert (made.contexts[0].record()["average_delay_ns"], made.inflight_bytes) == (0, 0)
+
+
+@pytest.mark.spec("MRC 1.0", "4")
+def test_an_acknowledgement_without_a_cause_frees_bytes_and_says_no_more() -> None:
+    made = windows()
+    made.left(0, 0, PACKET)
+    made.acked(0, PACKET)
+    made.on_sack(BASE, NO_PLANE, False, None, 0)
+    assert made.inflight_bytes == 0
+    assert made.contexts[1].record()["average_delay_ns"] == 0
+
+
+def test_trims_and_losses_cut_their_own_plane() -> None:
+    made = windows(trim_nack=False)
+    before = made.contexts[0].cwnd_bytes
+    made.on_trim(1, 1, PACKET, True)
+    made.on_loss(2, 1, PACKET)
+    assert [context.cwnd_bytes for context in made.contexts] == [before, before - 2 * PACKET]
+
+
+@pytest.mark.parametrize(("scope", "left"), [("plane", 0), ("destination", 1)])
+def test_a_port_that_goes_down_takes_its_part_of_a_window_that_others_share(scope: str, left: int) -> None:
+    made = windows(congestion_scope=scope)
+    before = made.cwnd_bytes
+    made.on_loss(1, 1, PACKET, port_down=True)
+    assert made.cwnd_bytes == before - left * PACKET
+
+
+def test_the_row_of_a_qp_sums_bytes_and_shows_the_longest_times() -> None:
+    made = windows()
+    made.left(0, 1, PACKET)
+    made.contexts[1].on_base_rtt(1, BASE // 2)
+    row = made.record()
+    assert row["inflight_bytes"] == PACKET
+    assert row["cwnd_bytes"] == made.cwnd_bytes
+    assert row["base_rtt_ns"] == BASE
+
+
+def spans(
+    made: PlaneWindows, count: int, rtts: tuple[int, int], marked: bool = False, samples: int = 20, first: int = 1
+) -> None:
+    """So many spans with these round trips on the two planes; marks on the second."""
+    for span in range(first, first + count):
+        for number in range(samples):
+            now = span * 100 * BASE + number
+            made.on_sack(now, 0, False, rtts[0], 0)
+            made.on_sack(now, 1, marked, rtts[1], 0)
+
+
+def bases(made: PlaneWindows) -> list[int]:
+    return [context.record()["base_rtt_ns"] for context in made.contexts]
+
+
+def test_a_longer_plane_has_a_longer_base_rtt_and_a_larger_window() -> None:
+    made = windows()
+    before = [context.record()["cwnd_bytes_max"] for context in made.contexts]
+    spans(made, 4, (BASE, 3 * BASE))
+    assert bases(made) == [BASE, 3 * BASE]
+    assert [context.record()["cwnd_bytes_max"] for context in made.contexts] == [before[0], 3 * before[1]]
+    # And not for longer than it is.
+    spans(made, 2, (BASE, BASE), first=5)
+    assert bases(made) == [BASE, BASE]
+    assert made.contexts[1].cwnd_bytes <= before[1]
+
+
+@pytest.mark.parametrize(("again", "extra_ns"), [(False, 2 * BASE), (True, 0)])
+def test_a_late_plane_that_causes_no_sack_is_measured_by_packets_that_others_sacks_show(
+    again: bool, extra_ns: int
+) -> None:
+    """Its packets fill gaps: a cumulative acknowledgement tells of them. One that was sent again measures nothing."""
+    made = windows()
+    for span in range(1, 5):
+        for number in range(20):
+            now = span * 100 * BASE + number
+            for age_ns in (4 * BASE, 3 * BASE):
+                made.left(now - age_ns, 1, PACKET)
+                made.acked(1, PACKET, -1 if again else now - age_ns)
+            made.on_sack(now, 0, False, BASE, 0)
+    assert bases(made) == [BASE, BASE + extra_ns]
+
+
+def test_a_queue_is_no_longer_way() -> None:
+    marked, few, off, alike = windows(), windows(), windows(base_rtt_compared=False), windows()
+    spans(marked, 4, (BASE, 3 * BASE), marked=True)
+    spans(few, 2, (BASE, 3 * BASE), samples=1)
+    spans(off, 4, (BASE, 3 * BASE))
+    spans(alike, 4, (3 * BASE, 3 * BASE))
+    for made in (marked, few, off, alike):
+        assert bases(made) == [BASE, BASE]
+
+
+def test_what_was_last_heard_of_a_crowded_plane_holds_while_its_window_is_small() -> None:
+    made = windows(rto_ns=8 * BASE)
+    assert not made.is_crowded(0, 5, first=False)
+    made.of[0].crowded_ns = 100_000
+    assert made.is_crowded(0, 100_000, first=False)
+    assert not made.is_crowded(0, 100_001, first=False)
+    made.of[0].cwnd_bytes = PACKET // 2
+    assert made.is_crowded(0, 100_000 + 8 * 8 * BASE, first=False)
+    assert not made.is_crowded(0, 100_001 + 8 * 8 * BASE, first=False)
+
+
+def test_the_others_speak_for_a_plane_of_whose_first_packets_none_was_heard() -> None:
+    made = windows()
+    made.of[0].crowded_ns = 100_000
+    assert not made.is_crowded(1, 90_000, first=False)
+    assert made.is_crowded(1, 90_000, first=True)
+    made.of[1].crowded_ns = 0
+    assert not made.is_crowded(1, 90_000, first=True), "it has been heard of"

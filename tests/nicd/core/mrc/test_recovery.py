@@ -1,0 +1,207 @@
+"""What follows from loss and silence: the question, the timeout, the budget."""
+
+import pytest
+
+from mrcfabric.wire.layout import FLAG_RTX, PROBE, WRITE_ONLY
+from nicd.core.events import Completion, QpChange, Retransmit
+from nicd.core.mrc.ev_state import EvTrigger
+from tests.nicd.core.bench import Bench
+
+
+def test_silence_is_asked_about_before_it_is_a_loss() -> None:
+    bench = Bench()
+    bench.post(0, 100)
+    (first,) = bench.sent(0) or bench.pump(0)
+    settings = bench.board.settings
+    bench.fire(settings.tail_probe_ns)
+    assert [peeked[2] for peeked in bench.sent(settings.tail_probe_ns)] == [PROBE]
+    assert bench.told(Retransmit) == []
+    bench.fire(settings.rto_ns)
+    assert [(event.cause, event.count) for event in bench.told(Retransmit)] == [("timeout", 1)]
+    # Probes of the search leave at the same instant.
+    bench.pump(settings.rto_ns + 1)
+    again = [peeked for peeked in bench.pump(settings.rto_ns + 5_000) if peeked[2] == WRITE_ONLY]
+    assert again[0][3] & FLAG_RTX
+    assert again[0][6] != first[6]
+
+
+@pytest.mark.spec("MRC 1.0", "3")
+def test_the_budget_of_retries_ends_the_qp() -> None:
+    bench = Bench(retry_linear=2, retry_exponential=1)
+    bench.post(0, 100, wr_id=7)
+    now = 0
+    while not bench.told(QpChange) and now < 100_000_000:
+        bench.pump(now)
+        now = bench.board.timers.next_ns()
+        bench.board.timers.fire(now)
+    assert [(event.wr_id, event.status) for event in bench.told(Completion)] == [(7, "retry_exceeded")]
+    assert not bench.link.requestor.can_send()
+
+
+def resent(bench: Bench, plane: int, now: int) -> int:
+    """What the QP makes for that plane: whether it has the flag of a retransmission."""
+    return bench.link.emit(now, plane)[96] & FLAG_RTX
+
+
+def lost_on_plane_1(bench: Bench, sent_ns: int, lost_ns: int) -> None:
+    """The only packet that is out leaves on plane 1, and is judged lost."""
+    bench.link.emit(sent_ns, 1)
+    recovery = bench.link.requestor.recovery
+    recovery.accuse(lost_ns, list(recovery._inflight.by_psn.values()), EvTrigger.GAP)
+
+
+@pytest.mark.parametrize("policy", ["mrc", "oblivious"])
+def test_a_packet_lost_three_times_on_one_plane_goes_by_another_while_that_one_takes_new_ones(
+    policy: str,
+) -> None:
+    bench = Bench(path_policy=policy)
+    bench.post(0, 20 * 4096)
+    lost_on_plane_1(bench, 0, 9_000)
+    lost_on_plane_1(bench, 9_100, 19_000)
+    lost_on_plane_1(bench, 19_100, 29_000)
+    bench.link.requestor.recovery._inflight.windows.delivered_ns[0] = 19_500
+    if policy == "mrc":
+        assert not resent(bench, 1, 30_000)
+        assert not resent(bench, 1, 30_100)
+        assert resent(bench, 0, 30_200)
+    assert bool(resent(bench, 1, 30_300)) == (policy == "oblivious")
+
+
+@pytest.mark.parametrize(
+    "why", ["trimmed", "no new packet", "no other plane", "all are silent", "it delivers", "twice"]
+)
+def test_it_stays_on_its_plane_where_that_lives_or_nothing_else_can_be_sent(why: str) -> None:
+    bench = Bench()
+    bench.post(0, 4096 * (1 if why == "no new packet" else 20))
+    lost_on_plane_1(bench, 0, 3_000)
+    if why != "twice":
+        lost_on_plane_1(bench, 3_100, 9_000)
+    bench.link.emit(9_100, 1)
+    recovery = bench.link.requestor.recovery
+    (sent,) = recovery._inflight.by_psn.values()
+    delivered_ns = recovery._inflight.windows.delivered_ns
+    delivered_ns[0] = -1 if why == "all are silent" else 9_500
+    if why == "it delivers":
+        delivered_ns[1] = 9_500
+    if why == "trimmed":
+        ev = bench.link.profile.evs[sent.ev]
+        recovery.on_nack(19_000, sent.psn & 0xFFFFFF, "trim", EvTrigger.TRIM_LASTHOP, ev)
+    else:
+        recovery.accuse(19_000, [sent], EvTrigger.GAP)
+    if why == "no other plane":
+        bench.link.planes = 1 << 1
+    assert resent(bench, 1, 20_000)
+
+
+def test_a_nack_counts_for_the_transmission_that_it_names_alone() -> None:
+    bench = Bench()
+    bench.post(0, 100)
+    ((*_, psn, ev, _, _, _),) = bench.pump(0)
+    recovery = bench.link.requestor.recovery
+    for _ in range(2):
+        recovery.on_nack(10, psn, "nack", None, ev)
+    assert [(event.cause, event.count) for event in bench.told(Retransmit)] == [("nack", 1)]
+    bench.pump(10_000)
+    # The first transmission's NACK once more, overtaken by the retransmission on another EV.
+    recovery.on_nack(20_000, psn, "nack", None, ev)
+    assert len(bench.told(Retransmit)) == 1
+
+
+def test_what_was_out_on_a_plane_that_went_down_is_given_up_after_a_grace_and_no_ev_is_accused() -> None:
+    bench = Bench()
+    bench.post(0, 100)
+    ((*_, ev, _, _, _),) = bench.pump(0)
+    link = bench.link
+    link.plane_down(100, link.profile.plane[link.profile.index_of[ev]])
+    bench.fire(100 + bench.board.settings.port_down_grace_ns)
+    assert [(event.cause, event.count) for event in bench.told(Retransmit)] == [("port_down", 1)]
+    assert bench.board.stats.ev_transitions == {}
+
+
+def test_a_sign_of_life_puts_the_question_off() -> None:
+    bench = Bench()
+    bench.post(0, 100)
+    bench.pump(0)
+    tail_ns = bench.board.settings.tail_probe_ns
+    bench.fire(tail_ns - 1)
+    bench.link.requestor.recovery.heard(tail_ns - 1)
+    bench.fire(2 * tail_ns - 2)
+    assert bench.board.stats.tail_probes == 0
+    bench.fire(2 * tail_ns - 1)
+    assert bench.board.stats.tail_probes == 1
+
+
+@pytest.mark.spec("MRC 1.0", "3")
+def test_a_first_question_costs_no_retry() -> None:
+    """With a budget of none, silence alone is no reason to give up: the transport ACK may be late."""
+    bench = Bench(retry_linear=0, retry_exponential=0)
+    bench.post(0, 100)
+    ((*_, psn, _, _, _, _),) = bench.pump(0)
+    # The packet has arrived, the message is not complete: nothing is out any more.
+    bench.link.requestor.on_sack(1, psn, None, 1, 0, False)
+    tail_ns = bench.board.settings.tail_probe_ns
+    bench.fire(tail_ns + 1)
+    assert [peeked[2] for peeked in bench.sent(tail_ns + 1)] == [PROBE]
+    bench.link.requestor.recovery.heard(tail_ns + 2)
+    bench.fire(2 * tail_ns + 2)
+    assert bench.told(QpChange) == []
+    # This one stays without an answer; the wait has doubled.
+    bench.fire(4 * tail_ns + 2)
+    assert [event.reason for event in bench.told(QpChange)] == ["retry_counter_exceeded"]
+
+
+def test_nobody_asks_while_a_packet_waits_for_the_window() -> None:
+    """Others may use the window for long, or it lets a packet leave now and then: its own packets ask."""
+    bench = Bench(retry_linear=0, retry_exponential=0)
+    bench.post(0, 100)
+    bench.fire(40 * bench.board.settings.tail_probe_ns)
+    assert (bench.board.stats.tail_probes, bench.told(QpChange)) == (0, [])
+
+
+@pytest.mark.spec("MRC 1.0", "3")
+@pytest.mark.parametrize("allowed", [0, 20])
+def test_trims_use_the_budget_only_beyond_their_allowance(allowed: int) -> None:
+    bench = Bench(retry_linear=2, retry_exponential=1, retry_trims=allowed)
+    bench.post(0, 100)
+    recovery = bench.link.requestor.recovery
+    trims, now = 0, 0
+    while not bench.told(QpChange) and trims < 100:
+        bench.fire(now)
+        for *_, psn, ev, _, _, _ in bench.pump(now):
+            recovery.on_nack(now + 1, psn, "trim", EvTrigger.TRIM_LASTHOP, ev)
+            trims += 1
+        now += 1_000
+    # Sent once, and three times again.
+    assert trims == allowed + 4
+    assert [event.reason for event in bench.told(QpChange)] == ["retry_counter_exceeded"]
+
+
+def blamed(crowded_ns: int, packets: int = 1, heard_ns: int = -1, arrived_ns: int = -1) -> dict[str, int]:
+    """Transitions of EVs after packets that are never heard of, with word of a full queue, of the peer's life, and of a
+    packet that arrived, at those instants."""
+    bench = Bench()
+    bench.post(0, packets * 4096)
+    for now in range(0, 4_000, 500):
+        bench.pump(now)
+    for context in bench.link.windows.contexts:
+        context.crowded_ns = crowded_ns
+    if heard_ns >= 0:
+        bench.link.requestor.recovery.heard(heard_ns)
+    bench.link.requestor._inflight.acked_sent_ns = arrived_ns
+    bench.fire(bench.board.settings.rto_ns + 5_000)
+    assert {event.cause for event in bench.told(Retransmit)} == {"timeout"}
+    return bench.board.stats.ev_transitions
+
+
+def test_a_packet_that_a_full_queue_may_have_dropped_accuses_no_ev() -> None:
+    assert blamed(crowded_ns=-1) != {}
+    assert blamed(crowded_ns=1) == {}
+
+
+def test_silence_on_several_evs_at_once_is_the_receivers() -> None:
+    assert blamed(crowded_ns=-1, packets=6) == {}
+
+
+def test_an_answer_tells_silence_from_a_receiver_that_has_no_room_only_once_a_packet_has_arrived() -> None:
+    assert blamed(crowded_ns=-1, packets=6, heard_ns=5_000) == {}
+    assert blamed(crowded_ns=-1, packets=6, heard_ns=5_000, arrived_ns=0) != {}
