@@ -46,7 +46,7 @@ def loaded_nic() -> HostedNic:
 
 def profiles(nic: HostedNic) -> list[EvProfile]:
     """The EVs of every QP."""
-    return [qp.link.profile for qp in nic._qps.values() if qp.link is not None]
+    return [qp.link.profile for qp in nic._transport.qps.values() if qp.link is not None]
 
 
 def run() -> dict[str, Any]:

@@ -7,27 +7,35 @@ from collections.abc import Container, Iterator
 from typing import Any
 
 from mrcfabric.egress import Egress
-from nicd.core.board import Board
 from nicd.core.memory import MemoryTable
+from nicd.core.mrc.board import MrcBoard
 from nicd.core.mrc.inflight import INFLIGHT, LOST, Sent
 from nicd.core.mrc.qp import Link, Qp
 from nicd.core.mrc.requestor import Requestor
+from nicd.core.mrc.transport import MrcTransport
 from nicd.core.nic import Nic
 from nicd.core.onchip import Antechamber
 from nicd.core.ports import Ports
 
 
-def board(nic: Nic) -> Board:
-    return nic._board
+def transport(nic: Nic) -> MrcTransport:
+    """Of a NIC that runs MRC."""
+    found = nic._transport
+    assert isinstance(found, MrcTransport)
+    return found
+
+
+def board(nic: Nic) -> MrcBoard:
+    return transport(nic).board
 
 
 def qps(nic: Nic) -> dict[int, Qp]:
-    return nic._qps
+    return transport(nic)._qps
 
 
 def links(nic: Nic) -> Iterator[tuple[Qp, Link]]:
     """The connected QPs."""
-    return ((qp, qp.link) for qp in nic._qps.values() if qp.link is not None)
+    return ((qp, qp.link) for qp in qps(nic).values() if qp.link is not None)
 
 
 def peer_qpn(link: Link) -> int:

@@ -5,31 +5,20 @@ know the NIC they sit on.
 """
 
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import Protocol
 
 from mrcfabric.rng import Rng
 from mrcfabric.units import Instant
-from mrcfabric.wire.layout import EXTENSION_OFFSET, ICRC_SIZE, METH_SIZE, RETH_SIZE, TSETH_SIZE
 from mrcfabric.witness import Witness
 from nicd.core.events import RECV_WITH_IMM, Completion, NicEvent
 from nicd.core.lag import Lag
 from nicd.core.memory import MemoryTable
-from nicd.core.mrc.deny_list import DenyList
-from nicd.core.mrc.ev_events import EvEvents
-from nicd.core.mrc.ev_profiles import ProfileTable
-from nicd.core.mrc.ev_state import EvState
-from nicd.core.mrc.footprint import resident_max
-from nicd.core.mrc.penalty import penalty_of
-from nicd.core.mrc.probe_turns import ProbeTurns
 from nicd.core.onchip import ContextStore, SpillingScheduler
 from nicd.core.ports import Ports
 from nicd.core.scheduler import Scheduler
 from nicd.core.settings import NicConfig, NicSettings
 from nicd.core.stats import GoodputBins, NicStats
 from nicd.core.timers import Timers
-
-PACKET_OVERHEAD: Final = EXTENSION_OFFSET + METH_SIZE + RETH_SIZE + ICRC_SIZE
-"""A data packet beside its payload, without a time stamp."""
 
 
 class HostLike(Protocol):
@@ -48,25 +37,23 @@ class Board:
     """One per NIC."""
 
     __slots__ = (
-        "_completed", "bdp_bytes", "bins", "config", "contexts", "denied", "ev_events", "ev_tally", "events", "host",
-        "memory", "ooo_held", "penalty", "ports", "probe_turns", "profiles", "scheduler", "settings",
-        "stats", "timers", "witness",
+        "_completed", "bdp_bytes", "bins", "config", "contexts", "events", "host", "memory", "ports", "scheduler",
+        "settings", "stats", "timers", "witness",
     )  # fmt: skip
 
-    def __init__(self, config: NicConfig) -> None:
+    def __init__(self, config: NicConfig, packet_bytes: int, resident: int | None = None) -> None:
+        """`packet_bytes`: a full data packet of the transport, headers included. `resident`: how many QP contexts the
+        chip holds; None: all of them."""
         settings = config.settings
         self.config = config
         self.settings: NicSettings = settings
         self.stats = NicStats()
         self.timers = Timers()
-        # One full packet: payload, all headers, ICRC.
-        packet = settings.mtu_bytes + PACKET_OVERHEAD + (TSETH_SIZE if settings.timestamps else 0)
-        queue = settings.port_queue_bytes_max or packet
+        queue = settings.port_queue_bytes_max or packet_bytes
         self.ports = Ports(config.ports, queue, config.seed, config.name)
         self.contexts: ContextStore | None = None
         """None: every QP's context is always on the chip."""
         self.scheduler = Scheduler(self.ports)
-        resident = resident_max(settings, len(config.ports))
         if resident is not None:
             self.contexts = ContextStore(self.timers, resident, settings.sram_miss_ns, settings.sram_fetches)
             self.scheduler = SpillingScheduler(self.ports, self.contexts)
@@ -77,19 +64,8 @@ class Board:
             settings.region_own_bytes_max,
         )
         self.bins = GoodputBins(len(config.ports), settings.bin_ns, settings.bins_max)
-        self.denied = DenyList(settings.deny_entries_max)
-        self.profiles = ProfileTable(config)
-        self.ev_events = EvEvents(settings.ev_events_max)
-        self.ev_tally = [[0] * len(EvState) for _ in config.ports]
-        """EVs of all connected QPs that are not in error, by plane and state."""
         self.bdp_bytes = sum(port.rate_bps for port in config.ports) * settings.base_rtt_ns // 8_000_000_000
         """Bytes that all ports of the NIC together carry during one base RTT."""
-        self.ooo_held = 0
-        """Packets that all QPs together hold out of order."""
-        self.penalty = penalty_of(settings)
-        """Decides when our SACKs penalise senders; None: they never do."""
-        self.probe_turns = ProbeTurns(settings.reverse_refresh_ns, settings.reverse_turns * len(config.ports))
-        """Decides when which peer's reverse paths are probed."""
         self.witness: Witness | None = None
         """Is told why packets are sent again; None: no witness."""
         self.events: list[NicEvent] = []

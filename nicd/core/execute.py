@@ -1,91 +1,35 @@
 """Carries out commands: one function per command of `commands`, which returns the result that its docstring says.
 
-Owns the tables of QPs and peers. A command that cannot be carried out raises `RefusedError` inside and ends as a
-`CommandDone` with the reason; it leaves nothing half done. `path_control`, `profile_control` and `ev_probing` carry out
-what a controller asks of paths, EV profiles and EV probes.
+Owns the commands about memory and ports; those about QPs are the transport's. A command that cannot be carried out
+raises `RefusedError` inside and ends as a `CommandDone` with the reason; it leaves nothing half done.
 """
 
-from collections.abc import Callable, Collection
-from typing import Any, Final
+from typing import Any
 
 from mrcfabric.errors import RefusedError
-from mrcfabric.rng import PPM
 from mrcfabric.units import Instant
-from mrcfabric.wire.layout import PSN_MASK, QPN_MAX, QPN_MIN
-from nicd.core.board import Board
-from nicd.core.commands import (
-    ConnectQp,
-    CreateQp,
-    DeregisterMemory,
-    DestroyQp,
-    ModifyQp,
-    PostWrite,
-    ProbeLinks,
-    ProbeLoop,
-    RegisterMemory,
-    SetCarrier,
-    SetImpairment,
-)
-from nicd.core.events import STATUS_FLUSHED, CommandDone, PortChange, Result
-from nicd.core.mrc.ev_probing import EvProbing
-from nicd.core.mrc.limits import agree, hints_of, own_offer, peer_offer
-from nicd.core.mrc.path_control import PathControl, bar_as_told
-from nicd.core.mrc.peer import Peer
-from nicd.core.mrc.profile_control import ProfileControl
-from nicd.core.mrc.qp import Qp
-from nicd.core.qp_state import QpState
-from nicd.core.self_probe import SelfProber
-from nicd.core.settings_self_probe import LOOP_PROBES_MAX, SELF_PROBE_PERIOD_NS_MIN
-
-_FIRST_QPN: Final = 16
-"""The core chooses QP numbers from here on; scripts may use smaller ones."""
+from nicd.core.commands import DeregisterMemory, RegisterMemory, SetCarrier, SetImpairment
+from nicd.core.events import CommandDone, PortChange, Result
+from nicd.core.transport import CarryOut, Transport
 
 
 class Executor:
-    """The QPs and peers of one NIC, and what commands do to them."""
+    """What commands do to one NIC."""
 
-    __slots__ = (
-        "_board",
-        "_by_address",
-        "_next_qpn",
-        "_peers",
-        "_restarted",
-        "_self_prober",
-        "_table",
-        "ev_probing",
-        "profiles",
-        "qps",
-    )
+    __slots__ = ("_board", "_table", "transport")
 
-    def __init__(self, board: Board, self_prober: SelfProber | None = None, start_ns: Instant = 0) -> None:
-        self._board = board
-        self._restarted = start_ns > 0
-        """Peers may remember an earlier life of this NIC."""
-        self._self_prober = self_prober
-        self.qps: dict[int, Qp] = {}
-        self._peers: dict[int, Peer] = {}
-        self._by_address: dict[bytes, Peer] = {}
-        self._next_qpn = _FIRST_QPN
-        self.profiles = ProfileControl(board, self.qps)
-        self.ev_probing = EvProbing(board, self.qps)
-        self._table: dict[type, Callable[[Instant, Any], Result]] = {
+    def __init__(self, transport: Transport) -> None:
+        self._board = transport.board
+        self.transport = transport
+        self._table: dict[type, CarryOut] = {
             RegisterMemory: self._register_memory,
             DeregisterMemory: self._deregister_memory,
-            CreateQp: self._create_qp,
-            ConnectQp: self._connect_qp,
-            ModifyQp: self._modify_qp,
-            DestroyQp: self._destroy_qp,
-            PostWrite: self._post_write,
             SetCarrier: self._set_carrier,
             SetImpairment: self._set_impairment,
-            ProbeLinks: self._probe_links,
-            ProbeLoop: self._probe_loop,
-            **PathControl(board, self.qps, self._peers).table,
-            **self.profiles.table,
-            **self.ev_probing.table,
+            **transport.commands,
         }
 
-    def teach(self, kind: type, carry_out: Callable[[Instant, Any], Result]) -> None:
+    def teach(self, kind: type, carry_out: CarryOut) -> None:
         """Add a kind of command that a part beside the core carries out."""
         self._table[kind] = carry_out
 
@@ -101,51 +45,10 @@ class Executor:
 
     def carry_out(self, now: Instant, command: Any) -> Result:
         """Carry out one command for a caller beside the core; returns its result. Raises RefusedError."""
-        return self._table[type(command)](now, command)
-
-    @property
-    def peers(self) -> Collection[Peer]:
-        """The NICs that QPs are connected to."""
-        return self._peers.values()
-
-    def peer_of(self, address: bytes) -> Peer | None:
-        """The peer with this inner address, if a QP is connected to it."""
-        return self._by_address.get(address)
-
-    def windows(self) -> dict[str, int]:
-        """The congestion windows towards all peers, each over its planes: their number, sums, and the smallest."""
-        sizes = [peer.windows.cwnd_bytes for peer in self._peers.values()]
-        return {
-            "count": len(sizes),
-            "cwnd_bytes": sum(sizes),
-            "cwnd_bytes_min": min(sizes, default=0),
-            "inflight_bytes": sum(peer.windows.inflight_bytes for peer in self._peers.values()),
-        }
-
-    def mpr(self) -> dict[str, int]:
-        """PSNs that all QPs together may have and now have in flight, and the greatest share of one QP, in ppm."""
-        granted = used = most = 0
-        for qp in self.qps.values():
-            if qp.link is not None and qp.state != QpState.ERROR:
-                requestor = qp.link.requestor
-                out = requestor.psn_next - requestor.cack - 1
-                granted += requestor.mpr
-                used += out
-                most = max(most, out * PPM // requestor.mpr)
-        return {"granted_packets": granted, "used_packets": used, "used_ppm_max": most}
-
-    def peer_ports_down(self) -> list[int]:
-        """By plane: how many ports peers have reported as down."""
-        whole = (1 << self._board.ports.count) - 1
-        down = [peer.up ^ whole for peer in self._peers.values() if peer.up != whole]
-        return [sum(bits >> plane & 1 for bits in down) for plane in range(self._board.ports.count)]
-
-    def find(self, qpn: int) -> Qp:
-        """The QP with this number. RefusedError when there is none."""
-        qp = self.qps.get(qpn)
-        if qp is None:
-            raise RefusedError(f"no QP {qpn}")
-        return qp
+        function = self._table.get(type(command))
+        if function is None:
+            raise RefusedError(f"transport {self.transport.name} has no command {type(command).__name__}")
+        return function(now, command)
 
     # -- memory
 
@@ -159,94 +62,13 @@ class Executor:
         self._board.memory.deregister(command.region_id)
         return {"region_id": command.region_id}
 
-    # -- QPs
-
-    def _create_qp(self, now: Instant, command: CreateQp) -> Result:
-        limit = self._board.settings.qps_max
-        if len(self.qps) >= limit:
-            raise RefusedError(f"all {limit} QPs are in use")
-        qpn = command.qpn
-        if qpn is None:
-            while self._next_qpn in self.qps:
-                self._next_qpn = self._next_qpn + 1 if self._next_qpn < QPN_MAX else _FIRST_QPN
-            qpn = self._next_qpn
-            self._next_qpn = qpn + 1 if qpn < QPN_MAX else _FIRST_QPN
-        elif not QPN_MIN <= qpn <= QPN_MAX:
-            raise RefusedError(f"QP number {qpn}; possible are {QPN_MIN} to {QPN_MAX}")
-        elif qpn in self.qps:
-            raise RefusedError(f"QP {qpn} exists already")
-        settings = self._board.settings
-        hints = hints_of(command)
-        offer = own_offer(settings, command, hints, self._board.bdp_bytes)
-        profile = self._board.profiles.tie(command.profile)
-        self.qps[qpn] = Qp(self._board, qpn, now, profile, offer, hints)
-        return {"qpn": qpn, **offer.record()}
-
-    def _connect_qp(self, now: Instant, command: ConnectQp) -> Result:
-        qp = self.find(command.qpn)
-        paths = self._board.config.paths
-        if not 0 <= command.peer_index < paths.nics:
-            raise RefusedError(f"no NIC {command.peer_index}; the fabric has {paths.nics}")
-        if not QPN_MIN <= command.peer_qpn <= QPN_MAX:
-            raise RefusedError(f"peer QP number {command.peer_qpn}; possible are {QPN_MIN} to {QPN_MAX}")
-        for psn in (command.psn_send, command.psn_receive):
-            if not 0 <= psn <= PSN_MASK:
-                raise RefusedError(f"{psn} is no PSN of 24 bits")
-        limits = agree(qp.offer, peer_offer(qp.offer, command))
-        if qp.state != QpState.INIT:
-            raise RefusedError(f"QP {qp.qpn} is in state {qp.state.name.lower()}, not init")
-        peer = self._peers.get(command.peer_index)
-        news = self._board.ports.carrier != (1 << self._board.ports.count) - 1
-        if peer is None:
-            news |= self._restarted
-            peer = Peer(self._board, command.peer_index, self._peer_ports)
-            self._peers[peer.index] = peer
-            self._by_address[peer.address] = peer
-        elif not any(other.state != QpState.ERROR for other in self._linked(peer)):
-            peer.forget_ports()
-        qp.connect(now, command, limits, peer)
-        bar_as_told(now, qp, self._board)
-        if news:
-            peer.announce_ports(now)
-        return {"qpn": qp.qpn, "state": qp.state.name.lower(), **limits.record()}
-
-    def _modify_qp(self, now: Instant, command: ModifyQp) -> Result:
-        qp = self.find(command.qpn)
-        if command.state == "rts":
-            qp.start(now, command)
-        elif command.state == "error":
-            qp.fail(now, STATUS_FLUSHED, "modified")
-        else:
-            raise RefusedError(f"a QP is moved to rts or error, not to {command.state!r}")
-        return {"qpn": qp.qpn, "state": qp.state.name.lower()}
-
-    def _destroy_qp(self, now: Instant, command: DestroyQp) -> Result:
-        qp = self.find(command.qpn)
-        link = qp.link
-        qp.forget(now)
-        del self.qps[qp.qpn]
-        if self._board.contexts is not None:
-            self._board.contexts.forget(qp.qpn)
-        qp.profile.users -= 1
-        if link is not None and not self._linked(link.peer):
-            link.peer.stop()
-            del self._peers[link.peer.index]
-            del self._by_address[link.peer.address]
-        return {"qpn": qp.qpn}
-
-    def _post_write(self, now: Instant, command: PostWrite) -> Result:
-        self.find(command.qpn).post(now, command)
-        return {"qpn": command.qpn, "wr_id": command.wr_id}
-
     # -- ports
 
     def _set_carrier(self, now: Instant, command: SetCarrier) -> Result:
         self._check_port(command.port)
         if self._board.ports.set_carrier(now, command.port, command.up):
             self._board.tell(PortChange(now, command.port, command.up))
-            for peer in self._peers.values():
-                self._planes_changed(now, peer, 1 << command.port)
-                peer.announce_ports(now)
+            self.transport.carrier_changed(now, command.port)
         return {"port": command.port, "up": command.up}
 
     def _set_impairment(self, now: Instant, command: SetImpairment) -> Result:
@@ -254,52 +76,6 @@ class Executor:
         self._board.ports.set_impairment(now, command.port, command.impairment)
         return {"port": command.port}
 
-    def _probe_links(self, now: Instant, command: ProbeLinks) -> Result:
-        if self._self_prober is None:
-            raise RefusedError("this NIC knows no way back to itself")
-        if command.period_ns and command.period_ns < SELF_PROBE_PERIOD_NS_MIN:
-            raise RefusedError(f"a period of {command.period_ns} ns; possible are 0 and {SELF_PROBE_PERIOD_NS_MIN} on")
-        if command.rounds is not None and command.rounds < 1:
-            raise RefusedError(f"{command.rounds} rounds")
-        self._self_prober.probe(now, command.period_ns, command.rounds)
-        return {"period_ns": command.period_ns, "rounds": command.rounds}
-
-    def _probe_loop(self, now: Instant, command: ProbeLoop) -> Result:
-        turns = self._board.config.turns
-        if self._self_prober is None or turns is None:
-            raise RefusedError("this NIC knows no way back to itself")
-        way = command.plane, command.t1_out, command.t0, command.t1_home
-        limits = turns.planes, turns.t1s, turns.t0s, turns.t1s
-        if not all(0 <= value < limit for value, limit in zip(way, limits, strict=True)):
-            raise RefusedError("there is no such plane, T1 or T0")
-        if not 1 <= command.probes <= LOOP_PROBES_MAX or command.gap_ns < 1:
-            raise RefusedError(
-                f"{command.probes} probes, one per {command.gap_ns} ns; 1 to {LOOP_PROBES_MAX}, from 1 ns"
-            )
-        self._self_prober.probe_loop(now, *way, command.probes, command.gap_ns)
-        return {"plane": command.plane, "probes": command.probes}
-
     def _check_port(self, port: int) -> None:
         if not 0 <= port < self._board.ports.count:
             raise RefusedError(f"no port {port}; this NIC has {self._board.ports.count}")
-
-    # -- peers
-
-    def _linked(self, peer: Peer) -> list[Qp]:
-        return [qp for qp in self.qps.values() if qp.link is not None and qp.link.peer is peer]
-
-    def _peer_ports(self, now: Instant, peer: Peer, changed: int) -> None:
-        self._planes_changed(now, peer, changed)
-
-    def _planes_changed(self, now: Instant, peer: Peer, changed: int) -> None:
-        """Planes in `changed` came up or went down at one end."""
-        usable = self._board.ports.carrier & peer.up
-        for qp in self._linked(peer):
-            link = qp.link
-            if link is None or qp.state not in (QpState.RTR, QpState.RTS):
-                continue
-            for plane in range(self._board.ports.count):
-                if changed >> plane & 1 and not usable >> plane & 1:
-                    link.plane_down(now, plane)
-            if changed & usable:
-                link.plane_up(now)

@@ -14,7 +14,6 @@ from collections.abc import Callable, Container
 from typing import Final
 
 from mrcfabric.units import NEVER, Buffer, Instant
-from mrcfabric.wire.fastpath import Peek
 from nicd.core.ports import Ports
 from nicd.core.scheduler import Scheduler, Sender
 from nicd.core.timers import Timer, Timers
@@ -139,14 +138,16 @@ class ContextStore:
 class Antechamber:
     """Where received packets wait for the context of their QP."""
 
-    __slots__ = ("_drops", "_peek", "_room", "_store", "_waiting", "held", "onward")
+    __slots__ = ("_drops", "_qpn_of", "_room", "_store", "_waiting", "held", "onward")
 
     def __init__(
-        self, store: ContextStore, peek: Peek, receive: Receive, waiting_max: int, drops: dict[str, int]
-    ) -> None:
-        """`receive` takes a packet whose context is there, or that needs none; `drops` counts those without room."""
+        self, store: ContextStore, qpn_of: Callable[[Buffer], int | None], receive: Receive, waiting_max: int,
+        drops: dict[str, int],
+    ) -> None:  # fmt: skip
+        """`qpn_of`: the QP of a packet, None for a malformed one. `receive` takes a packet whose context is there, or
+        that needs none; `drops` counts those without room."""
         self._store = store
-        self._peek = peek
+        self._qpn_of = qpn_of
         self.onward = receive
         """Takes a packet whose turn it is."""
         self._room = waiting_max
@@ -158,8 +159,8 @@ class Antechamber:
 
     def receive(self, now: Instant, port: int, packet: Buffer) -> str:
         """A packet from a port."""
-        reason, _, _, _, qpn, *_ = self._peek(packet)
-        if reason is not None or qpn not in self._store.known or self._store.touch(qpn):
+        qpn = self._qpn_of(packet)
+        if qpn is None or qpn not in self._store.known or self._store.touch(qpn):
             return self.onward(now, port, packet)
         if self.held >= self._room:
             self._drops["context_queue"] += 1

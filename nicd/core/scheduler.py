@@ -9,8 +9,14 @@ from collections import deque
 from typing import Protocol
 
 from mrcfabric.units import Instant
-from nicd.core.mrc.plane_windows import PlaneWindows
 from nicd.core.ports import Ports
+
+
+class Windows(Protocol):
+    """What limits the packets of a QP beside its ports."""
+
+    open: int
+    """Bit p: a packet may leave by plane p."""
 
 
 class Sender(Protocol):
@@ -21,8 +27,11 @@ class Sender(Protocol):
     qpn: int
     planes: int
     """Bit p: plane p can carry data of this QP."""
-    windows: PlaneWindows
-    """The congestion contexts towards its destination."""
+
+    @property
+    def windows(self) -> Windows:
+        """What limits it; several QPs to one destination may share that."""
+        ...
 
     def has_packet(self) -> bool:
         """Whether a packet may leave, if a port and its plane's window have room."""

@@ -117,10 +117,9 @@ class Host:
         """The record of a rank, updated with the bytes that its QPs have placed by now."""
         placed: dict[str, int] = {}
         for qpn, (peer, _) in guest.qps.items():
-            qp = self._executor.qps.get(qpn)
-            if qp is not None and qp.link is not None and qp.link.responder.bytes_placed:
+            if count := self._executor.transport.bytes_placed(qpn):
                 name = nic_name(guest.program.ranks[peer])
-                placed[name] = placed.get(name, 0) + qp.link.responder.bytes_placed
+                placed[name] = placed.get(name, 0) + count
         guest.rank.record.placed = placed
         return guest.rank.record
 
@@ -223,7 +222,7 @@ class Host:
         guest.rank.end(now, "failed", "stopped")
         for qpn in guest.qps:
             del self._by_qpn[qpn]
-            if qpn in self._executor.qps:
+            if qpn in self._executor.transport.qps:
                 self._executor.carry_out(now, DestroyQp(_NO_TOKEN, qpn))
         # The memory goes last: QPs may send from it until they are destroyed.
         self._free(now, guest)

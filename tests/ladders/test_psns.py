@@ -48,7 +48,7 @@ def test_numbers_of_messages_and_of_bytes_wrap_too(messages: int, immediates: in
     """MSN in 16 bits of METH and 24 of AETH, RQMSN in 16, received bytes in 24 of 256 bytes each: a QP of old age."""
     ladder = Ladder()
     ladder.run_for(0.05)
-    sender, receiver = (end.nic._qps[end.qpn].link for end in (ladder.a, ladder.b))
+    sender, receiver = (end.nic._transport.qps[end.qpn].link for end in (ladder.a, ladder.b))
     assert sender is not None
     assert receiver is not None
     assembly = receiver.responder.messages

@@ -6,7 +6,7 @@ from typing import Any
 from mrcfabric.rng import PPM, Rng
 from mrcfabric.topology import Topology
 from mrcfabric.turns import TurnTable
-from nicd.core.self_probe import COUNTS
+from nicd.core.mrc.self_probe import COUNTS
 
 COLUMNS = ["plane", "t1", *COUNTS, "silent", "rtt_sum_ns", "rtt_min_ns", "rtt_max_ns"]
 

@@ -22,6 +22,7 @@ from nicd.core.mrc.recovery import Recovery
 from nicd.core.mrc.requestor import Requestor
 from nicd.core.mrc.responder import Responder
 from nicd.core.mrc.sack import DUPLICATE, NEW, ReceiveWindow
+from nicd.core.mrc.transport import MrcTransport
 from nicd.core.nic import Nic
 from swarm import world
 from swarm.batch import cut_otherwise
@@ -198,7 +199,7 @@ def hoards(patch: Patch) -> None:
         return mistaken
 
     patch.setattr(world, "GENERAL_MAX", 40)
-    wrapped(patch, Nic, "_receive", make)
+    wrapped(patch, MrcTransport, "receive", make)
 
 
 def is_always_due(patch: Patch) -> None:

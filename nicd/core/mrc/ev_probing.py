@@ -12,9 +12,9 @@ from typing import Any
 
 from mrcfabric.errors import RefusedError
 from mrcfabric.units import NEVER, Instant
-from nicd.core.board import Board
 from nicd.core.commands_paths import ProbeEvs
 from nicd.core.events import Result
+from nicd.core.mrc.board import MrcBoard
 from nicd.core.mrc.path_control import link_of
 from nicd.core.mrc.qp import Link, Qp
 from nicd.core.timers import Timer
@@ -27,7 +27,7 @@ class EvProbing:
 
     __slots__ = ("_batches", "_board", "_number", "_open", "_qps", "_timer", "table")
 
-    def __init__(self, board: Board, qps: Mapping[int, Qp]) -> None:
+    def __init__(self, board: MrcBoard, qps: Mapping[int, Qp]) -> None:
         self._board = board
         self._qps = qps
         self._number = 0

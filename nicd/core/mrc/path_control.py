@@ -9,9 +9,9 @@ from typing import Any
 
 from mrcfabric.errors import RefusedError
 from mrcfabric.units import Instant
-from nicd.core.board import Board
 from nicd.core.commands_paths import AllowEv, AllowPaths, DenyEv, DenyPaths
 from nicd.core.events import Result
+from nicd.core.mrc.board import MrcBoard
 from nicd.core.mrc.deny_list import Entry
 from nicd.core.mrc.ev_profile import BY_EV, BY_PROFILE
 from nicd.core.mrc.peer import Peer
@@ -24,7 +24,7 @@ class PathControl:
 
     __slots__ = ("_board", "_peers", "_qps", "table")
 
-    def __init__(self, board: Board, qps: Mapping[int, Qp], peers: Mapping[int, Peer]) -> None:
+    def __init__(self, board: MrcBoard, qps: Mapping[int, Qp], peers: Mapping[int, Peer]) -> None:
         self._board = board
         self._qps = qps
         self._peers = peers
@@ -103,7 +103,7 @@ def link_of(qps: Mapping[int, Qp], qpn: int) -> Link:
     return qp.link
 
 
-def follow_denied(now: Instant, link: Link, board: Board, plane: int) -> int:
+def follow_denied(now: Instant, link: Link, board: MrcBoard, plane: int) -> int:
     """Bar the EVs of one QP in `plane` that the NIC's list covers, free the rest. Returns how many changed."""
     through_t1 = not link.peer.destination.same_t0
     changed = link.profile.follow_denied(now, board.denied, link.peer.index, through_t1, plane)
@@ -112,7 +112,7 @@ def follow_denied(now: Instant, link: Link, board: Board, plane: int) -> int:
     return changed
 
 
-def bar_as_told(now: Instant, qp: Qp, board: Board) -> None:
+def bar_as_told(now: Instant, qp: Qp, board: MrcBoard) -> None:
     """A QP has just been connected: bar what the controller has barred for all."""
     assert qp.link is not None
     for ev in qp.profile.denied:

@@ -13,8 +13,8 @@ from mrcfabric.rng import Rng
 from mrcfabric.units import Instant
 from mrcfabric.wire.layout import OP_EV_PROBE, OP_PORT_STATUS, timestamp_of
 from mrcfabric.wire.srh import SrhControlTemplate
-from nicd.core.board import Board
 from nicd.core.events import PeerPortChange
+from nicd.core.mrc.board import MrcBoard
 from nicd.core.mrc.plane_windows import PlaneWindows
 from nicd.core.mrc.reverse_set import ReverseSet
 from nicd.core.scheduler import Sender
@@ -35,7 +35,7 @@ class Peer:
         "sharing", "ways", "windows",
     )  # fmt: skip
 
-    def __init__(self, board: Board, index: int, on_ports: Callable[[Instant, "Peer", int], None]) -> None:
+    def __init__(self, board: MrcBoard, index: int, on_ports: Callable[[Instant, "Peer", int], None]) -> None:
         """`on_ports` is called when planes change at the peer: (now, peer, bits that changed)."""
         config = board.config
         settings = board.settings

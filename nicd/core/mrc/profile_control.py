@@ -11,7 +11,6 @@ from typing import Any
 
 from mrcfabric.errors import RefusedError
 from mrcfabric.units import Instant
-from nicd.core.board import Board
 from nicd.core.commands_paths import (
     AllowProfileEv,
     CreateEvProfile,
@@ -21,6 +20,7 @@ from nicd.core.commands_paths import (
     ReplaceEv,
 )
 from nicd.core.events import Result
+from nicd.core.mrc.board import MrcBoard
 from nicd.core.mrc.ev_events import SHOWN, UNKNOWN
 from nicd.core.mrc.ev_format import EvEntry, EvItem, entry_of
 from nicd.core.mrc.ev_profiles import Profile, ProfileState
@@ -37,7 +37,7 @@ class ProfileControl:
 
     __slots__ = ("_board", "_profiles", "_qps", "table")
 
-    def __init__(self, board: Board, qps: Mapping[int, Qp]) -> None:
+    def __init__(self, board: MrcBoard, qps: Mapping[int, Qp]) -> None:
         self._board = board
         self._profiles = board.profiles
         self._qps = qps

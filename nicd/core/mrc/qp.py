@@ -19,9 +19,9 @@ from mrcfabric.wire.layout import (
 from mrcfabric.wire.srh import SrhControlTemplate, SrhDataTemplate
 from mrcfabric.wire.templates import ControlTemplate, DataTemplate
 from mrcfabric.wire.usid import CONTAINER_SIZE
-from nicd.core.board import Board
 from nicd.core.commands import ConnectQp, ModifyQp, PostWrite
 from nicd.core.events import STATUS_FLUSHED, QpChange
+from nicd.core.mrc.board import MrcBoard
 from nicd.core.mrc.ev_deck import PlaneDeck, TimedDeck
 from nicd.core.mrc.ev_profile import EvProfile
 from nicd.core.mrc.ev_profiles import EvReporter, Profile
@@ -44,7 +44,7 @@ class Qp:
 
     __slots__ = ("_board", "_setup", "hints", "link", "offer", "profile", "qpn", "reason", "state")
 
-    def __init__(self, board: Board, qpn: int, now: Instant, profile: Profile, offer: Offer, hints: Hints) -> None:
+    def __init__(self, board: MrcBoard, qpn: int, now: Instant, profile: Profile, offer: Offer, hints: Hints) -> None:
         self._board = board
         self.offer = offer
         """The limits that we grant the peer."""
@@ -138,7 +138,7 @@ class Link:
         "waiting", "windows",
     )  # fmt: skip
 
-    def __init__(self, qp: Qp, board: Board, request: ConnectQp, limits: Limits, peer: Peer) -> None:
+    def __init__(self, qp: Qp, board: MrcBoard, request: ConnectQp, limits: Limits, peer: Peer) -> None:
         config = board.config
         settings = board.settings
         self._board = board

@@ -14,8 +14,8 @@ from typing import Final, Protocol
 
 from mrcfabric.units import NEVER, Instant
 from mrcfabric.wire.layout import PSN_MASK
-from nicd.core.board import Board
 from nicd.core.events import STATUS_RETRY_EXCEEDED, Retransmit
+from nicd.core.mrc.board import MrcBoard
 from nicd.core.mrc.doubts import Doubts
 from nicd.core.mrc.ev_profile import EvProfile
 from nicd.core.mrc.ev_state import EvTrigger
@@ -77,7 +77,7 @@ class Recovery:
     def __init__(
         self,
         qp: QpLink,
-        board: Board,
+        board: MrcBoard,
         profile: EvProfile,
         inflight: InflightTable,
         windows: PlaneWindows,

@@ -22,12 +22,12 @@ from mrcfabric.wire.layout import (
     WRITE_ONLY_IMM,
 )
 from mrcfabric.wire.templates import DataTemplate
-from nicd.core.board import Board
 from nicd.core.commands import PostWrite
 from nicd.core.events import STATUS_OK, STATUS_REMOTE_INVALID, WRITE, WRITE_WITH_IMM, Completion
 from nicd.core.lag import Lag
 from nicd.core.memory import Region
 from nicd.core.message import Message
+from nicd.core.mrc.board import MrcBoard
 from nicd.core.mrc.ev_profile import EvProfile
 from nicd.core.mrc.ev_state import EvTrigger
 from nicd.core.mrc.inflight import InflightTable, Sent
@@ -51,7 +51,7 @@ class Requestor:
     )  # fmt: skip
 
     def __init__(
-        self, qp: QpLink, board: Board, profile: EvProfile, template: DataTemplate, windows: PlaneWindows,
+        self, qp: QpLink, board: MrcBoard, profile: EvProfile, template: DataTemplate, windows: PlaneWindows,
         psn_first: int, limits: Limits,
     ) -> None:  # fmt: skip
         settings = board.settings

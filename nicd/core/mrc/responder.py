@@ -33,9 +33,9 @@ from mrcfabric.wire.layout import (
     WRITE_MIDDLE,
 )
 from mrcfabric.wire.templates import ControlTemplate
-from nicd.core.board import Board
 from nicd.core.events import RECV_WITH_IMM, STATUS_FLUSHED, STATUS_OK, Completion
 from nicd.core.mrc.assembly import FULL, OVERFLOW, Assembly, Incoming
+from nicd.core.mrc.board import MrcBoard
 from nicd.core.mrc.early_acks import EarlyAcks
 from nicd.core.mrc.limits import Limits
 from nicd.core.mrc.mark_runs import MarkRuns
@@ -70,7 +70,7 @@ class Responder:
     )  # fmt: skip
 
     def __init__(
-        self, qp: QpLink, board: Board, peer: Peer, control: ControlTemplate, psn_first: int, limits: Limits
+        self, qp: QpLink, board: MrcBoard, peer: Peer, control: ControlTemplate, psn_first: int, limits: Limits
     ) -> None:
         settings = board.settings
         self._qp = qp

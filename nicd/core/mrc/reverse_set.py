@@ -19,7 +19,7 @@ from mrcfabric.rng import Rng
 from mrcfabric.units import NEVER, Instant
 from mrcfabric.wire.layout import OP_EV_PROBE, timestamp_of
 from mrcfabric.wire.templates import ControlTemplate
-from nicd.core.board import Board
+from nicd.core.mrc.board import MrcBoard
 from nicd.core.mrc.path_policy import POLICIES, Reverse
 from nicd.core.mrc.search_rounds import ROUND_MAX, Rounds
 from nicd.core.settings import DestinationLike
@@ -49,7 +49,7 @@ class ReverseSet:
 
     def __init__(
         self,
-        board: Board,
+        board: MrcBoard,
         index: int,
         destination: DestinationLike,
         rng: Rng,

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any, TypeAlias
 
 from nicd.core.board import Board
+from nicd.core.mrc.board import MrcBoard
 from nicd.core.mrc.ev_format import BITS
 from nicd.core.mrc.ev_state import EvState
 from nicd.core.mrc.ev_universe import AUTO
@@ -70,7 +71,7 @@ def peak(link: Link) -> QpCounts:
     return peak_of(most, held(link))
 
 
-def reserved(board: Board, link: Link) -> QpCounts:
+def reserved(board: MrcBoard, link: Link) -> QpCounts:
     """The most of everything that it may hold, by the limits both ends agreed on."""
     counts = limits_of(board.settings, board.ports.count)
     psns = link.limits.receive_mpr * MPR_UNIT
@@ -83,7 +84,7 @@ def reserved(board: Board, link: Link) -> QpCounts:
     return counts
 
 
-def state_report(board: Board, qps: Mapping[int, Qp], peers: Collection[Peer]) -> Report:
+def state_report(board: MrcBoard, qps: Mapping[int, Qp], peers: Collection[Peer]) -> Report:
     """Bytes of everything, by piece, per QP and summed up; the pieces are the tables of `footprint`.
 
     `qps`: one row per connected QP with `now`, `peak`, `reserved` (pieces and their sum) and `process`. `peers`: one
@@ -110,7 +111,7 @@ def state_report(board: Board, qps: Mapping[int, Qp], peers: Collection[Peer]) -
     }
 
 
-def state_bytes(board: Board, qps: Mapping[int, Qp]) -> dict[str, int]:
+def state_bytes(board: MrcBoard, qps: Mapping[int, Qp]) -> dict[str, int]:
     """Bytes of all connected QPs on the chip, for metrics: `now` and at each one's `peak`; without what they share.
 
     The sums of what `state_report` says of each, without making a report of each.
@@ -153,9 +154,10 @@ def _fixed_bytes(evs: int, planes: int, ev_bits: int) -> int:
     return on_chip_bytes(qp_bytes(QpCounts(evs, planes, *nothing), ev_bits))
 
 
-def _qp_row(board: Board, qp: Qp, link: Link) -> Report:
+def _qp_row(board: MrcBoard, qp: Qp, link: Link) -> Report:
     # What the QP shares with others is theirs: the board and its parts, the destination, the profile it was drawn from.
-    others = (board, *(getattr(board, name) for name in Board.__slots__), link.peer, link.peer.windows, qp.profile)
+    parts = (getattr(board, name) for name in (*Board.__slots__, *MrcBoard.__slots__))
+    others = (board, *parts, link.peer, link.peer.windows, qp.profile)
     process = reachable(qp, "nicd.core", others)
     contexts = board.contexts
     ev_bits = _ev_bits(board, qp)
@@ -170,7 +172,7 @@ def _qp_row(board: Board, qp: Qp, link: Link) -> Report:
     }
 
 
-def _ev_bits(board: Board, qp: Qp) -> int:
+def _ev_bits(board: MrcBoard, qp: Qp) -> int:
     """What a QP keeps of each EV: the value it drew, or its number in the profile that all its QPs share."""
     return board.settings.ev_bits if qp.profile.universe.mode == AUTO else EV_INDEX_BITS
 
@@ -180,12 +182,12 @@ def _sized(counts: QpCounts, ev_bits: int) -> Report:
     return {"on_chip": on_chip_bytes(pieces), "pieces": pieces}
 
 
-def _peer_row(board: Board, peer: Peer) -> Report:
+def _peer_row(board: MrcBoard, peer: Peer) -> Report:
     pieces = peer_bytes(board.ports.count, len(peer.windows.contexts), board.settings.ev_bits, peer.questions)
     return {"peer_index": peer.index, "bytes": sum(pieces.values()), "pieces": pieces}
 
 
-def _chip(board: Board, qps: int) -> Report:
+def _chip(board: MrcBoard, qps: int) -> Report:
     settings = board.settings
     slot = slot_bytes(settings, board.ports.count)
     if board.contexts is None:

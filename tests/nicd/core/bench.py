@@ -8,10 +8,11 @@ from mrcfabric.topology import Topology
 from mrcfabric.wire.dscp import Dscp
 from mrcfabric.wire.fastpath import Peeked, peeker
 from nicd.compose import nic_config
-from nicd.core.board import Board
 from nicd.core.commands import ConnectQp, CreateQp, ModifyQp, PostWrite, RegisterMemory
 from nicd.core.execute import Executor
+from nicd.core.mrc.board import MrcBoard
 from nicd.core.mrc.qp import Link
+from nicd.core.mrc.transport import MrcTransport
 
 PLANES = 2
 QPN, PEER_QPN = 100, 200
@@ -32,8 +33,10 @@ class Bench:
     """NIC h000 with QP 100 connected to QP 200 of h002, in RTS; region 1 (R_Key 7) at VA 0x1000."""
 
     def __init__(self, **nic: Any) -> None:
-        self.board = Board(nic_config(topology(**nic), "h000"))
-        self.executor = Executor(self.board)
+        self.board = MrcBoard(nic_config(topology(**nic), "h000"))
+        self.transport = MrcTransport(self.board)
+        self.table = self.transport._table
+        self.executor = Executor(self.transport)
         self._peek: Callable[[Any], Peeked] = peeker(Dscp())
         for command in (
             RegisterMemory(0, VA, SIZE, 1, R_KEY),
@@ -42,7 +45,7 @@ class Bench:
             ModifyQp(0, QPN, "rts"),
         ):
             self.executor.execute(0, command)
-        link = self.executor.find(QPN).link
+        link = self.table.find(QPN).link
         assert link is not None
         self.link: Link = link
         self.peer = link.peer

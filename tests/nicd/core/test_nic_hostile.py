@@ -117,7 +117,7 @@ def held(nic: Nic) -> int:
     """Objects that a NIC keeps for later, counted where packets could pile them up."""
     board = nic._board
     total = len(board.timers._heap) + len(board.events)
-    for qp in nic._qps.values():
+    for qp in nic._transport.qps.values():
         link: Any = qp.link
         if link is not None:
             inflight = link.requestor._inflight

@@ -132,7 +132,7 @@ def test_bounds_of_the_nic_hold(knobs: dict[str, int], text: str) -> None:
     hosted.fabric.run(5)
     assert text in hosted.refused["h000"]
     host = hosted.host(0)
-    assert (len(host._board.memory), len(host._executor.qps)) == (0, 0)
+    assert (len(host._board.memory), len(host._executor.transport.qps)) == (0, 0)
 
 
 @pytest.mark.parametrize("spoil", [lambda s: s.pop("seed"), lambda s: s.update(number="x"), lambda s: s.clear()])
@@ -190,7 +190,7 @@ def test_nothing_is_left_of_a_program_that_is_stopped_and_late_packets_are_drops
     for index in range(4):
         host = hosted.host(index)
         assert (host.records(), host.progress(), host._by_qpn) == ([], {}, {})
-        assert (len(host._board.memory), len(host._executor.qps)) == (0, 0)
+        assert (len(host._board.memory), len(host._executor.transport.qps)) == (0, 0)
     assert sum(hosted.fabric.counters(f"h00{index}")["drops"]["unknown_qp"] for index in range(4)) > 0
 
 
@@ -211,5 +211,5 @@ def test_a_program_that_is_done_is_forgotten_too_and_one_that_is_not_known_is_re
     hosted.fabric.command("h001", "stop_program", {"name": "other"}, 400_000)
     hosted.fabric.run(400_100)
     assert hosted.host(0).records() == []
-    assert len(hosted.host(0)._executor.qps) == 0
+    assert len(hosted.host(0)._executor.transport.qps) == 0
     assert hosted.refused == {"h001": "no program other"}

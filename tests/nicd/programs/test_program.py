@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mrcfabric.errors import ConfigError
-from nicd.core.execute import QPN_MAX
+from mrcfabric.wire.layout import QPN_MAX
 from nicd.programs.program import PROGRAMS_MAX, RANKS_MAX, Program
 
 RING = Program("train", "training", 3, (0, 4, 1), 1_000, "seed", {"steps": 4})

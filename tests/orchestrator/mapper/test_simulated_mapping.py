@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from mrcfabric.topology import Topology
-from nicd.core.self_probe import COUNTS
+from nicd.core.mrc.self_probe import COUNTS
 from orchestrator.faults.fault import once
 from orchestrator.mapper.fault_direction import Direction
 from orchestrator.mapper.link_verdicts import LinkMap, Verdict

@@ -78,7 +78,7 @@ def test_the_list_outlives_qps_and_peers() -> None:
     ask(bench, DestroyQp(2, QPN))
     ask(bench, CreateQp(3, QPN))
     ask(bench, ConnectQp(4, QPN, 2, 200, 0, 0))
-    link = bench.executor.find(QPN).link
+    link = bench.table.find(QPN).link
     assert link is not None
     assert {link.profile.path[card] for card in link.profile.decks[0].cards} == {1}
     assert link.peer.destination.path(link.peer.reverse[0][0]) == 1
@@ -95,7 +95,7 @@ def test_paths_through_a_t1_say_nothing_about_a_neighbour() -> None:
     ask(bench, CreateQp(1, 101))
     ask(bench, ConnectQp(1, 101, 1, 200, 0, 0))
     ask(bench, DenyPaths(1, 0, 0))
-    neighbour = bench.executor.find(101).link
+    neighbour = bench.table.find(101).link
     assert neighbour is not None
     assert EvState.DENIED not in neighbour.profile.states
     ask(bench, DenyPaths(1, 0, 0, 1))

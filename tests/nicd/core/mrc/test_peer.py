@@ -7,8 +7,8 @@ import pytest
 
 from mrcfabric.wire.layout import ENDPOINT_REQUEST, ENDPOINT_RESPONSE, OP_EV_PROBE, OP_PORT_STATUS
 from nicd.compose import nic_config
-from nicd.core.board import Board
 from nicd.core.events import PeerPortChange
+from nicd.core.mrc.board import MrcBoard
 from nicd.core.mrc.peer import Peer
 from tests.nicd.core.bench import Bench, topology
 
@@ -180,6 +180,6 @@ def test_a_peer_that_counts_from_the_beginning_long_after_has_started_again() ->
 def test_the_slower_end_sets_the_bandwidth_delay_product() -> None:
     """A peer with one port of 25 Gb/s instead of 100: 1.5 x 125 Gb/s x base RTT."""
     made = replace(topology(), link_rates_bps={"h002~p0-t0-1": 25_000_000_000})
-    board = Board(nic_config(made, "h000"))
+    board = MrcBoard(nic_config(made, "h000"))
     peer = Peer(board, 2, lambda now, peer, changed: None)
     assert peer.windows.cwnd_bytes == 125_000_000_000 * made.base_rtt_ns() // 8_000_000_000 * 3 // 2

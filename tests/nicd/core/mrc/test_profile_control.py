@@ -58,12 +58,12 @@ class Controlled(Bench):
         """A connected QP of profile 1."""
         self.ask(CreateQp(1, qpn, 1))
         self.ask(ConnectQp(1, qpn, peer, 200, 0, 0))
-        link = self.executor.find(qpn).link
+        link = self.table.find(qpn).link
         assert link is not None
         return link
 
     def state(self, ev: int) -> str:
-        (row,) = [row for row in self.executor.profiles.rows(1) if row["ev"] == ev]
+        (row,) = [row for row in self.transport.ev_profile(1) if row["ev"] == ev]
         return str(row["state"])
 
 
@@ -92,7 +92,7 @@ def test_a_qp_needs_an_online_profile() -> None:
     bench = Controlled()
     bench.ask(ModifyEvProfile(1, 1, state="offline"))
     assert "EV profile 1 is offline, not online" in str(bench.refused(CreateQp(1, 101, 1)))
-    assert 101 not in bench.executor.qps
+    assert 101 not in bench.table.qps
 
 
 def test_an_online_profile_keeps_what_it_has() -> None:
@@ -132,13 +132,13 @@ def test_a_bar_ends_with_its_ev(evs: list[str]) -> None:
     bench.ask(CreateEvProfile(1, 2))
     bench.ask(ModifyEvProfile(1, 2, mode="explicit", format="srv6", evs=["fdab::1@1", "fdab::2@2"], reserve=0))
     bench.ask(ModifyEvProfile(1, 2, state="offline"))
-    (first, _) = bench.executor.profiles.rows(2)
+    (first, _) = bench.transport.ev_profile(2)
     bench.ask(DenyProfileEv(1, 2, int(first["ev"])))
     assert bench.ask(ModifyEvProfile(1, 2, reserve=1))["denied"] == 1
     # Other EVs, numbered from the start again.
     bench.ask(ModifyEvProfile(1, 2, mode="explicit", evs=evs))
-    assert bench.executor.profiles.rows(2)[0]["ev"] == first["ev"]
-    assert {row["state"] for row in bench.executor.profiles.rows(2)} == {"UNKNOWN"}
+    assert bench.transport.ev_profile(2)[0]["ev"] == first["ev"]
+    assert {row["state"] for row in bench.transport.ev_profile(2)} == {"UNKNOWN"}
     assert bench.ask(ModifyEvProfile(1, 2, reserve=0))["denied"] == 0
 
 
@@ -150,7 +150,7 @@ def test_what_a_controller_sees_of_a_profile() -> None:
     assert bench.state(EVS[0]) == "GOOD", "SKIP is the NIC's own affair"
     link.profile.feedback(1, link.profile.index_of[EVS[0]], EvTrigger.GAP, 1)
     assert bench.state(EVS[0]) == "ASSUMED_BAD"
-    assert [row["value"] for row in bench.executor.profiles.rows(1)][:2] == ["0x00000000@1", "0x00000008@1"]
+    assert [row["value"] for row in bench.transport.ev_profile(1)][:2] == ["0x00000000@1", "0x00000008@1"]
 
 
 @pytest.mark.spec("MRC 1.0", "6")
@@ -207,7 +207,7 @@ def test_a_replacement_by_hash_must_keep_its_plane_for_every_qp() -> None:
     bench.ask(ModifyEvProfile(1, 2, state="online"))
     bench.ask(CreateQp(1, 101, 2))
     bench.ask(ConnectQp(1, 101, 2, 200, 0, 0))
-    link = bench.executor.find(101).link
+    link = bench.table.find(101).link
     assert link is not None
     answers = [bench.refused(ReplaceEv(1, 2, 0, f"{value}")) for value in range(100, 120)]
     assert any("towards NIC 2 it would leave by plane" in str(answer) for answer in answers)

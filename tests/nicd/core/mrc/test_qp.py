@@ -68,6 +68,6 @@ def test_an_unexpected_event_is_the_end() -> None:
     assert not bench.link.on_nack(9, NACK_UNEXP_EVENT, 0, PSN_SEND - 1)
     assert not bench.link.on_nack(9, NACK_UNEXP_EVENT, 0, (PSN_SEND + 1) & PSN_MASK)
     assert bench.link.on_nack(10, NACK_UNEXP_EVENT, 0, PSN_SEND)
-    qp = bench.executor.find(QPN)
+    qp = bench.table.find(QPN)
     assert (qp.state, qp.reason) == (QpState.ERROR, "unexpected_event")
     assert qp.record()["unfinished"] == 0

@@ -30,7 +30,7 @@ def test_what_is_sent_is_in_flight_until_it_is_acknowledged() -> None:
     assert sent == 2
     counts = held(bench.link)
     assert (counts.inflight, counts.work_requests) == (sent, 1)
-    row = state_report(bench.board, bench.executor.qps, bench.executor.peers)["qps"][0]
+    row = state_report(bench.board, bench.table.qps, bench.table.peers)["qps"][0]
     assert row["qpn"] == QPN
     assert row["now"]["pieces"]["inflight"] == sent * record_bytes(INFLIGHT)
     assert row["now"]["pieces"]["work_queue"] == record_bytes(WORK_REQUEST)
@@ -64,7 +64,7 @@ def test_peaks_stay_when_a_transfer_is_over() -> None:
 
 def test_totals_are_the_sums_of_their_rows() -> None:
     bench = Bench()
-    report = state_report(bench.board, bench.executor.qps, bench.executor.peers)
+    report = state_report(bench.board, bench.table.qps, bench.table.peers)
     for moment, own in (("now", "now"), ("peak", "now"), ("reserved", "reserved")):
         parts = [row[moment]["on_chip"] for row in report["qps"]] + [row["bytes"] for row in report["peers"]]
         assert report["total"][moment] == sum(parts) + sum(report["nic"][own].values())
@@ -73,10 +73,10 @@ def test_totals_are_the_sums_of_their_rows() -> None:
 
 def test_the_process_holds_more_while_packets_are_out() -> None:
     bench = Bench()
-    before = state_report(bench.board, bench.executor.qps, bench.executor.peers)["process_bytes"]
+    before = state_report(bench.board, bench.table.qps, bench.table.peers)["process_bytes"]
     bench.post(0, 4_096 * 2)
     bench.pump(10_000)
-    assert state_report(bench.board, bench.executor.qps, bench.executor.peers)["process_bytes"] > before
+    assert state_report(bench.board, bench.table.qps, bench.table.peers)["process_bytes"] > before
 
 
 def test_a_chip_with_room_for_one_shows_who_is_on_it() -> None:
@@ -93,7 +93,7 @@ def test_qps_of_one_profile_keep_numbers_and_the_nic_the_values() -> None:
     bench = Controlled()
     for qpn in (40, 41):
         bench.qp(qpn)
-    report = state_report(bench.board, bench.executor.qps, bench.executor.peers)
+    report = state_report(bench.board, bench.table.qps, bench.table.peers)
     # 24 EVs of 32 bits drawn by the bench's own QP; eight of the profile, 12 bits each; their values 71 bits, once.
     assert [row["now"]["pieces"]["ev_table"] for row in report["qps"]] == [
         24 * 4,
@@ -107,6 +107,6 @@ def test_gauges_are_the_sums_of_the_report() -> None:
     bench = Bench()
     bench.post(0, 4_096 * 2)
     bench.pump(10_000)
-    report = state_report(bench.board, bench.executor.qps, bench.executor.peers)
-    gauges = state_bytes(bench.board, bench.executor.qps)
+    report = state_report(bench.board, bench.table.qps, bench.table.peers)
+    gauges = state_bytes(bench.board, bench.table.qps)
     assert gauges == {moment: sum(row[moment]["on_chip"] for row in report["qps"]) for moment in ("now", "peak")}

@@ -22,7 +22,7 @@ from mrcfabric.wire.dscp import CE
 from mrcfabric.wire.fastpath import read_data
 from mrcfabric.wire.layout import ENDPOINT_QP, PSN_MASK, WRITE_ONLY
 from mrcfabric.wire.templates import DataTemplate
-from nicd.core.board import Board
+from nicd.core.mrc.board import MrcBoard
 from nicd.core.settings import TurnsLike
 from nicd.core.timers import Timer
 
@@ -64,7 +64,7 @@ class SelfProber:
         "_timer", "_todo", "_turns", "_ways",
     )  # fmt: skip
 
-    def __init__(self, board: Board, turns: TurnsLike, start_ns: Instant) -> None:
+    def __init__(self, board: MrcBoard, turns: TurnsLike, start_ns: Instant) -> None:
         """`turns`: the ways back to this NIC."""
         config, settings = board.config, board.settings
         assert turns.ways <= _WAY_MASK + 1, "MSN names a way"
