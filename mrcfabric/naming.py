@@ -7,6 +7,7 @@ RFC 9800 4 (NEXT-C-SID). No standard defines the bits inside a uSID; these are o
 """
 
 import re
+from hashlib import blake2b
 from typing import Literal, NamedTuple, TypeAlias
 
 Tier: TypeAlias = Literal["nic", "t0", "t1"]
@@ -83,6 +84,21 @@ def nic_of_address(address: bytes) -> int | None:
     """The number of the NIC with this address, whether or not a fabric is that large; None for other addresses."""
     index = int.from_bytes(address[8:16], "big") - 1
     return index if address[:8] == _NIC_PREFIX and len(address) == 16 and index >= 0 else None
+
+
+def port_mac(node: str, port: int) -> bytes:
+    """The MAC address of one port of a node, 6 bytes, for link control frames; `port` below 2,048.
+
+    A locally administered one: 02, then tier 2 bits, plane 3, port 11, number 24. A node whose name means nothing gets
+    06 and a sum of its name.
+    """
+    assert 0 <= port < 1 << 11
+    found = parse_name(node)
+    if found is None:
+        return b"\x06" + blake2b(f"{node}/{port}".encode(), digest_size=5).digest()
+    tier = ("nic", "t0", "t1").index(found.tier)
+    plane, number = found.plane & PLANES_MAX - 1, found.number & 0xFFFFFF
+    return b"\x02" + (tier << 38 | plane << 35 | port << 24 | number).to_bytes(5, "big")
 
 
 def parse_name(name: str) -> NodeId | None:

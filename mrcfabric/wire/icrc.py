@@ -40,6 +40,16 @@ def icrc(packet: Buffer) -> int:
     return crc32(memoryview(packet)[MASKED_END:-ICRC_SIZE], crc32(head, LRH_STATE))
 
 
+def icrc_from(packet: Buffer, start: int) -> int:
+    """The ICRC of a packet whose IPv6 header between the NICs stands at `start`: 0, or 40 behind an outer one.
+
+    At least 64 bytes follow; the last four are the sum's place and are not read.
+    """
+    end = start + MASKED_SIZE
+    head = (int.from_bytes(packet[start:end], "big") | MASK).to_bytes(MASKED_SIZE, "big")
+    return crc32(memoryview(packet)[end:-ICRC_SIZE], crc32(head, LRH_STATE))
+
+
 # A CRC-32 over bytes that end in their own sum is always the same number.
 RESIDUE = 0x2144DF1C
 
@@ -48,6 +58,13 @@ def icrc_ok(packet: Buffer) -> bool:
     """Whether the last four bytes of a packet are its ICRC; the packet has at least 104 bytes."""
     head = (int.from_bytes(packet[MASKED_START:MASKED_END], "big") | MASK).to_bytes(MASKED_SIZE, "big")
     return crc32(memoryview(packet)[MASKED_END:], crc32(head, LRH_STATE)) == RESIDUE
+
+
+def icrc_from_ok(packet: Buffer, start: int) -> bool:
+    """Whether the last four bytes of a packet are its ICRC; `start` as in `icrc_from`."""
+    end = start + MASKED_SIZE
+    head = (int.from_bytes(packet[start:end], "big") | MASK).to_bytes(MASKED_SIZE, "big")
+    return crc32(memoryview(packet)[end:], crc32(head, LRH_STATE)) == RESIDUE
 
 
 def seal(packet: bytearray | memoryview) -> None:

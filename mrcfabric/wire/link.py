@@ -1,8 +1,8 @@
 """The link header: it precedes each packet on an emulated link, and belongs to the emulation alone.
 
-A datagram segment is this header and then one whole IPv6 packet as a port would see it. The header carries the instant
-at which the last bit reaches the peer, so that real processes can be late in wall time and exact in fabric time. It is
-no part of MRC.
+A datagram segment is this header and then one whole IPv6 packet as a port would see it, or one link control frame. The
+header carries the instant at which the last bit reaches the peer, so that real processes can be late in wall time and
+exact in fabric time. It is no part of MRC.
 
      0       8        16         18     19     20        24
     +-------+--------+----------+------+------+---------+----------
@@ -13,14 +13,31 @@ no part of MRC.
 apart. `tag` marks one direction of one link in one launch; it is derived from the launch's secret. So a port never
 takes a frame of another fabric for its own. A process that receives the frames of one direction, for instance on the
 port of a dead node, cannot send in the other direction.
+
+`flags`: with CONTROL the rest is a link control frame, a whole MAC frame that no queue of packets ever holds
+(`mrcfabric.wire.pfc`). A frame with another flag is refused.
 """
 
 import struct
 from hashlib import blake2b
 
-LINK_VERSION = 1
+LINK_VERSION = 2
 LINK_HEADER = struct.Struct(">QQHBBI")
 LINK_HEADER_BYTES = LINK_HEADER.size
+CONTROL = 1
+"""The flag of a link control frame."""
+CONTROL_FRAME_BYTES_MAX = 256
+"""Longer frames with that flag are no frames of ours."""
+
+
+class ControlFrame(bytes):
+    """One link control frame, in a core's inputs and transmits: from the MAC header to the check sequence.
+
+    Drivers set the flag from this type when they send, and make this type from the flag when they receive. A core that
+    does not know such frames drops them.
+    """
+
+    __slots__ = ()
 
 
 _PERSON = b"mrcfabric-link"

@@ -13,6 +13,7 @@ from mrcfabric.naming import (
     nic_name,
     nic_of_address,
     parse_name,
+    port_mac,
     t0_name,
     t1_name,
     usid_fields,
@@ -87,3 +88,14 @@ def test_foreign_addresses_belong_to_nobody(address: bytes) -> None:
 @given(st.integers(0, USID_INDEX_MAX - 1))
 def test_an_adjacency_is_nobody_elses_and_not_the_end_of_a_container(port: int) -> None:
     assert usid_fields(adjacency_usid(port)) == (USID_TIER_LOCAL, 0, port + 1)
+
+
+def test_every_port_has_a_mac_address_of_its_own() -> None:
+    nodes = ["h000", "h001", "h70000", "p0-t0-0", "p0-t1-0", "p1-t0-0", "p7-t0-0", "p0-t0-1023", "odd", "odder"]
+    ports = [(node, port) for node in nodes for port in (0, 1, 255, 256, 511, 2047)]
+    found = {port_mac(*one) for one in ports}
+    assert len(found) == len(ports)
+    assert {len(one) for one in found} == {6}
+    # IEEE 802 8.4: locally administered, and no group address.
+    assert all(one[0] & 3 == 2 for one in found)
+    assert port_mac("p3-t1-2", 5).hex(":") == "02:98:05:00:00:02"

@@ -5,7 +5,7 @@ from mrcfabric.wire.link import LINK_HEADER, LINK_HEADER_BYTES, LINK_VERSION, li
 
 def test_layout_by_hand() -> None:
     packed = LINK_HEADER.pack(0x0102030405060708, 9, 0x0A0B, LINK_VERSION, 0, 0xC0FFEE42)
-    assert packed == bytes.fromhex("010203040506070800000000000000090a0b0100c0ffee42")
+    assert packed == bytes.fromhex("010203040506070800000000000000090a0b0200c0ffee42")
     assert len(packed) == LINK_HEADER_BYTES == 24
 
 
