@@ -19,7 +19,8 @@ from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.link_port import Fidelity, LinkEnd, LinkPort
 from mrcfabric.node import Input, Rank
 from mrcfabric.udp import Endpoint
-from mrcfabric.wire.link import LINK_HEADER, LINK_VERSION
+from mrcfabric.wire.link import CONTROL, LINK_HEADER, LINK_VERSION, ControlFrame
+from mrcfabric.wire.pfc import encode
 from nicd.core.nic import Nic
 from nicd.daemon import NicDaemon
 from nicd.verbs_client import Client, VerbsLimits
@@ -43,7 +44,13 @@ def _port() -> LinkPort:
 
 
 def _counted(fidelity: Fidelity) -> int:
-    return fidelity.frames_in + fidelity.bad_frames + fidelity.old_frames + fidelity.refused_frames
+    return (
+        fidelity.frames_in
+        + fidelity.bad_frames
+        + fidelity.old_frames
+        + fidelity.refused_frames
+        + fidelity.unknown_flags
+    )
 
 
 def link(data: bytes) -> None:
@@ -58,6 +65,7 @@ def link(data: bytes) -> None:
     assert _counted(port.fidelity) == before + segments, "each segment counts once"
     assert len(held) <= segments
     assert sum(len(entry.body) for entry in held) <= len(train)
+    assert all(isinstance(entry.body, ControlFrame | bytearray | memoryview) for entry in held)
 
 
 def link_seeds() -> list[bytes]:
@@ -66,7 +74,12 @@ def link_seeds() -> list[bytes]:
     one = head + packets_of_each_kind()[0]
     size = len(one).to_bytes(2, "big")
     foreign = LINK_HEADER.pack(5, 1, 0, LINK_VERSION, 0, _TAG + 1) + b"packet"
-    return [size + one, size + one * 3, (30).to_bytes(2, "big") + foreign, b"", b"\0\x08" + head]
+    pause = LINK_HEADER.pack(5, 1, 0, LINK_VERSION, CONTROL, _TAG) + encode(bytes(6), {3: 65_535})
+    odd = LINK_HEADER.pack(5, 2, 0, LINK_VERSION, 2, _TAG) + bytes(64)
+    return [
+        size + one, size + one * 3, (30).to_bytes(2, "big") + foreign, b"", b"\0\x08" + head,
+        len(pause).to_bytes(2, "big") + pause + odd,
+    ]  # fmt: skip
 
 
 def control(data: bytes) -> None:

@@ -11,7 +11,14 @@ from mrcfabric.clock import ClockPage
 from mrcfabric.node import Input, Rank, Transmit
 from mrcfabric.udp import TRAIN_BYTES_MAX, TRAIN_SEGMENTS_MAX, Address, Endpoint
 from mrcfabric.units import NS_PER_MS, Buffer, Instant
-from mrcfabric.wire.link import LINK_HEADER, LINK_HEADER_BYTES, LINK_VERSION
+from mrcfabric.wire.link import (
+    CONTROL_WORD,
+    LINK_HEADER_BYTES,
+    LINK_VERSION,
+    LINK_WORDS,
+    PACKET_WORD,
+    ControlFrame,
+)
 
 # The kernel's backlog may hold a frame that was sent but is not in the socket; after this time it is a host drop.
 MISSING_WALL_NS_MAX = 500 * NS_PER_MS
@@ -65,6 +72,8 @@ class Fidelity:
     refused_frames: int = 0
     """Frames with the neighbour's tag of a life that the clock page does not know, or with a number beyond its
     counts."""
+    unknown_flags: int = 0
+    """Frames of the neighbour with a flag in the link header that this version does not know, refused for that."""
     frames_in: int = 0
     frames_out: int = 0
     trains_in: int = 0
@@ -190,7 +199,7 @@ class LinkPort:
 
     def take_train(self, view: memoryview, segment: int, held: list[Input]) -> None:
         """Put the frames of one train of equal segments into `held`; count segments that are no frame of ours."""
-        unpack = LINK_HEADER.unpack_from
+        unpack = LINK_WORDS.unpack_from
         tag = self._peer_tag
         size = len(view)
         bad = 0
@@ -199,8 +208,8 @@ class LinkPort:
             if end - start <= LINK_HEADER_BYTES:
                 bad += 1
                 continue
-            arrival_ns, sequence, incarnation, version, _flags, frame_tag = unpack(view, start)
-            if frame_tag != tag or version != LINK_VERSION:
+            arrival_ns, sequence, incarnation, word, frame_tag = unpack(view, start)
+            if frame_tag != tag or (word != PACKET_WORD and word >> 8 != LINK_VERSION):
                 bad += 1
                 continue
             if sequence == self.taken + 1 and incarnation == self._peer_incarnation:
@@ -214,13 +223,18 @@ class LinkPort:
             elif not self._resynchronize(sequence, incarnation):
                 self.fidelity.old_frames += 1
                 continue
-            self.fidelity.frames_in += 1
-            if arrival_ns <= self._live_from:
-                continue
             packet: Buffer = view[start + LINK_HEADER_BYTES : end]
-            if segment < size and end - start < SMALL_BYTES:
+            if word != PACKET_WORD:
+                if word != CONTROL_WORD:
+                    # It has come, so it is no host drop; what it is, nobody here knows.
+                    self.fidelity.unknown_flags += 1
+                    continue
+                packet = ControlFrame(packet)
+            elif segment < size and end - start < SMALL_BYTES:
                 packet = bytearray(packet)
-            held.append(_input(Input, (arrival_ns, _FRAME, self.number, sequence, packet)))
+            self.fidelity.frames_in += 1
+            if arrival_ns > self._live_from:
+                held.append(_input(Input, (arrival_ns, _FRAME, self.number, sequence, packet)))
         self.fidelity.bad_frames += bad
 
     def _is_strange(self, sequence: int, incarnation: int) -> bool:
@@ -247,7 +261,7 @@ class LinkPort:
 
     def send(self) -> None:
         """Send `outgoing` as trains: equal sizes, only the last may be shorter."""
-        pack = LINK_HEADER.pack
+        pack = LINK_WORDS.pack
         incarnation = self._incarnation
         tag = self._tag
         sequence = self.sent
@@ -265,7 +279,8 @@ class LinkPort:
             sequence += 1
             count += 1
             room -= size
-            buffers.append(pack(arrival_ns, sequence, incarnation, LINK_VERSION, 0, tag))
+            word = CONTROL_WORD if packet.__class__ is ControlFrame else PACKET_WORD
+            buffers.append(pack(arrival_ns, sequence, incarnation, word, tag))
             buffers.append(packet)
             if size < segment:
                 room = 0

@@ -12,7 +12,9 @@ from typing import Final
 
 GREATEST: Final = ("at_ns", "late_ns_max")
 """Words combined by their maximum, not their sum: the fabric time up to which the row counts, the greatest lateness."""
-FIDELITY: Final = ("frames_in", "late_frames", "late_commands", "host_drops", "bad_frames", "refused_frames")
+FIDELITY: Final = (
+    "frames_in", "late_frames", "late_commands", "host_drops", "bad_frames", "refused_frames", "unknown_flags",
+)  # fmt: skip
 """Counts of `mrcfabric.link_port.Fidelity`."""
 TOTALS: Final = (
     "data_packets",

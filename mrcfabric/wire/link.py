@@ -26,8 +26,11 @@ LINK_HEADER = struct.Struct(">QQHBBI")
 LINK_HEADER_BYTES = LINK_HEADER.size
 CONTROL = 1
 """The flag of a link control frame."""
-CONTROL_FRAME_BYTES_MAX = 256
-"""Longer frames with that flag are no frames of ours."""
+# `version` and `flags` as one number: what a port compares and packs for each frame.
+LINK_WORDS = struct.Struct(">QQHHI")
+PACKET_WORD = LINK_VERSION << 8
+CONTROL_WORD = LINK_VERSION << 8 | CONTROL
+assert LINK_WORDS.size == LINK_HEADER_BYTES
 
 
 class ControlFrame(bytes):

@@ -47,6 +47,8 @@ class Verdict:
             lost = f"{self.fidelity['host_drops']} host drops, {self.fidelity['late_share']:.3%} of frames late"
             if self.fidelity.get("refused_frames"):
                 lost += f", {self.fidelity['refused_frames']} frames of no life that the clock page knows"
+            if self.fidelity.get("unknown_flags"):
+                lost += f", {self.fidelity['unknown_flags']} frames with a flag that nobody knows"
             reasons.insert(0, f"not a faithful run: {lost}")
         return {"verdict": self.outcome, "reasons": reasons, "checks": list(self.checks)}
 

@@ -21,6 +21,8 @@ def render_status(answer: dict[str, Any]) -> str:
     losses = f"{fidelity['late_share']:.4%} late, {fidelity['host_drops']} host drops"
     if fidelity["refused_frames"]:
         losses += f", {fidelity['refused_frames']} frames refused: the clock page knows of no life that sent them"
+    if fidelity["unknown_flags"]:
+        losses += f", {fidelity['unknown_flags']} frames refused for a flag that their receiver does not know"
     counted = [f"{value:,} {key.replace('_', ' ')}" for key, value in answer["totals"].items() if value]
     lines = [
         f"fabric {answer['name']}: {run}, agent pid {answer['pid']}",

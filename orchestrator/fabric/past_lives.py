@@ -11,7 +11,9 @@ from typing import Any, Final
 Record = Mapping[str, Any]
 """What `mrcfabric.drive.Drive.fidelity_record` returns."""
 
-_SUMMED: Final = ("frames_in", "late_frames", "late_commands", "host_drops", "bad_frames", "refused_frames")
+_SUMMED: Final = (
+    "frames_in", "late_frames", "late_commands", "host_drops", "bad_frames", "refused_frames", "unknown_flags",
+)  # fmt: skip
 
 
 @dataclass(slots=True)

@@ -22,7 +22,7 @@ from switchd.core.stats import DROP_REASONS as SWITCH_DROP_REASONS
 _ENTERED = tuple(state for state in EV_STATES if state != "skip")
 _FIDELITY = (
     "dilation_nominal", "dilation_effective", "fabric_ns", "run_wall_s", "frames", "late_share", "late_max_ns",
-    "late_commands", "host_drops", "bad_frames", "refused_frames", "valid",
+    "late_commands", "host_drops", "bad_frames", "refused_frames", "unknown_flags", "valid",
 )  # fmt: skip
 _DROPS = tuple(dict.fromkeys((*DROP_REASONS, *SWITCH_DROP_REASONS, *PORT_DROP_REASONS)))
 _NIC = (Of.NIC,)

@@ -48,7 +48,7 @@ def fidelity(nodes: Iterable[Counters], time: Mapping[str, Any]) -> dict[str, An
     `late_share`: the share of taken frames that were handled after their arrival time. `host_drops`: frames that the
     kernel lost. `valid`: whether the figures of the run may be believed.
     """
-    frames = late = late_max_ns = drops = late_commands = bad = refused = 0
+    frames = late = late_max_ns = drops = late_commands = bad = refused = unknown = 0
     for node in nodes:
         record = node["fidelity"]
         frames += record["frames_in"]
@@ -58,6 +58,7 @@ def fidelity(nodes: Iterable[Counters], time: Mapping[str, Any]) -> dict[str, An
         drops += record["host_drops"]
         bad += record["bad_frames"]
         refused += record["refused_frames"]
+        unknown += record["unknown_flags"]
     late_share = late / frames if frames else 0.0
     return {
         "dilation_nominal": time["dilation_nominal"],
@@ -71,15 +72,16 @@ def fidelity(nodes: Iterable[Counters], time: Mapping[str, Any]) -> dict[str, An
         "host_drops": drops,
         "bad_frames": bad,
         "refused_frames": refused,
-        "valid": not doubts(frames, late, drops, refused),
+        "unknown_flags": unknown,
+        "valid": not doubts(frames, late, drops, refused, unknown),
     }
 
 
-def doubts(frames: int, late: int, host_drops: int, refused: int = 0) -> list[str]:
+def doubts(frames: int, late: int, host_drops: int, refused: int = 0, unknown: int = 0) -> list[str]:
     """Why figures may not be believed, in words; empty when they may.
 
-    Arguments: frames taken, late ones, lost ones, and those refused because the clock page knows no life that sent
-    them.
+    Arguments: frames taken, late ones, lost ones, those refused because the clock page knows no life that sent them,
+    and those refused for a flag that the receiver does not know.
     """
     found = []
     if host_drops:
@@ -88,4 +90,6 @@ def doubts(frames: int, late: int, host_drops: int, refused: int = 0) -> list[st
         found.append(f"{late:,} of {frames:,} frames came late")
     if refused:
         found.append(f"{refused:,} frames were refused: the clock page knows of no life that sent them")
+    if unknown:
+        found.append(f"{unknown:,} frames were refused: they have flags that their receiver does not know")
     return found

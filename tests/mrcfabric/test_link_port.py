@@ -10,7 +10,8 @@ from mrcfabric.clock import ClockPage
 from mrcfabric.link_port import MISSING_WALL_NS_MAX, SEQUENCE_GAP, SMALL_BYTES, Fidelity, LinkEnd, LinkPort
 from mrcfabric.node import Input, Transmit
 from mrcfabric.udp import Address, Endpoint
-from mrcfabric.wire.link import LINK_HEADER, LINK_VERSION
+from mrcfabric.wire.link import CONTROL, LINK_HEADER, LINK_VERSION, ControlFrame
+from mrcfabric.wire.pfc import encode
 from tests.support.ports import free_udp_ports
 
 pytestmark = pytest.mark.integration
@@ -78,6 +79,40 @@ def test_a_small_frame_does_not_pin_its_train(wire: Wire) -> None:
     wire.send(a, (1, b"x" * 100), (2, b"y" * 100), (3, b"z" * 100))
     assert all(isinstance(entry.body, bytearray) for entry in wire.take(b))
     assert SMALL_BYTES > 100
+
+
+def test_a_control_frame_keeps_its_type_and_its_place_among_packets(wire: Wire) -> None:
+    a, b = wire.open(0), wire.open(1)
+    pause = encode(bytes(6), {3: 65_535})
+    packets = [(1, b"x" * 4224), (2, pause), (3, b"y" * 4224), (4, pause), (5, pause), (6, b"z" * 64)]
+    wire.send(a, *packets)
+    held = wire.take(b)
+    assert [(entry.at_ns, bytes(entry.body)) for entry in held] == packets
+    assert [type(entry.body) is ControlFrame for entry in held] == [False, True, False, True, True, False]
+    assert (b.fidelity.frames_in, b.fidelity.unknown_flags) == (6, 0)
+
+
+@pytest.mark.parametrize("flags", [2, 3, 0x80, 0xFF])
+def test_a_frame_with_a_flag_that_nobody_knows_is_refused_and_is_no_host_drop(wire: Wire, flags: int) -> None:
+    a, b = wire.open(0), wire.open(1)
+    wire.send(a, (1, b"one"))
+    a.endpoint.send([LINK_HEADER.pack(2, a.sent + 1, 0, LINK_VERSION, flags, TAG), b"of tomorrow"], 35, 1)
+    a.sent += 1
+    wire.send(a, (3, b"three"))
+    assert [bytes(entry.body) for entry in wire.take(b)] == [b"one", b"three"]
+    fidelity = b.fidelity
+    assert (fidelity.unknown_flags, fidelity.frames_in, fidelity.bad_frames, fidelity.host_drops) == (1, 2, 0, 0)
+    assert b.taken == a.sent
+
+
+@pytest.mark.parametrize("version", [0, 1, 3, 0xFF])
+@pytest.mark.parametrize("flags", [0, CONTROL])
+def test_a_frame_of_another_version_is_none_of_ours(wire: Wire, version: int, flags: int) -> None:
+    a, b = wire.open(0), wire.open(1)
+    a.endpoint.send([LINK_HEADER.pack(2, 1, 0, version, flags, TAG), b"packet"], 30, 1)
+    wire.page.words[a.sent_word] += 1
+    assert wire.take(b) == []
+    assert (b.fidelity.bad_frames, b.fidelity.unknown_flags) == (1, 0)
 
 
 def test_a_gap_in_the_sequence_is_a_host_drop(wire: Wire) -> None:

@@ -42,6 +42,7 @@ FIDELITY: dict[str, Any] = {
     "host_drops": 0,
     "bad_frames": 0,
     "refused_frames": 0,
+    "unknown_flags": 0,
     "valid": True,
 }
 

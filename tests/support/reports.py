@@ -19,6 +19,7 @@ FIDELITY = {
     "host_drops": 0,
     "bad_frames": 0,
     "refused_frames": 0,
+    "unknown_flags": 0,
     "valid": True,
 }
 

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from mrcfabric.node import Input, Rank, Transmit
 from mrcfabric.sim.simulator import Simulator
+from mrcfabric.wire.link import ControlFrame
+from mrcfabric.wire.pfc import encode
 from tests.support.nodes import Relay, Source
 
 LINKS = {("a", 0): ("r", 0), ("r", 1): ("b", 0), ("b", 0): ("r", 1), ("r", 0): ("a", 0)}
@@ -37,6 +39,38 @@ def test_a_frame_takes_serialization_and_delay_per_hop():
     assert b.heard == []
     sim.run(700 + 2 * HOP_NS)
     assert [(entry.at_ns, entry.text) for entry in b.heard] == [(700 + 2 * HOP_NS, "a/0/19")]
+
+
+class Pauser:
+    """Sends one link control frame and one packet on port 0, and keeps what comes."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.now_ns = 0
+        self.taken: list[Any] = []
+
+    def advance(self, inputs: list[Input], until: int) -> list[Transmit]:
+        self.taken += [entry.body for entry in inputs]
+        first = self.now_ns < 5 <= until
+        self.now_ns = until
+        return [Transmit(0, 1_010, encode(bytes(6), {3: 9})), Transmit(0, 1_020, bytearray(64))] if first else []
+
+    def next_timeout(self) -> int | None:
+        return 5 if self.now_ns < 5 else None
+
+    def drain_events(self) -> list[Any]:
+        return []
+
+    def counters(self) -> dict[str, Any]:
+        return {}
+
+
+def test_a_link_control_frame_keeps_its_type():
+    a, b = Pauser("a"), Pauser("b")
+    sim = Simulator({"a": a, "b": b}, {("a", 0): ("b", 0), ("b", 0): ("a", 0)}, keep=9)
+    sim.run(10_000)
+    assert [type(body) for body in a.taken] == [type(body) for body in b.taken] == [ControlFrame, bytearray]
+    assert a.taken[0] == encode(bytes(6), {3: 9})
 
 
 def test_everything_arrives_and_then_the_fabric_is_idle():

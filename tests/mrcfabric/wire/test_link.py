@@ -1,6 +1,16 @@
 """The link header: 24 bytes, and a mark that tells launches apart."""
 
-from mrcfabric.wire.link import LINK_HEADER, LINK_HEADER_BYTES, LINK_VERSION, link_tag
+from mrcfabric.wire.link import (
+    CONTROL,
+    CONTROL_WORD,
+    LINK_HEADER,
+    LINK_HEADER_BYTES,
+    LINK_VERSION,
+    LINK_WORDS,
+    PACKET_WORD,
+    ControlFrame,
+    link_tag,
+)
 
 
 def test_layout_by_hand() -> None:
@@ -16,3 +26,14 @@ def test_launches_and_directions_have_different_tags() -> None:
     tags = {link_tag(*one) for one in (launch, *others, *ends)}
     assert len(tags) == 6
     assert all(0 <= tag < 1 << 32 for tag in tags)
+
+
+def test_version_and_flags_are_one_word() -> None:
+    for flags, word in ((0, PACKET_WORD), (CONTROL, CONTROL_WORD)):
+        assert LINK_HEADER.pack(1, 2, 3, LINK_VERSION, flags, 4) == LINK_WORDS.pack(1, 2, 3, word, 4)
+
+
+def test_a_control_frame_is_its_bytes() -> None:
+    frame = ControlFrame(bytearray(b"pause"))
+    assert frame == b"pause"
+    assert not hasattr(frame, "__dict__")

@@ -37,6 +37,7 @@ STATUS: dict[str, Any] = {
     "fidelity": {
         "dilation_effective": None,
         "refused_frames": 0,
+        "unknown_flags": 0,
         "fabric_ns": 15_000,
         "frames": 0,
         "late_share": 0.0,

@@ -17,6 +17,7 @@ def record(frames: int, late: int = 0, drops: int = 0, ports: dict[int, list[int
         "host_drops": drops,
         "bad_frames": 0,
         "refused_frames": 0,
+        "unknown_flags": 0,
         "ports": {} if ports is None else ports,
     }
 

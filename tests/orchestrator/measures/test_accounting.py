@@ -31,7 +31,10 @@ def switch(incarnation: int = 0, drops: int = 4) -> dict[str, Any]:
 
 
 def fidelity() -> dict[str, int]:
-    names = ("frames_in", "late_frames", "late_ns_max", "late_commands", "host_drops", "bad_frames", "refused_frames")
+    names = (
+        "frames_in", "late_frames", "late_ns_max", "late_commands", "host_drops", "bad_frames", "refused_frames",
+        "unknown_flags",
+    )  # fmt: skip
     return dict.fromkeys(names, 0) | {"frames_in": 100}
 
 

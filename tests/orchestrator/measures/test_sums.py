@@ -38,6 +38,7 @@ def node(**changed: int) -> dict[str, Any]:
         "host_drops": 0,
         "bad_frames": 0,
         "refused_frames": 0,
+        "unknown_flags": 0,
     }
     return {"fidelity": record | changed}
 
@@ -61,7 +62,13 @@ def test_totals_speak_of_the_fabric() -> None:
 
 @pytest.mark.parametrize(
     ("changed", "valid"),
-    [({}, True), ({"late_frames": 2}, True), ({"late_frames": 3}, False), ({"host_drops": 1}, False)],
+    [
+        ({}, True),
+        ({"late_frames": 2}, True),
+        ({"late_frames": 3}, False),
+        ({"host_drops": 1}, False),
+        ({"unknown_flags": 1}, False),
+    ],
 )
 def test_a_run_is_valid_up_to_one_late_frame_in_a_thousand_and_no_host_drop(
     changed: dict[str, int], valid: bool
@@ -83,6 +90,7 @@ def test_doubts_are_in_words() -> None:
     assert doubts(1000, 2, 3) == [
         "3 frames that were sent were lost by the host", "2 of 1,000 frames came late"
     ]  # fmt: skip
+    assert doubts(1000, 0, 0, 0, 4) == ["4 frames were refused: they have flags that their receiver does not know"]
 
 
 def test_a_fabric_without_frames_is_valid() -> None:
