@@ -23,6 +23,7 @@ from mrcfabric.wire.layout import (
     NEXT_HEADER_UDP,
     headers_end,
 )
+from mrcfabric.wire.link import ControlFrame
 from mrcfabric.wire.options import DEFAULT_OPTIONS, WireOptions
 
 # Why a packet is dropped before its contents are read.
@@ -37,6 +38,8 @@ BAD_OPCODE = "opcode"
 BAD_TVER = "tver"
 BAD_PADDING = "padding"
 FOREIGN_PARTITION = "p_key"
+LINK_CONTROL = "link_control"
+"""A link control frame (`mrcfabric.wire.link`), which is no packet."""
 
 PEEK_REASONS = (
     TRUNCATED,
@@ -50,6 +53,7 @@ PEEK_REASONS = (
     BAD_TVER,
     BAD_PADDING,
     FOREIGN_PARTITION,
+    LINK_CONTROL,
 )
 
 Peeked: TypeAlias = tuple[str | None, int, int, int, int, int, int, int, int, bytes]
@@ -83,6 +87,11 @@ def _malformed(reason: str) -> Peeked:
 
 
 _MALFORMED = {reason: _malformed(reason) for reason in PEEK_REASONS}
+
+
+def _short_fault(packet: Buffer) -> Peeked:
+    """Why so few bytes are no packet."""
+    return _MALFORMED[LINK_CONTROL if isinstance(packet, ControlFrame) else TRUNCATED]
 
 
 def _frame_fault(version0: int, next0: int, version1: int, next1: int, port_ok: bool) -> Peeked:
@@ -130,7 +139,7 @@ def peeker(dscp: Dscp, address: bytes | None = None, options: WireOptions = DEFA
         """Judge one packet and take it apart; see `Peeked`."""
         length = len(packet)
         if length < EXTENSION_OFFSET:
-            return _MALFORMED[TRUNCATED]
+            return _short_fault(packet)
         (word0, length0, next0, word1, length1, next1, source, destination, sport, dport, udp_length, opcode,
          head, key, qp, psn) = unpack(packet)  # fmt: skip
         if (

@@ -26,6 +26,7 @@ from mrcfabric.wire.fastpath import (
     FOREIGN_ADDRESS,
     FOREIGN_PARTITION,
     FOREIGN_PORT,
+    LINK_CONTROL,
     NO_IPV6,
     NO_TUNNEL,
     NO_UDP,
@@ -45,6 +46,7 @@ from mrcfabric.wire.layout import (
     RETH_SIZE,
     UDP_SIZE,
 )
+from mrcfabric.wire.link import ControlFrame
 from mrcfabric.wire.options import DEFAULT_OPTIONS, UDP_PORT_ROCE, WireOptions
 from mrcfabric.wire.roce_layout import (
     BTH_BECN,
@@ -256,6 +258,13 @@ def _malformed(reason: str) -> RcPeeked:
 _MALFORMED = {reason: _malformed(reason) for reason in RC_PEEK_REASONS}
 
 
+def _no_packet(packet: Buffer) -> RcPeeked:
+    """Why there is neither UDP nor a tunnel behind the first header."""
+    if isinstance(packet, ControlFrame):
+        return _MALFORMED[LINK_CONTROL]
+    return _MALFORMED[NO_TUNNEL if packet[0] >> 4 == 6 else NO_IPV6]
+
+
 def _frame_fault(packet: Buffer, base: int, next_header: int, dport: int) -> RcPeeked:
     """The first wrong one of the addressing fields, in the order of the packet."""
     if packet[0] >> 4 != 6 or packet[base] >> 4 != 6:
@@ -285,7 +294,7 @@ def rc_peeker(
         base = 0
         if packet[6] != NEXT_HEADER_UDP:
             if packet[6] != NEXT_HEADER_IPV6:
-                return _MALFORMED[NO_TUNNEL if packet[0] >> 4 == 6 else NO_IPV6]
+                return _no_packet(packet)
             base = IPV6_SIZE
             if length < _LEAST + IPV6_SIZE:
                 return _MALFORMED[TRUNCATED]

@@ -29,6 +29,7 @@ DROP_REASONS: Final = (
     "hop_limit",
     "bad_srh",
     "frozen",
+    "link_control",
 )
 """Why a packet never reaches a queue; `mrcfabric.egress.DROP_REASONS` has the queues' own reasons."""
 

@@ -18,6 +18,7 @@ from mrcfabric.node import Input, Rank, Transmit
 from mrcfabric.rng import Rng
 from mrcfabric.units import NEVER, Buffer, Instant
 from mrcfabric.wire.layout import HOP_LIMIT_OFFSET, IPV6_SIZE
+from mrcfabric.wire.link import ControlFrame
 from mrcfabric.wire.usid import END
 from mrcfabric.witness import Witness
 from switchd.core.commands import ClearImpairments, Command, SetEcn, SetForwarding, SetImpairment, SetTrim
@@ -173,6 +174,9 @@ class Switch:
         # Anybody who can reach the port may send a malformed packet, so nothing here may raise.
         if not self.forwarding:
             self._lose(at_ns, packet, "frozen")
+            return
+        if isinstance(packet, ControlFrame):
+            self._lose(at_ns, packet, "link_control")
             return
         if len(packet) < IPV6_SIZE:
             self._lose(at_ns, packet, "short")

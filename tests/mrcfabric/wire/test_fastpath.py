@@ -11,6 +11,7 @@ from mrcfabric.wire.fastpath import peeker
 from mrcfabric.wire.layout import FLAG_A, FLAG_RTX, FLAG_TS
 from mrcfabric.wire.options import WireOptions
 from mrcfabric.wire.packet import dissect
+from mrcfabric.wire.pfc import encode
 from tests.support.packets import data_packet, data_template, golden_packets, one_of_each
 from tests.vectors import wire as golden
 
@@ -54,6 +55,11 @@ def test_every_truncation_of_every_packet_is_refused(name: str) -> None:
     assert peek(packet)[0] is None
     for size in range(len(packet)):
         assert peek(packet[:size])[0] == fastpath.TRUNCATED
+
+
+def test_a_link_control_frame_is_no_packet() -> None:
+    assert peek(encode(bytes(6), {3: 65_535}))[0] == fastpath.LINK_CONTROL
+    assert peek(bytes(encode(bytes(6), {3: 65_535})))[0] == fastpath.TRUNCATED
 
 
 @pytest.mark.spec("MRC 1.0", "1.8")

@@ -5,10 +5,11 @@ import random
 
 import pytest
 
-from mrcfabric.naming import nic_address
+from mrcfabric.naming import nic_address, port_mac
 from mrcfabric.wire import fastpath, usid
 from mrcfabric.wire.icrc import icrc, icrc_from
 from mrcfabric.wire.options import WireOptions
+from mrcfabric.wire.pfc import encode
 from mrcfabric.wire.roce import (
     RC_PEEK_REASONS,
     CnpTemplate,
@@ -153,6 +154,12 @@ def test_every_fault_has_its_reason(outer: bytes | None) -> None:
     assert peek(good + b"1234")[0] == fastpath.BAD_LENGTH
     assert rc_peeker(SRC)(good)[0] == fastpath.FOREIGN_ADDRESS
     assert rc_peeker()(good)[0] is None
+
+
+def test_a_link_control_frame_is_no_packet() -> None:
+    pause = encode(port_mac("h003", 1), {3: 65_535})
+    assert rc_peeker(DST)(pause)[0] == fastpath.LINK_CONTROL
+    assert rc_peeker(DST)(bytes(pause))[0] == fastpath.NO_IPV6
 
 
 def test_a_peer_with_options_of_its_own() -> None:

@@ -7,9 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mrcfabric.impairment import Impairment
+from mrcfabric.naming import port_mac
 from mrcfabric.node import Input, Rank
 from mrcfabric.sim.simulator import Simulator
 from mrcfabric.topology import Topology
+from mrcfabric.wire.pfc import encode
 from nicd.compose import nic_config
 from nicd.core.commands import ConnectQp, CreateQp, ModifyQp, PostWrite, RegisterMemory, SetCarrier
 from nicd.core.events import RECV_WITH_IMM, CommandDone, Completion, PeerPortChange, PortChange
@@ -24,6 +26,13 @@ PAIR = Topology(
     name="pair", planes=2, t0_per_plane=1, t1_per_plane=1, nics_per_t0=2, evs_per_qp=16, reserve_evs_per_qp=8
 )
 DEADLINE_NS = 20_000_000
+
+
+def test_a_link_control_frame_is_a_drop_by_its_name() -> None:
+    nic = Nic(nic_config(SMALL, "h000"))
+    frame = encode(port_mac("p0-t0-0", 0), {3: 65_535})
+    assert nic.advance([Input(10, Rank.FRAME, 0, 1, frame)], 20) == []
+    assert {name: count for name, count in nic.counters()["drops"].items() if count} == {"link_control": 1}
 
 
 class TestHealthy:

@@ -14,6 +14,8 @@ from mrcfabric.paths import PathTable, ev_of
 from mrcfabric.rng import Rng
 from mrcfabric.sim.trace import Trace
 from mrcfabric.topology import Topology
+from mrcfabric.wire.link import ControlFrame
+from mrcfabric.wire.pfc import encode
 from mrcfabric.wire.usid import CONTAINER_IN_PACKET, build
 from switchd.core.commands import SetEcn, SetForwarding, SetImpairment, SetTrim
 from switchd.core.settings import SwitchConfig
@@ -91,6 +93,9 @@ def test_hops_that_are_counted_per_shift_run_out_sooner():
         (b"", "short"),
         (packet(OWN, NEXT)[:39], "short"),
         (b"\x45" + bytes(60), "not_ipv6"),
+        (encode(bytes(6), {3: 65_535}), "link_control"),
+        (ControlFrame(packet(OWN, NEXT)), "link_control"),
+        (ControlFrame(), "link_control"),
         (packet(OWN, NEXT, block=BLOCK + 1), "unknown_block"),
         (packet(STRANGER, NEXT), "not_own_usid"),
         (packet(OWN, STRANGER), "unknown_usid"),
