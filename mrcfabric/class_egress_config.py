@@ -27,7 +27,7 @@ class ClassEgressConfig(EgressConfig):
     """One port with eight traffic classes 0 to 7. Relations between fields are checked; ConfigError names the field.
 
     `ecn_*` hold for each class that is not strict, by the bytes that wait in that class. `control_share_ppm` and
-    `control_burst_bytes` have no meaning here. `control_reserve_ppm` is what packets trimmed here leave free in class 6.
+    `control_burst_bytes` have no meaning here. Packets trimmed here leave `control_reserve_ppm` of class 6 free.
     """
 
     strict: tuple[int, ...] = (6, 7)
@@ -53,7 +53,9 @@ class ClassEgressConfig(EgressConfig):
         if self.round_bytes < ROUND_BYTES_MIN:
             raise ConfigError("egress.round_bytes", f"{self.round_bytes} is too small", f"at least {ROUND_BYTES_MIN}")
         if self.bytes_max and (len(self.bytes_max) != CLASSES or min(self.bytes_max) < 1):
-            raise ConfigError("egress.bytes_max", f"{self.bytes_max} will not do", f"{CLASSES} numbers of bytes, from 1")
+            raise ConfigError(
+                "egress.bytes_max", f"{self.bytes_max} will not do", f"{CLASSES} numbers of bytes, from 1"
+            )
         if not 0 <= self.data_class < CLASSES:
             raise ConfigError("egress.data_class", f"{self.data_class} is no class", f"0 to {CLASSES - 1}")
 
@@ -62,9 +64,7 @@ class ClassEgressConfig(EgressConfig):
         """By class: how many bytes may wait."""
         if self.bytes_max:
             return self.bytes_max
-        return tuple(
-            self.control_bytes_max if cls in self.strict else self.data_bytes_max for cls in range(CLASSES)
-        )
+        return tuple(self.control_bytes_max if cls in self.strict else self.data_bytes_max for cls in range(CLASSES))
 
     def quanta_ns(self, quanta: int) -> int:
         """How long so many pause quanta last at the port's own rate; parts of a nanosecond count as a whole one."""

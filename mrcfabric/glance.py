@@ -10,7 +10,7 @@ the ops `counters`, `ports` and `ev_table` have everything else.
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from mrcfabric.egress import Egress
+from mrcfabric.egress_queues import EgressQueues
 from mrcfabric.units import Instant
 
 Glance: TypeAlias = list[Any]
@@ -86,7 +86,7 @@ class SwitchRest(NamedTuple):
     """Packets that never reached a queue."""
 
 
-def port_glance(egress: Egress) -> tuple[int, int, int, int, int]:
+def port_glance(egress: EgressQueues) -> tuple[int, int, int, int, int]:
     """The `PortGlance` of a port, as a plain tuple."""
     packets = egress.data_packets + egress.control_packets
     return (

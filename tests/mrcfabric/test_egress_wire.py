@@ -1,0 +1,37 @@
+"""The wire: what holds of it whichever packets wait for it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mrcfabric.egress_config import EgressConfig
+from mrcfabric.egress_wire import EgressWire
+from mrcfabric.impairment import HEALTHY, Impairment
+from mrcfabric.units import NEVER
+from tests.mrcfabric.test_egress import packet, port
+
+
+def test_a_wire_alone_is_no_port() -> None:
+    with pytest.raises(TypeError, match="abstract"):
+        EgressWire(EgressConfig(), 0, port()._fault_rng, ())  # type: ignore[abstract]
+
+
+@given(st.integers(1, 1 << 48), st.integers(0, 100), st.lists(st.integers(1, 9_000), min_size=1, max_size=5))
+def test_serialization_is_exact_at_every_rate(rate_bps: int, overhead: int, sizes: list[int]) -> None:
+    egress = port(EgressConfig(rate_bps=rate_bps, delay_ns=100, overhead_bytes=overhead))
+    out: list = []
+    end = 0
+    for size in sizes:
+        egress.offer(0, packet(size + 4), False, out)
+        end += -(-(size + 4 + overhead) * 8_000_000_000 // rate_bps)
+    egress.run(NEVER - 1, out)
+    assert (out[-1].arrival_ns, egress.busy_until) == (end + 100, end)
+
+
+def test_a_rate_limit_that_ends_leaves_the_rate_of_the_port() -> None:
+    egress, out = port(), []
+    egress.set_impairment(0, Impairment(rate_bps=1_000_000_000), out)
+    egress.set_impairment(10, HEALTHY, out)
+    egress.offer(10, packet(100), False, out)
+    egress.run(1_000, out)
+    assert (egress.busy_until, egress.impairment, egress.held) == (110, HEALTHY, 0)
