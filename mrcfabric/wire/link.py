@@ -50,9 +50,3 @@ def link_tag(secret: bytes, fabric: str, epoch: int, node: str, port: int) -> in
     """The 32-bit tag of all frames that `node` sends on `port` in one launch; `secret` is the launch's."""
     name = f"{fabric}/{epoch}/{node}/{port}".encode()
     return int.from_bytes(blake2b(name, key=secret, digest_size=4, person=_PERSON).digest(), "big")
-
-
-class ControlFrame(bytes):
-    """The body of a link control frame as it is on the wire: a whole MAC frame, never an IPv6 packet."""
-
-    __slots__ = ()
