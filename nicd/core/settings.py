@@ -18,17 +18,21 @@ from mrcfabric.wire.options import DEFAULT_OPTIONS, WireOptions
 from nicd.core import (
     settings_bounds,
     settings_congestion,
+    settings_dcqcn,
     settings_host,
     settings_onchip,
     settings_paths,
+    settings_rc,
     settings_reliability,
     settings_self_probe,
 )
 from nicd.core.settings_bounds import BoundKnobs
 from nicd.core.settings_congestion import CongestionKnobs
+from nicd.core.settings_dcqcn import DcqcnKnobs
 from nicd.core.settings_host import HostKnobs
 from nicd.core.settings_onchip import OnChipKnobs
 from nicd.core.settings_paths import PathKnobs
+from nicd.core.settings_rc import RcKnobs
 from nicd.core.settings_reliability import ReliabilityKnobs
 from nicd.core.settings_self_probe import SELF_PROBE_PERIOD_NS_MIN, SelfProbeKnobs
 
@@ -43,6 +47,8 @@ _GROUPS: Final = (
     settings_bounds,
     settings_onchip,
     settings_host,
+    settings_rc,
+    settings_dcqcn,
 )
 DERIVED: Final[dict[str, float]] = {name: rtts for group in _GROUPS for name, rtts in group.DERIVED.items()}
 """Default of each derived knob, in base RTTs."""
@@ -115,7 +121,17 @@ class TurnsLike(Protocol):
 
 
 @dataclass(frozen=True)
-class NicSettings(HostKnobs, BoundKnobs, OnChipKnobs, CongestionKnobs, SelfProbeKnobs, PathKnobs, ReliabilityKnobs):
+class NicSettings(
+    DcqcnKnobs,
+    RcKnobs,
+    HostKnobs,
+    BoundKnobs,
+    OnChipKnobs,
+    CongestionKnobs,
+    SelfProbeKnobs,
+    PathKnobs,
+    ReliabilityKnobs,
+):
     """The knobs. Times are nanoseconds of fabric time, sizes bytes; 0 in a derived time means its default."""
 
     def __post_init__(self) -> None:
