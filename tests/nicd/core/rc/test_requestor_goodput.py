@@ -43,7 +43,8 @@ def measured_w(delay_ns: int, **nic: object) -> int:
     pipe = Pipe(fate, mtu=MTU, rate_bps=RATE_BPS, delay_ns=delay_ns, cc="none", **nic)
     pipe.write(MTU * 1500)
     pipe.run(100_000_000)
-    assert len(times) == 2 and pipe.completions()[0].status == STATUS_OK
+    assert len(times) == 2
+    assert pipe.completions()[0].status == STATUS_OK
     return round((times[1] - times[0]) / PACKET_NS)
 
 
@@ -54,7 +55,8 @@ def goodput(packets: int, ppm: int, delay_ns: int, seed: int, **nic: object) -> 
     pipe.write(MTU * packets)
     pipe.run(_FAR_NS)
     (done,) = pipe.completions()
-    assert done.status == STATUS_OK and pipe.target() == bytes(pipe.source)
+    assert done.status == STATUS_OK
+    assert pipe.target() == bytes(pipe.source)
     assert pipe.counter(0, "timeouts") == 0, "the formula is of losses that NAKs find"
     return packets * PACKET_NS / (done.at_ns - 10 - 2 * delay_ns), pipe.counter(0, "rc", "passes_begun")
 
