@@ -17,6 +17,7 @@ from nicd.core import settings as nic_tables
 from nicd.core.settings import NicSettings
 from switchd.compose import switch_config
 from switchd.core.settings import SwitchSettings
+from switchd.core.settings_forwarding import ForwardingKnobs
 
 Values: TypeAlias = dict[str, Any]
 
@@ -35,6 +36,8 @@ SWITCH_PACKETS_MIN: Final = 3
 """A queue that does not hold this many full packets passes nothing on."""
 FIXED: Final = frozenset(TOPOLOGY_FIGURES) | {"base_rtt_ns"}
 """Knobs that follow from the topology."""
+OTHER_FABRICS: Final = frozenset(knob.name for knob in fields(ForwardingKnobs))
+"""Knobs of switches that forward by a hash; the fabrics drawn here forward by uSIDs."""
 
 
 def draw_settings(topology: Topology, seed: int, share_ppm: int) -> Topology:
@@ -44,6 +47,7 @@ def draw_settings(topology: Topology, seed: int, share_ppm: int) -> Topology:
     """
     nic = _draw(NicSettings, seed, share_ppm, _nic_bounds)
     switch = _draw(SwitchSettings, seed, share_ppm, lambda name, value: (0, 1 << 30))
+    switch = {name: value for name, value in switch.items() if name not in OTHER_FABRICS}
     for name, value in switch.items():
         if isinstance(value, float):
             least = SWITCH_PACKETS_MIN * (topology.mtu_bytes + 256) / topology.plane_bdp_bytes

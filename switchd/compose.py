@@ -15,9 +15,11 @@ from typing import Final
 from mrcfabric.egress_config import EgressConfig
 from mrcfabric.errors import ConfigError
 from mrcfabric.naming import adjacency_usid, shown
+from mrcfabric.rng import seed_of
 from mrcfabric.settings import settings_from
 from mrcfabric.topology import Setting, Topology
 from mrcfabric.wire_settings import code_points, wire_options
+from switchd.core.forwarding.ecmp import EcmpConfig
 from switchd.core.settings import SwitchConfig, SwitchSettings
 
 PORT_KNOBS: Final[Mapping[str, type[int]]] = {"trim": bool, "ecn": bool, "trim_dscp": int}
@@ -62,20 +64,41 @@ def switch_config(topology: Topology, name: str) -> SwitchConfig:
         )
         for end in ends
     )
+    ecmp = ecmp_config(topology, name, settings) if settings.forwarding == "ecmp" else None
     special = port_settings(topology)
     ports = tuple(_with(port, special.get((name, number), {})) for number, port in enumerate(usual))
     return SwitchConfig(
         name=name,
         usid=usid,
         block=topology.usid_block,
-        fib=topology.fib(name),
+        fib={} if ecmp else topology.fib(name),
         ports=ports,
         dscp=dscp,
         hop_limit_per_shift=settings.hop_limit_per_shift,
         route_foreign=settings.route_foreign,
         towards=tuple(end.towards for end in ends),
         peers=tuple(end.peer for end in ends),
-        adjacency={adjacency_usid(end.port): end.port for end in ends} if settings.adjacency else {},
+        adjacency={adjacency_usid(end.port): end.port for end in ends} if settings.adjacency and not ecmp else {},
+        ecmp=ecmp,
+    )
+
+
+def ecmp_config(topology: Topology, name: str, settings: SwitchSettings) -> EcmpConfig:
+    """The table by NIC addresses of switch `name`, and how it hashes."""
+    tier, _, index = topology.parse_node(name)
+    ends = topology.ports(name)
+    below = tuple(end.port for end in ends if end.towards == ("nic" if tier == "t0" else "t0"))
+    own = (name,) if settings.ecmp_seed == "per_switch" else ()
+    return EcmpConfig(
+        nics=topology.nics,
+        first=index * topology.nics_per_t0 if tier == "t0" else 0,
+        down=below,
+        nics_per_port=1 if tier == "t0" else topology.nics_per_t0,
+        up=tuple(end.port for end in ends if end.port not in below),
+        seed=seed_of(topology.seed, "ecmp", *own),
+        crc=settings.ecmp_hash == "crc",
+        resilient=settings.ecmp_resilient,
+        failover_ns=settings.ecmp_failover_ns if settings.ecmp_failover else -1,
     )
 
 

@@ -19,8 +19,8 @@ from mrcfabric.glance import SwitchRest
 from mrcfabric.witness import Witness
 from switchd import metrics
 from switchd.compose import switch_config
+from switchd.core.build import build_switch
 from switchd.core.commands import ClearImpairments, SetEcn, SetForwarding, SetImpairment, SetTrim
-from switchd.core.switch import Switch
 from switchd.rows import port_rows, usid_rows
 
 
@@ -47,7 +47,7 @@ class SwitchDaemon(Daemon):
     commands = CommandTable([SetImpairment, ClearImpairments, SetTrim, SetEcn, SetForwarding])
 
     def __init__(self, config: DaemonConfig, stop: asyncio.Event) -> None:
-        self.switch = Switch(switch_config(config.topology, config.node), config.start_ns)
+        self.switch = build_switch(switch_config(config.topology, config.node), config.start_ns)
         super().__init__(config, self.switch, stop)
 
     def own_ops(self) -> Mapping[str, Op]:

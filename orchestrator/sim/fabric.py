@@ -25,6 +25,7 @@ from orchestrator.faults.fault import Fault
 from orchestrator.faults.lives import Life
 from orchestrator.faults.table import FaultTable
 from switchd.compose import switch_config
+from switchd.core.build import build_switch
 from switchd.core.switch import Switch
 from switchd.daemon import SwitchDaemon
 
@@ -57,7 +58,7 @@ class SimulatedFabric:
         if self.topology.parse_node(name).tier == "nic":
             core = HostedNic(nic_config(self.topology, name), start_ns)
         else:
-            core = Switch(switch_config(self.topology, name), start_ns)
+            core = build_switch(switch_config(self.topology, name), start_ns)
         self._attend(name, core)
         return core
 

@@ -20,6 +20,7 @@ from mrcfabric.wire.templates import DataTemplate
 from mrcfabric.wire_settings import code_points, wire_options
 from nicd.compose import nic_config
 from switchd.compose import switch_config
+from switchd.core.build import build_switch
 from switchd.core.switch import Switch
 
 HOPS_MAX = 8
@@ -82,7 +83,7 @@ def _step(
     topology: Topology, name: str, port: int, packet: bytearray, now: int
 ) -> tuple[dict[str, Any], bytearray, int]:
     """Pass one switch: (what it did, the packet as it left, when the packet reaches the next node)."""
-    switch = Switch(switch_config(topology, name), now - 1)
+    switch = build_switch(switch_config(topology, name), now - 1)
     hop = {"node": name, "usid": f"{switch.config.usid:04x}", "ingress_port": port, **_seen(packet, "in")}
     transmits = switch.advance([Input(now, Rank.FRAME, port, 1, packet)], now + _SETTLE_NS)
     if not transmits:

@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 from mrcfabric.egress import CONTROL, DATA, TRIMMED, Egress
 from mrcfabric.node import Transmit
 from mrcfabric.units import Buffer, Instant
+from mrcfabric.wire.dscp import DSCP_MAX
 from mrcfabric.wire.layout import HOP_LIMIT_OFFSET, IPV6_SIZE
 from mrcfabric.wire.usid import ACTIVE_OFFSET, BLOCK_OFFSET, NEXT_OFFSET, USID_BITS, build
 from switchd.core.settings import SwitchConfig
@@ -32,6 +33,7 @@ assert LOOK.size == IPV6_SIZE == SHIFTED_OFFSET + SHIFTED.size, "the container e
 # LOOK's first field, shifted right by this, is the version and the DSCP.
 CLASS_SHIFT: Final = 6
 _VERSION: Final = 6 << 6
+_NETWORK_CONTROL: Final = 6 << 3
 
 
 def route_key(block: int, usid: int, next_usid: int) -> int:
@@ -89,9 +91,14 @@ def usid_counters(by_usid: Mapping[int, Door]) -> dict[int, dict[str, int]]:
 
 
 def classes(config: SwitchConfig) -> dict[int, int]:
-    """Version and DSCP -> class of the packet, as `Egress.offer` takes it. Has no entry for anything but IPv6."""
+    """Version and DSCP -> class of the packet, as `Egress.offer` takes it. Has no entry for anything but IPv6.
+
+    Where addresses are routed, the code points of network control (RFC 2474 4.2.2.1, class selectors 6 and 7) travel in
+    the control class too: RoCE sends its notifications there.
+    """
     both = zip(config.dscp.control_table(), config.dscp.trimmed_table(), strict=True)
+    first = _NETWORK_CONTROL if config.ecmp is not None else DSCP_MAX + 1
     return {
-        _VERSION | dscp: TRIMMED if trimmed else CONTROL if control else DATA
+        _VERSION | dscp: TRIMMED if trimmed else CONTROL if control or dscp >= first else DATA
         for dscp, (control, trimmed) in enumerate(both)
     }

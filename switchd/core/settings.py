@@ -16,6 +16,9 @@ from mrcfabric.wire.dscp import Dscp
 from mrcfabric.wire.entropy import EvOrder
 from mrcfabric.wire.trim import TRIM_BYTES_DEFAULT, TRIM_BYTES_MIN
 from mrcfabric.wire.usid import END
+from switchd.core import settings_forwarding
+from switchd.core.forwarding.ecmp import EcmpConfig
+from switchd.core.settings_forwarding import ForwardingKnobs
 
 Towards: TypeAlias = Literal["nic", "t0", "t1"]
 """The kind of node that a port leads to."""
@@ -24,9 +27,14 @@ _MULTICAST: Final = 0xFF
 SHARE_MAX = 100.0
 """Beyond a hundred bandwidth-delay products a threshold is a typing mistake."""
 
+_GROUPS: Final = (settings_forwarding,)
+_LEAST: Final = {name: value for group in _GROUPS for name, value in group.LEAST.items()}
+_MOST: Final = {name: value for group in _GROUPS for name, value in group.MOST.items()}
+_CHOICES: Final = {name: names for group in _GROUPS for name, names in group.CHOICES.items()}
 
-@dataclass(frozen=True, slots=True)
-class SwitchSettings:
+
+@dataclass(frozen=True)
+class SwitchSettings(ForwardingKnobs):
     """Settings of every switch. Shares are of one plane's bandwidth-delay product. Raises ConfigError.
 
     MRC 1.0 leaves the figures to the deployment; the defaults follow the advice of UEC 1.0 3.6.17.
@@ -81,6 +89,7 @@ class SwitchSettings:
     def __post_init__(self) -> None:
         for knob in fields(self):
             _check_type(knob.name, getattr(self, knob.name), knob.default)
+            _check_bounds(knob.name, getattr(self, knob.name))
         for name in ("ecn_min", "ecn_max", "data", "data_last_hop", "control"):
             share = getattr(self, name)
             if not 0 <= share <= SHARE_MAX or (share == 0 and name != "ecn_min"):
@@ -155,6 +164,8 @@ class SwitchConfig:
     """The name of the node that each port leads to; may be empty."""
     adjacency: Mapping[int, int] = field(default_factory=dict)
     """uSIDs that only this switch knows -> egress port; copied, and read-only from then on."""
+    ecmp: EcmpConfig | None = None
+    """The table of a switch that forwards by NIC address; None: by uSIDs."""
 
     def __post_init__(self) -> None:
         where = self.name or "switch"
@@ -173,6 +184,8 @@ class SwitchConfig:
         for name, ends in (("towards", self.towards), ("peers", self.peers)):
             if ends and len(ends) != len(self.ports):
                 raise ConfigError(f"{where}: {name}", f"{len(ends)} entries for {len(self.ports)} ports")
+        if self.ecmp is not None and not {*self.ecmp.down, *self.ecmp.up} <= set(range(len(self.ports))):
+            raise ConfigError(f"{where}: ecmp", "names a port that is not there", f"0 to {len(self.ports) - 1}")
 
     def _check_table(self, where: str, table: Mapping[int, int]) -> None:
         for usid, port in table.items():
@@ -190,8 +203,22 @@ def _check_type(name: str, value: object, default: object) -> None:
     if isinstance(default, bool):
         if not isinstance(value, bool):
             raise _wrong(name, value, "true or false")
+    elif isinstance(default, str):
+        if not isinstance(value, str):
+            raise _wrong(name, value, "a name")
     elif isinstance(value, bool) or not isinstance(value, int if isinstance(default, int) else (int, float)):
         raise _wrong(name, value, "a whole number" if isinstance(default, int) else "a number")
+
+
+def _check_bounds(name: str, value: object) -> None:
+    """Of the knobs in the tables of a group."""
+    if name in _CHOICES and value not in _CHOICES[name]:
+        raise _wrong(name, value, "one of " + ", ".join(_CHOICES[name]))
+    if name in _LEAST or name in _MOST:
+        least, most = _LEAST.get(name, 1), _MOST.get(name, 1 << 62)
+        assert isinstance(value, int)
+        if not least <= value <= most:
+            raise _wrong(name, value, f"{least} to {most}")
 
 
 def _wrong(name: str, value: object, wanted: str) -> ConfigError:

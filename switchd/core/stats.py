@@ -2,8 +2,8 @@
 
 Conservation, at any instant:
 
-- received = packets dropped for one of `DROP_REASONS` + packets that reached a port. The packets of all uSIDs together
-  are those that reached a port.
+- received = packets dropped for one of `DROP_REASONS` + packets that reached a port. Where uSIDs are forwarded by, the
+  packets of all uSIDs together are those that reached a port.
 - Per port: packets that reached it = departures (`packets`) + waiting (`data_waiting`, `control_waiting`) + its drops
   in `mrcfabric.egress.REFUSALS`.
 - Of the departures, those among its drops in `mrcfabric.impairment.LOSS_REASONS` never arrive, and those `touched` as
@@ -29,6 +29,7 @@ DROP_REASONS: Final = (
     "hop_limit",
     "bad_srh",
     "frozen",
+    "no_route",
     "link_control",
 )
 """Why a packet never reaches a queue; `mrcfabric.egress.DROP_REASONS` has the queues' own reasons."""

@@ -9,6 +9,7 @@ from typing import Final
 from tests.checks.choice import CONFLICT, DEVIATION, DSCP, NIC, OPTION, SWITCH, TOPOLOGY, UNKNOWN, WIRE, Choice
 from tests.checks.choice import of as _of
 from tests.checks.spec_choices_congestion import CONGESTION
+from tests.checks.spec_choices_routed import ROUTED
 
 _FORMATS = (
     Choice(
@@ -387,5 +388,6 @@ CHOICES: Final = {
     "Paths and ports": _PATHS,
     "Reliability": _RELIABILITY,
     "Congestion and switches": CONGESTION,
+    "Switches of other fabrics": ROUTED,
     "State and memory": _STATE,
 }

@@ -8,6 +8,8 @@ import pytest
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
 from switchd.compose import switch_config, switch_settings
+from switchd.core.forwarding.ecmp import EcmpConfig, EcmpForwarding
+from tests.support.roce_frames import roce
 
 DEMO = Topology.demo()
 
@@ -73,6 +75,44 @@ def test_a_bad_setting_of_one_port_names_its_key(key: str, value: Any, words: st
         switch_settings(dataclasses.replace(DEMO, switch={key: value}))
     assert refused.value.where == f"switch.{key}"
     assert words in str(refused.value)
+
+
+def ecmp(topology: Topology, name: str, **switch: Any) -> EcmpConfig:
+    found = switch_config(dataclasses.replace(topology, switch={"forwarding": "ecmp"} | switch), name)
+    assert found.fib == found.adjacency == {}
+    assert found.ecmp is not None
+    return found.ecmp
+
+
+@pytest.mark.parametrize("topology", [DEMO, Topology(planes=2, t0_per_plane=5, t1_per_plane=3, nics_per_t0=7)])
+def test_a_table_by_addresses_leads_to_every_nic(topology: Topology) -> None:
+    """Along the table every NIC is reached from every switch, over the cables of the topology."""
+    for name in topology.switch_names():
+        for nic, wanted in enumerate(topology.nic_names()):
+            node, hops = name, 0
+            while topology.parse_node(node).tier != "nic":
+                config = ecmp(topology, node)
+                routed = EcmpForwarding(config).route(1, 0, roce(0, nic, 0xC000 + nic, size=60))
+                assert not isinstance(routed, str)
+                node, hops = topology.ports(node)[routed[0]].peer, hops + 1
+            assert node == wanted
+            assert hops <= 3
+
+
+def test_seeds_of_hashes_follow_their_setting() -> None:
+    names = list(DEMO.switch_names())
+    assert len({ecmp(DEMO, name).seed for name in names}) == len(names)
+    assert len({ecmp(DEMO, name, ecmp_seed="common").seed for name in names}) == 1
+    other = dataclasses.replace(DEMO, seed="other")
+    assert ecmp(other, names[0]).seed != ecmp(DEMO, names[0]).seed
+
+
+def test_settings_of_the_hash_arrive() -> None:
+    assert ecmp(DEMO, "p0-t0-0").up == (4, 5, 6, 7)
+    assert (ecmp(DEMO, "p0-t0-0").crc, ecmp(DEMO, "p0-t0-0", ecmp_hash="crc").crc) == (False, True)
+    assert ecmp(DEMO, "p0-t0-0", ecmp_resilient=True).resilient
+    assert ecmp(DEMO, "p0-t0-0", ecmp_failover_ns=7).failover_ns == -1
+    assert ecmp(DEMO, "p0-t0-0", ecmp_failover_ns=7, ecmp_failover=True).failover_ns == 7
 
 
 def test_figures_of_the_topology_arrive() -> None:

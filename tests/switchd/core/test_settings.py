@@ -8,6 +8,7 @@ from mrcfabric.egress_config import EgressConfig
 from mrcfabric.errors import ConfigError
 from mrcfabric.wire.dscp import Dscp
 from mrcfabric.wire.entropy import EvOrder
+from switchd.core.forwarding.ecmp import EcmpConfig
 from switchd.core.settings import SwitchConfig, SwitchSettings
 
 CONFIG = SwitchConfig("p0-t1-0", usid=2, block=0xFD000000, fib={1: 0, 3: 1}, ports=(EgressConfig(),) * 2)
@@ -58,6 +59,13 @@ def test_every_direction_has_its_toggles():
         {"control_burst_bytes": -1},
         {"control_reserve": 1.0},
         {"ecn": 1},
+        {"forwarding": "hash"},
+        {"forwarding": 1},
+        {"ecmp_seed": "none"},
+        {"ecmp_hash": "md5"},
+        {"ecmp_resilient": "yes"},
+        {"ecmp_failover_ns": -1},
+        {"ecmp_failover_ns": 10_000_000_001},
         {"data": "1.0"},
         {"data": True},
     ],
@@ -75,6 +83,7 @@ def test_a_wrong_setting_is_named(wrong):
         ({"block": 1 << 32}, "block"),
         ({"block": 0xFF02_0000}, "block"),
         ({"adjacency": {5: 9}}, "adjacency"),
+        ({"ecmp": EcmpConfig(4, 0, (0, 2), 2)}, "ecmp"),
         ({"adjacency": {1: 0}}, "adjacency"),
         ({"fib": {0: 0}}, "fib"),
         ({"fib": {2: 0}}, "fib"),

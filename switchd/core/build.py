@@ -1,0 +1,14 @@
+"""Which kind of switch core a configuration asks for."""
+
+from mrcfabric.units import Instant
+from switchd.core.forwarding.ecmp import EcmpForwarding
+from switchd.core.routed import RoutedSwitch
+from switchd.core.settings import SwitchConfig
+from switchd.core.switch import Switch
+
+
+def build_switch(config: SwitchConfig, start_ns: Instant = 0) -> Switch:
+    """A switch that begins at `start_ns`: by uSIDs with the loop made for them, else behind its forwarding."""
+    if config.ecmp is not None:
+        return RoutedSwitch(config, EcmpForwarding(config.ecmp), start_ns)
+    return Switch(config, start_ns)

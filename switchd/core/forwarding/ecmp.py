@@ -1,0 +1,186 @@
+"""Equal-cost multipath: a packet goes to the NIC that its address names, by one of several up-links that a hash picks.
+
+Owns the table (arithmetic over NIC numbers, nothing per NIC), the two hashes, and which members of a group live. One
+flow keeps one member while the group stays as it is (RFC 2992). The hash is over
+source and destination address, next header and both UDP ports, with a seed.
+
+- `mix`: a 64-bit finaliser over all words. Seeds make switches independent of one another.
+- `crc`: CRC-32 whose seed is XORed in at the end. CRC is linear, so two switches with groups of the same size (a power
+  of two) pick alike but for a fixed exchange of members: the second one uses one member per member of the first.
+
+Only up-links are a group. A packet towards a port that is dead has no other way, and is lost behind it.
+"""
+
+from dataclasses import dataclass
+from struct import Struct
+from typing import Any, Final
+from zlib import crc32
+
+from mrcfabric.errors import ConfigError
+from mrcfabric.naming import nic_address
+from mrcfabric.units import NEVER, Buffer, Instant
+from mrcfabric.wire.layout import HOP_LIMIT_OFFSET, IPV6_SIZE, NEXT_HEADER_UDP
+
+FLOWS_MAX: Final = 1 << 16
+"""Flows whose hash is remembered; beyond it the switch forgets all and computes again, which changes no choice."""
+
+# Version and class; next header; hop limit; the two halves of source and destination.
+_LOOK: Final = Struct(">H4xBB16xQQ")
+_WORDS: Final = Struct(">QQQQ")
+_PORTS: Final = Struct(">HH")
+_ADDRESSES_OFFSET: Final = 8
+_FLOW_END: Final = IPV6_SIZE + _PORTS.size
+_CLASS_SHIFT: Final = 12
+_VERSION: Final = 6
+_NIC_PREFIX: Final = int.from_bytes(nic_address(0)[:8], "big")
+_MASK: Final = (1 << 64) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class EcmpConfig:
+    """The table of one switch and how it chooses. Raises ConfigError.
+
+    NICs `first` to `first + len(down) * nics_per_port - 1` are below the switch, `nics_per_port` behind each of `down`;
+    all others of the fabric are behind any of `up`.
+    """
+
+    nics: int
+    """NICs of the fabric; addresses of others have no route."""
+    first: int
+    down: tuple[int, ...]
+    nics_per_port: int
+    up: tuple[int, ...] = ()
+    seed: int = 0
+    """64 bits."""
+    crc: bool = False
+    """The linear hash instead of the mixing one."""
+    resilient: bool = False
+    """A dead member moves its own flows only; otherwise a hash modulo the number of living members moves most."""
+    failover_ns: int = -1
+    """How long after a loss of carrier, or its return, the group changes; negative: never."""
+
+    def __post_init__(self) -> None:
+        if self.nics_per_port < 1 or self.nics < 1 or self.first < 0:
+            raise ConfigError("ecmp", f"{self.nics} NICs from {self.first}, {self.nics_per_port} per port")
+        if len({*self.down, *self.up}) != len(self.down) + len(self.up):
+            raise ConfigError("ecmp", f"a port stands twice among {self.down} and {self.up}")
+
+
+class EcmpForwarding:
+    """The forwarding of one switch."""
+
+    def __init__(self, config: EcmpConfig) -> None:
+        self.config = config
+        self.chosen: dict[int, int] = dict.fromkeys(config.up, 0)
+        """Up-link -> packets that the hash sent there."""
+        self.moves = 0
+        """How often the group has changed."""
+        self._living = config.up
+        self._dead: set[int] = set()
+        self._changes: list[tuple[Instant, int, bool]] = []
+        """Changes of carrier that the group does not follow yet: instant at which it does, port, up."""
+        self._next_change: Instant = NEVER
+        self._flows: dict[bytes, int] = {}
+        """Addresses and UDP ports of a flow -> its up-link."""
+        self._below = len(config.down) * config.nics_per_port
+
+    def route(self, at_ns: Instant, in_port: int, packet: Buffer) -> tuple[int, Buffer] | str:
+        """`Forwarding.route`."""
+        if len(packet) < IPV6_SIZE:
+            return "short"
+        head, next_header, hop_limit, prefix, number = _LOOK.unpack_from(packet)
+        if head >> _CLASS_SHIFT != _VERSION:
+            return "not_ipv6"
+        number -= 1
+        if prefix != _NIC_PREFIX or not 0 <= number < self.config.nics:
+            return "no_route"
+        if hop_limit <= 1:
+            return "hop_limit"
+        below = number - self.config.first
+        if 0 <= below < self._below:
+            port = self.config.down[below // self.config.nics_per_port]
+        else:
+            if at_ns > self._next_change:
+                self._follow(at_ns)
+            flow = bytes(packet[_ADDRESSES_OFFSET:_FLOW_END])
+            found = self._flows.get(flow) if next_header == NEXT_HEADER_UDP else None
+            if found is None:
+                found = self._choose(flow, next_header)
+                if found is None:
+                    return "no_route"
+            port = found
+            self.chosen[port] += 1
+        if isinstance(packet, bytes) or (isinstance(packet, memoryview) and packet.readonly):
+            packet = bytearray(packet)
+        # RFC 8200 3
+        packet[HOP_LIMIT_OFFSET] = hop_limit - 1
+        return port, packet
+
+    def carrier(self, at_ns: Instant, port: int, up: bool) -> None:
+        """`Forwarding.carrier`: the group follows after `failover_ns`, if it does at all."""
+        if self.config.failover_ns < 0 or port not in self.chosen:
+            return
+        self._changes.append((at_ns + self.config.failover_ns, port, up))
+        self._next_change = self._changes[0][0]
+
+    @property
+    def living(self) -> tuple[int, ...]:
+        """The members of the group as it is now."""
+        return self._living
+
+    def counters(self) -> dict[str, Any]:
+        """`ecmp` {up-link: packets that the hash sent there}, and `ecmp_moves`."""
+        return {"ecmp": dict(self.chosen), "ecmp_moves": self.moves}
+
+    def _follow(self, at_ns: Instant) -> None:
+        """Carry out the changes of the group that came before this instant; a frame comes before a timer at it."""
+        while self._changes and self._changes[0][0] < at_ns:
+            _, port, up = self._changes.pop(0)
+            (self._dead.discard if up else self._dead.add)(port)
+            living = tuple(member for member in self.config.up if member not in self._dead)
+            if living != self._living:
+                self._living = living
+                self.moves += 1
+                self._flows.clear()
+        self._next_change = self._changes[0][0] if self._changes else NEVER
+
+    def _choose(self, flow: bytes, next_header: int) -> int | None:
+        """The up-link of a flow; None: no member lives."""
+        if not self._living:
+            return None
+        udp = next_header == NEXT_HEADER_UDP and len(flow) == _FLOW_END - _ADDRESSES_OFFSET
+        ports = flow[-_PORTS.size :] if udp else bytes(_PORTS.size)
+        addresses = flow[: _WORDS.size]
+        if self.config.crc:
+            value = crc32(addresses + bytes((next_header,)) + ports) ^ self.config.seed & 0xFFFF_FFFF
+        else:
+            value = mixed(
+                self.config.seed, (*_WORDS.unpack(addresses), next_header << 32 | int.from_bytes(ports, "big"))
+            )
+        port = self._member(value)
+        if udp:
+            if len(self._flows) >= FLOWS_MAX:
+                self._flows.clear()
+            self._flows[flow] = port
+        return port
+
+    def _member(self, value: int) -> int:
+        """The member that a hash picks among the living."""
+        if self.config.resilient:
+            port = self.config.up[value % len(self.config.up)]
+            if port not in self._dead:
+                return port
+            value //= len(self.config.up)
+        return self._living[value % len(self._living)]
+
+
+def mixed(seed: int, words: tuple[int, ...]) -> int:
+    """64 bits that depend on every bit of the seed and of the words (of 64 bits each) in their order."""
+    # Steele, Lea, Flood 2014: the finaliser of splitmix64, after each word.
+    value = seed
+    for word in words:
+        value = (value ^ word) + 0x9E3779B97F4A7C15 & _MASK
+        value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9 & _MASK
+        value = (value ^ value >> 27) * 0x94D049BB133111EB & _MASK
+        value ^= value >> 31
+    return value
