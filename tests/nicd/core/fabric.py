@@ -17,6 +17,7 @@ from nicd.core.commands import (
 from nicd.core.events import RECV_WITH_IMM, Completion, EvTransition, QpChange
 from nicd.core.nic import Nic
 from switchd.compose import switch_config
+from switchd.core.build import build_switch
 from switchd.core.commands import SetImpairment as SetSwitchImpairment
 from switchd.core.switch import Switch
 
@@ -51,7 +52,7 @@ class Fabric:
         return Nic(nic_config(self.topology, name), start_ns)
 
     def switch(self, name: str, start_ns: int = 0) -> Switch:
-        return Switch(switch_config(self.topology, name), start_ns)
+        return build_switch(switch_config(self.topology, name), start_ns)
 
     def _on_events(self, name: str, events: list[Any]) -> None:
         self.events.setdefault(name, []).extend(events)

@@ -158,7 +158,9 @@ def test_a_lost_last_packet_costs_one_time_out(exponent: int, length: int) -> No
         last = (PSN_AB + -(-length // 4096) - 1) & 0xFFFFFF
         sent: list[int] = []
 
-        def fate(at_ns: int, side: int, seen: Seen, last: int = last, lose: bool = lose, sent: list[int] = sent) -> bool:
+        def fate(
+            at_ns: int, side: int, seen: Seen, last: int = last, lose: bool = lose, sent: list[int] = sent
+        ) -> bool:
             if side == 0 and seen.is_data and seen.psn == last:
                 sent.append(at_ns)
                 return not lose or len(sent) > 1
