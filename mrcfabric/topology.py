@@ -117,6 +117,9 @@ class Topology:
     """Choices of the wire that differ from their defaults, by name, unchecked: `mrcfabric.wire_settings`."""
     dscp: Mapping[str, Setting] = field(default_factory=dict)
     """Code points of traffic classes that differ from their defaults, by role, unchecked."""
+    system: str = ""
+    """The bundle of settings that lies beneath those of the four tables above, by name; empty: none. It says where they
+    come from, and changes nothing by itself."""
     link_rates_bps: Mapping[str, int] = field(default_factory=dict)
     """Cables with another rate than the rest, by name, both ways: a lane that is down, a port that came up too slow. No
     node is told: base RTT, thresholds and windows are computed from `rate_bps`."""
@@ -156,6 +159,11 @@ class Topology:
     def paths_per_pair(self) -> int:
         """Paths between two NICs on different T0s."""
         return self.planes * self.t1_per_plane
+
+    @property
+    def system_name(self) -> str:
+        """What reports call the system: the bundle, or without one the transport of the NICs."""
+        return self.system or str(self.nic.get("transport", "mrc"))
 
     # ---- names and numbers -------------------------------------------------------------------------------------
 
@@ -370,8 +378,9 @@ class Topology:
     # ---- as data -----------------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; `Topology.from_dict` takes it back."""
-        values = ((item.name, getattr(self, item.name)) for item in dataclasses.fields(self))
+        """Plain data; `Topology.from_dict` takes it back. Without `system` where there is none."""
+        names = (item.name for item in dataclasses.fields(self) if item.name != "system" or self.system)
+        values = ((name, getattr(self, name)) for name in names)
         return {name: dict(value) if isinstance(value, Mapping) else value for name, value in values}
 
     @classmethod

@@ -47,6 +47,9 @@ def check(topology: "Topology") -> None:
         raise _wrong("dilation", dilation, "auto or a number from 1")
     if not isinstance(topology.name, str) or not _FABRIC_NAME.fullmatch(topology.name):
         raise _wrong("name", topology.name, "lower-case letters, digits and hyphens, at most 32")
+    system = topology.system
+    if not isinstance(system, str) or (system and not _FABRIC_NAME.fullmatch(system)):
+        raise _wrong("system", system, "lower-case letters, digits and hyphens, at most 32")
     if not isinstance(topology.seed, str) or not 1 <= len(topology.seed) <= 128:
         raise _wrong("seed", topology.seed, "a text of 1 to 128 characters")
     for settings in TABLES:

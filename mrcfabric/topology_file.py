@@ -12,6 +12,8 @@ A file is one table; every key is optional and has the default of the `Topology`
     link_delay_ns: 1us
     switch: {ecn_min: 0.2}
     link_rates_bps: {p0-t0-0~p0-t1-1: 25G}
+
+`system: NAME` puts the settings of a system (`mrcfabric.bundles`) beneath those of the file, which go beneath flags.
 """
 
 import dataclasses
@@ -25,6 +27,7 @@ from typing import Any, Final
 
 import yaml
 
+from mrcfabric import bundles
 from mrcfabric.errors import ConfigError
 from mrcfabric.naming import shown
 from mrcfabric.topology import Topology
@@ -40,7 +43,12 @@ SETTINGS_MAX = 256
 FILE_KEY = "file"
 """The key that names the file to start from, in a topology inside another file."""
 
-_TEXTS = ("name", "seed")
+SYSTEM_KEY: Final = "system"
+SYSTEM_TABLES: Final = ("nic", "switch", "wire", "dscp")
+"""The tables of settings that a system may have."""
+_SYSTEM_KEYS = ("about", "source", *SYSTEM_TABLES)
+
+_TEXTS = ("name", "seed", SYSTEM_KEY, "about", "source")
 _KEYS = tuple(item.name for item in dataclasses.fields(Topology))
 
 _DECIMAL = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
@@ -68,6 +76,21 @@ class TopologyFile:
         return _located(error, self.places, self.path)
 
 
+@dataclass(frozen=True, slots=True)
+class System:
+    """A bundle of settings."""
+
+    name: str
+    about: str
+    """What it is, in one line."""
+    source: str
+    """The published profile that it follows."""
+    tables: Mapping[str, Mapping[str, Any]]
+    """By the names of `SYSTEM_TABLES`."""
+    places: Mapping[str, str]
+    """Of its settings, as in `TopologyFile`."""
+
+
 def load(path: str | Path | None, overrides: Sequence[str] = ()) -> Topology:
     """The topology of a file, or the demonstration's without one; `overrides` are `key=value` flags on top.
 
@@ -84,19 +107,17 @@ def read(path: str | Path | None, overrides: Sequence[str] = ()) -> TopologyFile
         _read_file(str(path), base, places)
     for flag in overrides:
         _override(flag, base, places)
-    where = "" if path is None else str(path)
-    try:
-        topology = Topology.from_dict(base)
-    except ConfigError as error:
-        raise _located(error, places, where) from None
-    return TopologyFile(topology, where, places)
+    return _made(base, places, "" if path is None else str(path))
 
 
-def read_part(path: str, node: yaml.Node | None, overrides: Sequence[str], prefix: str) -> TopologyFile:
+def read_part(
+    path: str, node: yaml.Node | None, overrides: Sequence[str], prefix: str, system: tuple[str, str] | None = None
+) -> TopologyFile:
     """A topology that is a table within another file; `file: other.yaml` in it names a file for all other keys.
 
     `node` is that table (None: there is none) and `path` the file that contains it. Messages show `prefix` in front of
-    the keys of `overrides`, as `fabric.`. Raises ConfigError.
+    the keys of `overrides`, as `fabric.`. `system`: a system that is named outside of the table, and where that stands;
+    it goes before one that the table names. Raises ConfigError.
     """
     base: dict[str, Any] = {}
     places: dict[str, str] = {}
@@ -106,13 +127,56 @@ def read_part(path: str, node: yaml.Node | None, overrides: Sequence[str], prefi
             _read_part(loader, path, node, base, places)
     finally:
         loader.dispose()
+    if system is not None:
+        base[SYSTEM_KEY], places[SYSTEM_KEY] = system
     for flag in overrides:
         _override(flag, base, places, prefix)
+    return _made(base, places, path)
+
+
+def _made(base: dict[str, Any], places: dict[str, str], path: str) -> TopologyFile:
+    if SYSTEM_KEY in base:
+        _put_beneath(read_system(base[SYSTEM_KEY], places[SYSTEM_KEY]), base, places)
     try:
         topology = Topology.from_dict(base)
     except ConfigError as error:
         raise _located(error, places, path) from None
     return TopologyFile(topology, path, places)
+
+
+def read_system(system: str, where: str = "topology.system") -> System:
+    """The system of a name, or of a path with a / in it, which is called after its file.
+
+    Raises ConfigError: with `where`, the place that names the system, when there is none, else with the system's line.
+    """
+    path = str(bundles.file_of(system, where))
+    found: dict[str, Any] = {}
+    places: dict[str, str] = {}
+    _read_file(path, found, places, "a system", _SYSTEM_KEYS)
+    for key in ("about", "source"):
+        if key not in found:
+            raise ConfigError(path, f"{key} is missing", "about: what it is; source: the profile that it follows")
+    tables: dict[str, dict[str, Any]] = {key: found[key] for key in SYSTEM_TABLES if key in found}
+    own = {key: place for key, place in places.items() if "." in key}
+    return System(Path(path).stem, found["about"], found["source"], tables, own)
+
+
+def with_system(topology: Topology, system: str) -> Topology:
+    """The topology with the settings of a system beneath its own. Raises ConfigError."""
+    if topology.system:
+        raise ConfigError("topology.system", f"is {topology.system} already", f"{shown(system)} cannot go beneath it")
+    base = topology.to_dict()
+    _put_beneath(read_system(system), base, {})
+    return Topology.from_dict(base)
+
+
+def _put_beneath(system: System, base: dict[str, Any], places: dict[str, str]) -> None:
+    """Add the settings of a system where `base` says nothing else."""
+    for table, settings in system.tables.items():
+        base[table] = {**settings, **base.get(table, {})}
+    for key, place in system.places.items():
+        places.setdefault(key, place)
+    base[SYSTEM_KEY] = system.name
 
 
 def quantity(key: str, value: object) -> Any:
@@ -145,13 +209,16 @@ def _value(key: str, value: object, text: str) -> Any:
     return quantity(key, value)
 
 
-def _read_file(path: str, base: dict[str, Any], places: dict[str, str]) -> None:
-    loader = yaml.SafeLoader(text_of(path))
+def _read_file(
+    path: str, base: dict[str, Any], places: dict[str, str], what: str = "a topology", keys: Sequence[str] = _KEYS
+) -> None:
+    loader = yaml.SafeLoader(text_of(path, what))
     try:
         root = loader.get_single_node()
         if root is None:
-            raise ConfigError(path, "is empty", "one table of settings, at least `planes: 8`")
-        _read_table(loader, path, root, base, places)
+            least = "`planes: 8`" if keys is _KEYS else "`about: ...` and `source: ...`"
+            raise ConfigError(path, "is empty", f"one table of settings, at least {least}")
+        _read_table(loader, path, root, base, places, keys)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"{path}:{mark.line + 1}" if mark else path
@@ -163,13 +230,25 @@ def _read_file(path: str, base: dict[str, Any], places: dict[str, str]) -> None:
 
 
 def _read_table(
-    loader: yaml.SafeLoader, path: str, root: yaml.Node, base: dict[str, Any], places: dict[str, str]
+    loader: yaml.SafeLoader,
+    path: str,
+    root: yaml.Node,
+    base: dict[str, Any],
+    places: dict[str, str],
+    keys: Sequence[str] = _KEYS,
 ) -> None:
     if not isinstance(root, yaml.MappingNode):
         raise ConfigError(_place(path, root), "is no table of settings", "lines of `key: value`")
-    for key, node in _entries(path, root, _KEYS, "setting"):
+    for key, node in _entries(path, root, keys, "setting" if keys is _KEYS else "key of a system"):
         places[key] = _place(path, node)
         base[key] = _table(loader, path, key, node, places) if key in TABLES else _leaf(loader, path, key, node)
+        if key == SYSTEM_KEY:
+            base[key] = beside(path, base[key])
+
+
+def beside(path: str, system: str) -> str:
+    """A system as the file `path` names it: a path counts from the folder of that file."""
+    return str(Path(path).parent / system) if bundles.is_path(system) else system
 
 
 def _read_part(
@@ -253,7 +332,7 @@ def _leaf(loader: yaml.SafeLoader, path: str, key: str, node: yaml.Node) -> Any:
 
 def _override(flag: str, base: dict[str, Any], places: dict[str, str], prefix: str = "") -> None:
     key, equals, text = flag.partition("=")
-    where = f"--set {shown(prefix + flag)}"
+    where = f"--system {shown(flag.partition('=')[2])}" if key == SYSTEM_KEY else f"--set {shown(prefix + flag)}"
     table, dot, inner = key.partition(".")
     if not equals:
         raise ConfigError(where, "is no setting", "key=value, as planes=4 or nic.rto_ns=200us")
