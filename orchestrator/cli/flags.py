@@ -21,6 +21,12 @@ SetOption: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override a setting, as rate_bps=25G or nic.rto_ns=200us."),
 ]
+SystemOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--system", metavar="NAME", help="Settings beneath all others: mrc, roce, ... (`systems`), or a file's path."
+    ),
+]
 PlanesOption: TypeAlias = Annotated[int | None, typer.Option("--planes", help="Planes, 1 to 8.")]
 T0Option: TypeAlias = Annotated[int | None, typer.Option("--t0", help="T0 switches per plane.")]
 T1Option: TypeAlias = Annotated[int | None, typer.Option("--t1", help="T1 switches per plane.")]
@@ -72,6 +78,7 @@ _KEYS = {
     "rate": "rate_bps",
     "link_delay": "link_delay_ns",
     "evs": "evs_per_qp",
+    "system": "system",
 }
 
 

@@ -22,6 +22,7 @@ import switchd.metrics
 from mrcfabric.control import NoAnswerError, Realm
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.topology import Topology
+from mrcfabric.topology_file import with_system
 from mrcfabric.units import NEVER, Instant
 from nicd.programs.program import Program
 from orchestrator.fabric import readings, stalls
@@ -122,6 +123,7 @@ class LaunchedFabric(Counted):
         topology: Topology,
         run_dir: Path | None = None,
         *,
+        system: str | None = None,
         pack: Pack = "none",
         port_base: int | None = None,
         trace: bool = False,
@@ -131,11 +133,13 @@ class LaunchedFabric(Counted):
     ) -> AsyncIterator[Self]:
         """Start every daemon of `topology`, yield the fabric when all are ready, and close it afterwards.
 
-        `run_dir` (default: out/NAME) stays claimed meanwhile. `port_base` None picks free ports. `trace` keeps a digest
-        of everything that each node does. At `limit_ns` time stands still until somebody calls `limit`. `cluster` holds
-        the hosts (default: this one). Daemons serve metrics at `http_host`. Raises ConfigError (folder in use, ports in
-        use, a daemon refuses its configuration) or ProcessFailedError; then no process is left running.
+        `run_dir` (default: out/NAME) stays claimed meanwhile. `system`: a system, by name or path, whose settings go
+        beneath those of `topology`. `port_base` None picks free ports. `trace` keeps a digest of everything that each
+        node does. At `limit_ns` time stands still until somebody calls `limit`. `cluster` holds the hosts (default:
+        this one). Daemons serve metrics at `http_host`. Raises ConfigError (folder in use, ports in use, a daemon
+        refuses its configuration) or ProcessFailedError; then no process is left running.
         """
+        topology = topology if system is None else with_system(topology, system)
         sites = Sites() if cluster is None else cluster.sites
         check_size(topology, sites)
         doctor.require(topology, pack, sites)

@@ -235,6 +235,8 @@ class ScenarioFile(Struct, kw_only=True, forbid_unknown_fields=True):
 
     name: Name
     description: Annotated[str, Meta(max_length=10_000)] = ""
+    system: Word | None = None
+    """The bundle of settings beneath those of the fabric: a system that ships, by name, or the path of a file."""
     seed: Annotated[str, Meta(min_length=1, max_length=128)] | int | None = None
     length: Length = LENGTH
     settle: Length = SETTLE

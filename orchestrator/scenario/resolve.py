@@ -13,9 +13,11 @@ from typing import Any, Final, TypeAlias
 
 from msgspec import to_builtins
 
+from mrcfabric import bundles
 from mrcfabric.errors import ConfigError
+from mrcfabric.naming import shown
 from mrcfabric.topology import Topology
-from mrcfabric.topology_file import TopologyFile, read_part
+from mrcfabric.topology_file import SYSTEM_KEY, TopologyFile, beside, read_part
 from mrcfabric.units import Instant
 from nicd.programs.program import PROGRAMS_MAX, Program
 from orchestrator.faults.fault import Fault
@@ -29,7 +31,7 @@ from orchestrator.scenario.model import DRAWN, ENTRIES, WORKLOADS, ChaosEntry, S
 from orchestrator.scenario.plan import Order, Plan, Trigger
 from orchestrator.scenario.workloads import program_of, traces_read
 from orchestrator.yamlfile.decode import by_kind, decode
-from orchestrator.yamlfile.document import FABRIC_KEY, Document, Spot, read
+from orchestrator.yamlfile.document import FABRIC_KEY, FLAG, Document, Spot, read
 from orchestrator.yamlfile.spelling import Scale, share
 
 BEGIN_RTTS: Final = 10
@@ -88,7 +90,7 @@ def resolve(
     _refuse_topology(document)
     _read_traces(document)
     file = decode(root, document.root, ScenarioFile)
-    source = _fabric(document, topology)
+    source = _fabric(document, file.system, topology)
     if seed is None:
         seed = str(file.seed) if file.seed is not None else source.topology.seed
     fabric = topology or dataclasses.replace(source.topology, seed=seed)
@@ -117,7 +119,7 @@ def resolve(
         expectations=_expectations(site, root, file, programs),
         orders=(*_profiles(site, root, file), *_denied(site, root, file)),
         leaves=_leaves(file),
-        source={**document.root, "seed": seed, FABRIC_KEY: _stated(fabric)},
+        source={**_without_system(document.root), **_system_of(fabric), "seed": seed, FABRIC_KEY: _stated(fabric)},
     )
 
 
@@ -148,26 +150,49 @@ def _read_traces(document: Document) -> None:
 # The fabric.
 
 
-def _fabric(document: Document, running: Topology | None) -> TopologyFile:
-    source = read_part(document.path, document.fabric, document.fabric_flags, f"{FABRIC_KEY}.")
+def _fabric(document: Document, system: str | None, running: Topology | None) -> TopologyFile:
+    named = None if system is None else _named(document, system)
+    source = read_part(document.path, document.fabric, document.fabric_flags, f"{FABRIC_KEY}.", named)
     try:
         check_topology(source.topology)
     except ConfigError as error:
         raise source.locate(error) from None
     if running is not None:
-        for key in source.places:
+        # The system first: where it differs, its tables differ too.
+        for key in sorted(source.places, key=lambda key: key != SYSTEM_KEY):
             if key in ("name", "seed", "dilation") or "." in key:
                 continue
             here, there = getattr(source.topology, key), getattr(running, key)
+            if key == SYSTEM_KEY:
+                there = running.system_name
             if here != there:
                 raise ConfigError(source.places[key], f"{key} is {here} here and {there} in fabric {running.name}")
     return source
 
 
+def _named(document: Document, system: str) -> tuple[str, str]:
+    """A scenario's system and its place. A path in the file counts from the file, one of a flag from where we are."""
+    place = document.places.get((SYSTEM_KEY,), document.path)
+    if place.startswith(FLAG):
+        return system, f"--system {shown(system)}"
+    return beside(document.path, system), place
+
+
 def _stated(topology: Topology) -> dict[str, Any]:
-    """The fields of a topology that differ from the defaults, as a file would have them."""
+    """The fields of a topology that differ from the defaults, as a file would have them, but the seed and the system,
+    which a scenario has itself."""
     bare = Topology().to_dict()
-    return {key: value for key, value in topology.to_dict().items() if value != bare[key] and key != "seed"}
+    apart = ("seed", SYSTEM_KEY)
+    return {key: value for key, value in topology.to_dict().items() if key not in apart and value != bare[key]}
+
+
+def _without_system(root: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in root.items() if key != SYSTEM_KEY}
+
+
+def _system_of(topology: Topology) -> dict[str, str]:
+    """The system as the file of another run would name it. The settings of one that does not ship are stated anyway."""
+    return {SYSTEM_KEY: topology.system} if topology.system in bundles.names() else {}
 
 
 # The entries.

@@ -18,7 +18,9 @@ from mrcfabric.topology import Topology
 from mrcfabric.topology_file import text_of
 
 FABRIC_KEY: Final = "fabric"
-_OF_THE_FABRIC: Final = {one.name for one in fields(Topology)} - {"name", "seed"}
+FLAG: Final = "--set "
+"""What the place of a value begins with that a flag gave."""
+_OF_THE_FABRIC: Final = {one.name for one in fields(Topology)} - {"name", "seed", "system"}
 """Settings that `up --set` takes without `fabric.`. A scenario has none of these names."""
 VALUES_MAX: Final = 100_000
 """A file with more values, aliases written out, is refused."""
@@ -199,7 +201,7 @@ def _is_text(value: str) -> bool:
 def override(document: Document, flag: str) -> None:
     """Put one `key=value` on top. Raises ConfigError that names the flag."""
     key, equals, text = flag.partition("=")
-    where = f"--set {shown(flag)}"
+    where = f"{FLAG}{shown(flag)}"
     if not equals or not key or not _is_text(flag):
         raise ConfigError(where, "is no setting", "key=value, as length=500rtt or workload.train.steps=10")
     words = key.split(".")

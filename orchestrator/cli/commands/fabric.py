@@ -31,6 +31,7 @@ from orchestrator.cli.flags import (
     RateOption,
     RunDirOption,
     SetOption,
+    SystemOption,
     T0Option,
     T1Option,
     WheelhouseOption,
@@ -60,6 +61,7 @@ def register(app: typer.Typer) -> None:
 
 def up(
     file: FileArgument = None,
+    system: SystemOption = None,
     detach: Annotated[bool, typer.Option("--detach", help="Leave the fabric behind when it is ready.")] = False,
     name: Annotated[str | None, typer.Option("--name", help="Name of the fabric; default: the topology's.")] = None,
     run_dir: Annotated[Path | None, typer.Option("--run-dir", help="Its folder; default: out/NAME.")] = None,
@@ -106,9 +108,8 @@ def up(
     from orchestrator.process import run_folder
 
     pace = _pace_of(with_prometheus, scrape_interval, owner_only)
-    flags = overrides(
-        settings, planes=planes, t0=t0, t1=t1, nics_per_t0=nics_per_t0, rate=rate, link_delay=link_delay, evs=evs
-    )
+    sizes = {"planes": planes, "t0": t0, "t1": t1, "nics_per_t0": nics_per_t0, "evs": evs}
+    flags = overrides(settings, system=system, rate=rate, link_delay=link_delay, **sizes)
     flags += [f"{key}={value}" for key, value in (("name", name), ("dilation", dilation)) if value is not None]
     source = read(file, flags)
     packing = pack_of(pack)

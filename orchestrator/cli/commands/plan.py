@@ -23,6 +23,7 @@ from orchestrator.cli.flags import (
     PlanesOption,
     RateOption,
     SetOption,
+    SystemOption,
     T0Option,
     T1Option,
     over_hosts,
@@ -44,6 +45,7 @@ def register(app: typer.Typer) -> None:
 
 def plan(
     file: FileArgument = None,
+    system: SystemOption = None,
     fib: Annotated[str | None, typer.Option("--fib", metavar="SWITCH", help="Static table of a switch.")] = None,
     nic: Annotated[str | None, typer.Option("--nic", metavar="NIC", help="Ports and ways of a NIC.")] = None,
     towards: Annotated[str | None, typer.Option("--towards", metavar="NIC", help="With --nic: ways to whom.")] = None,
@@ -68,9 +70,8 @@ def plan(
     from mrcfabric.topology_file import read
     from orchestrator.planning import plan as plans
 
-    flags = overrides(
-        settings, planes=planes, t0=t0, t1=t1, nics_per_t0=nics_per_t0, rate=rate, link_delay=link_delay, evs=evs
-    )
+    sizes = {"planes": planes, "t0": t0, "t1": t1, "nics_per_t0": nics_per_t0, "evs": evs}
+    flags = overrides(settings, system=system, rate=rate, link_delay=link_delay, **sizes)
     source = read(file, flags)
     if towards and not nic:
         raise ConfigError("--towards", "says where to, but not from where", "add --nic NIC")

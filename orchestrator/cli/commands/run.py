@@ -15,9 +15,11 @@ from orchestrator.cli.flags import (
     InventoryOption,
     LeaseOption,
     PackOption,
+    SystemOption,
     WheelhouseOption,
     cluster_asked_for,
     hosts_of,
+    overrides,
     say_limits,
 )
 
@@ -33,6 +35,7 @@ def register(app: typer.Typer) -> None:
 def run(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Scenario in YAML.")],
     backend: Annotated[str, typer.Option("--backend", help="udp: real daemons; sim: virtual time.")] = "udp",
+    system: SystemOption = None,
     seed: Annotated[str | None, typer.Option("--seed", help="Instead of the file's.")] = None,
     settings: Annotated[
         list[str] | None,
@@ -71,14 +74,15 @@ def run(
     from orchestrator.scenario.render import render_timetable
     from orchestrator.scenario.resolve import load
 
+    flags = overrides(settings, system=system)
     _check(backend, on, trace=trace, own_hosts=inventory is not None or engine != ENGINE)
     if on is None or dry_run:
-        plan = load(str(file), settings or [], seed=seed, hosts=hosts_of(inventory, engine))
+        plan = load(str(file), flags, seed=seed, hosts=hosts_of(inventory, engine))
         if dry_run:
             typer.echo(render_timetable(plan))
             return
     if on is not None:
-        open_backend = attached(on, str(file), settings or [], seed=seed)
+        open_backend = attached(on, str(file), flags, seed=seed)
     elif backend == "sim":
         open_backend = simulated(plan, trace=trace)
     else:

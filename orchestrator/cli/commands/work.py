@@ -23,6 +23,7 @@ from orchestrator.cli.flags import (
     ReceiverOption,
     SenderOption,
     SetOption,
+    SystemOption,
     WheelhouseOption,
     cluster_asked_for,
     overrides,
@@ -97,6 +98,7 @@ def size_of(text: str) -> int:
 
 def demo(
     file: FileArgument = None,
+    system: SystemOption = None,
     tensor_mib: Annotated[int, typer.Option("--tensor-mib", help="Gradient per rank and step.")] = 16,
     buckets: Annotated[int, typer.Option("--buckets", help="Pieces of it under way at once.")] = 32,
     inventory: InventoryOption = None,
@@ -123,7 +125,7 @@ def demo(
     from orchestrator.report.files import PAGE_NAME
     from orchestrator.runs.backends import launched
 
-    topology = load(file, overrides(settings))
+    topology = load(file, overrides(settings, system=system))
     plan = plan_of(topology, tensor_mib, buckets)
     cluster = cluster_asked_for(topology, inventory, engine, nodes_per_process, wheelhouse, lease) or Cluster()
     stand_alone(plan, cluster)
@@ -150,6 +152,7 @@ def perf(
     target: Annotated[str | None, typer.Option("--to", metavar="NIC", help="pair: the receiver.")] = None,
     both_ways: Annotated[bool, typer.Option("--both-ways", help="pair: both directions at once.")] = False,
     file: TopologyOption = None,
+    system: SystemOption = None,
     pack: PackOption = "none",
     inventory: InventoryOption = None,
     engine: EngineOption = ENGINE,
@@ -173,7 +176,7 @@ def perf(
 
     if given is not None and file is not None:
         raise ConfigError(f"--topology {file}", f"{given} is given already", "one topology, as FILE or by --topology")
-    topology = load(given or file, overrides(settings))
+    topology = load(given or file, overrides(settings, system=system))
     pair = (
         0 if source is None else topology.nic_index(source),
         topology.nics - 1 if target is None else topology.nic_index(target),

@@ -1,6 +1,7 @@
 """Whole fabrics of real processes: launched, asked, closed, and nothing left behind."""
 
 import asyncio
+import dataclasses
 import json
 import os
 import signal
@@ -41,6 +42,15 @@ async def test_a_fabric_answers_and_leaves_nothing_behind(tmp_path: Path) -> Non
     assert left == {"lock", "logs"}
 
 
+async def test_a_system_goes_beneath_the_settings(tmp_path: Path) -> None:
+    mine = "about: For tests.\nsource: Nobody.\nnic: {path_policy: oblivious, qps_max: 5}\n"
+    (tmp_path / "mine.yaml").write_text(mine)
+    topology = dataclasses.replace(SMALL, nic={**SMALL.nic, "qps_max": 7})
+    async with Fabric.launch(topology, tmp_path / "small", system=str(tmp_path / "mine.yaml")) as fabric:
+        assert fabric.topology.system == fabric.state()["topology"]["system"] == "mine"
+        assert fabric.topology.nic == {**SMALL.nic, "path_policy": "oblivious", "qps_max": 7}
+
+
 async def test_the_end_of_the_fork_server_is_the_end_of_the_fabric(tmp_path: Path) -> None:
     async with Fabric.launch(SMALL, tmp_path / "small") as fabric:
         pids = pids_of(fabric)
@@ -58,6 +68,9 @@ async def test_mistakes_are_found_before_anything_starts(tmp_path: Path, fabric:
             pass
     with pytest.raises(ConfigError, match=r"nic\.no_such_knob"):
         async with Fabric.launch(Topology(nic={"no_such_knob": 1}), tmp_path / "bad"):
+            pass
+    with pytest.raises(ConfigError, match="no system is called mcr"):
+        async with Fabric.launch(SMALL, tmp_path / "bad", system="mcr"):
             pass
     with pytest.raises(ConfigError, match="already running"):
         async with Fabric.launch(SMALL, fabric.folder.path):
