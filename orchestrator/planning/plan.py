@@ -2,7 +2,7 @@
 
 Owns the numbers and their text. It computes everything from the sizes, so the largest fabric costs no more than the
 smallest. `nicd.compose` and `switchd.compose` make the cores' configurations, so the plan shows what the daemons get.
-`check` composes one node of each kind, which finds every bad setting.
+`check` composes one node of each kind, which finds every bad setting, and asks `combination` about what is left.
 """
 
 from ipaddress import IPv6Address
@@ -16,16 +16,21 @@ from mrcfabric.units import serialization_ns
 from mrcfabric.wire import usid
 from nicd.compose import nic_config
 from orchestrator.planning import window_limits
+from orchestrator.planning.combination import check_combination
 from switchd.compose import switch_config
 
 __all__ = ["check", "fib_table", "nic_config", "nic_table", "render", "summary", "switch_config"]
 
 
 def check(topology: Topology) -> None:
-    """Compose one NIC, one T0 and one T1; all others differ in numbers only. Raises ConfigError."""
+    """Compose one NIC, one T0 and one T1, for all others differ in numbers only, and see whether they go together.
+
+    Raises ConfigError.
+    """
     nic_config(topology, nic_name(0))
     switch_config(topology, t0_name(0, 0))
     switch_config(topology, t1_name(0, 0))
+    check_combination(topology)
 
 
 def summary(topology: Topology) -> dict[str, Any]:

@@ -1,0 +1,122 @@
+"""Which transports, ways of forwarding and kinds of buffer go together.
+
+The one place that refuses combinations of settings that no single node can see to be wrong: NICs know nothing of the
+switches' settings, and switches nothing of the NICs'. Reads the settings as a topology has them; the cores have checked
+their names and values.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from mrcfabric.errors import ConfigError
+from mrcfabric.topology import Topology
+from mrcfabric.wire.dscp import Dscp
+from mrcfabric.wire_settings import code_points
+
+DEFAULTS: Final[dict[str, Any]] = {
+    "nic.transport": "mrc",
+    "nic.rc_path": "ecmp",
+    "nic.rc_data_dscp": 26,
+    "nic.cc": "dcqcn",
+    "switch.forwarding": "usid",
+    "switch.lossless": "off",
+    "switch.pfc_classes": "3",
+    "switch.ecn": True,
+    "switch.trim": True,
+    "switch.trim_last_hop": True,
+}
+"""What the settings are that a topology leaves out, as far as they matter here."""
+_TRIMS: Final = ("switch.trim", "switch.trim_last_hop")
+_CLASS_SHIFT: Final = 3
+"""The traffic class of a data packet is its code point without the low bits."""
+
+
+class _Chosen:
+    """The settings of a topology, defaults filled in."""
+
+    def __init__(self, topology: Topology) -> None:
+        given = {"nic": topology.nic, "switch": topology.switch}
+        self.said = {f"{table}.{key}": value for table, values in given.items() for key, value in values.items()}
+        """Those that somebody has written down."""
+        self.dscp: Dscp = code_points(topology)
+
+    def __getitem__(self, key: str) -> Any:
+        return self.said.get(key, DEFAULTS[key])
+
+    @property
+    def rc(self) -> bool:
+        return bool(self["nic.transport"] == "rc")
+
+    def data_classes(self) -> dict[int, str]:
+        """The traffic classes that data travel in, and which setting puts them there."""
+        if self.rc:
+            return {self["nic.rc_data_dscp"] >> _CLASS_SHIFT: "nic.rc_data_dscp"}
+        roles = ("trimmable", "trimmable_retx", "no_trim")
+        return {getattr(self.dscp, role) >> _CLASS_SHIFT: f"dscp.{role}" for role in roles}
+
+
+def check_combination(topology: Topology) -> None:
+    """Raises ConfigError, which names the setting, what it does not go with, and what would do."""
+    chosen = _Chosen(topology)
+    for rule in (_path, _trims, _congestion, _classes):
+        for error in rule(chosen):
+            raise error
+
+
+def _path(chosen: _Chosen) -> Iterator[ConfigError]:
+    """Packets must be of a kind that the switches forward."""
+    ecmp, pinned = chosen["switch.forwarding"] == "ecmp", chosen["nic.rc_path"] == "pinned"
+    if ecmp and not chosen.rc:
+        what = "ecmp switches forward by NIC addresses, and packets of nic.transport mrc name their path by uSIDs"
+        yield ConfigError("switch.forwarding", what, "switch.forwarding: usid, or nic.transport: rc")
+    if ecmp and chosen.rc and pinned:
+        what = "packets that are pinned to a path have uSIDs in front, which switch.forwarding ecmp does not read"
+        yield ConfigError("nic.rc_path", what, "nic.rc_path: ecmp, or switch.forwarding: usid")
+    if chosen.rc and not ecmp and not pinned:
+        what = "plain packets of nic.transport rc have no uSIDs, and switch.forwarding usid knows nothing else"
+        yield ConfigError("nic.transport", what, "switch.forwarding: ecmp, or nic.rc_path: pinned")
+
+
+def _trims(chosen: _Chosen) -> Iterator[ConfigError]:
+    """Who gets a trimmed packet must know what it is."""
+    if not chosen.rc:
+        return
+    for key in _TRIMS:
+        if chosen.said.get(key):
+            yield ConfigError(key, "nic.transport rc does not understand trimmed packets", f"{key}: false")
+    dscp, trimming = chosen["nic.rc_data_dscp"], any(chosen[key] for key in _TRIMS)
+    role = chosen.dscp.role(dscp)
+    if role.startswith("trimmable") and trimming:
+        what = f"{dscp} is dscp.{role}, and switches trim such packets, which rc does not understand"
+        yield ConfigError(
+            "nic.rc_data_dscp", what, "another code point, or switch.trim and switch.trim_last_hop: false"
+        )
+    elif role in ("trimmed", "trimmed_lasthop", "control"):
+        what = f"{dscp} is dscp.{role}, so that data would travel with control packets"
+        yield ConfigError("nic.rc_data_dscp", what, "another code point, as 26")
+
+
+def _congestion(chosen: _Chosen) -> Iterator[ConfigError]:
+    """Who slows down must be told of congestion."""
+    if not chosen.rc and chosen.said.get("nic.cc") == "dcqcn":
+        what = "dcqcn is for nic.transport rc; mrc has a congestion control of its own"
+        yield ConfigError("nic.cc", what, "leave it out, or nic.transport: rc")
+    if chosen.rc and chosen["nic.cc"] == "dcqcn" and not chosen["switch.ecn"]:
+        what = "no switch marks packets, and nic.cc dcqcn hears of congestion by marks alone"
+        yield ConfigError("switch.ecn", what, "switch.ecn: true, or nic.cc: none")
+
+
+def _classes(chosen: _Chosen) -> Iterator[ConfigError]:
+    """A lossless fabric must protect the classes that data are in."""
+    if chosen["switch.lossless"] != "pfc":
+        return
+    text = str(chosen["switch.pfc_classes"])
+    paused = {int(word) for word in text.split(",") if word.strip().isdecimal()}
+    missing = {number: key for number, key in chosen.data_classes().items() if number not in paused}
+    if missing:
+        number, key = min(missing.items())
+        classes = ",".join(str(one) for one in sorted(chosen.data_classes()))
+        what = f"switch.lossless pfc pauses class {text}, and {key} puts data into class {number}, which is dropped"
+        yield ConfigError(
+            "switch.pfc_classes", what, f'switch.pfc_classes: "{classes}", or another code point for data'
+        )
