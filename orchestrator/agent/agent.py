@@ -212,6 +212,7 @@ class Agent:
         return web.json_response(
             {
                 "name": fabric.topology.name,
+                "system": fabric.topology.system_name,
                 "pid": os.getpid(),
                 "folder": str(fabric.folder.path),
                 "full": fabric.cluster.share(LEADER).full,

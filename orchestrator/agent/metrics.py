@@ -42,7 +42,8 @@ def _nodes(reading: Counters) -> Iterator[Sample]:
 
 
 def _build(reading: Counters) -> Iterator[Sample]:
-    yield None, (reading["build"]["version"], reading["build"]["python"]), 1
+    build = reading["build"]
+    yield None, (build["version"], build["python"], build["system"]), 1
 
 
 def _fault(reading: Counters) -> Iterator[Sample]:
@@ -72,8 +73,9 @@ def _of_map(name: str) -> Reader:
 
 
 DEFINITIONS = (
-    Definition("agent_build_info", "gauge", "1", "The versions of mrcfabric and of Python, as labels; always 1.",
-               "What is running?", _build, ("version", "python")),
+    Definition("agent_build_info", "gauge", "1",
+               "The versions of mrcfabric and of Python, and the system (mrc, roce, ...), as labels; always 1.",
+               "What is running?", _build, ("version", "python", "system")),
     Definition("agent_fabric_time_seconds", "counter", "seconds", "Fabric time that every living node has reached.",
                "How old is this fabric?", value("time", "fabric_ns", scale=NS)),
     Definition("agent_awake_seconds", "counter", "seconds", "Wall time in which fabric time went on.",
@@ -166,7 +168,11 @@ async def reading_of(fabric: LaunchedFabric, links: Mapping[str, Any]) -> dict[s
     await fabric.counters(timeout_s=FIDELITY_WALL_S, silent=[], parts=("fidelity",))
     active = fabric.active_faults()
     return {
-        "build": {"version": version("mrcfabric"), "python": platform.python_version()},
+        "build": {
+            "version": version("mrcfabric"),
+            "python": platform.python_version(),
+            "system": topology.system_name,
+        },
         "time": time,
         "dilation": time["dilation_effective"] or 0.0,
         "running": int(not fabric.time.page.asleep and not fabric.time.standing),

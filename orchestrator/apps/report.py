@@ -30,6 +30,7 @@ def build(
         "format": FORMAT,
         "kind": kind,
         **verdict.record(),
+        "system": topology.system_name,
         "settings_digest": topology.digest(),
         "settings": topology.to_dict(),
         "base_rtt_ns": topology.base_rtt_ns(),

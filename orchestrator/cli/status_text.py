@@ -26,6 +26,7 @@ def render_status(answer: dict[str, Any]) -> str:
     counted = [f"{value:,} {key.replace('_', ' ')}" for key, value in answer["totals"].items() if value]
     lines = [
         f"fabric {answer['name']}: {run}, agent pid {answer['pid']}",
+        f"  system    {answer['system']}",
         f"  folder    {answer['folder']}" + (f", {_FULL}" if answer["full"] else ""),
         f"  ports     {answer['ports'][0]}..{answer['ports'][1]}   metrics {answer['http']}/metrics/NODE",
         f"  time      {fidelity['fabric_ns'] / 1000:.3f} us of fabric time, {clock}{slower}",

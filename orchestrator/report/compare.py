@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 Report: TypeAlias = Mapping[str, Any]
 Value: TypeAlias = str | int | float | bool | None
 
-_RUN = ("name", "backend", "seed", "verdict", "ended", "settings_digest")
+_RUN = ("name", "backend", "system", "seed", "verdict", "ended", "settings_digest")
 _FIDELITY = ("dilation_effective", "late_share", "host_drops")
 _STEP_TIMES = ("p50", "p99", "max")
 _FAULT = (
@@ -63,7 +63,7 @@ class Comparison:
 
 def compare(a: Report, b: Report) -> Comparison:
     """Compare two reports."""
-    rows = [Row("run", key, a[key], b[key]) for key in _RUN]
+    rows = [Row("run", key, a.get(key), b.get(key)) for key in _RUN]
     rows += [Row("settings", *row) for row in _differences(_flat(a["settings"]), _flat(b["settings"]))]
     rows += [Row("scenario", *row) for row in _differences(_flat(a["scenario"]), _flat(b["scenario"]))]
     rows += _figures("expectations", _findings(a), _findings(b))

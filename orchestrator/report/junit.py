@@ -27,7 +27,7 @@ def junit(report: Mapping[str, Any]) -> str:
         suites, "testsuite", {"name": _clean(report["name"]), **{key: str(value) for key, value in counted.items()}}
     )
     properties = ET.SubElement(suite, "properties")
-    for key in ("backend", "seed", "verdict", "ended", "settings_digest", "trace_digest"):
+    for key in ("backend", "system", "seed", "verdict", "ended", "settings_digest", "trace_digest"):
         ET.SubElement(properties, "property", {"name": key, "value": _clean(str(report[key]))})
     if report["wall"] is not None:
         for key, value in sorted(report["wall"].items()):

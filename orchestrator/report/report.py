@@ -56,6 +56,7 @@ def build(plan: Plan, recording: Recording, verdict: Verdict) -> Report:
         "findings": [finding.record() for finding in verdict.findings],
         "backend": recording.backend,
         "seed": recording.seed,
+        "system": topology.system_name,
         "ended": recording.ended,
         "lost": recording.lost,
         "begin_ns": recording.begin_ns,

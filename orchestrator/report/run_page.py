@@ -86,8 +86,9 @@ def render(report: Mapping[str, Any], recording: Recording) -> str:
     charts = {"goodput": goodput_chart(canvas, misses), "EV states": ev_chart(canvas)}
     if causes(recording):
         charts["retransmissions"] = retransmission_chart(canvas)
+    system = report["system"]
     return page(
-        f"MRC fabric: {report['name']}",
+        f"{'MRC' if system == 'mrc' else system} fabric: {report['name']}",
         report["verdict"],
         _BADGES[report["verdict"]],
         (
@@ -115,7 +116,8 @@ def render(report: Mapping[str, Any], recording: Recording) -> str:
 def _head(report: Mapping[str, Any]) -> str:
     length = report["end_ns"] - report["begin_ns"]
     said = (
-        f"{report['backend']}, seed {report['seed']}, {report['settings']['planes']} planes, "
+        f"{report['backend']}, system {report['system']}, seed {report['seed']}, "
+        f"{report['settings']['planes']} planes, "
         f"{length / NS_PER_US:,.0f} us of fabric time = {length / report['base_rtt_ns']:,.0f} base RTTs "
         f"= {length / report['second_ns']:,.1f} s of the timetable, ended: {report['ended']}"
     )

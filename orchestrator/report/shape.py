@@ -5,7 +5,7 @@ Owns the descriptions; `report` fills the keys. Instants are fabric time in nano
 """
 
 import json
-from typing import Annotated, Any, Final, Literal, TypeAlias, TypedDict
+from typing import Annotated, Any, Final, Literal, NotRequired, TypeAlias, TypedDict
 
 import msgspec
 
@@ -192,6 +192,11 @@ class Report(TypedDict):
     findings: list[Finding]
     backend: Literal["udp", "sim"]
     seed: str
+    system: NotRequired[
+        Annotated[
+            str, _said("The system whose settings lie beneath; without one the transport. Older reports lack it.")
+        ]
+    ]
     ended: Literal["complete", "length", "stalled", "interrupted", "lost"]
     lost: Annotated[str, _said("Which daemon died outside the timetable, with its last log lines.")]
     begin_ns: int

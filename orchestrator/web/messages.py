@@ -14,7 +14,7 @@ Who may ask
     The page can show the text.
 
 GET /api/fabric                 what does not change (`fabric`)
-    {"name", "version", "planes", "t0_per_plane", "t1_per_plane", "nics_per_t0", "rate_bps", "link_delay_ns",
+    {"name", "system", "version", "planes", "t0_per_plane", "t1_per_plane", "nics_per_t0", "rate_bps", "link_delay_ns",
      "base_rtt_ns", "evs_per_qp", "reserve_evs_per_qp", "owner", "look_hz",
      "nodes": [{"name", "role": "nic"|"t0"|"t1", "plane": number|null, "index", "t0": number|null}],
      "links": [{"name", "plane", "tier": "nic-t0"|"t0-t1", "a", "b", "rate_bps"}],
@@ -155,6 +155,7 @@ def fabric(topology: Topology, *, version: str, owner: str, look_hz: float) -> d
     )  # fmt: skip
     return {
         "version": version,
+        "system": topology.system_name,
         **{key: getattr(topology, key) for key in sizes},
         "base_rtt_ns": topology.base_rtt_ns(),
         "owner": owner,

@@ -24,7 +24,8 @@ def _figures() -> list[Panel]:
         figure("Awake", "How long has it worked for that?", series("mrc_agent_awake_seconds_total"), unit="s"),
         figure("Daemons", "How many run?", series("mrc_agent_daemons_alive")),
         figure("Dead nodes", "Is any of them gone?", dead, limits=look.NONE_IS_GOOD),
-        figure("Version", "What is running?", series("mrc_agent_build_info"), legend="{{version}}, Python {{python}}"),
+        figure("Version", "What is running?", series("mrc_agent_build_info"),
+               legend="{{system}}, {{version}}, Python {{python}}"),
     ]  # fmt: skip
 
 

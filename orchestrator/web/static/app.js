@@ -91,6 +91,7 @@ async function begin() {
   story.recall(history);
   document.title = `${fabric.name}: live map`;
   write(byId("name"), fabric.name);
+  write(byId("system"), fabric.system);
   panel.show(fabric, kinds);
   chart.show(fabric);
   strips.show(fabric);

@@ -10,6 +10,7 @@ from tests.support.recordings import HOST_PAIR, OWN_PAIR
 
 STATUS: dict[str, Any] = {
     "name": "demo",
+    "system": "mrc",
     "pid": 4711,
     "folder": "/somewhere/out/demo",
     "full": False,
@@ -51,6 +52,7 @@ STATUS: dict[str, Any] = {
 def test_a_healthy_idle_fabric() -> None:
     assert render_status(STATUS).splitlines() == [
         "fabric demo: 56 of 56 daemons run in 56 processes, agent pid 4711",
+        "  system    mrc",
         "  folder    /somewhere/out/demo",
         "  ports     10048..10360   metrics http://127.0.0.1:10360/metrics/NODE",
         "  time      15.000 us of fabric time, asleep: nothing is pending",

@@ -1,6 +1,7 @@
 """What stands in a report."""
 
 import json
+from dataclasses import replace
 
 from orchestrator.measures.recording import ProgramResult, RankResult
 from orchestrator.report.report import POINTS_MAX, notes, quantiles, thinned, totals
@@ -17,6 +18,13 @@ def test_the_verdict_comes_first_and_says_why() -> None:
         "no QP fails",
         "every byte right",
     ]
+
+
+def test_the_system_stands_in_it() -> None:
+    recording = sample_recording()
+    assert sample_run_report()["system"] == "mrc"
+    named = replace(recording.topology, system="roce-no-pfc")
+    assert sample_run_report(topology=named)["system"] == "roce-no-pfc"
 
 
 def test_the_work_is_told_by_program() -> None:

@@ -26,6 +26,14 @@ def text_of(page: str) -> str:
     return " ".join(nesting.text)
 
 
+def test_the_head_names_the_system() -> None:
+    recording = sample_recording()
+    assert "MRC fabric: " in page_of(recording)
+    recording.topology = replace(recording.topology, system="roce")
+    assert "roce fabric: " in page_of(recording)
+    assert "sim, system roce, seed " in text_of(page_of(recording))
+
+
 def test_every_part_that_was_promised_is_there() -> None:
     text = text_of(page_of(sample_recording()))
     for heading in (

@@ -65,6 +65,7 @@ def test_too_many_watches_are_refused() -> None:
 def test_a_fabric_is_told_with_every_node_and_every_link() -> None:
     told = messages.fabric(SMALL, version="v", owner="web-1", look_hz=4.0)
     json.dumps(told)
+    assert told["system"] == "mrc"
     assert [node["name"] for node in told["nodes"]] == list(SMALL.node_names())
     assert [link["name"] for link in told["links"]] == [link.name for link in SMALL.links()]
     assert {node["role"] for node in told["nodes"]} == {"nic", "t0", "t1"}
