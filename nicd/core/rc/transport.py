@@ -142,7 +142,8 @@ class RcTransport(Transport):
         limit = self.board.settings.qps_max
         if len(self._qps) >= limit:
             raise RefusedError(f"all {limit} QPs are in use")
-        if command.profile is not None:
+        # Profile 0 is the built-in one, which programs name where they want no other.
+        if command.profile:
             raise RefusedError(f"no EV profile {command.profile}: transport {self.name} has no EVs")
         qpn = command.qpn
         if qpn is None:
