@@ -17,8 +17,8 @@ from mrcfabric.node import Input, Rank
 from mrcfabric.topology import Topology
 from nicd.compose import nic_config
 from nicd.core.commands import ConnectQp, CreateQp
+from nicd.core.ev_state import EvTrigger
 from nicd.core.mrc.ev_profile import EvProfile
-from nicd.core.mrc.ev_state import EvTrigger
 from nicd.metrics import DEFINITIONS
 from nicd.programs.hosted_nic import HostedNic
 

@@ -23,7 +23,7 @@ from mrcfabric.metrics import (
     text,
     value,
 )
-from nicd.core.mrc.ev_state import TABLE, EvState
+from nicd.core.ev_state import TABLE, EvState
 from nicd.core.stats import AHEAD_BITS, BUCKET_BITS
 from nicd.metrics_host import HOST_DEFINITIONS
 

@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 from mrcfabric.node import Input, Transmit
 from mrcfabric.units import Buffer, Instant
 from mrcfabric.wire.layout import ENDPOINT_QP, FLAG_RTX, PSN_MASK, WRITE_ONLY_IMM
+from nicd.core.ev_state import EvState
 from nicd.core.events import EvTransition
-from nicd.core.mrc.ev_state import EvState
 from nicd.core.mrc.qp import Link
 from nicd.core.nic import Nic
 from nicd.core.qp_state import QpState

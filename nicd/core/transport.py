@@ -12,6 +12,7 @@ from typing import Any, ClassVar, TypeAlias
 from mrcfabric.errors import RefusedError
 from mrcfabric.units import Buffer, Instant
 from nicd.core.board import Board
+from nicd.core.ev_state import EV_STATES
 from nicd.core.events import Result
 from nicd.core.onchip import Receive
 from nicd.core.qp_state import QP_STATES
@@ -87,12 +88,14 @@ class Transport(ABC):
 
     def ev_rows(self) -> list[list[int]]:
         """EVs of all connected QPs that are not in error, by plane and state (`ev_state.EV_STATES`)."""
-        return []
+        return [[0] * len(EV_STATES) for _ in self.board.config.ports]
 
     def counters(self) -> dict[str, Any]:
         """The transport's part of `Nic.counters`: windows, tables and gauges; those that it lacks are zero."""
         return {
-            "ev_states": {},
+            "ev_states": {
+                str(plane): dict(zip(EV_STATES, row, strict=True)) for plane, row in enumerate(self.ev_rows())
+            },
             "ev_events": {"told": 0, "lost": 0},
             "self_probes": {},
             "windows": dict.fromkeys(("count", "cwnd_bytes", "cwnd_bytes_min", "inflight_bytes"), 0),

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from mrcfabric.glance import NicRest, ProgramGlance, SwitchRest
 from mrcfabric.topology import Link, Topology
 from mrcfabric.units import NEVER, NS_PER_S, Instant
-from nicd.core.mrc.ev_state import EV_STATES
+from nicd.core.ev_state import EV_STATES
 from orchestrator.fabric.polling import Glances
 from orchestrator.fabric.readings import ClockReading
 from orchestrator.fabric.verbs import Verbs

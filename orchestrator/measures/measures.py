@@ -11,7 +11,7 @@ from typing import get_args
 from mrcfabric.egress import DROP_REASONS as PORT_DROP_REASONS
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
-from nicd.core.mrc.ev_state import EV_STATES
+from nicd.core.ev_state import EV_STATES
 from nicd.core.stats import DROP_REASONS, RETRANSMIT_CAUSES
 from orchestrator.measures import counts, durations, optimum, outcomes, rates
 from orchestrator.measures.expectation import Expectation

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from mrcfabric.units import GBPS, NEVER, NS_PER_S, Instant
-from nicd.core.mrc.ev_state import EV_STATES
+from nicd.core.ev_state import EV_STATES
 from orchestrator.measures.goodput import Goodput
 from orchestrator.measures.recording import Injected, NicLook, Recording
 from orchestrator.measures.wall_clock import recent_dilation

@@ -14,7 +14,7 @@ from hashlib import blake2b
 from typing import Any, Final
 
 from mrcfabric.units import Instant
-from nicd.core.mrc.ev_state import EV_STATES
+from nicd.core.ev_state import EV_STATES
 from nicd.programs.program import Program
 from orchestrator.faults.absence import dead, deaf
 from orchestrator.faults.fault import Fault

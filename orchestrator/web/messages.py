@@ -83,7 +83,7 @@ from typing import Any, Final
 import msgspec
 
 from mrcfabric.topology import Topology
-from nicd.core.mrc.ev_state import EV_STATES
+from nicd.core.ev_state import EV_STATES
 from orchestrator.faults.kinds import KINDS
 from orchestrator.live.snapshot import Snapshot
 

@@ -18,7 +18,7 @@ from typing import Any, Self
 from aiohttp import WSMsgType, web
 
 from mrcfabric.topology import Topology
-from nicd.core.mrc.ev_state import EV_STATES
+from nicd.core.ev_state import EV_STATES
 from orchestrator.live.snapshot import Snapshot
 from orchestrator.web import messages
 from tests.support import snapshots

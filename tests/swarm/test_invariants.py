@@ -9,11 +9,11 @@ import pytest
 from mrcfabric.egress import Egress
 from mrcfabric.wire.templates import ControlTemplate
 from nicd.core.board import Board
+from nicd.core.ev_state import EvState
 from nicd.core.events import RECV_WITH_IMM, Completion, EvTransition
 from nicd.core.memory import MemoryTable
 from nicd.core.mrc.ev_deck import PlaneDeck
 from nicd.core.mrc.ev_profile import EvProfile
-from nicd.core.mrc.ev_state import EvState
 from nicd.core.mrc.inflight import InflightTable
 from nicd.core.mrc.path_policy import MrcPolicy
 from nicd.core.mrc.plane_windows import PlaneWindows

@@ -7,10 +7,10 @@ from typing import Final
 
 from mrcfabric.wire.layout import EXTENSION_OFFSET, ICRC_SIZE, METH_SIZE, RETH_SIZE, TSETH_SIZE
 from nicd.core.board import Board
+from nicd.core.ev_state import EvState
 from nicd.core.mrc.deny_list import DenyList
 from nicd.core.mrc.ev_events import EvEvents
 from nicd.core.mrc.ev_profiles import ProfileTable
-from nicd.core.mrc.ev_state import EvState
 from nicd.core.mrc.footprint import resident_max
 from nicd.core.mrc.penalty import penalty_of
 from nicd.core.mrc.probe_turns import ProbeTurns

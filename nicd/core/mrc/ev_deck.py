@@ -10,7 +10,7 @@ from math import gcd
 from typing import ClassVar
 
 from mrcfabric.rng import Rng
-from nicd.core.mrc.ev_state import EvState
+from nicd.core.ev_state import EvState
 from nicd.core.mrc.path_shares import PathShares
 
 _GOOD = EvState.GOOD

@@ -10,7 +10,7 @@ from collections import deque
 from typing import Final
 
 from mrcfabric.units import Instant
-from nicd.core.mrc.ev_state import EvState
+from nicd.core.ev_state import EvState
 
 # Controller API: SKIP is the NIC's own affair and shows as GOOD.
 SHOWN: Final = {

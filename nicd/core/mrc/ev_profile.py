@@ -12,11 +12,11 @@ from typing import Final
 
 from mrcfabric.rng import Rng
 from mrcfabric.units import Instant
+from nicd.core.ev_state import EvState, EvTrigger
 from nicd.core.events import EvTransition
 from nicd.core.mrc.deny_list import DenyList
 from nicd.core.mrc.ev_deck import PlaneDeck
 from nicd.core.mrc.ev_format import EvEntry
-from nicd.core.mrc.ev_state import EvState, EvTrigger
 from nicd.core.mrc.ev_universe import EvSet
 from nicd.core.mrc.path_policy import PathPolicy
 from nicd.core.mrc.path_records import PathRecords

@@ -12,10 +12,10 @@ from enum import IntEnum
 from typing import Final
 
 from mrcfabric.errors import RefusedError
+from nicd.core.ev_state import EvState
 from nicd.core.events import EvTransition
 from nicd.core.mrc.ev_events import EvEvents
 from nicd.core.mrc.ev_format import EvItem
-from nicd.core.mrc.ev_state import EvState
 from nicd.core.mrc.ev_universe import AUTO, Universe
 from nicd.core.settings import NicConfig
 

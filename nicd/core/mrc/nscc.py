@@ -29,7 +29,7 @@ from collections.abc import Callable
 from typing import Final
 
 from mrcfabric.units import Instant
-from nicd.core.mrc.ev_state import EvState, EvTrigger
+from nicd.core.ev_state import EvState, EvTrigger
 from nicd.core.mrc.lateness import Lateness
 from nicd.core.mrc.nscc_constants import THOUSAND, NsccConstants
 from nicd.core.mrc.path_policy import POLICIES

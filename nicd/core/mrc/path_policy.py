@@ -22,7 +22,7 @@ from enum import Enum
 from typing import Final, Protocol, TypeVar
 
 from mrcfabric.rng import Rng
-from nicd.core.mrc.ev_state import EvState, EvTrigger, Rule, step
+from nicd.core.ev_state import EvState, EvTrigger, Rule, step
 
 T = TypeVar("T")
 

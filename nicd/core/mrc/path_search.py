@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Final
 
 from mrcfabric.units import Instant
+from nicd.core.ev_state import EvState
 from nicd.core.mrc.ev_profile import EvProfile
-from nicd.core.mrc.ev_state import EvState
 from nicd.core.mrc.search_rounds import Rounds
 from nicd.core.timers import Timer, Timers
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 from mrcfabric.units import NEVER, Instant
 from mrcfabric.wire.layout import M_NONE, M_SKIP_ONCE
+from nicd.core.ev_state import EvState, EvTrigger
 from nicd.core.mrc.ev_profile import EvProfile
-from nicd.core.mrc.ev_state import EvState, EvTrigger
 from nicd.core.settings import NicSettings
 from nicd.core.stats import NicStats
 from nicd.core.timers import Timer, Timers

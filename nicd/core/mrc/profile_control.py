@@ -19,12 +19,12 @@ from nicd.core.commands_paths import (
     ModifyEvProfile,
     ReplaceEv,
 )
+from nicd.core.ev_state import EvState
 from nicd.core.events import Result
 from nicd.core.mrc.board import MrcBoard
 from nicd.core.mrc.ev_events import SHOWN, UNKNOWN
 from nicd.core.mrc.ev_format import EvEntry, EvItem, entry_of
 from nicd.core.mrc.ev_profiles import Profile, ProfileState
-from nicd.core.mrc.ev_state import EvState
 from nicd.core.mrc.path_control import bar_profile_ev, follow_denied
 from nicd.core.mrc.qp import Link, Qp
 from nicd.core.qp_state import QpState

@@ -20,12 +20,12 @@ from mrcfabric.wire.srh import SrhControlTemplate, SrhDataTemplate
 from mrcfabric.wire.templates import ControlTemplate, DataTemplate
 from mrcfabric.wire.usid import CONTAINER_SIZE
 from nicd.core.commands import ConnectQp, ModifyQp, PostWrite
+from nicd.core.ev_state import EvTrigger
 from nicd.core.events import STATUS_FLUSHED, QpChange
 from nicd.core.mrc.board import MrcBoard
 from nicd.core.mrc.ev_deck import PlaneDeck, TimedDeck
 from nicd.core.mrc.ev_profile import EvProfile
 from nicd.core.mrc.ev_profiles import EvReporter, Profile
-from nicd.core.mrc.ev_state import EvTrigger
 from nicd.core.mrc.limits import Hints, Limits, Offer, retry_timers
 from nicd.core.mrc.path_policy import POLICIES
 from nicd.core.mrc.path_search import PathSearch

@@ -6,8 +6,8 @@ Owns when each EV of one QP leaves SKIP. `ev_deck.TimedDeck` is the scan that le
 from collections import deque
 
 from mrcfabric.units import Instant
+from nicd.core.ev_state import EvState, EvTrigger
 from nicd.core.mrc.ev_profile import EvProfile
-from nicd.core.mrc.ev_state import EvState, EvTrigger
 from nicd.core.timers import Timer, Timers
 
 

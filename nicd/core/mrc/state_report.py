@@ -12,9 +12,9 @@ from functools import cache
 from typing import Any, TypeAlias
 
 from nicd.core.board import Board
+from nicd.core.ev_state import EvState
 from nicd.core.mrc.board import MrcBoard
 from nicd.core.mrc.ev_format import BITS
-from nicd.core.mrc.ev_state import EvState
 from nicd.core.mrc.ev_universe import AUTO
 from nicd.core.mrc.footprint import (
     EV_INDEX_BITS,

@@ -39,7 +39,6 @@ from mrcfabric.wire.layout import (
 )
 from nicd.core.mrc.board import MrcBoard
 from nicd.core.mrc.ev_probing import EvProbing
-from nicd.core.mrc.ev_state import EV_STATES
 from nicd.core.mrc.footprint import within
 from nicd.core.mrc.path_control import PathControl
 from nicd.core.mrc.profile_control import ProfileControl
@@ -112,9 +111,7 @@ class MrcTransport(Transport):
     def counters(self) -> dict[str, Any]:
         table, events = self._table, self.board.ev_events
         return {
-            "ev_states": {
-                str(plane): dict(zip(EV_STATES, row, strict=True)) for plane, row in enumerate(self.board.ev_tally)
-            },
+            **super().counters(),
             "ev_events": {"told": events.told, "lost": events.lost},
             "self_probes": {} if self._self_prober is None else self._self_prober.counters(),
             "windows": table.windows(),

@@ -42,7 +42,7 @@ def list_evs(
 ) -> None:
     """Show every EV of a NIC's QPs with its plane, path and state; of all QPs, or of those towards one other NIC."""
     from mrcfabric.errors import ConfigError
-    from nicd.core.mrc.ev_state import EV_STATES
+    from nicd.core.ev_state import EV_STATES
 
     if state is not None and state.lower() not in EV_STATES:
         raise ConfigError(f"--state {state}", "no such state", "one of " + ", ".join(EV_STATES))

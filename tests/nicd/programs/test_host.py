@@ -8,7 +8,7 @@ import pytest
 
 from mrcfabric.egress_config import OVERHEAD_BYTES
 from mrcfabric.glance import ProgramGlance
-from nicd.core.mrc.ev_state import EV_STATES
+from nicd.core.ev_state import EV_STATES
 from nicd.core.nic import Nic
 from nicd.programs.hosted_nic import HostedNic
 from nicd.programs.program import Program

@@ -2,7 +2,7 @@
 
 from mrcfabric.topology import Topology
 from nicd.compose import nic_config
-from nicd.core.mrc.ev_state import EV_STATES
+from nicd.core.ev_state import EV_STATES
 from nicd.core.nic import Nic
 from orchestrator.runs.counting import flat_nic, flat_switch, plane_states, ports_of
 from switchd.compose import switch_config

@@ -1,6 +1,6 @@
 """Colours of the boards: those of the report pages, planes and states the same everywhere."""
 
-from nicd.core.mrc.ev_state import EV_STATES
+from nicd.core.ev_state import EV_STATES
 from orchestrator.report import frame
 from tools.grafana import look
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mrcfabric.rng import Rng
+from nicd.core.ev_state import EvState
 from nicd.core.mrc.ev_deck import PlaneDeck, TimedDeck
-from nicd.core.mrc.ev_state import EvState
 
 
 def test_every_turn_takes_every_ev_once() -> None:

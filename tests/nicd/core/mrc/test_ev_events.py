@@ -2,8 +2,8 @@
 
 import pytest
 
+from nicd.core.ev_state import EvState
 from nicd.core.mrc.ev_events import EvEvents
-from nicd.core.mrc.ev_state import EvState
 
 
 @pytest.mark.spec("MRC 1.0", "6")

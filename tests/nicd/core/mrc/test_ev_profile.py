@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from mrcfabric.paths import PathTable
 from mrcfabric.rng import Rng
 from mrcfabric.topology import Topology
+from nicd.core.ev_state import EvState, EvTrigger
 from nicd.core.events import EvTransition
 from nicd.core.mrc.ev_deck import PlaneDeck, TimedDeck
 from nicd.core.mrc.ev_format import EvEntry
 from nicd.core.mrc.ev_profile import EvProfile
-from nicd.core.mrc.ev_state import EvState, EvTrigger
 from nicd.core.mrc.ev_universe import EvSet
 from nicd.core.mrc.path_policy import POLICIES
 from nicd.core.settings import NicSettings

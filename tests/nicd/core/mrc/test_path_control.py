@@ -7,8 +7,8 @@ import pytest
 from mrcfabric.topology import Topology
 from nicd.core.commands import ConnectQp, CreateQp, DestroyQp
 from nicd.core.commands_paths import AllowEv, AllowPaths, DenyEv, DenyPaths
+from nicd.core.ev_state import EvState
 from nicd.core.events import CommandDone
-from nicd.core.mrc.ev_state import EvState
 from tests.nicd.core.bench import QPN, Bench
 from tests.nicd.core.fabric import Fabric
 

@@ -8,8 +8,8 @@ from mrcfabric.errors import ConfigError
 from mrcfabric.impairment import Impairment
 from mrcfabric.rng import Rng
 from mrcfabric.topology import Topology
+from nicd.core.ev_state import EvState, EvTrigger, Rule, step
 from nicd.core.events import Completion
-from nicd.core.mrc.ev_state import EvState, EvTrigger, Rule, step
 from nicd.core.mrc.path_policy import POLICIES, MrcPolicy
 from nicd.core.settings import NicSettings
 from tests.nicd.core.bench import Bench

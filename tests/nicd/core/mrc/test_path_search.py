@@ -2,7 +2,7 @@
 
 import pytest
 
-from nicd.core.mrc.ev_state import EvTrigger
+from nicd.core.ev_state import EvTrigger
 from nicd.core.mrc.path_search import PathSearch
 from nicd.core.timers import Timers
 from tests.nicd.core.bench import Bench

@@ -1,8 +1,8 @@
 """Fewer turns for a path that is late and marked while others are free."""
 
 from mrcfabric.rng import Rng
+from nicd.core.ev_state import EvState
 from nicd.core.mrc.ev_deck import PlaneDeck
-from nicd.core.mrc.ev_state import EvState
 from nicd.core.mrc.path_shares import WHOLE, PathShares
 
 PATHS = [0, 1, 2, 3] * 4

@@ -4,7 +4,7 @@ import pytest
 
 from mrcfabric.units import NEVER
 from mrcfabric.wire.layout import M_NONE, M_SKIP_ONCE, PROBE
-from nicd.core.mrc.ev_state import EvState, EvTrigger
+from nicd.core.ev_state import EvState, EvTrigger
 from tests.nicd.core.bench import Bench
 
 PERIOD = 1_000

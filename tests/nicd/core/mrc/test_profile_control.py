@@ -17,8 +17,8 @@ from nicd.core.commands_paths import (
     ModifyEvProfile,
     ReplaceEv,
 )
+from nicd.core.ev_state import EvState, EvTrigger
 from nicd.core.events import CommandDone
-from nicd.core.mrc.ev_state import EvState, EvTrigger
 from nicd.core.mrc.qp import Link
 from tests.nicd.core.bench import Bench
 

@@ -12,7 +12,7 @@ from mrcfabric.wire.layout import (
     NACK_UNEXP_EVENT,
     PSN_MASK,
 )
-from nicd.core.mrc.ev_state import EvState
+from nicd.core.ev_state import EvState
 from nicd.core.qp_state import QpState
 from tests.nicd.core.bench import PSN_SEND, QPN, Bench
 

@@ -17,8 +17,8 @@ from mrcfabric.wire.layout import (
     SYNDROME_ACK,
     WRITE_ONLY_IMM,
 )
+from nicd.core.ev_state import EvState
 from nicd.core.events import Completion
-from nicd.core.mrc.ev_state import EvState
 from nicd.core.mrc.requestor import HALF_PSN
 from tests.nicd.core.bench import PSN_RECEIVE, PSN_SEND, Bench
 from tests.nicd.core.fabric import READY_NS, Fabric

@@ -3,8 +3,8 @@
 import pytest
 
 from mrcfabric.wire.layout import FLAG_RTX, PROBE, WRITE_ONLY
+from nicd.core.ev_state import EvTrigger
 from nicd.core.events import Completion, QpChange, Retransmit
-from nicd.core.mrc.ev_state import EvTrigger
 from tests.nicd.core.bench import Bench
 
 

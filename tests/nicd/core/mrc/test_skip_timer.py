@@ -2,7 +2,7 @@
 
 import pytest
 
-from nicd.core.mrc.ev_state import EvState, EvTrigger
+from nicd.core.ev_state import EvState, EvTrigger
 from tests.nicd.core.bench import Bench
 
 SKIP_NS = 1_000

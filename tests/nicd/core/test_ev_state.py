@@ -2,7 +2,7 @@
 
 import pytest
 
-from nicd.core.mrc.ev_state import TABLE, EvState, EvTrigger, step
+from nicd.core.ev_state import TABLE, EvState, EvTrigger, step
 
 G, S, B, D = EvState.GOOD, EvState.SKIP, EvState.ASSUMED_BAD, EvState.DENIED
 
