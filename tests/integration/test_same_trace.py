@@ -120,3 +120,14 @@ async def test_links_that_take_longer_one_way_than_back_change_nothing_of_that(t
     latency = {"nic_send_ns": 700, "nic_receive_ns": 90, "t0_ns": 250, "t1_ns": 1900}
     uneven = replace(SMALL, latency=latency, nic={"host_post_ns": 600, "host_complete_ns": 450})
     assert_same(await real(tmp_path / "run", topology=uneven), uneven)
+
+
+@pytest.mark.timeout(240)
+async def test_roce_gives_the_trace_of_virtual_time(tmp_path: Path) -> None:
+    """Plain packets that switches hash, CNPs that slow senders, go-back-N after the crash."""
+    roce = replace(
+        SMALL,
+        nic={"transport": "rc", "cc": "dcqcn", "rc_timeout": 5},
+        switch={"forwarding": "ecmp", "trim": False, "ecn_last_hop": True},
+    )
+    assert_same(await real(tmp_path / "run", topology=roce), roce)
