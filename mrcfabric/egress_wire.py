@@ -20,6 +20,7 @@ from mrcfabric.node import Transmit
 from mrcfabric.port_counts import PortCounts
 from mrcfabric.rng import Rng
 from mrcfabric.units import NEVER, NS_PER_S, Instant
+from mrcfabric.wire.link import ControlFrame
 from mrcfabric.witness import Witness
 
 
@@ -135,7 +136,10 @@ class EgressWire(PortCounts, metaclass=ABCMeta):
             if link is None:
                 out.append(sent)
                 continue
-            reason = link.carry(sent, self.data_packets != data_packets, out)
+            if isinstance(sent.packet, ControlFrame):
+                reason = link.carry_control(sent, out)
+            else:
+                reason = link.carry(sent, self.data_packets != data_packets, out)
             if reason is not None:
                 self.drops[reason] += 1
             if witness is not None:

@@ -72,6 +72,8 @@ class Impairment:
     """A uniformly drawn addition of up to this much."""
     rate_bps: int = 0
     """Limits the link to this rate; 0: its own rate."""
+    control_loss_ppm: int = 0
+    """Link control frames lost. The other losses, corruption, duplication and reordering do not touch them."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.up, bool):
@@ -130,6 +132,7 @@ class Impairment:
             delay_ns=min(DELAY_NS_MAX, sum(part.delay_ns for part in parts)),
             jitter_ns=min(DELAY_NS_MAX, sum(part.jitter_ns for part in parts)),
             rate_bps=min((part.rate_bps for part in parts if part.rate_bps), default=0),
+            control_loss_ppm=_either(part.control_loss_ppm for part in parts),
         )
 
 
@@ -145,6 +148,7 @@ _BOUNDS: Final = {
     "delay_ns": (0, DELAY_NS_MAX),
     "jitter_ns": (0, DELAY_NS_MAX),
     "rate_bps": (0, RATE_BPS_MAX),
+    "control_loss_ppm": (0, PPM),
 }
 _LISTED: Final = {"black_hole_usids": (1, 0xFFFF), "black_hole_evs": (0, EV_MAX), "lost_packets": (0, (1 << 48) - 1)}
 
@@ -242,8 +246,10 @@ class ImpairedLink:
             ("black_hole", self._usids or self._evs, self._swallows),
         )
         self._losing = tuple((reason, stage) for reason, in_force, stage in stages if in_force)
-        # A gray link, a black hole or a list of packets concerns only the packets it loses.
-        rest = replace(impairment, gray_ppm=0, black_hole_usids=(), black_hole_evs=(), lost_packets=())
+        # These concern only the packets they lose.
+        rest = replace(
+            impairment, gray_ppm=0, black_hole_usids=(), black_hole_evs=(), lost_packets=(), control_loss_ppm=0
+        )
         self._meets_all = rest != HEALTHY
 
     def carry(self, sent: Transmit, data: bool, out: list[Transmit]) -> str | None:
@@ -264,14 +270,7 @@ class ImpairedLink:
         if chance(impairment.corruption_ppm):
             packet = self._corrupted(packet)
             self._touch("corrupted")
-        at_ns = arrival_ns
-        if (impairment.delay_ns or impairment.jitter_ns) and chance(impairment.delay_ppm):
-            at_ns += impairment.delay_ns
-            if impairment.jitter_ns:
-                at_ns += self.rng.below(impairment.jitter_ns + 1)
-        # Packets keep their order: this one arrives after the one before. Only reordering, below, changes that.
-        if at_ns <= self._last_ns:
-            at_ns = self._last_ns + 1
+        at_ns = self._delayed(arrival_ns)
         if chance(impairment.reordering_ppm):
             self._touch("reordered")
             self._hold(Transmit(port, at_ns + impairment.reordering_ns, packet))
@@ -291,6 +290,36 @@ class ImpairedLink:
             for transmit in arrivals:
                 self._hold(transmit)
         return None
+
+    def carry_control(self, sent: Transmit, out: list[Transmit]) -> str | None:
+        """`carry` for a link control frame: only a dead link and `control_loss_ppm` lose it; it keeps its place."""
+        self.touches.clear()
+        impairment = self.impairment
+        if not impairment.up or self.rng.chance(impairment.control_loss_ppm):
+            self.met += 1
+            return "loss" if impairment.up else "link_down"
+        direct = not self._line and not (impairment.delay_ns or impairment.jitter_ns)
+        self._last_ns = at_ns = self._delayed(sent.arrival_ns)
+        if at_ns > sent.arrival_ns:
+            self.met += 1
+            self._touch("delayed")
+            sent = sent._replace(arrival_ns=at_ns)
+        if direct:
+            out.append(sent)
+            self.whole = impairment == HEALTHY
+        else:
+            self._hold(sent)
+        return None
+
+    def _delayed(self, at_ns: Instant) -> Instant:
+        """When a packet arrives that would arrive at `at_ns` on the healthy link."""
+        impairment = self.impairment
+        if (impairment.delay_ns or impairment.jitter_ns) and self.rng.chance(impairment.delay_ppm):
+            at_ns += impairment.delay_ns
+            if impairment.jitter_ns:
+                at_ns += self.rng.below(impairment.jitter_ns + 1)
+        # Packets keep their order: this one arrives after the one before. Only reordering changes that.
+        return max(at_ns, self._last_ns + 1)
 
     def release(self, until: Instant, out: list[Transmit]) -> Instant:
         """Append held packets that continue up to and including `until`; returns when the next one does, or NEVER."""
