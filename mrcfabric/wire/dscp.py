@@ -18,6 +18,8 @@ ECT_0 = 2
 CE = 3
 
 DSCP_MAX = 63
+CONTROL_CLASS = 6
+"""Where packets of MRC's control class travel on a port with eight classes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,15 @@ class Dscp:
     def trimmed_table(self) -> bytes:
         """64 bytes, indexed by DSCP: 1 where a packet has been trimmed."""
         return _table(self.trimmed, self.trimmed_lasthop)
+
+
+def traffic_class_of_dscp(roles: Dscp) -> bytes:
+    """64 bytes, indexed by DSCP: the class, 0 to 7, of a port with eight (`mrcfabric.class_egress`).
+
+    MRC's control packets and trimmed packets travel in class 6, all others in the class that the upper three bits of
+    their code point name: data of RoCE (26) in class 3, congestion notifications (48) in class 6.
+    """
+    return bytes(CONTROL_CLASS if control else dscp >> 3 for dscp, control in enumerate(roles.control_table()))
 
 
 def _table(*members: int) -> bytes:

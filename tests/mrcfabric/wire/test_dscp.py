@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.wire import dscp as dscp_module
-from mrcfabric.wire.dscp import CE, ECT_0, Dscp, traffic_class
+from mrcfabric.wire.dscp import CE, ECT_0, Dscp, traffic_class, traffic_class_of_dscp
 from mrcfabric.wire.ipv6 import Ipv6
 
 codes = st.integers(0, 63)
@@ -28,6 +28,15 @@ def test_each_role_has_its_class() -> None:
         "control",
         "other",
     ]
+
+
+def test_a_code_point_says_which_of_eight_classes() -> None:
+    table = traffic_class_of_dscp(Dscp())
+    assert [table[code] for code in (26, 48, 0, 4, 8, 56, 63)] == [3, 6, 0, 0, 1, 7, 7]
+    assert {table[code] for code in (12, 16, 46)} == {6}
+    assert all(table[code] == code >> 3 for code in set(range(64)) - {12, 16, 46})
+    moved = traffic_class_of_dscp(Dscp(control=26, trimmed=3, trimmed_lasthop=63))
+    assert (len(moved), moved[26], moved[3], moved[63], moved[12], moved[46]) == (64, 6, 6, 6, 1, 5)
 
 
 @pytest.mark.parametrize("bad", [{"control": 64}, {"control": -1}, {"trimmed": 4}, {"no_trim": True}])
