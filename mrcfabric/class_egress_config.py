@@ -1,6 +1,7 @@
 """What a port with eight traffic classes is made from: figures, their defaults and bounds.
 
-`mrcfabric.class_egress` uses the figures; the daemons' `compose` modules choose them.
+`mrcfabric.class_egress` uses the figures; the daemons' `compose` modules choose them. The number of a class is its PFC
+priority.
 """
 
 from dataclasses import dataclass
@@ -8,17 +9,15 @@ from typing import Final
 
 from mrcfabric.egress_config import EgressConfig
 from mrcfabric.errors import ConfigError
-from mrcfabric.units import NS_PER_S
+from mrcfabric.wire.dscp import CONTROL_CLASS
+from mrcfabric.wire.pfc import CLASSES, pause_ns
 
-CLASSES: Final = 8
-"""Traffic classes of a port; the number of a class is its PFC priority."""
-TRIM_CLASS: Final = 6
+__all__ = ("CLASSES", "TRIM_CLASS", "ClassEgressConfig")
+
+TRIM_CLASS: Final = CONTROL_CLASS
 """The class in which a packet goes on that was trimmed here."""
 WEIGHT_MAX: Final = 1_000
 ROUND_BYTES_MIN: Final = 64
-QUANTUM_BITS: Final = 512
-"""Bit times of one pause quantum."""
-QUANTA_MAX: Final = 0xFFFF
 
 
 # IEEE 802.1Q: strict priority, enhanced transmission selection (weights), priority-based flow control (quanta).
@@ -68,4 +67,4 @@ class ClassEgressConfig(EgressConfig):
 
     def quanta_ns(self, quanta: int) -> int:
         """How long so many pause quanta last at the port's own rate; parts of a nanosecond count as a whole one."""
-        return -(-quanta * QUANTUM_BITS * NS_PER_S // self.rate_bps)
+        return pause_ns(quanta, self.rate_bps)

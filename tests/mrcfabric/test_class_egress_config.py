@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrcfabric.class_egress_config import QUANTA_MAX, ClassEgressConfig
+from mrcfabric.class_egress_config import ClassEgressConfig
 from mrcfabric.errors import ConfigError
+from mrcfabric.wire.pfc import QUANTA_MAX
 
 PLAIN = ClassEgressConfig()
 
