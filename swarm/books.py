@@ -5,6 +5,7 @@ Owns conservation at a NIC and the agreement of counters with the packets themse
 
 from typing import Any
 
+from mrcfabric.egress import Egress
 from mrcfabric.node import Input, Rank, Transmit
 from mrcfabric.units import Buffer, Instant
 from mrcfabric.wire import srh
@@ -54,7 +55,8 @@ class NicBooks:
         self._stepwise = stepwise
         self._ledger = ledger
         self._peek = peeker(nic.config.dscp, None, nic.config.options)
-        self._ports = PortLedger(nic.name, anatomy.board(nic).ports.egress)
+        ports = anatomy.board(nic).ports.egress
+        self._ports = PortLedger(nic.name, [port for port in ports if isinstance(port, Egress)])
         self._offered = [0] * len(nic.config.ports)
         self._kinds: dict[int, int] = {}
         self._data = 0

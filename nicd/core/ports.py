@@ -2,7 +2,7 @@
 
 Owns when a port takes another data packet. The queues are kept shallow, so that the EV of a packet is chosen at the
 last moment and slow ports get fewer packets (MRC 1.0: selection by a bitmap of free ports). The scheduler decides which
-QP sends; `mrcfabric.egress` decides how a queue drains.
+QP sends; `mrcfabric.egress` decides how a queue drains. `nicd.core.class_ports` has the ports of a lossless fabric.
 
 While no QP has data to send, nothing depends on departures and they are computed late (`tracking` False). While a QP
 has data, each departure is an instant of its own, because it makes room.
@@ -10,6 +10,7 @@ has data, each departure is an instant of its own, because it makes room.
 
 from mrcfabric.egress import Egress
 from mrcfabric.egress_config import EgressConfig
+from mrcfabric.egress_queues import EgressQueues
 from mrcfabric.impairment import HEALTHY, Impairment
 from mrcfabric.node import Transmit
 from mrcfabric.rng import Rng
@@ -29,7 +30,9 @@ class Ports:
 
     def __init__(self, configs: tuple[EgressConfig, ...], queue_bytes_max: int, *seed: str) -> None:
         self.count = len(configs)
-        self.egress = [Egress(config, port, Rng(*seed, "port", port)) for port, config in enumerate(configs)]
+        self.egress: list[EgressQueues] = [
+            self._build(config, port, Rng(*seed, "port", port)) for port, config in enumerate(configs)
+        ]
         self.out: list[Transmit] = []
         self.carrier = (1 << self.count) - 1
         """Bit p: port p has carrier."""
@@ -40,8 +43,12 @@ class Ports:
         """While tracking: the next departure of any port."""
         self._departures = [NEVER] * self.count
         self._impairments = [HEALTHY] * self.count
-        self._faulty: dict[Egress, None] = {}  # ports that have ever had a fault
+        self._faulty: dict[EgressQueues, None] = {}  # ports that have ever had a fault
         self._queue_bytes_max = queue_bytes_max
+
+    def _build(self, config: EgressConfig, port: int, rng: Rng) -> EgressQueues:
+        """The sending end of one port."""
+        return Egress(config, port, rng)
 
     def offer(self, now: Instant, port: int, packet: bytearray, control: bool) -> None:
         """Put a packet into a port's queue. A port without carrier drops it without a word."""
