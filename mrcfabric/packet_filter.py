@@ -4,7 +4,7 @@ Owns the fields of a filter and the function that tests one packet. The function
 sent. The packets come from `tap` and the drivers.
 
 An empty field lets everything pass; a field with several values lets each of them pass; all fields must hold. A packet
-with a segment routing header is read behind that header.
+with a segment routing header is read behind that header. A plain packet of RoCE has no plane and no EV.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,23 +26,29 @@ from mrcfabric.wire.layout import (
     ENDPOINT_QP,
     ENDPOINT_REQUEST,
     ENDPOINT_RESPONSE,
+    EXTENSION_OFFSET,
     FLAG_RTX,
     INNER_DESTINATION,
+    INNER_OFFSET,
     INNER_SOURCE,
     IPV6_SIZE,
     NACK,
+    NEXT_HEADER_UDP,
     PROBE,
     QPN_MAX,
     SACK,
     UDP_OFFSET,
 )
+from mrcfabric.wire.link import ControlFrame
 from mrcfabric.wire.options import DEFAULT_OPTIONS, WireOptions
+from mrcfabric.wire.roce_layout import CNP, KIND_NAK, RC_ACK, RC_OPCODE_NAMES, SYNDROME_KIND_SHIFT
 from mrcfabric.wire.usid import ACTIVE_IN_PACKET
 
-KINDS: Final = ("data", "ack", "sack", "nack", "probe", "endpoint", "trimmed", "rtx")
+KINDS: Final = ("data", "ack", "sack", "nack", "probe", "endpoint", "trimmed", "rtx", "cnp", "link")
 """The kinds a filter can name. `data`: whole data packets, first transmissions and retransmissions; `trimmed`: the rest
-of a trimmed one; `rtx`: retransmissions among both; `ack`: transport acknowledgements; `endpoint`: everything to QP 2,
-a NIC's probes to itself included."""
+of a trimmed one; `rtx`: retransmissions among both; `ack`: transport acknowledgements, NAKs of RoCE included; `nack`:
+those NAKs, and MRC's NACKs; `cnp`: RoCE's congestion notifications; `endpoint`: everything to QP 2, a NIC's probes to
+itself included; `link`: link control frames, which have no other field."""
 VALUES_MAX: Final = 1024
 """Most values of one field."""
 PORT_MAX: Final = 0xFFFF
@@ -60,6 +66,7 @@ _KIND_OF_OPCODE: Final = {
     ENDPOINT_REQUEST: "endpoint",
     ENDPOINT_RESPONSE: "endpoint",
 }
+_NEXT_HEADER: Final = 6
 _FLOW = Struct(">I")
 _SOURCE_PORT = Struct(">H")
 # BTH: opcode, byte of flags and padding, P_Key, DestQP word, PSN word.
@@ -136,12 +143,18 @@ class PacketFilter:
 
         def matches(packet: Buffer) -> bool:
             """Test the cheapest field first; a packet too short for a field fails that field."""
+            if isinstance(packet, ControlFrame):
+                return link_alone
             length = len(packet)
             if length < IPV6_SIZE:
                 return False
+            plain = packet[_NEXT_HEADER] == NEXT_HEADER_UDP
+            if plain and pathed:
+                return False
             if planes and usid_fields(int.from_bytes(packet[ACTIVE_IN_PACKET], "big"))[1] not in planes:
                 return False
-            skip = srh.SRH_SIZE if srh.follows(packet) else 0
+            # Offsets are those behind an outer header.
+            skip = -INNER_OFFSET if plain else srh.SRH_SIZE if srh.follows(packet) else 0
             if length < skip + BTH_OFFSET + BTH_SIZE:
                 return planes_alone
             destination = bytes(packet[skip + INNER_DESTINATION.start : skip + INNER_DESTINATION.stop])
@@ -157,14 +170,20 @@ class PacketFilter:
                 (source_port,) = _SOURCE_PORT.unpack_from(packet, skip + UDP_OFFSET)
                 if ev_from_wire(flow, source_port, order) not in evs:
                     return False
-            return not kinds or not kinds.isdisjoint(_kinds(opcode, qp, psn, trimmed[dscp_of(packet)]))
+            behind = packet[skip + EXTENSION_OFFSET : skip + EXTENSION_OFFSET + 1]
+            return not kinds or not kinds.isdisjoint(_kinds(opcode, qp, psn, trimmed[dscp_of(packet)], behind))
 
+        pathed = bool(planes or evs)
+        # A link control frame is no packet: none of its bytes are a field.
+        link_alone = "link" in kinds and not (qps or peers or evs or planes)
         planes_alone = not (qps or peers or evs or kinds)
         return matches
 
 
-def _kinds(opcode: int, qp: int, psn: int, trimmed: int) -> tuple[str, ...]:
-    """Which of `KINDS` a packet is; none for an unknown opcode."""
+def _kinds(opcode: int, qp: int, psn: int, trimmed: int, extension: Buffer) -> tuple[str, ...]:
+    """Which of `KINDS` a packet is; none for an unknown opcode. `extension` is what follows its BTH."""
+    if opcode in RC_OPCODE_NAMES:
+        return _rc_kinds(opcode, extension)
     if qp & QPN_MAX == ENDPOINT_QP:
         return ("endpoint",)
     kind = _KIND_OF_OPCODE.get(opcode, "")
@@ -173,6 +192,14 @@ def _kinds(opcode: int, qp: int, psn: int, trimmed: int) -> tuple[str, ...]:
     if trimmed:
         kind = "trimmed"
     return (kind, "rtx") if psn >> 24 & FLAG_RTX else (kind,)
+
+
+def _rc_kinds(opcode: int, extension: Buffer) -> tuple[str, ...]:
+    """Which of `KINDS` a packet of RoCE is."""
+    if opcode != RC_ACK:
+        return ("cnp" if opcode == CNP else "data",)
+    nak = len(extension) > 0 and extension[0] >> SYNDROME_KIND_SHIFT == KIND_NAK
+    return ("ack", "nack") if nak else ("ack",)
 
 
 _WHOLE: Final = {"ports": PORT_MAX, "peers": NIC_MAX, "evs": EV_MAX, "planes": PLANES_MAX - 1}

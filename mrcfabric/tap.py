@@ -3,7 +3,8 @@
 Owns the ring, its bounds, its counts, and the bytes in which records travel. `packet_filter` picks the packets, the
 drivers show them to the tap, and `taps` has the ops, the names and the end of a tap that no client reads. A tap stands
 at the sending end of links: it sees a packet as it goes out. So it does not see packets that a queue refuses or a fault
-loses, and it sees corrupted packets corrupted. It copies and changes nothing. When the ring is full it counts further
+loses, and it sees corrupted packets corrupted. Link control frames are kept like packets, and stay apart from them. It
+copies and changes nothing. When the ring is full it counts further
 packets without copying them: a slow reader costs the node next to nothing, and the kept packets have no gaps among
 them.
 """
@@ -17,6 +18,7 @@ from mrcfabric.node import Transmit
 from mrcfabric.packet_filter import Matches, PacketFilter
 from mrcfabric.units import MIB, Buffer
 from mrcfabric.wire.dscp import Dscp
+from mrcfabric.wire.link import ControlFrame
 from mrcfabric.wire.options import DEFAULT_OPTIONS, WireOptions
 
 SNAP_BYTES_MAX: Final = 1 << 16
@@ -29,6 +31,8 @@ ANSWER_BYTES_MAX: Final = 1 * MIB
 
 _RECORD: Final = Struct("<QHII")
 """Arrival in ns, port, bytes of the packet, and how many of them are kept."""
+_CONTROL: Final = 1 << 31
+"""In the bytes of the packet: it is a link control frame."""
 
 
 class Tap:
@@ -77,7 +81,10 @@ class Tap:
                 continue
             self._last += 1
             copy = packet[:snap]
-            record = _RECORD.pack(arrival_ns, port, len(packet), len(copy)) + copy
+            size = len(packet)
+            if isinstance(packet, ControlFrame):
+                size |= _CONTROL
+            record = _RECORD.pack(arrival_ns, port, size, len(copy)) + copy
             self._bytes += len(record)
             self._records.append(record)
 
@@ -109,9 +116,16 @@ class Tap:
 
 
 def records_in(blob: Buffer) -> Iterator[tuple[int, int, int, bytes]]:
-    """The records of an answer: arrival_ns, port, bytes of the whole packet, the bytes that were kept."""
+    """The records of an answer: arrival_ns, port, bytes of the whole packet, the bytes that were kept.
+
+    Those of a link control frame are a `ControlFrame`.
+    """
     place = 0
     while place < len(blob):
         arrival_ns, port, size, kept = _RECORD.unpack_from(blob, place)
         place += _RECORD.size + kept
-        yield arrival_ns, port, size, bytes(blob[place - kept : place])
+        data = bytes(blob[place - kept : place])
+        if size & _CONTROL:
+            yield arrival_ns, port, size & ~_CONTROL, ControlFrame(data)
+        else:
+            yield arrival_ns, port, size, data

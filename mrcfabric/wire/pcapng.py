@@ -13,6 +13,8 @@ from struct import Struct
 from typing import BinaryIO
 
 from mrcfabric.errors import ConfigError
+from mrcfabric.wire.link import ControlFrame
+from mrcfabric.wire.pfc import ETHERTYPE_MAC_CONTROL
 
 # Block types.
 SECTION_HEADER = 0x0A0D0D0A
@@ -44,7 +46,7 @@ class Captured:
     number: int
     """From 1, over the whole file."""
     packet: bytes
-    """From the IPv6 header on; empty when `skipped` says why."""
+    """From the IPv6 header on, or a whole `ControlFrame`; empty when `skipped` says why."""
     cut_bytes: int
     """Bytes of the packet that the capture left out."""
     skipped: str = ""
@@ -172,6 +174,8 @@ def _unwrap(reader: _Reader, link_type: int, frame: bytes, number: int, cut: int
         if frame[12:14] == ETHERTYPE_VLAN.to_bytes(2, "big"):
             start = 16
         ethertype = int.from_bytes(frame[start : start + 2], "big")
+        if ethertype == ETHERTYPE_MAC_CONTROL and start == 12:
+            return Captured(number, ControlFrame(frame), cut)
         if ethertype != ETHERTYPE_IPV6:
             return Captured(number, b"", cut, f"EtherType {ethertype:#06x}, not IPv6")
         start += 2

@@ -1,8 +1,9 @@
 """The blocks of a pcapng file that we write: section, interfaces, names, packets with nanoseconds, what was dropped.
 
 Owns the bytes of each block. `orchestrator.captures` decides which links become interfaces, which clock the stamps use
-and where the bytes go; `mrcfabric.wire.pcapng` reads such files. Everything is little-endian, and every packet begins
-with its outer IPv6 header (link type 229).
+and where the bytes go; `mrcfabric.wire.pcapng` reads such files. Everything is little-endian. A packet begins with its
+first IPv6 header (link type 229); a link control frame goes to an Ethernet interface (link type 1), with its check
+sequence.
 
 Source: draft-ietf-opsawg-pcapng 3.5 (options) and 4 (blocks).
 """
@@ -17,10 +18,12 @@ from mrcfabric.wire.pcapng import (
     ENHANCED_PACKET,
     INTERFACE,
     INTERFACE_STATISTICS,
+    LINK_ETHERNET,
     LINK_IPV6,
     NAME_RESOLUTION,
     SECTION_HEADER,
 )
+from mrcfabric.wire.pfc import FCS_BYTES
 
 TEXT_BYTES_MAX: Final = 4096
 """Longest text of one option; a longer one is cut."""
@@ -36,6 +39,7 @@ _DESCRIPTION: Final = 3
 _SPEED: Final = 8
 _RESOLUTION: Final = 9
 _NANOSECONDS: Final = b"\x09"
+_FCS_LENGTH: Final = 13
 # Interface statistics.
 _BEGIN: Final = 2
 _FINISH: Final = 3
@@ -84,15 +88,21 @@ def section(application: str, comment: str = "") -> bytes:
     return _block(SECTION_HEADER, head + _options(_text(_COMMENT, comment), _text(_APPLICATION, application)))
 
 
-def interface(name: str, description: str = "", *, snap_bytes: int = 0, speed_bps: int = 0) -> bytes:
-    """One more interface, with nanosecond stamps; interfaces count from 0. `snap_bytes` 0: packets are whole."""
+def interface(
+    name: str, description: str = "", *, snap_bytes: int = 0, speed_bps: int = 0, ethernet: bool = False
+) -> bytes:
+    """One more interface, with nanosecond stamps; interfaces count from 0. `snap_bytes` 0: packets are whole.
+
+    `ethernet`: it has Ethernet frames with their check sequences, not packets.
+    """
     options = _options(
         _text(_NAME, name),
         _text(_DESCRIPTION, description),
         _option(_SPEED, _LONG.pack(speed_bps)) if speed_bps else b"",
         _option(_RESOLUTION, _NANOSECONDS),
+        _option(_FCS_LENGTH, bytes((FCS_BYTES,))) if ethernet else b"",
     )
-    return _block(INTERFACE, _INTERFACE.pack(LINK_IPV6, 0, snap_bytes) + options)
+    return _block(INTERFACE, _INTERFACE.pack(LINK_ETHERNET if ethernet else LINK_IPV6, 0, snap_bytes) + options)
 
 
 def names(addresses: Mapping[bytes, str]) -> bytes:

@@ -65,8 +65,12 @@ def encode(source: bytes, quanta: Mapping[int, int]) -> ControlFrame:
         assert 0 <= time <= QUANTA_MAX, f"class {one}: {time} quanta"
         enabled |= 1 << one
         times[one] = time
-    frame = _HEAD.pack(PFC_DESTINATION, source, ETHERTYPE_MAC_CONTROL, PFC_OPCODE, enabled, *times) + _PADDING
-    return ControlFrame(frame + crc32(frame).to_bytes(FCS_BYTES, "little"))
+    return with_fcs(_HEAD.pack(PFC_DESTINATION, source, ETHERTYPE_MAC_CONTROL, PFC_OPCODE, enabled, *times) + _PADDING)
+
+
+def with_fcs(frame: Buffer) -> ControlFrame:
+    """An Ethernet frame with its check sequence behind it."""
+    return ControlFrame(bytes(frame) + crc32(frame).to_bytes(FCS_BYTES, "little"))
 
 
 def fault(frame: Buffer) -> str | None:

@@ -18,10 +18,17 @@ from mrcfabric.naming import (
 from mrcfabric.topology import Topology
 from mrcfabric.units import Buffer
 from mrcfabric.wire import usid
-from mrcfabric.wire.layout import INNER_DESTINATION, INNER_SOURCE, OUTER_DESTINATION, OUTER_SOURCE
+from mrcfabric.wire.layout import (
+    INNER_DESTINATION,
+    INNER_SOURCE,
+    NEXT_HEADER_UDP,
+    OUTER_DESTINATION,
+    OUTER_SOURCE,
+)
 
 NAMES_MAX: Final = 65_536
 """How many addresses one capture names."""
+_UDP: Final = bytes((NEXT_HEADER_UDP,))
 _PLACES: Final = (OUTER_SOURCE, OUTER_DESTINATION, INNER_SOURCE, INNER_DESTINATION)
 
 
@@ -35,7 +42,8 @@ class AddressNames:
     def new_in(self, packet: Buffer) -> dict[bytes, str]:
         """Address -> name, for addresses seen for the first time; those without a name are left out."""
         found: dict[bytes, str] = {}
-        for place in _PLACES:
+        # Behind a plain packet's only IPv6 header there are no addresses.
+        for place in _PLACES[:2] if bytes(packet[6:7]) == _UDP else _PLACES:
             address = bytes(packet[place])
             if address in self._known or len(address) < usid.CONTAINER_SIZE or len(self._known) >= NAMES_MAX:
                 continue

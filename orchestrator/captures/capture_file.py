@@ -10,6 +10,7 @@ from typing import Final, Literal, TypeAlias
 from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
 from mrcfabric.wire import pcapng_writer
+from mrcfabric.wire.link import ControlFrame
 from orchestrator.captures.address_names import AddressNames
 from orchestrator.captures.taps import Heard
 from orchestrator.captures.wall_clock import WallClock, iso
@@ -21,6 +22,8 @@ PACKET_EXTRA_BYTES_MAX: Final = 1024
 """How many bytes a packet adds beside its own: its block, its comment, the names of its addresses."""
 STATISTICS_BYTES: Final = 76
 """How many bytes an interface adds at the end."""
+_CONTROL_NAME: Final = " control"
+"""Behind the name of a link: its interface for link control frames."""
 
 
 class CaptureFile:
@@ -43,7 +46,11 @@ class CaptureFile:
         self._clock = clock
         self._wall = wall
         self._names = AddressNames(topology)
+        self._wires = wires
+        self._snap_bytes = snap_bytes
         self._seen = [0] * len(wires)
+        self._control: dict[int, int] = {}
+        """Number of a direction -> its interface for link control frames."""
         self._begin_ns: Instant | None = None
         self._end_ns: Instant = 0
         self.packets = 0
@@ -61,24 +68,40 @@ class CaptureFile:
 
     def has_room_for(self, kept_bytes: int, size_bytes_max: int) -> bool:
         """Whether a packet of `kept_bytes` fits, together with everything that must follow it."""
-        rest = PACKET_EXTRA_BYTES_MAX + STATISTICS_BYTES * len(self._seen)
+        rest = PACKET_EXTRA_BYTES_MAX + STATISTICS_BYTES * (len(self._seen) + 1)
         return self.size_bytes + kept_bytes + rest <= size_bytes_max
 
     def packet(self, heard: Heard) -> None:
         """Write one more packet, which must not be earlier than the one before."""
-        names = self._names.new_in(heard.data)
-        if names:
+        number = heard.wire
+        if isinstance(heard.data, ControlFrame):
+            number = self._control_interface(number)
+        elif names := self._names.new_in(heard.data):
             self._put(pcapng_writer.names(names))
         wall_ns = self._wall.wall_ns(heard.at_ns)
         if self._clock == "fabric":
             stamp_ns, comment = heard.at_ns, f"wall {iso(wall_ns)}"
         else:
             stamp_ns, comment = wall_ns, f"fabric {heard.at_ns} ns"
-        self._put(pcapng_writer.packet(heard.wire, stamp_ns, heard.data, heard.size, comment))
+        self._put(pcapng_writer.packet(number, stamp_ns, heard.data, heard.size, comment))
         self._begin_ns = stamp_ns if self._begin_ns is None else self._begin_ns
         self._end_ns = max(self._end_ns, stamp_ns)
-        self._seen[heard.wire] += 1
+        self._seen[number] += 1
         self.packets += 1
+
+    def _control_interface(self, wire: int) -> int:
+        """The interface for link control frames of a direction: they are Ethernet frames, packets are not."""
+        number = self._control.get(wire)
+        if number is None:
+            number = self._control[wire] = len(self._seen)
+            self._seen.append(0)
+            about = self._wires[wire]
+            block = pcapng_writer.interface(
+                about.name + _CONTROL_NAME, about.description, snap_bytes=self._snap_bytes, speed_bps=about.rate_bps,
+                ethernet=True,
+            )  # fmt: skip
+            self._put(block)
+        return number
 
     def finish(self, lost: Mapping[int, int]) -> None:
         """Write the statistics. `lost`: number of an interface -> packets that its tap had no room for."""

@@ -7,13 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mrcfabric.errors import ConfigError
-from mrcfabric.naming import nic_address, usid_of
+from mrcfabric.naming import nic_address, port_mac, usid_of
 from mrcfabric.packet_filter import KINDS, VALUES_MAX, PacketFilter
 from mrcfabric.wire import srh
 from mrcfabric.wire.dscp import Dscp, set_dscp
 from mrcfabric.wire.entropy import EvOrder
 from mrcfabric.wire.layout import ENDPOINT_QP, OP_EV_PROBE, WRITE_MIDDLE, WRITE_ONLY
 from mrcfabric.wire.options import WireOptions
+from mrcfabric.wire.pfc import encode
+from mrcfabric.wire.roce import CnpTemplate, RcDataTemplate
+from mrcfabric.wire.roce_layout import NAK_SEQUENCE, RC_WRITE_MIDDLE
 from mrcfabric.wire.templates import ControlTemplate, DataTemplate
 from mrcfabric.wire.trim import trim
 from mrcfabric.wire.usid import build
@@ -85,6 +88,37 @@ def test_every_field(fields: dict[str, Any], expected: bool) -> None:
 def test_the_kinds_of_control(kind: str) -> None:
     packet = control(kind)
     assert [name for name in KINDS if passes(packet, kinds=(name,))] == [kind]
+
+
+@pytest.mark.parametrize("outer", [None, CONTAINER], ids=["plain", "pinned"])
+def test_packets_of_roce(outer: bytes | None) -> None:
+    there = RcDataTemplate(nic_address(FROM), nic_address(TO), QPN, 0xC001, dscp=26, outer=outer)
+    back = CnpTemplate(nic_address(TO), nic_address(FROM), OWN_QPN, 0xC001, dscp=48, outer=outer)
+    packets = {
+        ("data",): there.make(RC_WRITE_MIDDLE, 5, b"payload!" * 32),
+        ("ack",): back.ack(5, 1),
+        ("ack", "nack"): back.ack(5, 1, NAK_SEQUENCE),
+        ("cnp",): back.cnp(),
+    }
+    for kinds, packet in packets.items():
+        assert tuple(name for name in KINDS if passes(packet, kinds=(name,))) == kinds
+        assert passes(packet, peers=(FROM,))
+        assert passes(packet, peers=(TO,))
+        assert not passes(packet, peers=(FROM + 1,))
+        assert passes(packet, qps=((TO, QPN), (FROM, OWN_QPN)))
+        assert passes(packet, qps=((TO, QPN),)) is (kinds == ("data",))
+        assert passes(packet, planes=(PLANE,)) is (outer is not None)
+        for size in range(len(packet)):
+            passes(packet[:size], kinds=("ack",), qps=((TO, QPN),))
+
+
+def test_a_link_control_frame_is_of_its_own_kind_and_has_no_fields() -> None:
+    frame = encode(port_mac("p0-t0-0", 1), {3: 9})
+    assert [name for name in KINDS if passes(frame, kinds=(name,))] == ["link"]
+    assert passes(frame)
+    for fields in ({"planes": (0,)}, {"evs": (0,)}, {"peers": (FROM,)}, {"qps": ((TO, QPN),)}):
+        assert not passes(frame, **fields)
+        assert not passes(frame, **fields, kinds=("link",))
 
 
 def test_the_kinds_of_data() -> None:

@@ -10,6 +10,8 @@ from mrcfabric.packet_filter import PacketFilter
 from mrcfabric.tap import ANSWER_BYTES_MAX, TAP_BYTES_MAX, Tap, records_in
 from mrcfabric.wire.dscp import Dscp
 from mrcfabric.wire.layout import WRITE_ONLY
+from mrcfabric.wire.link import ControlFrame
+from mrcfabric.wire.pfc import encode
 from tests.support.packets import data_packet, golden_packets
 
 SNAP = 64
@@ -34,6 +36,14 @@ def test_records_say_what_when_and_how_long() -> None:
     assert told(answer) == [(77, 3, 100, b"x" * SNAP), (70, 1, 5, b"short")]
     del answer["records"]
     assert answer == {"last": 2, "newest": 2, "lost": []}
+
+
+def test_a_link_control_frame_is_known_as_one() -> None:
+    tap, frame = tap_of(), encode(bytes(6), {3: 9})
+    tap.take([Transmit(3, 77, frame), Transmit(3, 78, bytes(frame))])
+    found = told(tap.after(0, 10))
+    assert found == [(77, 3, 64, frame), (78, 3, 64, frame)]
+    assert [type(record[3]) for record in found] == [ControlFrame, bytes]
 
 
 def test_a_record_is_a_copy() -> None:

@@ -34,12 +34,15 @@ def register(app: typer.Typer) -> None:
 @packet_app.command()
 def decode(
     source: Annotated[
-        str, typer.Argument(metavar="HEX|FILE.pcapng", help="A packet from its outer IPv6 header on, or a capture.")
+        str, typer.Argument(metavar="HEX|FILE.pcapng", help="A packet from its first header on, or a capture.")
     ],
     topology: Annotated[
         Path | None, typer.Option("--topology", help="The fabric it is from, where its `wire` or `dscp` differ.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="A JSON list, one element per packet.")] = False,
+    selective: Annotated[
+        bool, typer.Option("--selective", help="RoCE packets are of NICs with `rc_recovery: selective`.")
+    ] = False,
 ) -> None:
     """Print packets layer by layer, field by field.
 
@@ -48,13 +51,13 @@ def decode(
     path = Path(source)
     is_file = _exists(path)
     records = _from_file(path) if is_file else _from_hex(source)
-    look = _look(topology)
+    look = _look(topology, selective)
     good = _print_json(records, look) if as_json else _print_text(records, look, is_file)
     if not good and not is_file:
         raise typer.Exit(EXIT_MALFORMED)
 
 
-def _look(topology: Path | None) -> "Look":
+def _look(topology: Path | None, selective: bool) -> "Look":
     """Makes the function that describes packets, by the wire settings of a fabric or the defaults.
 
     Raises ConfigError.
@@ -66,10 +69,11 @@ def _look(topology: Path | None) -> "Look":
     from mrcfabric.wire_settings import code_points, wire_options
 
     if topology is None:
-        return describe
+        return partial(describe, selective=selective)
     fabric = read(topology)
     try:
-        return partial(describe, dscp=code_points(fabric.topology), options=wire_options(fabric.topology))
+        dscp, options = code_points(fabric.topology), wire_options(fabric.topology)
+        return partial(describe, dscp=dscp, options=options, selective=selective)
     except ConfigError as error:
         raise fabric.locate(error) from None
 

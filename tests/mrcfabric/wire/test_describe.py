@@ -6,14 +6,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mrcfabric.naming import nic_address, port_mac
 from mrcfabric.wire.describe import describe
 from mrcfabric.wire.dscp import Dscp
+from mrcfabric.wire.link import ControlFrame
 from mrcfabric.wire.options import WireOptions
+from mrcfabric.wire.pfc import encode, with_fcs
+from mrcfabric.wire.roce import CnpTemplate, RcDataTemplate
+from mrcfabric.wire.roce_layout import RC_WRITE_FIRST
 from mrcfabric.wire.trim import trim
+from mrcfabric.wire.usid import build
 from tests.support.packets import data_packet, one_of_each
 from tests.vectors import wire as golden
 
 PACKETS = one_of_each()
+CONTAINER = build(0xFCBBBB00, (0x4001, 0xC004))
 
 
 def test_the_words_of_a_write() -> None:
@@ -120,3 +127,63 @@ def test_random_bytes_have_words_too(data: bytes) -> None:
     description = describe(data)
     assert description.as_text()
     assert json.dumps(description.as_json())
+
+
+def test_the_words_of_a_roce_packet_plain_and_pinned() -> None:
+    rest = ["UDP", "BTH", "RETH"]
+    for outer, names in ((None, ["IPv6", *rest]), (CONTAINER, ["Outer IPv6", "Inner IPv6", *rest])):
+        template = RcDataTemplate(nic_address(1), nic_address(2), 0x123, 0xC0DE, dscp=26, outer=outer)
+        description = describe(template.make(RC_WRITE_FIRST, 77, b"12345", 0x1000, 5, 9_000, ack_request=True))
+        assert [layer.name for layer in description.layers] == names
+        assert description.reason is None
+        assert description.summary == "RC WRITE First to QP 0x123, PSN 77, source port 0xc0de a"
+        text = description.as_text()
+        assert "Payload  5 bytes: 3132 3334 35" in text
+        assert "(good)" in text
+        assert ("uSID container" in text) is (outer is not None)
+
+
+def test_the_words_of_a_nak_a_cnp_and_a_wrong_sum() -> None:
+    template = CnpTemplate(nic_address(1), nic_address(2), 9, 0xC000, dscp=48)
+    said = {
+        0x1F: "RC Acknowledge", 0x60: "RC Acknowledge (NAK, PSN sequence error)", 0x2A: "RC Acknowledge (RNR NAK)",
+        0x7F: "RC Acknowledge (NAK, unknown)",
+    }  # fmt: skip
+    for syndrome, words in said.items():
+        assert describe(template.ack(5, 6, syndrome)).summary == f"{words} to QP 0x9, PSN 5, source port 0xc000"
+    cnp = template.cnp()
+    assert describe(cnp).summary == "Congestion Notification to QP 0x9, PSN 0, source port 0xc000"
+    cnp[-1] ^= 1
+    assert describe(cnp).reason == "icrc"
+    assert describe(cnp[:-4]).reason == "truncated"
+    assert describe(cnp[:-4], left_out=4).reason is None
+
+
+def test_the_words_of_a_pause() -> None:
+    frame = encode(port_mac("p0-t0-3", 5), {3: 0xFFFF, 0: 0})
+    description = describe(bytes(frame))
+    assert description.reason is None
+    assert description.summary == "PFC from 02:40:05:00:00:03: class 0 goes on, class 3 pauses"
+    text = description.as_text()
+    for words in (
+        "classes      0x9  (0, 3)",
+        "(pause class 3 for 65535 x 512 bit times)",
+        "(not enabled)",
+        "FCS  at 60",
+    ):
+        assert words in text
+    assert describe(encode(bytes(6), {})).summary.endswith(": about no class")
+    assert describe(frame[:60]).reason is None, "most captures keep no check sequence"
+    assert describe(frame[:33]).reason == "control_size"
+    assert describe(ControlFrame(frame[:33]), left_out=31).notes == ["The capture left out the last 31 bytes."]
+    assert describe(ControlFrame(b"")).summary == "link control frame"
+    odd = with_fcs(frame[:14] + b"\0\1" + frame[16:60])
+    assert (describe(odd).reason, describe(odd).summary) == ("control_type", "link control frame")
+
+
+@given(st.binary(max_size=200), st.sampled_from([b"", encode(bytes(6), {1: 1})[:14], b"\x60\0\0\0\0\x20\x11\x40"]))
+def test_roce_and_pauses_of_any_bytes_are_described(rest: bytes, head: bytes) -> None:
+    for left_out in (0, 9):
+        description = describe(head + rest, left_out=left_out)
+        assert description.as_text()
+        json.dumps(description.as_json())

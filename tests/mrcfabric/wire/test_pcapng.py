@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mrcfabric.errors import ConfigError
+from mrcfabric.wire.link import ControlFrame
 from mrcfabric.wire.pcapng import BLOCK_BYTES_MAX, Captured, captured
+from mrcfabric.wire.pfc import encode
 from tests.support.captures import block, enhanced, interface, section, simple
 from tests.vectors import wire as golden
 
@@ -45,6 +47,17 @@ def test_a_second_section_has_its_own_byte_order_and_interfaces() -> None:
     capture = section() + interface(1) + enhanced(ETHERNET + golden.SACK)
     capture += section(">") + interface(229, order=">") + enhanced(golden.SACK, order=">")
     assert [record.packet for record in read(capture)] == [golden.SACK] * 2
+
+
+def test_a_link_control_frame_comes_out_as_one() -> None:
+    frame = encode(bytes(6), {3: 9})
+    capture = section() + interface(1) + interface(229)
+    capture += enhanced(frame) + enhanced(frame[:60]) + enhanced(frame[:20], original=64) + enhanced(frame, 1)
+    found = read(capture)
+    assert [record.packet for record in found] == [frame, frame[:60], frame[:20], b""]
+    assert [type(record.packet) is ControlFrame for record in found] == [True, True, True, False]
+    assert found[2].cut_bytes == 44
+    assert found[3].skipped == "not IPv6"
 
 
 def test_what_is_no_ipv6_is_skipped_with_a_word() -> None:

@@ -15,8 +15,8 @@ from mrcfabric.wire.pfc import (
     parse,
     pause_ns,
     quanta_of,
+    with_fcs,
 )
-from tests.support.control_frames import with_sum
 
 SOURCE = port_mac("p0-t0-3", 5)
 
@@ -51,12 +51,12 @@ def test_other_frames_are_none_of_ours() -> None:
     assert [fault(bytes(size)) for size in (0, 63, 65, 4_096)] == [BAD_SIZE] * 4
     for place, value in ((0, b"\x02"), (12, b"\x86\xdd"), (14, b"\x00\x01")):
         other = frame[:place] + value + frame[place + len(value) :]
-        assert fault(with_sum(other[:60])) == BAD_TYPE
+        assert fault(with_fcs(other[:60])) == BAD_TYPE
 
 
 def test_reserved_bits_of_the_vector_are_ignored() -> None:
     frame = encode(SOURCE, {3: 100})
-    found = parse(with_sum(frame[:16] + b"\xff" + frame[17:60]))
+    found = parse(with_fcs(frame[:16] + b"\xff" + frame[17:60]))
     assert found is not None
     assert found.enabled == 8
 

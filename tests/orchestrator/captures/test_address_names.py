@@ -3,6 +3,8 @@
 from mrcfabric.paths import Destination, ev_of
 from mrcfabric.topology import Topology
 from mrcfabric.wire import usid
+from mrcfabric.wire.roce import RcDataTemplate
+from mrcfabric.wire.roce_layout import RC_WRITE_MIDDLE
 from orchestrator.captures.address_names import AddressNames
 from tests.support.packets import control_template
 from tests.vectors import wire as golden
@@ -31,6 +33,14 @@ def test_addresses_of_nobody_have_no_name() -> None:
     names = AddressNames(TOPOLOGY)
     for address in (bytes(16), golden.SOURCE, golden.CONTAINER, TOPOLOGY.nic_address(99)):
         assert names.name(address) == ""
+
+
+def test_a_plain_packet_of_roce_has_two_addresses() -> None:
+    names = AddressNames(TOPOLOGY)
+    one, other = TOPOLOGY.nic_address(0), TOPOLOGY.nic_address(1)
+    payload = TOPOLOGY.nic_address(2) * 4
+    packet = RcDataTemplate(one, other, 5, 0xC000, dscp=26).make(RC_WRITE_MIDDLE, 1, payload)
+    assert names.new_in(packet) == {one: "h000", other: "h001"}
 
 
 def test_a_name_is_told_once() -> None:

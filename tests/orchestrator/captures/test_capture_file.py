@@ -4,9 +4,12 @@ from io import BytesIO
 
 import pytest
 
+from mrcfabric.naming import port_mac
 from mrcfabric.topology import Topology
+from mrcfabric.wire.link import ControlFrame
 from mrcfabric.wire.pcapng import Captured, captured
 from mrcfabric.wire.pcapng_writer import statistics
+from mrcfabric.wire.pfc import encode
 from orchestrator.captures.capture_file import STATISTICS_BYTES, CaptureFile, Clock
 from orchestrator.captures.taps import Heard
 from orchestrator.captures.wall_clock import WallClock
@@ -53,6 +56,43 @@ def test_the_other_clock_stands_in_the_comment(clock: Clock, comment: bytes) -> 
     stamp_ns = 100 if clock == "fabric" else WALL_NS + 500_000
     stamp = (stamp_ns >> 32).to_bytes(4, "little") + (stamp_ns & 0xFFFFFFFF).to_bytes(4, "little")
     assert stamp in memory.data
+
+
+def test_link_control_frames_have_interfaces_of_their_own() -> None:
+    """They are Ethernet frames: each direction that has any gets one more interface, described when it is needed."""
+    memory = Bytes()
+    pause = encode(port_mac("p0-t0-0", 0), {3: 65_535})
+    memory.file.packet(Heard(100, 0, len(golden.SACK), golden.SACK))
+    for at_ns, wire in ((110, 1), (120, 1), (130, 0)):
+        memory.file.packet(Heard(at_ns, wire, len(pause), pause))
+    memory.file.packet(Heard(140, 1, len(golden.SACK), golden.SACK))
+    memory.file.finish({1: 2})
+    found = list(captured(BytesIO(bytes(memory.data)), "x"))
+    assert [one.packet for one in found] == [golden.SACK, pause, pause, pause, golden.SACK]
+    assert [type(one.packet) is ControlFrame for one in found] == [False, True, True, True, False]
+    last = [statistics(number, 100, 140, seen, lost) for number, (seen, lost) in
+            enumerate(((1, 0), (3, 2), (2, 0), (1, 0)))]  # fmt: skip
+    assert memory.data.endswith(b"".join(last))
+    assert memory.file.packets == 5
+
+
+@pytest.mark.parametrize("bound", range(2_000, 8_000, 333))
+def test_interfaces_for_control_frames_keep_within_the_bound(bound: int) -> None:
+    links = [f"p{plane}-t0-{t0}~p{plane}-t1-{t1}" for plane in (0, 1) for t0 in (0, 1) for t1 in (0, 1)]
+    wires = wires_of(TOPOLOGY, links)
+    data = bytearray()
+    wall = WallClock()
+    wall.look(0, WALL_NS)
+    file = CaptureFile(data.extend, TOPOLOGY, wires, "fabric", wall, application="mrcfabric 1", snap_bytes=256)
+    head = len(data)
+    pause = encode(bytes(6), {3: 65_535})
+    number = 0
+    while number < len(wires) and file.has_room_for(len(pause), head + bound):
+        file.packet(Heard(number, number, len(pause), pause))
+        number += 1
+    file.finish({})
+    assert len(data) <= head + bound
+    assert len(list(captured(BytesIO(bytes(data)), "x"))) == number
 
 
 def test_what_had_no_room_counts_with_its_interface() -> None:

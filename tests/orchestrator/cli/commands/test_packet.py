@@ -7,6 +7,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from mrcfabric.errors import ConfigError
+from mrcfabric.naming import nic_address, port_mac
+from mrcfabric.wire.pfc import encode
+from mrcfabric.wire.roce import RcControlTemplate
 from orchestrator.cli.main import build_app
 from tests.support.captures import enhanced, interface, section
 from tests.vectors import wire as golden
@@ -60,6 +63,23 @@ def test_a_capture_with_a_snap_length_holds_no_malformed_packets(tmp_path: Path)
         assert element["cut_by_capture"] > 0
         assert element["size"] in {len(body) for body in bodies}
     assert "The capture left out the last 1 bytes." in decode(str(file)).output
+
+
+def test_packets_of_roce_and_pauses(tmp_path: Path) -> None:
+    template = RcControlTemplate(nic_address(0), nic_address(1), 9, 0xC001, dscp=48, selective=True)
+    ack, pause = template.ack(5, 6, cause=7), encode(port_mac("p0-t0-0", 1), {3: 65_535, 4: 0})
+    assert decode(ack.hex()).exit_code == 1, "the extension is no part of the standard"
+    told = decode(ack.hex(), "--selective")
+    assert (told.exit_code, "cause_psn  7" in told.output) == (0, True)
+    assert decode(pause.hex()).output.startswith(
+        "64 bytes: PFC from 02:40:01:00:00:00: class 3 pauses, class 4 goes on\n"
+    )
+    file = tmp_path / "pauses.pcapng"
+    file.write_bytes(section() + interface(1) + enhanced(pause) + interface(229) + enhanced(ack, 1))
+    listed = json.loads(decode(str(file), "--json", "--selective").output)
+    assert [element["reason"] for element in listed] == [None, None]
+    assert listed[0]["layers"][0]["fields"]["quanta_3"] == 65_535
+    assert listed[0]["layers"][0]["fields"]["destination"] == "01:80:c2:00:00:01"
 
 
 def test_an_empty_capture_is_an_empty_list(tmp_path: Path) -> None:
