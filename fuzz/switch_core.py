@@ -15,6 +15,8 @@ from mrcfabric.impairment import LOSS_REASONS, Impairment
 from mrcfabric.naming import adjacency_usid
 from mrcfabric.node import Input, Rank, Transmit
 from mrcfabric.rng import PPM, Rng
+from mrcfabric.wire.link import ControlFrame
+from mrcfabric.wire.pfc import encode
 from switchd.core.commands import ClearImpairments, SetEcn, SetForwarding, SetImpairment, SetTrim
 from switchd.core.settings import SwitchConfig
 from switchd.core.switch import Switch
@@ -83,6 +85,9 @@ def _timetable(script: Script, config: SwitchConfig) -> list[Input]:
         entry = stream[position % len(stream)]
         position += 1 + (head >> 3 & 3)
         body = bytes(damaged(script, entry.body, packets_of_each_kind(), qpns)) if head & 32 else entry.body
+        if head >> 3 == 30:
+            # Whatever stands in a link control frame, it is no packet.
+            body = encode(body[:6], {script.below(8): script.number()}) if head & 1 else ControlFrame(body)
         port = entry.port if head & 64 else script.below(len(config.ports))
         plan.append(Input(at_ns, Rank.FRAME, port, len(plan), body))
     plan.sort(key=lambda entry: entry[:4])
@@ -126,12 +131,18 @@ def _play(node: Switch, plan: list[Input], edges: list[int]) -> tuple[list[Trans
         stop = start
         while stop < len(plan) and plan[stop].at_ns <= until:
             stop += 1
-        due = [entry._replace(body=bytearray(entry.body)) if entry.rank == Rank.FRAME else entry
-               for entry in plan[start:stop]]  # fmt: skip
+        due = [_fresh(entry) for entry in plan[start:stop]]
         transmits += [one._replace(packet=bytes(one.packet)) for one in node.advance(due, until)]
         events += [event.record() for event in node.drain_events()]
         start = stop
     return transmits, events
+
+
+def _fresh(entry: Input) -> Input:
+    """The entry with a packet of its own; a link control frame cannot be changed."""
+    if entry.rank != Rank.FRAME or isinstance(entry.body, ControlFrame):
+        return entry
+    return entry._replace(body=bytearray(entry.body))
 
 
 def _check_conserved(node: Switch, plan: list[Input], ran: tuple[list[Transmit], list[dict[str, Any]]]) -> None:
