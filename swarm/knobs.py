@@ -18,6 +18,7 @@ from nicd.core.settings import NicSettings
 from switchd.compose import switch_config
 from switchd.core.settings import SwitchSettings
 from switchd.core.settings_forwarding import ForwardingKnobs
+from switchd.core.settings_lossless import LosslessKnobs
 
 Values: TypeAlias = dict[str, Any]
 
@@ -36,8 +37,8 @@ SWITCH_PACKETS_MIN: Final = 3
 """A queue that does not hold this many full packets passes nothing on."""
 FIXED: Final = frozenset(TOPOLOGY_FIGURES) | {"base_rtt_ns"}
 """Knobs that follow from the topology."""
-OTHER_FABRICS: Final = frozenset(knob.name for knob in fields(ForwardingKnobs))
-"""Knobs of switches that forward by a hash; the fabrics drawn here forward by uSIDs."""
+OTHER_FABRICS: Final = frozenset(knob.name for kind in (ForwardingKnobs, LosslessKnobs) for knob in fields(kind))
+"""Knobs of switches that forward by a hash or pause their neighbours; the fabrics drawn here do neither."""
 
 
 def draw_settings(topology: Topology, seed: int, share_ppm: int) -> Topology:

@@ -97,7 +97,7 @@ class SwitchLedger:
     def __init__(self, switch: Switch, ledger: Ledger) -> None:
         self._switch = switch
         self._ledger = ledger
-        self._ports = PortLedger(switch.name, switch.egress)
+        self._ports = PortLedger(switch.name, [port for port in switch.egress if isinstance(port, Egress)])
         self._received = 0
         self._sent = 0
 

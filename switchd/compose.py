@@ -9,27 +9,38 @@ one port: `trim` (off: it drops), `ecn`, `trim_dscp` (one of the fabric's two co
 
 import dataclasses
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from mrcfabric.egress_config import EgressConfig
+from mrcfabric.class_egress_config import ClassEgressConfig
+from mrcfabric.egress_config import OVERHEAD_BYTES, EgressConfig
 from mrcfabric.errors import ConfigError
 from mrcfabric.naming import adjacency_usid, shown
 from mrcfabric.rng import seed_of
 from mrcfabric.settings import settings_from
-from mrcfabric.topology import Setting, Topology
+from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES, PortLink, Setting, Topology
+from mrcfabric.units import serialization_ns
+from mrcfabric.wire.pfc import pause_ns, quanta_of
 from mrcfabric.wire_settings import code_points, wire_options
+from switchd.core.buffer import BufferConfig
 from switchd.core.forwarding.ecmp import EcmpConfig
-from switchd.core.settings import SwitchConfig, SwitchSettings
+from switchd.core.headroom import PFC_WIRE_BYTES, deployed_headroom, exact_headroom
+from switchd.core.settings import LosslessConfig, SwitchConfig, SwitchSettings
+from switchd.core.settings_lossless import lossless_classes
 
 PORT_KNOBS: Final[Mapping[str, type[int]]] = {"trim": bool, "ecn": bool, "trim_dscp": int}
 """The settings that one port alone can have, and their kinds."""
+_TEXTS: Final = ("pfc_classes", "pfc_headroom")
+"""Settings that are texts, and that a file may also give as a number."""
 
 
 def switch_settings(topology: Topology) -> SwitchSettings:
     """The settings of every switch of the fabric. Raises ConfigError that names `switch.KEY`."""
     port_settings(topology)
     of_all = {key: value for key, value in topology.switch.items() if "." not in key}
+    for key in _TEXTS:
+        if type(of_all.get(key)) is int:
+            of_all[key] = str(of_all[key])
     return settings_from(SwitchSettings, of_all, "switch")
 
 
@@ -66,6 +77,9 @@ def switch_config(topology: Topology, name: str) -> SwitchConfig:
     )
     ecmp = ecmp_config(topology, name, settings) if settings.forwarding == "ecmp" else None
     special = port_settings(topology)
+    lossless = lossless_config(topology, settings, ends) if settings.lossless == "pfc" else None
+    if lossless is not None:
+        usual = tuple(_of_classes(port, settings, lossless) for port in usual)
     ports = tuple(_with(port, special.get((name, number), {})) for number, port in enumerate(usual))
     return SwitchConfig(
         name=name,
@@ -80,7 +94,56 @@ def switch_config(topology: Topology, name: str) -> SwitchConfig:
         peers=tuple(end.peer for end in ends),
         adjacency={adjacency_usid(end.port): end.port for end in ends} if settings.adjacency and not ecmp else {},
         ecmp=ecmp,
+        lossless=lossless,
     )
+
+
+def lossless_config(topology: Topology, settings: SwitchSettings, ends: Sequence[PortLink]) -> LosslessConfig:
+    """The buffer and the pauses of a switch with these ports. Raises ConfigError for settings that cannot be kept."""
+    classes = lossless_classes(settings.pfc_classes)
+    assert classes is not None, "SwitchSettings has checked it"
+    packet_bytes = topology.mtu_bytes + DATA_PACKET_EXTRA_BYTES
+    for end in ends:
+        shortest_ns = 2 * serialization_ns(packet_bytes + OVERHEAD_BYTES + len(classes) * PFC_WIRE_BYTES, end.rate_bps)
+        if pause_ns(settings.pfc_quanta, end.rate_bps) < shortest_ns:
+            least = quanta_of(shortest_ns, end.rate_bps)
+            what = f"{settings.pfc_quanta} end before the pause can be repeated at {end.link}"
+            raise ConfigError("switch.pfc_quanta", what, f"at least {least}")
+    try:
+        buffer = BufferConfig(
+            bytes_total=settings.buffer_bytes,
+            headroom_bytes=tuple(_headroom(topology, settings, end, len(classes), packet_bytes) for end in ends),
+            lossless=classes,
+            frame_bytes_max=packet_bytes,
+            reserved_bytes=settings.pfc_reserved_bytes,
+            xoff_bytes=settings.pfc_xoff_bytes if settings.pfc_threshold == "static" else 0,
+            alpha_shift=settings.pfc_alpha_shift,
+            xon_offset_bytes=settings.pfc_xon_offset_bytes,
+        )
+    except ConfigError as error:
+        key = "buffer_bytes" if error.where.endswith("bytes_total") else "pfc_xoff_bytes"
+        raise ConfigError(f"switch.{key}", error.what, error.hint) from None
+    return LosslessConfig(buffer, settings.pfc_quanta, settings.pfc_watchdog_ns, settings.pfc_watchdog_restore_ns)
+
+
+def _headroom(topology: Topology, settings: SwitchSettings, end: PortLink, classes: int, packet_bytes: int) -> int:
+    """Headroom of one lossless class of a port, in bytes."""
+    if settings.pfc_headroom == "exact":
+        delays_ns = end.delay_ns + end.incoming_delay_ns
+        return exact_headroom(end.rate_bps, delays_ns, packet_bytes + OVERHEAD_BYTES, classes)
+    if settings.pfc_headroom == "deployed":
+        return deployed_headroom(end.rate_bps, topology.mtu_bytes, settings.pfc_cable_metres)
+    return int(settings.pfc_headroom)
+
+
+def _of_classes(port: EgressConfig, settings: SwitchSettings, lossless: LosslessConfig) -> ClassEgressConfig:
+    """The same port with eight classes; lossless ones may hold what the buffer holds."""
+    given = {item.name: getattr(port, item.name) for item in dataclasses.fields(port)}
+    plain = ClassEgressConfig(**given)
+    limits = tuple(
+        settings.buffer_bytes if cls in lossless.buffer.lossless else limit for cls, limit in enumerate(plain.limits)
+    )
+    return dataclasses.replace(plain, bytes_max=limits, data_class=lossless.buffer.lossless[0])
 
 
 def ecmp_config(topology: Topology, name: str, settings: SwitchSettings) -> EcmpConfig:

@@ -6,7 +6,7 @@ come from the core as they are at this instant.
 
 from typing import Any
 
-from mrcfabric.egress import Egress
+from mrcfabric.egress_queues import EgressQueues
 from mrcfabric.impairment import LOSS_REASONS
 from switchd.core.fib import usid_counters
 from switchd.core.switch import Switch
@@ -19,7 +19,7 @@ def port_rows(switch: Switch) -> list[dict[str, Any]]:
     return [{"port": port.port, "towards": kind, **port_row(port)} for port, kind in both]
 
 
-def port_row(port: Egress) -> dict[str, Any]:
+def port_row(port: EgressQueues) -> dict[str, Any]:
     """One port. Trimmed packets leave the data queue, and the control queue sends or drops them."""
     config = port.config
     counters = port.counters()

@@ -2,6 +2,8 @@
 
 from mrcfabric.units import Instant
 from switchd.core.forwarding.ecmp import EcmpForwarding
+from switchd.core.forwarding.usid import UsidForwarding
+from switchd.core.lossless import LosslessSwitch
 from switchd.core.routed import RoutedSwitch
 from switchd.core.settings import SwitchConfig
 from switchd.core.switch import Switch
@@ -9,6 +11,9 @@ from switchd.core.switch import Switch
 
 def build_switch(config: SwitchConfig, start_ns: Instant = 0) -> Switch:
     """A switch that begins at `start_ns`: by uSIDs with the loop made for them, else behind its forwarding."""
+    if config.lossless is not None:
+        forwarding = UsidForwarding(config) if config.ecmp is None else EcmpForwarding(config.ecmp)
+        return LosslessSwitch(config, forwarding, start_ns)
     if config.ecmp is not None:
         return RoutedSwitch(config, EcmpForwarding(config.ecmp), start_ns)
     return Switch(config, start_ns)

@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from struct import Struct
 from typing import Final, TypeAlias
 
-from mrcfabric.egress import CONTROL, DATA, TRIMMED, Egress
+from mrcfabric.egress import CONTROL, DATA, TRIMMED
+from mrcfabric.egress_queues import EgressQueues
 from mrcfabric.node import Transmit
 from mrcfabric.units import Buffer, Instant
 from mrcfabric.wire.dscp import DSCP_MAX
@@ -46,7 +47,7 @@ class CountedRoute:
 
     __slots__ = ("egress", "offered_bytes", "offered_packets")
 
-    def __init__(self, egress: Egress) -> None:
+    def __init__(self, egress: EgressQueues) -> None:
         self.egress = egress
         self.offered_packets = 0
         self.offered_bytes = 0
@@ -67,11 +68,11 @@ class CountedRoute:
         return self.egress.run(until, out)
 
 
-Door: TypeAlias = Egress | CountedRoute
+Door: TypeAlias = EgressQueues | CountedRoute
 """Where a packet goes that matches an entry."""
 
 
-def doors(config: SwitchConfig, egress: tuple[Egress, ...]) -> dict[int, Door]:
+def doors(config: SwitchConfig, egress: tuple[EgressQueues, ...]) -> dict[int, Door]:
     """uSID of an entry, adjacencies included -> its door."""
     entries = {**config.fib, **config.adjacency}
     shared = Counter(entries.values())

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
 
+from mrcfabric.class_egress_config import ClassEgressConfig
 from mrcfabric.egress_config import CONTROL_BURST_BYTES, EgressConfig
 from mrcfabric.errors import ConfigError
 from mrcfabric.rng import PPM
@@ -16,9 +17,11 @@ from mrcfabric.wire.dscp import Dscp
 from mrcfabric.wire.entropy import EvOrder
 from mrcfabric.wire.trim import TRIM_BYTES_DEFAULT, TRIM_BYTES_MIN
 from mrcfabric.wire.usid import END
-from switchd.core import settings_forwarding
+from switchd.core import settings_forwarding, settings_lossless
+from switchd.core.buffer import BufferConfig
 from switchd.core.forwarding.ecmp import EcmpConfig
 from switchd.core.settings_forwarding import ForwardingKnobs
+from switchd.core.settings_lossless import LosslessKnobs, headroom_fault, lossless_classes
 
 Towards: TypeAlias = Literal["nic", "t0", "t1"]
 """The kind of node that a port leads to."""
@@ -27,14 +30,14 @@ _MULTICAST: Final = 0xFF
 SHARE_MAX = 100.0
 """Beyond a hundred bandwidth-delay products a threshold is a typing mistake."""
 
-_GROUPS: Final = (settings_forwarding,)
+_GROUPS: Final = (settings_forwarding, settings_lossless)
 _LEAST: Final = {name: value for group in _GROUPS for name, value in group.LEAST.items()}
 _MOST: Final = {name: value for group in _GROUPS for name, value in group.MOST.items()}
 _CHOICES: Final = {name: names for group in _GROUPS for name, names in group.CHOICES.items()}
 
 
 @dataclass(frozen=True)
-class SwitchSettings(ForwardingKnobs):
+class SwitchSettings(LosslessKnobs, ForwardingKnobs):
     """Settings of every switch. Shares are of one plane's bandwidth-delay product. Raises ConfigError.
 
     MRC 1.0 leaves the figures to the deployment; the defaults follow the advice of UEC 1.0 3.6.17.
@@ -106,6 +109,10 @@ class SwitchSettings(ForwardingKnobs):
             raise _wrong("control_burst_bytes", self.control_burst_bytes, "bytes, from 0")
         if self.trim_bytes < TRIM_BYTES_MIN:
             raise _wrong("trim_bytes", self.trim_bytes, f"at least {TRIM_BYTES_MIN}")
+        if lossless_classes(self.pfc_classes) is None:
+            raise _wrong("pfc_classes", self.pfc_classes, "different classes from 0 to 7, as 3 or 3,4")
+        if headroom_fault(self.pfc_headroom):
+            raise _wrong("pfc_headroom", self.pfc_headroom, "exact, deployed, or a number of bytes")
 
     def egress(
         self,
@@ -120,14 +127,18 @@ class SwitchSettings(ForwardingKnobs):
     ) -> EgressConfig:
         """The configuration of a port that leads to a NIC, a T0 or a T1; `bdp_bytes` of one plane."""
         last_hop = towards == "nic"
+        ecn_min_bytes = self.ecn_min_bytes or int(self.ecn_min * bdp_bytes)
+        ecn_max_bytes = self.ecn_max_bytes or _bytes(self.ecn_max, bdp_bytes)
+        if ecn_max_bytes < ecn_min_bytes:
+            raise _wrong("ecn_max_bytes", ecn_max_bytes, f"not below ecn_min_bytes, which is {ecn_min_bytes}")
         return EgressConfig(
             rate_bps=rate_bps,
             delay_ns=delay_ns,
             data_bytes_max=_bytes(self.data_last_hop if last_hop else self.data, bdp_bytes),
             control_bytes_max=_bytes(self.control, bdp_bytes),
             ecn=self.ecn_last_hop if last_hop else self.ecn,
-            ecn_min_bytes=int(self.ecn_min * bdp_bytes),
-            ecn_max_bytes=_bytes(self.ecn_max, bdp_bytes),
+            ecn_min_bytes=ecn_min_bytes,
+            ecn_max_bytes=ecn_max_bytes,
             ecn_max_ppm=self.ecn_max_ppm,
             trim=self.trim_last_hop if last_hop else self.trim,
             trim_bytes=self.trim_bytes,
@@ -139,6 +150,17 @@ class SwitchSettings(ForwardingKnobs):
             ev_order=ev_order,
             seed=seed,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class LosslessConfig:
+    """What a lossless switch has besides; its ports are of eight classes each. Raises ConfigError."""
+
+    buffer: BufferConfig
+    quanta: int
+    """Length of a pause, in quanta."""
+    watchdog_ns: int = 0
+    restore_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +188,8 @@ class SwitchConfig:
     """uSIDs that only this switch knows -> egress port; copied, and read-only from then on."""
     ecmp: EcmpConfig | None = None
     """The table of a switch that forwards by NIC address; None: by uSIDs."""
+    lossless: LosslessConfig | None = None
+    """Its buffer and its pauses; None: ports drop what they cannot hold."""
 
     def __post_init__(self) -> None:
         where = self.name or "switch"
@@ -186,6 +210,14 @@ class SwitchConfig:
                 raise ConfigError(f"{where}: {name}", f"{len(ends)} entries for {len(self.ports)} ports")
         if self.ecmp is not None and not {*self.ecmp.down, *self.ecmp.up} <= set(range(len(self.ports))):
             raise ConfigError(f"{where}: ecmp", "names a port that is not there", f"0 to {len(self.ports) - 1}")
+        self._check_lossless(where)
+
+    def _check_lossless(self, where: str) -> None:
+        kinds = {isinstance(port, ClassEgressConfig) for port in self.ports}
+        if kinds and kinds != {self.lossless is not None}:
+            raise ConfigError(f"{where}: ports", "a lossless switch has ports of eight classes, another has not")
+        if self.lossless is not None and self.lossless.buffer.ports != len(self.ports):
+            raise ConfigError(f"{where}: lossless", f"headroom of {self.lossless.buffer.ports} ports, not of all")
 
     def _check_table(self, where: str, table: Mapping[int, int]) -> None:
         for usid, port in table.items():

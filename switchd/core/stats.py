@@ -15,8 +15,9 @@ The same holds for the sums over the ports.
 from typing import Any, Final
 
 from mrcfabric.egress import DROP_REASONS as PORT_DROP_REASONS
-from mrcfabric.egress import Egress
+from mrcfabric.egress_queues import EgressQueues
 from mrcfabric.impairment import TOUCHES
+from switchd.core.buffer import DROPS as BUFFER_DROPS
 from switchd.core.settings import SwitchConfig
 
 DROP_REASONS: Final = (
@@ -31,6 +32,7 @@ DROP_REASONS: Final = (
     "frozen",
     "no_route",
     "link_control",
+    *BUFFER_DROPS,
 )
 """Why a packet never reaches a queue; `mrcfabric.egress.DROP_REASONS` has the queues' own reasons."""
 
@@ -56,7 +58,7 @@ _PEAKS: Final = ("data_bytes_peak", "control_bytes_peak")
 def switch_counters(
     received: int,
     drops: dict[str, int],
-    egress: tuple[Egress, ...],
+    egress: tuple[EgressQueues, ...],
     config: SwitchConfig,
     usids: dict[int, dict[str, int]],
 ) -> dict[str, Any]:

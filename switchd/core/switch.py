@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any, assert_never
 
 from mrcfabric.egress import Egress
+from mrcfabric.egress_queues import EgressQueues
 from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.glance import SwitchRest, port_glance
 from mrcfabric.impairment import HEALTHY, Impairment
@@ -52,10 +53,7 @@ class Switch:
         """Packets that arrived, dropped ones included."""
         self.drops: dict[str, int] = dict.fromkeys(DROP_REASONS, 0)
         """Packets that never reached a queue."""
-        self.egress = tuple(
-            Egress(port_config, port, Rng(port_config.seed, config.name, port))
-            for port, port_config in enumerate(config.ports)
-        )
+        self.egress: tuple[EgressQueues, ...] = self._build_ports(config)
         self.doors: Mapping[int, Door] = MappingProxyType(doors(config, self.egress))
         """The door of each entry of the table; read-only."""
         self._routes = routes(config, self.doors)
@@ -154,6 +152,13 @@ class Switch:
         """The doors behind which packets wait; `advance` visits only these."""
         return tuple(self._busy)
 
+    def _build_ports(self, config: SwitchConfig) -> tuple[EgressQueues, ...]:
+        """The sending ends of the links."""
+        return tuple(
+            Egress(port_config, port, Rng(port_config.seed, config.name, port))
+            for port, port_config in enumerate(config.ports)
+        )
+
     def _run(self, until: Instant, out: list[Transmit]) -> None:
         busy = self._busy
         timeout = NEVER
@@ -243,7 +248,7 @@ class Switch:
             names = self.config.dscp.trimmed, self.config.dscp.trimmed_lasthop
             raise RefusedError(f"dscp {dscp} does not say trimmed in this fabric; {names[0]} and {names[1]} do")
 
-    def _named(self, port: int | None) -> tuple[Egress, ...]:
+    def _named(self, port: int | None) -> tuple[EgressQueues, ...]:
         """The port of this number, or all of them. Raises RefusedError."""
         if port is None:
             return self.egress

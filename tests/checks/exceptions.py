@@ -23,6 +23,7 @@ UNTWINNED: Final[dict[str, str]] = {
     "orchestrator/runs/backend.py": "the interface of a bed: types only",
     "orchestrator/scenario/plan.py": "records only; test_resolve shows them",
     "switchd/core/commands.py": "records only; test_switch shows what each does",
+    "switchd/core/settings_lossless.py": "knobs only; test_settings shows defaults, bounds and relations",
     "switchd/core/settings_forwarding.py": "knobs only; test_settings shows defaults, bounds and relations",
     "switchd/core/events.py": "one record; test_switch shows it",
 }

@@ -26,4 +26,48 @@ ROUTED = (
         "but 1/n. No routing protocol tells the switches on the other side.",
         _of(SWITCH, "ecmp_failover", "ecmp_failover_ns", "ecmp_resilient"),
     ),
+    Choice(
+        "Which classes a switch pauses instead of dropping, and when",
+        OPTION,
+        "None, unless asked: then class 3. A (ingress port, class) is paused at an eighth of the unused pool, or at a "
+        "number of bytes, and let go 3,072 bytes below; each has 4,096 bytes to itself. The account of the buffer is "
+        "that of public simulators, but for one frame per pair that crosses the threshold.",
+        _of(
+            SWITCH,
+            "lossless",
+            "pfc_classes",
+            "buffer_bytes",
+            "pfc_threshold",
+            "pfc_xoff_bytes",
+            "pfc_alpha_shift",
+            "pfc_reserved_bytes",
+            "pfc_xon_offset_bytes",
+        ),
+    ),
+    Choice(
+        "Headroom for frames that come after a pause was decided",
+        UNKNOWN,
+        "What the link needs: both delays, a frame in each serializer and the pauses themselves; nodes here obey at "
+        "once. Or what drivers reserve for a cable of so many metres, or a number.",
+        _of(SWITCH, "pfc_headroom", "pfc_cable_metres"),
+    ),
+    Choice(
+        "How long a pause is, and how often it is repeated",
+        OPTION,
+        "As long as a frame can say, repeated at half time.",
+        _of(SWITCH, "pfc_quanta"),
+    ),
+    Choice(
+        "What ends a pause that never ends",
+        OPTION,
+        "Nothing, unless set. Then the class of that port stops obeying; what waits goes out, nothing is dropped for "
+        "it. It obeys again after a time without a pause frame.",
+        _of(SWITCH, "pfc_watchdog_ns", "pfc_watchdog_restore_ns"),
+    ),
+    Choice(
+        "Thresholds of RED in bytes",
+        OPTION,
+        "By share, as MRC's; RoCE's published profiles are in bytes and can be set so.",
+        _of(SWITCH, "ecn_min_bytes", "ecn_max_bytes"),
+    ),
 )

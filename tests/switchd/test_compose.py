@@ -5,10 +5,13 @@ from typing import Any
 
 import pytest
 
+from mrcfabric.class_egress_config import ClassEgressConfig
 from mrcfabric.errors import ConfigError
-from mrcfabric.topology import Topology
+from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES, Topology
 from switchd.compose import switch_config, switch_settings
 from switchd.core.forwarding.ecmp import EcmpConfig, EcmpForwarding
+from switchd.core.headroom import exact_headroom
+from switchd.core.settings import LosslessConfig
 from tests.support.roce_frames import roce
 
 DEMO = Topology.demo()
@@ -113,6 +116,67 @@ def test_settings_of_the_hash_arrive() -> None:
     assert ecmp(DEMO, "p0-t0-0", ecmp_resilient=True).resilient
     assert ecmp(DEMO, "p0-t0-0", ecmp_failover_ns=7).failover_ns == -1
     assert ecmp(DEMO, "p0-t0-0", ecmp_failover_ns=7, ecmp_failover=True).failover_ns == 7
+
+
+def lossless(topology: Topology, name: str, **switch: Any) -> LosslessConfig:
+    found = switch_config(dataclasses.replace(topology, switch={"lossless": "pfc"} | switch), name)
+    assert all(isinstance(port, ClassEgressConfig) for port in found.ports)
+    assert found.lossless is not None
+    return found.lossless
+
+
+def test_a_lossless_switch_has_eight_classes_and_a_buffer() -> None:
+    found = lossless(DEMO, "p0-t0-0", pfc_classes="4,3", pfc_watchdog_ns=7)
+    assert (found.buffer.lossless, found.quanta, found.watchdog_ns) == ((3, 4), 65_535, 7)
+    assert found.buffer.frame_bytes_max == 4096 + DATA_PACKET_EXTRA_BYTES
+    assert (found.buffer.xoff_bytes, found.buffer.alpha_shift) == (0, 3)
+    assert lossless(DEMO, "p0-t0-0", pfc_threshold="static").buffer.xoff_bytes == 256 << 10
+    ports = switch_config(dataclasses.replace(DEMO, switch={"lossless": "pfc"}), "p0-t0-0").ports
+    plain = switch_config(DEMO, "p0-t0-0").ports
+    for port, usual in zip(ports, plain, strict=True):
+        assert isinstance(port, ClassEgressConfig)
+        assert port.limits[3] == 12 << 20, "the buffer binds, and not the queue"
+        assert (port.limits[0], port.limits[6]) == (usual.data_bytes_max, usual.control_bytes_max)
+        assert (port.ecn, port.ecn_min_bytes, port.rate_bps) == (usual.ecn, usual.ecn_min_bytes, usual.rate_bps)
+
+
+def test_one_port_of_a_lossless_switch_may_differ() -> None:
+    special = {"lossless": "pfc", "p0-t0-0.5.ecn": False}
+    ports = switch_config(dataclasses.replace(DEMO, switch=special), "p0-t0-0").ports
+    assert [port.ecn for port in ports] == [False] * 4 + [True, False, True, True]
+
+
+def test_exact_headroom_follows_the_link() -> None:
+    """Both delays, a slower cable, latency of nodes: each port has its own."""
+    topology = dataclasses.replace(
+        DEMO, link_delay_ns=2_000, latency={"t0_ns": 300}, link_rates_bps={"p0-t0-0~p0-t1-1": 25 * 10**9}
+    )
+    frame = 4096 + DATA_PACKET_EXTRA_BYTES + 38
+    found = lossless(topology, "p0-t0-0").buffer.headroom_bytes
+    for end, headroom in zip(topology.ports("p0-t0-0"), found, strict=True):
+        delays_ns = end.delay_ns + end.incoming_delay_ns
+        assert headroom == exact_headroom(end.rate_bps, delays_ns, frame, 1)
+        assert headroom == pytest.approx(delays_ns * end.rate_bps / 8e9 + 2 * frame + 84, abs=60)
+    assert len(set(found)) == 2
+
+
+@pytest.mark.parametrize(("given", "wanted"), [("deployed", 62_841), ("5000", 5_000), (5_000, 5_000), (0, 0)])
+def test_headroom_may_be_what_drivers_reserve_or_a_number(given: Any, wanted: int) -> None:
+    assert set(lossless(DEMO, "p0-t0-0", pfc_headroom=given, pfc_classes=3).buffer.headroom_bytes) == {wanted}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"buffer_bytes": 500_000, "pfc_classes": "0,1,2,3"}, "leave no pool"),
+        ({"pfc_xoff_bytes": 4_096, "pfc_threshold": "static"}, "is not above the reserved 4096"),
+        ({"pfc_quanta": 100}, "before the pause can be repeated at"),
+    ],
+)
+def test_settings_that_a_lossless_switch_cannot_keep(wrong: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigError, match=words) as refused:
+        lossless(DEMO, "p0-t0-0", **wrong)
+    assert refused.value.where in {f"switch.{key}" for key in wrong}
 
 
 def test_figures_of_the_topology_arrive() -> None:

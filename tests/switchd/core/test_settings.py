@@ -4,14 +4,18 @@ from dataclasses import replace
 
 import pytest
 
+from mrcfabric.class_egress_config import ClassEgressConfig
 from mrcfabric.egress_config import EgressConfig
 from mrcfabric.errors import ConfigError
 from mrcfabric.wire.dscp import Dscp
 from mrcfabric.wire.entropy import EvOrder
+from switchd.core.buffer import BufferConfig
 from switchd.core.forwarding.ecmp import EcmpConfig
-from switchd.core.settings import SwitchConfig, SwitchSettings
+from switchd.core.settings import LosslessConfig, SwitchConfig, SwitchSettings
 
 CONFIG = SwitchConfig("p0-t1-0", usid=2, block=0xFD000000, fib={1: 0, 3: 1}, ports=(EgressConfig(),) * 2)
+
+LOSSLESS = LosslessConfig(BufferConfig(1 << 20, (0, 0), (3,), 4_000), 100)
 
 
 def egress(settings: SwitchSettings, towards) -> EgressConfig:
@@ -29,6 +33,15 @@ def test_shares_become_bytes(towards):
     assert (config.data_bytes_max, config.control_bytes_max) == (100_000, 100_000)
     assert (config.trim, config.trim_bytes, config.trim_dscp, config.trimmable_dscps) == (True, 256, 13, (4, 8))
     assert (config.rate_bps, config.delay_ns, config.seed) == (100_000_000_000, 1_000, "s")
+
+
+@pytest.mark.parametrize("towards", ["nic", "t1"])
+def test_thresholds_may_be_given_in_bytes(towards):
+    config = egress(SwitchSettings(ecn_min_bytes=400_000, ecn_max_bytes=1_600_000), towards)
+    assert (config.ecn_min_bytes, config.ecn_max_bytes) == (400_000, 1_600_000)
+    assert egress(SwitchSettings(ecn_max_bytes=30_000), towards).ecn_min_bytes == 20_000
+    with pytest.raises(ConfigError, match=r"^switch\.ecn_max_bytes: 80000 .* not below ecn_min_bytes, which is 90000"):
+        egress(SwitchSettings(ecn_min_bytes=90_000), towards)
 
 
 @pytest.mark.spec("MRC 1.0", "5")
@@ -59,6 +72,28 @@ def test_every_direction_has_its_toggles():
         {"control_burst_bytes": -1},
         {"control_reserve": 1.0},
         {"ecn": 1},
+        {"lossless": "credits"},
+        {"lossless": True},
+        {"pfc_classes": "8"},
+        {"pfc_classes": "3,3"},
+        {"pfc_classes": ""},
+        {"pfc_classes": "3,,4"},
+        {"pfc_classes": 3},
+        {"buffer_bytes": 0},
+        {"pfc_threshold": "none"},
+        {"pfc_xoff_bytes": 0},
+        {"pfc_alpha_shift": 17},
+        {"pfc_reserved_bytes": -1},
+        {"pfc_xon_offset_bytes": -1},
+        {"pfc_headroom": "plenty"},
+        {"pfc_headroom": "-1"},
+        {"pfc_cable_metres": -1},
+        {"pfc_quanta": 65_536},
+        {"pfc_quanta": 0},
+        {"pfc_watchdog_ns": -1},
+        {"pfc_watchdog_restore_ns": -1},
+        {"ecn_min_bytes": -1},
+        {"ecn_max_bytes": 1.5},
         {"forwarding": "hash"},
         {"forwarding": 1},
         {"ecmp_seed": "none"},
@@ -84,6 +119,10 @@ def test_a_wrong_setting_is_named(wrong):
         ({"block": 0xFF02_0000}, "block"),
         ({"adjacency": {5: 9}}, "adjacency"),
         ({"ecmp": EcmpConfig(4, 0, (0, 2), 2)}, "ecmp"),
+        ({"lossless": LOSSLESS}, "ports"),
+        ({"ports": (ClassEgressConfig(),) * 2}, "ports"),
+        ({"ports": (ClassEgressConfig(), EgressConfig())}, "ports"),
+        ({"ports": (ClassEgressConfig(),) * 3, "lossless": LOSSLESS}, "lossless"),
         ({"adjacency": {1: 0}}, "adjacency"),
         ({"fib": {0: 0}}, "fib"),
         ({"fib": {2: 0}}, "fib"),

@@ -1,0 +1,265 @@
+"""A lossless switch: eight classes per port, one shared buffer, and pauses hop by hop, in exact order of time.
+
+Owns the loop. A departure on one port may free the buffer of another, which then lets its neighbour go on at that very
+instant; so this switch goes from instant to instant over all ports, where `Switch` takes port by port. At one instant:
+commands, frames, timers, departures; departures by port number, until nothing of that instant is left. Owns also the
+frames it sends (XOFF, its repetition, XON) and what it does with those it hears. `buffer` decides, `watchdog` says
+which pauses count, `mrcfabric.class_egress` has the queues, `switchd.core.forwarding` the ways.
+
+IEEE 802.1Q 36 (priority-based flow control).
+"""
+
+from heapq import heappop, heappush
+from typing import Any, Final
+
+from mrcfabric.class_egress import ClassEgress
+from mrcfabric.class_egress_config import CLASSES, ClassEgressConfig
+from mrcfabric.naming import port_mac
+from mrcfabric.node import Input, Rank, Transmit
+from mrcfabric.rng import Rng
+from mrcfabric.units import NEVER, Buffer, Instant
+from mrcfabric.wire.dscp import dscp_of, traffic_class_of_dscp
+from mrcfabric.wire.link import ControlFrame
+from mrcfabric.wire.pfc import encode, parse
+from switchd.core.buffer import DROPS, SharedBuffer
+from switchd.core.commands import Command
+from switchd.core.forwarding import Forwarding
+from switchd.core.routed import RoutedSwitch
+from switchd.core.settings import SwitchConfig
+from switchd.core.watchdog import PauseWatchdog
+
+_TIMER: Final = int(Rank.TIMER)
+_DEPARTURE: Final = int(Rank.DEPARTURE)
+assert _TIMER < _DEPARTURE, "the heap orders events of one instant by rank, then by number"
+
+
+class LosslessSwitch(RoutedSwitch):
+    """One switch in fabric time. A *pair* is `port * CLASSES + class`: of ingress for the buffer, of egress for pauses
+    that were heard."""
+
+    egress: tuple[ClassEgress, ...]
+
+    def __init__(self, config: SwitchConfig, forwarding: Forwarding, start_ns: Instant = 0) -> None:
+        assert config.lossless is not None
+        super().__init__(config, forwarding, start_ns)
+        own = config.lossless
+        pairs = len(config.ports) * CLASSES
+        self.buffer = SharedBuffer(own.buffer)
+        self._quanta = own.quanta
+        self._class_of = traffic_class_of_dscp(config.dscp)
+        self._lossless = own.buffer.lossless
+        self._watchdog = PauseWatchdog(pairs, own.watchdog_ns, own.restore_ns)
+        self._refresh_ns = [port.config.quanta_ns(own.quanta) // 2 for port in self.egress]
+        self._xons: list[int] = []  # pairs that departures of this instant let go on
+        self._due: list[tuple[Instant, int, int]] = []
+        """Heap of (instant, rank, number). An entry counts only while `_next` or `_timers` has its instant."""
+        self._next: list[Instant] = [NEVER] * len(self.egress)
+        """By port: its next departure."""
+        self._timers: list[Instant] = [NEVER] * (2 * pairs)
+        """By pair: when to repeat a pause; from `pairs` on: when the watchdog bites."""
+        self._pairs = pairs
+        self._frames: dict[tuple[int, int], ControlFrame] = {}
+        self.xoff_sent, self.xon_sent = [0] * pairs, [0] * pairs
+        self.xoff_received, self.xon_received = [0] * pairs, [0] * pairs
+
+    def _build_ports(self, config: SwitchConfig) -> tuple[ClassEgress, ...]:
+        ports = []
+        for number, port in enumerate(config.ports):
+            assert isinstance(port, ClassEgressConfig)
+            ports.append(ClassEgress(port, number, Rng(port.seed, config.name, number), self._departed))
+        return tuple(ports)
+
+    # Time.
+
+    def advance(self, inputs: list[Input], until: Instant) -> list[Transmit]:
+        """Everything up to and including `until`, instant by instant."""
+        out: list[Transmit] = []
+        due = self._due
+        for at_ns, rank, in_port, _, body in inputs:
+            if due and due[0][0] < at_ns:
+                self._through(at_ns - 1, out)
+            if rank:
+                self._take(at_ns, in_port, body, out)
+            else:
+                self._carry_out(at_ns, body, out)
+        self._through(until, out)
+        self.now_ns = until
+        return out
+
+    def next_timeout(self) -> Instant | None:
+        """The next departure or timer."""
+        due = self._due
+        while due and not self._counts(*due[0]):
+            heappop(due)
+        return due[0][0] if due else None
+
+    def _counts(self, at_ns: Instant, rank: int, number: int) -> bool:
+        return (self._next if rank == _DEPARTURE else self._timers)[number] == at_ns
+
+    def _through(self, until: Instant, out: list[Transmit]) -> None:
+        """Timers and departures up to and including `until`."""
+        due, upcoming = self._due, self._next
+        while due and due[0][0] <= until:
+            at_ns, rank, number = heappop(due)
+            if not self._counts(at_ns, rank, number):
+                continue
+            if rank == _DEPARTURE:
+                upcoming[number] = NEVER
+                self.egress[number].run(at_ns, out)
+                self._reschedule(number)
+            else:
+                self._timers[number] = NEVER
+                self._expire(at_ns, number, out)
+            if self._xons:
+                self._let_go(at_ns, out)
+
+    def _reschedule(self, port: int) -> None:
+        """Note when a port has its next departure."""
+        next_ns = self.egress[port].next_departure_ns
+        if next_ns != self._next[port]:
+            self._next[port] = next_ns
+            if next_ns != NEVER:
+                heappush(self._due, (next_ns, _DEPARTURE, port))
+
+    def _set_timer(self, number: int, at_ns: Instant) -> None:
+        if at_ns != self._timers[number]:
+            self._timers[number] = at_ns
+            if at_ns != NEVER:
+                heappush(self._due, (at_ns, _TIMER, number))
+
+    def _expire(self, at_ns: Instant, number: int, out: list[Transmit]) -> None:
+        """Repeat a pause before it runs out, or end one that has lasted too long."""
+        if number < self._pairs:
+            # A switch that stands still says nothing; it begins anew when it goes on.
+            if self.forwarding and self.buffer.xoff[number]:
+                self._ask(at_ns, number, self._quanta, out)
+        else:
+            pair = number - self._pairs
+            self._watchdog.bite(pair)
+            self._pause(at_ns, pair, at_ns, out)
+
+    # Packets.
+
+    def _take(self, at_ns: Instant, in_port: int, packet: Buffer, out: list[Transmit]) -> None:
+        """Forward a packet that arrived, or drop it with a reason, or do what a control frame asks."""
+        if isinstance(packet, ControlFrame) and self.forwarding and self._hear(at_ns, in_port, packet, out):
+            return
+        self.received += 1
+        if not self.forwarding or isinstance(packet, ControlFrame):
+            self._lose(at_ns, packet, "link_control" if self.forwarding else "frozen")
+            return
+        routed = self._forwarding.route(at_ns, in_port, packet)
+        if isinstance(routed, str):
+            self._lose(at_ns, packet, routed)
+            return
+        port, packet = routed
+        cls = self._class_of[dscp_of(packet)]
+        pair = in_port * CLASSES + cls
+        told = self.buffer.admit(pair, len(packet))
+        if told is not None:
+            if told in DROPS:
+                self._lose(at_ns, packet, told)
+                return
+            self._ask(at_ns, pair, self._quanta, out)
+        if not self.egress[port].offer(at_ns, packet, cls, out, pair) and self.buffer.release(pair, len(packet)):
+            self._xons.append(pair)
+        self._reschedule(port)
+        if self._xons:
+            self._let_go(at_ns, out)
+
+    def _departed(self, at_ns: Instant, pair: int, size: int) -> None:
+        """Bytes of a packet that came in on this pair have left a queue. Called by ports in the midst of their work."""
+        if self.buffer.release(pair, size):
+            self._xons.append(pair)
+
+    # Pauses.
+
+    def _let_go(self, at_ns: Instant, out: list[Transmit]) -> None:
+        """Tell the neighbours of pairs that are below their thresholds again to go on."""
+        pairs, self._xons = self._xons, []
+        for pair in pairs:
+            # At one instant a pair may have come and gone more than once.
+            if not self.buffer.xoff[pair] and self.forwarding:
+                self._ask(at_ns, pair, 0, out)
+
+    def _ask(self, at_ns: Instant, pair: int, quanta: int, out: list[Transmit]) -> None:
+        """Send a pause of so many quanta, and see to its repetition; 0 quanta: go on."""
+        port, cls = divmod(pair, CLASSES)
+        frame = self._frames.get((pair, quanta))
+        if frame is None:
+            frame = self._frames[pair, quanta] = encode(port_mac(self.name, port), {cls: quanta})
+        (self.xoff_sent if quanta else self.xon_sent)[pair] += 1
+        self.egress[port].send_control(at_ns, frame, out)
+        self._set_timer(pair, at_ns + self._refresh_ns[port] if quanta else NEVER)
+        self._reschedule(port)
+
+    def _hear(self, at_ns: Instant, port: int, frame: ControlFrame, out: list[Transmit]) -> bool:
+        """Do what a neighbour asks of lossless classes; False: it is no good PFC frame."""
+        pfc = parse(frame)
+        if pfc is None:
+            return False
+        for cls in self._lossless:
+            if pfc.enabled >> cls & 1:
+                pair, quanta = port * CLASSES + cls, pfc.quanta[cls]
+                (self.xoff_received if quanta else self.xon_received)[pair] += 1
+                until = at_ns + self.egress[port].config.quanta_ns(quanta)
+                self._pause(at_ns, pair, self._watchdog.heard(at_ns, pair, until), out)
+        return True
+
+    def _pause(self, at_ns: Instant, pair: int, until_ns: Instant, out: list[Transmit]) -> None:
+        port, cls = divmod(pair, CLASSES)
+        self.egress[port].pause(at_ns, cls, until_ns, out)
+        self._reschedule(port)
+        self._set_timer(self._pairs + pair, self._watchdog.due(pair))
+
+    # Commands and counters.
+
+    def _obey(self, at_ns: Instant, command: Command, out: list[Transmit]) -> None:
+        super()._obey(at_ns, command, out)
+        for port in range(len(self.egress)):
+            self._reschedule(port)
+
+    def _set_forwarding(self, at_ns: Instant, on: bool, out: list[Transmit]) -> None:
+        stood = not self.forwarding
+        super()._set_forwarding(at_ns, on, out)
+        self._busy.clear()
+        if on and stood:
+            for pair, paused in enumerate(self.buffer.xoff):
+                if paused:
+                    self._ask(at_ns, pair, self._quanta, out)
+
+    def counters(self) -> dict[str, Any]:
+        """Those of `RoutedSwitch`; `buffer` (bytes of the whole switch); `pfc` {port: {lossless class: counts}}.
+
+        Of each class: XOFF and XON frames sent and received, `pause_ns` for which its packets were paused here,
+        `storms` that the watchdog ended; and of what came in on it: `buffer_bytes`, the most of them, the same of
+        headroom, the headroom there is, and `xoff`, 1 while its neighbour is asked to pause.
+        """
+        buffer = self.buffer
+        whole = {
+            "bytes": buffer.total,
+            "peak": buffer.total_peak,
+            "pool_used": buffer.pool_used,
+            "pool_bytes": buffer.config.pool_bytes,
+            "bytes_max": buffer.config.bytes_total,
+        }
+        pfc = {port.port: {cls: self._class_counters(port, cls) for cls in self._lossless} for port in self.egress}
+        return {**super().counters(), "buffer": whole, "pfc": pfc}
+
+    def _class_counters(self, port: ClassEgress, cls: int) -> dict[str, int]:
+        pair, buffer = port.port * CLASSES + cls, self.buffer
+        return {
+            "xoff_sent": self.xoff_sent[pair],
+            "xon_sent": self.xon_sent[pair],
+            "xoff_received": self.xoff_received[pair],
+            "xon_received": self.xon_received[pair],
+            "pause_ns": port.counters(self.now_ns)["classes"][cls]["pause_ns"],
+            "storms": self._watchdog.storms[pair],
+            "xoff": int(buffer.xoff[pair]),
+            "buffer_bytes": buffer.stock[pair] + buffer.headroom[pair],
+            "buffer_peak": buffer.peak[pair],
+            "headroom_bytes": buffer.headroom[pair],
+            "headroom_peak": buffer.headroom_peak[pair],
+            "headroom_max": buffer.config.headroom_bytes[port.port],
+            **{reason: buffer.drops[reason][pair] for reason in DROPS},
+        }
