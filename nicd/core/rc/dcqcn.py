@@ -94,6 +94,7 @@ class ReactionPoint(Pace):
     # -- pace
 
     def sent(self, now: Instant, wire_bytes: int) -> None:
+        """A packet leaves now: the next one has to wait until this one's time at the rate is over."""
         rate = self.rate_bps
         if now > self._due_ns:
             # A pause is not made up for.
@@ -129,6 +130,7 @@ class ReactionPoint(Pace):
         return alpha
 
     def on_cnp(self, now: Instant) -> bool:
+        """A notification has come: lower the rate. False: it came too soon after another."""
         figures = self._figures
         if self._cut_ns >= 0 and now - self._cut_ns < figures.reduce_ns:
             return False

@@ -17,6 +17,8 @@ from nicd.core.rc.notification import NotificationPoint
 from nicd.core.rc.rc_stats import RcStats
 from nicd.core.rc.requestor import Requestor
 from nicd.core.rc.responder import Responder
+from nicd.core.rc.selective import SelectiveRequestor, selective_window
+from nicd.core.rc.selective_responder import SelectiveResponder
 from nicd.core.rc.ways import NO_PORT, Ways
 from nicd.core.timers import Timer
 
@@ -51,10 +53,13 @@ class RcLink:
         if figures is not None:
             self.windows = ReactionPoint(line_bps, figures, board.timers, rc, self.window_moved)
             self._notification = NotificationPoint(figures.cnp_ns)
-        self.requestor = Requestor(
-            self, board, rc, self.ways.data(), self.windows, request.psn_send, settings.rc_window_bytes
-        )
-        self.responder = Responder(self, board, rc, self.ways, request.psn_receive)
+        selective = settings.rc_recovery == "selective"
+        window = settings.rc_window_bytes
+        if selective and not window:
+            window = selective_window(line_bps, settings.base_rtt_ns, settings.mtu_bytes, settings.rc_ack_every)
+        send, receive = (SelectiveRequestor, SelectiveResponder) if selective else (Requestor, Responder)
+        self.requestor = send(self, board, rc, self.ways.data(), self.windows, request.psn_send, window)
+        self.responder = receive(self, board, rc, self.ways, request.psn_receive)
         # The scheduler calls these for every packet: bind them here, which saves a call each.
         self.has_packet = self.requestor.has_packet
         self.emit = self.requestor.emit

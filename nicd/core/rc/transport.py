@@ -72,6 +72,7 @@ class RcTransport(Transport):
     # -- packets
 
     def receive(self, now: Instant, port: int, packet: Buffer) -> str:
+        """Check a packet from a port and hand it to its QP. Returns what became of it, as the base class has it."""
         stats = self.board.stats
         reason, traffic_class, opcode, qpn, psn, flags, start, size, source, _ = self._peek(packet)
         if reason is not None:
@@ -122,6 +123,7 @@ class RcTransport(Transport):
         return peeked[3] if peeked[0] is None else None
 
     def carrier_changed(self, now: Instant, port: int) -> None:
+        """Tell the QPs of that port; one whose port is gone takes another if it may."""
         settings = self.board.settings
         carrier = self.board.ports.carrier
         for qp in self._qps.values():
