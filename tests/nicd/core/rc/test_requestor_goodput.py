@@ -3,11 +3,13 @@
 W is the number of packets that leave from a lost packet, which counts, to its first resend, which does not.
 """
 
+from typing import Any
+
 import pytest
 
 from mrcfabric.rng import PPM, Rng
 from nicd.core.events import STATUS_OK, STATUS_RETRY_EXCEEDED
-from tests.nicd.core.rc.pipe import PSN_AB, Pipe, Seen
+from tests.nicd.core.rc.pipe import PSN_AB, Fate, Pipe, Seen, always
 
 MTU = 256
 RATE_BPS = 10_000_000_000
@@ -15,7 +17,7 @@ PACKET_NS = (MTU + 64 + 38) * 8 / 10
 _FAR_NS = 1 << 40
 
 
-def lossy(ppm: int, seed: int) -> tuple[list[int], object]:
+def lossy(ppm: int, seed: int) -> tuple[list[int], Fate]:
     """(numbers of data packets that were lost, a pipe that loses them independently)."""
     rng = Rng("goodput", seed)
     lost: list[int] = []
@@ -29,17 +31,10 @@ def lossy(ppm: int, seed: int) -> tuple[list[int], object]:
     return lost, fate
 
 
-def measured_w(delay_ns: int, **nic: object) -> int:
+def measured_w(delay_ns: int, **nic: Any) -> int:
     """W of a pipe with this delay, by the loss of one packet in the middle of a message."""
-    gone = (PSN_AB + 700) & 0xFFFFFF
     times: list[int] = []
-
-    def fate(at_ns: int, side: int, seen: Seen) -> bool:
-        if side == 0 and seen.is_data and seen.psn == gone:
-            times.append(at_ns)
-            return len(times) > 1
-        return True
-
+    fate = losing_first((PSN_AB + 700) & 0xFFFFFF, times)
     pipe = Pipe(fate, mtu=MTU, rate_bps=RATE_BPS, delay_ns=delay_ns, cc="none", **nic)
     pipe.write(MTU * 1500)
     pipe.run(100_000_000)
@@ -48,7 +43,7 @@ def measured_w(delay_ns: int, **nic: object) -> int:
     return round((times[1] - times[0]) / PACKET_NS)
 
 
-def goodput(packets: int, ppm: int, delay_ns: int, seed: int, **nic: object) -> tuple[float, int]:
+def goodput(packets: int, ppm: int, delay_ns: int, seed: int, **nic: Any) -> tuple[float, int]:
     """(share of the line that a long message gets, how often the sender went back)."""
     _, fate = lossy(ppm, seed)
     pipe = Pipe(fate, mtu=MTU, rate_bps=RATE_BPS, delay_ns=delay_ns, size=MTU * packets, cc="none", **nic)
@@ -151,27 +146,31 @@ def test_go_back_0_over_sizes(per_message: int, ppm: int) -> None:
     check_go_back_0(per_message, 1500, ppm, 1_000, 6)
 
 
+def losing_first(psn: int, sent: list[int]) -> Fate:
+    """A pipe that loses the first packet with this PSN; `sent`: when those came by."""
+
+    def fate(at_ns: int, side: int, seen: Seen) -> bool:
+        if side or not seen.is_data or seen.psn != psn:
+            return True
+        sent.append(at_ns)
+        return len(sent) > 1
+
+    return fate
+
+
 @pytest.mark.parametrize(("exponent", "length"), [(1, 1), (6, 4096), (14, 50_000), (20, 1)])
 def test_a_lost_last_packet_costs_one_time_out(exponent: int, length: int) -> None:
     times = []
+    last = (PSN_AB + -(-length // 4096) - 1) & 0xFFFFFF
     for lose in (False, True):
-        last = (PSN_AB + -(-length // 4096) - 1) & 0xFFFFFF
         sent: list[int] = []
-
-        def fate(
-            at_ns: int, side: int, seen: Seen, last: int = last, lose: bool = lose, sent: list[int] = sent
-        ) -> bool:
-            if side == 0 and seen.is_data and seen.psn == last:
-                sent.append(at_ns)
-                return not lose or len(sent) > 1
-            return True
-
+        fate = losing_first(last, sent) if lose else always
         pipe = Pipe(fate, size=1 << 16, rc_timeout=exponent, rc_ack_every=0)
         pipe.write(length)
         pipe.run(_FAR_NS)
         (done,) = pipe.completions()
         assert done.status == STATUS_OK
-        assert len(sent) == 1 + lose
+        assert len(sent) == 2 * lose
         assert pipe.counter(0, "timeouts") == lose
         times.append(done.at_ns)
     # The time-out runs from the oldest packet in flight; only that one is sent again at its end.
