@@ -109,5 +109,3 @@ class Bed:
     def idle(self) -> bool:
         """Whether nothing more happens by itself."""
         return (self.nic.next_timeout() or NEVER) == NEVER
-
-

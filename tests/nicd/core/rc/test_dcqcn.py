@@ -195,7 +195,8 @@ def test_a_late_comer_gets_its_share_and_both_climb() -> None:
 
 def check_steady(senders: int, from_ns: int, until_ns: int) -> tuple[float, float, float]:
     """(share of the queue's wire, Jain's index of what was sent, mean depth) of flows that started together."""
-    funnel = shared(senders, [0] * senders, until_ns * LINE // 8_000_000_000 // senders // (1 << 20) + 3)
+    messages = until_ns * LINE // 8_000_000_000 // (1 << 20) + 3
+    funnel = shared(senders, [0] * senders, messages, mtu=4096)
     funnel.run(from_ns)
     before = [nic.counters()["payload_bytes"] for nic in funnel.nics[1:]]
     carried, depth, count = funnel.carried, funnel.depth_sum, funnel.depth_count
@@ -213,7 +214,7 @@ def test_two_flows_use_the_wire_and_share_it() -> None:
 
 @pytest.mark.long
 def test_steady_state_over_flows() -> None:
-    rows = [check_steady(senders, 10_000_000, 60_000_000) for senders in (2, 4, 8, 16)]
+    rows = [check_steady(senders, 20_000_000, 120_000_000) for senders in (2, 4, 8, 16)]
     assert all(share > 0.94 for share, _, _ in rows), rows
     assert all(fair > 0.995 for _, fair, _ in rows), rows
     depths = [depth for _, _, depth in rows]

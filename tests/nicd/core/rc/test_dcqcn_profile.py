@@ -1,6 +1,7 @@
 """The figures of DCQCN: a profile by name, and what settings change in it."""
 
 from dataclasses import replace
+from typing import Any
 
 from nicd.core.rc.dcqcn_profile import NO_BYTES, PROFILES, dcqcn_figures
 from nicd.core.settings import NicSettings
@@ -20,7 +21,7 @@ def test_the_published_profiles() -> None:
 def test_each_setting_changes_its_figure_alone() -> None:
     base = NicSettings(rp_profile="100g")
     plain = dcqcn_figures(base)
-    changes = {
+    changes: dict[str, tuple[str, int, int]] = {
         "rp_dce_tcp_g_shift": ("g_shift", 4, 4),
         "rp_dce_tcp_rtt_ns": ("alpha_ns", 55_000, 55_000),
         "rp_time_reset_ns": ("time_ns", 300_000, 300_000),
@@ -33,5 +34,7 @@ def test_each_setting_changes_its_figure_alone() -> None:
         "np_min_time_between_cnps_ns": ("cnp_ns", 50_000, 50_000),
     }
     for setting, (figure, value, wanted) in changes.items():
-        assert dcqcn_figures(replace(base, **{setting: value})) == plain._replace(**{figure: wanted})
+        changed: dict[str, Any] = {setting: value}
+        expected: dict[str, Any] = {figure: wanted}
+        assert dcqcn_figures(replace(base, **changed)) == plain._replace(**expected)
     assert dcqcn_figures(replace(base, rp_clamp_tgt_rate=False)) == plain._replace(clamp=False)

@@ -101,10 +101,7 @@ def test_a_packet_that_is_lost_again_is_asked_for_in_each_pass(passes: bool) -> 
 def test_a_gap_that_stays_open_gets_another_nak_after_the_interval(interval: int) -> None:
     bed = Bed(rc_ack_every=0, rc_nak_interval_ns=interval)
     packets = message(bed, packets=20)
-    at_ns = []
-    for packet in packets[1:]:
-        if bed.arrive(packet, wait_ns=interval // 4):
-            at_ns.append(bed.now)
+    at_ns = [bed.now for packet in packets[1:] if bed.arrive(packet, wait_ns=interval // 4)]
     assert [later - at_ns[0] for later in at_ns] == [interval // 4 * 4 * number for number in range(len(at_ns))]
     assert len(at_ns) == 5
 
