@@ -7,7 +7,7 @@ what is made of it `orchestrator.measures`'s and `orchestrator.report`'s.
 import sys
 from collections.abc import Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TextIO, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO, cast
 
 import typer
 
@@ -23,6 +23,25 @@ EXIT_NOT_RUN: Final = 4
 """It could not run."""
 EXIT_SIGNAL: Final = 128
 """Plus the signal's number, as a shell reports it."""
+
+
+class Carried(NamedTuple):
+    """What came of a run."""
+
+    report: dict[str, Any]
+    folder: Path
+    """Where its report is."""
+    code: int
+    """The exit code."""
+    recording: "Recording"
+
+
+class CouldNotRunError(SystemExit):
+    """A run that could not take place; the reason was shown."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(EXIT_NOT_RUN)
+        self.why = why
 
 
 def observer(plain: bool, console: "Console") -> "RunObserver":
@@ -48,25 +67,25 @@ def carried_out(
     junit: Path | None = None,
     trace: bool = False,
     flag: str = "--report",
-) -> tuple[dict[str, Any], Path, int]:
-    """The run, its report written to `folder` and shown: the report, where it is, the exit code.
+) -> Carried:
+    """Carry a run out, show it, and write its report to `folder`; `flag` is the command's for that folder.
 
-    `flag` is the command's for that folder.
-    Raises ConfigError before anything has begun, SystemExit for a run that could not take place.
+    Raises ConfigError before anything has begun, CouldNotRunError for a run that could not take place, SystemExit for
+    one that a signal ended before there was anything to report.
     """
     from orchestrator.runs.runner import Runner
 
     runner = Runner(open_backend, observer, trace=trace)
     try:
-        data, folder = _reported(runner, observer, folder, junit, flag)
+        data, folder, recording = _reported(runner, observer, folder, junit, flag)
     finally:
         observer.closed()
-    return data, folder, EXIT_SIGNAL + runner.signal if runner.signal else data["exit_code"]
+    return Carried(data, folder, EXIT_SIGNAL + runner.signal if runner.signal else data["exit_code"], recording)
 
 
 def _reported(
     runner: "Runner", observer: "RunObserver", folder: Path | None, junit: Path | None, flag: str
-) -> tuple[dict[str, Any], Path]:
+) -> tuple[dict[str, Any], Path, "Recording"]:
     from mrcfabric.errors import RefusedError
     from orchestrator.measures.judge import verdict
     from orchestrator.process.run_folder import default_path
@@ -86,9 +105,13 @@ def _reported(
         if junit is not None:
             files.write_junit(data, junit)
     except RefusedError as error:
-        typer.echo(f"mrcfabric: {error}", err=True)
-        raise SystemExit(EXIT_NOT_RUN) from None
-    return data, folder
+        raise _not_run(error) from None
+    return data, folder, recording
+
+
+def _not_run(error: Exception) -> CouldNotRunError:
+    typer.echo(f"mrcfabric: {error}", err=True)
+    return CouldNotRunError(str(error))
 
 
 def _on_a_loop(runner: "Runner", work: "Coroutine[Any, Any, Recording]") -> "Recording":
@@ -107,5 +130,4 @@ def _on_a_loop(runner: "Runner", work: "Coroutine[Any, Any, Recording]") -> "Rec
     except asyncio.CancelledError:
         raise SystemExit(EXIT_SIGNAL + (runner.signal or 0)) from None
     except (ProcessFailedError, NoAnswerError, RefusedError) as error:
-        typer.echo(f"mrcfabric: {error}", err=True)
-        raise SystemExit(EXIT_NOT_RUN) from None
+        raise _not_run(error) from None

@@ -32,6 +32,11 @@ def write(report: Mapping[str, Any], folder: Path, page: str = "") -> None:
         texts[SCENARIO_NAME] = yaml.safe_dump(report["scenario"], sort_keys=False, allow_unicode=True)
     if page:
         texts[PAGE_NAME] = page
+    write_texts(texts, folder)
+
+
+def write_texts(texts: Mapping[str, str], folder: Path) -> None:
+    """Write files into a folder. Raises RefusedError when it cannot."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in texts.items():

@@ -9,11 +9,14 @@ from typing import Any, Final
 
 _GAUGES: Final = ("rtt_min_ns", "rtt_max_ns")
 _LABELLED: Final = ("retransmits", "trims", "drops", "cwnd_cuts", "ahead")
+_RATES: Final = "rate_"
+"""What the names of a transport's gauges begin with."""
 _SWITCH: Final = ("packets", "marks", "trimmed", "trim_admitted", "trim_dropped", "received")
 
 
 def flat_nic(core: Mapping[str, Any]) -> dict[str, int]:
-    """Of a NIC: counters, `ev_in.<state>` for entries into a state, and those of `flat_ports`."""
+    """Of a NIC: counters, `ev_in.<state>` for entries into a state, `rc.<name>` of the RC transport, and those of
+    `flat_ports` and `flat_pauses`."""
     counts = {
         name: value
         for name, value in core.items()
@@ -28,7 +31,10 @@ def flat_nic(core: Mapping[str, Any]) -> dict[str, int]:
     for port in core["ports"].values():
         for reason, count in port["drops"].items():
             counts[f"drops.{reason}"] = counts.get(f"drops.{reason}", 0) + count
-    return counts | flat_ports(core)
+    for name, count in core.get("rc", {}).items():
+        if isinstance(count, int) and not name.startswith(_RATES):
+            counts[f"rc.{name}"] = count
+    return counts | flat_ports(core) | flat_pauses(core)
 
 
 def flat_switch(core: Mapping[str, Any]) -> dict[str, int]:
@@ -36,7 +42,23 @@ def flat_switch(core: Mapping[str, Any]) -> dict[str, int]:
     counts = {name: core[name] for name in _SWITCH}
     for reason, count in core["drops"].items():
         counts[f"drops.{reason}"] = count
-    return counts | flat_ports(core)
+    return counts | flat_ports(core) | flat_pauses(core)
+
+
+def flat_pauses(core: Mapping[str, Any]) -> dict[str, int]:
+    """Of a node whose ports have traffic classes: pause frames sent, pauses obeyed, and how long classes stood still.
+
+    Nothing for a node without them.
+    """
+    ports = [port for port in core["ports"].values() if "classes" in port]
+    if not ports:
+        return {}
+    classes = [told for port in ports for told in port["classes"].values()]
+    return {
+        "pause_frames": sum(port["control_frames"] for port in ports),
+        "pauses": sum(told["pauses"] for told in classes),
+        "pause_ns": sum(told["pause_ns"] for told in classes),
+    }
 
 
 def flat_ports(core: Mapping[str, Any]) -> dict[str, int]:

@@ -96,10 +96,10 @@ def run(
 
         prepare(report)
     observer = scenario_run.stream() if as_json else scenario_run.observer(plain, Console())
-    _, folder, code = scenario_run.carried_out(open_backend, observer, report, junit=junit, trace=trace)
+    done = scenario_run.carried_out(open_backend, observer, report, junit=junit, trace=trace)
     if not as_json:
-        typer.echo(f"report: {folder}")
-    raise typer.Exit(code)
+        typer.echo(f"report: {done.folder}")
+    raise typer.Exit(done.code)
 
 
 def _check(backend: str, on: str | None, *, trace: bool, own_hosts: bool) -> None:

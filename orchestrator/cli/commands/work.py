@@ -134,9 +134,9 @@ def demo(
     # With --json standard output is the report's alone.
     observer = scenario_run.observer(plain, Console(stderr=as_json))
     open_backend = launched(plan, folder, cluster=cluster)
-    data, _, code = scenario_run.carried_out(open_backend, observer, folder, flag="--run-dir")
-    typer.echo(json.dumps(data, indent=1) if as_json else f"report: {folder / PAGE_NAME}")
-    raise typer.Exit(code)
+    done = scenario_run.carried_out(open_backend, observer, folder, flag="--run-dir")
+    typer.echo(json.dumps(done.report, indent=1) if as_json else f"report: {folder / PAGE_NAME}")
+    raise typer.Exit(done.code)
 
 
 def perf(

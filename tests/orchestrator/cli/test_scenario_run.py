@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from mrcfabric.errors import RefusedError
-from orchestrator.cli.scenario_run import EXIT_NOT_RUN, carried_out, observer, stream
+from orchestrator.cli.scenario_run import EXIT_NOT_RUN, CouldNotRunError, carried_out, observer, stream
 from orchestrator.runs.backends import simulated
 from orchestrator.runs.lines import Lines
 from orchestrator.runs.screen import Screen
@@ -26,8 +26,9 @@ def test_a_live_display_needs_a_terminal_and_nobody_who_asks_for_lines() -> None
 def test_a_run_leaves_its_report_and_says_how_it_ended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for again in (False, True):
         ears = Ears()
-        data, folder, code = carried_out(simulated(plan()), ears, tmp_path / "r", junit=tmp_path / "j.xml")
+        data, folder, code, recording = carried_out(simulated(plan()), ears, tmp_path / "r", junit=tmp_path / "j.xml")
         assert (folder, code, data["verdict"]) == (tmp_path / "r", 0, "held")
+        assert recording.end_ns == data["end_ns"]
         assert sorted(path.name for path in folder.iterdir())[:2] == ["report.html", "report.json"]
         assert (tmp_path / "j.xml").exists()
         assert ears.heard[-2:] == [("ended held", data["end_ns"]), ("closed", 0)]
@@ -50,4 +51,6 @@ def test_what_could_not_begin_is_one_line(tmp_path: Path, capsys: pytest.Capture
     with pytest.raises(SystemExit) as ended:
         carried_out(nowhere, Ears(), tmp_path)  # type: ignore[arg-type]
     assert ended.value.code == EXIT_NOT_RUN
+    assert isinstance(ended.value, CouldNotRunError)
+    assert ended.value.why == "nobody is there"
     assert capsys.readouterr().err == "mrcfabric: nobody is there\n"

@@ -43,3 +43,22 @@ def test_a_switch_is_laid_flat() -> None:
     assert counts["drops.hop_limit"] == 2
     assert {"packets", "marks", "trimmed"} <= counts.keys()
     assert all(type(count) is int for count in counts.values())
+
+
+def test_pauses_are_summed_over_ports_and_classes_where_there_are_any() -> None:
+    core = Switch(switch_config(TOPOLOGY, "p0-t0-0"), 0).counters()
+    assert "pauses" not in flat_switch(core)
+    for port in core["ports"].values():
+        port["control_frames"] = 3
+        port["classes"] = {cls: {"pauses": cls, "pause_ns": 10 * cls} for cls in (3, 4)}
+    ports = len(core["ports"])
+    counts = flat_switch(core)
+    assert (counts["pause_frames"], counts["pauses"], counts["pause_ns"]) == (3 * ports, 7 * ports, 70 * ports)
+
+
+def test_counters_of_the_rc_transport_have_its_name_in_front_and_rates_are_none() -> None:
+    core = Nic(nic_config(TOPOLOGY, "h000"), 0).counters()
+    core["rc"] = {"naks_sent": 4, "rate_bps_min": 7, "rate_bps_mean": 7.5}
+    counts = flat_nic(core)
+    assert counts["rc.naks_sent"] == 4
+    assert not [name for name in counts if "rate_bps" in name]
