@@ -4,12 +4,17 @@ The one place that turns figures of the topology into settings of a NIC. `nicd.c
 meaning; the daemon's configuration file has the daemon's own figures (sockets, clock, folders).
 """
 
+from collections.abc import Callable
+from functools import partial
+
+from mrcfabric.class_egress_config import ClassEgressConfig
 from mrcfabric.egress_config import EgressConfig
 from mrcfabric.errors import ConfigError
 from mrcfabric.paths import PathTable
 from mrcfabric.settings import settings_from
 from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES, Topology
 from mrcfabric.turns import TurnTable
+from mrcfabric.wire.dscp import traffic_class_of_dscp
 from mrcfabric.wire_settings import code_points, wire_options
 from nicd.core.settings import NicConfig, NicSettings
 
@@ -41,11 +46,16 @@ def nic_config(topology: Topology, name: str) -> NicConfig:
     """The configuration of NIC `name`. Raises ConfigError for an unknown name or wrong settings."""
     index = topology.nic_index(name)
     settings = nic_settings(topology)
-    # The core holds packets back itself, so its port's queue must never drop one.
     options = wire_options(topology)
+    dscp = code_points(topology)
+    # The core holds packets back itself, so its port's queue must never drop one.
     room = settings.port_queue_bytes_max + 2 * (settings.mtu_bytes + DATA_PACKET_EXTRA_BYTES)
+    kind: Callable[..., EgressConfig] = EgressConfig
+    if topology.switch.get("lossless") == "pfc":
+        data = settings.rc_data_dscp if settings.transport == "rc" else dscp.trimmable
+        kind = partial(ClassEgressConfig, data_class=traffic_class_of_dscp(dscp)[data])
     ports = tuple(
-        EgressConfig(
+        kind(
             rate_bps=end.rate_bps,
             delay_ns=end.delay_ns,
             data_bytes_max=max(_PORT.data_bytes_max, room),
@@ -60,7 +70,7 @@ def nic_config(topology: Topology, name: str) -> NicConfig:
         address=topology.nic_address(index),
         ports=ports,
         paths=PathTable(topology, index),
-        dscp=code_points(topology),
+        dscp=dscp,
         settings=settings,
         options=options,
         seed=topology.seed,

@@ -10,11 +10,11 @@ from typing import Protocol
 from mrcfabric.rng import Rng
 from mrcfabric.units import Instant
 from mrcfabric.witness import Witness
+from nicd.core.class_ports import ports_of
 from nicd.core.events import RECV_WITH_IMM, Completion, NicEvent
 from nicd.core.lag import Lag
 from nicd.core.memory import MemoryTable
 from nicd.core.onchip import ContextStore, SpillingScheduler
-from nicd.core.ports import Ports
 from nicd.core.scheduler import Scheduler
 from nicd.core.settings import NicConfig, NicSettings
 from nicd.core.stats import GoodputBins, NicStats
@@ -50,7 +50,7 @@ class Board:
         self.stats = NicStats()
         self.timers = Timers()
         queue = settings.port_queue_bytes_max or packet_bytes
-        self.ports = Ports(config.ports, queue, config.seed, config.name)
+        self.ports = ports_of(config, queue)
         self.contexts: ContextStore | None = None
         """None: every QP's context is always on the chip."""
         self.scheduler = Scheduler(self.ports)

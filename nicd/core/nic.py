@@ -13,6 +13,7 @@ from mrcfabric.node import Input, Rank, Transmit
 from mrcfabric.units import NEVER, Instant
 from mrcfabric.witness import Witness
 from nicd.core.board import Board
+from nicd.core.class_ports import ClassPorts, PauseReceiver
 from nicd.core.execute import Executor
 from nicd.core.nic_witness import NicWitness
 from nicd.core.onchip import NO_CONTEXTS, Antechamber, Receive
@@ -34,7 +35,6 @@ class Nic:
         self._transport = transport = transport_of(config, start_ns)
         self._board: Board = transport.board
         self._executor = Executor(transport)
-        self._arrive: Receive = transport.receive
         self._antechamber: Antechamber | None = None
         if self._board.contexts is not None:
             self._board.contexts.known = transport.qps
@@ -42,7 +42,8 @@ class Nic:
                 self._board.contexts, transport.qpn_of, transport.receive, config.settings.sram_waiting_max,
                 self._board.stats.drops,
             )  # fmt: skip
-            self._arrive = transport.arrive = self._antechamber.receive
+        self._arrive: Receive = transport.receive
+        self._lay_way(None)
 
     @property
     def name(self) -> str:
@@ -151,13 +152,7 @@ class Nic:
         self._board.witness = witness
         for egress in self._board.ports.egress:
             egress.set_witness(witness)
-        receive = self._transport.receive
-        if witness is not None:
-            receive = NicWitness(witness, receive).receive
-        if self._antechamber is None:
-            self._arrive = self._transport.arrive = receive
-        else:
-            self._antechamber.onward = receive
+        self._lay_way(witness)
 
     # -- queries
 
@@ -212,3 +207,15 @@ class Nic:
     def region_bytes(self, region_id: int) -> bytes:
         """A copy of what a memory region holds now. RefusedError when there is none."""
         return bytes(self._board.memory.find(region_id).view)
+
+    def _lay_way(self, witness: Witness | None) -> None:
+        """Lay the way of received packets: pauses of neighbours, the on-chip model, the witness, the transport."""
+        receive: Receive = self._transport.receive
+        if witness is not None:
+            receive = NicWitness(witness, receive).receive
+        if self._antechamber is not None:
+            self._antechamber.onward = receive
+            receive = self._antechamber.receive
+        self._transport.arrive = receive
+        ports = self._board.ports
+        self._arrive = PauseReceiver(ports, receive).receive if isinstance(ports, ClassPorts) else receive

@@ -83,13 +83,19 @@ async def real(run_dir: Path, cluster: Cluster | None = None, topology: Topology
     return {"traces": answers, "reached": max(reached.values()), "fidelity": fidelity}
 
 
-def virtual(until: int, topology: Topology = SMALL) -> dict[str, Any]:
+def virtual_fabric(until: int, topology: Topology = SMALL) -> SimulatedFabric:
+    """The same fabric in virtual time, run up to an instant."""
     fabric = SimulatedFabric(topology, keep=0)
     for step in script():
         fabric.command(step.node, step.op, step.args, step.at_ns)
     for fault in FAULTS:
         fabric.inject(fault)
     fabric.run(until)
+    return fabric
+
+
+def virtual(until: int, topology: Topology = SMALL) -> dict[str, Any]:
+    fabric = virtual_fabric(until, topology)
     assert fabric.counters("h000")["bytes_placed"] == 1 << 20
     assert sum(fabric.counters("h000")["retransmits"].values()) > 0
     return {name: fabric.traces(name)[-1].summary() for name in SMALL.node_names()}
@@ -122,12 +128,17 @@ async def test_links_that_take_longer_one_way_than_back_change_nothing_of_that(t
     assert_same(await real(tmp_path / "run", topology=uneven), uneven)
 
 
+ROCE: dict[str, Any] = {"forwarding": "ecmp", "trim": False, "ecn_last_hop": True}
+PFC: dict[str, Any] = {"lossless": "pfc", "pfc_threshold": "static", "pfc_xoff_bytes": 6_000}
+
+
+@pytest.mark.parametrize(("switch", "pauses"), [(ROCE, False), ({**ROCE, **PFC}, True)], ids=["dropping", "pausing"])
 @pytest.mark.timeout(240)
-async def test_roce_gives_the_trace_of_virtual_time(tmp_path: Path) -> None:
-    """Plain packets that switches hash, CNPs that slow senders, go-back-N after the crash."""
-    roce = replace(
-        SMALL,
-        nic={"transport": "rc", "cc": "dcqcn", "rc_timeout": 5},
-        switch={"forwarding": "ecmp", "trim": False, "ecn_last_hop": True},
-    )
+async def test_roce_gives_the_trace_of_virtual_time(tmp_path: Path, switch: dict[str, Any], pauses: bool) -> None:
+    """Plain packets that switches hash, CNPs that slow senders, go-back-N after the crash, pauses hop by hop."""
+    roce = replace(SMALL, nic={"transport": "rc", "cc": "dcqcn", "rc_timeout": 5}, switch=switch)
     assert_same(await real(tmp_path / "run", topology=roce), roce)
+    fabric = virtual_fabric(END_NS, roce)
+    frames = [port.get("control_frames", 0) for name in SMALL.switch_names()
+              for port in fabric.counters(name)["ports"].values()]  # fmt: skip
+    assert any(frames) == pauses
