@@ -9,6 +9,7 @@ from typing import Final
 from tests.checks.choice import CONFLICT, DEVIATION, DSCP, NIC, OPTION, SWITCH, TOPOLOGY, UNKNOWN, WIRE, Choice
 from tests.checks.choice import of as _of
 from tests.checks.spec_choices_congestion import CONGESTION
+from tests.checks.spec_choices_frames import FRAMES
 from tests.checks.spec_choices_routed import ROUTED
 
 _FORMATS = (
@@ -385,6 +386,7 @@ _STATE = (
 
 CHOICES: Final = {
     "Packets": _FORMATS,
+    "Packets of RoCE, and pauses": FRAMES,
     "Paths and ports": _PATHS,
     "Reliability": _RELIABILITY,
     "Congestion and switches": CONGESTION,
