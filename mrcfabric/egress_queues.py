@@ -110,8 +110,8 @@ class EgressQueues(EgressWire):
             self.trim_dscp = dscp
         self.trim = self.config.trim if on is None else on
 
-    def counters(self) -> dict[str, Any]:
-        """Counters and gauges of the port.
+    def counters(self, now: Instant | None = None) -> dict[str, Any]:
+        """Counters and gauges of the port; what is counted in time, if anything is, up to `now`.
 
         At any instant: `offered_packets` = `packets` + `data_waiting` + `control_waiting` + the drops in `REFUSALS`;
         offered bytes = `bytes` + `data_bytes` + `control_bytes` + `refused_bytes`;

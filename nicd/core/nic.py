@@ -118,7 +118,11 @@ class Nic:
             **board.stats.record(),
             "qps": transport.qp_states(),
             "ports": {
-                str(port): {**egress.counters(), "carrier": carrier >> port & 1, "rate_bps": egress.config.rate_bps}
+                str(port): {
+                    **egress.counters(self._now),
+                    "carrier": carrier >> port & 1,
+                    "rate_bps": egress.config.rate_bps,
+                }
                 for port, egress in enumerate(board.ports.egress)
             },
             "contexts": NO_CONTEXTS if board.contexts is None else board.contexts.counters(len(transport.qps)),
