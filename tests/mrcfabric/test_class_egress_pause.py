@@ -89,6 +89,18 @@ def test_classes_whose_pauses_end_together_keep_their_order():
     assert numbers(drained(egress, out)) == [7, 6, 1, 3]
 
 
+def test_a_class_that_is_paused_in_its_turn_loses_what_was_left_of_it():
+    egress, out = port(replace(PLAIN, round_bytes=1_000, data_bytes_max=1 << 20)), []
+    for cls in (0, 1, 3):
+        for _ in range(40):
+            egress.offer(0, packet(100, number=cls), cls, out)
+    egress.run(2_000, out)
+    assert numbers(out) == [0] * 10 + [1] * 10 + [3]
+    egress.pause(2_050, 3, 4_050, out)
+    drained(egress, out)
+    assert numbers(out)[21:62] == [0] * 10 + [1] * 10 + [3] * 10 + [0] * 10 + [1]
+
+
 def test_a_pause_that_ends_while_the_wire_is_busy_ends_unseen():
     egress, out = port(), []
     egress.offer(0, packet(500, number=1), 0, out)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from mrcfabric.class_egress_config import ClassEgressConfig
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
 from nicd.compose import nic_config, nic_settings
@@ -38,6 +39,23 @@ def test_figures_of_the_topology_have_one_source(knob: str) -> None:
 def test_a_port_never_drops_what_the_core_may_queue() -> None:
     config = nic_config(Topology(nic={"port_queue_bytes_max": 1 << 22}), "h000")
     assert all(port.data_bytes_max > 1 << 22 for port in config.ports)
+
+
+@pytest.mark.parametrize(
+    ("nic", "data_class"), [({}, 0), ({"transport": "rc"}, 3), ({"transport": "rc", "rc_data_dscp": 34}, 4)]
+)
+def test_in_a_lossless_fabric_ports_have_eight_classes_and_know_that_of_data(
+    nic: dict[str, Any], data_class: int
+) -> None:
+    topology = Topology(nic=nic, switch={"lossless": "pfc"})
+    plain = nic_config(dataclasses.replace(topology, switch={}), "h000").ports
+    classed = nic_config(topology, "h000").ports
+    for port, as_usual in zip(classed, plain, strict=True):
+        assert isinstance(port, ClassEgressConfig)
+        assert port.data_class == data_class
+        assert not isinstance(as_usual, ClassEgressConfig)
+        for item in dataclasses.fields(as_usual):
+            assert getattr(port, item.name) == getattr(as_usual, item.name)
 
 
 @pytest.mark.parametrize("nic", [{"rto": 1}, {"rto_ns": "soon"}, {"retry_linear": 99}])

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mrcfabric.choice import Choice
 from mrcfabric.class_egress_config import ClassEgressConfig
 from mrcfabric.egress_config import EgressConfig
 from mrcfabric.errors import ConfigError
@@ -14,14 +15,19 @@ from mrcfabric.units import NEVER
 from mrcfabric.wire.dscp import Dscp
 from mrcfabric.wire.link import ControlFrame
 from mrcfabric.wire.pfc import QUANTA_MAX, PfcFrame, encode
+from mrcfabric.witness import Witness
 from nicd.compose import nic_config
 from nicd.core.class_ports import ClassPorts, PauseReceiver, ports_of
+from nicd.core.events import Completion
+from nicd.core.nic import Nic
 from nicd.core.ports import Ports
 from nicd.core.stats import TAKEN
+from tests.nicd.core.fabric import READY_NS, Fabric
 
 CONFIG = ClassEgressConfig(rate_bps=8_000_000_000, delay_ns=100, overhead_bytes=0)
 """One byte per nanosecond: a quantum is 64 ns."""
 RC_DATA, RC_ACK, MRC_DATA, MRC_SACK = 26, 48, 4, 46
+PAUSED = ClassEgressConfig()
 CLASS_OF = {RC_DATA: 3, RC_ACK: 6, MRC_DATA: 0, MRC_SACK: 6}
 
 
@@ -158,7 +164,8 @@ def test_tracked_or_not_the_same_packets_leave(steps: list[tuple[int, int, int, 
             else:
                 made.offer(now, port, packet(what, size), what == RC_ACK)
         for port, egress in enumerate(tracked._classed):
-            assert tracked.room >> port & 1 == (egress.paused_until[3] <= now)
+            # At the instant of its end itself, a pause ends with the departures.
+            assert egress.paused_until[3] == now or tracked.room >> port & 1 == (egress.paused_until[3] < now)
     while tracked.next_ns <= now + 10_000:
         tracked.depart(tracked.next_ns)
     lazy.run(now + 10_000)
@@ -188,6 +195,77 @@ def test_pauses_are_taken_out_of_what_comes_in_and_all_else_goes_on() -> None:
     made.set_carrier(6, 2, False)
     assert receiver.receive(7, 2, good) == "there"
     assert passed == [packet(), bad, good, good]
+
+
+PAIR = Topology(
+    name="pair", planes=2, t0_per_plane=1, t1_per_plane=1, nics_per_t0=2, evs_per_qp=16, reserve_evs_per_qp=8
+)
+
+
+class ClassedFabric(Fabric):
+    """Every NIC has ports with eight classes; the switches are as usual."""
+
+    def nic(self, name: str, start_ns: int = 0) -> Nic:
+        plain = nic_config(self.topology, name)
+        ports = tuple(
+            ClassEgressConfig(rate_bps=one.rate_bps, delay_ns=one.delay_ns, data_class=0) for one in plain.ports
+        )
+        return Nic(replace(plain, ports=ports), start_ns)
+
+
+@pytest.mark.parametrize("watched", [False, True])
+def test_a_nic_that_is_paused_sends_no_data_and_goes_on_when_it_may(watched: bool) -> None:
+    fabric = ClassedFabric(PAIR)
+    fabric.permutation(1, 400_000)
+    fabric.write_all(400_000, 2)
+    nic = fabric.core("h000")
+    if watched:
+        nic.set_witness(Witness(Choice(), Dscp()))
+    fabric.simulator.run(READY_NS + 5_000)
+    now = nic.now_ns
+    sent = [port["packets"] for port in nic.counters()["ports"].values()]
+    assert min(sent) > 0
+    # 512 bit times at 100 Gb/s are 5.12 ns: 51.2 us.
+    quanta_ns = PAUSED.quanta_ns(10_000)
+    for port in (0, 1):
+        assert nic._arrive(now, port, encode(bytes(6), {0: 10_000, 1: 10_000})) == TAKEN
+    fabric.simulator.run(now + quanta_ns - 1)
+    for port, before in zip(nic.counters()["ports"].values(), sent, strict=True):
+        classes = port["classes"]
+        assert classes[0]["packets"] + classes[1]["packets"] <= before
+        assert classes[0]["pauses"] == 1
+    assert sum(port["control_packets"] for port in nic.counters()["ports"].values()) > 0
+    assert fabric.finish(5_000_000)
+    fabric.verify(400_000)
+    assert fabric.total("retransmits") == 0
+    assert not any(nic.counters()["drops"].values())
+
+
+@pytest.mark.parametrize(("xoff_bytes", "delay_ns", "mtu_bytes"), [(20_000, 1_000, 4_096), (60_000, 300, 1_024)])
+def test_an_incast_over_lossless_switches_loses_nothing(xoff_bytes: int, delay_ns: int, mtu_bytes: int) -> None:
+    """RC without congestion control: only pauses, obeyed in time by every NIC, keep the switches from dropping."""
+    topology = Topology(
+        name="incast", planes=2, t0_per_plane=2, t1_per_plane=1, nics_per_t0=3, evs_per_qp=16, reserve_evs_per_qp=8,
+        link_delay_ns=delay_ns, mtu_bytes=mtu_bytes, nic={"transport": "rc", "cc": "none"},
+        switch={
+            "forwarding": "ecmp", "lossless": "pfc", "pfc_threshold": "static", "pfc_xoff_bytes": xoff_bytes,
+            "buffer_bytes": 1_500_000,
+        },
+    )  # fmt: skip
+    fabric, size = Fabric(topology), 200_000
+    names = list(topology.nic_names())
+    for index, name in enumerate(names):
+        fabric.memory(name, size)
+        if index:
+            fabric.connect(name, names[0], 100 + index, 200 + index)
+            fabric.write(name, 100 + index, 0, 0, size, READY_NS)
+    assert fabric.finish(2_000_000)
+    drops = [fabric.simulator.node(name).counters()["drops"] for name in topology.switch_names()]
+    assert not any(count for one in drops for count in one.values())
+    assert fabric.total("retransmits") == 0
+    pauses = [port["classes"][3] for name in names for port in fabric.core(name).counters()["ports"].values()]
+    assert sum(one["pauses"] for one in pauses) > 0 < sum(one["pause_ns"] for one in pauses)
+    assert {event.status for event in fabric.found(Completion)} == {"ok"}
 
 
 def test_the_configuration_says_which_kind_of_ports_a_nic_has() -> None:
