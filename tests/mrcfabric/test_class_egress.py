@@ -7,15 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mrcfabric.choice import Choice
 from mrcfabric.class_egress import ClassEgress
 from mrcfabric.class_egress_config import ClassEgressConfig
 from mrcfabric.egress_queues import REFUSALS
 from mrcfabric.node import Transmit
 from mrcfabric.rng import Rng
 from mrcfabric.units import NEVER
-from mrcfabric.wire.dscp import dscp_of
+from mrcfabric.wire.dscp import Dscp, dscp_of
 from mrcfabric.wire.link import ControlFrame
+from mrcfabric.witness import Witness
 from tests.mrcfabric.test_egress import CE, ECT_0, TRIMMABLE, ecn_bits, packet
+from tests.mrcfabric.test_egress_witness import packet as followed
+from tests.mrcfabric.test_egress_witness import told as statements
 
 # One byte per nanosecond, nothing added: times can be read off sizes.
 PLAIN = ClassEgressConfig(rate_bps=8_000_000_000, delay_ns=1_000, overhead_bytes=0, round_bytes=100)
@@ -239,3 +243,23 @@ def test_nothing_is_lost_and_the_books_balance(offers, most):
         released[origin] = released.get(origin, 0) + size
     assert released == taken
     assert (egress.data_bytes, egress.control_bytes, egress.waiting_packets) == (0, 0, (0, 0))
+
+
+def test_a_witness_changes_nothing_and_says_what_each_packet_finds() -> None:
+    witness, told, plain = Witness(Choice(), Dscp()), Told(), Told()
+    seen, unseen = [], []
+    config = replace(PLAIN, data_bytes_max=900, ecn=True, ecn_min_bytes=300, ecn_max_bytes=301, trim=True)
+    for egress, out, happened in ((port(config, told), seen, told), (port(config, plain), unseen, plain)):
+        egress.set_witness(witness if happened is told else None)
+        for psn in range(6):
+            egress.offer(50 * psn, followed(psn), psn % 2 * 3, out, psn)
+            egress.send_control(50 * psn, FRAME, out)
+        egress.pause(300, 3, 2_000, out)
+        drained(egress, out)
+    assert (seen, told) == (unseen, plain)
+    offers, departs = statements(witness, "offer"), statements(witness, "depart")
+    assert [one["packet"]["psn"] for one in offers] == list(range(6))
+    assert [one["data_bytes"] for one in offers[:3]] == [0, 400, 800]
+    assert sorted(one["of"] for one in departs) == [one["n"] for one in offers]
+    # What is cut off is told too, 144 bytes at the offer.
+    assert [one["at_ns"] for one in departs] == [at_ns for at_ns, _, size in told if size != 400 - 256]
