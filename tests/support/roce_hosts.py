@@ -80,8 +80,8 @@ class Host:
         self._heard = heard
         self._refill: list[int] = []
 
-    def pause(self, at_ns: Instant, cls: int, quanta: int) -> None:
-        """Have the host ask its switch to pause at this instant."""
+    def order(self, at_ns: Instant, cls: int, quanta: int) -> None:
+        """A pause to send at this instant."""
         self.orders.append((at_ns, encode(port_mac(self.name, 0), {cls: quanta})))
         self.orders.sort(key=lambda order: order[0])
 
@@ -232,8 +232,18 @@ class HostFabric:
         """A flow from one NIC to another, at line rate from `start_ns` on."""
         flow = Flow(destination, sport, dscp, size, start_ns, count)
         self.hosts[source].flows.append(flow)
-        self.simulator._reschedule(self.simulator._sites[nic_name(source)])
+        self._wake(source)
         return flow
+
+    def pause(self, number: int, *instants: Instant, cls: int = 3, quanta: int = 65_535) -> None:
+        """Have a host ask its switch to pause a class at these instants."""
+        for at_ns in instants:
+            self.hosts[number].order(at_ns, cls, quanta)
+        self._wake(number)
+
+    def _wake(self, number: int) -> None:
+        """A host has something new to do, of which no driver would know."""
+        self.simulator._reschedule(self.simulator._sites[nic_name(number)])
 
     def host(self, number: int) -> Host:
         """The host in the place of a NIC."""
