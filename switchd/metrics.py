@@ -21,6 +21,7 @@ from mrcfabric.metrics import (
     text,
     value,
 )
+from switchd import metrics_lossless
 
 
 def _per_port(name: str, scale: float = 1) -> Reader:
@@ -90,6 +91,7 @@ DEFINITIONS = (
     Definition("switch_port_rate_bytes_per_second", "gauge", "bytes per second",
                "What the port is built for, in fabric time, framing included; no fault changes it here.",
                "Of what is the traffic a share?", _per_port("rate_bps", BYTES_PER_BIT), _PORT),
+    *metrics_lossless.DEFINITIONS,
 )  # fmt: skip
 
 
