@@ -41,6 +41,9 @@ def switch_settings(topology: Topology) -> SwitchSettings:
     for key in _TEXTS:
         if type(of_all.get(key)) is int:
             of_all[key] = str(of_all[key])
+    # YAML 1.1 reads the word off as false.
+    if of_all.get("lossless") is False:
+        of_all["lossless"] = "off"
     return settings_from(SwitchSettings, of_all, "switch")
 
 

@@ -165,6 +165,12 @@ def test_headroom_may_be_what_drivers_reserve_or_a_number(given: Any, wanted: in
     assert set(lossless(DEMO, "p0-t0-0", pfc_headroom=given, pfc_classes=3).buffer.headroom_bytes) == {wanted}
 
 
+def test_off_may_be_written_as_yaml_reads_it() -> None:
+    assert switch_settings(dataclasses.replace(DEMO, switch={"lossless": False})).lossless == "off"
+    with pytest.raises(ConfigError, match=r"^switch\.lossless"):
+        switch_settings(dataclasses.replace(DEMO, switch={"lossless": True}))
+
+
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
