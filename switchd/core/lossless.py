@@ -98,15 +98,15 @@ class LosslessSwitch(RoutedSwitch):
 
     def _through(self, until: Instant, out: list[Transmit]) -> None:
         """Timers and departures up to and including `until`."""
-        due, upcoming = self._due, self._next
+        due, upcoming, ports = self._due, self._next, self.egress
         while due and due[0][0] <= until:
             at_ns, rank, number = heappop(due)
             if not self._counts(at_ns, rank, number):
                 continue
             if rank == _DEPARTURE:
-                upcoming[number] = NEVER
-                self.egress[number].run(at_ns, out)
-                self._reschedule(number)
+                upcoming[number] = next_ns = ports[number].run(at_ns, out)
+                if next_ns != NEVER:
+                    heappush(due, (next_ns, _DEPARTURE, number))
             else:
                 self._timers[number] = NEVER
                 self._expire(at_ns, number, out)
@@ -161,9 +161,12 @@ class LosslessSwitch(RoutedSwitch):
                 self._lose(at_ns, packet, told)
                 return
             self._ask(at_ns, pair, self._quanta, out)
-        if not self.egress[port].offer(at_ns, packet, cls, out, pair) and self.buffer.release(pair, len(packet)):
+        egress = self.egress[port]
+        if not egress.offer(at_ns, packet, cls, out, pair) and self.buffer.release(pair, len(packet)):
             self._xons.append(pair)
-        self._reschedule(port)
+        # Nothing starts before the wire is free: a packet that waits behind others changes nothing.
+        if self._next[port] != egress.busy_until:
+            self._reschedule(port)
         if self._xons:
             self._let_go(at_ns, out)
 

@@ -12,7 +12,7 @@ Only up-links are a group. A packet towards a port that is dead has no other way
 """
 
 from dataclasses import dataclass
-from struct import Struct
+from struct import Struct, error
 from typing import Any, Final
 from zlib import crc32
 
@@ -24,8 +24,10 @@ from mrcfabric.wire.layout import HOP_LIMIT_OFFSET, IPV6_SIZE, NEXT_HEADER_UDP
 FLOWS_MAX: Final = 1 << 16
 """Flows whose hash is remembered; beyond it the switch forgets all and computes again, which changes no choice."""
 
-# Version and class; next header; hop limit; the two halves of source and destination.
+# Version and class; next header; hop limit; the two halves of the destination.
 _LOOK: Final = Struct(">H4xBB16xQQ")
+# Version and class; next header; hop limit; addresses and UDP ports.
+_KNOWN: Final = Struct(">H4xBB36s")
 _WORDS: Final = Struct(">QQQQ")
 _PORTS: Final = Struct(">HH")
 _ADDRESSES_OFFSET: Final = 8
@@ -71,8 +73,8 @@ class EcmpForwarding:
 
     def __init__(self, config: EcmpConfig) -> None:
         self.config = config
-        self.chosen: dict[int, int] = dict.fromkeys(config.up, 0)
-        """Up-link -> packets that the hash sent there."""
+        self._routed = [0] * (1 + max((*config.down, *config.up), default=0))
+        """By port: packets sent there."""
         self.moves = 0
         """How often the group has changed."""
         self._living = config.up
@@ -81,11 +83,24 @@ class EcmpForwarding:
         """Changes of carrier that the group does not follow yet: instant at which it does, port, up."""
         self._next_change: Instant = NEVER
         self._flows: dict[bytes, int] = {}
-        """Addresses and UDP ports of a flow -> its up-link."""
+        """Addresses and UDP ports of a flow -> its port; UDP over IPv6 only."""
         self._below = len(config.down) * config.nics_per_port
 
     def route(self, at_ns: Instant, in_port: int, packet: Buffer) -> tuple[int, Buffer] | str:
         """`Forwarding.route`."""
+        if at_ns > self._next_change:
+            self._follow(at_ns)
+        try:
+            head, next_header, hop_limit, flow = _KNOWN.unpack_from(packet)
+            port = self._flows[flow]
+        except (error, KeyError):
+            return self._find(packet)
+        if next_header != NEXT_HEADER_UDP or hop_limit <= 1 or head >> _CLASS_SHIFT != _VERSION:
+            return self._find(packet)
+        return self._pass(packet, hop_limit, port)
+
+    def _find(self, packet: Buffer) -> tuple[int, Buffer] | str:
+        """Route a packet of a flow that is new, or one that is unusual."""
         if len(packet) < IPV6_SIZE:
             return "short"
         head, next_header, hop_limit, prefix, number = _LOOK.unpack_from(packet)
@@ -96,29 +111,34 @@ class EcmpForwarding:
             return "no_route"
         if hop_limit <= 1:
             return "hop_limit"
+        flow = bytes(packet[_ADDRESSES_OFFSET:_FLOW_END])
         below = number - self.config.first
         if 0 <= below < self._below:
             port = self.config.down[below // self.config.nics_per_port]
+        elif self._living:
+            port = self._choose(flow, next_header)
         else:
-            if at_ns > self._next_change:
-                self._follow(at_ns)
-            flow = bytes(packet[_ADDRESSES_OFFSET:_FLOW_END])
-            found = self._flows.get(flow) if next_header == NEXT_HEADER_UDP else None
-            if found is None:
-                found = self._choose(flow, next_header)
-                if found is None:
-                    return "no_route"
-            port = found
-            self.chosen[port] += 1
-        if isinstance(packet, bytes) or (isinstance(packet, memoryview) and packet.readonly):
+            return "no_route"
+        if next_header == NEXT_HEADER_UDP and len(flow) == _FLOW_END - _ADDRESSES_OFFSET:
+            if len(self._flows) >= FLOWS_MAX:
+                self._flows.clear()
+            self._flows[flow] = port
+        return self._pass(packet, hop_limit, port)
+
+    def _pass(self, packet: Buffer, hop_limit: int, port: int) -> tuple[int, Buffer]:
+        """Take a hop off the packet, or off a copy of one that cannot be written."""
+        self._routed[port] += 1
+        try:
+            # RFC 8200 3
+            packet[HOP_LIMIT_OFFSET] = hop_limit - 1  # type: ignore[index]
+        except TypeError:
             packet = bytearray(packet)
-        # RFC 8200 3
-        packet[HOP_LIMIT_OFFSET] = hop_limit - 1
+            packet[HOP_LIMIT_OFFSET] = hop_limit - 1
         return port, packet
 
     def carrier(self, at_ns: Instant, port: int, up: bool) -> None:
         """`Forwarding.carrier`: the group follows after `failover_ns`, if it does at all."""
-        if self.config.failover_ns < 0 or port not in self.chosen:
+        if self.config.failover_ns < 0 or port not in self.config.up:
             return
         self._changes.append((at_ns + self.config.failover_ns, port, up))
         self._next_change = self._changes[0][0]
@@ -130,7 +150,7 @@ class EcmpForwarding:
 
     def counters(self) -> dict[str, Any]:
         """`ecmp` {up-link: packets that the hash sent there}, and `ecmp_moves`."""
-        return {"ecmp": dict(self.chosen), "ecmp_moves": self.moves}
+        return {"ecmp": {port: self._routed[port] for port in self.config.up}, "ecmp_moves": self.moves}
 
     def _follow(self, at_ns: Instant) -> None:
         """Carry out the changes of the group that came before this instant; a frame comes before a timer at it."""
@@ -144,10 +164,8 @@ class EcmpForwarding:
                 self._flows.clear()
         self._next_change = self._changes[0][0] if self._changes else NEVER
 
-    def _choose(self, flow: bytes, next_header: int) -> int | None:
-        """The up-link of a flow; None: no member lives."""
-        if not self._living:
-            return None
+    def _choose(self, flow: bytes, next_header: int) -> int:
+        """The up-link of a flow."""
         udp = next_header == NEXT_HEADER_UDP and len(flow) == _FLOW_END - _ADDRESSES_OFFSET
         ports = flow[-_PORTS.size :] if udp else bytes(_PORTS.size)
         addresses = flow[: _WORDS.size]
@@ -157,12 +175,7 @@ class EcmpForwarding:
             value = mixed(
                 self.config.seed, (*_WORDS.unpack(addresses), next_header << 32 | int.from_bytes(ports, "big"))
             )
-        port = self._member(value)
-        if udp:
-            if len(self._flows) >= FLOWS_MAX:
-                self._flows.clear()
-            self._flows[flow] = port
-        return port
+        return self._member(value)
 
     def _member(self, value: int) -> int:
         """The member that a hash picks among the living."""
