@@ -9,14 +9,19 @@ from typing import Any
 from mrcfabric.egress_queues import EgressQueues
 from mrcfabric.impairment import LOSS_REASONS
 from switchd.core.fib import usid_counters
+from switchd.core.lossless import LosslessSwitch
 from switchd.core.switch import Switch
 
 
 def port_rows(switch: Switch) -> list[dict[str, Any]]:
-    """One row per port: its peer, its settings, its two queues, its faults."""
+    """One row per port: its peer, its settings, its two queues, its faults; `classes` that are lossless by number."""
     towards = switch.config.towards or ("",) * len(switch.egress)
     both = zip(switch.egress, towards, strict=True)
-    return [{"port": port.port, "towards": kind, **port_row(port)} for port, kind in both]
+    rows = [{"port": port.port, "towards": kind, **port_row(port)} for port, kind in both]
+    if isinstance(switch, LosslessSwitch):
+        for row, classes in zip(rows, switch.class_counters().values(), strict=True):
+            row["classes"] = {str(cls): counts for cls, counts in classes.items()}
+    return rows
 
 
 def port_row(port: EgressQueues) -> dict[str, Any]:

@@ -246,8 +246,11 @@ class LosslessSwitch(RoutedSwitch):
             "pool_bytes": buffer.config.pool_bytes,
             "bytes_max": buffer.config.bytes_total,
         }
-        pfc = {port.port: {cls: self._class_counters(port, cls) for cls in self._lossless} for port in self.egress}
-        return {**super().counters(), "buffer": whole, "pfc": pfc}
+        return {**super().counters(), "buffer": whole, "pfc": self.class_counters()}
+
+    def class_counters(self) -> dict[int, dict[int, dict[str, int]]]:
+        """`pfc` of `counters`."""
+        return {port.port: {cls: self._class_counters(port, cls) for cls in self._lossless} for port in self.egress}
 
     def _class_counters(self, port: ClassEgress, cls: int) -> dict[str, int]:
         pair, buffer = port.port * CLASSES + cls, self.buffer
@@ -256,7 +259,7 @@ class LosslessSwitch(RoutedSwitch):
             "xon_sent": self.xon_sent[pair],
             "xoff_received": self.xoff_received[pair],
             "xon_received": self.xon_received[pair],
-            "pause_ns": port.counters(self.now_ns)["classes"][cls]["pause_ns"],
+            "pause_ns": port.pause_ns(cls, self.now_ns),
             "storms": self._watchdog.storms[pair],
             "xoff": int(buffer.xoff[pair]),
             "buffer_bytes": buffer.stock[pair] + buffer.headroom[pair],

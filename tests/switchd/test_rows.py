@@ -6,6 +6,7 @@ from mrcfabric.node import Input, Rank
 from mrcfabric.topology import Topology
 from mrcfabric.wire.usid import build
 from switchd.compose import switch_config
+from switchd.core.build import build_switch
 from switchd.core.switch import Switch
 from switchd.rows import port_rows, usid_rows
 
@@ -48,3 +49,14 @@ def test_the_table_in_rows() -> None:
 def test_without_directions_they_are_left_blank() -> None:
     bare = Switch(replace(switch_config(TOPOLOGY, NAME), towards=()))
     assert {row["towards"] for row in port_rows(bare)} == {""}
+
+
+def test_ports_of_a_lossless_switch_show_their_lossless_classes() -> None:
+    topology = replace(Topology.demo(), switch={"forwarding": "ecmp", "lossless": "pfc", "pfc_classes": "3,4"})
+    switch = build_switch(switch_config(topology, NAME))
+    core = switch.counters()
+    for row in port_rows(switch):
+        assert row["classes"] == {str(cls): counts for cls, counts in core["pfc"][row["port"]].items()}
+        assert list(row["classes"]) == ["3", "4"]
+    assert usid_rows(switch) == [], "it forwards by addresses"
+    assert all("classes" not in row for row in port_rows(overrun(0)))

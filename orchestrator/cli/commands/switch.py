@@ -133,19 +133,29 @@ def _port_cells(row: dict[str, Any]) -> tuple[str, ...]:
 
 
 def render_port(row: dict[str, Any]) -> str:
-    """One port in full: settings, then both queues side by side."""
+    """One port in full: settings, then both queues side by side, then lossless classes if it has any."""
     trim = f"to {row['trim_bytes']} bytes as DSCP {row['trim_dscp']}" if row["trim"] else "off"
     ecn = f"{row['ecn_min_bytes']} to {row['ecn_max_bytes']} bytes" if row["ecn"] else "off"
     lost = ", ".join(f"{count} {reason}" for reason, count in row["lost"].items())
+    classes = row.get("classes", {})
+    # A port of eight classes has strict ones in place of a share.
+    share = f"control share {row['control_share_ppm'] / 10_000:g} %"
+    if classes:
+        share = f"lossless classes {', '.join(classes)}"
     lines = [
         f"port {row['port']} towards {row['towards']}, {row['rate_bps'] / 1e9:g} Gb/s",
-        f"trim {trim}; ecn {ecn}; control share {row['control_share_ppm'] / 10_000:g} %",
+        f"trim {trim}; ecn {ecn}; {share}",
         f"lost on the link: {lost}",
     ]
-    queues = {name: row[name] for name in ("data", "control")}
-    keys = dict.fromkeys(key for queue in queues.values() for key in queue)
-    cells = [(key.replace("_", " "), *(str(queue.get(key, "-")) for queue in queues.values())) for key in keys]
-    return "\n".join([*lines, *_table([("queue", *queues), *cells])])
+    lines += _side_by_side("queue", {name: row[name] for name in ("data", "control")})
+    return "\n".join([*lines, *_side_by_side("class", classes)] if classes else lines)
+
+
+def _side_by_side(head: str, columns: dict[str, dict[str, int]]) -> list[str]:
+    """A table with one row for each figure that any of the columns has."""
+    keys = dict.fromkeys(key for column in columns.values() for key in column)
+    cells = [(key.replace("_", " "), *(str(column.get(key, "-")) for column in columns.values())) for key in keys]
+    return _table([(head, *columns), *cells])
 
 
 def render_usids(rows: list[dict[str, Any]]) -> str:

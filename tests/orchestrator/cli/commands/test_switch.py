@@ -2,12 +2,15 @@
 
 import asyncio
 import json
+from dataclasses import replace
 
 import pytest
 
+from mrcfabric.topology import Topology
 from orchestrator.cli.commands.switch import render_port, render_switch, render_usids
 from orchestrator.fabric import Fabric
 from switchd.compose import switch_config
+from switchd.core.build import build_switch
 from switchd.core.switch import Switch
 from switchd.rows import port_rows, usid_rows
 from tests.orchestrator.running import SMALL, T0, ask, connect, fails, idle_totals
@@ -72,3 +75,14 @@ def test_what_is_printed() -> None:
     table = render_usids(usid_rows(switch)).splitlines()
     assert table[0].split() == ["uSID", "kind", "port", "packets", "bytes"]
     assert len(table) == 1 + len(SMALL.fib(T0))
+
+
+def test_a_port_of_a_lossless_switch_shows_its_classes() -> None:
+    topology = replace(Topology.demo(), switch={"forwarding": "ecmp", "lossless": "pfc"})
+    text = render_port(port_rows(build_switch(switch_config(topology, "p0-t0-0")))[0])
+    assert "lossless classes 3\n" in text
+    assert "control share" not in text
+    words = [line.split() for line in text.splitlines()]
+    assert ["class", "3"] in words
+    assert ["xoff", "sent", "0"] in words
+    assert ["headroom", "max", "33612"] in words
