@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mrcfabric.class_egress_config import CLASSES, ClassEgressConfig
+from mrcfabric.egress_config import EgressConfig
 from mrcfabric.impairment import Impairment
 from mrcfabric.naming import port_mac
 from mrcfabric.node import Input, Rank, Transmit
@@ -298,3 +299,16 @@ def test_a_pair_is_a_port_and_a_class() -> None:
     assert set(node.counters()["pfc"]) == set(range(8))
     assert set(node.counters()["pfc"][0]) == {3, 4}
     assert len(node.buffer.stock) == 8 * CLASSES
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.tuples(st.binary(max_size=70), st.booleans(), st.integers(0, 3)), max_size=12), st.integers(0, 80))
+def test_no_bytes_raise_and_every_frame_is_accounted_for(noises: list[tuple[bytes, bool, int]], cut: int) -> None:
+    good = bytes(roce(0, 3, size=80))
+    frames = []
+    for number, (noise, control, port) in enumerate(noises):
+        body = noise if number % 3 == 0 else good[:cut] + noise if number % 3 == 1 else noise[:8] + good[8:]
+        frames.append(frame(ControlFrame(body) if control else bytearray(body), 10, port, number))
+    for node in (switch(), build_switch(replace(CONFIG, lossless=None, ports=(EgressConfig(),) * 4))):
+        sent = node.advance(sorted(frames, key=lambda entry: entry[:4]), 1_000_000)
+        assert node.received == len(frames) == len(sent) + sum(node.drops.values())

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.naming import nic_address
-from switchd.core.forwarding.ecmp import FLOWS_MAX, EcmpConfig, EcmpForwarding
+from switchd.core.forwarding.ecmp import FLOWS_MAX, EcmpConfig, EcmpForwarding, mixed
 from tests.support.roce_frames import roce
 
 LEAF = EcmpConfig(nics=64, first=8, down=(0, 1, 2, 3), nics_per_port=1, up=(4, 5, 6, 7), seed=1)
@@ -106,7 +106,7 @@ def test_e1_links_used_follow_the_formula(members: int, crc: bool) -> None:
     draw = random.Random(members)
     for flows in (members // 2, members, 4 * members):
         used = []
-        for _ in range(400):
+        for _ in range(200):
             config = dataclasses.replace(LEAF, up=tuple(range(4, 4 + members)), seed=draw.getrandbits(64), crc=crc)
             forwarding = EcmpForwarding(config)
             # Source port and destination drawn per flow: CRC tells neighbours apart too well to be random.
@@ -207,3 +207,69 @@ def test_a_group_without_a_living_member_is_no_route() -> None:
 def test_a_wrong_table_is_named(wrong: dict[str, object]) -> None:
     with pytest.raises(ConfigError, match=r"^ecmp"):
         dataclasses.replace(LEAF, **wrong)  # type: ignore[arg-type]
+
+
+def filled(flows: list[tuple[int, ...]]) -> list[float]:
+    """Max-min fair rates of flows over links of rate 1, by filling up link after link: the test's own oracle."""
+    rates, room = [0.0] * len(flows), dict.fromkeys((link for flow in flows for link in flow), 1.0)
+    open_flows = set(range(len(flows)))
+    while open_flows:
+        load = Counter(link for flow in open_flows for link in flows[flow])
+        step = min(room[link] / count for link, count in load.items())
+        for flow in open_flows:
+            rates[flow] += step
+        for link, count in load.items():
+            room[link] -= step * count
+        open_flows = {flow for flow in open_flows if all(room[link] > 1e-9 for link in flows[flow])}
+    return rates
+
+
+def permutation(leaves: int, below: int, draw: random.Random) -> list[int]:
+    """Whom each NIC sends to: another one, below another leaf."""
+    targets = [0] * (leaves * below)
+    places = [draw.sample(range(below), below) for _ in range(leaves)]
+    for column in range(below):
+        turn = draw.randrange(1, leaves)
+        for leaf in range(leaves):
+            other = (leaf + turn) % leaves
+            targets[leaf * below + column] = other * below + places[other][column]
+    return targets
+
+
+@pytest.mark.parametrize(("leaves", "below", "spines", "qps"), [(4, 4, 4, 1), (3, 8, 8, 1), (4, 4, 2, 1), (3, 4, 4, 4)])
+def test_e1_a_hashed_permutation_has_the_rates_of_random_choices(
+    leaves: int, below: int, spines: int, qps: int
+) -> None:
+    """Mean and slowest flow by max-min over the switches' own choices, and over as many drawn at random."""
+    draw = random.Random(7)
+    means: dict[str, list[float]] = {"hash": [], "drawn": []}
+    least: dict[str, list[float]] = {"hash": [], "drawn": []}
+    for seed in range(120):
+        targets = permutation(leaves, below, draw)
+        tables = [
+            EcmpForwarding(
+                EcmpConfig(
+                    nics=leaves * below, first=leaf * below, down=tuple(range(below)), nics_per_port=1,
+                    up=tuple(range(below, below + spines)), seed=mixed(seed, (leaf,)),
+                )
+            )
+            for leaf in range(leaves)
+        ]  # fmt: skip
+        ways: dict[str, list[tuple[int, ...]]] = {"hash": [], "drawn": []}
+        for nic, target in enumerate(targets):
+            for _ in range(qps):
+                packet = roce(nic, target, draw.randrange(0xC000, 1 << 16))
+                routed = tables[nic // below].route(1, 0, packet)
+                spine = routed[0] - below if not isinstance(routed, str) else -1
+                for kind, chosen in (("hash", spine), ("drawn", draw.randrange(spines))):
+                    up, down = 1_000 + nic // below * spines + chosen, 2_000 + target // below * spines + chosen
+                    ways[kind].append((nic, up, down, 3_000 + target))
+        for kind, flows in ways.items():
+            rates = filled(flows)
+            sums = [sum(rates[nic * qps : nic * qps + qps]) for nic in range(len(targets))]
+            means[kind].append(statistics.mean(sums))
+            least[kind].append(min(sums))
+    for found in (means, least):
+        chance = 4 * (sum(statistics.pvariance(values) for values in found.values()) / 120) ** 0.5
+        wanted = statistics.mean(found["drawn"])
+        assert statistics.mean(found["hash"]) == pytest.approx(wanted, abs=max(0.02 * wanted, chance))
