@@ -1,0 +1,190 @@
+"""The RC transport as a whole: what it drops, that nothing a peer sends raises, its counters, and whole fabrics."""
+
+from typing import Any
+
+import pytest
+
+from mrcfabric.rng import Rng
+from mrcfabric.topology import Topology
+from mrcfabric.wire.icrc import icrc_from
+from mrcfabric.wire.roce import CnpTemplate, RcDataTemplate
+from mrcfabric.wire.roce_layout import RC_WRITE_FIRST, RC_WRITE_ONLY
+from nicd.core.events import Completion, QpChange
+from nicd.core.rc.rc_stats import RC_DROP_REASONS
+from nicd.core.stats import DROP_REASONS, OUTCOMES
+from nicd.core.transports import TRANSPORTS
+from tests.nicd.core.fabric import READY_NS, Fabric
+from tests.nicd.core.rc.bed import PSN_RECEIVE, PSN_SEND, QPN, Bed
+from tests.nicd.core.rc.pipe import QPN_A, Pipe
+
+
+def test_it_is_known_by_its_name() -> None:
+    assert TRANSPORTS["rc"].name == "rc"
+
+
+def test_what_is_not_for_a_qp_is_dropped_by_reason() -> None:
+    bed = Bed()
+    good = bed.packet(RC_WRITE_ONLY, 0, 4)
+    spoiled = bytearray(good)
+    spoiled[-6] ^= 1
+    bed.arrive(spoiled)
+    bed.arrive(good[:50])
+    config = bed.nic.config
+    peer = config.paths.towards(1).address
+    stranger = RcDataTemplate(config.address, config.address, QPN, 0xC000, dscp=26)
+    bed.arrive(stranger.make(RC_WRITE_ONLY, PSN_RECEIVE, b"1234"))
+    unknown = RcDataTemplate(peer, config.address, 99, 0xC000, dscp=26)
+    bed.arrive(unknown.make(RC_WRITE_ONLY, PSN_RECEIVE, b"1234"))
+    foreign = RcDataTemplate(peer, peer, QPN, 0xC000, dscp=26)
+    bed.arrive(foreign.make(RC_WRITE_ONLY, PSN_RECEIVE, b"1234"))
+    reasons = {"icrc": 1, "truncated": 1, "inner_source": 1, "unknown_qp": 1, "inner_destination": 1}
+    assert bed.drops() == reasons
+    assert bed.state() == "rts"
+
+
+def test_a_notification_for_a_qp_that_is_not_slowed_by_any_is_counted() -> None:
+    for cc, cuts in (("none", 0), ("dcqcn", 1)):
+        bed = Bed(cc=cc)
+        config = bed.nic.config
+        peer = config.paths.towards(1).address
+        bed.arrive(CnpTemplate(peer, config.address, QPN, 0xC000, dscp=48).cnp())
+        rc = bed.nic.counters()["rc"]
+        assert (rc["cnps_received"], rc["rate_cuts"], rc["cnps_ignored"]) == (1, cuts, 1 - cuts)
+        assert rc["rate_bps_min"] == config.ports[0].rate_bps // (1 + cuts)
+        assert rc["qps_slowed"] == cuts
+
+
+@pytest.mark.parametrize("number", [0, 3, 9])
+def test_a_receiver_that_is_not_ready_ends_a_qp_that_has_sent_that(number: int) -> None:
+    bed = Bed()
+    bed.post(4 * 256)
+    bed.wait(10_000)
+    bed.arrive(bed.control.ack((PSN_SEND + number) & 0xFFFFFF, 0, 0x25))
+    assert bed.state() == ("error" if number < 4 else "rts")
+    assert bed.nic.counters()["rc"]["rnr_naks_received"] == (number < 4)
+
+
+def hostile(seed: int, rounds: int, **nic: Any) -> None:
+    """Packets of a peer with some bytes changed and their ICRC made good: whatever they say, nothing raises."""
+    rng = Rng("hostile", seed)
+    bed = Bed(**nic)
+    bed.post(30_000)
+    known = {*OUTCOMES, *DROP_REASONS, *RC_DROP_REASONS}
+    receive = bed.nic._transport.receive
+    for _ in range(rounds):
+        kind = rng.below(4)
+        if kind == 0:
+            packet = bytearray(rng.below(256) for _ in range(rng.below(200)))
+        else:
+            psn = (PSN_RECEIVE, PSN_SEND)[kind & 1] + rng.below(20)
+            if kind == 1:
+                packet = bed.control.ack(psn & 0xFFFFFF, rng.below(8), rng.below(256), rng.below(1 << 24))
+            else:
+                opcode = RC_WRITE_FIRST + rng.below(6)
+                imm = 5 if opcode in (9, 11) else None
+                length = 1 + rng.below(600)
+                packet = bed.data.make(
+                    opcode, psn & 0xFFFFFF, bytes(rng.below(300)), 0x1000, 7, length, bool(rng.below(2)), imm
+                )
+            if rng.chance(300_000):
+                packet[40 + rng.below(len(packet) - 44)] = rng.below(256)
+                packet[-4:] = _icrc(packet)
+        assert receive(bed.now, 0, packet) in known
+        bed.wait(rng.below(50_000))
+        if bed.state() == "error":
+            bed = Bed(**nic)
+            bed.post(30_000)
+            receive = bed.nic._transport.receive
+
+
+def _icrc(packet: bytearray) -> bytes:
+    return icrc_from(packet, 0).to_bytes(4, "little")
+
+
+@pytest.mark.parametrize("recovery", ["go_back_n", "go_back_0", "selective"])
+def test_nothing_that_a_peer_sends_raises(recovery: str) -> None:
+    hostile(1, 400, rc_recovery=recovery, rc_timeout=5)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("recovery", ["go_back_n", "go_back_0", "selective"])
+@pytest.mark.parametrize("seed", range(2, 12))
+def test_nothing_that_a_peer_sends_raises_over_seeds(recovery: str, seed: int) -> None:
+    hostile(seed, 5_000, rc_recovery=recovery, rc_timeout=5)
+
+
+def test_qps_share_a_port_packet_by_packet() -> None:
+    pipe = Pipe(size=1 << 20)
+    for number in range(1, 4):
+        pipe.connect(QPN_A + number, 200 + number)
+    for number in range(4):
+        pipe.write(1 << 18, number, qpn=QPN_A + number, offset=number << 18)
+    pipe.run(1 << 33)
+    assert pipe.target() == bytes(pipe.source)
+    ends = [done.at_ns for done in pipe.completions()]
+    assert len(ends) == 4
+    # The first to be posted is two rounds ahead: one packet on the wire, one in the queue.
+    assert max(ends) - min(ends) <= 9 * pipe.packet_ns()
+
+
+def test_contexts_that_do_not_fit_on_the_chip_wait_and_everything_arrives() -> None:
+    pipe = Pipe(size=1 << 18, sram_bytes=2 * 512)
+    for number in range(1, 4):
+        pipe.connect(QPN_A + number, 200 + number)
+    for number in range(4):
+        pipe.write(1 << 16, number, qpn=QPN_A + number, offset=number << 16)
+    pipe.run(1 << 33)
+    assert pipe.target() == bytes(pipe.source)
+    assert pipe.counter(0, "contexts")["capacity"] == 2
+    assert pipe.counter(0, "contexts")["misses"] > 10
+
+
+def test_gauges_of_windows_follow_what_is_in_flight() -> None:
+    bed = Bed(rc_window_bytes=4096)
+    assert bed.nic.counters()["windows"] == {
+        "count": 1, "cwnd_bytes": 4096, "cwnd_bytes_min": 4096, "inflight_bytes": 0
+    }  # fmt: skip
+    bed.post(30_000)
+    bed.wait(10_000)
+    counters = bed.nic.counters()
+    assert counters["windows"]["inflight_bytes"] == 4096
+    assert counters["mpr"]["used_packets"] == 16
+    assert bed.nic.state_report()["qps"] is not None
+
+
+def pinned(recovery: str, **nic: Any) -> Topology:
+    return Topology(
+        name="rc", planes=2, t0_per_plane=2, t1_per_plane=2, nics_per_t0=2, evs_per_qp=16, reserve_evs_per_qp=8,
+        nic={"transport": "rc", "rc_path": "pinned", "rc_recovery": recovery, **nic},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("recovery", ["go_back_n", "go_back_0", "selective"])
+def test_a_whole_fabric_carries_every_byte_over_pinned_paths(recovery: str) -> None:
+    fabric = Fabric(pinned(recovery))
+    size = 200_000
+    fabric.permutation(2, size)
+    fabric.write_all(size, 5)
+    assert fabric.finish(READY_NS + 10_000_000)
+    fabric.verify(size)
+    assert not fabric.errors()
+    # Each QP keeps to one port.
+    for name in fabric.topology.nic_names():
+        for row in fabric.core(name).qp_table():
+            assert int(row["planes"]).bit_count() == 1
+
+
+def test_a_port_that_goes_down_ends_its_qps_and_no_others() -> None:
+    fabric = Fabric(pinned("go_back_n", rc_timeout=5, rc_retry_cnt=2))
+    size = 400_000
+    fabric.permutation(2, size)
+    fabric.write_all(size, 4)
+    fabric.carrier("h000", 0, False, READY_NS + 5_000)
+    fabric.finish(READY_NS + 20_000_000)
+    failed = fabric.found(QpChange, lambda event: event.target == "error")
+    assert failed
+    assert {event.reason for event in failed} <= {"retry_exceeded"}
+    for name in fabric.topology.nic_names():
+        for row in fabric.core(name).qp_table():
+            assert row["state"] == "rts" or row["reason"] == "retry_exceeded"
+    assert {done.status for done in fabric.found(Completion)} == {"ok", "retry_exceeded", "flushed"}
