@@ -37,26 +37,26 @@ class Point:
 @pytest.mark.parametrize("line_bps", [LINE, 100_000_000_000, 25_000_000_000, 1_000_000_000])
 @pytest.mark.parametrize("time_ns", [55_000, 60_000, 300_000])
 def test_one_notification_halves_the_rate_and_steps_of_t_bring_it_back(line_bps: int, time_ns: int) -> None:
-    bed = Point(line_bps, time_ns=time_ns, byte_reset=NO_BYTES)
-    assert bed.point.on_cnp(1000)
-    shares = [bed.point.rate_bps / line_bps]
+    lone = Point(line_bps, time_ns=time_ns, byte_reset=NO_BYTES)
+    assert lone.point.on_cnp(1000)
+    shares = [lone.point.rate_bps / line_bps]
     for step in range(1, FIGURES.threshold + 1):
-        bed.run(1000 + step * time_ns - 1)
-        assert bed.point.rate_bps / line_bps == shares[-1]
-        bed.run(1000 + step * time_ns)
-        shares.append(bed.point.rate_bps / line_bps)
+        lone.run(1000 + step * time_ns - 1)
+        assert lone.point.rate_bps / line_bps == shares[-1]
+        lone.run(1000 + step * time_ns)
+        shares.append(lone.point.rate_bps / line_bps)
     assert shares == pytest.approx([0.5, 0.75, 0.875, 0.9375, 0.96875, 0.984375], rel=1e-9)
-    bed.run(NS_PER_S)
-    assert bed.point.rate_bps == line_bps
-    assert not bed.point.slowed
-    assert bed.timers.next_ns() > NS_PER_S, "an idle QP keeps nobody awake"
+    lone.run(NS_PER_S)
+    assert lone.point.rate_bps == line_bps
+    assert not lone.point.slowed
+    assert lone.timers.next_ns() > NS_PER_S, "an idle QP keeps nobody awake"
 
 
 @pytest.mark.parametrize("shift", [4, 6, 8])
 @pytest.mark.parametrize("alpha_ns", [1_000, 55_000])
 def test_alpha_decays_by_one_minus_g_per_period_without_notification(shift: int, alpha_ns: int) -> None:
-    bed = Point(g_shift=shift, alpha_ns=alpha_ns)
-    point = bed.point
+    lone = Point(g_shift=shift, alpha_ns=alpha_ns)
+    point = lone.point
     g = 1 / (1 << shift)
     point.on_cnp(0)
     for periods in (0, 1, 2, 10, 100):
@@ -71,74 +71,74 @@ def test_alpha_decays_by_one_minus_g_per_period_without_notification(shift: int,
 
 
 def test_additive_then_hyper_increase() -> None:
-    bed = Point(byte_reset=1_000_000, min_bps=1)
-    point = bed.point
+    lone = Point(byte_reset=1_000_000, min_bps=1)
+    point = lone.point
     for cut in range(6):
         point.on_cnp(cut)
     for step in range(1, 6):
-        bed.run(10 + step * FIGURES.time_ns)
+        lone.run(10 + step * FIGURES.time_ns)
     target = point.target_bps
-    bed.run(10 + 6 * FIGURES.time_ns)
+    lone.run(10 + 6 * FIGURES.time_ns)
     assert point.target_bps == target + FIGURES.ai_bps
     for _ in range(5):
-        point.sent(bed.now, 1_000_000)
+        point.sent(lone.now, 1_000_000)
     assert point.target_bps == target + 6 * FIGURES.ai_bps
-    point.sent(bed.now, 1_000_000)
+    point.sent(lone.now, 1_000_000)
     assert point.target_bps == target + 6 * FIGURES.ai_bps + FIGURES.hai_bps
-    bed.run(bed.now + FIGURES.time_ns)
+    lone.run(lone.now + FIGURES.time_ns)
     assert point.target_bps == target + 6 * FIGURES.ai_bps + 2 * FIGURES.hai_bps
     for _ in range(2):
-        point.sent(bed.now, 1_000_000)
-    bed.run(bed.now + FIGURES.time_ns)
-    assert bed.rc.rate_steps == 6 + 6 + 1 + 2 + 1
+        point.sent(lone.now, 1_000_000)
+    lone.run(lone.now + FIGURES.time_ns)
+    assert lone.rc.rate_steps == 6 + 6 + 1 + 2 + 1
 
 
 def test_the_rate_has_a_floor_and_notifications_a_least_distance() -> None:
-    bed = Point(profile="100g")
-    point = bed.point
+    lone = Point(profile="100g")
+    point = lone.point
     assert point.on_cnp(0)
     assert not point.on_cnp(3_999)
     assert point.rate_bps == LINE // 2
     for number in range(1, 400):
         assert point.on_cnp(number * 4_000)
     assert point.rate_bps == PROFILES["100g"].min_bps
-    assert bed.rc.rate_cuts == 400
+    assert lone.rc.rate_cuts == 400
 
 
 def test_without_clamping_the_target_stays_until_an_increase() -> None:
-    bed = Point(clamp=False)
-    bed.point.on_cnp(0)
-    bed.point.on_cnp(1)
-    assert bed.point.target_bps == LINE
-    bed.run(FIGURES.time_ns + 1)
-    rate = bed.point.rate_bps
-    bed.point.on_cnp(bed.now)
-    assert bed.point.target_bps == rate
+    lone = Point(clamp=False)
+    lone.point.on_cnp(0)
+    lone.point.on_cnp(1)
+    assert lone.point.target_bps == LINE
+    lone.run(FIGURES.time_ns + 1)
+    rate = lone.point.rate_bps
+    lone.point.on_cnp(lone.now)
+    assert lone.point.target_bps == rate
 
 
 @pytest.mark.parametrize("size", [64, 1_000, 4_198])
 @pytest.mark.parametrize("cuts", [1, 3, 8])
 def test_packets_leave_at_the_rate(size: int, cuts: int) -> None:
-    bed = Point(time_ns=NS_PER_S, byte_reset=NO_BYTES)
+    lone = Point(time_ns=NS_PER_S, byte_reset=NO_BYTES)
     for cut in range(cuts):
-        bed.point.on_cnp(cut)
-    begin, bed.now = 100, 100
+        lone.point.on_cnp(cut)
+    begin, lone.now = 100, 100
     for _ in range(1_000):
-        assert bed.point.open
-        bed.point.sent(bed.now, size)
-        if not bed.point.open:
-            bed.run(bed.timers.next_ns())
-    took = bed.now - begin
-    assert took == pytest.approx(1_000 * size * 8 * NS_PER_S / bed.point.rate_bps, abs=2)
-    assert bed.woken
+        assert lone.point.open
+        lone.point.sent(lone.now, size)
+        if not lone.point.open:
+            lone.run(lone.timers.next_ns())
+    took = lone.now - begin
+    assert took == pytest.approx(1_000 * size * 8 * NS_PER_S / lone.point.rate_bps, abs=2)
+    assert lone.woken
 
 
 def test_a_pause_is_not_made_up_for() -> None:
-    bed = Point(time_ns=NS_PER_S)
-    bed.point.on_cnp(0)
-    bed.point.sent(1_000_000, 1_000)
-    bed.run(bed.timers.next_ns())
-    assert bed.now == 1_000_000 + 1_000 * 8 // 20
+    lone = Point(time_ns=NS_PER_S)
+    lone.point.on_cnp(0)
+    lone.point.sent(1_000_000, 1_000)
+    lone.run(lone.timers.next_ns())
+    assert lone.now == 1_000_000 + 1_000 * 8 // 20
 
 
 def test_without_control_nothing_is_slowed() -> None:
@@ -153,13 +153,13 @@ def test_without_control_nothing_is_slowed() -> None:
 
 
 def test_a_new_port_is_a_new_line() -> None:
-    bed = Point()
-    bed.point.on_cnp(0)
-    bed.point.moved(LINE // 4)
-    assert bed.point.rate_bps == bed.point.target_bps == LINE // 4
-    assert not bed.point.slowed
-    bed.point.stop()
-    assert bed.timers.next_ns() > NS_PER_S
+    lone = Point()
+    lone.point.on_cnp(0)
+    lone.point.moved(LINE // 4)
+    assert lone.point.rate_bps == lone.point.target_bps == LINE // 4
+    assert not lone.point.slowed
+    lone.point.stop()
+    assert lone.timers.next_ns() > NS_PER_S
 
 
 # -- flows that share a queue: DCQCN's own 40G profile of marking

@@ -5,16 +5,16 @@ import pytest
 from mrcfabric.wire.roce_layout import RC_WRITE_ONLY
 from nicd.core.commands import ConnectQp, CreateQp, DestroyQp, ModifyQp, PostWrite, SetCarrier
 from nicd.core.events import CommandDone, Completion, QpChange
-from tests.nicd.core.rc.bed import PEER_QPN, QPN, R_KEY, SIZE, VA, Bed
+from tests.nicd.core.rc.lone import PEER_QPN, QPN, R_KEY, SIZE, VA, LoneNic
 from tests.nicd.core.rc.pipe import Pipe
 
 TIMEOUT_NS = 4_096 << 4
 
 
-def outcome(bed: Bed, command: object) -> str | None:
+def outcome(lone: LoneNic, command: object) -> str | None:
     """Why a command was refused; None: it was not."""
-    bed.do(command)
-    done: CommandDone = bed.told(CommandDone)[-1]
+    lone.do(command)
+    done: CommandDone = lone.told(CommandDone)[-1]
     return done.error
 
 
@@ -23,20 +23,20 @@ def work(length: int = 4, va: int = VA, imm: int | None = None, remote: int = VA
 
 
 def test_a_qp_goes_through_its_states_and_sends_in_the_last() -> None:
-    bed = Bed(connect=False)
-    assert outcome(bed, CreateQp(0, QPN)) is None
-    assert "is in state init, not rts" in (outcome(bed, work()) or "")
-    assert "cannot go from init to rts" in (outcome(bed, ModifyQp(0, QPN, "rts")) or "")
-    bed.arrive(bed.packet(RC_WRITE_ONLY, 0, 4))
-    assert outcome(bed, ConnectQp(0, QPN, 1, PEER_QPN, 0, 500)) is None
-    assert "is in state rtr, not init" in (outcome(bed, ConnectQp(0, QPN, 1, PEER_QPN, 0, 500)) or "")
-    assert "is in state rtr, not rts" in (outcome(bed, work()) or "")
-    bed.arrive(bed.packet(RC_WRITE_ONLY, 0, 4))
-    assert outcome(bed, ModifyQp(0, QPN, "rts")) is None
-    assert outcome(bed, work()) is None
-    assert bed.drops() == {"qp_not_ready": 1}
-    assert bed.nic.counters()["bytes_placed"] == 4
-    changes = [(change.source, change.target) for change in bed.told(QpChange)]
+    lone = LoneNic(connect=False)
+    assert outcome(lone, CreateQp(0, QPN)) is None
+    assert "is in state init, not rts" in (outcome(lone, work()) or "")
+    assert "cannot go from init to rts" in (outcome(lone, ModifyQp(0, QPN, "rts")) or "")
+    lone.arrive(lone.packet(RC_WRITE_ONLY, 0, 4))
+    assert outcome(lone, ConnectQp(0, QPN, 1, PEER_QPN, 0, 500)) is None
+    assert "is in state rtr, not init" in (outcome(lone, ConnectQp(0, QPN, 1, PEER_QPN, 0, 500)) or "")
+    assert "is in state rtr, not rts" in (outcome(lone, work()) or "")
+    lone.arrive(lone.packet(RC_WRITE_ONLY, 0, 4))
+    assert outcome(lone, ModifyQp(0, QPN, "rts")) is None
+    assert outcome(lone, work()) is None
+    assert lone.drops() == {"qp_not_ready": 1}
+    assert lone.nic.counters()["bytes_placed"] == 4
+    changes = [(change.source, change.target) for change in lone.told(QpChange)]
     assert changes == [("reset", "init"), ("init", "rtr"), ("rtr", "rts")]
 
 
@@ -67,46 +67,46 @@ def test_a_qp_goes_through_its_states_and_sends_in_the_last() -> None:
     ],
 )
 def test_what_cannot_be_done_is_refused_with_a_reason(command: object, why: str) -> None:
-    bed = Bed()
-    assert why in (outcome(bed, command) or "")
-    assert bed.state() == "rts"
-    assert bed.nic.qp_table()[0]["unfinished"] == 0
+    lone = LoneNic()
+    assert why in (outcome(lone, command) or "")
+    assert lone.state() == "rts"
+    assert lone.nic.qp_table()[0]["unfinished"] == 0
 
 
 def test_bounds_of_qps_and_of_unfinished_work() -> None:
-    bed = Bed(qps_max=2, work_requests_max=3)
-    assert outcome(bed, CreateQp(0)) is None
-    assert "all 2 QPs are in use" in (outcome(bed, CreateQp(0)) or "")
-    assert [outcome(bed, work()) for _ in range(3)] == [None] * 3
-    assert "has 3 unfinished messages" in (outcome(bed, work()) or "")
-    assert outcome(bed, DestroyQp(0, 16)) is None
-    assert outcome(bed, CreateQp(0)) is None
+    lone = LoneNic(qps_max=2, work_requests_max=3)
+    assert outcome(lone, CreateQp(0)) is None
+    assert "all 2 QPs are in use" in (outcome(lone, CreateQp(0)) or "")
+    assert [outcome(lone, work()) for _ in range(3)] == [None] * 3
+    assert "has 3 unfinished messages" in (outcome(lone, work()) or "")
+    assert outcome(lone, DestroyQp(0, 16)) is None
+    assert outcome(lone, CreateQp(0)) is None
 
 
 @pytest.mark.parametrize("destroyed", [True, False])
 def test_the_end_of_a_qp_flushes_its_work_and_frees_its_memory(destroyed: bool) -> None:
-    bed = Bed()
+    lone = LoneNic()
     for wr_id in range(3):
-        bed.post(SIZE // 2, wr_id)
-    bed.do(DestroyQp(0, QPN) if destroyed else ModifyQp(0, QPN, "error"))
-    assert [(done.wr_id, done.status) for done in bed.told(Completion)] == [(n, "flushed") for n in range(3)]
-    bed.wait(10_000)
-    assert bed.idle
-    bed.arrive(bed.packet(RC_WRITE_ONLY, 0, 4))
-    assert bed.drops() == ({"unknown_qp": 1} if destroyed else {"qp_state": 1})
-    assert bed.nic.counters()["qps"]["error"] == (not destroyed)
+        lone.post(SIZE // 2, wr_id)
+    lone.do(DestroyQp(0, QPN) if destroyed else ModifyQp(0, QPN, "error"))
+    assert [(done.wr_id, done.status) for done in lone.told(Completion)] == [(n, "flushed") for n in range(3)]
+    lone.wait(10_000)
+    assert lone.idle
+    lone.arrive(lone.packet(RC_WRITE_ONLY, 0, 4))
+    assert lone.drops() == ({"unknown_qp": 1} if destroyed else {"qp_state": 1})
+    assert lone.nic.counters()["qps"]["error"] == (not destroyed)
 
 
 @pytest.mark.parametrize("received", [False, True])
 def test_a_qp_that_stays_in_set_up_fails_unless_it_has_received(received: bool) -> None:
-    bed = Bed(connect=False, setup_timeout_ns=20_000)
-    bed.do(CreateQp(0, QPN))
-    bed.do(ConnectQp(0, QPN, 1, PEER_QPN, 0, 500))
+    lone = LoneNic(connect=False, setup_timeout_ns=20_000)
+    lone.do(CreateQp(0, QPN))
+    lone.do(ConnectQp(0, QPN, 1, PEER_QPN, 0, 500))
     if received:
-        bed.arrive(bed.packet(RC_WRITE_ONLY, 0, 4))
-    bed.wait(20_000)
-    assert bed.state() == ("rtr" if received else "error")
-    assert received or bed.told(QpChange)[-1].reason == "setup_timeout_in_rtr"
+        lone.arrive(lone.packet(RC_WRITE_ONLY, 0, 4))
+    lone.wait(20_000)
+    assert lone.state() == ("rtr" if received else "error")
+    assert received or lone.told(QpChange)[-1].reason == "setup_timeout_in_rtr"
 
 
 def test_without_carrier_a_qp_waits_and_goes_on_where_it_was() -> None:
@@ -124,13 +124,13 @@ def test_without_carrier_a_qp_waits_and_goes_on_where_it_was() -> None:
 
 
 def test_without_carrier_for_good_a_qp_ends_by_its_retries() -> None:
-    bed = Bed(rc_timeout=4, rc_retry_cnt=2)
-    bed.do(SetCarrier(0, 0, False))
-    begin = bed.now + 1
-    bed.post(4)
-    bed.wait(3 * TIMEOUT_NS)
-    assert bed.told(QpChange)[-1].at_ns == begin + 3 * TIMEOUT_NS
-    assert [done.status for done in bed.told(Completion)] == ["retry_exceeded"]
+    lone = LoneNic(rc_timeout=4, rc_retry_cnt=2)
+    lone.do(SetCarrier(0, 0, False))
+    begin = lone.now + 1
+    lone.post(4)
+    lone.wait(3 * TIMEOUT_NS)
+    assert lone.told(QpChange)[-1].at_ns == begin + 3 * TIMEOUT_NS
+    assert [done.status for done in lone.told(Completion)] == ["retry_exceeded"]
 
 
 @pytest.mark.parametrize("failover", [True, False])
@@ -150,11 +150,11 @@ def test_a_qp_takes_another_port_only_if_it_may(failover: bool) -> None:
 
 
 def test_a_timer_of_its_own() -> None:
-    bed = Bed(connect=False)
-    bed.do(CreateQp(0, QPN))
-    bed.do(ConnectQp(0, QPN, 1, PEER_QPN, 0, 500))
-    bed.do(ModifyQp(0, QPN, "rts", timeout_exponent=3, retry_linear=1))
-    begin = bed.now + 1
-    bed.post(4)
-    bed.wait(100 * TIMEOUT_NS)
-    assert bed.told(QpChange)[-1].at_ns == begin + 2 * (4_096 << 3)
+    lone = LoneNic(connect=False)
+    lone.do(CreateQp(0, QPN))
+    lone.do(ConnectQp(0, QPN, 1, PEER_QPN, 0, 500))
+    lone.do(ModifyQp(0, QPN, "rts", timeout_exponent=3, retry_linear=1))
+    begin = lone.now + 1
+    lone.post(4)
+    lone.wait(100 * TIMEOUT_NS)
+    assert lone.told(QpChange)[-1].at_ns == begin + 2 * (4_096 << 3)

@@ -1,5 +1,7 @@
 """The sending half of an RC QP: segmentation, windows, acknowledgements, going back, time-outs, completions."""
 
+from typing import Any
+
 import pytest
 
 from mrcfabric.rng import Rng
@@ -16,7 +18,7 @@ from mrcfabric.wire.roce_layout import (
     RC_WRITE_ONLY_IMM,
 )
 from nicd.core.events import RECV_WITH_IMM, Completion, QpChange, Retransmit
-from tests.nicd.core.rc.bed import MTU, PSN_SEND, Bed
+from tests.nicd.core.rc.lone import MTU, PSN_SEND, LoneNic
 from tests.nicd.core.rc.pipe import Pipe, Seen
 
 SETTLED_NS = 100_000
@@ -26,15 +28,15 @@ def psn(number: int) -> int:
     return (PSN_SEND + number) & PSN_MASK
 
 
-def statuses(bed: Bed) -> list[tuple[int, str]]:
-    return [(done.wr_id, done.status) for done in bed.told(Completion) if done.opcode != RECV_WITH_IMM]
+def statuses(lone: LoneNic) -> list[tuple[int, str]]:
+    return [(done.wr_id, done.status) for done in lone.told(Completion) if done.opcode != RECV_WITH_IMM]
 
 
 @pytest.mark.parametrize("imm", [None, 0, 0xFFFFFFFF])
 @pytest.mark.parametrize("length", [1, MTU - 1, MTU, MTU + 1, 3 * MTU, 3 * MTU + 5])
 def test_a_message_is_cut_into_packets_and_the_last_one_asks(length: int, imm: int | None) -> None:
-    bed = Bed()
-    sent = bed.post(length, imm=imm) + bed.wait(SETTLED_NS)
+    lone = LoneNic()
+    sent = lone.post(length, imm=imm) + lone.wait(SETTLED_NS)
     packets = -(-length // MTU)
     if packets == 1:
         assert sent == [(RC_WRITE_ONLY if imm is None else RC_WRITE_ONLY_IMM, psn(0), 1)]
@@ -46,137 +48,137 @@ def test_a_message_is_cut_into_packets_and_the_last_one_asks(length: int, imm: i
 
 
 def test_an_acknowledgement_completes_all_messages_up_to_it() -> None:
-    bed = Bed()
+    lone = LoneNic()
     for wr_id in range(4):
-        bed.post(2 * MTU, wr_id)
-    bed.wait(SETTLED_NS)
-    bed.arrive(bed.control.ack(psn(4), 2))
-    assert statuses(bed) == [(0, "ok"), (1, "ok")]
+        lone.post(2 * MTU, wr_id)
+    lone.wait(SETTLED_NS)
+    lone.arrive(lone.control.ack(psn(4), 2))
+    assert statuses(lone) == [(0, "ok"), (1, "ok")]
     # One that is late says nothing.
-    bed.arrive(bed.control.ack(psn(2), 1))
-    bed.arrive(bed.control.ack(psn(7), 4))
-    assert statuses(bed)[2:] == [(2, "ok"), (3, "ok")]
-    assert bed.idle
-    assert not bed.drops()
+    lone.arrive(lone.control.ack(psn(2), 1))
+    lone.arrive(lone.control.ack(psn(7), 4))
+    assert statuses(lone)[2:] == [(2, "ok"), (3, "ok")]
+    assert lone.idle
+    assert not lone.drops()
 
 
 @pytest.mark.parametrize("number", [8, 9, 1000, (PSN_MASK >> 1) - 1])
 @pytest.mark.parametrize("syndrome", [0x1F, NAK_SEQUENCE, NAK_INVALID_REQUEST])
 def test_nonsense_about_packets_that_were_never_sent_changes_nothing(number: int, syndrome: int) -> None:
-    bed = Bed()
-    bed.post(8 * MTU)
-    bed.wait(SETTLED_NS)
-    bed.arrive(bed.control.ack(psn(number), 1, syndrome))
-    assert bed.drops() == {"ack_of_unsent": 1}
-    assert not statuses(bed)
-    assert bed.state() == "rts"
-    bed.arrive(bed.control.ack(psn(7), 1))
-    assert statuses(bed) == [(1, "ok")]
+    lone = LoneNic()
+    lone.post(8 * MTU)
+    lone.wait(SETTLED_NS)
+    lone.arrive(lone.control.ack(psn(number), 1, syndrome))
+    assert lone.drops() == {"ack_of_unsent": 1}
+    assert not statuses(lone)
+    assert lone.state() == "rts"
+    lone.arrive(lone.control.ack(psn(7), 1))
+    assert statuses(lone) == [(1, "ok")]
 
 
 @pytest.mark.parametrize("missing", [0, 1, 4, 7])
 def test_a_nak_sends_everything_from_its_psn_on_again(missing: int) -> None:
-    bed = Bed()
-    before = bed.post(8 * MTU) + bed.wait(SETTLED_NS)
-    sent = bed.arrive(bed.control.ack(psn(missing), 0, NAK_SEQUENCE)) + bed.wait(SETTLED_NS)
+    lone = LoneNic()
+    before = lone.post(8 * MTU) + lone.wait(SETTLED_NS)
+    sent = lone.arrive(lone.control.ack(psn(missing), 0, NAK_SEQUENCE)) + lone.wait(SETTLED_NS)
     assert sent == before[missing:]
     assert [row[1] for row in sent] == [psn(number) for number in range(missing, 8)]
-    (again,) = bed.told(Retransmit)
+    (again,) = lone.told(Retransmit)
     assert (again.cause, again.count) == ("nack", 8 - missing)
-    counters = bed.nic.counters()
+    counters = lone.nic.counters()
     assert counters["retransmits"]["nack"] == 8 - missing
     assert counters["rc"]["retransmitted_bytes"] == (8 - missing) * MTU
     assert counters["rc"]["naks_received"] == counters["rc"]["passes_begun"] == 1
 
 
 def test_an_acknowledgement_that_overtakes_a_pass_is_not_sent_again() -> None:
-    bed = Bed()
+    lone = LoneNic()
     for wr_id in range(3):
-        bed.post(40 * MTU, wr_id)
-    bed.wait(SETTLED_NS)
-    sent = bed.arrive(bed.control.ack(psn(0), 0, NAK_SEQUENCE))
-    sent += bed.arrive(bed.control.ack(psn(99), 2), wait_ns=1)
-    sent += bed.wait(SETTLED_NS)
+        lone.post(40 * MTU, wr_id)
+    lone.wait(SETTLED_NS)
+    sent = lone.arrive(lone.control.ack(psn(0), 0, NAK_SEQUENCE))
+    sent += lone.arrive(lone.control.ack(psn(99), 2), wait_ns=1)
+    sent += lone.wait(SETTLED_NS)
     assert len(sent) < 40
     assert [row[1] for row in sent][-20:] == [psn(number) for number in range(100, 120)]
-    assert statuses(bed) == [(0, "ok"), (1, "ok")]
+    assert statuses(lone) == [(0, "ok"), (1, "ok")]
 
 
 @pytest.mark.parametrize("code", [NAK_INVALID_REQUEST, NAK_REMOTE_ACCESS, 0x63])
 def test_a_refusal_ends_the_qp(code: int) -> None:
-    bed = Bed()
+    lone = LoneNic()
     for wr_id in range(3):
-        bed.post(MTU, wr_id)
-    bed.wait(SETTLED_NS)
-    bed.arrive(bed.control.ack(psn(1), 1, code))
-    assert statuses(bed) == [(0, "ok"), (1, "remote_invalid_request"), (2, "flushed")]
-    assert bed.told(QpChange)[-1].reason == "remote_invalid_request"
-    assert bed.idle
+        lone.post(MTU, wr_id)
+    lone.wait(SETTLED_NS)
+    lone.arrive(lone.control.ack(psn(1), 1, code))
+    assert statuses(lone) == [(0, "ok"), (1, "remote_invalid_request"), (2, "flushed")]
+    assert lone.told(QpChange)[-1].reason == "remote_invalid_request"
+    assert lone.idle
 
 
 @pytest.mark.parametrize("window", [1, MTU, 3 * MTU + 10, 20 * MTU])
 def test_no_more_is_in_flight_than_the_window_allows(window: int) -> None:
-    bed = Bed(rc_window_bytes=window)
-    sent = bed.post(50 * MTU) + bed.wait(SETTLED_NS)
+    lone = LoneNic(rc_window_bytes=window)
+    sent = lone.post(50 * MTU) + lone.wait(SETTLED_NS)
     room = max(1, window // MTU)
     assert len(sent) == room
     assert sent[-1][2] == 1, "the last packet that a window allows asks"
-    assert bed.nic.qp_table()[0]["inflight_bytes"] == room * MTU
+    assert lone.nic.qp_table()[0]["inflight_bytes"] == room * MTU
     for number in range(room, 50):
-        assert len(bed.arrive(bed.control.ack(psn(number - room), 0)) + bed.wait(SETTLED_NS)) == 1
+        assert len(lone.arrive(lone.control.ack(psn(number - room), 0)) + lone.wait(SETTLED_NS)) == 1
 
 
 def test_short_messages_fill_a_window_by_bytes_and_psns_by_number() -> None:
-    bed = Bed(rc_window_bytes=1000, rc_psns_max=20)
+    lone = LoneNic(rc_window_bytes=1000, rc_psns_max=20)
     for wr_id in range(300):
-        bed.post(100 if wr_id < 100 else 1, wr_id)
-    assert bed.nic.qp_table()[0]["inflight_packets"] == 10
+        lone.post(100 if wr_id < 100 else 1, wr_id)
+    assert lone.nic.qp_table()[0]["inflight_packets"] == 10
 
     for number in range(10, 100, 10):
-        bed.arrive(bed.control.ack(psn(number - 1), number))
-        bed.wait(SETTLED_NS)
-    bed.arrive(bed.control.ack(psn(99), 100))
-    bed.wait(SETTLED_NS)
-    assert bed.nic.qp_table()[0]["inflight_packets"] == 20
+        lone.arrive(lone.control.ack(psn(number - 1), number))
+        lone.wait(SETTLED_NS)
+    lone.arrive(lone.control.ack(psn(99), 100))
+    lone.wait(SETTLED_NS)
+    assert lone.nic.qp_table()[0]["inflight_packets"] == 20
 
 
 def test_a_nak_uses_up_no_retries_and_progress_gives_them_back() -> None:
-    bed = Bed(rc_timeout=4, rc_retry_cnt=1)
-    bed.post(4 * MTU)
-    bed.wait(1_000)
+    lone = LoneNic(rc_timeout=4, rc_retry_cnt=1)
+    lone.post(4 * MTU)
+    lone.wait(1_000)
     for _ in range(20):
-        bed.arrive(bed.control.ack(psn(1), 0, NAK_SEQUENCE), wait_ns=10_000)
-    assert bed.state() == "rts"
-    bed.wait(4_096 << 4)
-    bed.arrive(bed.control.ack(psn(1), 0))
-    bed.wait((4_096 << 4) + 100)
-    assert bed.state() == "rts"
-    assert bed.nic.counters()["timeouts"] == 2
-    bed.wait(4_096 << 4)
-    assert bed.state() == "error"
+        lone.arrive(lone.control.ack(psn(1), 0, NAK_SEQUENCE), wait_ns=10_000)
+    assert lone.state() == "rts"
+    lone.wait(4_096 << 4)
+    lone.arrive(lone.control.ack(psn(1), 0))
+    lone.wait((4_096 << 4) + 100)
+    assert lone.state() == "rts"
+    assert lone.nic.counters()["timeouts"] == 2
+    lone.wait(4_096 << 4)
+    assert lone.state() == "error"
 
 
 def test_an_idle_qp_sets_no_timer_and_exponent_0_means_never() -> None:
-    bed = Bed(rc_timeout=0)
-    bed.post(4 * MTU)
-    bed.wait(1 << 50)
-    assert bed.nic.counters()["timeouts"] == 0
-    assert bed.idle
+    lone = LoneNic(rc_timeout=0)
+    lone.post(4 * MTU)
+    lone.wait(1 << 50)
+    assert lone.nic.counters()["timeouts"] == 0
+    assert lone.idle
 
 
 @pytest.mark.parametrize("post_ns", [0, 700])
 def test_the_host_takes_its_time_and_a_pass_does_not_run_ahead_of_it(post_ns: int) -> None:
-    bed = Bed(host_post_ns=post_ns, host_complete_ns=300)
-    assert bool(bed.post(4, 1)) == (post_ns == 0)
-    assert bool(bed.wait(post_ns)) == (post_ns > 0)
-    begin = bed.now
-    bed.post(4, 2)
-    bed.arrive(bed.control.ack(psn(0), 0, NAK_SEQUENCE), wait_ns=1)
-    bed.wait(SETTLED_NS)
-    bed.arrive(bed.control.ack(psn(1), 2))
-    bed.wait(400)
-    assert statuses(bed) == [(1, "ok"), (2, "ok")]
-    assert bed.now > begin
+    lone = LoneNic(host_post_ns=post_ns, host_complete_ns=300)
+    assert bool(lone.post(4, 1)) == (post_ns == 0)
+    assert bool(lone.wait(post_ns)) == (post_ns > 0)
+    begin = lone.now
+    lone.post(4, 2)
+    lone.arrive(lone.control.ack(psn(0), 0, NAK_SEQUENCE), wait_ns=1)
+    lone.wait(SETTLED_NS)
+    lone.arrive(lone.control.ack(psn(1), 2))
+    lone.wait(400)
+    assert statuses(lone) == [(1, "ok"), (2, "ok")]
+    assert lone.now > begin
 
 
 def random_run(seed: int, recovery: str) -> None:
@@ -186,7 +188,12 @@ def random_run(seed: int, recovery: str) -> None:
     def fate(at_ns: int, side: int, seen: Seen) -> bool:
         return not rng.chance(30_000)
 
-    nic = {"rc_timeout": 6, "rc_window_bytes": (0, 5_000)[seed & 1], "rc_psns_max": 64, "rc_ack_every": seed % 5}
+    nic: dict[str, Any] = {
+        "rc_timeout": 6,
+        "rc_window_bytes": (0, 5_000)[seed & 1],
+        "rc_psns_max": 64,
+        "rc_ack_every": seed % 5,
+    }
     pipe = Pipe(fate, size=1 << 17, mtu=256, host_post_ns=500 * (seed % 3), rc_recovery=recovery, **nic)
     wanted = [0, 0]
     sizes = [0, 0]

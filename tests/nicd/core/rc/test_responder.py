@@ -14,16 +14,16 @@ from mrcfabric.wire.roce_layout import (
     RC_WRITE_ONLY_IMM,
 )
 from nicd.core.events import RECV_WITH_IMM, Completion
-from tests.nicd.core.rc.bed import ACK, MTU, NAK, PSN_RECEIVE, SIZE, Bed
+from tests.nicd.core.rc.lone import ACK, MTU, NAK, PSN_RECEIVE, SIZE, LoneNic
 
 
-def message(bed: Bed, first: int = 0, packets: int = 4, last: int = 100, **more: int) -> list[bytearray]:
+def message(lone: LoneNic, first: int = 0, packets: int = 4, last: int = 100, **more: int) -> list[bytearray]:
     """The packets of a message, the last one of `last` bytes."""
     length = (packets - 1) * MTU + last
     opcodes = [RC_WRITE_FIRST, *[RC_WRITE_MIDDLE] * (packets - 2), RC_WRITE_LAST]
     sizes = [MTU] * (packets - 1) + [last]
     return [
-        bed.packet(opcode, first + number, size, 0, length, byte=number + 1, ask=number == packets - 1)
+        lone.packet(opcode, first + number, size, 0, length, byte=number + 1, ask=number == packets - 1)
         for number, (opcode, size) in enumerate(zip(opcodes, sizes, strict=True))
     ]
 
@@ -33,101 +33,101 @@ def psn(number: int) -> int:
 
 
 def test_packets_in_order_are_placed_one_behind_the_other() -> None:
-    bed = Bed(rc_ack_every=0)
-    answers = [bed.arrive(packet) for packet in message(bed)]
+    lone = LoneNic(rc_ack_every=0)
+    answers = [lone.arrive(packet) for packet in message(lone)]
     assert answers == [[], [], [], [(RC_ACK, psn(3), ACK, 1)]]
     placed = b"".join(bytes([number + 1]) * MTU for number in range(3)) + b"\4" * 100
-    assert bed.memory()[: len(placed) + 1] == placed + b"\0"
-    counters = bed.nic.counters()
+    assert lone.memory()[: len(placed) + 1] == placed + b"\0"
+    counters = lone.nic.counters()
     assert counters["bytes_placed"] == len(placed)
     assert counters["messages_completed"] == 1
     assert counters["acks_sent"] == 1
-    assert not bed.told(Completion), "a WRITE is nobody's business at the receiver"
+    assert not lone.told(Completion), "a WRITE is nobody's business at the receiver"
 
 
 @pytest.mark.parametrize("every", [1, 2, 3, 5])
 def test_an_acknowledgement_comes_every_so_many_packets_and_when_asked(every: int) -> None:
-    bed = Bed(rc_ack_every=every)
-    acked = [number for number, packet in enumerate(message(bed, packets=11)) if bed.arrive(packet)]
+    lone = LoneNic(rc_ack_every=every)
+    acked = [number for number, packet in enumerate(message(lone, packets=11)) if lone.arrive(packet)]
     assert acked == sorted({*range(every - 1, 11, every), 10})
 
 
 def test_immediates_complete_with_length_and_number() -> None:
-    bed = Bed()
-    bed.arrive(bed.packet(RC_WRITE_ONLY, 0, 1))
-    bed.arrive(bed.packet(RC_WRITE_ONLY_IMM, 1, 5, imm=0xFFFFFFFF))
-    bed.arrive(bed.packet(RC_WRITE_FIRST, 2, MTU, 0, MTU + 3))
-    bed.arrive(bed.packet(RC_WRITE_LAST_IMM, 3, 3, imm=0))
-    rows = [(done.opcode, done.wr_id, done.byte_len, done.imm, done.status) for done in bed.told(Completion)]
+    lone = LoneNic()
+    lone.arrive(lone.packet(RC_WRITE_ONLY, 0, 1))
+    lone.arrive(lone.packet(RC_WRITE_ONLY_IMM, 1, 5, imm=0xFFFFFFFF))
+    lone.arrive(lone.packet(RC_WRITE_FIRST, 2, MTU, 0, MTU + 3))
+    lone.arrive(lone.packet(RC_WRITE_LAST_IMM, 3, 3, imm=0))
+    rows = [(done.opcode, done.wr_id, done.byte_len, done.imm, done.status) for done in lone.told(Completion)]
     assert rows == [(RECV_WITH_IMM, 1, 5, 0xFFFFFFFF, "ok"), (RECV_WITH_IMM, 2, MTU + 3, 0, "ok")]
 
 
 def test_one_nak_per_gap_until_it_closes() -> None:
-    bed = Bed(rc_ack_every=0)
-    first, second, third, last = message(bed)
-    assert bed.arrive(first) == []
-    assert bed.arrive(third) == [(RC_ACK, psn(1), NAK, 0)]
-    assert bed.arrive(last) == []
-    assert bed.drops() == {"out_of_sequence": 2}
-    assert bed.arrive(second) == []
+    lone = LoneNic(rc_ack_every=0)
+    first, second, third, last = message(lone)
+    assert lone.arrive(first) == []
+    assert lone.arrive(third) == [(RC_ACK, psn(1), NAK, 0)]
+    assert lone.arrive(last) == []
+    assert lone.drops() == {"out_of_sequence": 2}
+    assert lone.arrive(second) == []
     # A new gap gets a NAK of its own.
-    assert bed.arrive(last) == [(RC_ACK, psn(2), NAK, 0)]
-    assert bed.arrive(third) == []
-    assert bed.arrive(last) == [(RC_ACK, psn(3), ACK, 1)]
-    rc = bed.nic.counters()["rc"]
+    assert lone.arrive(last) == [(RC_ACK, psn(2), NAK, 0)]
+    assert lone.arrive(third) == []
+    assert lone.arrive(last) == [(RC_ACK, psn(3), ACK, 1)]
+    rc = lone.nic.counters()["rc"]
     assert rc["naks_sent"] == 2
     assert rc["out_of_sequence"] == 3
 
 
 @pytest.mark.parametrize("passes", [True, False])
 def test_a_packet_that_is_lost_again_is_asked_for_in_each_pass(passes: bool) -> None:
-    bed = Bed(rc_ack_every=0, rc_nak_passes=passes)
-    packets = message(bed, packets=8)
+    lone = LoneNic(rc_ack_every=0, rc_nak_passes=passes)
+    packets = message(lone, packets=8)
     naks = 0
     for _ in range(3):
         # The first of them is lost each time.
-        answers = [bed.arrive(packet) for packet in packets[1:]]
+        answers = [lone.arrive(packet) for packet in packets[1:]]
         naks += sum(bool(answer) for answer in answers)
         assert not any(answers[1:])
     assert naks == (3 if passes else 1)
     # Going back to before the gap is a pass too.
-    bed.arrive(packets[0])
-    bed.arrive(packets[2])
-    bed.arrive(packets[0])
-    assert bool(bed.arrive(packets[4])) == passes
+    lone.arrive(packets[0])
+    lone.arrive(packets[2])
+    lone.arrive(packets[0])
+    assert bool(lone.arrive(packets[4])) == passes
 
 
 @pytest.mark.parametrize("interval", [5_000, 500_000])
 def test_a_gap_that_stays_open_gets_another_nak_after_the_interval(interval: int) -> None:
-    bed = Bed(rc_ack_every=0, rc_nak_interval_ns=interval)
-    packets = message(bed, packets=20)
-    at_ns = [bed.now for packet in packets[1:] if bed.arrive(packet, wait_ns=interval // 4)]
+    lone = LoneNic(rc_ack_every=0, rc_nak_interval_ns=interval)
+    packets = message(lone, packets=20)
+    at_ns = [lone.now for packet in packets[1:] if lone.arrive(packet, wait_ns=interval // 4)]
     assert [later - at_ns[0] for later in at_ns] == [interval // 4 * 4 * number for number in range(len(at_ns))]
     assert len(at_ns) == 5
 
 
 def test_go_back_0_forgets_the_message_under_way() -> None:
-    bed = Bed(rc_ack_every=0, rc_recovery="go_back_0")
-    bed.arrive(bed.packet(RC_WRITE_ONLY, 0, 4))
-    packets = message(bed, first=1, packets=5)
-    bed.arrive(packets[0])
-    bed.arrive(packets[1])
-    assert bed.arrive(packets[3]) == [(RC_ACK, psn(1), NAK, 1)]
-    assert bed.arrive(packets[4]) == []
-    assert bed.nic.counters()["bytes_placed"] == 4
+    lone = LoneNic(rc_ack_every=0, rc_recovery="go_back_0")
+    lone.arrive(lone.packet(RC_WRITE_ONLY, 0, 4))
+    packets = message(lone, first=1, packets=5)
+    lone.arrive(packets[0])
+    lone.arrive(packets[1])
+    assert lone.arrive(packets[3]) == [(RC_ACK, psn(1), NAK, 1)]
+    assert lone.arrive(packets[4]) == []
+    assert lone.nic.counters()["bytes_placed"] == 4
     # From the middle nothing goes on.
-    assert bed.arrive(packets[2]) == [(RC_ACK, psn(1), NAK, 1)], "the sender is on another pass"
-    assert [bed.arrive(packet) for packet in packets] == [[], [], [], [], [(RC_ACK, psn(5), ACK, 2)]]
-    assert bed.nic.counters()["bytes_placed"] == 4 + 4 * MTU + 100
+    assert lone.arrive(packets[2]) == [(RC_ACK, psn(1), NAK, 1)], "the sender is on another pass"
+    assert [lone.arrive(packet) for packet in packets] == [[], [], [], [], [(RC_ACK, psn(5), ACK, 2)]]
+    assert lone.nic.counters()["bytes_placed"] == 4 + 4 * MTU + 100
 
 
 def test_a_duplicate_is_acknowledged_again_and_placed_once() -> None:
-    bed = Bed(rc_ack_every=0)
-    packet = bed.packet(RC_WRITE_ONLY, 0, 9, ask=True)
-    assert bed.arrive(bytearray(packet)) == [(RC_ACK, psn(0), ACK, 1)]
-    assert bed.arrive(bytearray(packet)) == [(RC_ACK, psn(0), ACK, 1)]
-    assert bed.arrive(bed.packet(RC_WRITE_ONLY, 0, 9)) == []
-    counters = bed.nic.counters()
+    lone = LoneNic(rc_ack_every=0)
+    packet = lone.packet(RC_WRITE_ONLY, 0, 9, ask=True)
+    assert lone.arrive(bytearray(packet)) == [(RC_ACK, psn(0), ACK, 1)]
+    assert lone.arrive(bytearray(packet)) == [(RC_ACK, psn(0), ACK, 1)]
+    assert lone.arrive(lone.packet(RC_WRITE_ONLY, 0, 9)) == []
+    counters = lone.nic.counters()
     assert (counters["duplicates"], counters["bytes_placed"], counters["messages_completed"]) == (2, 9, 1)
 
 
@@ -148,30 +148,30 @@ def test_a_duplicate_is_acknowledged_again_and_placed_once() -> None:
     ],
 )
 def test_what_contradicts_its_message_ends_the_qp(before: bool, opcode: int, size: int, length: int) -> None:
-    bed = Bed()
+    lone = LoneNic()
     if before:
         # Two more packets belong to it, of which the last has 100 bytes.
-        bed.arrive(message(bed, packets=3)[0])
-    ((_, at, syndrome, _),) = bed.arrive(bed.packet(opcode, int(before), size, 0, length))
+        lone.arrive(message(lone, packets=3)[0])
+    ((_, at, syndrome, _),) = lone.arrive(lone.packet(opcode, int(before), size, 0, length))
     assert (at, syndrome) == (psn(int(before)), NAK_INVALID_REQUEST)
-    assert bed.state() == "error"
-    assert bed.drops() == {"message_mismatch": 1}
-    bed.arrive(bed.packet(RC_WRITE_ONLY, 1, 4))
-    assert bed.drops() == {"message_mismatch": 1, "qp_state": 1}
+    assert lone.state() == "error"
+    assert lone.drops() == {"message_mismatch": 1}
+    lone.arrive(lone.packet(RC_WRITE_ONLY, 1, 4))
+    assert lone.drops() == {"message_mismatch": 1, "qp_state": 1}
 
 
 def test_a_middle_that_would_end_the_message_is_refused() -> None:
-    bed = Bed()
-    bed.arrive(bed.packet(RC_WRITE_FIRST, 0, MTU, 0, 2 * MTU))
-    assert bed.arrive(bed.packet(RC_WRITE_MIDDLE, 1, MTU))[0][2] == NAK_INVALID_REQUEST
+    lone = LoneNic()
+    lone.arrive(lone.packet(RC_WRITE_FIRST, 0, MTU, 0, 2 * MTU))
+    assert lone.arrive(lone.packet(RC_WRITE_MIDDLE, 1, MTU))[0][2] == NAK_INVALID_REQUEST
 
 
 @pytest.mark.parametrize(("r_key", "offset"), [(8, 0), (7, SIZE - 3), (7, 1 << 40)])
 def test_memory_that_is_not_the_peers_ends_the_qp_and_stays_as_it_is(r_key: int, offset: int) -> None:
-    bed = Bed()
-    ((_, at, syndrome, _),) = bed.arrive(bed.packet(RC_WRITE_ONLY, 0, 4, offset, r_key=r_key))
+    lone = LoneNic()
+    ((_, at, syndrome, _),) = lone.arrive(lone.packet(RC_WRITE_ONLY, 0, 4, offset, r_key=r_key))
     assert (at, syndrome) == (psn(0), NAK_REMOTE_ACCESS)
-    assert bed.state() == "error"
-    assert bed.memory() == bytes(SIZE)
-    assert bed.drops() == {"memory": 1}
-    assert bed.nic.counters()["rc"]["access_naks_sent"] == 1
+    assert lone.state() == "error"
+    assert lone.memory() == bytes(SIZE)
+    assert lone.drops() == {"memory": 1}
+    assert lone.nic.counters()["rc"]["access_naks_sent"] == 1

@@ -14,7 +14,7 @@ from nicd.core.rc.rc_stats import RC_DROP_REASONS
 from nicd.core.stats import DROP_REASONS, OUTCOMES
 from nicd.core.transports import TRANSPORTS
 from tests.nicd.core.fabric import READY_NS, Fabric
-from tests.nicd.core.rc.bed import PSN_RECEIVE, PSN_SEND, QPN, Bed
+from tests.nicd.core.rc.lone import PSN_RECEIVE, PSN_SEND, QPN, LoneNic
 from tests.nicd.core.rc.pipe import QPN_A, Pipe
 
 
@@ -23,32 +23,32 @@ def test_it_is_known_by_its_name() -> None:
 
 
 def test_what_is_not_for_a_qp_is_dropped_by_reason() -> None:
-    bed = Bed()
-    good = bed.packet(RC_WRITE_ONLY, 0, 4)
+    lone = LoneNic()
+    good = lone.packet(RC_WRITE_ONLY, 0, 4)
     spoiled = bytearray(good)
     spoiled[-6] ^= 1
-    bed.arrive(spoiled)
-    bed.arrive(good[:50])
-    config = bed.nic.config
+    lone.arrive(spoiled)
+    lone.arrive(good[:50])
+    config = lone.nic.config
     peer = config.paths.towards(1).address
     stranger = RcDataTemplate(config.address, config.address, QPN, 0xC000, dscp=26)
-    bed.arrive(stranger.make(RC_WRITE_ONLY, PSN_RECEIVE, b"1234"))
+    lone.arrive(stranger.make(RC_WRITE_ONLY, PSN_RECEIVE, b"1234"))
     unknown = RcDataTemplate(peer, config.address, 99, 0xC000, dscp=26)
-    bed.arrive(unknown.make(RC_WRITE_ONLY, PSN_RECEIVE, b"1234"))
+    lone.arrive(unknown.make(RC_WRITE_ONLY, PSN_RECEIVE, b"1234"))
     foreign = RcDataTemplate(peer, peer, QPN, 0xC000, dscp=26)
-    bed.arrive(foreign.make(RC_WRITE_ONLY, PSN_RECEIVE, b"1234"))
+    lone.arrive(foreign.make(RC_WRITE_ONLY, PSN_RECEIVE, b"1234"))
     reasons = {"icrc": 1, "truncated": 1, "inner_source": 1, "unknown_qp": 1, "inner_destination": 1}
-    assert bed.drops() == reasons
-    assert bed.state() == "rts"
+    assert lone.drops() == reasons
+    assert lone.state() == "rts"
 
 
 def test_a_notification_for_a_qp_that_is_not_slowed_by_any_is_counted() -> None:
     for cc, cuts in (("none", 0), ("dcqcn", 1)):
-        bed = Bed(cc=cc)
-        config = bed.nic.config
+        lone = LoneNic(cc=cc)
+        config = lone.nic.config
         peer = config.paths.towards(1).address
-        bed.arrive(CnpTemplate(peer, config.address, QPN, 0xC000, dscp=48).cnp())
-        rc = bed.nic.counters()["rc"]
+        lone.arrive(CnpTemplate(peer, config.address, QPN, 0xC000, dscp=48).cnp())
+        rc = lone.nic.counters()["rc"]
         assert (rc["cnps_received"], rc["rate_cuts"], rc["cnps_ignored"]) == (1, cuts, 1 - cuts)
         assert rc["rate_bps_min"] == config.ports[0].rate_bps // (1 + cuts)
         assert rc["qps_slowed"] == cuts
@@ -56,21 +56,21 @@ def test_a_notification_for_a_qp_that_is_not_slowed_by_any_is_counted() -> None:
 
 @pytest.mark.parametrize("number", [0, 3, 9])
 def test_a_receiver_that_is_not_ready_ends_a_qp_that_has_sent_that(number: int) -> None:
-    bed = Bed()
-    bed.post(4 * 256)
-    bed.wait(10_000)
-    bed.arrive(bed.control.ack((PSN_SEND + number) & 0xFFFFFF, 0, 0x25))
-    assert bed.state() == ("error" if number < 4 else "rts")
-    assert bed.nic.counters()["rc"]["rnr_naks_received"] == (number < 4)
+    lone = LoneNic()
+    lone.post(4 * 256)
+    lone.wait(10_000)
+    lone.arrive(lone.control.ack((PSN_SEND + number) & 0xFFFFFF, 0, 0x25))
+    assert lone.state() == ("error" if number < 4 else "rts")
+    assert lone.nic.counters()["rc"]["rnr_naks_received"] == (number < 4)
 
 
 def hostile(seed: int, rounds: int, **nic: Any) -> None:
     """Packets of a peer with some bytes changed and their ICRC made good: whatever they say, nothing raises."""
     rng = Rng("hostile", seed)
-    bed = Bed(**nic)
-    bed.post(30_000)
+    lone = LoneNic(**nic)
+    lone.post(30_000)
     known = {*OUTCOMES, *DROP_REASONS, *RC_DROP_REASONS}
-    receive = bed.nic._transport.receive
+    receive = lone.nic._transport.receive
     for _ in range(rounds):
         kind = rng.below(4)
         if kind == 0:
@@ -78,23 +78,23 @@ def hostile(seed: int, rounds: int, **nic: Any) -> None:
         else:
             psn = (PSN_RECEIVE, PSN_SEND)[kind & 1] + rng.below(20)
             if kind == 1:
-                packet = bed.control.ack(psn & 0xFFFFFF, rng.below(8), rng.below(256), rng.below(1 << 24))
+                packet = lone.control.ack(psn & 0xFFFFFF, rng.below(8), rng.below(256), rng.below(1 << 24))
             else:
                 opcode = RC_WRITE_FIRST + rng.below(6)
                 imm = 5 if opcode in (9, 11) else None
                 length = 1 + rng.below(600)
-                packet = bed.data.make(
+                packet = lone.data.make(
                     opcode, psn & 0xFFFFFF, bytes(rng.below(300)), 0x1000, 7, length, bool(rng.below(2)), imm
                 )
             if rng.chance(300_000):
                 packet[40 + rng.below(len(packet) - 44)] = rng.below(256)
                 packet[-4:] = _icrc(packet)
-        assert receive(bed.now, 0, packet) in known
-        bed.wait(rng.below(50_000))
-        if bed.state() == "error":
-            bed = Bed(**nic)
-            bed.post(30_000)
-            receive = bed.nic._transport.receive
+        assert receive(lone.now, 0, packet) in known
+        lone.wait(rng.below(50_000))
+        if lone.state() == "error":
+            lone = LoneNic(**nic)
+            lone.post(30_000)
+            receive = lone.nic._transport.receive
 
 
 def _icrc(packet: bytearray) -> bytes:
@@ -140,16 +140,16 @@ def test_contexts_that_do_not_fit_on_the_chip_wait_and_everything_arrives() -> N
 
 
 def test_gauges_of_windows_follow_what_is_in_flight() -> None:
-    bed = Bed(rc_window_bytes=4096)
-    assert bed.nic.counters()["windows"] == {
+    lone = LoneNic(rc_window_bytes=4096)
+    assert lone.nic.counters()["windows"] == {
         "count": 1, "cwnd_bytes": 4096, "cwnd_bytes_min": 4096, "inflight_bytes": 0
     }  # fmt: skip
-    bed.post(30_000)
-    bed.wait(10_000)
-    counters = bed.nic.counters()
+    lone.post(30_000)
+    lone.wait(10_000)
+    counters = lone.nic.counters()
     assert counters["windows"]["inflight_bytes"] == 4096
     assert counters["mpr"]["used_packets"] == 16
-    assert bed.nic.state_report()["qps"] is not None
+    assert lone.nic.state_report()["qps"] is not None
 
 
 def pinned(recovery: str, **nic: Any) -> Topology:

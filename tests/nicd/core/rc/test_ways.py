@@ -7,7 +7,7 @@ from mrcfabric.wire.roce import rc_peeker
 from mrcfabric.wire.roce_layout import RC_WRITE_ONLY, SPORT_MIN
 from nicd.core.commands import ConnectQp, CreateQp, SetCarrier
 from nicd.core.rc.ways import NO_PORT, choose_port
-from tests.nicd.core.rc.bed import Bed
+from tests.nicd.core.rc.lone import LoneNic
 
 BOTH = ((3, 100), (7, 200))
 
@@ -28,55 +28,51 @@ def test_a_hashed_port_is_the_same_at_both_ends_and_even_over_qps() -> None:
     assert max(counts) < 1120
 
 
-def rows(bed: Bed) -> list[dict[str, int | str]]:
-    return bed.nic.qp_table()
+def rows(lone: LoneNic) -> list[dict[str, int | str]]:
+    return lone.nic.qp_table()
 
 
-def connected(count: int, planes: int = 4, **nic: str | bool) -> Bed:
-    bed = Bed(planes=planes, connect=False, **nic)
+def connected(count: int, planes: int = 4, **nic: str | bool) -> LoneNic:
+    lone = LoneNic(planes=planes, connect=False, **nic)
     for qpn in range(300, 300 + count):
-        bed.do(CreateQp(0, qpn))
-        bed.do(ConnectQp(0, qpn, 1, qpn + 1000, 1, 1))
-    return bed
+        lone.do(CreateQp(0, qpn))
+        lone.do(ConnectQp(0, qpn, 1, qpn + 1000, 1, 1))
+    return lone
 
 
 def test_qps_are_dealt_out_to_ports_and_have_entropies_of_their_own() -> None:
-    bed = connected(400)
-    ports = [row["port"] for row in rows(bed)]
+    lone = connected(400)
+    ports = [row["port"] for row in rows(lone)]
     assert ports == [ports[0], *[(int(ports[0]) + step) % 4 for step in range(1, 400)]]
-    sports = {row["sport"] for row in rows(bed)}
+    sports = {row["sport"] for row in rows(lone)}
     assert len(sports) > 390
     assert all(SPORT_MIN <= int(sport) <= 0xFFFF for sport in sports)
 
 
 def test_a_qp_is_connected_by_a_port_with_carrier() -> None:
-    bed = Bed(planes=4, connect=False)
-    bed.do(SetCarrier(0, 1, False))
+    lone = LoneNic(planes=4, connect=False)
+    lone.do(SetCarrier(0, 1, False))
     for qpn in range(300, 330):
-        bed.do(CreateQp(0, qpn))
-        bed.do(ConnectQp(0, qpn, 1, 5, 1, 1))
-    assert {row["port"] for row in rows(bed)} == {0, 2, 3}
+        lone.do(CreateQp(0, qpn))
+        lone.do(ConnectQp(0, qpn, 1, 5, 1, 1))
+    assert {row["port"] for row in rows(lone)} == {0, 2, 3}
 
 
 @pytest.mark.parametrize("path", ["ecmp", "pinned"])
-def test_packets_are_plain_or_behind_the_uisds_of_one_path(path: str) -> None:
-    bed = Bed(planes=2, rc_path=path)
-    port = int(rows(bed)[0]["port"])
-    out = bed.nic.advance([], bed.now)
-    assert not out
-    sent: list[bytearray] = []
-    sends = bed.sent
-    bed.sent = lambda out: sent.extend(entry.packet for entry in out) or sends(out)  # type: ignore[method-assign]
-    bed.post(600)
-    bed.wait(10_000)
-    bed.arrive(bed.packet(RC_WRITE_ONLY, 0, 4, ask=True), port=1 - port)
+def test_packets_are_plain_or_behind_the_usids_of_one_path(path: str) -> None:
+    lone = LoneNic(planes=2, rc_path=path)
+    port = int(rows(lone)[0]["port"])
+    lone.post(600)
+    lone.wait(10_000)
+    lone.arrive(lone.packet(RC_WRITE_ONLY, 0, 4, ask=True), port=1 - port)
+    sent = lone.packets
     data, answer = sent[:-1], sent[-1]
     peek = rc_peeker()
-    outer = bed.nic.config.paths.towards(1)
+    outer = lone.nic.config.paths.towards(1)
     assert {bytes(packet[24:40]) for packet in data} != {outer.address} or path == "ecmp"
     for packet in sent:
         assert packet[6] == (17 if path == "ecmp" else 41)
-        assert peek(packet)[9] == rows(bed)[0]["sport"]
+        assert peek(packet)[9] == rows(lone)[0]["sport"]
     if path == "pinned":
         assert len({bytes(packet[24:40]) for packet in data}) == 1
         # The second uSID's bits name the plane: an answer's way is one of the other port's.
@@ -86,19 +82,19 @@ def test_packets_are_plain_or_behind_the_uisds_of_one_path(path: str) -> None:
 
 
 def test_an_answer_goes_back_by_the_port_its_cause_came_by() -> None:
-    bed = Bed(planes=4)
-    own = int(rows(bed)[0]["port"])
+    lone = LoneNic(planes=4)
+    own = int(rows(lone)[0]["port"])
     for number, port in enumerate((0, 1, 2, 3)):
-        bed.arrive(bed.packet(RC_WRITE_ONLY, number, 4, ask=True), port=port)
-        bed.wait(1_000)
-    sent = [bed.nic.counters()["ports"][str(port)]["packets"] for port in range(4)]
+        lone.arrive(lone.packet(RC_WRITE_ONLY, number, 4, ask=True), port=port)
+        lone.wait(1_000)
+    sent = [lone.nic.counters()["ports"][str(port)]["packets"] for port in range(4)]
     assert sent == [1, 1, 1, 1]
     other = (own + 1) % 4
-    transport = bed.nic._transport
+    transport = lone.nic._transport
     link = transport.find(100).link
-    bed.do(SetCarrier(0, other, False))
-    assert link.ways.ack(bed.now, other, 1, 1, 0x1F, 0), "by the QP's own port"
-    bed.do(SetCarrier(0, own, False))
-    assert not link.ways.ack(bed.now, other, 1, 1, 0x1F, 0)
-    assert not link.ways.notify(bed.now, own)
-    assert bed.drops()["no_port"] == 2
+    lone.do(SetCarrier(0, other, False))
+    assert link.ways.ack(lone.now, other, 1, 1, 0x1F, 0), "by the QP's own port"
+    lone.do(SetCarrier(0, own, False))
+    assert not link.ways.ack(lone.now, other, 1, 1, 0x1F, 0)
+    assert not link.ways.notify(lone.now, own)
+    assert lone.drops()["no_port"] == 2

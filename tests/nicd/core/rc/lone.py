@@ -5,7 +5,7 @@ from typing import Any
 from mrcfabric.naming import nic_address
 from mrcfabric.node import Input, Rank
 from mrcfabric.topology import Topology
-from mrcfabric.units import NEVER
+from mrcfabric.units import NEVER, Buffer
 from mrcfabric.wire.roce import RcControlTemplate, RcDataTemplate, rc_peeker, read_rc_aeth, read_selective_aeth
 from mrcfabric.wire.roce_layout import CNP, NAK_SEQUENCE, RC_ACK, RC_ACK_SYNDROME, RC_DATA_OPCODES
 from nicd.compose import nic_config
@@ -19,12 +19,12 @@ MTU = 256
 ACK, NAK = RC_ACK_SYNDROME, NAK_SEQUENCE
 
 
-class Bed:
+class LoneNic:
     """NIC h000 with QP 100 connected to QP 200 of h001, in RTS; region 1 (R_Key 7) at VA 0x1000."""
 
     def __init__(self, planes: int = 1, connect: bool = True, **nic: Any) -> None:
         topology = Topology(
-            name="bed", planes=planes, t0_per_plane=1, t1_per_plane=1, nics_per_t0=2, evs_per_qp=8 * planes,
+            name="lone", planes=planes, t0_per_plane=1, t1_per_plane=1, nics_per_t0=2, evs_per_qp=8 * planes,
             reserve_evs_per_qp=0, mtu_bytes=MTU, nic={"transport": "rc", **nic},
         )  # fmt: skip
         self.nic = Nic(nic_config(topology, "h000"))
@@ -32,6 +32,8 @@ class Bed:
         self._peek = rc_peeker(selective=self.selective)
         self.now = 0
         self.events: list[Any] = []
+        self.packets: list[Buffer] = []
+        """All that was sent."""
         self._sequence = 0
         ends = nic_address(1), nic_address(0), QPN, 0xC001
         self.data = RcDataTemplate(*ends, dscp=26, selective=self.selective)
@@ -72,6 +74,7 @@ class Bed:
         """(opcode, PSN) of data, with whether it asks; (opcode, PSN, syndrome, MSN[, cause]) of acknowledgements."""
         rows: list[tuple[int, ...]] = []
         for entry in out:
+            self.packets.append(entry.packet)
             reason, _, opcode, qpn, psn, flags, start, *_ = self._peek(entry.packet)
             assert reason is None
             assert qpn == PEER_QPN
