@@ -13,6 +13,8 @@ UNTWINNED: Final[dict[str, str]] = {
     "nicd/core/commands.py": "records only; test_nic shows what each does",
     "nicd/core/commands_paths.py": "records only; test_path_control and test_profile_control show what each does",
     "nicd/core/settings_bounds.py": "knobs only; test_settings shows defaults, bounds and relations",
+    "nicd/core/settings_dcqcn.py": "knobs only; test_settings shows defaults, bounds and relations",
+    "nicd/core/settings_rc.py": "knobs only; test_settings shows defaults, bounds and relations",
     "nicd/core/settings_host.py": "knobs only; test_settings shows defaults, bounds and relations",
     "nicd/core/settings_congestion.py": "knobs only; test_settings shows defaults, bounds and relations",
     "nicd/core/settings_onchip.py": "knobs only; test_settings shows defaults, bounds and relations",

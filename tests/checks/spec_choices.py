@@ -10,6 +10,7 @@ from tests.checks.choice import CONFLICT, DEVIATION, DSCP, NIC, OPTION, SWITCH, 
 from tests.checks.choice import of as _of
 from tests.checks.spec_choices_congestion import CONGESTION
 from tests.checks.spec_choices_frames import FRAMES
+from tests.checks.spec_choices_rc import RC
 from tests.checks.spec_choices_routed import ROUTED
 
 _FORMATS = (
@@ -390,6 +391,7 @@ CHOICES: Final = {
     "Paths and ports": _PATHS,
     "Reliability": _RELIABILITY,
     "Congestion and switches": CONGESTION,
+    "RoCE and DCQCN": RC,
     "Switches of other fabrics": ROUTED,
     "State and memory": _STATE,
 }

@@ -174,7 +174,7 @@ class Responder:
         self.duplicates += 1
         # It shows that the sender has gone back to before the gap.
         self._passed = HALF_PSN
-        # IBTA 9.7.5.1.4: acknowledge again, because the acknowledgement may have been lost.
+        # IBTA 9.7.5.1: acknowledge again, because the acknowledgement may have been lost.
         self._since_ack += 1
         if flags & FLAG_ACK_REQUEST or self._since_ack >= self._ack_every:
             self._acknowledge(now, port, psn24)
