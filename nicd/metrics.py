@@ -1,7 +1,7 @@
 """The metrics of a NIC: what a NIC core counts, per plane where it has ports and EVs.
 
-Owns the definitions for the core; `metrics_host` has those for programs and applications beside it; `mrcfabric.metrics`
-renders.
+Owns the definitions for the core; `metrics_rc` has those of the RC transport alone, `metrics_host` those for programs
+and applications beside the core; `mrcfabric.metrics` renders.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,6 +26,7 @@ from mrcfabric.metrics import (
 from nicd.core.ev_state import TABLE, EvState
 from nicd.core.stats import AHEAD_BITS, BUCKET_BITS
 from nicd.metrics_host import HOST_DEFINITIONS
+from nicd.metrics_rc import RC_DEFINITIONS
 
 _PPM = 1e-6
 DURATION_BOUNDS: Final = tuple((1 << bits) * NS for bits in BUCKET_BITS)
@@ -137,6 +138,8 @@ _TRANSPORT = (
           "How much was sent again that had arrived? Are senders too impatient?"),
     Definition("nic_retransmits", "counter", "packets", "Packets sent again, by cause.",
                "What is lost, and how was it noticed?", by_key("core", "retransmits"), ("cause",)),
+    _core("retransmitted_bytes", "nic_retransmitted_bytes", "bytes", "Their payload.",
+          "What do losses cost, when all that was under way goes again, or only what was lost?"),
     _core("timeouts", "nic_timeouts", "times", "Times a QP found packets silent for their whole RTO.",
           "Do losses stay unnoticed until the RTO?"),
     _core("packets_lost", "nic_packets_judged_lost", "packets", "Packets judged lost by the requestor.",
@@ -286,7 +289,7 @@ _PORTS = (
                "Which planes does this NIC avoid for its peers' sake?", _by_plane("peer_ports_down"), per_plane=True),
 )  # fmt: skip
 
-DEFINITIONS = (*_TRANSPORT, *_CONGESTION, *_PATHS, *_QPS, *_PORTS, *HOST_DEFINITIONS)
+DEFINITIONS = (*_TRANSPORT, *_CONGESTION, *_PATHS, *_QPS, *_PORTS, *RC_DEFINITIONS, *HOST_DEFINITIONS)
 
 
 def collect(fabric: str, node: str, counters: Mapping[str, Any]) -> list[Family]:

@@ -63,6 +63,7 @@ class NicBooks:
         self._own_probes = 0
         self._payload = 0
         self._resent = 0
+        self._resent_bytes = 0
         self._sent = 0
         self._received = 0
         self._endpoint = 0
@@ -82,7 +83,9 @@ class NicBooks:
         elif opcode <= WRITE_ONLY_IMM:
             self._data += 1
             self._payload += size
-            self._resent += flags & FLAG_RTX == FLAG_RTX
+            if flags & FLAG_RTX:
+                self._resent += 1
+                self._resent_bytes += size
         else:
             self._kinds[opcode] = self._kinds.get(opcode, 0) + 1
         return opcode, flags, qpn, psn, ev
@@ -128,6 +131,7 @@ class NicBooks:
         pairs = {
             "data_packets": self._data,
             "payload_bytes": self._payload,
+            "retransmitted_bytes": self._resent_bytes,
             "completions": self._completions,
             **{name: self._kinds.get(opcode, 0) for opcode, name in SENT_KINDS.items()},
         }

@@ -105,9 +105,9 @@ class NicStats:
         "data_received", "drops", "duplicates", "ecn_echoed", "ecn_marks", "ev_replacements", "ev_skips",
         "ev_transitions", "events_lost", "messages_completed", "nacks_received", "nacks_sent", "packets_lost",
         "payload_bytes", "penalties_sent", "port_updates_received", "port_updates_sent", "probe_replies",
-        "probe_rtt", "probes_answered", "probes_sent", "qp_errors", "queue_delay", "retransmits", "reverse_probes",
-        "rtt", "rtt_max_ns", "rtt_min_ns", "sacks_received", "sacks_sent", "tail_probes", "taken_back", "timeouts",
-        "trims",
+        "probe_rtt", "probes_answered", "probes_sent", "qp_errors", "queue_delay", "retransmits",
+        "retransmitted_bytes", "reverse_probes", "rtt", "rtt_max_ns", "rtt_min_ns", "sacks_received", "sacks_sent",
+        "tail_probes", "taken_back", "timeouts", "trims",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -123,6 +123,8 @@ class NicStats:
         self.duplicates = 0
         """Data packets received whose bytes were there already: sent again needlessly, or copied by a link."""
         self.retransmits = dict.fromkeys(RETRANSMIT_CAUSES, 0)
+        self.retransmitted_bytes = 0
+        """Their payload."""
         self.cwnd_cuts = dict.fromkeys(CWND_CUTS, 0)
         """Times that a window was made smaller, by what did it."""
         self.penalties_sent = 0

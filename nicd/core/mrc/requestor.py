@@ -210,8 +210,7 @@ class Requestor:
 
     def _emit_lost(self, now: Instant, plane: int) -> bytearray:
         old = self._inflight.take_lost()
-        message = old.message
-        offset, size, opcode = old.offset, old.size, old.opcode
+        message, offset, size, opcode = old.message, old.offset, old.size, old.opcode
         ev = self._profile.pick_other(plane, old.ev)
         sent = Sent(old.psn, message, offset, size, opcode, ev, plane, now, old.tries + 1, self._index)
         # MRC 1.0 section 3: all causes use one retry budget, but only timeouts lengthen the RTO.
@@ -219,6 +218,7 @@ class Requestor:
         sent.trims = old.trims + (old.cause == "trim")
         self._note(now, sent)
         self._stats.retransmits[old.cause] += 1
+        self._stats.retransmitted_bytes += size
         imm = message.imm if opcode in (WRITE_LAST_IMM, WRITE_ONLY_IMM) else None
         packet = self._template.build(
             opcode, old.psn & PSN_MASK, message.msn, message.rqmsn, message.remote_va + offset, message.r_key,

@@ -13,8 +13,8 @@ class RcStats:
 
     __slots__ = (
         "access_naks_sent", "cnps_ignored", "cnps_received", "cnps_sent", "naks_received", "naks_sent",
-        "out_of_sequence", "paced_packets", "passes_begun", "rate_cuts", "rate_steps", "retransmitted_bytes",
-        "rnr_naks_received", "selective_kept",
+        "out_of_sequence", "paced_packets", "passes_begun", "rate_cuts", "rate_steps", "rnr_naks_received",
+        "selective_kept",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -33,8 +33,6 @@ class RcStats:
         """Data packets received behind a gap."""
         self.selective_kept = 0
         """Those of them that were placed at once ("selective")."""
-        self.retransmitted_bytes = 0
-        """Payload sent again."""
         self.passes_begun = 0
         """Times that a sender went back."""
         self.rate_cuts = 0

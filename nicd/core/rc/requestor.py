@@ -247,8 +247,8 @@ class Requestor:
         stats.data_packets += 1
         stats.payload_bytes += size
         if psn < self._high:
-            self._rc.retransmitted_bytes += size
             stats.retransmits[self._again_cause] += 1
+            stats.retransmitted_bytes += size
             if self._board.witness is not None:
                 self._board.witness.sent_again(packet, self._again_cause)
         else:

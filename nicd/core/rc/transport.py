@@ -250,6 +250,7 @@ class RcTransport(Transport):
             },
             "rc": {
                 **self.rc.record(),
+                "retransmitted_bytes": self.board.stats.retransmitted_bytes,
                 "rate_bps_min": min(rates, default=0),
                 "rate_bps_mean": sum(rates) // len(rates) if rates else 0,
                 "qps_slowed": sum(link.windows.slowed for link in links),

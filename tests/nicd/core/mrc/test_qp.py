@@ -57,6 +57,7 @@ def test_what_a_nack_says_about_its_ev(reason: int, state: EvState, cause: str) 
     assert again_psn == psn
     assert again_ev != ev
     assert bench.board.stats.retransmits[cause] == 1
+    assert 0 < bench.board.stats.retransmitted_bytes <= bench.board.settings.mtu_bytes
 
 
 @pytest.mark.spec("MRC 1.0", "3")
