@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from mrcfabric.units import Instant
 from orchestrator.measures.measure import Figure, Question, matching
-from orchestrator.measures.recording import WINDOWS, Look, Recording
+from orchestrator.measures.recording import RATES, WINDOWS, Look, Recording
 
 SWITCHES = "switches"
 """The name of all switches together, used where NICs have names."""
@@ -87,7 +87,8 @@ def _levels(reading: Reading, question: Question) -> list[Figure]:
         for look in looks:
             cells = reading(look)
             span = window if question.binned else (look.at_ns, look.at_ns)
-            found += [Figure(cells[name], name, *span) for name in matching(question.of, cells)]
+            # A look at which nobody has such a gauge tells nothing.
+            found += [Figure(cells[name], name, *span) for name in matching(question.of, cells) if name in cells]
     return found
 
 
@@ -100,6 +101,19 @@ def windows(look: Look) -> Cells:
         if values:
             cells[name] = min(values) if name == "cwnd_min" else sum(values)
         cells |= {f"{nic}:{name}": told[name] for nic, told in seen.items()}
+    return cells
+
+
+def rates(look: Look) -> Cells:
+    """What RC QPs may send: the mean ("") and the least (`min`), over all NICs that have such QPs and of each NIC."""
+    seen = {nic: told.rates for nic, told in look.nics.items() if told.rates}
+    if not seen:
+        return {}
+    mean, least = RATES
+    cells = {"": sum(told[mean] for told in seen.values()) // len(seen)}
+    cells[least] = min(told[least] for told in seen.values())
+    for nic, told in seen.items():
+        cells |= {nic: told[mean], f"{nic}:{least}": told[least]}
     return cells
 
 
@@ -119,6 +133,16 @@ def of_nics(*counters: str) -> Reading:
     def read(look: Look) -> Cells:
         each = {name: sum(nic.counts.get(counter, 0) for counter in counters) for name, nic in look.nics.items()}
         return {"": sum(each.values()), **each}
+
+    return read
+
+
+def of_all(counter: str) -> Reading:
+    """Reads a plain counter: of all NICs and switches together, and of each NIC."""
+
+    def read(look: Look) -> Cells:
+        each = {name: nic.counts.get(counter, 0) for name, nic in look.nics.items()}
+        return {"": look.switches.get(counter, 0) + sum(each.values()), **each}
 
     return read
 

@@ -12,11 +12,12 @@ from mrcfabric.egress import DROP_REASONS as PORT_DROP_REASONS
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
 from nicd.core.ev_state import EV_STATES
+from nicd.core.rc.rc_stats import RC_DROP_REASONS
 from nicd.core.stats import DROP_REASONS, RETRANSMIT_CAUSES
 from orchestrator.measures import counts, durations, optimum, outcomes, rates
 from orchestrator.measures.expectation import Expectation
 from orchestrator.measures.measure import Measure, Of, Reduce, Unit, matching
-from orchestrator.measures.recording import WINDOWS
+from orchestrator.measures.recording import RATES, WINDOWS
 from switchd.core.stats import DROP_REASONS as SWITCH_DROP_REASONS
 
 _ENTERED = tuple(state for state in EV_STATES if state != "skip")
@@ -24,7 +25,7 @@ _FIDELITY = (
     "dilation_nominal", "dilation_effective", "fabric_ns", "run_wall_s", "frames", "late_share", "late_max_ns",
     "late_commands", "host_drops", "bad_frames", "refused_frames", "unknown_flags", "valid",
 )  # fmt: skip
-_DROPS = tuple(dict.fromkeys((*DROP_REASONS, *SWITCH_DROP_REASONS, *PORT_DROP_REASONS)))
+_DROPS = tuple(dict.fromkeys((*DROP_REASONS, *RC_DROP_REASONS, *SWITCH_DROP_REASONS, *PORT_DROP_REASONS)))
 _NIC = (Of.NIC,)
 _LABELLED = (Of.NIC, Of.LABEL)
 
@@ -217,6 +218,45 @@ MEASURES: Mapping[str, Measure] = {
         of_work=False,
     ),
     "retransmissions": _labelled("retransmits.", "Packets sent again, by cause.", RETRANSMIT_CAUSES),
+    "retransmitted_bytes": Measure(
+        Unit.BYTES,
+        "Their payload.",
+        counts.counted(counts.of_nics("retransmitted_bytes")),
+        _NIC,
+        reduce="sum",
+        binned=True,
+        of_work=False,
+    ),
+    "cnps": _count("rc.cnps_sent", "Congestion notifications (CNPs) that receivers sent; RC only."),
+    "naks": _count("rc.naks_sent", "NAKs that receivers sent for a gap; RC only."),
+    "pause_frames": Measure(
+        Unit.COUNT,
+        "Pause frames (PFC) that ports sent, those that end a pause included: of the fabric, or of a NIC.",
+        counts.counted(counts.of_all("pause_frames")),
+        _NIC,
+        reduce="sum",
+        binned=True,
+        of_work=False,
+    ),
+    "paused": Measure(
+        Unit.NS,
+        "For how long traffic classes of ports were paused, summed over classes and ports: of the fabric, or of a NIC.",
+        counts.counted(counts.of_all("pause_ns")),
+        _NIC,
+        reduce="sum",
+        binned=True,
+        of_work=False,
+    ),
+    "rc_rate": Measure(
+        Unit.BPS,
+        "At looks: what an RC QP may send on the wire, the mean over QPs; `min`: the lowest. A NIC without RC QPs has "
+        "none.",
+        counts.levels(counts.rates),
+        _LABELLED,
+        RATES[1:],
+        reduce="mean",
+        binned=True,
+    ),
     "trims_received": _labelled("trims.", "Trimmed packets that NICs received, by where.", ("path", "last_hop")),
     "drops": _labelled("drops.", "Packets that were dropped, by reason.", _DROPS, switches=True),
     "ev_entries": _labelled("ev_in.", "Entries of EVs into a state; those into SKIP are `ev_skips`.", _ENTERED),

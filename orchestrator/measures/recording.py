@@ -15,6 +15,9 @@ from orchestrator.measures.goodput import Goodput
 WINDOWS = ("cwnd", "cwnd_min", "inflight")
 """The sum of all congestion windows, the smallest of them, and how much of them is used."""
 
+RATES = ("mean", "min")
+"""The mean of what RC QPs may send, and the lowest."""
+
 
 @dataclass(slots=True)
 class NicLook:
@@ -22,7 +25,8 @@ class NicLook:
 
     counts: dict[str, int]
     """Flat: `data_packets`, `payload_bytes`, `bytes_placed`, `duplicates`, `packets_lost`, `taken_back`, `qp_errors`,
-    `timeouts`, `ev_skips`, `retransmits.<cause>`, `trims.<where>`, `drops.<reason>`, `ev_in.<state>` (entries), ..."""
+    `timeouts`, `ev_skips`, `retransmits.<cause>`, `trims.<where>`, `drops.<reason>`, `ev_in.<state>` (entries),
+    `rc.<counter>` with the RC transport, ..."""
     evs: list[dict[str, int]]
     """Per plane: EVs of all QPs by state."""
     port_packets: list[int]
@@ -31,6 +35,8 @@ class NicLook:
     alive: bool = True
     windows: dict[str, int] = field(default_factory=dict)
     """By the names of `WINDOWS`, in bytes, over all destinations."""
+    rates: dict[str, int] = field(default_factory=dict)
+    """By the names of `RATES`, in bit/s, over all connected RC QPs; empty without any."""
 
 
 @dataclass(slots=True)

@@ -7,10 +7,11 @@ Gauges, which say how things stand and not what happened, are read by their own 
 from collections.abc import Mapping
 from typing import Any, Final
 
+from nicd.core.rc.rc_stats import RcStats
+from orchestrator.measures.recording import RATES
+
 _GAUGES: Final = ("rtt_min_ns", "rtt_max_ns")
 _LABELLED: Final = ("retransmits", "trims", "drops", "cwnd_cuts", "ahead")
-_RATES: Final = "rate_"
-"""What the names of a transport's gauges begin with."""
 _SWITCH: Final = ("packets", "marks", "trimmed", "trim_admitted", "trim_dropped", "received")
 
 
@@ -31,9 +32,7 @@ def flat_nic(core: Mapping[str, Any]) -> dict[str, int]:
     for port in core["ports"].values():
         for reason, count in port["drops"].items():
             counts[f"drops.{reason}"] = counts.get(f"drops.{reason}", 0) + count
-    for name, count in core.get("rc", {}).items():
-        if isinstance(count, int) and not name.startswith(_RATES):
-            counts[f"rc.{name}"] = count
+    counts |= {f"rc.{name}": count for name, count in core.get("rc", {}).items() if name in RcStats.__slots__}
     return counts | flat_ports(core) | flat_pauses(core)
 
 
@@ -79,6 +78,12 @@ def windows_of(core: Mapping[str, Any]) -> dict[str, int]:
     """Of a NIC: its windows, by the names of `recording.WINDOWS`."""
     told = core["windows"]
     return {"cwnd": told["cwnd_bytes"], "cwnd_min": told["cwnd_bytes_min"], "inflight": told["inflight_bytes"]}
+
+
+def rates_of(core: Mapping[str, Any]) -> dict[str, int]:
+    """Of a NIC: the rates of its RC QPs, by the names of `recording.RATES`; empty without such QPs."""
+    told = core.get("rc")
+    return {} if not told or not told["rate_bps_mean"] else {name: told[f"rate_bps_{name}"] for name in RATES}
 
 
 def queues_of(core: Mapping[str, Any]) -> tuple[int, int]:

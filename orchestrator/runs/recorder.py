@@ -28,6 +28,7 @@ from orchestrator.runs.counting import (
     plane_states,
     ports_of,
     queues_of,
+    rates_of,
     windows_of,
     without_ports,
 )
@@ -251,7 +252,8 @@ class Recorder:
                 nics[name] = NicLook(totals, no_evs, port_packets, [False] * planes, alive=False)
             else:
                 evs, ports = plane_states(books.core, planes), ports_of(books.core)
-                nics[name] = NicLook(totals, evs, port_packets, ports, windows=windows_of(books.core))
+                windows, rates = windows_of(books.core), rates_of(books.core)
+                nics[name] = NicLook(totals, evs, port_packets, ports, windows=windows, rates=rates)
         switches: dict[str, int] = {}
         for name, books in self._books.items():
             if name not in nics:

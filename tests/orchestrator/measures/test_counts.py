@@ -77,6 +77,33 @@ def test_windows_and_queues_as_they_stood_at_every_look() -> None:
     assert told("queue_peak") == [11]
 
 
+def test_rates_are_of_nics_that_have_any() -> None:
+    recording = sample_recording()
+    take = counts.levels(counts.rates)
+    whole = Question(recording, (), (Interval(BEGIN, END),))
+    assert take(whole) == []
+    told = {"h000": (100, 40), "h002": (60, 60)}
+    look = recording.looks[3]
+    for nic, (mean, least) in told.items():
+        look.nics[nic].rates = {"mean": mean, "min": least}
+    assert [(figure.of, figure.value, figure.start_ns) for figure in take(whole)] == [("", 80, look.at_ns)]
+    names = Question(recording, ("min", "h00*", "h002:min"), (Interval(BEGIN, END),))
+    assert {figure.of: figure.value for figure in take(names)} == {
+        "min": 40, "h000": 100, "h002": 60, "h002:min": 60,
+    }  # fmt: skip
+
+
+def test_pauses_are_those_of_nics_and_switches() -> None:
+    recording = sample_recording()
+    last = recording.looks[-1]
+    last.switches["pause_ns"] = 900
+    last.nics["h001"].counts["pause_ns"] = 100
+    window = (Interval(BEGIN, END),)
+    for of, expected in (((), 1_000), (("h001",), 100), (("h000",), 0)):
+        found = MEASURES["paused"].take(Question(recording, of, window))
+        assert [figure.value for figure in found] == [expected]
+
+
 def test_drops_of_switches_are_in_the_sum() -> None:
     take = counts.counted(counts.by_label("drops.", switches=True))
     assert ask(take) == [("", 4)]

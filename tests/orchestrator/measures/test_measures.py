@@ -15,6 +15,7 @@ from tests.support.recordings import sample_recording, sample_topology
 @pytest.mark.parametrize("name", MEASURES)
 def test_every_measure_answers_about_a_whole_run(name: str) -> None:
     recording = sample_recording()
+    recording.looks[0].nics["h000"].rates = {"mean": 100, "min": 50}
     measure = MEASURES[name]
     of = measure.labels[:1] if measure.of_needed else ()
     question = Question(recording, of, (whole(recording),), faults=tuple(named(recording, "")))

@@ -1,10 +1,13 @@
 """Counters laid flat: labels behind a dot, ports summed, gauges left out."""
 
+from dataclasses import replace
+
 from mrcfabric.topology import Topology
 from nicd.compose import nic_config
 from nicd.core.ev_state import EV_STATES
 from nicd.core.nic import Nic
-from orchestrator.runs.counting import flat_nic, flat_switch, plane_states, ports_of
+from nicd.core.rc.rc_stats import RcStats
+from orchestrator.runs.counting import flat_nic, flat_switch, plane_states, ports_of, rates_of
 from switchd.compose import switch_config
 from switchd.core.switch import Switch
 
@@ -26,6 +29,19 @@ def test_a_nic_is_laid_flat() -> None:
     assert (counts["sent.0"], counts["sent.1"]) == (7, 7)
     assert "rtt_min_ns" not in counts
     assert all(type(count) is int for count in counts.values())
+
+
+def test_what_rc_alone_counts_has_its_prefix_and_gauges_are_no_counts() -> None:
+    mrc = Nic(nic_config(TOPOLOGY, "h000"), 0).counters()
+    assert not [name for name in flat_nic(mrc) if name.startswith("rc.")]
+    assert rates_of(mrc) == {}
+    core = Nic(nic_config(replace(TOPOLOGY, nic={"transport": "rc"}), "h000"), 0).counters()
+    assert rates_of(core) == {}
+    core["rc"] |= {"naks_sent": 3, "cnps_sent": 5, "rate_bps_mean": 7, "rate_bps_min": 6, "qps_slowed": 1}
+    counts = flat_nic(core)
+    assert (counts["rc.naks_sent"], counts["rc.cnps_sent"]) == (3, 5)
+    assert {name.removeprefix("rc.") for name in counts if name.startswith("rc.")} == set(RcStats.__slots__)
+    assert rates_of(core) == {"mean": 7, "min": 6}
 
 
 def test_gauges_of_a_nic_are_told_by_plane() -> None:
