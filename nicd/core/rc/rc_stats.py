@@ -4,8 +4,10 @@ from typing import Final
 
 OUT_OF_SEQUENCE: Final = "out_of_sequence"
 """Why a packet behind a gap is dropped."""
-RC_DROP_REASONS: Final = (OUT_OF_SEQUENCE, "rc_opcode")
-"""Reasons beside those of `nicd.core.stats.DROP_REASONS`. "rc_opcode": no packet that an RC QP may get."""
+RESERVED: Final = "rc_syndrome"
+"""Why an acknowledgement with a reserved syndrome is dropped."""
+RC_DROP_REASONS: Final = (OUT_OF_SEQUENCE, RESERVED)
+"""Reasons beside those of `nicd.core.stats.DROP_REASONS`."""
 
 
 class RcStats:

@@ -91,7 +91,8 @@ class SelectiveRequestor(Requestor):
             self._rc.naks_received += 1
         if ahead >= HALF_PSN:
             ahead = 0
-        if una + ahead > self._high:
+        # A refusal that is late, or meant for an earlier QP of this number, must not end this one.
+        if una + ahead > self._high or (syndrome > NAK_SEQUENCE and not self.was_sent(psn24)):
             return False
         cause = (cause24 - una) & PSN_MASK
         if cause < HALF_PSN and una + cause >= self._high:

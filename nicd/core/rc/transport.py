@@ -12,14 +12,14 @@ from mrcfabric.rng import PPM
 from mrcfabric.units import Buffer, Instant
 from mrcfabric.wire.layout import ICRC_SIZE, IPV6_SIZE, PSN_MASK, QPN_MAX, QPN_MIN, RETH_SIZE, UDP_SIZE
 from mrcfabric.wire.roce import rc_icrc_ok, rc_peeker, read_rc_aeth, read_selective_aeth
-from mrcfabric.wire.roce_layout import CNP, KIND_NAK, KIND_RNR, RC_ACK, RC_WRITE_ONLY_IMM, SYNDROME_KIND_SHIFT
+from mrcfabric.wire.roce_layout import CNP, KIND_ACK, KIND_NAK, KIND_RNR, RC_ACK, RC_WRITE_ONLY_IMM, SYNDROME_KIND_SHIFT
 from nicd.core.board import Board
 from nicd.core.commands import ConnectQp, CreateQp, DestroyQp, ModifyQp, PostWrite
 from nicd.core.events import STATUS_FLUSHED, STATUS_RETRY_EXCEEDED, Result
 from nicd.core.qp_state import QpState
 from nicd.core.rc.dcqcn_profile import dcqcn_figures
 from nicd.core.rc.qp import RcLink, RcQp
-from nicd.core.rc.rc_stats import RC_DROP_REASONS, RcStats
+from nicd.core.rc.rc_stats import RC_DROP_REASONS, RESERVED, RcStats
 from nicd.core.rc.ways import NO_PORT, choose_port
 from nicd.core.settings import NicConfig
 from nicd.core.stats import TAKEN
@@ -114,8 +114,10 @@ class RcTransport(Transport):
             return TAKEN
         if kind == KIND_NAK:
             stats.nacks_received += 1
-        else:
+        elif kind == KIND_ACK:
             stats.acks_received += 1
+        else:
+            return stats.drop(RESERVED)
         return TAKEN if link.requestor.on_ack(now, psn, syndrome, cause) else stats.drop("ack_of_unsent")
 
     def qpn_of(self, packet: Buffer) -> int | None:

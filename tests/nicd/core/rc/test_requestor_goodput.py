@@ -17,18 +17,14 @@ PACKET_NS = (MTU + 64 + 38) * 8 / 10
 _FAR_NS = 1 << 40
 
 
-def lossy(ppm: int, seed: int) -> tuple[list[int], Fate]:
-    """(numbers of data packets that were lost, a pipe that loses them independently)."""
+def lossy(ppm: int, seed: int, last: int = -1) -> Fate:
+    """A pipe that loses data independently; never the packet with PSN `last`, whose loss no NAK finds."""
     rng = Rng("goodput", seed)
-    lost: list[int] = []
 
     def fate(at_ns: int, side: int, seen: Seen) -> bool:
-        if side or not seen.is_data or not rng.chance(ppm):
-            return True
-        lost.append(seen.psn)
-        return False
+        return side > 0 or not seen.is_data or seen.psn == last or not rng.chance(ppm)
 
-    return lost, fate
+    return fate
 
 
 def measured_w(delay_ns: int, **nic: Any) -> int:
@@ -45,7 +41,7 @@ def measured_w(delay_ns: int, **nic: Any) -> int:
 
 def goodput(packets: int, ppm: int, delay_ns: int, seed: int, **nic: Any) -> tuple[float, int]:
     """(share of the line that a long message gets, how often the sender went back)."""
-    _, fate = lossy(ppm, seed)
+    fate = lossy(ppm, seed, (PSN_AB + packets - 1) & 0xFFFFFF)
     pipe = Pipe(fate, mtu=MTU, rate_bps=RATE_BPS, delay_ns=delay_ns, size=MTU * packets, cc="none", **nic)
     pipe.write(MTU * packets)
     pipe.run(_FAR_NS)
@@ -73,21 +69,20 @@ def test_go_back_n_pays_a_window_per_loss(ppm: int, delay_ns: int) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("w", [16, 32, 64, 128, 256, 512])
-@pytest.mark.parametrize("ppm", [100, 1_000, 3_000, 10_000])
+@pytest.mark.parametrize("w", [16, 64, 256, 512])
+@pytest.mark.parametrize("ppm", [100, 1_000, 10_000])
 def test_go_back_n_over_loss_and_window(ppm: int, w: int) -> None:
-    check_go_back_n(20_000, ppm, round((w - 4) * PACKET_NS / 2), 2)
+    check_go_back_n(10_000, ppm, round((w - 4) * PACKET_NS / 2), 2)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("ppm", "w"), [(1_000, 16), (10_000, 16), (1_000, 128), (10_000, 64)])
-def test_go_back_n_has_the_goodput_of_the_formula(ppm: int, w: int) -> None:
-    """(1 - p) / (1 - p + p W) within 3 %, the mean of draws that together lose packets some thousand times."""
+@pytest.mark.parametrize(("ppm", "w", "draws"), [(1_000, 16, 8), (10_000, 16, 8), (1_000, 128, 16), (10_000, 64, 10)])
+def test_go_back_n_has_the_goodput_of_the_formula(ppm: int, w: int, draws: int) -> None:
+    """(1 - p) / (1 - p + p W) within 3 %, the mean of draws that together lose enough packets for that."""
     delay_ns = round((w - 4) * PACKET_NS / 2)
     exact_w = measured_w(delay_ns)
     p = ppm / PPM
-    packets = min(4_000_000_000 // PPM * PPM // ppm // 16, 40_000)
-    shares = [goodput(packets, ppm, delay_ns, seed)[0] for seed in range(max(1, 4_000 * 1_000_000 // ppm // packets))]
+    shares = [goodput(16_000, ppm, delay_ns, seed)[0] for seed in range(draws)]
     mean = len(shares) / sum(1 / share for share in shares)
     assert mean == pytest.approx((1 - p) / (1 - p + p * exact_w), rel=0.03)
 
@@ -114,7 +109,7 @@ def test_go_back_0_lives_on_nothing_where_every_256th_packet_is_lost() -> None:
 
 
 def check_go_back_0(per_message: int, messages: int, ppm: int, delay_ns: int, seed: int) -> None:
-    _, fate = lossy(ppm, seed)
+    fate = lossy(ppm, seed)
     w = measured_w(delay_ns, rc_recovery="go_back_0")
     w -= 700  # The whole message up to the lost packet goes again.
     size = MTU * per_message
@@ -143,7 +138,7 @@ def test_go_back_0_repeats_whole_messages() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize(("per_message", "ppm"), [(50, 20_000), (100, 10_000), (400, 3_000), (1000, 1_000)])
 def test_go_back_0_over_sizes(per_message: int, ppm: int) -> None:
-    check_go_back_0(per_message, 1500, ppm, 1_000, 6)
+    check_go_back_0(per_message, 60_000 // per_message, ppm, 1_000, 6)
 
 
 def losing_first(psn: int, sent: list[int]) -> Fate:

@@ -30,7 +30,7 @@ def posted(packets: int = 8) -> LoneNic:
 
 def answer(lone: LoneNic, expected: int, cause: int, syndrome: int = NAK) -> list[int]:
     """The receiver expects packet `expected`, and `cause` has come; what is sent then."""
-    first = expected if syndrome == NAK else expected - 1
+    first = expected - 1 if syndrome == ACK else expected
     packet = lone.control.ack(psn(first), 0, syndrome, psn(cause))
     return numbers(lone.arrive(packet) + lone.wait(5_000))
 
@@ -93,8 +93,13 @@ def test_a_time_out_sends_the_oldest_and_its_arrival_shows_the_rest() -> None:
     assert answer(lone, 1, 0, ACK) == [1, 2, 3, 4, 5, 6, 7]
 
 
-def test_a_refusal_ends_the_qp() -> None:
+def test_a_refusal_ends_the_qp_unless_it_is_late() -> None:
     lone = posted()
+    answer(lone, 3, 2, ACK)
+    answer(lone, 2, 1, NAK_INVALID_REQUEST)
+    lone.arrive(lone.control.ack(psn(8), 0, NAK_INVALID_REQUEST, psn(7)))
+    assert lone.state() == "rts"
+    assert lone.drops() == {"ack_of_unsent": 2}
     answer(lone, 3, 3, NAK_INVALID_REQUEST)
     assert lone.state() == "error"
     assert [done.status for done in lone.told(Completion)] == ["remote_invalid_request"]

@@ -64,6 +64,16 @@ def test_a_receiver_that_is_not_ready_ends_a_qp_that_has_sent_that(number: int) 
     assert lone.nic.counters()["rc"]["rnr_naks_received"] == (number < 4)
 
 
+@pytest.mark.parametrize("syndrome", [0x40, 0x5F, 0x80, 0xFF])
+def test_a_reserved_syndrome_is_dropped(syndrome: int) -> None:
+    lone = LoneNic()
+    lone.post(4 * 256)
+    lone.wait(10_000)
+    lone.arrive(lone.control.ack(PSN_SEND, 0, syndrome))
+    assert lone.drops() == {"rc_syndrome": 1}
+    assert lone.state() == "rts"
+
+
 def hostile(seed: int, rounds: int, **nic: Any) -> None:
     """Packets of a peer with some bytes changed and their ICRC made good: whatever they say, nothing raises."""
     rng = Rng("hostile", seed)
