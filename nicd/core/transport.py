@@ -16,7 +16,7 @@ from nicd.core.ev_state import EV_STATES
 from nicd.core.events import Result
 from nicd.core.onchip import Receive
 from nicd.core.qp_state import QP_STATES
-from nicd.core.settings import NicConfig
+from nicd.core.settings import NicConfig, NicSettings
 
 CarryOut: TypeAlias = Callable[[Instant, Any], Result]
 """Carries out one command; raises RefusedError, and leaves nothing half done then."""
@@ -39,6 +39,11 @@ class Transport(ABC):
     @classmethod
     def board_of(cls, config: NicConfig) -> Board:
         """The board of a NIC with this transport."""
+        raise NotImplementedError
+
+    @classmethod
+    def slot_bytes(cls, knobs: NicSettings, planes: int) -> int:
+        """Bytes of on-chip memory that one QP takes, whatever it holds."""
         raise NotImplementedError
 
     # -- packets and ports

@@ -1,7 +1,7 @@
 """Computes the state of a topology's NICs without starting anything: QPs x EVs x MPR -> bytes -> QPs on a chip.
 
-Owns the tables of the plan. `nicd.core.mrc.footprint` has the widths and sums. `orchestrator.sim.state_sweep` measures
-what too small a memory costs.
+Owns the tables of the plan. `nicd.core.mrc.footprint` and `nicd.core.rc.footprint` have the widths and sums.
+`orchestrator.sim.state_sweep` measures what too small a memory costs.
 """
 
 from dataclasses import replace
@@ -17,14 +17,16 @@ from nicd.core.mrc.footprint import (
     on_chip_bytes,
     peer_bytes,
     qp_bytes,
-    resident_max,
-    slot_bytes,
 )
+from nicd.core.rc import footprint as rc
 from nicd.core.settings import NicSettings
+from nicd.core.transports import resident_max, slot_bytes
 
 EVS = (16, 64, 128, 256)
 """Active EVs of the what-if table, without those that the number of planes does not divide."""
 MPR_UNITS = (1, 8, 32, 128, 255)
+PSNS = (64, 256, 1_024, 4_096, 32_768)
+"""Packets in flight of the what-if table of RC."""
 SRAM_MIB = (1, 2, 4, 8, 16, 32, 64)
 QPS = 1_024
 """The default number of QPs of a NIC."""
@@ -44,6 +46,8 @@ def state_table(topology: Topology, qps: int, peers: int | None = None) -> dict[
     peers = most if peers is None else peers
     knobs = nic_settings(topology)
     planes = topology.planes
+    if knobs.transport == "rc":
+        return _of_rc(knobs, planes, qps)
     pieces = qp_bytes(limits_of(knobs, planes), knobs.ev_bits)
     chip = on_chip_bytes(pieces)
     peer = peer_bytes(planes, contexts_of(knobs, planes), knobs.ev_bits, 0)
@@ -61,6 +65,36 @@ def state_table(topology: Topology, qps: int, peers: int | None = None) -> dict[
         "resident_by_sram": _by_sram(knobs, planes, qps),
         "qp_bytes_by_evs_and_mpr": _by_evs_and_mpr(knobs, planes),
     }
+
+
+def _of_rc(knobs: NicSettings, planes: int, qps: int) -> dict[str, Any]:
+    """The table of an RC NIC: nothing about destinations, and a row per recovery beside that of the settings."""
+    pieces = rc.qp_bytes(knobs, rc.limits_of(knobs))
+    chip = rc.on_chip_bytes(pieces)
+    own = rc.nic_bytes(knobs.regions_max)
+    return {
+        "qp_bytes": pieces,
+        "qp_on_chip_bytes": chip,
+        "qp_on_host_bytes": sum(pieces.values()) - chip,
+        "nic_bytes": own,
+        "qps": qps,
+        "total_on_chip_bytes": qps * chip + sum(own.values()),
+        **_chip(knobs, planes, qps),
+        "resident_by_sram": _by_sram(knobs, planes, qps),
+        "qp_bytes_by_psns": _by_psns(knobs),
+    }
+
+
+def _by_psns(knobs: NicSettings) -> list[dict[str, Any]]:
+    """On-chip bytes of one RC QP: a row per recovery, a column per number of packets that may be out."""
+    rows = []
+    for recovery in ("go_back_n", "selective"):
+        row: dict[str, Any] = {"recovery": recovery}
+        for psns in PSNS:
+            other = replace(knobs, rc_recovery=recovery, rc_psns_max=psns)
+            row[f"psns_{psns}"] = rc.on_chip_bytes(rc.qp_bytes(other, rc.limits_of(other)))
+        rows.append(row)
+    return rows
 
 
 def _chip(knobs: NicSettings, planes: int, qps: int) -> dict[str, Any]:

@@ -5,7 +5,7 @@ NIC, and the next round begins when all bursts are complete. QPs whose context i
 wait until their context is fetched. So a round costs one fetch for each QP that does not fit, and some more for
 acknowledgements whose QP was spilled meanwhile. A burst of several packets hides part of that behind the line.
 
-`nicd.core.onchip` has the model, `nicd.core.mrc.footprint` the sizes.
+`nicd.core.onchip` has the model, the footprint of each transport the sizes.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from mrcfabric.units import NS_PER_S, Instant
 from nicd.compose import nic_settings
 from nicd.core.commands import ConnectQp, CreateQp, ModifyQp, PostWrite, RegisterMemory
 from nicd.core.events import STATUS_OK, WRITE, Completion
-from nicd.core.mrc.footprint import resident_max, slot_bytes
+from nicd.core.transports import resident_max, slot_bytes
 from orchestrator.sim.fabric import SimulatedFabric
 
 SENDER, RECEIVER = "h000", "h001"

@@ -1,47 +1,42 @@
 """What the state of a NIC takes in hardware: every field with its width, and the sums per QP, per peer and per NIC.
 
-Owns widths and sums, and looks at no NIC. `nicd.core.mrc.state_report` counts what a NIC really holds, and
-`nicd.core.process_size` measures the CPython objects that hold it. The widths are ours: MRC 1.0 gives those of fields
-that travel, and every other one is the least that its knob or its range needs. A record is rounded up to whole bytes,
-as in a memory; nothing is added for parity, alignment or free lists.
+Owns widths and sums, and looks at no NIC; `nicd.core.widths` has the records that all transports have in common.
+`nicd.core.mrc.state_report` counts what a NIC really holds, and `nicd.core.process_size` measures the CPython objects
+that hold it. The widths are ours: MRC 1.0 gives those of fields that travel, and every other one is the least that its
+knob or its range needs. A record is rounded up to whole bytes, as in a memory; nothing is added for parity, alignment
+or free lists.
 
 MRC 1.0 section 3 (what a QP is made of), 7.5 (fields that travel), 11.2 (EV states); UEC CMS (congestion context).
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from typing import Final, NamedTuple
+from typing import Final
 
 from nicd.core.settings import MPR_UNIT, NicSettings
-
-
-class Width(NamedTuple):
-    """One field of a record."""
-
-    name: str
-    bits: int
-    why: str
-
+from nicd.core.widths import (
+    ADDRESS_BITS,
+    KEY_BITS,
+    LENGTH_BITS,
+    MEMORY_KEY,
+    PSN_BITS,
+    QPN_BITS,
+    SLOT_BITS,
+    TIME_BITS,
+    WORK_REQUEST,
+    Width,
+    record_bytes,
+)
 
 # MRC 1.0 7.5
-PSN_BITS: Final = 24
-QPN_BITS: Final = 24
 MSN_BITS: Final = 16
 RCVD_BITS: Final = 24
 # MRC 1.0 7.5: M of a SACK knows none, SKIP_ONCE, ALWAYS_SKIP; MRC 1.0 11.2: four states.
 EV_STATE_BITS: Final = 2
 # The largest profile has 2,048 active and as many reserve EVs.
 EV_INDEX_BITS: Final = 12
-# Ticks of 128 ns as on the wire, with eight bits more: 2.1 s, longer than any timeout before a QP gives up.
-TIME_BITS: Final = 24
 # 7 linear and 25 exponential retries (controller API).
 TRIES_BITS: Final = 6
-# One of 4,096 unfinished messages.
-SLOT_BITS: Final = 12
-# MRC 1.0 section 3: messages of up to 2**32 - 1 bytes at virtual addresses of 64 bits.
-LENGTH_BITS: Final = 32
-ADDRESS_BITS: Final = 64
-KEY_BITS: Final = 32
 # One of 65,536 destinations; a fabric of MRC has some 100,000 NICs, a NIC's QPs lead to far fewer.
 PEER_BITS: Final = 16
 # 16 MiB: 1.5 bandwidth-delay products of 800 Gb/s over 100 us.
@@ -132,16 +127,6 @@ PROBATION: Final = (
 )
 """Per EV that is ASSUMED_BAD."""
 
-WORK_REQUEST: Final = (
-    Width("local", ADDRESS_BITS + KEY_BITS, "where the bytes are"),
-    Width("remote", ADDRESS_BITS + KEY_BITS, "where they go"),
-    Width("length", LENGTH_BITS, ""),
-    Width("immediate", 33, "and whether there is one"),
-    Width("wr_id", 64, "the application's own number"),
-    Width("progress", 2 * PSN_BITS, "first and last PSN once sent"),
-)
-"""Per unfinished message; in the host's memory, where the send queue is."""
-
 CONGESTION: Final = (
     Width("window", 3 * WINDOW_BITS + 1, "cwnd, the largest it may be, and bytes in flight with a sign"),
     Width("base_rtt", DELAY_BITS, "what delays are measured against"),
@@ -166,15 +151,6 @@ DESTINATION: Final = (
 
 EV_QUESTION: Final = (Width("id", 16, "on the wire"),)
 """Per endpoint EV probe that waits for its answer, beside the EV."""
-
-MEMORY_KEY: Final = (
-    Width("r_key", KEY_BITS, "on the wire"),
-    Width("va", ADDRESS_BITS, "where it begins for peers"),
-    Width("length", 40, "up to 1 TiB"),
-    Width("host", ADDRESS_BITS, "where its page table is"),
-    Width("readers", SLOT_BITS, "unfinished messages that are sent from it"),
-)
-"""Per memory region."""
 
 PROFILE_EV: Final = (
     Width("ev", 32, "what travels"),
@@ -204,11 +180,6 @@ ON_CHIP: Final = (
     "ev_clocks",
 )
 """Pieces of a QP that a NIC needs for every packet; `work_queue` stays with the host."""
-
-
-def record_bytes(record: tuple[Width, ...], more_bits: int = 0) -> int:
-    """One record in whole bytes; `more_bits` for a field whose width is a knob."""
-    return (sum(field.bits for field in record) + more_bits + 7) // 8
 
 
 @dataclass(slots=True)

@@ -39,7 +39,7 @@ from mrcfabric.wire.layout import (
 )
 from nicd.core.mrc.board import MrcBoard
 from nicd.core.mrc.ev_probing import EvProbing
-from nicd.core.mrc.footprint import within
+from nicd.core.mrc.footprint import slot_bytes, within
 from nicd.core.mrc.path_control import PathControl
 from nicd.core.mrc.profile_control import ProfileControl
 from nicd.core.mrc.qp import Link, Qp
@@ -48,7 +48,7 @@ from nicd.core.mrc.self_probe import SelfProber
 from nicd.core.mrc.self_probe_control import SelfProbeControl
 from nicd.core.mrc.state_report import peak, reserved, state_bytes, state_report
 from nicd.core.qp_state import QpState
-from nicd.core.settings import NicConfig
+from nicd.core.settings import NicConfig, NicSettings
 from nicd.core.stats import PLACED, TAKEN
 from nicd.core.transport import Transport
 
@@ -82,6 +82,10 @@ class MrcTransport(Transport):
     @classmethod
     def board_of(cls, config: NicConfig) -> MrcBoard:
         return MrcBoard(config)
+
+    @classmethod
+    def slot_bytes(cls, knobs: NicSettings, planes: int) -> int:
+        return slot_bytes(knobs, planes)
 
     def carrier_changed(self, now: Instant, port: int) -> None:
         self._table.carrier_changed(now, port)

@@ -92,7 +92,7 @@ class Requestor:
     __slots__ = (
         "_again_cause", "_base", "_board", "_completed", "_end", "_high", "_limit", "_messages", "_mtu",
         "_next", "_out_max", "_pace", "_posted", "_psns_max", "_qp", "_queue", "_rc", "_retry_cnt", "_since_ns",
-        "_stats", "_template", "_timeout_ns", "_timer", "_to_start", "_tries", "_una",
+        "_stats", "_template", "_timeout_ns", "_timer", "_to_start", "_tries", "_una", "unfinished_peak",
     )  # fmt: skip
 
     def __init__(
@@ -128,6 +128,8 @@ class Requestor:
         self._retry_cnt = settings.rc_retry_cnt
         self._tries = 0
         """Time-outs since an acknowledgement last moved the window."""
+        self.unfinished_peak = 0
+        """The most messages that ever were posted and not complete."""
         self._since_ns: Instant = 0
         self._timer = Timer(board.timers, self._on_timer)
 
@@ -137,6 +139,16 @@ class Requestor:
     def unfinished(self) -> int:
         """Messages that are posted and not complete."""
         return len(self._messages)
+
+    @property
+    def tracked(self) -> int:
+        """Packets of which there is a record each."""
+        return 0
+
+    @property
+    def tracked_peak(self) -> int:
+        """The most of them that there ever were."""
+        return 0
 
     @property
     def inflight_packets(self) -> int:
@@ -184,6 +196,7 @@ class Requestor:
         message.psn_last = self._end - 1
         region.readers += 1
         self._messages.append(message)
+        self.unfinished_peak = max(self.unfinished_peak, len(self._messages))
         if self._posted is None:
             self._ready(now, message)
         else:

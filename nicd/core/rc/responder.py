@@ -94,6 +94,11 @@ class Responder:
         """Packets kept that came before their turn."""
         return 0
 
+    @property
+    def early_peak(self) -> int:
+        """The most of them that ever were kept."""
+        return 0
+
     def on_data(
         self, now: Instant, port: int, packet: Buffer, opcode: int, psn24: int, flags: int, start: int, size: int
     ) -> str:

@@ -33,7 +33,8 @@ class SelectiveRequestor(Requestor):
     """One QP's sending half."""
 
     __slots__ = (
-        "_few", "_give_up_ns", "_high_ns", "_index", "_lost", "_low_ns", "_newest", "_order", "_progress_ns", "_sent"
+        "_few", "_give_up_ns", "_high_ns", "_index", "_lost", "_low_ns", "_newest", "_order", "_peak", "_progress_ns",
+        "_sent",
     )  # fmt: skip
 
     def __init__(self, *args: Any) -> None:
@@ -53,8 +54,19 @@ class SelectiveRequestor(Requestor):
         """(number of a transmission, PSN), in order; some of them have arrived."""
         self._lost: dict[int, tuple[Posted, str]] = {}
         """PSNs to be sent again, in the order of their loss: message, and cause."""
+        self._peak = 0
         self._progress_ns: Instant = 0
         """When an acknowledgement last moved the window, or there was none to come."""
+
+    @property
+    def tracked(self) -> int:
+        """Packets that are in flight or lost."""
+        return len(self._sent) + len(self._lost)
+
+    @property
+    def tracked_peak(self) -> int:
+        """The most of them that there ever were."""
+        return self._peak
 
     # -- sending
 
@@ -76,6 +88,8 @@ class SelectiveRequestor(Requestor):
         if psn == self._una:
             self._since_ns = now
         self._sent[psn] = (self._index, message)
+        # Only what is sent adds to them: a lost packet was in flight before.
+        self._peak = max(self._peak, len(self._sent) + len(self._lost))
         self._order.append((self._index, psn))
         self._index += 1
         return self._build(now, psn, message, psn == message.psn_last or not self.has_packet())

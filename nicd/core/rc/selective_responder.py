@@ -32,18 +32,24 @@ _Came: TypeAlias = tuple[int, int, int, int | None]
 class SelectiveResponder(Responder):
     """One QP's receiving half."""
 
-    __slots__ = ("_early", "_psns_max")
+    __slots__ = ("_early", "_early_peak", "_psns_max")
 
     def __init__(self, *args: Any) -> None:
         """As `Responder`."""
         super().__init__(*args)
         self._psns_max = self._board.settings.rc_psns_max
         self._early: dict[int, _Came] = {}
+        self._early_peak = 0
 
     @property
     def early(self) -> int:
         """Packets kept that came before their turn."""
         return len(self._early)
+
+    @property
+    def early_peak(self) -> int:
+        """The most of them that ever were kept."""
+        return self._early_peak
 
     def on_data(
         self, now: Instant, port: int, packet: Buffer, opcode: int, psn24: int, flags: int, start: int, size: int
@@ -66,6 +72,7 @@ class SelectiveResponder(Responder):
             self._rc.out_of_sequence += 1
             self._rc.selective_kept += 1
             self._early[psn] = came
+            self._early_peak = max(self._early_peak, len(self._early))
             self._acknowledge(now, port, psn24, NAK_SEQUENCE)
             return PLACED
         closes = bool(self._early)

@@ -18,17 +18,17 @@ from nicd.core.commands import ConnectQp, CreateQp, DestroyQp, ModifyQp, PostWri
 from nicd.core.events import STATUS_FLUSHED, STATUS_RETRY_EXCEEDED, Result
 from nicd.core.qp_state import QpState
 from nicd.core.rc.dcqcn_profile import dcqcn_figures
+from nicd.core.rc.footprint import slot_bytes
 from nicd.core.rc.qp import RcLink, RcQp
 from nicd.core.rc.rc_stats import RC_DROP_REASONS, RESERVED, RcStats
+from nicd.core.rc.state_report import state_bytes, state_report
 from nicd.core.rc.ways import NO_PORT, choose_port
-from nicd.core.settings import NicConfig
+from nicd.core.settings import NicConfig, NicSettings
 from nicd.core.stats import TAKEN
 from nicd.core.transport import Transport
 
 PACKET_OVERHEAD: Final = 2 * IPV6_SIZE + UDP_SIZE + 12 + RETH_SIZE + ICRC_SIZE
 """A data packet of a pinned path beside its payload."""
-CONTEXT_BYTES: Final = 512
-"""What a QP's context takes on the chip: published figures of RoCE NICs are 256 to 512."""
 _FIRST_QPN: Final = 16
 """The core chooses QP numbers from here on; scripts may use smaller ones."""
 TIMEOUT_EXPONENT_MAX: Final = 31
@@ -66,8 +66,12 @@ class RcTransport(Transport):
         settings = config.settings
         resident = None
         if settings.sram_bytes:
-            resident = max(1, settings.sram_bytes // (settings.sram_qp_bytes or CONTEXT_BYTES))
+            resident = max(1, settings.sram_bytes // slot_bytes(settings))
         return Board(config, settings.mtu_bytes + PACKET_OVERHEAD, resident)
+
+    @classmethod
+    def slot_bytes(cls, knobs: NicSettings, planes: int) -> int:
+        return slot_bytes(knobs)
 
     # -- packets
 
@@ -245,6 +249,7 @@ class RcTransport(Transport):
         return {
             **super().counters(),
             "windows": self.windows(),
+            "state_bytes": state_bytes(self.board, self._qps),
             "mpr": {
                 "granted_packets": most * len(links),
                 "used_packets": sum(used),
@@ -261,7 +266,8 @@ class RcTransport(Transport):
         }
 
     def state_report(self) -> dict[str, Any]:
-        return {"qps": [], "peers": [], "nic": {}, "total": {}, "chip": {}, "process_bytes": 0}
+        shared = (self.rc, self._figures) if self._figures is not None else (self.rc,)
+        return state_report(self.board, self._qps, shared)
 
     def _links(self) -> list[RcLink]:
         return [qp.link for qp in self._qps.values() if qp.link is not None and qp.state <= QpState.RTS]

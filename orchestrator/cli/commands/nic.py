@@ -1,6 +1,6 @@
 """`mrcfabric nic state` and `mrcfabric nic sram`: what the protocol state of NICs takes, and the cost of too little.
 
-Owns arguments and output. The daemons have the figures of a running fabric (`nicd.core.mrc.state_report`);
+Owns arguments and output. The daemons have the figures of a running fabric (`state_report` of the NIC's transport);
 `orchestrator.sim.state_sweep` runs the sweep.
 """
 
@@ -107,11 +107,16 @@ def render_all(reports: dict[str, dict[str, Any]]) -> str:
             continue
         total, chip = report["total"], report["chip"]
         lines.append(
-            f"{node:<5} {len(report['qps']):>4}  {chip['spilled']:>7}  {len(report['peers']):>5}"
+            f"{node:<5} {len(report['qps']):>4}  {chip['spilled']:>7}  {_peers(report):>5}"
             + "".join(f"  {total[moment]:>10,}" for moment in _MOMENTS)
             + f"  {chip['slot_bytes']:,}  {report['process_bytes']:,}"
         )
     return "\n".join(lines)
+
+
+def _peers(report: dict[str, Any]) -> int:
+    """NICs that QPs lead to. A transport that keeps nothing about destinations has no rows of them."""
+    return len(report["peers"]) or len({row["peer_index"] for row in report["qps"]})
 
 
 def render_one(node: str, report: dict[str, Any]) -> str:
@@ -120,7 +125,7 @@ def render_one(node: str, report: dict[str, Any]) -> str:
     size = f"{chip['sram_bytes']:,} bytes" if chip["sram_bytes"] else "unlimited"
     slot = f"a slot of {chip['slot_bytes']:,} bytes per QP"
     lines = [
-        f"{node}: {len(rows)} QPs to {len(report['peers'])} NICs",
+        f"{node}: {len(rows)} QPs to {_peers(report)} NICs",
         f"on-chip memory {size}, {slot}; {chip['resident']} resident, {chip['spilled']} spilled",
         "",
         f"{'bytes on the chip':<18}" + "".join(f"{moment:>12}" for moment in _MOMENTS),
@@ -129,8 +134,9 @@ def render_one(node: str, report: dict[str, Any]) -> str:
         sums = [sum(row[moment]["pieces"][piece] for row in rows) for moment in _MOMENTS]
         note = "  (with the host)" if piece == "work_queue" else ""
         lines.append(f"{piece:<18}" + "".join(f"{one:>12,}" for one in sums) + note)
-    peers = sum(row["bytes"] for row in report["peers"])
-    lines.append(f"{'destinations':<18}" + f"{peers:>12,}" * len(_MOMENTS))
+    if report["peers"]:
+        shared = sum(row["bytes"] for row in report["peers"])
+        lines.append(f"{'destinations':<18}" + f"{shared:>12,}" * len(_MOMENTS))
     for piece, now in report["nic"]["now"].items():
         lines.append(f"{piece:<18}{now:>12,}{now:>12,}{report['nic']['reserved'][piece]:>12,}")
     lines.append(f"{'total':<18}" + "".join(f"{report['total'][moment]:>12,}" for moment in _MOMENTS))

@@ -7,7 +7,7 @@ from mrcfabric.topology import Topology
 from nicd.compose import nic_settings
 from nicd.core.mrc.footprint import slot_bytes
 from orchestrator.planning.plan import render
-from orchestrator.planning.state_plan import EVS, MPR_UNITS, SRAM_MIB, state_table
+from orchestrator.planning.state_plan import EVS, MPR_UNITS, PSNS, SRAM_MIB, state_table
 
 DEMO = Topology.demo()
 MIB = 1 << 20
@@ -45,6 +45,22 @@ def test_evs_cost_little_and_the_window_much() -> None:
     assert 64 * 8 <= rows[2][columns[0]] - rows[1][columns[0]] <= 64 * 9
     # One more PSN is a bit, a record in flight and, if it is a message of its own, another one.
     assert rows[0][columns[2]] - rows[0][columns[1]] >= 24 * 128 * 43
+
+
+@pytest.mark.parametrize(("recovery", "grows"), [("go_back_n", False), ("selective", True)])
+def test_an_rc_context_is_small_and_grows_with_what_selective_recovery_tracks(recovery: str, grows: bool) -> None:
+    topology = Topology.from_dict({**DEMO.to_dict(), "nic": {"transport": "rc", "rc_recovery": recovery}})
+    table = state_table(topology, 100)
+    assert "peer_bytes" not in table
+    own = sum(table["nic_bytes"].values())
+    assert table["total_on_chip_bytes"] == 100 * table["qp_on_chip_bytes"] + own
+    rows = {row["recovery"]: [row[f"psns_{psns}"] for psns in PSNS] for row in table["qp_bytes_by_psns"]}
+    assert len(set(rows["go_back_n"])) == 1
+    assert rows["selective"] == sorted(set(rows["selective"]))
+    assert (table["qp_on_chip_bytes"] > 512) == grows
+    slots = [row["sram_mib"] * MIB // row["resident"] for row in table["resident_by_sram"] if row["spilled"]]
+    assert all(slot >= 512 for slot in slots)
+    assert "recovery" in render({"name": "demo", "digest": "0", "state": table})
 
 
 @pytest.mark.parametrize(("qps", "peers"), [(0, None), (1 << 21, None), (4, 5), (4, 0)])

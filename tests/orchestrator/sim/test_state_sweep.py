@@ -1,5 +1,7 @@
 """Goodput over the size of the on-chip memory falls where the formula says."""
 
+from dataclasses import replace
+
 import pytest
 
 from mrcfabric.topology import Topology
@@ -30,6 +32,15 @@ def check(points: list[Point]) -> None:
 
 def test_one_context_too_few_is_where_it_begins() -> None:
     check(sweep(CHIP, (0, QPS, QPS // 2), qps=QPS, rounds=3))
+
+
+def test_rc_contexts_are_so_small_that_many_more_fit() -> None:
+    topology = replace(CHIP, nic={**CHIP.nic, "transport": "rc"}, switch={"forwarding": "ecmp"})
+    unlimited, all_fit, half = sweep(topology, (0, QPS, QPS // 2), qps=QPS, rounds=3)
+    assert all_fit.sram_bytes == QPS * 512
+    assert unlimited.goodput_bps == pytest.approx(all_fit.goodput_bps, rel=0.02)
+    assert (all_fit.spilled, half.spilled) == (0, QPS // 2)
+    assert half.goodput_bps < all_fit.goodput_bps * 0.95
 
 
 @pytest.mark.slow

@@ -8,7 +8,6 @@ from nicd.core.mrc.footprint import (
     CONGESTION,
     DESTINATION,
     INFLIGHT,
-    MEMORY_KEY,
     MESSAGE,
     PROBE,
     QP_CONTEXT,
@@ -20,11 +19,11 @@ from nicd.core.mrc.footprint import (
     peak_of,
     peer_bytes,
     qp_bytes,
-    record_bytes,
     resident_max,
     slot_bytes,
 )
 from nicd.core.settings import NicSettings
+from nicd.core.widths import MEMORY_KEY, record_bytes
 
 DEFAULTS = NicSettings()
 

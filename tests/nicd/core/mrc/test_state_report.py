@@ -1,8 +1,9 @@
 """What a NIC holds, counted in its live structures."""
 
 from mrcfabric.topology import Topology
-from nicd.core.mrc.footprint import INFLIGHT, MESSAGE, WORK_REQUEST, record_bytes
+from nicd.core.mrc.footprint import INFLIGHT, MESSAGE
 from nicd.core.mrc.state_report import held, peak, reserved, state_bytes, state_report
+from nicd.core.widths import WORK_REQUEST, record_bytes
 from tests.nicd.core.bench import PLANES, QPN, Bench
 from tests.nicd.core.fabric import Fabric
 from tests.nicd.core.mrc.test_profile_control import EVS, Controlled

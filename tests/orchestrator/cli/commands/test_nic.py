@@ -33,6 +33,23 @@ def test_reports_of_a_core_can_be_read() -> None:
     assert render_all(reports).count("\n") == pair.nics
 
 
+def test_a_nic_with_rc_says_nothing_of_destinations() -> None:
+    pair = Topology(
+        name="pair", planes=1, t0_per_plane=1, t1_per_plane=1, nics_per_t0=2, nic={"transport": "rc"},
+        switch={"forwarding": "ecmp"},
+    )  # fmt: skip
+    fabric = virtual.Fabric(pair)
+    assert render_one("h000", fabric.core("h000").state_report()).startswith("h000: 0 QPs to 0 NICs\n")
+    fabric.permutation(1, 4_096)
+    fabric.simulator.run(10)
+    reports = {name: fabric.core(name).state_report() for name in pair.nic_names()}
+    one = render_one("h000", reports["h000"])
+    assert one.startswith("h000: 2 QPs to 1 NICs\non-chip memory unlimited, a slot of 512 bytes per QP")
+    assert "\nqp_context " in one
+    assert "destinations" not in one
+    assert render_all(reports).splitlines()[1].split()[:4] == ["h000", "2", "0", "1"]
+
+
 def test_goodput_over_the_size_of_the_memory() -> None:
     def run(*words: str) -> str:
         return CliRunner().invoke(build_app(), ("nic", "sram", *words), catch_exceptions=False).stdout
