@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 from mrcfabric.class_egress_config import CLASSES, TRIM_CLASS, ClassEgressConfig
-from mrcfabric.egress_queues import CONTROL_FULL, DATA_FULL, TRIMMED_FULL, EgressQueues
+from mrcfabric.egress_queues import CONTROL_FULL, DATA_FULL, TRIMMED_FULL, TRIMMED_HERE, EgressQueues
 from mrcfabric.node import Transmit
 from mrcfabric.rng import PPM, Rng
 from mrcfabric.units import NEVER, Buffer, Instant
@@ -28,9 +28,6 @@ Departed: TypeAlias = Callable[[Instant, Any, int], None]
 
 CONTROL_OVERHEAD_BYTES: Final = 20
 """Preamble 8 and gap 12: a control frame brings its Ethernet header and check sequence with it."""
-
-_TRIMMED: Final = CLASSES
-"""Stands for the class of packets trimmed here, which share a queue with `TRIM_CLASS` under a limit of their own."""
 
 _transmit = tuple.__new__  # what Transmit(...) does, without its Python-level constructor
 
@@ -59,6 +56,7 @@ class ClassEgress(EgressQueues):
         Also called inside an `offer` that trims, for the bytes that were cut off: the bytes told for an origin add up
         to those that were offered and admitted. It may call `send_control` of any port, this one included.
         """
+        # Packets trimmed here share the queue of `TRIM_CLASS`, under a limit of their own, which is the last one.
         most = config.limits[TRIM_CLASS]
         self._limits = (*config.limits, most - most * config.control_reserve_ppm // PPM)
         self._queues: tuple[deque[tuple[Buffer, Any]], ...] = tuple(deque() for _ in range(CLASSES))
@@ -202,7 +200,7 @@ class ClassEgress(EgressQueues):
     def _append(self, packet: Buffer, cls: int, origin: Any) -> bool:
         """Append a packet to the queue of its class, if that has room for it."""
         limit = self._limits[cls]
-        if cls == _TRIMMED:
+        if cls == TRIMMED_HERE:
             cls = TRIM_CLASS
         size = len(packet)
         waiting = self.class_bytes[cls] + size

@@ -21,9 +21,12 @@ from mrcfabric.wire.trim import trim
 DATA_FULL: Final = "data_full"
 CONTROL_FULL: Final = "control_full"
 TRIMMED_FULL: Final = "trimmed_full"
-REFUSALS: Final = (DATA_FULL, CONTROL_FULL, TRIMMED_FULL, "trim_full")
+TRIM_FULL: Final = "trim_full"
+REFUSALS: Final = (DATA_FULL, CONTROL_FULL, TRIMMED_FULL, TRIM_FULL)
 """Why a port refuses a packet, by its kind; the last: it was trimmed here, and the rest found no room."""
 DROP_REASONS: Final = (*REFUSALS, *LOSS_REASONS)
+TRIMMED_HERE: Final = -1
+"""The class of packets that this port has trimmed: the last one of every port."""
 QUEUED: Final = "queued"
 CUT: Final = "trimmed"
 """How a packet gets into a queue: whole, or what is left of it."""
@@ -38,7 +41,7 @@ class EgressQueues(EgressWire):
     )  # fmt: skip
 
     def __init__(self, config: EgressConfig, port: int, rng: Rng, full: tuple[str, ...]) -> None:
-        """`full`: by class of packets, the reason of `REFUSALS` for which its queue drops them."""
+        """`full`: by class of packets, the reason of `REFUSALS` for which its queue drops them; `TRIMMED_HERE` last."""
         super().__init__(config, port, Rng(rng.bits64()), DROP_REASONS)
         self._full = full
         self.data_bytes = 0
@@ -150,28 +153,26 @@ class EgressQueues(EgressWire):
         """Append a packet to the queue of its class if that has room for it."""
 
     def _settle(self, now: Instant, packet: Buffer, cls: int, origin: Any = None) -> bool:
-        """The rest of `offer` for a packet whose queue is full, or at a port with a witness."""
+        """The rest of `offer` for a packet whose queue is full, or at a port with a witness: queue, trim or drop it."""
         found = self.data_bytes, self.control_bytes, self.busy_until - now
         waits: Buffer | None = packet
         verdict = QUEUED
         if not self._append(packet, cls, origin):
-            verdict, waits = self._refuse(packet, cls, origin)
+            waits, verdict = None, self._full[cls]
+            self.refused_bytes += len(packet)
+            config = self.config
+            if verdict == DATA_FULL and self.trim and dscp_of(packet) in config.trimmable_dscps:
+                self.trimmed += 1
+                rest = trim(packet, config.trim_bytes, self.trim_dscp)
+                if self._append(rest, TRIMMED_HERE, origin):
+                    self.refused_bytes -= len(rest)
+                    self.trim_admitted += 1
+                    waits, verdict = rest, CUT
+                else:
+                    self.trim_dropped += 1
+                    verdict = TRIM_FULL
+            if waits is None:
+                self.drops[verdict] += 1
         if self._witness is not None:
             self._witness.offered(now, self.port, packet, found, verdict, waits)
         return waits is not None
-
-    def _refuse(self, packet: Buffer, cls: int, origin: Any) -> tuple[str, Buffer | None]:
-        """Trim a packet that found its queue full, or drop it. Returns how or why, and what waits in its place."""
-        self.refused_bytes += len(packet)
-        reason = self._full[cls]
-        if reason == DATA_FULL and self.trim and dscp_of(packet) in self.config.trimmable_dscps:
-            self.trimmed += 1
-            rest = trim(packet, self.config.trim_bytes, self.trim_dscp)
-            if self._append(rest, self._full.index(TRIMMED_FULL), origin):
-                self.refused_bytes -= len(rest)
-                self.trim_admitted += 1
-                return CUT, rest
-            self.trim_dropped += 1
-            reason = "trim_full"
-        self.drops[reason] += 1
-        return reason, None
