@@ -1,7 +1,7 @@
-"""`mrcfabric validate`: whether topology files, scenario files and inventories are good.
+"""`mrcfabric validate`: whether topology files, scenario files, inventories and systems are good.
 
-Starts nothing and writes nothing. `orchestrator.planning.plan`, `orchestrator.scenario` and
-`orchestrator.hosts.placement.inventory_file` check the files; the outermost keys of a file tell which of the three it
+Starts nothing and writes nothing. `orchestrator.planning.plan`, `orchestrator.scenario`, `mrcfabric.topology_file` and
+`orchestrator.hosts.placement.inventory_file` check the files; the outermost keys of a file tell which of the four it
 is.
 """
 
@@ -12,6 +12,9 @@ import typer
 
 from orchestrator.cli.flags import InventoryOption, hosts_of
 
+OF_SYSTEMS = frozenset({"about", "source"})
+"""Keys that no other file has."""
+
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
@@ -20,7 +23,7 @@ def register(app: typer.Typer) -> None:
 
 def validate(
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="Topologies, scenarios and inventories in YAML.")
+        list[Path], typer.Argument(metavar="FILE...", help="Topologies, scenarios, inventories and systems in YAML.")
     ],
     settings: Annotated[
         list[str] | None,
@@ -56,10 +59,12 @@ def _described(file: str, settings: list[str], inventory: Path | None) -> str:
     keys = top_keys(file)
     if keys & set(InventoryTable.__struct_encode_fields__):
         return _inventory(file, settings)
+    if keys & OF_SYSTEMS:
+        return _system(file, settings)
     return _scenario(file, settings, inventory) if keys & own else _topology(file, settings, inventory)
 
 
-def _topology(file: str, settings: list[str], inventory: Path | None) -> str:
+def _topology(file: str | None, settings: list[str], inventory: Path | None) -> str:
     from mrcfabric.errors import ConfigError
     from mrcfabric.topology_file import read
     from orchestrator.planning import plan as plans
@@ -76,6 +81,18 @@ def _topology(file: str, settings: list[str], inventory: Path | None) -> str:
         f"{good.name}, {good.planes} planes of {good.t0_per_plane} T0s and {good.t1_per_plane} T1s, "
         f"{good.nics:,} NICs, {good.nodes:,} nodes"
     )
+
+
+def _system(file: str, settings: list[str]) -> str:
+    """A system, tried beneath the demonstration's settings."""
+    from mrcfabric import bundles
+    from mrcfabric.topology_file import read_system
+
+    path = file if bundles.is_path(file) else f"./{file}"
+    system = read_system(path)
+    _topology(None, [f"system={path}", *settings], None)
+    count = sum(map(len, system.tables.values()))
+    return f"system {system.name}, {count} setting{'' if count == 1 else 's'}: {system.about}"
 
 
 def _inventory(file: str, settings: list[str]) -> str:

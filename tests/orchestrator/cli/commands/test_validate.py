@@ -6,6 +6,7 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
+from mrcfabric import bundles
 from orchestrator.cli.main import build_app
 from tests.support.inventories import WHOLE as INVENTORY
 from tests.support.scenarios import WHOLE
@@ -99,3 +100,19 @@ def test_a_topology_is_placed_where_there_is_an_inventory() -> None:
     small = str(EXAMPLES / "topologies/small.yaml")
     assert run(small, "--inventory", HOSTS).exit_code == 0
     assert run(small, "--inventory", HOSTS, "--set", "nics_per_t0=1").exit_code == 2, "a rule means a NIC that is not"
+
+
+@pytest.mark.parametrize("name", bundles.names())
+def test_every_system_that_ships_is_valid(name: str) -> None:
+    done = run(str(bundles.SHIPPED / f"{name}.yaml"))
+    assert f": good: system {name}, " in done.stdout, done.output
+
+
+def test_a_system_is_tried_on_the_demonstration(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.yaml"
+    mine.write_text("about: For tests.\nsource: Nobody.\nnic: {transport: rc}\n")
+    done = run(str(mine))
+    assert done.exit_code == 2
+    assert f"{mine}:3: nic.transport: plain packets of nic.transport rc have no uSIDs" in done.stderr
+    mine.write_text("about: For tests.\nsource: Nobody.\nnic: {path_policy: single}\n")
+    assert run(str(mine)).stdout == f"{mine}: good: system mine, 1 setting: For tests.\n"
