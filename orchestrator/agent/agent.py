@@ -37,6 +37,7 @@ from orchestrator.http.host_check import HostCheck
 from orchestrator.http.read_token import ReadToken
 from orchestrator.mapper.link_testing import LinkTesting
 from orchestrator.planning import window_limits
+from orchestrator.planning.combination import departures
 from orchestrator.process.launcher import ProcessFailedError
 from orchestrator.prometheus import discovery
 
@@ -222,7 +223,11 @@ class Agent:
                 "pack": fabric.layout.pack,
                 "processes": len(fabric.layout.processes),
                 "hosts": self._hosts.rows(),
-                "warnings": [*fabric.cluster.warnings, *window_limits.warnings(fabric.topology)],
+                "warnings": [
+                    *fabric.cluster.warnings,
+                    *window_limits.warnings(fabric.topology),
+                    *departures(fabric.topology),
+                ],
                 "host_pairs": fabric.known_pairs(),
                 "nodes": len(members),
                 "alive": sum(member.alive for member in members),

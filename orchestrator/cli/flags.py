@@ -141,10 +141,12 @@ def say(line: str) -> None:
 
 
 def say_limits(topology: "Topology") -> None:
-    """One warning line, on standard error, for each limit that keeps QPs below the rate of their links."""
+    """Warn, in a line on standard error each, of limits that keep QPs below the rate of their links, and of settings
+    that are not those of the fabric's system."""
     from orchestrator.planning import window_limits
+    from orchestrator.planning.combination import departures
 
-    for line in window_limits.warnings(topology):
+    for line in (*window_limits.warnings(topology), *departures(topology)):
         typer.echo(f"warning: {line}", err=True)
 
 

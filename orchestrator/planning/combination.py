@@ -1,4 +1,4 @@
-"""Which transports, ways of forwarding and kinds of buffer go together.
+"""Which transports, ways of forwarding and kinds of buffer go together, and where a fabric departs from its system.
 
 The one place that refuses combinations of settings that no single node can see to be wrong: NICs know nothing of the
 switches' settings, and switches nothing of the NICs'. Reads the settings as a topology has them; the cores have checked
@@ -8,8 +8,10 @@ their names and values.
 from collections.abc import Iterator
 from typing import Any, Final
 
+from mrcfabric import bundles
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
+from mrcfabric.topology_file import read_system
 from mrcfabric.wire.dscp import Dscp
 from mrcfabric.wire_settings import code_points
 
@@ -29,6 +31,28 @@ DEFAULTS: Final[dict[str, Any]] = {
 _TRIMS: Final = ("switch.trim", "switch.trim_last_hop")
 _CLASS_SHIFT: Final = 3
 """The traffic class of a data packet is its code point without the low bits."""
+
+
+def departures(topology: Topology) -> list[str]:
+    """Settings of the fabric's system that are others here, one line each; none for a system that does not ship.
+
+    A file or a flag may change them, but whoever reads the system's name must be told.
+    """
+    if topology.system not in bundles.names():
+        return []
+    found = []
+    for table, settings in read_system(topology.system).tables.items():
+        here = getattr(topology, table)
+        found += [
+            f"system {topology.system} has {table}.{key} {_shown(value)}; here it is {_shown(here[key])}"
+            for key, value in settings.items()
+            if key in here and here[key] != value
+        ]
+    return found
+
+
+def _shown(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class _Chosen:

@@ -15,6 +15,7 @@ from orchestrator.measures.measures import MEASURES
 from orchestrator.measures.rates import goodput, jain
 from orchestrator.measures.recording import Look, Recording
 from orchestrator.measures.spans import work
+from orchestrator.planning.combination import departures
 from orchestrator.report.report import Report, quantiles
 from orchestrator.report.words import figure
 from orchestrator.scenario.plan import Plan
@@ -240,6 +241,7 @@ def _row(ran: Ran) -> dict[str, Any]:
         "reasons": [ran.why] if report is None else list(report["reasons"]),
         "ended": None if report is None else report["ended"],
         "settings_digest": ran.plan.topology.digest(),
+        "departures": departures(ran.plan.topology),
         "report": ran.place,
         "figures": dict.fromkeys(one.key for one in FIGURES),
         "findings": [],
@@ -293,6 +295,7 @@ def render(data: Mapping[str, Any]) -> list[str]:
         parts += [f"{text:>{width}}" for text, width in zip(line[1:], widths[1:], strict=True) if width]
         lines.append("  " + "  ".join(parts).rstrip())
     for row in rows:
+        lines += row["departures"]
         lines += [f"{row['system']}: {reason}" for reason in row["reasons"]]
         if row["victims"]:
             shown = ", ".join(row["victims"][:VICTIMS_SHOWN])

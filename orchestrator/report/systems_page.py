@@ -43,7 +43,7 @@ def render(data: Mapping[str, Any], runs: Sequence[Ran]) -> str:
             _flows(runs),
             _expectations(data),
             _faults(data),
-            _settings(runs),
+            _settings(runs, data),
         ),
         charts,
     )
@@ -214,8 +214,9 @@ def _fault_cell(fault: Mapping[str, Any]) -> str:
     return two_lines(during, " / ".join("-" if one is None else f"{one:,.1f}" for one in times))
 
 
-def _settings(runs: Sequence[Ran]) -> str:
-    """What differs between the fabrics."""
+def _settings(runs: Sequence[Ran], data: Mapping[str, Any]) -> str:
+    """What differs between the fabrics, and where they are not what their system says."""
+    below = "".join(note(line) for row in data["systems"] for line in row["departures"])
     tables = ("nic", "switch", "wire", "dscp")
     said = [
         {f"{name}.{key}": value for name in tables for key, value in getattr(ran.plan.topology, name).items()}
@@ -224,7 +225,7 @@ def _settings(runs: Sequence[Ran]) -> str:
     keys = sorted({key for one in said for key in one})
     different = [key for key in keys if len({str(one.get(key)) for one in said}) > 1]
     if not different:
-        return section("Settings", note("The fabrics do not differ in any setting."))
+        return section("Settings", note("The fabrics do not differ in any setting."), below)
     rows = [[escape(key), *(escape(str(one.get(key, "default"))) for one in said)] for key in different]
     heads = ["", *(ran.system for ran in runs)]
-    return section("Settings that differ", table(heads, rows, text_columns=[0]))
+    return section("Settings that differ", table(heads, rows, text_columns=[0]), below)

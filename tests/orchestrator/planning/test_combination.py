@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
+from mrcfabric import bundles
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
+from mrcfabric.topology_file import with_system
 from nicd.core.settings import NicSettings
-from orchestrator.planning.combination import DEFAULTS, check_combination
+from orchestrator.planning.combination import DEFAULTS, check_combination, departures
 from orchestrator.planning.plan import check
 from switchd.core.settings import SwitchSettings
 
@@ -92,3 +94,15 @@ def test_it_is_part_of_checking_a_topology(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr("orchestrator.planning.plan.check_combination", asked.append)
     check(Topology.demo())
     assert asked == [Topology.demo()]
+
+
+def test_a_fabric_that_departs_from_its_system_is_told_setting_by_setting() -> None:
+    for name in bundles.names():
+        assert departures(with_system(Topology.demo(), name)) == []
+    own = topology({"cc": "none", "qps_max": 7}, {"ecn": False})
+    assert departures(own) == []
+    assert departures(with_system(own, "roce-no-pfc")) == [
+        "system roce-no-pfc has nic.cc dcqcn; here it is none",
+        "system roce-no-pfc has switch.ecn true; here it is false",
+    ]
+    assert departures(dataclasses.replace(own, system="mine")) == []
