@@ -98,7 +98,9 @@ def _path(chosen: _Chosen) -> Iterator[ConfigError]:
         yield ConfigError("nic.rc_path", what, "nic.rc_path: ecmp, or switch.forwarding: usid")
     if chosen.rc and not ecmp and not pinned:
         what = "plain packets of nic.transport rc have no uSIDs, and switch.forwarding usid knows nothing else"
-        yield ConfigError("nic.transport", what, "switch.forwarding: ecmp, or nic.rc_path: pinned")
+        # Where somebody has asked for these switches, that is the place to look at.
+        where = "switch.forwarding" if "switch.forwarding" in chosen.said else "nic.transport"
+        yield ConfigError(where, what, "switch.forwarding: ecmp, or nic.rc_path: pinned")
 
 
 def _trims(chosen: _Chosen) -> Iterator[ConfigError]:

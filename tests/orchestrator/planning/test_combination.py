@@ -48,6 +48,7 @@ def test_these_go_together(good: Topology) -> None:
 BAD: tuple[tuple[Topology, str, str, str], ...] = (
     (topology(None, ECMP), "switch.forwarding", "name their path by uSIDs", "nic.transport: rc"),
     (topology(RC), "nic.transport", "knows nothing else", "nic.rc_path: pinned"),
+    (topology(RC, {"forwarding": "usid"}), "switch.forwarding", "knows nothing else", "switch.forwarding: ecmp"),
     (topology({**RC, "rc_path": "pinned"}, ECMP), "nic.rc_path", "does not read", "switch.forwarding: usid"),
     (topology(RC, {**ECMP, "trim": True}), "switch.trim", "does not understand trimmed", "switch.trim: false"),
     (topology(RC, {**ECMP, "trim_last_hop": True}), "switch.trim_last_hop", "does not understand", "false"),
