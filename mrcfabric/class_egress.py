@@ -89,7 +89,9 @@ class ClassEgress(EgressQueues):
     @property
     def next_start_ns(self) -> Instant:
         """When the next packet or control frame starts; NEVER with none waiting."""
-        return self.busy_until if self._frames else self._look()[1]
+        if self._frames or (self._waiting and not self._pausing):
+            return self.busy_until
+        return self._look()[1]
 
     @property
     def waiting_packets(self) -> tuple[int, int]:

@@ -121,8 +121,9 @@ class SharedBuffer:
                 self.headroom_peak[pair] = held
         else:
             stock = self.stock[pair]
-            share = max(0, stock + size - self._reserved)
-            grows = share - max(0, stock - self._reserved)
+            over = stock - self._reserved
+            grows = size if over >= 0 else max(0, over + size)
+            share = over + size if grows else 0
             if self._lossless[pair]:
                 self.pool_used += grows
                 crossed = self.xoff[pair] = share > 0 and share >= self.threshold
@@ -141,13 +142,17 @@ class SharedBuffer:
     def release(self, pair: int, size: int) -> bool:
         """`size` admitted bytes of this pair leave the buffer; True: the neighbour may go on (XON)."""
         self.total -= size
-        freed = min(size, self.headroom[pair])
-        self.headroom[pair] -= freed
+        freed = 0
+        if self.headroom[pair]:
+            freed = min(size, self.headroom[pair])
+            self.headroom[pair] -= freed
         stock = self.stock[pair]
         self.stock[pair] = left = stock - size + freed
         assert left >= 0, f"pair {pair}: more bytes left than came in"
-        share = max(0, left - self._reserved)
-        self.pool_used -= max(0, stock - self._reserved) - share
+        over = stock - self._reserved
+        share = left - self._reserved if left > self._reserved else 0
+        if over > 0:
+            self.pool_used -= over - share
         if not self.xoff[pair] or self.headroom[pair] or (share and share + self._offset > self.threshold):
             return False
         self.xoff[pair] = False

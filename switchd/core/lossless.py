@@ -142,11 +142,14 @@ class LosslessSwitch(RoutedSwitch):
 
     def _take(self, at_ns: Instant, in_port: int, packet: Buffer, out: list[Transmit]) -> None:
         """Forward a packet that arrived, or drop it with a reason, or do what a control frame asks."""
-        if isinstance(packet, ControlFrame) and self.forwarding and self._hear(at_ns, in_port, packet, out):
+        if isinstance(packet, ControlFrame) and self.forwarding:
+            if not self._hear(at_ns, in_port, packet, out):
+                self.received += 1
+                self._lose(at_ns, packet, "link_control")
             return
         self.received += 1
-        if not self.forwarding or isinstance(packet, ControlFrame):
-            self._lose(at_ns, packet, "link_control" if self.forwarding else "frozen")
+        if not self.forwarding:
+            self._lose(at_ns, packet, "frozen")
             return
         routed = self._forwarding.route(at_ns, in_port, packet)
         if isinstance(routed, str):
