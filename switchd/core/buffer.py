@@ -80,8 +80,8 @@ class SharedBuffer:
     """The account. A pair is `port * CLASSES + class`; all lists are indexed by it."""
 
     __slots__ = (
-        "_headroom_max", "_lossless", "_offset", "_pool", "_reserved", "_shift", "_static", "config", "drops",
-        "headroom", "headroom_peak", "peak", "pool_used", "stock", "total", "total_peak", "xoff",
+        "_headroom_max", "_lossless", "_offset", "_pool", "_reserved", "_shift", "_static", "_total_max", "config",
+        "drops", "headroom", "headroom_peak", "peak", "pool_used", "stock", "total", "total_peak", "xoff",
     )  # fmt: skip
 
     def __init__(self, config: BufferConfig) -> None:
@@ -100,6 +100,7 @@ class SharedBuffer:
         self.total_peak = 0
         self.drops = {reason: [0] * pairs for reason in DROPS}
         self._pool = config.pool_bytes
+        self._total_max = config.bytes_total
         self._reserved = config.reserved_bytes
         self._static = max(0, config.xoff_bytes - config.reserved_bytes)
         self._shift = config.alpha_shift
@@ -109,13 +110,13 @@ class SharedBuffer:
 
     def admit(self, pair: int, size: int) -> str | None:
         """A packet of `size` bytes came in on this pair: None when it is admitted, XOFF, or one of `DROPS`."""
-        if self.total + size > self.config.bytes_total:
+        xoff, held = self.xoff[pair], self.headroom[pair] + size
+        if xoff and held > self._headroom_max[pair]:
+            return self._refuse(pair, NO_HEADROOM)
+        if self.total + size > self._total_max:
             return self._refuse(pair, FULL)
         crossed = False
-        if self.xoff[pair]:
-            held = self.headroom[pair] + size
-            if held > self._headroom_max[pair]:
-                return self._refuse(pair, NO_HEADROOM)
+        if xoff:
             self.headroom[pair] = held
             if held > self.headroom_peak[pair]:
                 self.headroom_peak[pair] = held
