@@ -68,6 +68,8 @@ class Pipe:
         self.log: list[tuple[int, int, Seen]] = []
         """(arrival, sender, packet) of everything sent, if `keep` is set; lost packets too."""
         self.keep = False
+        self.copies: Callable[[], tuple[int, ...]] = lambda: (0,)
+        """How much later than usual each copy of a packet that is not lost arrives."""
         self._peek = rc_peeker(selective=nic.get("rc_recovery") == "selective")
         self._frames: list[list[Input]] = [[], []]
         self._commands: list[list[Input]] = [[], []]
@@ -137,9 +139,9 @@ class Pipe:
             seen = Seen(packet, self._peek(packet))
             if self.keep:
                 self.log.append((sent.arrival_ns, side, seen))
-            if self.fate(sent.arrival_ns, side, seen):
+            for later in self.copies() if self.fate(sent.arrival_ns, side, seen) else ():
                 self._sequence += 1
-                frame = Input(sent.arrival_ns, int(Rank.FRAME), sent.port, self._sequence, packet)
+                frame = Input(sent.arrival_ns + later, int(Rank.FRAME), sent.port, self._sequence, bytearray(packet))
                 heappush(self._frames[1 - side], frame)
         self.events[side] += nic.drain_events()
 

@@ -182,7 +182,7 @@ def test_the_host_takes_its_time_and_a_pass_does_not_run_ahead_of_it(post_ns: in
 
 
 def random_run(seed: int, recovery: str) -> None:
-    """Both ends send messages of all sizes while data and answers are lost."""
+    """Both ends send messages of all sizes while data and answers are lost, doubled and held back."""
     rng = Rng("random", seed, recovery)
 
     def fate(at_ns: int, side: int, seen: Seen) -> bool:
@@ -195,6 +195,10 @@ def random_run(seed: int, recovery: str) -> None:
         "rc_ack_every": seed % 5,
     }
     pipe = Pipe(fate, size=1 << 17, mtu=256, host_post_ns=500 * (seed % 3), rc_recovery=recovery, **nic)
+    if seed & 2:
+        pipe.copies = lambda: tuple(
+            rng.below(9_000) if rng.chance(30_000) else 0 for _ in range(1 + rng.chance(30_000))
+        )
     wanted = [0, 0]
     sizes = [0, 0]
     for side in (0, 1):
@@ -218,7 +222,7 @@ def random_run(seed: int, recovery: str) -> None:
 
 
 @pytest.mark.parametrize("recovery", ["go_back_n", "go_back_0", "selective"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(4))
 def test_every_message_arrives_once_whatever_is_lost(seed: int, recovery: str) -> None:
     random_run(seed, recovery)
 
