@@ -19,8 +19,9 @@ from mrcfabric.glance import Glance, Head, head_of
 from mrcfabric.units import Instant
 from orchestrator.client import bodies
 from orchestrator.fabric.launched import LaunchedFabric
-from orchestrator.live.event_lines import end_of, forgotten, of_agent, of_nic, untold
+from orchestrator.live.event_lines import end_of, forgotten, of_agent, of_nic, sections_of, untold
 from orchestrator.live.event_log import LIMIT_MAX, EventLog
+from orchestrator.planning.abilities import transport_of
 
 PERIOD_WALL_S: Final = 1.0
 """How often NICs are looked at while nobody waits for news."""
@@ -59,6 +60,7 @@ class EventCollector:
     def __init__(self, fabric: LaunchedFabric) -> None:
         self.log = EventLog(fabric.folder.events)
         self._fabric = fabric
+        self._sections = sections_of(transport_of(fabric.topology))
         self._nics = {nic: _Told() for nic in fabric.topology.nic_names()}
         self._told_of: float | None = None
         """The sleep of the fabric during which everything was collected (`Timekeeper.rest_s`); None: none."""
@@ -175,7 +177,7 @@ class EventCollector:
         if answer["forgotten"]:
             at_ns = events[0]["at_ns"] if events else head.now_ns
             self.log.put([forgotten(nic, at_ns, wall_s, answer["forgotten"])])
-        self.log.put(of_nic(nic, wall_s, event) for event in events)
+        self.log.put(of_nic(nic, wall_s, event, self._sections) for event in events)
         return events[-1]["at_ns"] - 1 if events else 0
 
     def _take_notes(self) -> int:

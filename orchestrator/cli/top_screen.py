@@ -21,6 +21,7 @@ from orchestrator.cli.top_view import ORDERS, plain, screen
 from orchestrator.fabric.verbs import Verbs
 from orchestrator.live.live_view import LiveView
 from orchestrator.live.snapshot import Snapshot
+from orchestrator.planning.abilities import has_evs
 
 PLAIN_EVERY_S: Final = 1.0
 LATE_WALL_S: Final = 1.0
@@ -64,7 +65,7 @@ async def run(fabric: Verbs, period_s: float, looks: int | None) -> None:
         await _live(fabric, live_view, console, period_s, looks)
     else:
         async for shot in _looks(live_view, max(period_s, PLAIN_EVERY_S), looks):
-            print(plain(shot), flush=True)
+            print(plain(shot, has_evs(fabric.topology)), flush=True)
 
 
 async def _looks(live_view: LiveView, period_s: float, looks: int | None) -> AsyncIterator[Snapshot]:
@@ -89,7 +90,7 @@ async def _live(fabric: Verbs, live_view: LiveView, console: Console, period_s: 
             size, state = console.size, "NO ANSWER" if late else "PAUSED" if keys.paused else ""
             # Draw only changes: drawing costs more than looking.
             if drawn != (picture := (number, size.width, size.height, keys.order, state)):
-                drawn, view = picture, screen(topology.name, shot, line_bps, *picture[1:])
+                drawn, view = picture, screen(topology.name, shot, line_bps, *picture[1:], has_evs(topology))
                 live.update(view, refresh=True)
             if looks is not None and number >= looks:
                 return

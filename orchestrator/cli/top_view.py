@@ -46,14 +46,18 @@ def _ways(shot: Snapshot) -> Iterator[Worst]:
         yield f"{high}>{low}", link.down, wrong
 
 
-def screen(name: str, shot: Snapshot, line_bps: float, width: int, height: int, order: str, state: str) -> Text:
+def screen(
+    name: str, shot: Snapshot, line_bps: float, width: int, height: int, order: str, state: str, evs: bool = True
+) -> Text:
     """The whole terminal, `height` lines of at most `width` columns.
 
-    `line_bps`: of all NICs in one plane; `state`: a word about the screen itself, as PAUSED.
+    `line_bps`: of all NICs in one plane; `state`: a word about the screen itself, as PAUSED; `evs`: whether the NICs
+    have EVs to count.
     """
     room = height - 1
     lines = [_head(name, shot, state)]
-    lines += _some(_planes(shot, line_bps, min(_BAR_CELLS, max(0, width - _PLANE_COLUMNS))), room * 2 // 3, "planes")
+    planes = _planes(shot, line_bps, min(_BAR_CELLS, max(0, width - _PLANE_COLUMNS)), evs)
+    lines += _some(planes, room * 2 // 3, "planes")
     for rows, share, what in ((_faults(shot), 4, "faults"), (_programs(shot), 4, ""), (_nodes(shot), 3, "nodes")):
         lines += _some(rows, min(_ROWS_MAX, max(1, (room - len(lines)) // share)), what)
     left = room - len(lines) - 2
@@ -64,8 +68,9 @@ def screen(name: str, shot: Snapshot, line_bps: float, width: int, height: int, 
         )
         lines += [_link(worst) for worst in worst_links(shot, order, left - nics)]
     if nics:
-        heads = f"{'NIC':10}{'Gb/s':>9}{'QPs':>6}{'errors':>8}{'again':>8}{'bad EVs':>9}{'ports':>8}"
-        lines += [Text(heads, "bold"), *_nics(shot, nics)]
+        bad = f"{'bad EVs':>9}" if evs else ""
+        heads = f"{'NIC':10}{'Gb/s':>9}{'QPs':>6}{'errors':>8}{'again':>8}{bad}{'ports':>8}"
+        lines += [Text(heads, "bold"), *_nics(shot, nics, evs)]
     lines = lines[:room]
     lines += [Text()] * (room - len(lines)) + [Text(KEYS_TEXT, "dim")]
     for line in lines:
@@ -84,14 +89,14 @@ def _some(rows: Iterable[Text], count: int, what: str) -> list[Text]:
     return [*found[: count - 1], Text(rest, _WRONG)]
 
 
-def plain(shot: Snapshot) -> str:
-    """One look in one line, for output that is no terminal."""
-    evs = {state: sum(plane.evs[state] for plane in shot.planes) for state in shot.planes[0].evs}
+def plain(shot: Snapshot, evs: bool = True) -> str:
+    """One look in one line, for output that is no terminal; `evs`: whether the NICs have EVs to count."""
+    counts = {state: sum(plane.evs[state] for plane in shot.planes) for state in shot.planes[0].evs}
     planes = " ".join(f"{plane.goodput_bps / GBPS:.1f}" for plane in shot.planes)
     parts = [
         f"{shot.at_ns / 1000:,.3f} us",
         f"{shot.goodput_bps / GBPS:.1f} Gb/s ({planes})",
-        "EVs " + " ".join(f"{state}={count}" for state, count in evs.items()),
+        *(["EVs " + " ".join(f"{state}={count}" for state, count in counts.items())] if evs else []),
         f"ports down {sum(plane.ports_down for plane in shot.planes)}",
         "faults " + (",".join(fault.id for fault in shot.faults if fault.in_force) or "none"),
         _pace(shot),
@@ -118,15 +123,17 @@ def _head(name: str, shot: Snapshot, state: str) -> Text:
     return head.append("; ".join(shot.reasons), _WRONG)
 
 
-def _planes(shot: Snapshot, line_bps: float, cells: int) -> Iterator[Text]:
-    yield Text(f"{'plane':6}{'':{cells}}{'Gb/s':>9}{'good':>7}{'skip':>7}{'bad':>7}{'denied':>8}{'no port':>8}", "bold")
+def _planes(shot: Snapshot, line_bps: float, cells: int, has_evs: bool) -> Iterator[Text]:
+    states = f"{'good':>7}{'skip':>7}{'bad':>7}{'denied':>8}" if has_evs else ""
+    yield Text(f"{'plane':6}{'':{cells}}{'Gb/s':>9}{states}{'no port':>8}", "bold")
     for number, plane in enumerate(shot.planes):
         line = Text(f"{number:<6}").append_text(bar(plane.goodput_bps / line_bps, cells))
         evs = plane.evs
-        line.append(f"{plane.goodput_bps / GBPS:9,.1f}{evs['good']:7}{evs['skip']:7}")
-        line.append(f"{evs['assumed_bad']:7}", _WRONG if evs["assumed_bad"] else "")
-        line.append(f"{evs['denied']:8}").append(f"{plane.ports_down:8}", _WRONG if plane.ports_down else "")
-        yield line
+        line.append(f"{plane.goodput_bps / GBPS:9,.1f}")
+        if has_evs:
+            line.append(f"{evs['good']:7}{evs['skip']:7}")
+            line.append(f"{evs['assumed_bad']:7}", _WRONG if evs["assumed_bad"] else "").append(f"{evs['denied']:8}")
+        yield line.append(f"{plane.ports_down:8}", _WRONG if plane.ports_down else "")
 
 
 def _faults(shot: Snapshot) -> Iterator[Text]:
@@ -163,7 +170,7 @@ def _link(worst: Worst) -> Text:
     return line.append(wrong, _WRONG)
 
 
-def _nics(shot: Snapshot, count: int) -> Iterator[Text]:
+def _nics(shot: Snapshot, count: int, has_evs: bool) -> Iterator[Text]:
     def bad(name: str) -> int:
         return sum(row["assumed_bad"] for row in shot.nics[name].evs)
 
@@ -171,5 +178,6 @@ def _nics(shot: Snapshot, count: int) -> Iterator[Text]:
         nic = shot.nics[name]
         line = Text(f"{name:10}{nic.goodput_bps / GBPS:9,.1f}{nic.qps:6}{nic.qp_errors:8}{nic.retransmits:8,}")
         down = nic.ports_up.count(False)
-        line.append(f"{bad(name):9}", _WRONG if bad(name) else "")
+        if has_evs:
+            line.append(f"{bad(name):9}", _WRONG if bad(name) else "")
         yield line.append(f"{len(nic.ports_up) - down:4} up", _WRONG if down else "")

@@ -23,6 +23,14 @@ SECTIONS: Final[Mapping[str, str]] = {
     "peer_port_change": "MRC 1.0 2.6",
 }
 """Sections for kinds whose events do not name one themselves."""
+_SECTIONS_OF_RC: Final[Mapping[str, str]] = {
+    # IBTA 10.3.1: states of a QP; 9.7: reliable connections, acknowledgements and time-outs.
+    "qp_change": "IBTA 10.3.1",
+    "completion": "IBTA 9.7",
+    "retransmit": "IBTA 9.7",
+    "port_change": "",
+}
+"""The same for NICs with the RC transport, which nobody tells of ports."""
 KINDS: Final = (
     "ev_transition", *SECTIONS,
     "ready", "fault", "ended", "healed", "unhealed", "died", "returned", "lost", "refused", "stalled", "fenced",
@@ -34,12 +42,17 @@ _CAUSES: Final = ("cause", "reason", "status", "why", "fault", "how")
 """Keys that say why something happened; the first one present is used."""
 
 
-def of_nic(node: str, wall_s: float, event: Mapping[str, Any]) -> Line:
-    """Make a line of an event from a NIC's op `events`."""
+def sections_of(transport: str) -> Mapping[str, str]:
+    """Sections for the events of NICs with this transport."""
+    return _SECTIONS_OF_RC if transport == "rc" else SECTIONS
+
+
+def of_nic(node: str, wall_s: float, event: Mapping[str, Any], sections: Mapping[str, str] = SECTIONS) -> Line:
+    """Make a line of an event from a NIC's op `events`; `sections`: those of its transport."""
     line = _line(node, wall_s, event)
     if event["kind"] in ("port_change", "peer_port_change"):
         line["cause"] = "port_status_update" if event["kind"] == "peer_port_change" else "carrier"
-    line["section"] = line["section"] or SECTIONS.get(event["kind"], "")
+    line["section"] = line["section"] or sections.get(event["kind"], "")
     return line
 
 

@@ -22,6 +22,7 @@ from orchestrator.mapper.link_evidence import NONE, Counts
 from orchestrator.mapper.link_verdicts import BAD, Cable, LinkMap
 from orchestrator.mapper.loss_statistics import POWER, probes_to_find
 from orchestrator.mapper.t0_view import MapperSettings
+from orchestrator.planning.abilities import need_mrc
 
 PERIOD_RTTS = 4
 PERIOD_NS_MAX = NS_PER_S
@@ -76,8 +77,9 @@ class WatchSettings:
     def of(cls, topology: Topology, period_ns: int | None = None, *, deny: bool = False) -> "WatchSettings":
         """The defaults: a round every 4 base RTT, a look every 8 rounds, healed after 64, losses forgotten after 512.
 
-        NICs that probe by themselves keep their own period.
+        NICs that probe by themselves keep their own period. Raises ConfigError for NICs that cannot probe links.
         """
+        need_mrc(topology, "mapper", "only MRC NICs probe links", "`mrcfabric switch show` counts drops by port")
         period = nic_settings(topology).self_probe_period_ns or PERIOD_RTTS * topology.base_rtt_ns()
         period = period if period_ns is None else period_ns
         look = LOOK_PERIODS * period

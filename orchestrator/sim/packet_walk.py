@@ -19,6 +19,7 @@ from mrcfabric.wire import layout
 from mrcfabric.wire.templates import DataTemplate
 from mrcfabric.wire_settings import code_points, wire_options
 from nicd.compose import nic_config
+from orchestrator.planning.abilities import need_mrc
 from switchd.compose import switch_config
 from switchd.core.build import build_switch
 from switchd.core.switch import Switch
@@ -35,6 +36,8 @@ def walk(topology: Topology, source: str, destination: str, ev: int, hop_limit: 
     Returns plain data: the two NICs, the parts of the EV, the uSIDs, one entry for each switch passed, and `outcome`:
     `delivered`, or `dropped: ` with the name of the drop.
     """
+    hint = "a topology with nic.transport: mrc, or `mrcfabric capture` on a running fabric"
+    need_mrc(topology, "packet walk", "an EV names the path of a packet of MRC alone", hint)
     if not 1 <= hop_limit <= 255:
         raise ConfigError("--hop-limit", f"{hop_limit} is no hop limit", "1 to 255")
     nic = nic_config(topology, source)

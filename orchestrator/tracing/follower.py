@@ -19,6 +19,7 @@ from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.units import Instant
 from mrcfabric.wire.layout import PSN_MASK
 from orchestrator.fabric.verbs import Verbs
+from orchestrator.planning.abilities import need_mrc
 from orchestrator.tracing.joiner import JOURNEYS_MAX, JourneyJoiner
 from orchestrator.tracing.journey import Journey
 
@@ -44,7 +45,8 @@ class Follower:
     """One trace. Call `await follow()` once."""
 
     def __init__(self, fabric: Verbs, choice: Choice, count: int, wall_s: float) -> None:
-        """Follow at most `count` packets, for at most `wall_s` of wall time."""
+        """Follow at most `count` packets, for at most `wall_s` of wall time. Raises ConfigError without MRC NICs."""
+        need_mrc(fabric.topology, "trace", "only packets of MRC are followed", "`mrcfabric capture` shows all packets")
         self.ready = False
         """Whether every node that runs has a witness: packets sent from now on are followed."""
         self.lost = 0

@@ -7,12 +7,15 @@ import json
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
 from orchestrator.cli.flags import JsonOption, NameOption, NicArgument, PlaneArgument, RunDirOption, ev_number
 from orchestrator.client.agent_client import AgentClient
+
+if TYPE_CHECKING:
+    from mrcfabric.topology import Topology
 
 QpnArgument: TypeAlias = Annotated[int, typer.Argument(metavar="QPN", help="One of the NIC's QPs.")]
 EvArgument: TypeAlias = Annotated[str, typer.Argument(metavar="EV", help="As `ev list` prints it, or any integer.")]
@@ -58,18 +61,26 @@ def list_evs(
 
 
 def agent_beside(nic: str, name: str | None, run_dir: Path | None) -> AgentClient:
-    """The agent of the chosen fabric. Raises ConfigError when the fabric has no NIC of this name."""
+    """The agent of the chosen fabric. Raises ConfigError when it has no NIC of this name, or its NICs have no EVs."""
     from orchestrator.client.agent_client import find
+    from orchestrator.planning.abilities import need_mrc
 
     client = find(name, run_dir)
-    _index_of(client, nic)
+    topology = _topology(client)
+    topology.nic_index(nic)
+    hint = "each QP keeps to one path: `mrcfabric events` tells of QPs, `mrcfabric capture` shows their packets"
+    need_mrc(topology, nic, "only MRC has EVs", hint)
     return client
 
 
-def _index_of(client: AgentClient, nic: str) -> int:
+def _topology(client: AgentClient) -> "Topology":
     from mrcfabric.topology import Topology
 
-    return Topology.from_dict(client.state["topology"]).nic_index(nic)
+    return Topology.from_dict(client.state["topology"])
+
+
+def _index_of(client: AgentClient, nic: str) -> int:
+    return _topology(client).nic_index(nic)
 
 
 def _qpns(client: AgentClient, nic: str, towards: str | None, qpn: int | None) -> list[int]:

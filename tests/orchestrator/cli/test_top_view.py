@@ -62,6 +62,20 @@ def test_a_line_for_what_is_no_terminal() -> None:
     assert "\n" not in line
 
 
+def test_a_fabric_without_evs_has_no_columns_for_them() -> None:
+    for size in ((80, 24), (40, 10)):
+        found = screen("demo", broken(SMALL), 8e11, *size, "queue", "", False).plain
+        assert "denied" not in found
+        assert "bad EVs" not in found
+        assert "no port" in found
+    wide = screen("demo", busy(SMALL), 8e11, 200, 60, "queue", "", False).plain
+    assert [line.split() for line in wide.split("\n") if line.startswith("NIC ")] == [
+        ["NIC", "Gb/s", "QPs", "errors", "again", "ports"]
+    ]
+    assert "EVs" not in plain(busy(SMALL), False)
+    assert "ports down" in plain(busy(SMALL), False)
+
+
 def test_the_pace_is_that_of_the_rates_beside_it() -> None:
     went = replace(busy(SMALL), dilation=1234.0)
     assert "dilation 1,234  valid" in plain(replace(went, running=True))

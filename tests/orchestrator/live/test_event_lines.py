@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 
 from nicd.core.events import Completion, EvTransition, PeerPortChange, PortChange, QpChange, Retransmit
 from orchestrator.fabric.journal import Journal
-from orchestrator.live.event_lines import KINDS, end_of, forgotten, of_agent, of_nic, text, untold
+from orchestrator.live.event_lines import KINDS, end_of, forgotten, of_agent, of_nic, sections_of, text, untold
 
 SCHEMA = json.loads((Path(__file__).parents[3] / "docs/schema/event_log.json").read_text())
 
@@ -32,6 +32,25 @@ def test_every_event_of_a_nic_has_a_cause_and_a_section(event: Any, cause: str, 
     )  # fmt: skip
     assert (line["at_ns"], line["wall_s"]) == (5, 2.0)
     Draft202012Validator(SCHEMA).validate(line)
+
+
+@pytest.mark.parametrize(
+    ("event", "section"),
+    [
+        (Retransmit(5, 7, "timeout", 3), "IBTA 9.7"),
+        (QpChange(5, 7, "rts", "error", "retry_exceeded"), "IBTA 10.3.1"),
+        (Completion(5, 7, 1, "retry_exceeded", "write", 10, None), "IBTA 9.7"),
+        (PortChange(5, 1, False), ""),
+    ],
+)
+def test_events_of_rc_do_not_name_sections_of_mrc(event: Any, section: str) -> None:
+    line = {**of_nic("h001", 2.0, {"n": 12, **event.record()}, sections_of("rc")), "n": 1}
+    assert line["section"] == section
+    Draft202012Validator(SCHEMA).validate(line)
+    shown = text(line)
+    assert "MRC" not in shown
+    if isinstance(event, QpChange):
+        assert "qp_change         retry_exceeded  qpn=7 source=rts target=error  [IBTA 10.3.1]" in shown
 
 
 def test_notes_of_the_agent_are_lines() -> None:

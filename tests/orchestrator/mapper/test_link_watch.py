@@ -103,3 +103,11 @@ def test_a_look_takes_time() -> None:
     settings = WatchSettings.of(SHAPE)
     with pytest.raises(ConfigError, match="look_ns"):
         WatchSettings(settings.period_ns, 0, settings.mapper, settings.floor)
+
+
+def test_nics_without_link_probes_are_not_watched() -> None:
+    other = replace(Topology.demo(), nic={"transport": "rc"}, switch={"forwarding": "ecmp"})
+    with pytest.raises(ConfigError, match="only MRC NICs probe links"):
+        WatchSettings.of(other)
+    with pytest.raises(ConfigError, match="only MRC NICs probe links"):
+        check_settings(other)

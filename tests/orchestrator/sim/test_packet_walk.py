@@ -1,5 +1,7 @@
 """A packet's way by the switches' own code: where it should go, and what every drop looks like."""
 
+from dataclasses import replace
+
 import pytest
 
 from mrcfabric.errors import ConfigError
@@ -70,3 +72,6 @@ def test_wrong_questions() -> None:
         walk(DEMO, "p0-t0-0", "h001", 0)
     with pytest.raises(ConfigError, match="hop-limit"):
         walk(DEMO, "h000", "h001", 0, 0)
+    other = replace(DEMO, nic={"transport": "rc"}, switch={"forwarding": "ecmp"})
+    with pytest.raises(ConfigError, match=r"of MRC alone, and the NICs of this fabric run nic\.transport rc"):
+        walk(other, "h000", "h001", 0)

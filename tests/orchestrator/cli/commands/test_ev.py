@@ -2,11 +2,12 @@
 
 import asyncio
 import json
+from pathlib import Path
 
 import pytest
 
 from orchestrator.fabric import Fabric
-from tests.orchestrator.running import T1, ask, connect, fails
+from tests.orchestrator.running import SMALL_FLAGS, T1, ask, connect, fails, run
 
 pytestmark = pytest.mark.integration
 
@@ -69,3 +70,22 @@ async def test_mistakes_and_refusals_are_one_line(served: Fabric) -> None:
     assert "no such state" in await asyncio.to_thread(fails, folder, "ev", "list", "h000", "--state", "well", *at)
     for words in (("list", T1), ("deny", T1, "5", "0x1")):
         assert "where a NIC is wanted" in await asyncio.to_thread(fails, folder, "ev", *words, *at)
+
+
+RC = ("--set", "nic.transport=rc", "--set", "switch.forwarding=ecmp")
+
+
+def test_a_fabric_without_evs_says_so_in_one_line(tmp_path: Path) -> None:
+    ask(tmp_path, "up", *SMALL_FLAGS, *RC, "--detach")
+    try:
+        ask(tmp_path, "work", "start", "p2p", "h000", "h001")
+        for words in (("list", "h000"), ("events", "h000"), ("profile", "list", "h000"), ("deny", "h000", "5", "1")):
+            assert "only MRC has EVs" in fails(tmp_path, "ev", *words)
+        assert "only MRC NICs probe links" in fails(tmp_path, "mapper", "--once")
+        assert "only packets of MRC are followed" in fails(tmp_path, "trace", "--share", "1%")
+        assert "EVs" not in ask(tmp_path, "top", "-n", "1")
+        assert "a slot of 512 bytes per QP" in ask(tmp_path, "nic", "state", "h000")
+        ask(tmp_path, "work", "stop", "--all")
+        assert "[IBTA 10.3.1]" in ask(tmp_path, "events")
+    finally:
+        run(tmp_path, "down")
