@@ -45,7 +45,8 @@ class Input(NamedTuple):
     sequence: int
     """Unique within (rank, port): the link's sequence number, or the driver's count of commands."""
     body: Any
-    """A packet (whole outer IPv6 packet, `Buffer`, owned by the core from now on) or a command object."""
+    """A packet (from its first IPv6 header on, `Buffer`, owned by the core from now on), a link control frame
+    (`mrcfabric.wire.link.ControlFrame`), or a command object."""
 
 
 class Transmit(NamedTuple):

@@ -33,7 +33,9 @@ def capture(
     evs: Annotated[list[str] | None, typer.Option("--ev", help="With this entropy value only.")] = None,
     kinds: Annotated[
         list[str] | None,
-        typer.Option("--kind", help="data, ack, sack, nack, probe, endpoint, trimmed or rtx only; may be repeated."),
+        typer.Option(
+            "--kind", help="data, ack, sack, nack, probe, endpoint, trimmed, rtx, cnp or link only; may be repeated."
+        ),
     ] = None,
     planes: Annotated[list[int] | None, typer.Option("--plane", help="Links of this plane only.")] = None,
     direction: Annotated[str, typer.Option("--direction", help="both, up or down.")] = "both",
