@@ -24,7 +24,8 @@ class ForwardingKnobs:
     members)."""
     ecmp_failover: bool = False
     """A T0 takes an up-link that lost its carrier out of its group. Off: static tables, and what was hashed there is
-    lost. Nobody tells the switches on the other side, with or without."""
+    lost. The carrier is lost when the cable is cut in the T0's own direction; a dead T1 behind a whole cable goes
+    unnoticed. Nobody tells the switches on the other side, with or without."""
     ecmp_failover_ns: int = 1_000_000
     """How long after the loss of carrier the group changes, and after its return."""
 

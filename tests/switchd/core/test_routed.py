@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from mrcfabric.egress_config import EgressConfig
 from mrcfabric.impairment import Impairment
 from mrcfabric.node import Input, Rank, Transmit
+from mrcfabric.sim.simulator import Simulator
 from mrcfabric.wire.link import ControlFrame
 from switchd.core.build import build_switch
 from switchd.core.commands import SetForwarding, SetImpairment
@@ -131,3 +132,33 @@ def test_the_result_does_not_depend_on_how_time_is_cut(
     for port in range(4):
         assert [entry for entry in found if entry.port == port] == [entry for entry in wanted if entry.port == port]
     assert pieces.counters() == whole.counters()
+
+
+@pytest.mark.parametrize("members", [2, 4, 8])
+@pytest.mark.parametrize(("crc", "common"), [(False, True), (True, False), (False, False)])
+def test_e4_two_stages_of_hashing_in_a_running_fabric(members: int, crc: bool, common: bool) -> None:
+    """Leaf, then one switch per up-link with as many up-links again, then a sink: what each link carried."""
+    ports = tuple(range(members + 1))
+    config = EcmpConfig(nics=64, first=0, down=(0,), nics_per_port=1, up=ports[1:], crc=crc)
+    fast = replace(PORT, rate_bps=400_000_000_000)
+
+    def stage(name: str, seed: int) -> Switch:
+        return build_switch(
+            SwitchConfig(name, 1, 0xFD00_0000, {}, (fast,) * len(ports), ecmp=replace(config, seed=seed))
+        )
+
+    seeds = [77 if common else 1_000_003 * number for number in range(members + 1)]
+    nodes = {f"s{number}": stage(f"s{number}", seed) for number, seed in enumerate(seeds)}
+    simulator = Simulator(nodes, {("s0", port): (f"s{port}", 0) for port in ports[1:]})
+    flows = 40 * members**2
+    frames = [frame(roce(0, 63, 0xC000 + flow, size=100), 1 + 4 * flow, 0, flow) for flow in range(flows)]
+    sent = nodes["s0"].advance(frames, 1 + 4 * flows)
+    simulator._deliver(simulator._sites["s0"], sent)
+    simulator.run(1_000_000)
+    first = nodes["s0"].counters()["ecmp"]
+    assert sum(first.values()) == flows
+    assert min(first.values()) > 0
+    for number in ports[1:]:
+        used = [port for port, count in nodes[f"s{number}"].counters()["ecmp"].items() if count]
+        assert nodes[f"s{number}"].received == first[number]
+        assert len(used) == (1 if crc or common else members)
