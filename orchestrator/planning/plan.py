@@ -44,6 +44,7 @@ def summary(topology: Topology) -> dict[str, Any]:
         "tables": _tables(topology),
         "timing": _timing(topology),
         "queues": _queues(topology),
+        **_buffers(topology),
         "limits": window_limits.table(topology),
         "failures": _failures(topology),
         "launch": {
@@ -139,6 +140,24 @@ def _queues(topology: Topology) -> dict[str, Any]:
         }
         for kind, port in (("down_link", ports[0]), ("up_link", ports[-1]))
     }
+
+
+def _buffers(topology: Topology) -> dict[str, Any]:
+    """`buffers`: how lossless switches divide theirs, by tier; nothing in other fabrics."""
+    found = {}
+    for tier, name in (("t0", t0_name(0, 0)), ("t1", t1_name(0, 0))):
+        lossless = switch_config(topology, name).lossless
+        if lossless is not None:
+            buffer = lossless.buffer
+            found[tier] = {
+                "buffer_bytes": buffer.bytes_total,
+                "lossless_classes": len(buffer.lossless),
+                "headroom_of_a_port_bytes": max(buffer.headroom_bytes),
+                "headroom_bytes": len(buffer.lossless) * sum(buffer.headroom_bytes),
+                "pool_bytes": buffer.pool_bytes,
+                "xoff_bytes": buffer.first_xoff_bytes,
+            }
+    return {"buffers": found} if found else {}
 
 
 def _failures(topology: Topology) -> dict[str, Any]:

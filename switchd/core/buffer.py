@@ -75,6 +75,14 @@ class BufferConfig:
         own = sum(len(self.lossless) * (headroom + self.frame_bytes_max) for headroom in self.headroom_bytes)
         return self.bytes_total - own - self.ports * CLASSES * self.reserved_bytes
 
+    @property
+    def first_xoff_bytes(self) -> int:
+        """Bytes at which a lossless pair is paused that has the pool to itself."""
+        if self.xoff_bytes:
+            return self.xoff_bytes
+        # s = (pool - s) / 2^shift
+        return self.reserved_bytes + self.pool_bytes // (1 + (1 << self.alpha_shift))
+
 
 class SharedBuffer:
     """The account. A pair is `port * CLASSES + class`; all lists are indexed by it."""

@@ -90,3 +90,25 @@ def test_tables_of_unknown_nodes() -> None:
     for refused in (lambda: fib_table(DEMO, "h000"), lambda: nic_table(DEMO, "p0-t0-0"), lambda: fib_table(DEMO, "x")):
         with pytest.raises(ConfigError):
             refused()
+
+
+@pytest.mark.parametrize(
+    ("ports", "gbps", "classes", "headroom"),
+    [(512, 100, "3", 512 * 62_841), (128, 400, "3,4", 256 * 217_941), (64, 800, "3,4", 128 * 424_741)],
+)
+def test_a_lossless_plan_shows_what_headroom_takes_of_the_buffer(
+    ports: int, gbps: int, classes: str, headroom: int
+) -> None:
+    """As drivers reserve it: 32 MB of 512 ports at 100 Gb/s, 56 MB for two classes of 128 ports at 400 Gb/s."""
+    topology = Topology(
+        planes=1, t0_per_plane=ports, t1_per_plane=ports // 2, nics_per_t0=ports // 2, rate_bps=gbps * 10**9,
+        nic={"transport": "rc", "cc": "none"},
+        switch={
+            "forwarding": "ecmp", "lossless": "pfc", "pfc_classes": classes, "pfc_headroom": "deployed",
+            "buffer_bytes": 256_000_000, "trim": False, "trim_last_hop": False,
+        },
+    )  # fmt: skip
+    buffers = summary(topology)["buffers"]
+    assert buffers["t0"]["headroom_bytes"] == buffers["t1"]["headroom_bytes"] == headroom
+    assert buffers["t0"]["buffer_bytes"] - headroom > buffers["t0"]["pool_bytes"] > buffers["t0"]["xoff_bytes"]
+    assert "buffers" not in summary(Topology.demo())

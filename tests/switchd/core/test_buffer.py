@@ -75,6 +75,8 @@ def test_a_threshold_that_follows_the_pool_leaves_alpha_of_what_is_unused(shift:
     fill(buffer, PAIR, 100)
     alpha = 2.0**-shift
     assert buffer.stock[PAIR] - 2_000 == pytest.approx(DYNAMIC.pool_bytes * alpha / (1 + alpha), abs=200)
+    assert buffer.stock[PAIR] == pytest.approx(buffer.config.first_xoff_bytes, abs=100)
+    assert STATIC.first_xoff_bytes == 8_000
 
 
 def test_pairs_share_the_pool_evenly_when_all_press() -> None:

@@ -7,14 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mrcfabric.choice import Choice
 from mrcfabric.class_egress_config import CLASSES, ClassEgressConfig
 from mrcfabric.egress_config import EgressConfig
 from mrcfabric.impairment import Impairment
 from mrcfabric.naming import port_mac
 from mrcfabric.node import Input, Rank, Transmit
 from mrcfabric.topology import Topology
+from mrcfabric.wire.dscp import Dscp
 from mrcfabric.wire.link import ControlFrame
 from mrcfabric.wire.pfc import encode, parse
+from mrcfabric.witness import Witness
 from switchd.compose import switch_config
 from switchd.core.buffer import BufferConfig
 from switchd.core.build import build_switch
@@ -274,6 +277,8 @@ def script(events: list[tuple[Any, ...]], gaps: list[int]) -> list[Input]:
 def test_the_result_does_not_depend_on_how_time_is_cut(events: list[Any], gaps: list[int], data: st.DataObject) -> None:
     lossless = replace(LOSSLESS, watchdog_ns=30_000, restore_ns=10_000, quanta=200)
     whole, pieces = switch(lossless), switch(lossless)
+    if data.draw(st.booleans()):
+        pieces.set_witness(Witness(Choice(), Dscp()))
     end = 3_000_000
     wanted = whole.advance(script(events, gaps), end)
     balanced(whole)
@@ -310,5 +315,6 @@ def test_no_bytes_raise_and_every_frame_is_accounted_for(noises: list[tuple[byte
         body = noise if number % 3 == 0 else good[:cut] + noise if number % 3 == 1 else noise[:8] + good[8:]
         frames.append(frame(ControlFrame(body) if control else bytearray(body), 10, port, number))
     for node in (switch(), build_switch(replace(CONFIG, lossless=None, ports=(EgressConfig(),) * 4))):
+        node.set_witness(Witness(Choice(), Dscp()))
         sent = node.advance(sorted(frames, key=lambda entry: entry[:4]), 1_000_000)
         assert node.received == len(frames) == len(sent) + sum(node.drops.values())
