@@ -15,6 +15,8 @@ from mrcfabric.topology import Topology
 from nicd.compose import TOPOLOGY_FIGURES, nic_config
 from nicd.core import settings as nic_tables
 from nicd.core.settings import NicSettings
+from nicd.core.settings_dcqcn import DcqcnKnobs
+from nicd.core.settings_rc import RcKnobs
 from switchd.compose import switch_config
 from switchd.core.settings import SwitchSettings
 from switchd.core.settings_forwarding import ForwardingKnobs
@@ -37,8 +39,10 @@ SWITCH_PACKETS_MIN: Final = 3
 """A queue that does not hold this many full packets passes nothing on."""
 FIXED: Final = frozenset(TOPOLOGY_FIGURES) | {"base_rtt_ns"}
 """Knobs that follow from the topology."""
-OTHER_FABRICS: Final = frozenset(knob.name for kind in (ForwardingKnobs, LosslessKnobs) for knob in fields(kind))
-"""Knobs of switches that forward by a hash or pause their neighbours; the fabrics drawn here do neither."""
+OTHER_FABRICS: Final = frozenset(
+    knob.name for kind in (ForwardingKnobs, LosslessKnobs, RcKnobs, DcqcnKnobs) for knob in fields(kind)
+)
+"""Knobs of RC, and of switches that forward by a hash or pause their neighbours; the fabrics drawn here are MRC's."""
 
 
 def draw_settings(topology: Topology, seed: int, share_ppm: int) -> Topology:
@@ -48,12 +52,13 @@ def draw_settings(topology: Topology, seed: int, share_ppm: int) -> Topology:
     """
     nic = _draw(NicSettings, seed, share_ppm, _nic_bounds)
     switch = _draw(SwitchSettings, seed, share_ppm, lambda name, value: (0, 1 << 30))
+    nic = {name: value for name, value in nic.items() if name not in FIXED | OTHER_FABRICS}
     switch = {name: value for name, value in switch.items() if name not in OTHER_FABRICS}
     for name, value in switch.items():
         if isinstance(value, float):
             least = SWITCH_PACKETS_MIN * (topology.mtu_bytes + 256) / topology.plane_bdp_bytes
             switch[name] = round(max(value, least), 3)
-    return _accepted(topology, {name: value for name, value in nic.items() if name not in FIXED}, switch)
+    return _accepted(topology, nic, switch)
 
 
 def _nic_bounds(name: str, default: int) -> tuple[int, int]:
