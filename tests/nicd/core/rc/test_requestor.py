@@ -1,5 +1,6 @@
 """The sending half of an RC QP: segmentation, windows, acknowledgements, going back, time-outs, completions."""
 
+from mmap import mmap
 from typing import Any
 
 import pytest
@@ -17,8 +18,9 @@ from mrcfabric.wire.roce_layout import (
     RC_WRITE_ONLY,
     RC_WRITE_ONLY_IMM,
 )
+from nicd.core.commands import ModifyQp, PostWrite, RegisterMemory
 from nicd.core.events import RECV_WITH_IMM, Completion, QpChange, Retransmit
-from tests.nicd.core.rc.lone import MTU, PSN_SEND, LoneNic
+from tests.nicd.core.rc.lone import MTU, PSN_SEND, QPN, R_KEY, VA, LoneNic
 from tests.nicd.core.rc.pipe import Pipe, Seen
 
 SETTLED_NS = 100_000
@@ -45,6 +47,25 @@ def test_a_message_is_cut_into_packets_and_the_last_one_asks(length: int, imm: i
     assert [row[0] for row in sent] == [RC_WRITE_FIRST, *[RC_WRITE_MIDDLE] * (packets - 2), last]
     assert [row[1] for row in sent] == [psn(number) for number in range(packets)]
     assert [row[2] for row in sent] == [0] * (packets - 1) + [1]
+
+
+@pytest.mark.parametrize("recovery", ["go_back_n", "go_back_0", "selective"])
+def test_the_longest_message_has_more_packets_than_there_are_psns(recovery: str) -> None:
+    """2**32 - 1 bytes in packets of 256: 2**24 PSNs. Memory that nobody touches takes no room."""
+    lone = LoneNic(rc_recovery=recovery, rc_window_bytes=4 * MTU, rc_ack_every=0)
+    length = (1 << 32) - 1
+    lone.do(RegisterMemory(0, VA, length, 2, 8, memoryview(mmap(-1, length + 1))))
+    lone.do(PostWrite(0, QPN, 1, 2, VA, length, VA, R_KEY))
+    lone.post(3, 2)
+    lone.wait(SETTLED_NS)
+    row = lone.nic.qp_table()[0]
+    assert (row["unfinished"], row["inflight_bytes"]) == (2, 4 * MTU)
+    for number in range(50):
+        lone.arrive(lone.control.ack(psn(number), 0, cause=psn(number)))
+    assert lone.nic.qp_table()[0]["inflight_packets"] == 4
+    assert lone.nic.qp_table()[0]["cack"] == PSN_SEND + 49
+    lone.do(ModifyQp(0, QPN, "error"))
+    assert [done.byte_len for done in lone.told(Completion)] == [length, 3]
 
 
 def test_an_acknowledgement_completes_all_messages_up_to_it() -> None:
