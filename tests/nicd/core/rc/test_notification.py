@@ -17,6 +17,7 @@ def test_one_per_interval_and_the_first_at_once(interval: int) -> None:
     assert point.marked(10 * interval)
 
 
+@pytest.mark.spec("IBTA", "A17.9")
 @pytest.mark.parametrize("interval", [4_000, 50_000])
 def test_marked_data_make_notifications_and_notifications_slow_the_sender(interval: int) -> None:
     def fate(at_ns: int, side: int, seen: Seen) -> bool:

@@ -22,6 +22,7 @@ def work(length: int = 4, va: int = VA, imm: int | None = None, remote: int = VA
     return PostWrite(0, QPN, 1, 1, va, length, remote, r_key, imm)
 
 
+@pytest.mark.spec("IBTA", "10.3.1")
 def test_a_qp_goes_through_its_states_and_sends_in_the_last() -> None:
     lone = LoneNic(connect=False)
     assert outcome(lone, CreateQp(0, QPN)) is None

@@ -68,6 +68,7 @@ def test_the_longest_message_has_more_packets_than_there_are_psns(recovery: str)
     assert [done.byte_len for done in lone.told(Completion)] == [length, 3]
 
 
+@pytest.mark.spec("IBTA", "9.7.5")
 def test_an_acknowledgement_completes_all_messages_up_to_it() -> None:
     lone = LoneNic()
     for wr_id in range(4):
@@ -97,6 +98,7 @@ def test_nonsense_about_packets_that_were_never_sent_changes_nothing(number: int
     assert statuses(lone) == [(1, "ok")]
 
 
+@pytest.mark.spec("IBTA", "9.7.5")
 @pytest.mark.parametrize("missing", [0, 1, 4, 7])
 def test_a_nak_sends_everything_from_its_psn_on_again(missing: int) -> None:
     lone = LoneNic()
@@ -125,6 +127,7 @@ def test_an_acknowledgement_that_overtakes_a_pass_is_not_sent_again() -> None:
     assert statuses(lone) == [(0, "ok"), (1, "ok")]
 
 
+@pytest.mark.spec("IBTA", "9.7.5")
 @pytest.mark.parametrize("code", [NAK_INVALID_REQUEST, NAK_REMOTE_ACCESS, 0x63])
 def test_a_refusal_ends_the_qp(code: int) -> None:
     lone = LoneNic()
@@ -163,6 +166,7 @@ def test_short_messages_fill_a_window_by_bytes_and_psns_by_number() -> None:
     assert lone.nic.qp_table()[0]["inflight_packets"] == 20
 
 
+@pytest.mark.spec("IBTA", "9.7.6.1.3")
 def test_a_nak_uses_up_no_retries_and_progress_gives_them_back() -> None:
     lone = LoneNic(rc_timeout=4, rc_retry_cnt=1)
     lone.post(4 * MTU)

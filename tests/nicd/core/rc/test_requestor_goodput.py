@@ -153,6 +153,7 @@ def losing_first(psn: int, sent: list[int]) -> Fate:
     return fate
 
 
+@pytest.mark.spec("IBTA", "9.7.6.1.3")
 @pytest.mark.parametrize(("exponent", "length"), [(1, 1), (6, 4096), (14, 50_000), (20, 1)])
 def test_a_lost_last_packet_costs_one_time_out(exponent: int, length: int) -> None:
     times = []
@@ -174,6 +175,7 @@ def test_a_lost_last_packet_costs_one_time_out(exponent: int, length: int) -> No
         assert times[1] - times[0] == 4_096 << exponent
 
 
+@pytest.mark.spec("IBTA", "9.7.6.1.3")
 @pytest.mark.parametrize(("exponent", "retries"), [(4, 7), (14, 7), (14, 0), (10, 3)])
 def test_after_the_last_try_the_qp_is_in_error(exponent: int, retries: int) -> None:
     tries: list[int] = []

@@ -32,6 +32,7 @@ def psn(number: int) -> int:
     return PSN_RECEIVE + number
 
 
+@pytest.mark.spec("IBTA", "9.7.4")
 def test_packets_in_order_are_placed_one_behind_the_other() -> None:
     lone = LoneNic(rc_ack_every=0)
     answers = [lone.arrive(packet) for packet in message(lone)]
@@ -62,6 +63,7 @@ def test_immediates_complete_with_length_and_number() -> None:
     assert rows == [(RECV_WITH_IMM, 1, 5, 0xFFFFFFFF, "ok"), (RECV_WITH_IMM, 2, MTU + 3, 0, "ok")]
 
 
+@pytest.mark.spec("IBTA", "9.7.5.1")
 def test_one_nak_per_gap_until_it_closes() -> None:
     lone = LoneNic(rc_ack_every=0)
     first, second, third, last = message(lone)
@@ -121,6 +123,7 @@ def test_go_back_0_forgets_the_message_under_way() -> None:
     assert lone.nic.counters()["bytes_placed"] == 4 + 4 * MTU + 100
 
 
+@pytest.mark.spec("IBTA", "9.7.5.1")
 def test_a_duplicate_is_acknowledged_again_and_placed_once() -> None:
     lone = LoneNic(rc_ack_every=0)
     packet = lone.packet(RC_WRITE_ONLY, 0, 9, ask=True)
@@ -131,6 +134,7 @@ def test_a_duplicate_is_acknowledged_again_and_placed_once() -> None:
     assert (counters["duplicates"], counters["bytes_placed"], counters["messages_completed"]) == (2, 9, 1)
 
 
+@pytest.mark.spec("IBTA", "9.7.4")
 @pytest.mark.parametrize(
     ("before", "opcode", "size", "length"),
     [

@@ -22,6 +22,7 @@ def test_it_is_known_by_its_name() -> None:
     assert TRANSPORTS["rc"].name == "rc"
 
 
+@pytest.mark.spec("IBTA", "9.6")
 def test_what_is_not_for_a_qp_is_dropped_by_reason() -> None:
     lone = LoneNic()
     good = lone.packet(RC_WRITE_ONLY, 0, 4)
@@ -185,6 +186,7 @@ def pinned(recovery: str, **nic: Any) -> Topology:
     )  # fmt: skip
 
 
+@pytest.mark.spec("IBTA", "9.7")
 @pytest.mark.parametrize("recovery", ["go_back_n", "go_back_0", "selective"])
 def test_a_whole_fabric_carries_every_byte_over_pinned_paths(recovery: str) -> None:
     fabric = Fabric(pinned(recovery))
