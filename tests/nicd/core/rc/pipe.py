@@ -61,6 +61,8 @@ class Pipe:
             reserve_evs_per_qp=0, mtu_bytes=mtu, nic={"transport": "rc", **nic},
         )  # fmt: skip
         self.delay_ns = delay_ns
+        self.step_ns = delay_ns
+        """So much time goes by per call of a core; at most the delay."""
         self.rate_bps = rate_bps
         self.nics = [self._nic(topology, name) for name in ("h000", "h001")]
         self.now = 0
@@ -114,7 +116,7 @@ class Pipe:
                 for nic in self.nics:
                     nic.advance([], until_ns)
                 return
-            upto = min(until_ns, max(self.now, soonest - 1) + self.delay_ns)
+            upto = min(until_ns, max(self.now, soonest - 1) + self.step_ns)
             for side in (0, 1):
                 self._advance(side, upto)
             self.now = upto

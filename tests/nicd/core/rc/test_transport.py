@@ -15,7 +15,7 @@ from nicd.core.stats import DROP_REASONS, OUTCOMES
 from nicd.core.transports import TRANSPORTS
 from tests.nicd.core.fabric import READY_NS, Fabric
 from tests.nicd.core.rc.lone import PSN_RECEIVE, PSN_SEND, QPN, LoneNic
-from tests.nicd.core.rc.pipe import QPN_A, Pipe
+from tests.nicd.core.rc.pipe import PSN_AB, QPN_A, Fate, Pipe, Seen
 
 
 def test_it_is_known_by_its_name() -> None:
@@ -136,6 +136,38 @@ def test_qps_share_a_port_packet_by_packet() -> None:
     assert len(ends) == 4
     # The first to be posted is two rounds ahead: one packet on the wire, one in the queue.
     assert max(ends) - min(ends) <= 9 * pipe.packet_ns()
+
+
+def losing_once(numbers: set[int]) -> Fate:
+    """A pipe that loses the data packets of NIC 0 with these numbers the first time."""
+
+    def fate(at_ns: int, side: int, seen: Seen) -> bool:
+        number = seen.psn - PSN_AB & 0xFF
+        if side or not seen.is_data or number not in numbers:
+            return True
+        numbers.remove(number)
+        return False
+
+    return fate
+
+
+@pytest.mark.parametrize("recovery", ["go_back_n", "go_back_0", "selective"])
+def test_the_result_does_not_depend_on_how_time_is_cut(recovery: str) -> None:
+    runs = []
+    for step_ns in (1_000, 333, 41):
+        lost = {30, 31, 60, 90, 91, 92, 127}
+        pipe = Pipe(losing_once(lost), size=1 << 17, mtu=1024, rc_recovery=recovery, rc_timeout=4)
+        pipe.keep = True
+        pipe.step_ns = step_ns
+        pipe.write(1 << 17)
+        pipe.write(1 << 16, side=1, imm=3)
+        pipe.run(1_000_000)
+        assert len(pipe.completions()) == 1
+        assert not lost
+        runs.append(sorted((at_ns, side, bytes(seen.packet)) for at_ns, side, seen in pipe.log))
+        runs.append([event.record() for events in pipe.events for event in events])
+    assert runs[0::2] == [runs[0]] * 3
+    assert runs[1::2] == [runs[1]] * 3
 
 
 @pytest.mark.parametrize("planes", [1, 2, 4])
