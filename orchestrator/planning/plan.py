@@ -9,6 +9,7 @@ from ipaddress import IPv6Address
 from typing import Any
 
 from mrcfabric.egress_config import OVERHEAD_BYTES
+from mrcfabric.errors import ConfigError
 from mrcfabric.naming import nic_name, t0_name, t1_name
 from mrcfabric.paths import EV_DRAW_SHIFT, EV_UPLINK_SHIFT, PathTable, ev_of
 from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES, SACK_PACKET_BYTES, Topology
@@ -16,6 +17,7 @@ from mrcfabric.units import serialization_ns
 from mrcfabric.wire import usid
 from nicd.compose import nic_config
 from orchestrator.planning import window_limits
+from orchestrator.planning.abilities import has_evs
 from orchestrator.planning.combination import check_combination
 from switchd.compose import switch_config
 
@@ -78,11 +80,17 @@ def _sizes(topology: Topology) -> dict[str, Any]:
 
 def _paths(topology: Topology) -> dict[str, Any]:
     far = topology.t0_per_plane > 1
-    per_plane = topology.evs_per_qp // topology.planes
     return {
         "per_pair": topology.paths_per_pair if far else topology.planes,
         "per_pair_same_t0": topology.planes,
         "switches_passed": 3 if far else 1,
+        **(_evs(topology) if has_evs(topology) else {}),
+    }
+
+
+def _evs(topology: Topology) -> dict[str, Any]:
+    per_plane = topology.evs_per_qp // topology.planes
+    return {
         "evs_per_qp": topology.evs_per_qp,
         "reserve_evs_per_qp": topology.reserve_evs_per_qp,
         "evs_per_plane": per_plane,
@@ -98,11 +106,14 @@ def _paths(topology: Topology) -> dict[str, Any]:
 def _tables(topology: Topology) -> dict[str, Any]:
     t0_entries = topology.nics_per_t0 + topology.t1_per_plane
     last = topology.nics - 1
+    addresses = [address_text(topology.nic_address(0)), address_text(topology.nic_address(last))]
+    if topology.switch.get("forwarding") == "ecmp":
+        return {"nic_addresses": addresses}
     return {
         "usid_block": usid_block_text(topology),
         "usids_t0": [f"{topology.own_usid(name):04x}" for name in (t0_name(0, 0), _last_t0(topology))],
         "usids_t1": [f"{topology.own_usid(name):04x}" for name in (t1_name(0, 0), _last_t1(topology))],
-        "nic_addresses": [address_text(topology.nic_address(0)), address_text(topology.nic_address(last))],
+        "nic_addresses": addresses,
         "fib_entries_t0": t0_entries,
         "fib_entries_t1": topology.t0_per_plane,
         "fib_entries": topology.planes
@@ -171,8 +182,11 @@ def _failures(topology: Topology) -> dict[str, Any]:
 
 
 def fib_table(topology: Topology, switch: str) -> dict[str, Any]:
-    """The whole static table of one switch. Raises ConfigError for an unknown name or a NIC."""
+    """The whole static table of one switch. Raises ConfigError for unknown names, NICs, and ecmp switches."""
     config = switch_config(topology, switch)
+    if topology.switch.get("forwarding") == "ecmp":
+        what = "has no table of uSIDs: with switch.forwarding ecmp it sends down to its NICs, and up by a hash"
+        raise ConfigError(switch, what, "`mrcfabric switch show` has what each port of a running one carried")
     peers = {end.port: end for end in topology.ports(switch)}
     return {
         "node": switch,
@@ -191,19 +205,13 @@ def nic_table(topology: Topology, nic: str, peer: str | None = None) -> dict[str
     config = nic_config(topology, nic)
     towards = peer or nic_name(topology.nics - 1)
     destination = PathTable(topology, config.index).towards(topology.nic_index(towards))
-    ways = []
+    ways: list[dict[str, Any]] = []
     for end in topology.ports(nic):
-        ev = ev_of(end.port, 0, 0)
-        ways.append(
-            {
-                "plane": end.port,
-                "t0": end.peer,
-                "down_link": end.peer_port,
-                "link": end.link,
-                "ev": ev,
-                "outer_address": address_text(destination.outer(ev)),
-            }
-        )
+        way = {"plane": end.port, "t0": end.peer, "down_link": end.peer_port, "link": end.link}
+        if has_evs(topology):
+            ev = ev_of(end.port, 0, 0)
+            way |= {"ev": ev, "outer_address": address_text(destination.outer(ev))}
+        ways.append(way)
     return {
         "node": nic,
         "number": config.index,

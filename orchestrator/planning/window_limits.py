@@ -2,7 +2,8 @@
 
 A limit lets so many bytes be under way, and they are acknowledged one round trip later: so it bounds goodput to these
 bytes per round trip. Owns that arithmetic over topology and settings, and its words. The NIC enforces the limits
-(`nicd.core.mrc.limits`, `nicd.core.mrc.window`). The round trip is the longest of the topology, without queues.
+(`nicd.core.mrc.limits`, `nicd.core.mrc.window`, `nicd.core.rc.requestor`). The round trip is the longest of the
+topology, without queues. An RC QP keeps to one port, so the rate of one port is what its limits are compared with.
 """
 
 from dataclasses import dataclass
@@ -15,8 +16,8 @@ from nicd.compose import nic_settings
 from nicd.core.mrc.limits import MPR_UNITS_MAX
 from nicd.core.settings import MPR_UNIT, NicSettings
 
-_MESSAGE_LIMITS: Final = ("work_requests_max", "max_wimm")
-"""Limits that count messages. How many bytes that is depends on the messages' size."""
+_MESSAGE_LIMITS: Final = {"mrc": ("work_requests_max", "max_wimm"), "rc": ("work_requests_max",)}
+"""Limits that count messages, by transport. How many bytes that is depends on the messages' size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +47,16 @@ def rtt_ns(topology: Topology) -> int:
     return topology.base_rtt_ns(same_t0=topology.t0_per_plane == 1)
 
 
+def qp_line_bps(topology: Topology) -> int:
+    """The same of the ports that one QP uses."""
+    return line_bps(topology) if nic_settings(topology).transport == "mrc" else line_bps(topology) // topology.planes
+
+
 def window_limits(topology: Topology) -> list[WindowLimit]:
     """Every limit of bytes or packets under way, binding or not. Raises ConfigError for bad settings."""
     knobs = nic_settings(topology)
+    if knobs.transport == "rc":
+        return _limits_of_rc(topology, knobs)
     found = [
         _limit(topology, "nic.mpr_units", knobs.mpr_units, "a QP", knobs.mpr_units * MPR_UNIT, _mpr_remedy(topology))
     ]
@@ -68,14 +76,15 @@ def window_limits(topology: Topology) -> list[WindowLimit]:
 
 def binding(topology: Topology) -> list[WindowLimit]:
     """Limits below the bandwidth-delay product, which keep their QPs below the rate of their links."""
-    return [limit for limit in window_limits(topology) if limit.goodput_bps < line_bps(topology)]
+    return [limit for limit in window_limits(topology) if limit.goodput_bps < qp_line_bps(topology)]
 
 
 def warnings(topology: Topology) -> list[str]:
     """One line for each limit that binds. Raises ConfigError for bad settings."""
-    line, trip_ns = line_bps(topology), rtt_ns(topology)
+    line, trip_ns = qp_line_bps(topology), rtt_ns(topology)
     product = line * trip_ns // (8 * NS_PER_S)
-    ways = f"{topology.planes} x {_rate(topology.rate_bps)}, a round trip of {trip_ns / 1000:g} us"
+    ports = topology.planes * line // line_bps(topology)
+    ways = f"{ports} x {_rate(topology.rate_bps)}, a round trip of {trip_ns / 1000:g} us"
     return [
         f"{limit.setting} = {limit.value} lets {limit.bounds} have {_bytes(limit.window_bytes)} under way, below the "
         f"bandwidth-delay product of {_bytes(product)} ({ways}): "
@@ -86,12 +95,12 @@ def warnings(topology: Topology) -> list[str]:
 
 def table(topology: Topology) -> dict[str, Any]:
     """For `plan`: the goodput of each limit; for limits that count messages, the size from which they do not bind."""
-    knobs, line = nic_settings(topology), line_bps(topology)
-    product = line * rtt_ns(topology) // (8 * NS_PER_S)
-    rows: dict[str, Any] = {"line_payload_bps": line, "bdp_payload_bytes": product}
+    knobs, line = nic_settings(topology), qp_line_bps(topology)
+    whole, product = (bps * rtt_ns(topology) // (8 * NS_PER_S) for bps in (line_bps(topology), line))
+    rows: dict[str, Any] = {"line_payload_bps": line_bps(topology), "bdp_payload_bytes": whole}
     for limit in window_limits(topology):
         rows[limit.setting] = {"window_bytes": limit.window_bytes, "goodput_bps": min(line, limit.goodput_bps)}
-    for name in _MESSAGE_LIMITS:
+    for name in _MESSAGE_LIMITS[knobs.transport]:
         rows[f"nic.{name}"] = {"line_rate_from_message_bytes": -(-product // getattr(knobs, name))}
     return rows
 
@@ -100,6 +109,16 @@ def _limit(topology: Topology, setting: str, value: int, bounds: str, packets: i
     window = packets * topology.mtu_bytes
     goodput = window * 8 * NS_PER_S // rtt_ns(topology)
     return WindowLimit(setting, value, bounds, window, goodput, remedy)
+
+
+def _limits_of_rc(topology: Topology, knobs: NicSettings) -> list[WindowLimit]:
+    packets = knobs.rc_psns_max
+    found = [_limit(topology, "nic.rc_psns_max", packets, "a QP", packets, "raise nic.rc_psns_max")]
+    if knobs.rc_window_bytes:
+        window = max(knobs.rc_window_bytes, knobs.mtu_bytes)
+        packets = window // knobs.mtu_bytes
+        found.append(_limit(topology, "nic.rc_window_bytes", window, "a QP", packets, "raise nic.rc_window_bytes"))
+    return found
 
 
 def _mpr_remedy(topology: Topology) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import tracemalloc
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,16 @@ from orchestrator.planning.plan import check, fib_table, nic_table, render, summ
 
 DEMO = Topology.demo()
 LARGEST = Topology(name="paper", t0_per_plane=512, t1_per_plane=256, nics_per_t0=256, evs_per_qp=256)
+
+
+def test_a_fabric_of_rc_has_neither_evs_nor_usids_in_its_plan() -> None:
+    topology = replace(Topology.demo(), nic={"transport": "rc"}, switch={"forwarding": "ecmp"})
+    text = render({**summary(topology), "nic": nic_table(topology, "h000", "h003")})
+    for word in ("evs_", "usid", "mpr", "wimm", "outer_address", "fib_"):
+        assert word not in text.lower(), word
+    assert "nic.rc_psns_max.goodput_bps" in text
+    with pytest.raises(ConfigError, match="has no table of uSIDs"):
+        fib_table(topology, "p0-t0-0")
 
 
 def test_sizes_of_the_largest_two_tier_fabric() -> None:

@@ -94,3 +94,24 @@ def test_commands_say_it_in_a_line_and_go_on() -> None:
     assert told.exit_code == 0
     assert [line for line in told.stderr.splitlines() if line.startswith("warning: nic.mpr_units = 32")]
     assert "warning" not in CliRunner().invoke(build_app(), ["plan"]).output
+
+
+@pytest.mark.parametrize("window", [1 << 17, 1 << 19])
+def test_a_window_of_rc_is_compared_with_the_one_port_of_its_qp(window: int) -> None:
+    nic = {"transport": "rc", "rc_window_bytes": window}
+    topology = replace(SMALL, link_delay_ns=20_000, nic=nic, switch={"forwarding": "ecmp"})
+    (limit,) = binding(topology)
+    assert limit.setting == "nic.rc_window_bytes"
+    (line,) = warnings(topology)
+    assert f"nic.rc_window_bytes = {window} lets a QP have" in line
+    assert "(1 x " in line
+    assert reached_bps(topology) == pytest.approx(limit.goodput_bps, rel=0.05)
+
+
+def test_the_defaults_of_rc_bind_nobody() -> None:
+    topology = replace(Topology.demo(), nic={"transport": "rc"}, switch={"forwarding": "ecmp"})
+    assert [limit.setting for limit in window_limits(topology)] == ["nic.rc_psns_max"]
+    assert binding(topology) == []
+    rows = table(topology)
+    assert rows["line_payload_bps"] == line_bps(topology)
+    assert "nic.max_wimm" not in rows
