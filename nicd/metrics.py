@@ -1,7 +1,7 @@
 """The metrics of a NIC: what a NIC core counts, per plane where it has ports and EVs.
 
-Owns the definitions for the core; `metrics_rc` has those of the RC transport alone, `metrics_host` those for programs
-and applications beside the core; `mrcfabric.metrics` renders.
+Owns the definitions for the core; `metrics_rc` has those of the RC transport alone, `metrics_classes` those of pauses,
+`metrics_host` those for programs and applications beside the core; `mrcfabric.metrics` renders.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,6 +25,7 @@ from mrcfabric.metrics import (
 )
 from nicd.core.ev_state import TABLE, EvState
 from nicd.core.stats import AHEAD_BITS, BUCKET_BITS
+from nicd.metrics_classes import CLASS_DEFINITIONS
 from nicd.metrics_host import HOST_DEFINITIONS
 from nicd.metrics_rc import RC_DEFINITIONS
 
@@ -289,7 +290,8 @@ _PORTS = (
                "Which planes does this NIC avoid for its peers' sake?", _by_plane("peer_ports_down"), per_plane=True),
 )  # fmt: skip
 
-DEFINITIONS = (*_TRANSPORT, *_CONGESTION, *_PATHS, *_QPS, *_PORTS, *RC_DEFINITIONS, *HOST_DEFINITIONS)
+_CORE = (*_TRANSPORT, *_CONGESTION, *_PATHS, *_QPS, *_PORTS)
+DEFINITIONS = (*_CORE, *CLASS_DEFINITIONS, *RC_DEFINITIONS, *HOST_DEFINITIONS)
 
 
 def collect(fabric: str, node: str, counters: Mapping[str, Any]) -> list[Family]:
