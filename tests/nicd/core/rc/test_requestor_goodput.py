@@ -69,10 +69,10 @@ def test_go_back_n_pays_a_window_per_loss(ppm: int, delay_ns: int) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("w", [16, 64, 256, 512])
-@pytest.mark.parametrize("ppm", [100, 1_000, 10_000])
+@pytest.mark.parametrize("w", [16, 32, 64, 128, 256, 512])
+@pytest.mark.parametrize("ppm", [100, 1_000, 3_000, 10_000])
 def test_go_back_n_over_loss_and_window(ppm: int, w: int) -> None:
-    check_go_back_n(10_000, ppm, round((w - 4) * PACKET_NS / 2), 2)
+    check_go_back_n(20_000, ppm, round((w - 4) * PACKET_NS / 2), 2)
 
 
 @pytest.mark.long
