@@ -73,6 +73,8 @@ class NicDaemon(Daemon):
             asked.PostWrite,
             asked.SetCarrier,
             asked.SetImpairment,
+            asked.SetPauseStorm,
+            asked.SetReceiveRate,
             asked.ProbeLinks,
             asked.ProbeLoop,
             paths_asked.DenyEv,

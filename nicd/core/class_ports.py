@@ -58,6 +58,22 @@ class ClassPorts(Ports):
             self._note(now, port, egress.next_departure_ns)
             self.next_ns = min(self._departures)
 
+    def send_control(self, now: Instant, port: int, frame: ControlFrame) -> None:
+        """Send a link control frame before all that waits at a port. A port without carrier drops it without a word."""
+        egress = self._classed[port]
+        egress.send_control(now, frame, self.out)
+        if self.tracking:
+            self._note(now, port, egress.next_departure_ns)
+            self.next_ns = min(self._departures)
+
+    def data_class(self, port: int) -> int:
+        """The class of this NIC's data."""
+        return self._classed[port].config.data_class
+
+    def pause_ns(self, port: int, quanta: int) -> int:
+        """How long so many quanta last at a port's rate."""
+        return self._classed[port].config.quanta_ns(quanta)
+
     def track(self, now: Instant) -> None:
         """A QP has data to send from `now` on: bring every port up to date."""
         self.tracking = True

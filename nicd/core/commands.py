@@ -142,6 +142,26 @@ class SetCarrier:
 
 
 @dataclass(slots=True)
+class SetPauseStorm:
+    """A broken port asks its switch to pause this NIC's data class, without a reason, until told otherwise. Result:
+    `port`, `on`. Without effect in a fabric that is not lossless."""
+
+    token: int
+    port: int
+    on: bool
+
+
+@dataclass(slots=True)
+class SetReceiveRate:
+    """From now on the host takes so many bits per second out of a receive buffer of `buffer_bytes`, and the NIC pauses
+    its switches beyond it; 0: as many as come. Result: `rate_bps`. Without effect in a fabric that is not lossless."""
+
+    token: int
+    rate_bps: int
+    buffer_bytes: int
+
+
+@dataclass(slots=True)
 class SetImpairment:
     """What the transmit direction of a port does to packets from now on. Result: `port`."""
 
@@ -186,6 +206,8 @@ Command: TypeAlias = (
     | PostWrite
     | SetCarrier
     | SetImpairment
+    | SetPauseStorm
+    | SetReceiveRate
     | ProbeLinks
     | ProbeLoop
     | PathCommand

@@ -8,24 +8,36 @@ from typing import Any
 
 from mrcfabric.errors import RefusedError
 from mrcfabric.units import Instant
-from nicd.core.commands import DeregisterMemory, RegisterMemory, SetCarrier, SetImpairment
+from nicd.core.commands import (
+    DeregisterMemory,
+    RegisterMemory,
+    SetCarrier,
+    SetImpairment,
+    SetPauseStorm,
+    SetReceiveRate,
+)
 from nicd.core.events import CommandDone, PortChange, Result
+from nicd.core.pause_sender import PauseSender
 from nicd.core.transport import CarryOut, Transport
 
 
 class Executor:
     """What commands do to one NIC."""
 
-    __slots__ = ("_board", "_table", "transport")
+    __slots__ = ("_board", "_pauses", "_table", "transport")
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Transport, pauses: PauseSender | None = None) -> None:
+        """`pauses` None: nobody obeys a pause of this NIC."""
         self._board = transport.board
+        self._pauses = pauses
         self.transport = transport
         self._table: dict[type, CarryOut] = {
             RegisterMemory: self._register_memory,
             DeregisterMemory: self._deregister_memory,
             SetCarrier: self._set_carrier,
             SetImpairment: self._set_impairment,
+            SetPauseStorm: self._set_pause_storm,
+            SetReceiveRate: self._set_receive_rate,
             **transport.commands,
         }
 
@@ -75,6 +87,19 @@ class Executor:
         self._check_port(command.port)
         self._board.ports.set_impairment(now, command.port, command.impairment)
         return {"port": command.port}
+
+    def _set_pause_storm(self, now: Instant, command: SetPauseStorm) -> Result:
+        self._check_port(command.port)
+        if self._pauses is not None:
+            self._pauses.set_storm(now, command.port, command.on)
+        return {"port": command.port, "on": command.on}
+
+    def _set_receive_rate(self, now: Instant, command: SetReceiveRate) -> Result:
+        if command.rate_bps < 0 or command.buffer_bytes < 0:
+            raise RefusedError(f"{command.rate_bps} bit/s out of {command.buffer_bytes} bytes; both from 0 on")
+        if self._pauses is not None:
+            self._pauses.set_rate(now, command.rate_bps, command.buffer_bytes)
+        return {"rate_bps": command.rate_bps}
 
     def _check_port(self, port: int) -> None:
         if not 0 <= port < self._board.ports.count:

@@ -17,6 +17,7 @@ from nicd.core.class_ports import ClassPorts, PauseReceiver
 from nicd.core.execute import Executor
 from nicd.core.nic_witness import NicWitness
 from nicd.core.onchip import NO_CONTEXTS, Antechamber, Receive
+from nicd.core.pause_sender import PauseSender
 from nicd.core.settings import NicConfig
 from nicd.core.transports import transport_of
 
@@ -34,7 +35,11 @@ class Nic:
         self._now = start_ns
         self._transport = transport = transport_of(config, start_ns)
         self._board: Board = transport.board
-        self._executor = Executor(transport)
+        self._pauses: PauseSender | None = None
+        """Asks switches to pause; None: the fabric is not lossless."""
+        if isinstance(self._board.ports, ClassPorts):
+            self._pauses = PauseSender(self._board, self._board.ports, transport.receive)
+        self._executor = Executor(transport, self._pauses)
         self._antechamber: Antechamber | None = None
         if self._board.contexts is not None:
             self._board.contexts.known = transport.qps
@@ -221,5 +226,8 @@ class Nic:
             self._antechamber.onward = receive
             receive = self._antechamber.receive
         self._transport.arrive = receive
+        if self._pauses is not None:
+            self._pauses.onward = receive
+            receive = self._pauses.receive
         ports = self._board.ports
         self._arrive = PauseReceiver(ports, receive).receive if isinstance(ports, ClassPorts) else receive

@@ -43,6 +43,7 @@ _BOUNDS: Final[Mapping[str, tuple[int, int]]] = {
     "qpn": (0, PSN_MASK),
     "psn": (0, PSN_MASK),
     "psns": (1, BLACK_HOLES_MAX),
+    "buffer_bytes": (0, 1 << 40),
     "min_bytes": (0, 1 << 40),
     "max_bytes": (0, 1 << 40),
     "cpu_ppm": (SHARE_PPM_MIN, PPM),
@@ -178,6 +179,11 @@ def _check_windows(topology: Topology, fault: Fault) -> None:
 def _check_rates(topology: Topology, fault: Fault, figures: Mapping[str, Figure]) -> None:
     rate_bps = figures.get("rate_bps")
     if not isinstance(rate_bps, int):
+        return
+    if fault.kind == "slow_receiver":
+        own_bps = topology.planes * topology.rate_bps
+        if rate_bps >= own_bps:
+            raise ConfigError(f"{fault.kind}.rate_bps", f"{rate_bps} is no limit", f"a NIC's ports have {own_bps}")
         return
     for target in fault.targets:
         name = topology.parse_link(target.replace(">", "~", 1)).name

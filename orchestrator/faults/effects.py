@@ -45,6 +45,10 @@ class Aspect(IntEnum):
     """A daemon: False while it hears nothing. The daemon gets all windows at once; its core gets no commands."""
     PACE = 6
     """A daemon: which part of wall time it may use, per million. It gets all windows at once, too."""
+    STORM = 7
+    """A NIC's port: True while it asks for pauses without a reason."""
+    RECEIVE_RATE = 8
+    """A NIC: the figures of `slow_receiver`."""
 
 
 class Spot(NamedTuple):
@@ -68,6 +72,8 @@ WHOLE: Final[Mapping[Aspect, Any]] = {
     Aspect.TRIM: True,
     Aspect.CONTROL: True,
     Aspect.PACE: PPM,
+    Aspect.STORM: False,
+    Aspect.RECEIVE_RATE: None,
 }
 """The state of each aspect without faults. Every life of a node begins with it."""
 TOLD_WHOLE: Final = frozenset({Aspect.CONTROL, Aspect.PACE})
@@ -90,6 +96,11 @@ def effects(topology: Topology, kind: str, struck: Sequence[str], given: Mapping
             found.update({Spot(node, Aspect.IMPAIRMENT, port): impairment for node, port in ways(topology, target)})
         elif kind == "nic_port_down":
             found.update(_dark(topology, *nic_port(topology, target)))
+        elif kind == "pause_storm":
+            nic, port = nic_port(topology, target)
+            found[Spot(nic, Aspect.STORM, port)] = True
+        elif kind == "slow_receiver":
+            found[Spot(target, Aspect.RECEIVE_RATE)] = dict(figures)
         elif kind == "plane_down":
             for nic in topology.nic_names():
                 found.update(_dark(topology, nic, int(target)))
@@ -137,6 +148,7 @@ _ON_LINKS: Final[Mapping[str, Callable[[_Figures], Impairment]]] = {
     "rate_limit": lambda figures: Impairment(rate_bps=figures["rate_bps"]),
     "black_hole": _black_hole,
     "nth_packet": _nth_packet,
+    "pfc_loss": lambda figures: Impairment(control_loss_ppm=figures["share_ppm"]),
     "host_cut_off": lambda figures: _DARK,
     "host_partition": lambda figures: _DARK,
 }
@@ -152,12 +164,15 @@ def composed(aspect: Aspect, states: Sequence[Any]) -> Any:
     """The state that several faults together give one spot; `states` in the order in which they were injected.
 
     Impairments combine as `Impairment.merged` says. Of wrong marking thresholds the latest wins, but a fault that turns
-    marks off wins over all. A daemon's pace follows from all windows that it is told (`mrcfabric.brake`).
+    marks off wins over all. The slowest receiver wins. A daemon's pace follows from all windows that it is told
+    (`mrcfabric.brake`).
     """
     if not states:
         return WHOLE[aspect]
     if aspect is Aspect.IMPAIRMENT:
         return states[0] if len(states) == 1 else Impairment.merged(states)
+    if aspect is Aspect.RECEIVE_RATE:
+        return min(states, key=lambda state: state["rate_bps"])
     if aspect is Aspect.ECN:
         return next((state for state in states if state["off"]), states[-1])
     return states[0]
@@ -183,4 +198,6 @@ _ORDERS: Final[Mapping[Aspect, Callable[[int, Any], tuple[str, dict[str, Any]]]]
     Aspect.FORWARDING: lambda port, state: ("set_forwarding", {"on": state}),
     Aspect.ECN: _ecn,
     Aspect.TRIM: lambda port, state: ("set_trim", {"on": None if state else False}),
+    Aspect.STORM: lambda port, state: ("set_pause_storm", {"port": port, "on": state}),
+    Aspect.RECEIVE_RATE: lambda port, state: ("set_receive_rate", state or {"rate_bps": 0, "buffer_bytes": 0}),
 }

@@ -111,6 +111,9 @@ KINDS: Mapping[str, Kind] = {
             "ev": FigureKind(None, "The entropy value."),
         },
     ),
+    "pfc_loss": Kind(
+        Target.LINK, "Pause frames (PFC) are lost; packets pass.", _share(_WHOLE, "Frames lost, per million.")
+    ),
     "nth_packet": Kind(
         Target.LINK,
         "Data packets of one flow, by their numbers from the first that it sends, are lost once; sent again they pass.",
@@ -128,6 +131,20 @@ KINDS: Mapping[str, Kind] = {
     "t0_down": Kind(Target.SWITCH, "A T0 crashes: all NICs below it lose a port."),
     "plane_down": Kind(Target.PLANE, "Every cable between NICs and the T0s of a plane is dark."),
     "nic_port_down": Kind(Target.NIC_PORT, "The NIC loses carrier on one port, and says so to its peers."),
+    "pause_storm": Kind(
+        Target.NIC_PORT,
+        "A broken NIC asks its switch to pause its data class for as long as the fault lasts (PFC). Without effect "
+        "where switches are not lossless.",
+    ),
+    "slow_receiver": Kind(
+        Target.NIC,
+        "A NIC's host takes packets more slowly than they come, and the NIC pauses its switches (PFC). Without effect "
+        "where switches are not lossless.",
+        {
+            "rate_bps": FigureKind(None, "How fast it takes them, over all ports.", required=True),
+            "buffer_bytes": FigureKind(262_144, "What its receive buffer holds before it pauses."),
+        },
+    ),
     "nic_crash": Kind(Target.NIC, "SIGKILL to the NIC's daemon; healed, it starts anew and knows nothing."),
     "host_loss": Kind(Target.NIC, "The NIC's host is gone, with all that ran there; it does not come back by itself."),
     "ecn_misconfigured": Kind(

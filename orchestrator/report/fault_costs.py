@@ -27,8 +27,8 @@ MS_PER_S = 1e3
 def fault_row(one: Injected, recording: Recording, leaves: Mapping[str, float] | None = None) -> dict[str, Any]:
     """One row of the table of faults.
 
-    Goodput as a share of line; None where there was no such time or no observation. `leaves`: entry of the timetable ->
-    the share of the goodput that can be had while its fault is in force.
+    Goodput as a share of line, which `line_bps` is in bit/s; None where there was no such time or no observation.
+    `leaves`: entry of the timetable -> the share of the goodput that can be had while its fault is in force.
     """
     start = one.fault.start_ns
     over = min(one.over_ns, recorded_ns(recording))
@@ -40,6 +40,7 @@ def fault_row(one: Injected, recording: Recording, leaves: Mapping[str, float] |
         "met_packets": one.met_packets,
         "healed_ns": one.healed_ns,
         "over_ns": None if one.over_ns == NEVER else one.over_ns,
+        "line_bps": _line_bps(recording),
         "goodput_before": _share(recording, start - around, start),
         "goodput_during": _share(recording, start, over),
         "goodput_after": _share(recording, over, over + around),
@@ -90,6 +91,13 @@ def _share(recording: Recording, start: Instant, end: Instant) -> float | int | 
         if figure.value is not None and figure.line:
             return rounded(figure.value / figure.line)
     return None
+
+
+def _line_bps(recording: Recording) -> int | None:
+    """The line of those that take part in the work, all together, in bit/s."""
+    return next(
+        (round(figure.line) for figure in goodput(Question(recording, (), (work(recording),))) if figure.line), None
+    )
 
 
 def _grew(recording: Recording, measure: str, start: Instant, end: Instant, *of: str) -> int:

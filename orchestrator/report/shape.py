@@ -120,6 +120,7 @@ class FaultRow(TypedDict):
     ]
     healed_ns: int | None
     over_ns: Annotated[int | None, _said("When it was over; null: it lasted as long as the run.")]
+    line_bps: Annotated[Number | None, _said("The line of those that take part in the work, all together.")]
     goodput_before: Number | None
     goodput_during: Number | None
     goodput_after: Number | None

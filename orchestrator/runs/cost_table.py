@@ -35,10 +35,8 @@ def cost_table(report: Mapping[str, Any]) -> Table | None:
     table.add_column("fault", max_width=36)
     for head in _HEADS:
         table.add_column(head, justify="right", no_wrap=True)
-    settings = report["settings"]
-    nics = settings["t0_per_plane"] * settings["nics_per_t0"]
-    line_gbps = nics * settings["planes"] * settings["rate_bps"] / GBPS
     for fault in faults[:ROWS_MAX]:
+        line_gbps = (fault["line_bps"] or 0) / GBPS
         shares = (fault[key] for key in ("goodput_before", "goodput_during", "goodput_after"))
         table.add_row(
             Text(fault["title"] or fault["id"]),

@@ -61,17 +61,19 @@ def flat_pauses(core: Mapping[str, Any]) -> dict[str, int]:
 
 
 def flat_ports(core: Mapping[str, Any]) -> dict[str, int]:
-    """`sent.<port>` and `met.<port>`: packets that left a port, and those of them that met a fault of the link."""
+    """`sent.<port>` and `met.<port>`: packets that left a port, and those of them that met a fault of the link.
+    `asked.<port>`: pauses that a port asked for."""
     counts = {}
     for port, told in core["ports"].items():
         counts[f"sent.{port}"] = told["packets"]
         counts[f"met.{port}"] = told["met"]
+        counts[f"asked.{port}"] = told.get("control_frames", 0)
     return counts
 
 
 def without_ports(counts: Mapping[str, int]) -> dict[str, int]:
     """Everything but those."""
-    return {name: count for name, count in counts.items() if not name.startswith(("sent.", "met."))}
+    return {name: count for name, count in counts.items() if not name.startswith(("sent.", "met.", "asked."))}
 
 
 def windows_of(core: Mapping[str, Any]) -> dict[str, int]:

@@ -24,7 +24,7 @@ from orchestrator.measures.recording import Injected
 
 Counts: TypeAlias = Mapping[str, int]
 Place: TypeAlias = tuple[str, str]
-"""A node and the name of one of its counters: `met.3`, `sent.3`, `sent`, `drops.frozen`, `received`."""
+"""A node and the name of one of its counters: `met.3`, `sent.3`, `asked.3`, `sent`, `drops.frozen`, `received`."""
 
 _WITHOUT_TRAFFIC: Final = frozenset({"control_cut", "host_slow"})
 """Kinds that concern no packet of the fabric."""
@@ -80,6 +80,10 @@ class FaultTraffic:
             for spot in effects(topology, fault.kind, fault.struck, window.figures):
                 if spot.aspect is Aspect.IMPAIRMENT:
                     found.add((spot.node, f"met.{spot.port}"))
+                elif spot.aspect is Aspect.STORM:
+                    found.add((spot.node, f"asked.{spot.port}"))
+                elif spot.aspect is Aspect.RECEIVE_RATE:
+                    found |= {(spot.node, f"asked.{port}") for port in range(topology.planes)}
                 elif spot.aspect is Aspect.FORWARDING:
                     found.add((spot.node, "drops.frozen"))
                 elif spot.aspect in (Aspect.ECN, Aspect.TRIM):
@@ -118,5 +122,7 @@ def _figure(counts: Counts, name: str) -> int:
 
 
 def _kept(counts: Counts) -> list[str]:
-    own = [name for name in counts if name.startswith(("met.", "sent.")) or name in ("drops.frozen", "received")]
+    own = [
+        name for name in counts if name.startswith(("met.", "sent.", "asked.")) or name in ("drops.frozen", "received")
+    ]
     return [*own, "sent"]

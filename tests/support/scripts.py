@@ -53,3 +53,25 @@ def permutation(topology: Topology, shift: int, size: int, pieces: int, start_ns
             }  # fmt: skip
             steps.append(Step(start_ns + number, name, "post_write", write))
     return steps
+
+
+def incast(topology: Topology, size: int, start_ns: int = 1_000) -> list[Step]:
+    """Every other NIC writes `size` bytes to the first one, each into a region of its own there."""
+    first, *senders = topology.nic_names()
+    steps: list[Step] = []
+    for index, name in enumerate(senders, start=1):
+        qpn, key = 100 + index, R_KEY + index
+        target = {"va": TARGET_VA * index, "length": size, "region_id": 1 + index, "r_key": key}
+        ends = ((name, qpn, 0, 200 + index, 10, 20), (first, 200 + index, index, qpn, 20, 10))
+        steps.append(Step(start_ns - 9, first, "register_memory", target))
+        steps.append(Step(start_ns - 9, name, "register_memory",
+                          {"va": SOURCE_VA, "length": size, "region_id": 1, "r_key": 1}))  # fmt: skip
+        for node, own, peer, theirs, send, receive in ends:
+            connect = {"qpn": own, "peer_index": peer, "peer_qpn": theirs, "psn_send": send, "psn_receive": receive}
+            steps.append(Step(start_ns - 8, node, "create_qp", {"qpn": own}))
+            steps.append(Step(start_ns - 7, node, "connect_qp", connect))
+            steps.append(Step(start_ns - 6, node, "modify_qp", {"qpn": own, "state": "rts"}))
+        write = {"qpn": qpn, "wr_id": 1, "local_region": 1, "local_va": SOURCE_VA, "length": size,
+                 "remote_va": TARGET_VA * index, "r_key": key, "imm": None}  # fmt: skip
+        steps.append(Step(start_ns, name, "post_write", write))
+    return steps

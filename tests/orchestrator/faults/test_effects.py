@@ -28,6 +28,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "black_hole": {"usid": T1, "ev": 5},
     "nth_packet": {"qpn": 5, "psn": (1 << 24) - 1, "psns": 2},
     "ecn_misconfigured": {"min_bytes": 5},
+    "slow_receiver": {"rate_bps": 10**9},
 }
 
 
