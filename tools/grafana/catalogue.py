@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from tools.grafana import faults, fidelity, nics, overview, planes, training
+from tools.grafana import faults, fidelity, nics, overview, planes, systems, training
 
-BOARDS: Final = (overview.BOARD, planes.BOARD, nics.BOARD, faults.BOARD, training.BOARD, fidelity.BOARD)
+BOARDS: Final = (overview.BOARD, planes.BOARD, nics.BOARD, faults.BOARD, training.BOARD, systems.BOARD, fidelity.BOARD)
 """In the order in which somebody on call opens them."""
 FOLDER: Final = "deploy/grafana/dashboards"
 """Where they ship, relative to the top of the project."""

@@ -13,6 +13,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from mrcfabric.topology_file import read
 from orchestrator.agent.agent import Agent
 from orchestrator.fabric import Fabric
 from orchestrator.prometheus.prometheus_server import prometheus_beside
@@ -20,6 +21,7 @@ from orchestrator.prometheus.rule import Pace
 from tests.orchestrator.running import SMALL, broken
 from tests.support.boards import annotated, expanded, expressions
 from tests.support.packages import program
+from tools.grafana import systems
 from tools.grafana.catalogue import BOARDS
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
@@ -33,6 +35,9 @@ DILATION = 5000.0
 """Slow enough to leave the processor to those who scrape and ask, fast enough for faults to show within seconds."""
 CHOSEN = {"__rate_interval": PACE.window, "fabric": "small", "plane": ".+", "node": ".+"}
 """What Grafana would put in for one fabric, and `All` planes and nodes."""
+ROCE = read(None, [
+    "name=small", "system=roce-pfc-only", "planes=1", "t0_per_plane=2", "t1_per_plane=2", "nics_per_t0=2",
+]).topology  # fmt: skip
 FAULTS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("rate_limit", "h001~p0-t0-1", {"rate_bps": 40_000_000_000}),
     ("corruption", "h000~p1-t0-0", {"share_ppm": 20_000}),
@@ -53,18 +58,23 @@ and not only that it happened."""
 
 
 @pytest.fixture
-async def fabric(tmp_path: Path) -> AsyncIterator[Fabric]:
-    async with Fabric.launch(replace(SMALL, dilation=DILATION), tmp_path / "small") as one:
+async def fabric(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Fabric]:
+    topology = getattr(request, "param", SMALL)
+    async with Fabric.launch(replace(topology, dilation=DILATION), tmp_path / "small") as one:
         yield one
 
 
+ROCE_METRICS = re.compile(r"mrc_(nic_rc|nic_port_paused|switch_pfc|switch_buffer|switch_ecmp)_")
+"""No fabric of MRC has series of these."""
+
+
 def asked_for() -> set[str]:
-    """Every expression of every board, and the series behind its variables."""
+    """Every expression of every board that a fabric of MRC answers, and the series behind its variables."""
     found = {one for board in BOARDS for one in (*expressions(board), *annotated(board))}
     for board in BOARDS:
         queries = (one["query"]["query"] for one in board.json()["templating"]["list"] if one["type"] == "query")
         found |= {match[1] for query in queries if (match := re.fullmatch(r"label_values\((.+), [a-z]+\)", query))}
-    return found
+    return {one for one in found if not ROCE_METRICS.search(one)}
 
 
 async def answered(
@@ -78,18 +88,19 @@ async def answered(
     return any(above < float(value) < math.inf for series in body["data"]["result"] for _, value in series["values"])
 
 
+async def until_answered(session: aiohttp.ClientSession, url: str, wanted: Collection[str], since_s: float) -> None:
+    """Wait until each expression has had a value since then."""
+    left, end = set(wanted), time.monotonic() + ANSWERED_WALL_S
+    while left and time.monotonic() < end:
+        left = {one for one in left if not await answered(session, url, one, since_s)}
+        await asyncio.sleep(POLL_S)
+    assert not sorted(left)
+
+
 async def test_no_expression_stays_without_an_answer(served: Fabric, agent: Agent) -> None:
     program("prometheus")
     since_s = time.time()
     async with prometheus_beside(served, PACE) as beside, aiohttp.ClientSession() as session:
-
-        async def until_answered(wanted: Collection[str]) -> None:
-            left, end = set(wanted), time.monotonic() + ANSWERED_WALL_S
-            while left and time.monotonic() < end:
-                left = {one for one in left if not await answered(session, beside.url, one, since_s)}
-                await asyncio.sleep(POLL_S)
-            assert not sorted(left)
-
         await served.start("training", figures={"steps": 10_000, "bucket_bytes": 1 << 14, "compute_ns": 1000})
         await served.start("p2p", figures={"message_bytes": 1 << 18, "for_ns": 1 << 40})
         await agent.links.watch(PERIOD_NS)
@@ -97,9 +108,19 @@ async def test_no_expression_stays_without_an_answer(served: Fabric, agent: Agen
             stranger.sendto(b"who are you?", served.layout.control_address("h000"))
         for kind, target, figures in FAULTS:
             await broken(served, kind, target, **figures)
-        await until_answered(FIRST_SEEN)
+        await until_answered(session, beside.url, FIRST_SEEN, since_s)
         for kind, target in LAST:
             await broken(served, kind, target)
-        await until_answered(asked_for())
+        await until_answered(session, beside.url, asked_for(), since_s)
         for expression in {one for board in BOARDS for one in annotated(board) if "ALERTS" not in one}:
             assert await answered(session, beside.url, expression, since_s, above=0), "Grafana shows nothing that is 0"
+
+
+@pytest.mark.parametrize("fabric", [ROCE], indirect=True)
+async def test_the_board_of_systems_is_answered_by_a_fabric_that_pauses(served: Fabric, agent: Agent) -> None:
+    program("prometheus")
+    since_s = time.time()
+    async with prometheus_beside(served, PACE) as beside, aiohttp.ClientSession() as session:
+        await served.start("incast", figures={"message_bytes": 1 << 18, "for_ns": 1 << 40})
+        await broken(served, "loss", "h001~p0-t0-0", share_ppm=1_000)
+        await until_answered(session, beside.url, set(expressions(systems.BOARD)), since_s)

@@ -1,0 +1,114 @@
+"""The board "Systems": what tells fabrics of MRC and of RoCE apart: rates, notifications, losses, and who pauses whom.
+
+Figures that every transport has come first; those of RC and of PFC have no series on other fabrics, and such a panel
+is empty there.
+"""
+
+from tools.grafana import common, look, uids
+from tools.grafana.board import Board, Row
+from tools.grafana.panels import Panel, bars, figure, lines, spans
+from tools.grafana.query import NODE, PLANE, Query, bits, flow, highest, level, series, share, top, total
+
+_SHOWN = 12
+_PORT = "plane, node, port, peer, class"
+_LEGEND = "{{node}} to {{peer}}, class {{class}}"
+_LEAST_RATE = series("mrc_nic_rc_rate_bytes_per_second_min", NODE)
+
+
+def _figures() -> list[Panel]:
+    again = bits("mrc_nic_retransmitted_bytes_total", "", NODE)
+    return [
+        figure("Goodput", "How fast does work get done?", bits("mrc_nic_placed_bytes_total", "", NODE), unit="bps",
+               curve=True).wide(4),
+        figure("Sent again", "What share of the payload was sent again?",
+               share(again, bits("mrc_nic_payload_bytes_total", "", NODE)), unit="percentunit", curve=True).wide(4),
+        figure("QPs slowed", "How many connections does congestion control hold back?",
+               level("mrc_nic_rc_qps_slowed", "", NODE)).wide(4),
+        figure("QPs in error", "Has a job lost a connection?", level("mrc_nic_qps", "", NODE, 'state="error"'),
+               limits=look.NONE_IS_GOOD).wide(4),
+        figure("Classes held back", "How many pairs of port and class are asked to pause now?",
+               level("mrc_switch_pfc_asking", "", PLANE)).wide(4),
+        common.faults_active().wide(4),
+    ]  # fmt: skip
+
+
+def _recovery() -> list[Panel]:
+    again = bits("mrc_nic_retransmitted_bytes_total", "node", NODE)
+    return [
+        common.retransmits(NODE),
+        lines("Payload sent again", "What do losses cost? With go-back-N all that was under way goes again.",
+              Query(top(_SHOWN, again), "{{node}}"), unit="bps"),
+        lines("NAKs", "Which losses did receivers see? A gap makes one NAK each time that the sender passes it.",
+              Query(flow("mrc_nic_rc_naks_total", "direction", NODE), "{{direction}}"),
+              Query(flow("mrc_nic_rc_passes_total", "", NODE), "senders that went back"), unit="pps"),
+        lines("Out of sequence", "What came behind a gap? Kept: placed at once, with selective recovery; the rest is "
+              "dropped.", Query(flow("mrc_nic_rc_out_of_sequence_packets_total", "", NODE), "came"),
+              Query(flow("mrc_nic_rc_kept_packets_total", "", NODE), "kept"), unit="pps"),
+    ]  # fmt: skip
+
+
+def _rates() -> list[Panel]:
+    mean = total("node", series("mrc_nic_rc_rate_bytes_per_second_mean", NODE))
+    return [
+        lines("Rate of QPs", "How fast may QPs send? The mean over the QPs of a NIC, the slowest NICs.",
+              Query(f"8 * bottomk({_SHOWN}, {mean} > 0)", "{{node}}"), unit="bps"),
+        lines("Slowest QP", "Is one connection much worse off than the others?",
+              Query(f"8 * min by (fabric) ({_LEAST_RATE} > 0)", "the slowest of all"), unit="bps"),
+        lines("Congestion notifications", "Who sees marks (out), and who is told to slow down (in)? Ignored ones came "
+              "too soon after another.", Query(flow("mrc_nic_rc_cnps_total", "direction", NODE), "{{direction}}"),
+              Query(flow("mrc_nic_rc_cnps_ignored_total", "", NODE), "ignored"), unit="pps"),
+        lines("Changes of rates", "Do rates swing? Cuts by notifications, and steps of increase.",
+              Query(flow("mrc_nic_rc_rate_changes_total", "change", NODE), "{{change}}"), unit="ops"),
+    ]  # fmt: skip
+
+
+def _pauses() -> list[Panel]:
+    def worst(title: str, question: str, metric: str, unit: str = "pps") -> Panel:
+        return lines(title, question, Query(top(_SHOWN, flow(metric, _PORT, PLANE)), _LEGEND), unit=unit)
+
+    nics = flow("mrc_nic_port_paused_seconds_total", "node, class", PLANE, NODE)
+    return [
+        worst("Paused ports of switches", "Which links do pauses keep idle? Share of fabric time for which a class "
+              "might not start packets.", "mrc_switch_pfc_paused_seconds_total", "percentunit"),
+        lines("Paused NICs", "Which NICs are held back? Share of fabric time, summed over ports.",
+              Query(top(_SHOWN, nics), "{{node}}, class {{class}}"), unit="percentunit"),
+        worst("Pause frames sent", "Which links does a switch hold back? Repetitions included.",
+              "mrc_switch_pfc_pause_frames_sent_total"),
+        worst("Pause frames received", "Who is held back by whom?", "mrc_switch_pfc_pause_frames_received_total"),
+        spans("Links held back", "Where does the tree of paused ports begin, and how far does it reach?",
+              Query(f"{highest('mrc_switch_pfc_asking', _PORT, PLANE)} == 1", _LEGEND),
+              meanings=((1, "asked to pause", look.BAD),)).wide(24),
+    ]  # fmt: skip
+
+
+def _buffers() -> list[Panel]:
+    size = highest("mrc_switch_buffer_size_bytes", "node", PLANE)
+    full = share(highest("mrc_switch_buffer_bytes", "node", PLANE), size, "node")
+    used = highest("mrc_switch_pfc_headroom_bytes_max", _PORT, PLANE)
+    there = highest("mrc_switch_pfc_headroom_size_bytes", _PORT, PLANE)
+    return [
+        lines("Shared buffer", "How full are switches?", Query(top(_SHOWN, full), "{{node}}"), unit="percentunit"),
+        lines("Who fills it", "What came in on which link and waits anywhere?",
+              Query(top(_SHOWN, level("mrc_switch_pfc_buffer_bytes", _PORT, PLANE)), _LEGEND), unit="bytes"),
+        bars("Headroom used at the worst", "Is there enough headroom? At 1 the next byte is lost.",
+             Query(top(_SHOWN, share(used, there, _PORT)), _LEGEND), unit="percentunit", highest=1,
+             limits=look.steps(look.GOOD, (0.9, look.SKIP), (1, look.BAD))),
+        lines("Choices of the hash", "Does the hash spread the load over up-links, or do flows meet?",
+              Query(top(_SHOWN, flow("mrc_switch_ecmp_packets_total", "plane, node, port, peer", PLANE)),
+                    "{{node}} to {{peer}}"), unit="pps"),
+    ]  # fmt: skip
+
+
+BOARD = Board(
+    uids.SYSTEMS,
+    "Systems",
+    "What do losses, rates and pauses tell of RoCE and MRC? Rates are of fabric time; MRC has no series of RC and PFC.",
+    (
+        Row("At a glance", _figures()),
+        Row("Losses", _recovery()),
+        Row("Rates", _rates()),
+        Row("Pauses", _pauses()),
+        Row("Buffers", _buffers()),
+    ),
+    nodes="mrc_nic_windows",
+)
