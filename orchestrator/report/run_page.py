@@ -14,6 +14,7 @@ import yaml
 
 from mrcfabric.units import GBPS, MIB, NS_PER_US
 from orchestrator.measures.recording import Recording
+from orchestrator.planning.abilities import has_evs
 from orchestrator.report import words
 from orchestrator.report.frame import (
     details,
@@ -83,7 +84,9 @@ def render(report: Mapping[str, Any], recording: Recording) -> str:
         for finding in report["findings"]
         if not finding["held"] and finding["start_ns"] is not None
     ]
-    charts = {"goodput": goodput_chart(canvas, misses), "EV states": ev_chart(canvas)}
+    charts = {"goodput": goodput_chart(canvas, misses)}
+    if has_evs(recording.topology):
+        charts["EV states"] = ev_chart(canvas)
     if causes(recording):
         charts["retransmissions"] = retransmission_chart(canvas)
     system = report["system"]
@@ -97,7 +100,7 @@ def render(report: Mapping[str, Any], recording: Recording) -> str:
             _findings(report, begin_ns),
             _goodput(charts["goodput"], bool(misses)),
             _faults(report, begin_ns),
-            _evs(charts["EV states"]),
+            _evs(charts.get("EV states")),
             _retransmissions(report, recording, charts.get("retransmissions")),
             _steps(report, canvas),
             _work(report),
@@ -216,7 +219,9 @@ def _cell(value: float | None, kind: str) -> str:
     return f"{value:.1%}" if kind == "share" else f"{value:,.1f}" if kind == "rtt" else f"{value:,.0f}"
 
 
-def _evs(chart: Chart) -> str:
+def _evs(chart: Chart | None) -> str:
+    if chart is None:
+        return ""
     said = "EVs of all QPs, as of the newest look; below, those in ASSUMED_BAD or DENIED by plane."
     return section("EV states over time", note(said), legend((kind, name) for _, name, kind in STATES), pictured(chart))
 

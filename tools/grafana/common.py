@@ -86,8 +86,8 @@ def retransmits(*matchers: str) -> Panel:
     """Retransmissions by cause."""
     return lines(
         "Retransmissions by cause",
-        "What is lost, and how was it noticed? gap: a SACK left it out; trim, nack: a switch cut it short; timeout: "
-        "silence for the whole RTO; port_down: its port lost carrier. A healthy fabric has none.",
+        "What is lost, and how was it noticed? gap: a SACK left it out; trim, nack: a switch cut it short (nack of RC: "
+        "a gap); timeout: silence for the whole RTO; port_down: its port lost carrier. A healthy fabric has none.",
         Query(flow("mrc_nic_retransmits_total", "cause", *matchers), "{{cause}}"),
         unit="pps",
         stacked=True,

@@ -34,6 +34,14 @@ def test_the_head_names_the_system() -> None:
     assert "sim, system roce, seed " in text_of(page_of(recording))
 
 
+def test_a_fabric_without_evs_has_no_chart_of_them() -> None:
+    recording = sample_recording()
+    recording.topology = replace(recording.topology, nic={"transport": "rc"}, switch={"forwarding": "ecmp"})
+    text = text_of(page_of(recording))
+    assert "EV states over time" not in text
+    assert "Retransmissions by cause" in text
+
+
 def test_every_part_that_was_promised_is_there() -> None:
     text = text_of(page_of(sample_recording()))
     for heading in (
