@@ -42,10 +42,11 @@ _PATHS: Final = (
           "NICs are gone. 3. Jobs go on as long as another plane is left; drain them before that one is touched."),
     Alert("MrcPlaneImbalance",
           f"plane:mrc_balance:ratio < {PLANE_BALANCE_MIN} and on (fabric) fabric:mrc_goodput:bits_per_second "
-          f"> on (fabric) {BALANCED_LOAD_MIN} * 8 * sum by (fabric) (mrc_nic_port_rate_bytes_per_second)",
+          f"> on (fabric) {BALANCED_LOAD_MIN} * 8 * sum by (fabric) (mrc_nic_port_rate_bytes_per_second) "
+          "unless on (fabric) mrc_nic_rc_qps_slowed",
           "settled", "warning", f"{_PLANE} carries {_SHARE} of what a plane carries on average",
           "NICs send much less into this plane than into the others, though every QP has as many EVs in each. Only a "
-          "fabric with work is asked.",
+          "fabric with work is asked, and none of RC, whose QPs keep to one plane each.",
           "1. Retired EVs or ports down in the plane explain it: see their alerts. 2. If there are none, compare "
           "`plane:mrc_marked:ratio` of the planes: marks make NICs skip EVs. 3. Look for a slow link: "
           "`plane:mrc_utilisation:max` near 1 while the plane carries little."),

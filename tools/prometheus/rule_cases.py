@@ -128,6 +128,8 @@ _PATHS = (
               (Firing({"fabric": "lab", "plane": "3"},
                       "plane 3 of lab carries 40% of what a plane carries on average"),)),
     AlertCase("MrcPlaneImbalance", "a little less than the others", _sent(900, 900, 900, 500)),
+    AlertCase("MrcPlaneImbalance", "QPs of RC keep to one plane each",
+              {**_sent(900, 900, 900, 300), **_of("mrc_nic_rc_qps_slowed", flat(0), plane="", node="h000")}),
     AlertCase("MrcPlaneImbalance", "nobody sends", _sent(0, 0, 0, 0)),
     AlertCase("MrcPlaneImbalance", "only probes, of a plane that is bad", _sent(0, 0, 0, 60, placed=0)),
     AlertCase("MrcNicPortDown", "a cut cable", _of("mrc_nic_port_up", changing(1, 0), plane="1", node="h000"),
