@@ -10,7 +10,7 @@ page tables, protection domains and completion queues. So a slot on the chip is 
 IBTA 10.2 (QP context), 9.7 (reliable connections); annex A17 (addresses); DCQCN (SIGCOMM'15); IRN (SIGCOMM'18).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Final
 
 from nicd.core.settings import NicSettings
@@ -112,6 +112,11 @@ def limits_of(knobs: NicSettings) -> RcCounts:
     psns = knobs.rc_psns_max if knobs.rc_recovery == "selective" else 0
     # A packet that is expected next never waits.
     return RcCounts(psns, max(0, psns - 1), knobs.work_requests_max)
+
+
+def within(counts: RcCounts, bounds: RcCounts) -> list[str]:
+    """Names of the counts above their bounds; none in a NIC without a fault."""
+    return [item.name for item in fields(RcCounts) if getattr(counts, item.name) > getattr(bounds, item.name)]
 
 
 def qp_bytes(knobs: NicSettings, counts: RcCounts) -> dict[str, int]:

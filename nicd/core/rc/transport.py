@@ -18,10 +18,10 @@ from nicd.core.commands import ConnectQp, CreateQp, DestroyQp, ModifyQp, PostWri
 from nicd.core.events import STATUS_FLUSHED, STATUS_RETRY_EXCEEDED, Result
 from nicd.core.qp_state import QpState
 from nicd.core.rc.dcqcn_profile import dcqcn_figures
-from nicd.core.rc.footprint import slot_bytes
+from nicd.core.rc.footprint import limits_of, slot_bytes, within
 from nicd.core.rc.qp import RcLink, RcQp
 from nicd.core.rc.rc_stats import RC_DROP_REASONS, RESERVED, RcStats
-from nicd.core.rc.state_report import state_bytes, state_report
+from nicd.core.rc.state_report import peak, state_bytes, state_report
 from nicd.core.rc.ways import NO_PORT, choose_port
 from nicd.core.settings import NicConfig, NicSettings
 from nicd.core.stats import TAKEN
@@ -268,6 +268,11 @@ class RcTransport(Transport):
     def state_report(self) -> dict[str, Any]:
         shared = (self.rc, self._figures) if self._figures is not None else (self.rc,)
         return state_report(self.board, self._qps, shared)
+
+    def overfull(self) -> list[tuple[int, str]]:
+        bounds = limits_of(self.board.settings)
+        links = [qp.link for qp in self._qps.values() if qp.link is not None]
+        return [(link.qpn, name) for link in links for name in within(peak(link), bounds)]
 
     def _links(self) -> list[RcLink]:
         return [qp.link for qp in self._qps.values() if qp.link is not None and qp.state <= QpState.RTS]

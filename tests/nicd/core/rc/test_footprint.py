@@ -15,6 +15,7 @@ from nicd.core.rc.footprint import (
     on_chip_bytes,
     qp_bytes,
     slot_bytes,
+    within,
 )
 from nicd.core.settings import NicSettings
 from nicd.core.widths import record_bytes
@@ -51,6 +52,11 @@ def test_selective_recovery_has_a_record_per_packet(psns: int) -> None:
     assert limits_of(knobs) == RcCounts(psns, psns - 1, knobs.work_requests_max)
     assert slot_bytes(knobs) == CONTEXT_BYTES + psns * 8 + (psns - 1) * 14
     assert slot_bytes(NicSettings(transport="rc", rc_recovery="selective", sram_qp_bytes=9)) == 9
+
+
+def test_counts_above_their_bounds_are_named() -> None:
+    assert within(RcCounts(1, 2, 3), RcCounts(1, 2, 3)) == []
+    assert within(RcCounts(2, 2, 4), RcCounts(1, 2, 3)) == ["inflight", "work_requests"]
 
 
 def test_a_nic_has_its_keys_besides() -> None:

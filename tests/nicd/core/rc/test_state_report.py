@@ -76,3 +76,24 @@ def test_a_chip_with_room_for_one_shows_who_is_on_it() -> None:
     chip = report["chip"]
     assert (chip["capacity"], chip["spilled"], chip["slot_bytes"]) == (1, 1, 512)
     assert chip["slot_bytes"] == slot_bytes(pipe.nics[0].config.settings)
+
+
+@pytest.mark.parametrize("recovery", ["go_back_n", "selective"])
+@pytest.mark.parametrize("psns", [8, 16])
+def test_no_table_grows_beyond_its_limit(recovery: str, psns: int) -> None:
+    count = [0]
+
+    def fate(at_ns: int, side: int, seen: Seen) -> bool:
+        count[0] += seen.is_data
+        return not seen.is_data or count[0] % 7 != 3
+
+    pipe = Pipe(fate, rc_recovery=recovery, rc_psns_max=psns, rc_window_bytes=1 << 20, work_requests_max=4)
+    for number in range(4):
+        pipe.write(16 * MTU, number)
+    pipe.run(50_000_000)
+    assert len(pipe.completions()) == 4
+    assert [nic.overfull() for nic in pipe.nics] == [[], []]
+    peaks = pipe.nics[0].state_report()["qps"][0]
+    assert peaks["peak"]["pieces"]["work_queue"] == peaks["reserved"]["pieces"]["work_queue"]
+    if recovery == "selective":
+        assert peaks["peak"]["pieces"]["inflight"] > peaks["reserved"]["pieces"]["inflight"] // 2
