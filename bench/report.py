@@ -72,6 +72,8 @@ HEADLINES = (
     Headline("scrape.ratio_walk", "all it counts / a walk over its EVs", "", less_is_better=True),
     Headline("scrape.render_us", "the agent makes a page of it", "us", less_is_better=True),
     Headline("sim.pps", "simulator, one CPU: data packets"),
+    Headline("sim.roce_pps", "the same with RoCE over lossless switches"),
+    Headline("sim.roce_share", "RoCE / MRC", "", 0.33),
 )
 
 

@@ -1,4 +1,4 @@
-"""The demo's fabric in virtual time: how many data packets the simulator carries per CPU second.
+"""The demo's fabric in virtual time: data packets that the simulator carries per CPU second, with MRC and with RoCE.
 
 Eight NICs in a permutation in which every flow crosses the T1s, all 48 switches, real cores throughout: every packet is
 built, queued, forwarded three times, checked, placed and acknowledged. Each NIC keeps a few messages posted, so that
@@ -12,12 +12,13 @@ from typing import Any
 from bench.measure import Figure, rounded
 from mrcfabric.sim.simulator import Simulator
 from mrcfabric.topology import Topology
+from mrcfabric.topology_file import with_system
 from nicd.compose import nic_config
 from nicd.core.commands import ConnectQp, CreateQp, ModifyQp, PostWrite, RegisterMemory
 from nicd.core.events import Completion
 from nicd.core.nic import Nic
 from switchd.compose import switch_config
-from switchd.core.switch import Switch
+from switchd.core.build import build_switch
 
 MESSAGE_BYTES = 1 << 20
 MESSAGES_POSTED = 4
@@ -47,7 +48,7 @@ class Fabric:
     def __init__(self, topology: Topology) -> None:
         nics = list(topology.nic_names())
         nodes: dict[str, Any] = {name: Nic(nic_config(topology, name)) for name in nics}
-        nodes |= {name: Switch(switch_config(topology, name)) for name in topology.switch_names()}
+        nodes |= {name: build_switch(switch_config(topology, name)) for name in topology.switch_names()}
         links = {(name, end.port): (end.peer, end.peer_port) for name in nodes for end in topology.ports(name)}
         self.simulator = Simulator(nodes, links, window_ns=topology.link_delay_ns, on_events=self._on_events)
         self.nics = [self._nic(name) for name in nics]
@@ -138,20 +139,28 @@ def _packets_per_cpu_second(fabric: Fabric, seconds: float) -> tuple[float, int]
     return (fabric.data_packets() - packets) / spent_s, int((fabric.simulator.now_ns - fabric_ns) / spent_s)
 
 
-def run() -> dict[str, Any]:
-    """Section `sim`: data packets per CPU second, and what they amount to in fabric time."""
-    topology = Topology.demo()
+def _measured(topology: Topology) -> tuple[Figure, float, dict[str, int]]:
+    """Data packets per CPU second, fabric nanoseconds per CPU second, and what must be zero."""
     fabric = Fabric(topology)
     fabric.simulator.run(WARM_UP_NS)
     runs = [_packets_per_cpu_second(fabric, RUN_S) for _ in range(RUNS)]
     fabric.close()
     figure = Figure(tuple(rate for rate, _ in runs))
-    fabric_ns_per_s = Figure(tuple(float(ns) for _, ns in runs)).median
+    return figure, Figure(tuple(float(ns) for _, ns in runs)).median, fabric.totals()
+
+
+def run() -> dict[str, Any]:
+    """Section `sim`: data packets per CPU second, and what they amount to in fabric time; the packets of RoCE, too."""
+    topology = Topology.demo()
+    figure, fabric_ns_per_s, totals = _measured(topology)
+    roce, _, roce_totals = _measured(with_system(topology, "roce"))
     line_rate_pps = topology.nics * topology.planes * topology.rate_bps / topology.mtu_bytes / 8
     return {
         "pps": rounded(figure.median),
         "dilation": rounded(1e9 / fabric_ns_per_s),
         "line_rate_share": rounded(figure.median / fabric_ns_per_s * 1e9 / line_rate_pps),
-        **fabric.totals(),
-        "detail": {"pps": figure.record()},
+        "roce_pps": rounded(roce.median),
+        "roce_share": rounded(roce.median / figure.median),
+        **{name: count + roce_totals[name] for name, count in totals.items()},
+        "detail": {"pps": figure.record(), "roce_pps": roce.record()},
     }
