@@ -123,7 +123,7 @@ def test_names_and_paths_may_be_mixed() -> None:
 
 
 @pytest.mark.integration
-def test_on_real_daemons_the_same_work_gives_the_same_bytes(folder: Path) -> None:
+def test_real_daemons(folder: Path) -> None:
     here = asked(folder, "mrc", "oblivious.yaml", settings=("workload.perm.messages=2", "fabric.planes=1"))
     data, place = carried_out(Asked(here.file, here.systems, here.settings, None, False, here.folder), Ears)
     assert data["backend"] == "udp"
