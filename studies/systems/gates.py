@@ -1,0 +1,133 @@
+"""The gates before any comparison: each system works alone, shares evenly, and stands beside a sweep of its knob."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
+
+from mrcfabric import bundles
+from mrcfabric.topology import Setting, Topology
+from mrcfabric.topology_file import with_system
+from studies.flows import START_NS, Flow, permutation
+from studies.systems.bench_fabric import fabric, measure
+from studies.systems.row import Finding, Row, at_least, seen
+
+SYSTEMS: Final = tuple(bundles.names())
+_MS: Final = 1_000_000
+_SLOW: Final = frozenset({"roce", "roce-no-pfc"})
+"""Their rates take milliseconds to settle: DCQCN climbs some 0.7 Gb/s in each."""
+
+
+class Knob(NamedTuple):
+    """The setting that moves a system's results most, and the values beside that of its profile."""
+
+    table: str
+    """`nic`, `switch`, or `` for a figure of the topology."""
+    name: str
+    values: tuple[Setting, ...]
+    profile: Setting
+
+
+KNOBS: Final[Mapping[str, Knob]] = {
+    "mrc": Knob("", "evs_per_qp", (4, 16, 128), 128),
+    "roce": Knob("nic", "rp_clamp_tgt_rate", (True, False), True),
+    "roce-no-pfc": Knob("switch", "data", (3.0, 12.0, 48.0), 12.0),
+    "roce-pfc-only": Knob("switch", "pfc_alpha_shift", (1, 3, 6), 3),
+    "irn": Knob("nic", "rc_window_bytes", (30_000, 0, 250_000), 0),
+}
+
+
+class Alone(NamedTuple):
+    """One point of the first gate, and of the second."""
+
+    system: str
+    planes: int
+    """And QPs, in the first."""
+
+
+class Swept(NamedTuple):
+    """One point of the third gate."""
+
+    system: str
+    value: Setting
+
+
+def measure_alone(point: Alone) -> Sequence[Finding]:
+    """One NIC sends to another on an empty fabric, with a QP per port."""
+    topology = with_system(fabric("alone", 2, 4, planes=point.planes), point.system)
+    rtt = topology.base_rtt_ns()
+    found = measure(topology, (Flow(0, 2, 1, qps=point.planes),), 30 * rtt, 90 * rtt)
+    at = f"{point.system}, {point.planes} {'port' if point.planes == 1 else 'ports'}: share of the line"
+    return (at_least(at, 0.95, found.shares[0] / point.planes),)
+
+
+def measure_pair(point: Alone) -> Sequence[Finding]:
+    """Two NICs send to two others through the same up-link of each plane."""
+    system, planes = point
+    topology = with_system(fabric("pair", 2, 1, planes=planes), system)
+    warm_ns, watch_ns = (5 * _MS, 50 * _MS) if system in _SLOW else (_MS // 2, 6 * _MS)
+    flows = (Flow(0, 2, 1), Flow(1, 3, 1, start_ns=START_NS + 1_500))
+    found = measure(topology, flows, warm_ns, warm_ns + watch_ns)
+    at = f"{system}, {planes} {'port' if planes == 1 else 'ports'}"
+    return (
+        at_least(f"{at}: smaller share over the larger", 0.95, _evenness(found.shares)),
+        at_least(f"{at}: both together, of the line", 0.95, sum(found.shares) / planes),
+    )
+
+
+def measure_knob(point: Swept) -> Sequence[Finding]:
+    """A permutation and an incast with one value of the system's knob."""
+    knob = KNOBS[point.system]
+    assert not isinstance(point.value, str)
+    at = f"{point.system}, {knob.name} {point.value if isinstance(point.value, bool) else format(point.value, 'g')}"
+    at += " (profile)" if point.value == knob.profile else ""
+    topology = _with(with_system(fabric("knob", 8, 8), point.system), knob, point.value)
+    warm_ns, end_ns = (10 * _MS, 13 * _MS) if point.system in _SLOW else (_MS // 2, 3 * _MS // 2)
+    every = measure(topology, permutation(topology, 1)[:8], warm_ns, end_ns).shares
+    many = [Flow(8 + number, 0, 1) for number in range(7)]
+    incast = measure(topology, many, warm_ns, end_ns)
+    return (
+        seen(f"{at}: permutation 8 to 8, mean share", sum(every) / 8),
+        seen(f"{at}: its slowest", min(every)),
+        seen(f"{at}: 7:1 incast, of the line", sum(incast.shares)),
+        seen(f"{at}: its smallest share over its largest", _evenness(incast.shares)),
+    )
+
+
+def _evenness(shares: Sequence[float]) -> float:
+    """The smallest over the largest; 0 where nobody gets anything."""
+    return min(shares) / max(shares) if max(shares) else 0.0
+
+
+def _with(topology: Topology, knob: Knob, value: Setting) -> Topology:
+    if not knob.table:
+        figure: dict[str, Any] = {knob.name: value}
+        return replace(topology, **figure)
+    table: dict[str, Setting] = {**getattr(topology, knob.table), knob.name: value}
+    if knob.name == "data":
+        table["data_last_hop"] = value
+    tables: dict[str, Any] = {knob.table: table}
+    return replace(topology, **tables)
+
+
+GATES: Final = (
+    Row(
+        "Alone", "Each system alone reaches the line", "a NIC's ports full, headers paid", "none: a bar for ourselves",
+        "at least 0.95", "One NIC sends to another below the other T0, ports of 100 Gb/s, one QP per port.",
+        tuple(Alone(system, planes) for planes in (1, 4) for system in SYSTEMS), measure_alone,
+    ),
+    Row(
+        "Pair", "Two flows share a link", "half the link each", "none: a bar for ourselves", "5 %",
+        "Two NICs send to two others through the only up-link; 6 ms, or 50 ms with DCQCN.",
+        (*(Alone(system, 1) for system in SYSTEMS), Alone("mrc", 4)), measure_pair,
+        why="MRC is made to spray. On a single path one of two flows keeps several per cent more for milliseconds; on "
+        "four planes they are even.",
+    ),
+    Row(
+        "Knob", "Published profile, and a sweep of one setting", "no bounds: so that nobody has to believe that the "
+        "profile was chosen to lose", "the bundles", "none",
+        "8 NICs below each of two T0s, 8 up-links, ports of 100 Gb/s; shares from 0.5 to 1.5 ms after the start, with "
+        "DCQCN from 10 to 13 ms.",
+        tuple(Swept(system, value) for system in SYSTEMS if system in KNOBS for value in KNOBS[system].values),
+        measure_knob, exact=False,
+    ),
+)  # fmt: skip
