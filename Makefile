@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: setup demo test pytest test-long test-fast lint bench fuzz compliance tables paper swarm clean
+.PHONY: setup demo test pytest test-long test-fast lint bench fuzz compliance tables paper systems swarm clean
 setup: $(STAMP)
 $(STAMP): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("mrcfabric needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; try make PYTHON=python3.11") if sys.version_info < (3, 11) else None'
@@ -64,6 +64,10 @@ tables: setup
 # docs/PAPER.md: the paper's experiments, run in virtual time.
 paper: setup
 	$(BIN)/python docs/generate_paper.py > docs/PAPER.md.new && mv docs/PAPER.md.new docs/PAPER.md
+
+# docs/SYSTEMS.md: what each system must show, measured in virtual time.
+systems: setup
+	$(BIN)/python -m studies.systems --write
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build out *.egg-info

@@ -1,0 +1,85 @@
+"""docs/SYSTEMS.md: the gates, then every row with what is wanted, what came out, and whether it held.
+
+Owns the text around the figures. No figure of ours stands here: all come from the findings.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from studies.systems.row import Finding, Row
+
+HEAD: Final = """# Systems beside MRC: what they must show, and what they show here
+
+`make systems` makes this page anew: every figure under "ours" is measured by it, in virtual time, on the cores that the
+daemons run. "Wanted" comes from a closed form or from the publication named, and the bounds with it; nothing is set to
+what was measured. *Exact* rows hold to their tolerance; of *band* rows only order and rough size count.
+
+    python -m studies.systems            # the rows
+    python -m studies.systems G1 E4      # some of them, printed
+    make systems                         # all of them, into this page
+
+The systems are the bundles that `mrcfabric systems` lists. Not every row uses one: a closed form needs the mechanism
+alone, and the row says which settings it has.
+"""
+GATES: Final = """
+## No straw men
+
+A comparison is worth something only if every system works as published. So each one first runs alone on an empty
+fabric, headers paid; two of its flows share a link; and its published profile stands beside a sweep of the one setting
+that moves its results most.
+"""
+ACCEPTANCE: Final = """
+## Acceptance
+"""
+
+Results = Mapping[str, Sequence[Finding] | str]
+"""Row -> what came out, or what it needs that is not there."""
+
+
+def page(gates: Sequence[Row], rows: Sequence[Row], results: Results) -> str:
+    """The whole document."""
+    parts = [HEAD, _summary([*gates, *rows], results), GATES, *(section(row, results[row.id]) for row in gates)]
+    return "".join([*parts, ACCEPTANCE, *(section(row, results[row.id]) for row in rows)])
+
+
+def verdict(result: Sequence[Finding] | str) -> str:
+    """In a word or two."""
+    if isinstance(result, str):
+        return f"not run: needs {result}"
+    judged = [finding for finding in result if finding.judged]
+    held = sum(finding.held for finding in judged)
+    if not judged:
+        return "shown"
+    return "held" if held == len(judged) else f"{held} of {len(judged)} held"
+
+
+def section(row: Row, result: Sequence[Finding] | str) -> str:
+    """One row with its findings."""
+    kind = "Exact" if row.exact else "Band"
+    lines = [
+        f"\n### {row.id}. {row.title}\n",
+        f"*{kind}; tolerance {row.tolerance}.* {_sentence(row.formula)} Source: {row.source}.\n",
+        f"{_sentence(row.setup)}\n",
+    ]
+    if isinstance(result, str):
+        return "\n".join([*lines, f"Not run: needs {result}.\n"])
+    lines.append("| At | Wanted | Ours | |\n|---|---|---|---|")
+    lines += [f"| {one.at} | {one.wanted} | {one.shown} | {_mark(one)} |" for one in result]
+    if row.why and not all(finding.held for finding in result):
+        lines.append(f"\nWhy not: {row.why}")
+    return "\n".join(lines) + "\n"
+
+
+def _summary(rows: Sequence[Row], results: Results) -> str:
+    lines = ["", "| Row | What | Result |", "|---|---|---|"]
+    return "\n".join([*lines, *(f"| {row.id} | {row.title} | {verdict(results[row.id])} |" for row in rows)]) + "\n"
+
+
+def _mark(finding: Finding) -> str:
+    if not finding.judged:
+        return ""
+    return "held" if finding.held else "**not held**"
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith(".") else text + "."
