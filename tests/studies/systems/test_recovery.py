@@ -30,7 +30,7 @@ def test_g4_a_lost_last_packet(point: Silence) -> None:
 
 
 def test_g5_a_ring_under_loss() -> None:
-    assert not missed(recovery.measure_ring(Ring("roce-no-pfc", planes=2)))
+    assert not missed(recovery.measure_ring(Ring("roce-no-pfc")))
 
 
 def test_the_oracle_of_go_back_0_counts_packets() -> None:
