@@ -14,9 +14,7 @@ HEAD: Final = """# Systems beside MRC: what they must show, and what they show h
 daemons run. "Wanted" comes from a closed form or from the publication named, and the bounds with it; nothing is set to
 what was measured. *Exact* rows hold to their tolerance; of *band* rows only order and rough size count.
 
-    python -m studies.systems            # the rows
-    python -m studies.systems G1 E4      # some of them, printed
-    make systems                         # all of them, into this page
+`make systems` writes all rows into this page; in the repository `python -m studies.systems G1 E4` prints some of them.
 
 The systems are the bundles that `mrcfabric systems` lists. Not every row uses one: a closed form needs the mechanism
 alone, and the row says which settings it has.

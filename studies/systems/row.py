@@ -6,7 +6,7 @@ publication, never from what was measured.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 
 class Finding(NamedTuple):
@@ -23,7 +23,8 @@ class Finding(NamedTuple):
 
     @property
     def held(self) -> bool:
-        return self.least <= self.ours <= self.most
+        # Sums of shares differ from the closed form by the rounding of their last digit.
+        return self.least - _ROUNDING <= self.ours <= self.most + _ROUNDING
 
     @property
     def judged(self) -> bool:
@@ -61,6 +62,9 @@ def between(at: str, least: float, most: float, ours: float, digits: int = 3, un
 def seen(at: str, ours: float, digits: int = 3, unit: str = "") -> Finding:
     """A figure that is shown and not judged."""
     return Finding(at, "", ours, float("-inf"), float("inf"), digits, unit)
+
+
+_ROUNDING: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
