@@ -54,7 +54,7 @@ class Traffic:
         uplink = (nic + number) % topology.t1_per_plane
         ev = ev_of(0, uplink, number)
         template = DataTemplate(nic_address(nic), nic_address(peer), 17, dscp=Dscp(), ts=True)
-        outer = PathTable(topology, nic).towards(peer).outer(ev)
+        outer = PathTable(topology, nic).towards(peer).path(ev).outer
         payload = os.urandom(topology.mtu_bytes)
         return bytes(template.build(WRITE_MIDDLE, number, 0, 0, 4096 * number, 1, 1 << 20, ev, outer, payload))
 

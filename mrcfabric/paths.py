@@ -1,7 +1,8 @@
-"""Which path an EV takes: EV -> plane, T1 and outer address. Also draws the EVs of a QP.
+"""Which path an EV takes: EV -> ports at both ends, plane, T1 and outer address. Also draws the EVs of a QP.
 
-Owns the bits of an EV. `mrcfabric.topology` knows where the nodes are, `mrcfabric.wire.usid` lays uSIDs into an
-address, the wire stripes an EV over flow label and source port, and the NIC core decides which EV is good.
+Owns the bits of an EV, and is the one place that turns an EV into a path. `mrcfabric.topology` knows where the nodes
+are, `mrcfabric.wire.usid` lays uSIDs into an address, the wire stripes an EV over flow label and source port, and the
+NIC core decides which EV is good.
 
     bit 31            14 13          3 2     0
        +----------------+-------------+-------+
@@ -15,6 +16,8 @@ are taken modulo their number, so that no value from outside can be wrong.
 MRC 1.0 6 (EV sets), 7.5.5.2 (EV on the wire).
 """
 
+from typing import NamedTuple
+
 from mrcfabric.naming import (
     PLANES_MAX,
     USID_INDEX_MAX,
@@ -25,6 +28,7 @@ from mrcfabric.naming import (
     nic_name,
     usid_of,
 )
+from mrcfabric.plane_ports import PlanePorts
 from mrcfabric.rng import Rng
 from mrcfabric.topology import Topology
 from mrcfabric.wire import usid
@@ -43,11 +47,26 @@ def ev_of(plane: int, uplink: int, draw: int) -> int:
     return draw << EV_DRAW_SHIFT | uplink << EV_UPLINK_SHIFT | plane
 
 
+class Path(NamedTuple):
+    """Where the packets of one EV go."""
+
+    port: int
+    """The port of ours by which they leave."""
+    in_port: int
+    """The port of the peer by which they arrive."""
+    plane: int
+    """The class of the EV: what it shares a window and a reserve with; see `mrcfabric.plane_ports`."""
+    number: int
+    """The T1 that they go through; 0 between NICs on one T0, whose path has no T1."""
+    outer: bytes
+    """The outer destination address, 16 bytes: a uSID container as it leaves the NIC."""
+
+
 class Destination:
     """Another NIC, and the paths to it from one NIC."""
 
     __slots__ = (
-        "_block", "_cache", "_down", "_t0_far", "_t0_near", "address", "paths_per_plane", "planes",
+        "_block", "_cache", "_down", "_t0_far", "_t0_near", "address", "paths_per_plane", "planes", "ports",
         "rate_bps", "rates_bps", "same_t0",
     )  # fmt: skip
 
@@ -56,43 +75,47 @@ class Destination:
         self._t0_far, self._down = divmod(peer, topology.nics_per_t0)
         self._block = topology.usid_block
         # At most one entry per path of the pair and per spelling of it in an EV: the path bits bound it.
-        self._cache: dict[int, bytes] = {}
+        self._cache: dict[int, Path] = {}
         self.address = nic_address(peer)
         """The inner destination address, 16 bytes."""
         self.same_t0 = self._t0_near == self._t0_far
         self.planes = topology.planes
-        ends = zip(topology.ports(nic_name(nic)), topology.ports(nic_name(peer)), strict=True)
-        self.rates_bps = tuple(min(near.rate_bps, far.rate_bps) for near, far in ends)
+        self.ports = PlanePorts(range(topology.planes), range(topology.planes))
+        """The ports of both ends by plane: here port p of every NIC is in plane p."""
+        near, far = topology.ports(nic_name(nic)), topology.ports(nic_name(peer))
+        ends = zip(self.ports.port, self.ports.in_port, strict=True)
+        self.rates_bps = tuple(min(near[port].rate_bps, far[in_port].rate_bps) for port, in_port in ends)
         """The rate per plane: the slower one of the two NICs' ports."""
         self.rate_bps = sum(self.rates_bps)
         """The sum over all planes."""
         self.paths_per_plane = 1 if self.same_t0 else topology.t1_per_plane
 
-    def plane(self, ev: int) -> int:
-        """The plane, and so the NIC's port, of an EV."""
-        return (ev & EV_PLANE_MASK) % self.planes
+    def path(self, ev: int) -> Path:
+        """The path of an EV."""
+        key = ev & _EV_PATH_MASK
+        path = self._cache.get(key)
+        if path is None:
+            path = self._cache[key] = self._path(ev)
+        return path
 
-    def path(self, ev: int) -> int:
-        """The number of the T1 that an EV goes through; 0 between NICs on one T0, whose path has no T1."""
-        return (ev >> EV_UPLINK_SHIFT & EV_UPLINK_MASK) % self.paths_per_plane
+    def _path(self, ev: int) -> Path:
+        plane = (ev & EV_PLANE_MASK) % self.planes
+        number = (ev >> EV_UPLINK_SHIFT & EV_UPLINK_MASK) % self.paths_per_plane
+        outer = usid.build(self._block, self._usids(plane, number))
+        return Path(self.ports.port[plane], self.ports.in_port[plane], plane, number, outer)
 
     def usids(self, ev: int) -> tuple[int, ...]:
         """The uSIDs of an EV's path: T0, T1, T0, down-link; between NICs on one T0: T0, down-link."""
-        plane = self.plane(ev)
+        path = self.path(ev)
+        return self._usids(path.plane, path.number)
+
+    def _usids(self, plane: int, number: int) -> tuple[int, ...]:
         first = usid_of(USID_TIER_T0, plane, self._t0_near)
         last = usid_of(USID_TIER_DESTINATION, plane, self._down)
         if self.same_t0:
             return first, last
         far = usid_of(USID_TIER_T0, plane, self._t0_far)
-        return first, usid_of(USID_TIER_T1, plane, self.path(ev)), far, last
-
-    def outer(self, ev: int) -> bytes:
-        """The outer destination address of an EV, 16 bytes: a uSID container as it leaves the NIC."""
-        key = ev & _EV_PATH_MASK
-        container = self._cache.get(key)
-        if container is None:
-            container = self._cache[key] = usid.build(self._block, self.usids(ev))
-        return container
+        return first, usid_of(USID_TIER_T1, plane, number), far, last
 
     def draw_evs(self, rng: Rng, per_plane_active: int, per_plane_reserve: int) -> tuple[list[int], list[int]]:
         """(active, reserve): distinct random EVs, plane after plane, the same number in every plane.
@@ -133,8 +156,9 @@ class PathTable:
         return self._topology.nics
 
     @property
-    def planes(self) -> int:
-        return self._topology.planes
+    def ports(self) -> tuple[int, ...]:
+        """Plane -> the port of ours by which its packets leave, whichever the peer."""
+        return tuple(range(self._topology.planes))
 
     @property
     def t1_per_plane(self) -> int:

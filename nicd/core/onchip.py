@@ -225,13 +225,13 @@ class SpillingScheduler(Scheduler):
         refused = 0
         while (room := ports.room & ~self._useless) and ring:
             sender = ring[0]
-            usable = sender.planes & sender.windows.open
+            usable = sender.open_ports()
             mask = room & usable
             if mask and sender.has_packet():
                 if not self.ready(now, sender):
                     continue
-                plane = sender.pick_plane(mask)
-                ports.offer(now, plane, sender.emit(now, plane), False)
+                port, packet = sender.emit(now, mask)
+                ports.offer(now, port, packet, False)
                 ring.rotate(-1)
                 refused = 0
             elif mask or not usable:

@@ -1,8 +1,8 @@
 """Which QP sends next on which port.
 
-Owns the ring of QPs that have something to send. Every port with room pulls: the QP at the head of the ring chooses a
-plane among the free ones and an EV in it, and a packet is made at that instant and not before. Round robin by packet
-among QPs; inside a QP the requestor puts retransmissions first (MRC 1.0: a higher class than new data).
+Owns the ring of QPs that have something to send. Every port with room pulls: the QP at the head of the ring chooses one
+of the free ports, and a packet is made at that instant and not before. Round robin by packet among QPs; inside a QP the
+requestor puts retransmissions first (MRC 1.0: a higher class than new data).
 """
 
 from collections import deque
@@ -12,37 +12,26 @@ from mrcfabric.units import Instant
 from nicd.core.ports import Ports
 
 
-class Windows(Protocol):
-    """What limits the packets of a QP beside its ports."""
-
-    open: int
-    """Bit p: a packet may leave by plane p."""
-
-
 class Sender(Protocol):
     """What the scheduler asks of a QP."""
 
     waiting: bool
     """True while it is in the ring; only the scheduler sets it."""
     qpn: int
-    planes: int
-    """Bit p: plane p can carry data of this QP."""
 
-    @property
-    def windows(self) -> Windows:
-        """What limits it; several QPs to one destination may share that."""
+    def open_ports(self) -> int:
+        """Bit p: a packet may leave by port p now, as far as paths and windows decide."""
         ...
 
     def has_packet(self) -> bool:
-        """Whether a packet may leave, if a port and its plane's window have room."""
+        """Whether a packet may leave, if a port and the windows have room."""
         ...
 
-    def pick_plane(self, mask: int) -> int:
-        """One of the planes in `mask`."""
-        ...
+    def emit(self, now: Instant, ports: int) -> tuple[int, bytearray]:
+        """(port, packet): the next packet, made for one of `ports`, which are among its open ones.
 
-    def emit(self, now: Instant, plane: int) -> bytearray:
-        """The next packet, made for this plane. Only after `has_packet`."""
+        Only after `has_packet`.
+        """
         ...
 
 
@@ -59,7 +48,7 @@ class Scheduler:
 
     def wake(self, sender: Sender) -> None:
         """`sender` may have become able to send."""
-        usable = sender.planes & sender.windows.open
+        usable = sender.open_ports()
         if usable and (sender.waiting or sender.has_packet()):
             self._useless &= ~usable
             if not sender.waiting:
@@ -86,11 +75,11 @@ class Scheduler:
         refused = 0
         while (room := ports.room & ~self._useless) and ring:
             sender = ring[0]
-            usable = sender.planes & sender.windows.open
+            usable = sender.open_ports()
             mask = room & usable
             if mask and sender.has_packet():
-                plane = sender.pick_plane(mask)
-                ports.offer(now, plane, sender.emit(now, plane), False)
+                port, packet = sender.emit(now, mask)
+                ports.offer(now, port, packet, False)
                 ring.rotate(-1)
                 refused = 0
             elif mask or not usable:

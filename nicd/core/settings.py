@@ -12,6 +12,8 @@ from typing import Final, Protocol
 
 from mrcfabric.egress_config import EgressConfig
 from mrcfabric.errors import ConfigError
+from mrcfabric.paths import Path
+from mrcfabric.plane_ports import PlanePorts
 from mrcfabric.rng import Rng
 from mrcfabric.wire.dscp import Dscp
 from mrcfabric.wire.options import DEFAULT_OPTIONS, WireOptions
@@ -69,17 +71,15 @@ class DestinationLike(Protocol):
 
     address: bytes
     planes: int
+    ports: PlanePorts
+    """The ports of both ends by plane."""
     paths_per_plane: int
     rates_bps: tuple[int, ...]
     """What both ends' ports carry, plane by plane."""
     same_t0: bool
     """Both NICs hang on the same T0s: one path per plane, and no T1 on it."""
 
-    def plane(self, ev: int) -> int: ...
-
-    def path(self, ev: int) -> int: ...
-
-    def outer(self, ev: int) -> bytes: ...
+    def path(self, ev: int) -> Path: ...
 
     def draw_evs(self, rng: Rng, per_plane_active: int, per_plane_reserve: int) -> tuple[list[int], list[int]]: ...
 
@@ -92,6 +92,11 @@ class PathTableLike(Protocol):
 
     @property
     def t1_per_plane(self) -> int: ...
+
+    @property
+    def ports(self) -> tuple[int, ...]:
+        """Plane -> the port of this NIC by which its packets leave, whichever the peer."""
+        ...
 
     def towards(self, peer: int) -> DestinationLike: ...
 

@@ -210,7 +210,7 @@ def nic_table(topology: Topology, nic: str, peer: str | None = None) -> dict[str
         way = {"plane": end.port, "t0": end.peer, "down_link": end.peer_port, "link": end.link}
         if has_evs(topology):
             ev = ev_of(end.port, 0, 0)
-            way |= {"ev": ev, "outer_address": address_text(destination.outer(ev))}
+            way |= {"ev": ev, "outer_address": address_text(destination.path(ev).outer)}
         ways.append(way)
     return {
         "node": nic,

@@ -28,6 +28,6 @@ def links_in_use(topology: Topology, program: Program, sender: int, receiver: in
     universe = Universe(config, _BUILT_IN)
     qpns = (program.qpn(receiver, turn) for turn in range(program.qps))
     drawn = (universe.draw(destination, Rng(config.seed, config.name, "qp", qpn, "evs")) for qpn in qpns)
-    active = {(one.plane, one.path) for evs in drawn for one in evs.active}
+    active = {(one.path.plane, one.path.number) for evs in drawn for one in evs.active}
     t0s = nic // topology.nics_per_t0, peer // topology.nics_per_t0
     return frozenset(f"p{plane}-t0-{t0}~p{plane}-t1-{path}" for plane, path in active for t0 in t0s)

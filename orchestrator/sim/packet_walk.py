@@ -42,10 +42,10 @@ def walk(topology: Topology, source: str, destination: str, ev: int, hop_limit: 
         raise ConfigError("--hop-limit", f"{hop_limit} is no hop limit", "1 to 255")
     nic = nic_config(topology, source)
     ways = PathTable(topology, nic.index).towards(topology.nic_index(destination))
-    plane = ways.plane(ev)
-    packet = _packet(topology, nic.address, ways.address, ev, ways.outer(ev), hop_limit)
+    path = ways.path(ev)
+    packet = _packet(topology, nic.address, ways.address, ev, path.outer, hop_limit)
     size = len(packet)
-    first = topology.ports(source)[plane]
+    first = topology.ports(source)[path.port]
     here, port = first.peer, first.peer_port
     now = serialization_ns(len(packet) + OVERHEAD_BYTES, first.rate_bps) + first.delay_ns
     hops: list[dict[str, Any]] = []
@@ -65,8 +65,8 @@ def walk(topology: Topology, source: str, destination: str, ev: int, hop_limit: 
         "from": source,
         "to": destination,
         "ev": ev,
-        "plane": plane,
-        "t1": None if ways.same_t0 else t1_name(plane, ways.path(ev)),
+        "plane": path.plane,
+        "t1": None if ways.same_t0 else t1_name(path.plane, path.number),
         "usids": [f"{usid:04x}" for usid in ways.usids(ev)],
         "packet_bytes": size,
         "hops": hops,

@@ -121,7 +121,7 @@ def test_addresses_generated_by_field_rules() -> None:
 def test_addresses_with_a_segment_routing_header(form: str) -> None:
     evs = []
     for plane, path in sorted(EVERY_WAY):
-        whole = PathTable(topology(), 0).towards(1).outer(ev_of(plane, path, 0))
+        whole = PathTable(topology(), 0).towards(1).path(ev_of(plane, path, 0)).outer
         usids = usid.usids(whole)
         first, rest = (usid.build(usid.block(whole), part) for part in (usids[:2], usids[2:]))
         evs.append(text(whole, whole) if form == "copied" else text(first, rest))

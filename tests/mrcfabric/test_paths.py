@@ -17,8 +17,8 @@ LARGEST = Topology(name="paper", t0_per_plane=512, t1_per_plane=256, nics_per_t0
 
 def walk(topology: Topology, nic: int, destination: Destination, ev: int) -> list[str]:
     """The nodes an EV passes, by the ports and static tables alone."""
-    here = topology.ports(f"h{nic:03d}")[destination.plane(ev)].peer
-    container = destination.outer(ev)
+    here = topology.ports(f"h{nic:03d}")[destination.path(ev).port].peer
+    container = destination.path(ev).outer
     passed = [here]
     while not here.startswith("h"):
         assert usid.block(container) == topology.usid_block
@@ -34,10 +34,10 @@ def test_one_container_by_hand() -> None:
     # h000 to h005 (T0 1, down-link 1), plane 3, T1 2: T0 01|011|0, T1 10|011|2, T0 01|011|1, destination 11|011|1.
     destination = PathTable(DEMO, 0).towards(5)
     ev = ev_of(plane=3, uplink=2, draw=9)
-    assert destination.outer(ev).hex() == "fcbbbb00" + "5800" + "9802" + "5801" + "d801" + "00000000"
-    assert (destination.plane(ev), destination.path(ev)) == (3, 2)
+    assert destination.path(ev).outer.hex() == "fcbbbb00" + "5800" + "9802" + "5801" + "d801" + "00000000"
+    assert destination.path(ev)[:4] == (3, 3, 3, 2)
     # h000 to h001, both on T0 0: T0 01|011|0, destination 11|011|1.
-    assert PathTable(DEMO, 0).towards(1).outer(ev).hex() == "fcbbbb00" + "5800" + "d801" + "00" * 8
+    assert PathTable(DEMO, 0).towards(1).path(ev).outer.hex() == "fcbbbb00" + "5800" + "d801" + "00" * 8
 
 
 @given(st.integers(0, 7), st.integers(0, 7), st.integers(0, EV_MAX))
@@ -47,7 +47,7 @@ def test_every_ev_leads_to_its_nic(nic: int, peer: int, ev: int) -> None:
     assert passed[-1] == f"h{peer:03d}"
     assert len(passed) == (2 if destination.same_t0 else 4)
     if not destination.same_t0:
-        assert passed[1] == f"p{destination.plane(ev)}-t1-{destination.path(ev)}"
+        assert passed[1] == f"p{destination.path(ev).plane}-t1-{destination.path(ev).number}"
     assert destination.address == DEMO.nic_address(peer)
 
 
@@ -67,7 +67,7 @@ def test_draws(topology: Topology, peer: int, per_plane: tuple[int, int]) -> Non
     assert len({*active, *reserve}) == len(active) + len(reserve)
     for evs, count in ((active, per_plane[0]), (reserve, per_plane[1]), (active + reserve, sum(per_plane))):
         assert len(evs) == 8 * count
-        paths = Counter((destination.plane(ev), destination.path(ev)) for ev in evs)
+        paths = Counter(destination.path(ev)[2:4] for ev in evs)
         for plane in range(8):
             uses = [paths[plane, path] for path in range(destination.paths_per_plane)]
             assert sum(uses) == count
@@ -83,7 +83,7 @@ def test_draws_differ_by_seed_and_repeat_with_it() -> None:
 
 def test_which_t1_is_left_out_is_random() -> None:
     destination = PathTable(DEMO, 0).towards(5)
-    seen = {destination.path(destination.draw_evs(Rng(seed), 1, 0)[0][0]) for seed in range(64)}
+    seen = {destination.path(destination.draw_evs(Rng(seed), 1, 0)[0][0]).number for seed in range(64)}
     assert seen == {0, 1, 2, 3}
 
 

@@ -45,8 +45,8 @@ def test_the_ev_of_a_way_names_its_plane_and_t1() -> None:
     turns = TurnTable(DEMO, 0)
     elsewhere = PathTable(DEMO, 0).towards(7)
     for way in range(turns.ways):
-        assert elsewhere.plane(turns.ev(way)) == turns.plane(way)
-        assert elsewhere.path(turns.ev(way)) == (turns.t1(way) or 0)
+        assert elsewhere.path(turns.ev(way)).plane == turns.plane(way)
+        assert elsewhere.path(turns.ev(way)).number == (turns.t1(way) or 0)
 
 
 def walk(topology: Topology, nic: int, way: int) -> list[str]:

@@ -14,10 +14,12 @@ is a real fabric between the wire (which then is in the cables of NIC a) and NIC
 Everything a test reads is of end a, end b, or the record of the wire, and all of it in fabric time.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from mrcfabric.paths import Destination, PathTable
+from mrcfabric.plane_ports import PlanePorts
 from mrcfabric.sim.simulator import Simulator
 from mrcfabric.topology import Topology
 from mrcfabric.wire.layout import DATA_OPCODES, PSN_MASK
@@ -45,6 +47,24 @@ def pattern(seed: int, size: int) -> bytearray:
     """Bytes that differ between seeds and nowhere repeat in step with a packet."""
     block = bytes((value * 167 + seed * 59 + (value >> 8) * 31) & 0xFF for value in range(65_521))
     return bytearray((block * (size // len(block) + 1))[:size])
+
+
+class Cabled(PathTable):
+    """The paths of a ladder whose NICs may number their ports otherwise than the planes are numbered."""
+
+    def __init__(self, topology: Topology, ports: Mapping[str, Sequence[int]], name: str) -> None:
+        super().__init__(topology, topology.nic_index(name))
+        self._own = tuple(ports[name])
+        self._of = {topology.nic_index(other): PlanePorts(self._own, theirs) for other, theirs in ports.items()}
+
+    @property
+    def ports(self) -> tuple[int, ...]:
+        return self._own
+
+    def towards(self, peer: int) -> Destination:
+        destination = super().towards(peer)
+        destination.ports = self._of[peer]
+        return destination
 
 
 class End:
@@ -153,9 +173,12 @@ class Ladder:
         connect: bool = True,
         connect_a: Mapping[str, Any] | None = None,
         connect_b: Mapping[str, Any] | None = None,
+        ports: tuple[Sequence[int], Sequence[int]] | None = None,
         **nic: Any,
     ) -> None:
         """`nic`: settings of both ends; `a` and `b`: of one. `size`: bytes of each source and each target.
+
+        `ports`: by plane, the port of a and that of b, where they are not numbered as the planes are.
 
         `connect=False` leaves creating and connecting the QPs to the test; `connect_a` and `connect_b` are further
         arguments of their ConnectQp. `window_ns`: how the simulator cuts time, which must change nothing.
@@ -171,6 +194,7 @@ class Ladder:
         self.a = End(self, NAMES[0], 100)
         self.b = End(self, NAMES[1], 200)
         self._ends = {NAMES[0]: self.a, NAMES[1]: self.b}
+        self._ports = dict(zip(NAMES, ports or (range(planes), range(planes)), strict=True))
         nodes: dict[str, Any] = {name: self._nic(name, own or {}) for name, own in zip(NAMES, (a, b), strict=True)}
         self.base_rtt_ns = nodes[NAMES[0]].config.settings.base_rtt_ns
         links = self._links(nodes, switches)
@@ -195,7 +219,8 @@ class Ladder:
 
     def _nic(self, name: str, own: Mapping[str, Any]) -> Nic:
         config = nic_config(self.topology, name)
-        return Nic(replace(config, settings=replace(config.settings, **own)))
+        paths = Cabled(self.topology, self._ports, name)
+        return Nic(replace(config, settings=replace(config.settings, **own), paths=paths))
 
     def _links(self, nodes: dict[str, Any], switches: bool) -> dict[tuple[str, int], tuple[str, int]]:
         topology = self.topology
@@ -204,9 +229,9 @@ class Ladder:
         delay_ns = topology.link_delay_ns if switches else 3 * topology.link_delay_ns
         nodes["wire"] = Wire("wire", planes, delay_ns)
         a, b = NAMES
-        links = {(a, plane): ("wire", plane) for plane in range(planes)}
-        links |= {("wire", plane): (a, plane) for plane in range(planes)}
-        far = {plane: (b, plane) for plane in range(planes)}
+        links = {(a, port): ("wire", plane) for plane, port in enumerate(self._ports[a])}
+        links |= {end: near for near, end in links.items()}
+        far = {plane: (b, port) for plane, port in enumerate(self._ports[b])}
         if switches:
             for name in topology.switch_names():
                 nodes[name] = Switch(switch_config(topology, name))
@@ -235,6 +260,10 @@ class Ladder:
             index = self.topology.nic_index(peer.name)
             end.command(ConnectQp(0, end.qpn, index, peer.qpn, send, receive, **more), 3)
             end.command(ModifyQp(0, end.qpn, "rts"), 4)
+
+    def port(self, end: End, plane: int) -> int:
+        """The port of an end by which a plane leaves."""
+        return self._ports[end.name][plane]
 
     # -- the script
 

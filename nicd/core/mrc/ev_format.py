@@ -10,20 +10,21 @@ Owns formats, values and their text. `ev_rules` generates values from rules, `ev
 | `srv6` | 128 | the container of a way to one peer | number, T1 and plane, as in `mrcfabric.paths` | the container |
 | `srv6_srh` | 256 | the same and the segment of an SRH; 0: none | likewise | container and segment |
 
-An egress port counts from 1 and is the plane plus one; 0 leaves it to the value, which only the first two formats can.
+An egress port counts from 1; 0 leaves it to the value, which only the first two formats can.
 
 MRC 1.0 6 (formats, the value that SACKs echo), controller API (32 bytes and a port; an EV ID of 32 bits for
 addresses). The ID's form is not public: ours counts the EVs of the profile in the draw bits, so that it names plane and
 up-link like every other EV.
 """
 
+from collections.abc import Sequence
 from ipaddress import AddressValueError, IPv6Address
 from typing import Final, NamedTuple
 from zlib import crc32
 
 from mrcfabric.errors import RefusedError
 from mrcfabric.naming import USID_TIER_T1, usid_fields
-from mrcfabric.paths import EV_DRAW_BITS, EV_DRAW_SHIFT, EV_PLANE_MASK, ev_of
+from mrcfabric.paths import EV_DRAW_BITS, EV_DRAW_SHIFT, EV_PLANE_MASK, Path, ev_of
 from mrcfabric.wire import srh, usid
 from nicd.core.settings import DestinationLike
 
@@ -55,11 +56,9 @@ class EvEntry(NamedTuple):
     """One EV of a QP."""
 
     ev: int
-    plane: int
-    path: int
-    """Number of the path in the plane; beyond the fabric's own where a container names none of them."""
-    outer: bytes
-    """The container, 16 bytes, and the SRH where there is one, 24 more."""
+    path: Path
+    """Its number is beyond the fabric's own where a container names none of them. Its outer address is the container,
+    16 bytes, and the SRH where there is one, 24 more."""
 
 
 def parse(text: str, kind: str) -> tuple[int, int]:
@@ -118,14 +117,17 @@ def _parts(value: int, kind: str) -> tuple[bytes, bytes | None]:
     return whole[:16], whole[16:] if any(whole[16:]) else None
 
 
-def item_of(value: int, port: int, kind: str, number: int, planes: int) -> EvItem:
-    """The EV of a value; `number` counts the EVs a profile has ever had. RefusedError for a port that cannot be."""
-    if not 0 <= port <= planes:
-        raise RefusedError(f"no egress port {port}; this NIC has ports 1 to {planes}")
+def item_of(value: int, port: int, kind: str, number: int, ports: Sequence[int]) -> EvItem:
+    """The EV of a value; `number` counts the EVs a profile has ever had. RefusedError for a port that cannot be.
+
+    `ports`: by plane, the port (from 0 on) of this NIC.
+    """
+    if port and port - 1 not in ports:
+        raise RefusedError(f"no egress port {port}; this NIC has ports 1 to {len(ports)}")
     if kind == ECMP:
         return EvItem(value, port, value)
     if kind == STEV:
-        own = (value & EV_PLANE_MASK) % planes + 1
+        own = ports[(value & EV_PLANE_MASK) % len(ports)] + 1
         if port not in (0, own):
             raise RefusedError(f"EV 0x{value:08x} names port {own} by its bits, not {port}")
         return EvItem(value, own, value)
@@ -137,28 +139,25 @@ def item_of(value: int, port: int, kind: str, number: int, planes: int) -> EvIte
     usids = usid.usids(container) + (usid.usids(segment) if segment else ())
     fields = (usid_fields(one) for one in usids)
     uplink = next((index for tier, _, index in fields if tier == USID_TIER_T1), 0)
-    return EvItem(ev_of(port - 1, uplink, number), port, value)
+    return EvItem(ev_of(ports.index(port - 1), uplink, number), port, value)
 
 
 def entry_of(item: EvItem, kind: str, destination: DestinationLike) -> EvEntry:
     """An EV as a QP to `destination` uses it."""
     if kind == STEV:
-        return EvEntry(item.ev, destination.plane(item.ev), destination.path(item.ev), destination.outer(item.ev))
+        return EvEntry(item.ev, destination.path(item.ev))
     if kind == ECMP:
         # No switch of ours hashes: the NIC stands in for them, with the same answer for the same packet.
         draw = crc32(item.value.to_bytes(2, "big") + destination.address)
-        plane = item.port - 1 if item.port else draw % destination.planes
-        path = (draw >> 8) % destination.paths_per_plane
-        return EvEntry(item.ev, plane, path, destination.outer(ev_of(plane, path, 0)))
+        plane = destination.ports.port.index(item.port - 1) if item.port else draw % destination.planes
+        return EvEntry(item.ev, destination.path(ev_of(plane, (draw >> 8) % destination.paths_per_plane, 0)))
     container, segment = _parts(item.value, kind)
-    plane = item.port - 1
-    whole = _joined(container, segment)
-    if whole == destination.outer(item.ev):
-        path = destination.path(item.ev)
-    else:
+    path = destination.path(item.ev)
+    if _joined(container, segment) != path.outer:
         # A way that the fabric does not know: nobody can say what it shares with another.
-        path = destination.paths_per_plane + (item.ev >> EV_DRAW_SHIFT)
-    return EvEntry(item.ev, plane, path, container if segment is None else srh.outer_with(container, segment))
+        path = path._replace(number=destination.paths_per_plane + (item.ev >> EV_DRAW_SHIFT))
+    outer = container if segment is None else srh.outer_with(container, segment)
+    return EvEntry(item.ev, path._replace(outer=outer))
 
 
 def _joined(container: bytes, segment: bytes | None) -> bytes:

@@ -68,8 +68,9 @@ class EvProbing:
     def _ask(self, now: Instant, link: Link, index: int) -> dict[str, Any]:
         """Send one probe; returns its row."""
         profile = link.profile
+        port = link.peer.ports.port[profile.plane[index]] + 1
         row: dict[str, Any] = {
-            "ev": profile.evs[index], "port": profile.plane[index] + 1, "request": None, "outcome": "waiting",
+            "ev": profile.evs[index], "port": port, "request": None, "outcome": "waiting",
             "answer_port": None, "rtt_ns": None, "service_time": False,
         }  # fmt: skip
 

@@ -83,9 +83,9 @@ class EvProfile:
         self._min_active = evs.min_active
         self.evs = [entry.ev for entry in entries]
         self.index_of = {ev: index for index, ev in enumerate(self.evs)}
-        self.plane = [entry.plane for entry in entries]
-        self.path = [entry.path for entry in entries]
-        self.outer = [entry.outer for entry in entries]
+        self.plane = [entry.path.plane for entry in entries]
+        self.path = [entry.path.number for entry in entries]
+        self.outer = [entry.path.outer for entry in entries]
         self.records = PathRecords(self.plane, self.path, base_rtt_ns, forget_ns)
         self.states: list[int] = [EvState.GOOD] * len(entries)
         self._barred = bytearray(len(entries))
@@ -203,16 +203,17 @@ class EvProfile:
 
     def replace(self, now: Instant, index: int, entry: EvEntry) -> None:
         """The controller puts another EV of the same plane in the place of this one; it begins GOOD."""
-        assert entry.plane == self.plane[index]
+        path = entry.path
+        assert path.plane == self.plane[index]
         state = EvState(self.states[index])
         if state == EvState.ASSUMED_BAD:
-            self.bad_on[entry.plane][self.path[index]] -= 1
+            self.bad_on[path.plane][self.path[index]] -= 1
         del self.index_of[self.evs[index]]
         self.index_of[entry.ev] = index
         self.evs[index] = entry.ev
-        self.path[index] = entry.path
-        self.records.move(index, entry.plane, entry.path)
-        self.outer[index] = entry.outer
+        self.path[index] = path.number
+        self.records.move(index, path.plane, path.number)
+        self.outer[index] = path.outer
         self._set_state(index, EvState.GOOD)
         self._barred[index] = 0
         self._since_ns[index] = now

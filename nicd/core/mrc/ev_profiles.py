@@ -164,9 +164,13 @@ class ProfileTable:
 class EvReporter:
     """Reports changes of the EVs of one QP as events, and to the controller if the EV profile says so."""
 
-    __slots__ = ("_profile", "_queue", "_tell")
+    __slots__ = ("_ports", "_profile", "_queue", "_tell")
 
-    def __init__(self, tell: Callable[[EvTransition], None], queue: EvEvents, profile: Profile) -> None:
+    def __init__(
+        self, tell: Callable[[EvTransition], None], queue: EvEvents, profile: Profile, ports: tuple[int, ...]
+    ) -> None:
+        """`ports`: by plane, the port (from 0 on) by which its packets leave."""
+        self._ports = ports
         self._tell = tell
         self._queue = queue
         self._profile = profile
@@ -178,4 +182,4 @@ class EvReporter:
         profile = self._profile
         wanted = profile.bad_events if target == EvState.ASSUMED_BAD else profile.good_events
         if wanted and target != EvState.DENIED:
-            self._queue.add(change.at_ns, profile.number, change.qpn, change.ev, change.plane + 1, target)
+            self._queue.add(change.at_ns, profile.number, change.qpn, change.ev, self._ports[change.plane] + 1, target)

@@ -34,14 +34,16 @@ class Universe:
     """The contents of one profile."""
 
     __slots__ = (
-        "_config", "_count", "_made", "_min_active", "_number", "_planes", "_reserve", "_rules", "_taken",
+        "_config", "_count", "_made", "_min_active", "_number", "_planes", "_ports", "_reserve", "_rules", "_taken",
         "_widths", "items", "kind", "mode",
     )  # fmt: skip
 
     def __init__(self, config: NicConfig, number: int) -> None:
         self._config = config
         self._number = number
-        self._planes = len(config.ports)
+        self._ports = config.paths.ports
+        """Plane -> the port of this NIC."""
+        self._planes = len(self._ports)
         self.clear()
 
     def clear(self) -> None:
@@ -143,7 +145,7 @@ class Universe:
         for rule in parsed:
             ev_rules.check_fit(rule.fields, self.widths)
             for port in rule.ports:
-                if not 1 <= port <= self._planes:
+                if port - 1 not in self._ports:
                     raise RefusedError(f"no egress port {port}; this NIC has ports 1 to {self._planes}")
         return parsed
 
@@ -162,7 +164,7 @@ class Universe:
 
     def _new(self, value: int, port: int) -> EvItem:
         """A further EV. RefusedError when the profile has its value, or the 32 bits that travel, already."""
-        item = ev_format.item_of(value, port, self.kind, self._made, self._planes)
+        item = ev_format.item_of(value, port, self.kind, self._made, self._ports)
         if item.ev in self._taken or (value, item.port) in self._taken:
             text = ev_format.shown(item, self.kind)
             raise RefusedError(f"EV {text} is in the profile already, or cannot be told from one that is")
@@ -237,10 +239,10 @@ class Universe:
                     self.items.append(self._new(value, port))
 
     def replace(self, old: EvItem, text: str) -> EvItem:
-        """Replace an EV by another one. RefusedError unless it leaves by the same plane."""
+        """Replace an EV by another one. RefusedError unless it leaves by the same port."""
         value, port = ev_format.parse(text, self.kind)
         # arXiv 2605.04333 section 2: only inside its plane, else planes drift out of balance unseen.
-        leaves_by = ev_format.item_of(value, port, self.kind, self._made, self._planes).port
+        leaves_by = ev_format.item_of(value, port, self.kind, self._made, self._ports).port
         if leaves_by != old.port:
             raise RefusedError(f"EV {text} leaves by port {leaves_by}, the one it would replace by port {old.port}")
         new = self._new(value, port)
@@ -267,22 +269,18 @@ class Universe:
         if self.mode == AUTO:
             share = self.reserve // self._planes
             active, reserve = destination.draw_evs(rng, self.count // self._planes - share, share)
-            entries = [self._plain(destination, ev) for ev in (*active, *reserve)]
+            entries = [EvEntry(ev, destination.path(ev)) for ev in (*active, *reserve)]
             return EvSet(entries[: len(active)], entries[len(active) :], self.min_active)
         return self._split([ev_format.entry_of(item, self.kind, destination) for item in self.items])
 
-    @staticmethod
-    def _plain(destination: DestinationLike, ev: int) -> EvEntry:
-        return EvEntry(ev, destination.plane(ev), destination.path(ev), destination.outer(ev))
-
     def _split(self, entries: list[EvEntry]) -> EvSet:
         """Active EVs and reserve: in every plane the last ones are held back, but never all."""
-        planes = sorted({entry.plane for entry in entries})
+        planes = sorted({entry.path.plane for entry in entries})
         share = self.reserve // len(planes)
         active: list[EvEntry] = []
         reserve: list[EvEntry] = []
         for plane in planes:
-            own = [entry for entry in entries if entry.plane == plane]
+            own = [entry for entry in entries if entry.path.plane == plane]
             kept = max(1, len(own) - share)
             active += own[:kept]
             reserve += own[kept:]

@@ -68,8 +68,9 @@ class PathControl:
 
     def _entry(self, command: DenyPaths | AllowPaths) -> Entry:
         paths = self._board.config.paths
-        if not 0 <= command.plane < self._board.ports.count:
-            raise RefusedError(f"no plane {command.plane}; this NIC has {self._board.ports.count}")
+        planes = len(paths.ports)
+        if not 0 <= command.plane < planes:
+            raise RefusedError(f"no plane {command.plane}; this NIC has {planes}")
         if command.path is not None and not 0 <= command.path < paths.t1_per_plane:
             raise RefusedError(f"no path {command.path}; a plane has {paths.t1_per_plane}")
         if command.peer_index is not None and not 0 <= command.peer_index < paths.nics:
@@ -117,7 +118,7 @@ def bar_as_told(now: Instant, qp: Qp, board: MrcBoard) -> None:
     assert qp.link is not None
     for ev in qp.profile.denied:
         bar_profile_ev(now, qp.link, ev, True)
-    for plane in range(board.ports.count if board.denied else 0):
+    for plane in range(qp.link.peer.destination.planes if board.denied else 0):
         follow_denied(now, qp.link, board, plane)
 
 

@@ -31,8 +31,8 @@ class Peer:
     __slots__ = (
         "_asked", "_board", "_control", "_last_update", "_last_update_ns", "_on_ports", "_request_id", "_reverse_set",
         "_update_id", "_update_number", "_update_tries", "_update_wait_ns", "_updates", "address", "confirm",
-        "data_arrived", "destination", "follow_denied", "index", "probed", "reply_plane", "reverse", "reverse_rows",
-        "sharing", "ways", "windows",
+        "data_arrived", "destination", "follow_denied", "index", "ports", "probed", "reply", "reverse",
+        "reverse_rows", "sharing", "ways", "windows",
     )  # fmt: skip
 
     def __init__(self, board: MrcBoard, index: int, on_ports: Callable[[Instant, "Peer", int], None]) -> None:
@@ -44,6 +44,8 @@ class Peer:
         self.index = index
         self.destination = config.paths.towards(index)
         self.address = self.destination.address
+        self.ports = self.destination.ports
+        """The ports of both ends by plane."""
         self.windows = PlaneWindows(
             settings,
             self.destination.rates_bps,
@@ -60,7 +62,7 @@ class Peer:
         self._reverse_set = paths = ReverseSet(board, index, self.destination, rng, self._control, self._next_id)
         # Used for every packet: bind these objects here, which saves a step each.
         self.reverse = paths.reverse
-        self.reply_plane = paths.reply_plane
+        self.reply = paths.reply
         self.ways = paths.ways
         self.probed = paths.probed
         self.confirm = paths.confirm
@@ -114,38 +116,38 @@ class Peer:
             return
         self._update_tries += 1
         ports = self._board.ports
-        plane = self.reply_plane()
-        if plane >= 0:
-            ev, outer = self.reverse[plane]
+        way = self.reply()
+        if way is not None:
+            port, ev, outer = way
             self._board.stats.port_updates_sent += 1
             packet = self._control.endpoint_request(
                 ev, outer, self._update_id, OP_PORT_STATUS, ports.carrier, timestamp_of(now)
             )
-            ports.offer(now, plane, packet, True)
+            ports.offer(now, port, packet, True)
         self._updates.set(now + self._update_wait_ns)
         self._update_wait_ns *= 2
 
     def forget_ports(self) -> None:
         """A QP connects to a NIC that may have started again: take its ports to be up until it says otherwise."""
-        self.up = (1 << len(self.reverse)) - 1
+        self.up = self.ports.in_ports
         self._last_update = -1
 
     def on_request(
-        self, now: Instant, request: int, op: int, mask: int, timestamp: int, plane: int = 0, ev: int = 0
+        self, now: Instant, request: int, op: int, mask: int, timestamp: int, port: int = 0, ev: int = 0
     ) -> None:
-        """Answer an endpoint request of the peer, which came in by `plane` on `ev`."""
+        """Answer an endpoint request of the peer, which came in by `port` on `ev`."""
         if op == OP_PORT_STATUS:
             self._board.stats.port_updates_received += 1
             if self._is_news(now, request):
                 self._last_update = request
                 self._last_update_ns = now
-                self._ports_are(now, mask & (1 << len(self.reverse)) - 1)
-        ways = self.ways(now, plane, ev)
+                self._ports_are(now, mask & self.ports.in_ports)
+        ways = self.ways(now, port, ev)
         if not ways:
             self._board.stats.drops["no_port"] += 1
-        for reply, own_ev, outer in ways:
+        for reply_port, own_ev, outer in ways:
             packet = self._control.endpoint_response(own_ev, outer, request, op, timestamp)
-            self._board.ports.offer(now, reply, packet, True)
+            self._board.ports.offer(now, reply_port, packet, True)
 
     def _is_news(self, now: Instant, request: int) -> bool:
         """Whether a Port Status Update is up to date."""
@@ -163,14 +165,14 @@ class Peer:
         Returns the request id, None when the plane is down at one end.
         """
         ports = self._board.ports
-        if not ports.carrier & self.up & 1 << plane:
+        if not self.ports.alive(ports.carrier, self.up) >> plane & 1:
             return None
         request = self._next_id()
         if len(self._asked) >= self._board.settings.ev_probe_evs_max:
             del self._asked[next(iter(self._asked))]
         self._asked[request] = answered
         packet = self._control.endpoint_request(ev, outer, request, OP_EV_PROBE, data_class=True)
-        ports.offer(now, plane, packet, False)
+        ports.offer(now, self.ports.port[plane], packet, False)
         return request
 
     def on_response(self, now: Instant, request: int, op: int, stamp: int = 0, port: int = 0) -> None:
@@ -194,9 +196,9 @@ class Peer:
     def _ports_are(self, now: Instant, mask: int) -> None:
         changed = self.up ^ mask
         self.up = mask
-        for plane in range(len(self.reverse)):
-            if changed >> plane & 1:
-                self._board.tell(PeerPortChange(now, self.index, plane, bool(mask >> plane & 1)))
+        for port in range(changed.bit_length()):
+            if changed >> port & 1:
+                self._board.tell(PeerPortChange(now, self.index, port, bool(mask >> port & 1)))
         if changed:
             self._on_ports(now, self, changed)
 

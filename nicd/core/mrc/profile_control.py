@@ -148,7 +148,7 @@ class ProfileControl:
         profile.denied.pop(old.ev, None)
         for link, entry in changes:
             link.profile.replace(now, link.profile.index_of[old.ev], entry)
-            follow_denied(now, link, self._board, entry.plane)
+            follow_denied(now, link, self._board, entry.path.plane)
             link.paths_changed()
         return {"profile": profile.number, "ev": old.ev, "new": new.ev}
 
@@ -162,7 +162,7 @@ def _entry(link: Link, item: EvItem, kind: str, old: int) -> EvEntry:
     """The EV of a QP that takes the place of `old`. RefusedError when it would leave by another plane."""
     entry = entry_of(item, kind, link.peer.destination)
     plane = link.profile.plane[link.profile.index_of[old]]
-    if entry.plane != plane:
-        what = f"towards NIC {link.peer.index} it would leave by plane {entry.plane}, not {plane}"
+    if entry.path.plane != plane:
+        what = f"towards NIC {link.peer.index} it would leave by plane {entry.path.plane}, not {plane}"
         raise RefusedError(f"QP {link.qpn}: {what}")
     return entry

@@ -133,9 +133,9 @@ class Link:
     """A connected QP: both halves and its EVs, and the calls between them."""
 
     __slots__ = (
-        "_board", "_confirm", "_control", "_peer_ooo", "_peer_qpn", "_peer_received", "_qp", "emit", "has_packet",
-        "limits", "peer", "pick_plane", "planes", "prober", "profile", "qpn", "requestor", "responder", "search",
-        "waiting", "windows",
+        "_board", "_confirm", "_control", "_peer_ooo", "_peer_qpn", "_peer_received", "_pick_plane", "_planes_of",
+        "_port", "_ports_of", "_qp", "has_packet", "limits", "peer", "planes", "prober", "profile", "qpn",
+        "requestor", "responder", "search", "waiting", "windows",
     )  # fmt: skip
 
     def __init__(self, qp: Qp, board: MrcBoard, request: ConnectQp, limits: Limits, peer: Peer) -> None:
@@ -146,13 +146,14 @@ class Link:
         self.qpn = qp.qpn
         self.peer = peer
         self.windows = peer.windows
+        self._port, self._ports_of, self._planes_of = peer.ports.port, peer.ports.ports_of, peer.ports.planes_of
         self._peer_qpn = request.peer_qpn
         self.limits = limits
         rng = Rng(config.seed, config.name, "qp", qp.qpn, "evs")
         self.profile = EvProfile(
-            qp.qpn, qp.profile.universe.draw(peer.destination, rng), len(config.ports),
+            qp.qpn, qp.profile.universe.draw(peer.destination, rng), peer.destination.planes,
             POLICIES[settings.path_policy], rng, board.stats,
-            EvReporter(board.tell, board.ev_events, qp.profile), self._ev_failed,
+            EvReporter(board.tell, board.ev_events, qp.profile, self._port), self._ev_failed,
             TimedDeck if settings.skip_ns else PlaneDeck, board.ev_tally,
             settings.path_late_ns if settings.path_shares else 0, settings.base_rtt_ns, settings.path_forget_ns,
             settings.plane_keep_ppt,
@@ -173,12 +174,11 @@ class Link:
         )  # fmt: skip
         self.prober = Prober(self.profile, settings, board.stats, board.timers, self._send_probe)
         self.search = PathSearch(self.profile, settings.base_rtt_ns, board.timers, self._open_planes, self.prober.ask)
-        self.requestor = Requestor(self, board, self.profile, data, peer.windows, request.psn_send, limits)
+        self.requestor = Requestor(self, board, self.profile, data, peer.windows, peer.ports, request.psn_send, limits)
         self.responder = Responder(self, board, peer, self._control, request.psn_receive, limits)
-        # The scheduler calls these for every packet: bind them here, which saves a call each.
+        # The scheduler needs these for every packet: bind them here, which saves a call or a step each.
         self.has_packet = self.requestor.has_packet
-        self.pick_plane = self.profile.pick_plane
-        self.emit = self.requestor.emit
+        self._pick_plane = self.profile.pick_plane
         self.waiting = False
         self._peer_ooo = 0
         """Packets that the peer held out of order at the last SACK."""
@@ -188,6 +188,17 @@ class Link:
         self.planes = 0
         """Bit p: plane p is up at both ends and has an active EV."""
         self.update_planes()
+
+    # -- for the scheduler
+
+    def open_ports(self) -> int:
+        """Bit p: a plane with room in its window leaves by port p and is up at both ends."""
+        return self._ports_of[self.planes & self.windows.open]
+
+    def emit(self, now: Instant, ports: int) -> tuple[int, bytearray]:
+        """The next packet, on a plane that leaves by one of `ports`, and that port."""
+        plane = self._pick_plane(self._planes_of[ports] & self.planes & self.windows.open)
+        return self._port[plane], self.requestor.emit(now, plane)
 
     # -- for the two halves
 
@@ -205,7 +216,7 @@ class Link:
         mask = self.planes
         if mask:
             self._board.stats.tail_probes += 1
-            self.prober.ask(now, self.profile.decks[self.pick_plane(mask)].pick())
+            self.prober.ask(now, self.profile.decks[self._pick_plane(mask)].pick())
         self.search.begin(now)
 
     def heard(self, now: Instant) -> None:
@@ -307,7 +318,7 @@ class Link:
 
     def update_planes(self) -> None:
         """Ports, the peer's ports or the profile have changed."""
-        self.planes = self._board.ports.carrier & self.peer.up & self.profile.filled
+        self.planes = self._open_planes() & self.profile.filled
 
     def plane_down(self, now: Instant, plane: int) -> None:
         """A plane went down at one end: losses of packets sent on it until now accuse no EV."""
@@ -360,7 +371,7 @@ class Link:
 
     def _open_planes(self) -> int:
         """Bit p: plane p is up at both ends."""
-        return self._board.ports.carrier & self.peer.up
+        return self.peer.ports.alive(self._board.ports.carrier, self.peer.up)
 
     def _send_probe(self, now: Instant, index: int, probe_id: int) -> bool:
         profile = self.profile
@@ -368,5 +379,5 @@ class Link:
         if not self._open_planes() >> plane & 1:
             return False
         packet = self._control.probe(profile.evs[index], profile.outer[index], probe_id, timestamp_of(now))
-        self._board.ports.offer(now, plane, packet, False)
+        self._board.ports.offer(now, self._port[plane], packet, False)
         return True

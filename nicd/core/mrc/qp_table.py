@@ -81,10 +81,10 @@ class QpTable:
         return {"granted_packets": granted, "used_packets": used, "used_ppm_max": most}
 
     def peer_ports_down(self) -> list[int]:
-        """By plane: how many ports peers have reported as down."""
+        """By port number: how many peers have reported that port of theirs as down."""
         whole = (1 << self._board.ports.count) - 1
         down = [peer.up ^ whole for peer in self.by_index.values() if peer.up != whole]
-        return [sum(bits >> plane & 1 for bits in down) for plane in range(self._board.ports.count)]
+        return [sum(bits >> port & 1 for bits in down) for port in range(self._board.ports.count)]
 
     def find(self, qpn: int) -> Qp:
         """The QP with this number. RefusedError when there is none."""
@@ -177,23 +177,23 @@ class QpTable:
     def carrier_changed(self, now: Instant, port: int) -> None:
         """A port of this NIC has lost or regained its carrier: tell QPs, and every peer."""
         for peer in self.by_index.values():
-            self._planes_changed(now, peer, 1 << port)
+            self._planes_changed(now, peer, peer.ports.planes_of[1 << port])
             peer.announce_ports(now)
 
     def _linked(self, peer: Peer) -> list[Qp]:
         return [qp for qp in self.qps.values() if qp.link is not None and qp.link.peer is peer]
 
     def _peer_ports(self, now: Instant, peer: Peer, changed: int) -> None:
-        self._planes_changed(now, peer, changed)
+        self._planes_changed(now, peer, peer.ports.arriving(changed))
 
     def _planes_changed(self, now: Instant, peer: Peer, changed: int) -> None:
         """Planes in `changed` came up or went down at one end."""
-        usable = self._board.ports.carrier & peer.up
+        usable = peer.ports.alive(self._board.ports.carrier, peer.up)
         for qp in self._linked(peer):
             link = qp.link
             if link is None or qp.state not in (QpState.RTR, QpState.RTS):
                 continue
-            for plane in range(self._board.ports.count):
+            for plane in range(peer.destination.planes):
                 if changed >> plane & 1 and not usable >> plane & 1:
                     link.plane_down(now, plane)
             if changed & usable:

@@ -10,6 +10,7 @@ bit of a bitmap says nothing.
 
 from collections import deque
 
+from mrcfabric.plane_ports import PlanePorts
 from mrcfabric.units import NEVER, Instant
 from mrcfabric.wire.layout import (
     PSN_MASK,
@@ -45,14 +46,15 @@ class Requestor:
     """One QP's sending half."""
 
     __slots__ = (
-        "_asked_index", "_board", "_completed", "_early", "_in_order", "_index", "_inflight", "_max_wimm", "_messages",
-        "_mpr", "_mpr_agreed", "_mtu", "_posted", "_profile", "_psn_first", "_qp", "_queue", "_rqmsn", "_sack_bytes",
-        "_stamp", "_stats", "_template", "_wimm_open", "posted_peak", "psn_next", "recovery", "windows",
+        "_asked_index", "_board", "_completed", "_early", "_in_order", "_index", "_inflight", "_max_wimm",
+        "_messages", "_mpr", "_mpr_agreed", "_mtu", "_port", "_posted", "_profile", "_psn_first", "_qp", "_queue",
+        "_rqmsn", "_sack_bytes", "_stamp", "_stats", "_template", "_wimm_open", "posted_peak", "psn_next", "recovery",
+        "windows",
     )  # fmt: skip
 
     def __init__(
         self, qp: QpLink, board: MrcBoard, profile: EvProfile, template: DataTemplate, windows: PlaneWindows,
-        psn_first: int, limits: Limits,
+        ports: PlanePorts, psn_first: int, limits: Limits,
     ) -> None:  # fmt: skip
         settings = board.settings
         self._qp = qp
@@ -63,12 +65,12 @@ class Requestor:
         self.windows = windows
         self._mtu = settings.mtu_bytes
         self._stamp = board.ports.stamp
+        self._port = ports.port
         self._mpr = self._mpr_agreed = limits.send_mpr * MPR_UNIT
         self._max_wimm = limits.send_wimm
         self._in_order = settings.completion_in_order
         self._sack_bytes = settings.sack_bytes
-        self._asked_index = 0
-        """Number of transmissions up to and including the last one with the A bit."""
+        self._asked_index = 0  # transmissions up to and including the last one with the A bit
         self._psn_first = self.psn_next = psn_first
         self._inflight = InflightTable(settings, board.stats, windows, psn_first, profile.records)
         self._index = 0
@@ -78,12 +80,10 @@ class Requestor:
         """Messages that are posted and have not reached the NIC yet; None: each reaches it at once."""
         self._messages: deque[Message] = deque()
         """Messages that are not complete, and messages that completed early, before an older one did."""
-        self._early = 0
-        """How many of them completed early."""
+        self._early = 0  # how many of them completed early
         self.posted_peak = 0
         """The most that `_messages` has ever held."""
-        self._completed = 0
-        """Messages complete in order."""
+        self._completed = 0  # messages complete in order
         self._rqmsn = 0
         self._wimm_open = 0
         self.recovery = Recovery(qp, board, profile, self._inflight, windows, self._messages.__len__, self._waits)
@@ -205,7 +205,7 @@ class Requestor:
         return self._template.build(
             opcode, psn & PSN_MASK, message.msn, message.rqmsn, message.remote_va + offset, message.r_key,
             message.length, self._profile.evs[ev], self._profile.outer[ev], message.view[offset : offset + size],
-            self._asks(), False, imm, self._stamp(now, plane),
+            self._asks(), False, imm, self._stamp(now, self._port[plane]),
         )  # fmt: skip
 
     def _emit_lost(self, now: Instant, plane: int) -> bytearray:
@@ -223,7 +223,7 @@ class Requestor:
         packet = self._template.build(
             opcode, old.psn & PSN_MASK, message.msn, message.rqmsn, message.remote_va + offset, message.r_key,
             message.length, self._profile.evs[ev], self._profile.outer[ev], message.view[offset : offset + size],
-            self._asks(), True, imm, self._stamp(now, plane),
+            self._asks(), True, imm, self._stamp(now, self._port[plane]),
         )  # fmt: skip
         if self._board.witness is not None:
             self._board.witness.sent_again(packet, old.cause)

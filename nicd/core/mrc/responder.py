@@ -118,7 +118,7 @@ class Responder:
         return self._assembly
 
     def on_data(
-        self, now: Instant, plane: int, packet: Buffer, traffic_class: int, opcode: int, flags: int, psn24: int,
+        self, now: Instant, port: int, packet: Buffer, traffic_class: int, opcode: int, flags: int, psn24: int,
         ev: int, start: int, size: int,
     ) -> str:  # fmt: skip
         """Take a whole data packet with a good ICRC. Returns one of `stats.OUTCOMES` or `stats.DROP_REASONS`."""
@@ -153,7 +153,7 @@ class Responder:
             self._hold(window.ooo_count)
         stats.bytes_placed += size
         self.bytes_placed += size
-        self._board.bins.add(now, plane, size)
+        self._board.bins.add(now, port, size)
         # UEC PDS: counts UDP length + 40 of new packets.
         self._rcvd_bytes += len(packet) - 40
         if flags & _FLAG_NOW or m:
@@ -178,7 +178,7 @@ class Responder:
             self._nack(now, NACK_TRIMMED_LASTHOP if last_hop else NACK_TRIMMED, ev, psn24, stamp)
         return TRIMMED
 
-    def on_probe(self, now: Instant, ev: int, probe_id: int, marked: bool, stamp: int = 0, plane: int = 0) -> None:
+    def on_probe(self, now: Instant, ev: int, probe_id: int, marked: bool, stamp: int = 0, port: int = 0) -> None:
         """Answer a reliability probe with all we know, and repeat the transport ACK in case it was lost."""
         self._stats.probes_answered += 1
         self._peer.probed(now)
@@ -187,7 +187,7 @@ class Responder:
         self._sack_rest(now)
         for number, (offset, bitmap) in enumerate(shown):
             m = M_SKIP_ONCE if marked else M_NONE
-            for way in (None,) if number else self._peer.ways(now, plane, ev):
+            for way in (None,) if number else self._peer.ways(now, port, ev):
                 self._send_sack(now, 0, ev, m, False, probe_id, offset, bitmap, stamp, way)
         if self._assembly.completed:
             self._acknowledge(now, SYNDROME_ACK)
@@ -337,13 +337,11 @@ class Responder:
         way: Way | None = None,
     ) -> None:
         if way is None:
-            plane = self._peer.reply_plane()
-            if plane < 0:
+            way = self._peer.reply()
+            if way is None:
                 self._stats.drops["no_port"] += 1
                 return
-            own_ev, outer = self._peer.reverse[plane]
-        else:
-            plane, own_ev, outer = way
+        port, own_ev, outer = way
         window = self.window
         mpr = self._advertised() if self._dynamic_mpr else 0
         word = 0
@@ -358,16 +356,16 @@ class Responder:
             word >> 7, word & ~RESTORE,
         )  # fmt: skip
         self._stats.sacks_sent += 1
-        self._board.ports.offer(now, plane, packet, True)
+        self._board.ports.offer(now, port, packet, True)
 
     def _nack(self, now: Instant, reason: int, ev: int, psn24: int, stamp: int) -> None:
-        plane = self._peer.reply_plane()
-        if plane < 0:
+        way = self._peer.reply()
+        if way is None:
             self._stats.drops["no_port"] += 1
             return
-        own_ev, outer = self._peer.reverse[plane]
+        port, own_ev, outer = way
         self._stats.nacks_sent += 1
-        self._board.ports.offer(now, plane, self._control.nack(own_ev, outer, reason, ev, psn24, stamp), True)
+        self._board.ports.offer(now, port, self._control.nack(own_ev, outer, reason, ev, psn24, stamp), True)
 
     def _acknowledge(self, now: Instant, syndrome: int) -> None:
         """Send a transport ACK: all messages complete in order, or a refusal."""
@@ -379,14 +377,14 @@ class Responder:
         self._send_ack(now, psn, SYNDROME_ACK, msn, True)
 
     def _send_ack(self, now: Instant, psn: int, syndrome: int, msn: int, alone: bool) -> None:
-        plane = self._peer.reply_plane()
-        if plane < 0:
+        way = self._peer.reply()
+        if way is None:
             self._stats.drops["no_port"] += 1
             return
-        own_ev, outer = self._peer.reverse[plane]
+        port, own_ev, outer = way
         packet = self._control.acknowledge(own_ev, outer, psn & PSN_MASK, syndrome, msn & PSN_MASK, alone)
         self._stats.acks_sent += 1
-        self._board.ports.offer(now, plane, packet, True)
+        self._board.ports.offer(now, port, packet, True)
 
     def _advertised(self) -> int:
         """The window that SACKs advertise (dynamic MPR): what the bounds of out-of-order packets leave, in units."""

@@ -27,7 +27,7 @@ from nicd.core.stamps import since_ns
 from nicd.core.timers import Timer
 
 Way = tuple[int, int, bytes]
-"""Plane, EV and outer address of one packet."""
+"""The port of ours by which a packet leaves, its EV and its outer address."""
 
 EV_PROBES_MAX: Final = 256
 """Most EV probes to one peer that wait for an answer; beyond it the oldest is forgotten."""
@@ -42,9 +42,9 @@ class ReverseSet:
 
     __slots__ = (
         "_arrived", "_asked_ns", "_board", "_candidates", "_control", "_cursor", "_denies", "_doubted", "_drawn",
-        "_fresh", "_index", "_longer", "_next_id", "_own_planes", "_path", "_plane", "_planes", "_proved_ns",
-        "_rng", "_round_ns", "_rounds", "_rtt_ns", "_silence", "_sprayed", "_spread_ns", "_stale_ns", "_timer", "_to",
-        "_turn_ns", "_wait_ns", "data_ns", "questions", "reverse", "up",
+        "_fresh", "_index", "_longer", "_next_id", "_own_planes", "_path", "_plane", "_planes", "_ports",
+        "_proved_ns", "_rng", "_round_ns", "_rounds", "_rtt_ns", "_silence", "_sprayed", "_spread_ns", "_stale_ns",
+        "_timer", "_to", "_turn_ns", "_wait_ns", "data_ns", "questions", "reverse", "up",
     )  # fmt: skip
 
     def __init__(
@@ -62,6 +62,7 @@ class ReverseSet:
         self._board = board
         self._index = index
         self._to = destination
+        self._ports = destination.ports
         self._rng = rng
         self._control = control
         self._next_id = next_id
@@ -70,22 +71,18 @@ class ReverseSet:
         self._sprayed = reverse is Reverse.SPRAYED
         fixed = reverse is Reverse.FIXED
         # Draw as many EVs as there are paths if need be: the draw takes every path before it takes one twice.
-        paths = min(destination.paths_per_plane, _CANDIDATES_MAX)
-        self._drawn = 1 if fixed else max(settings.reverse_candidates, paths)
-        evs, _ = destination.draw_evs(rng, self._drawn, 0)
-        self._candidates: list[list[int]] = [[] for _ in range(planes)]
-        for ev in evs:
-            self._candidates[destination.plane(ev)].append(ev)
-        self.reverse = [(ev, destination.outer(ev)) for ev in (candidates[0] for candidates in self._candidates)]
-        """Plane -> (EV, outer address) of acknowledgements."""
-        self._path = [destination.path(ev) for ev, _ in self.reverse]
+        most = max(settings.reverse_candidates, min(destination.paths_per_plane, _CANDIDATES_MAX))
+        self._drawn = 1 if fixed else most
+        self._candidates = self._draw()
+        self.reverse = [self._way(candidates[0]) for candidates in self._candidates]
+        """Plane -> the way of acknowledgements."""
+        self._path = [destination.path(ev).number for _, ev, _ in self.reverse]
         self._plane = rng.below(planes)
         self._own_planes = self._planes = 1 << self._plane if fixed else (1 << planes) - 1
         """Bit p: plane p may carry acknowledgements. `_planes`: only those with a path that is not denied."""
-        self.up = (1 << planes) - 1
+        self.up = destination.ports.in_ports
         """Bit p: the peer's port p is reachable, as far as it has told us."""
-        self._denies = bool(board.denied)
-        """Whether the NIC's list of denied paths has entries; spares each SACK the look into an empty list."""
+        self._denies = bool(board.denied)  # spares each SACK the look into an empty list of denied paths
         self.data_ns: Instant = -1
         """When the peer's data last arrived."""
         self._proved_ns: list[Instant] = [-1] * planes
@@ -100,13 +97,11 @@ class ReverseSet:
         """EV on which the peer's latest question came, by plane; -1: none."""
         self._cursor = [0] * planes
         """Index among its candidates of the EV that a plane in doubt tries next, by plane."""
-        self._rtt_ns = [0] * planes
-        """Round trip of the last EV probe that was answered, by plane."""
+        self._rtt_ns = [0] * planes  # of the last EV probe that was answered, by plane
         self._longer = 0
         """Bit p: plane p is so much longer than others that acknowledgements on it would arrive too late."""
         self._rounds = Rounds()
-        self._round_ns: Instant = 0
-        self._spread_ns: Instant = 0
+        self._round_ns = self._spread_ns = 0
         self._wait_ns = settings.reverse_wait_ns
         # Probing one plane per refresh time comes back to the same plane after this time.
         self._stale_ns = settings.reverse_refresh_ns * planes
@@ -120,11 +115,11 @@ class ReverseSet:
 
     # -- the way of the next packet
 
-    def reply_plane(self) -> int:
-        """The plane for the next control packet, in turn; -1 when no plane is up at both ends."""
+    def reply(self) -> Way | None:
+        """The way of the next control packet, planes in turn; None when no plane is up at both ends."""
         mask = self._usable()
         if not mask:
-            return -1
+            return None
         plane = self._plane + 1
         mask |= mask << len(self.reverse)
         mask >>= plane
@@ -136,30 +131,31 @@ class ReverseSet:
             self._take(self._drawn_from(plane))
         elif self._doubted >> plane & 1:
             self._take(self._next(plane))
-        return plane
+        return self.reverse[plane]
 
-    def ways(self, now: Instant, plane: int, ev: int) -> list[Way]:
-        """The ways by which to answer a packet that came in by `plane` on the peer's EV `ev`; empty: no plane is up.
+    def ways(self, now: Instant, port: int, ev: int) -> list[Way]:
+        """The ways by which to answer a packet that came in by `port` on the peer's EV `ev`; empty: no plane is up.
 
         As a rule two, because either may be dead: the same way turned round, and one that was proved lately.
         """
         mask = self._open()
         found: list[Way] = []
         if not self._fresh:
-            reply = self.reply_plane()
-            return [] if reply < 0 else [self._way(reply, self._drawn_from(reply))]
-        if mask >> plane & 1 and self._to.plane(ev) == plane and not self._is_denied(plane, self._to.path(ev)):
-            self._arrived[plane] = ev
-            found.append(self._way(plane, ev))
-        reply = self.reply_plane()
-        if reply < 0:
+            return [] if self.reply() is None else [self._way(self._drawn_from(self._plane))]
+        # The same EV turned round leaves by the port where it came, unless the peer numbers its planes otherwise.
+        turned = self._to.path(ev)
+        if mask >> turned.plane & 1 and turned.port == port and not self._is_denied(turned.plane, turned.number):
+            self._arrived[turned.plane] = ev
+            found.append(self._way(ev))
+        way = self.reply()
+        if way is None:
             return found
         proved = max((at_ns, other) for other, at_ns in enumerate(self._proved_ns) if mask >> other & 1)[1]
         if self._proved_ns[proved] >= 0 and not self._doubted >> proved & 1:
-            reply = proved
-        other = self.reverse[reply][0]
-        if not found or (reply, self._to.path(other)) != (plane, self._to.path(ev)):
-            found.append(self._way(reply, other))
+            way = self.reverse[proved]
+        # Different EVs may name one path: compare ports and addresses.
+        if not found or way[::2] != found[0][::2]:
+            found.append(way)
         if not mask & ~self._doubted:
             found += self._spread(now, mask)
         return found
@@ -170,12 +166,11 @@ class ReverseSet:
             return []
         self._spread_ns = now + self._board.settings.reverse_refresh_ns // 2
         planes = [plane for plane in range(len(self.reverse)) if mask >> plane & 1]
-        paths = self._to.paths_per_plane
-        most = min(ROUND_MAX, paths * len(planes))
-        return [self._way(plane, self._next(plane)) for plane in (planes * (most // len(planes) + 1))[:most]]
+        most = min(ROUND_MAX, self._to.paths_per_plane * len(planes))
+        return [self._way(self._next(plane)) for plane in (planes * (most // len(planes) + 1))[:most]]
 
     def _open(self) -> int:
-        return self._board.ports.carrier & self.up & self._planes
+        return self._ports.alive(self._board.ports.carrier, self.up) & self._planes
 
     def _usable(self) -> int:
         """Bit p: acknowledgements may take plane p now."""
@@ -183,8 +178,9 @@ class ReverseSet:
         # With all planes in doubt use all: one may only seem silent, because answers to its probes took the others.
         return mask & ~self._doubted & ~self._longer or mask & ~self._doubted or mask
 
-    def _way(self, plane: int, ev: int) -> Way:
-        return plane, ev, self._to.outer(ev)
+    def _way(self, ev: int) -> Way:
+        path = self._to.path(ev)
+        return path.port, ev, path.outer
 
     # -- what is known
 
@@ -199,7 +195,7 @@ class ReverseSet:
     def confirm(self, now: Instant, plane: int, path: int, ev: int, outer: bytes) -> None:
         """A packet on this EV was answered: acknowledgements of its plane use this EV, too."""
         if self._fresh and not (self._denies and self._is_denied(plane, path)):
-            self.reverse[plane] = (ev, outer)
+            self.reverse[plane] = (self._ports.port[plane], ev, outer)
             self._path[plane] = path
         self._prove(now, plane)
 
@@ -223,12 +219,12 @@ class ReverseSet:
         if ev is None:
             return
         self._board.stats.probe_rtt.add(since_ns(now, stamp))
-        plane = self._to.plane(ev)
+        plane = self._to.path(ev).plane
         self._rtt_ns[plane] = now - asked_ns
         known = [rtt_ns for rtt_ns in self._rtt_ns if rtt_ns]
         limit_ns = min(known, default=0) + self._board.settings.reverse_lag_ns
         self._longer = sum(1 << number for number, rtt_ns in enumerate(self._rtt_ns) if rtt_ns > limit_ns)
-        if not self._is_denied(plane, self._to.path(ev)):
+        if not self._is_denied(plane, self._to.path(ev).number):
             self._take(ev)
         self._prove(now, plane)
 
@@ -301,7 +297,7 @@ class ReverseSet:
         plane = stale[self._rng.below(len(stale))]
         if self._doubted >> plane & 1:
             # A plane in doubt, whose acknowledgements other planes carry: probe another of its paths.
-            self._probe(now, plane, self._next(plane))
+            self._probe(now, self._way(self._next(plane)))
         else:
             self._verify(now, plane)
 
@@ -310,7 +306,7 @@ class ReverseSet:
         self._silence[plane] = min(self._silence[plane] + 1, 15)
         self._asked_ns[plane] = now
         self._timer.set_by(now + self._wait_ns)
-        self._probe(now, plane, self.reverse[plane][0])
+        self._probe(now, self.reverse[plane])
 
     def _search(self, now: Instant, mask: int) -> None:
         """Every plane is in doubt: probe more paths in each round, planes in turn."""
@@ -321,27 +317,32 @@ class ReverseSet:
         first = self._rounds.sent
         for number in range(self._rounds.next(total)):
             plane = planes[(first + number) % len(planes)]
-            self._probe(now, plane, self._next(plane))
+            self._probe(now, self._way(self._next(plane)))
         self._round_ns = now + self._board.settings.reverse_refresh_ns * self._rounds.pause(total)
 
-    def _probe(self, now: Instant, plane: int, ev: int) -> None:
+    def _probe(self, now: Instant, way: Way) -> None:
+        port, ev, outer = way
         request = self._next_id()
         if len(self.questions) >= EV_PROBES_MAX:
             del self.questions[next(iter(self.questions))]
         self.questions[request] = (ev, now)
         self._board.stats.reverse_probes += 1
-        outer = self._to.outer(ev)
         packet = self._control.endpoint_request(ev, outer, request, OP_EV_PROBE, 0, timestamp_of(now), data_class=True)
-        self._board.ports.offer(now, plane, packet, False)
+        self._board.ports.offer(now, port, packet, False)
 
     # -- candidates
+
+    def _draw(self, least: int = 0) -> list[list[int]]:
+        """Random EVs, by plane: `_drawn` of each, or `least`."""
+        evs, _ = self._to.draw_evs(self._rng, max(self._drawn, least), 0)
+        return [[ev for ev in evs if self._to.path(ev).plane == plane] for plane in range(self._to.planes)]
 
     def _next(self, plane: int) -> int:
         """The EV that a plane in doubt tries next: first the one on which the peer was heard, then the candidates."""
         heard = self._arrived[plane]
         if heard >= 0:
             self._arrived[plane] = -1
-            if not self._is_denied(plane, self._to.path(heard)):
+            if not self._is_denied(plane, self._to.path(heard).number):
                 return heard
         candidates = self._candidates[plane]
         cursor = self._cursor[plane] = (self._cursor[plane] + 1) % len(candidates)
@@ -349,9 +350,9 @@ class ReverseSet:
 
     def _take(self, ev: int) -> None:
         """From now on the acknowledgements of its plane use `ev`."""
-        plane = self._to.plane(ev)
-        self.reverse[plane] = (ev, self._to.outer(ev))
-        self._path[plane] = self._to.path(ev)
+        path = self._to.path(ev)
+        self.reverse[path.plane] = self._way(ev)
+        self._path[path.plane] = path.number
 
     def _drawn_from(self, plane: int) -> int:
         candidates = self._candidates[plane]
@@ -364,14 +365,14 @@ class ReverseSet:
             return
         to = self._to
         candidates = self._candidates[plane]
-        if len(candidates) == self._drawn and not any(self._is_denied(plane, to.path(ev)) for ev in candidates):
+        if len(candidates) == self._drawn and not any(self._is_denied(plane, to.path(ev).number) for ev in candidates):
             # The path in use may not be a candidate: our own data may have proved it. It stays unless it is denied.
             if self._is_denied(plane, self._path[plane]):
                 self._take(candidates[0])
             return
         # Draw so many that every path of the plane is among them.
-        evs, _ = to.draw_evs(self._rng, max(self._drawn, to.paths_per_plane), 0)
-        allowed = [ev for ev in evs if to.plane(ev) == plane and not self._is_denied(plane, to.path(ev))]
+        evs = self._draw(to.paths_per_plane)[plane]
+        allowed = [ev for ev in evs if not self._is_denied(plane, to.path(ev).number)]
         self._candidates[plane] = allowed = allowed[: self._drawn]
         if not allowed:
             self._planes &= ~(1 << plane)
@@ -391,7 +392,7 @@ class ReverseSet:
         usable = self._usable()
         return [
             {"peer_index": self._index, "plane": plane, "ev": ev, "path": path, "usable": bool(usable >> plane & 1)}
-            for plane, ((ev, _), path) in enumerate(zip(self.reverse, self._path, strict=True))
+            for plane, ((_, ev, _), path) in enumerate(zip(self.reverse, self._path, strict=True))
         ]
 
     def stop(self) -> None:

@@ -29,8 +29,8 @@ class RcLink:
     """A connected QP: both halves, and what the scheduler asks of it (`nicd.core.scheduler.Sender`)."""
 
     __slots__ = (
-        "_board", "_notification", "_qp", "_rc", "emit", "has_packet", "peer_index", "peer_qpn", "planes", "qpn",
-        "requestor", "responder", "waiting", "ways", "windows",
+        "_board", "_notification", "_qp", "_rc", "has_packet", "peer_index", "peer_qpn", "ports", "qpn", "requestor",
+        "responder", "waiting", "ways", "windows",
     )  # fmt: skip
 
     def __init__(
@@ -45,7 +45,7 @@ class RcLink:
         self.peer_qpn = request.peer_qpn
         self.waiting = False
         self.ways = Ways(board, qp.qpn, request.peer_index, request.peer_qpn, max(port, 0))
-        self.planes = 0 if port == NO_PORT else 1 << port
+        self.ports = 0 if port == NO_PORT else 1 << port
         """Bit p: port p can carry its data."""
         line_bps = board.config.ports[self.ways.port].rate_bps
         self.windows: Pace = Pace(line_bps)
@@ -60,13 +60,17 @@ class RcLink:
         send, receive = (SelectiveRequestor, SelectiveResponder) if selective else (Requestor, Responder)
         self.requestor = send(self, board, rc, self.ways.data(), self.windows, request.psn_send, window)
         self.responder = receive(self, board, rc, self.ways, request.psn_receive)
-        # The scheduler calls these for every packet: bind them here, which saves a call each.
+        # The scheduler calls this for every packet: bind it here, which saves a call.
         self.has_packet = self.requestor.has_packet
-        self.emit = self.requestor.emit
 
-    def pick_plane(self, mask: int) -> int:
-        """The port of a mask with one bit."""
-        return mask.bit_length() - 1
+    def open_ports(self) -> int:
+        """Its one port, if that has carrier and the rate allows a packet now; else 0."""
+        return self.ports & self.windows.open
+
+    def emit(self, now: Instant, ports: int) -> tuple[int, bytearray]:
+        """The next packet, and its port, which is the only bit of `ports`."""
+        port = ports.bit_length() - 1
+        return port, self.requestor.emit(now, port)
 
     def window_moved(self) -> None:
         """A packet may leave now that could not before."""
@@ -113,7 +117,7 @@ class RcLink:
 
     def carrier_changed(self, now: Instant, port: int) -> None:
         """`port` is the one to use now; NO_PORT: there is none."""
-        self.planes = 0 if port == NO_PORT else 1 << port
+        self.ports = 0 if port == NO_PORT else 1 << port
         if port not in (NO_PORT, self.ways.port):
             self.ways.port = port
             self.requestor.take_template(self.ways.data())
@@ -144,7 +148,7 @@ class RcLink:
             "out_of_order": responder.early,
             "bytes_placed": responder.bytes_placed,
             "duplicates": responder.duplicates,
-            "planes": self.planes,
+            "planes": self.ports,
             "port": self.ways.port,
             "sport": self.ways.sport,
         }

@@ -57,7 +57,7 @@ class QpLike(Protocol):
     """What the halves of a QP ask of it."""
 
     qpn: int
-    planes: int
+    ports: int
     """Bit p: port p can carry its data."""
 
     def window_moved(self) -> None:
@@ -363,7 +363,7 @@ class Requestor:
             self._timer.set(due_ns)
             return
         # What waits for its turn, its rate or a paused port has not been lost; what has no port has.
-        if self._next > self._una or not self._qp.planes:
+        if self._next > self._una or not self._qp.ports:
             self._tries += 1
             self._stats.timeouts += 1
             if self._tries > self._retry_cnt:

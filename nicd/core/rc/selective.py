@@ -169,7 +169,7 @@ class SelectiveRequestor(Requestor):
             return
         self._since_ns = now
         # What waits for its turn, its rate or a paused port has not been lost; what has no port has.
-        if not self._sent and self._qp.planes:
+        if not self._sent and self._qp.ports:
             self._progress_ns = now
         elif self._timeout_ns < NEVER and now - self._progress_ns >= self._timeout_ns * (self._retry_cnt + 1):
             self._qp.fail(now, STATUS_RETRY_EXCEEDED, "retry_exceeded")

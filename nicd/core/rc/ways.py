@@ -50,7 +50,8 @@ class Ways:
         if settings.rc_path == "pinned":
             evs = destination.draw_evs(rng, 1, 0)[0]
             for ev in evs:
-                self._outers[destination.plane(ev)] = destination.outer(ev)
+                path = destination.path(ev)
+                self._outers[path.port] = path.outer
         self._controls: dict[int, RcControlTemplate] = {}
         self._cnps: dict[int, CnpTemplate] = {}
 

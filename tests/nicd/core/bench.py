@@ -12,6 +12,7 @@ from nicd.core.commands import ConnectQp, CreateQp, ModifyQp, PostWrite, Registe
 from nicd.core.execute import Executor
 from nicd.core.mrc.board import MrcBoard
 from nicd.core.mrc.qp import Link
+from nicd.core.mrc.reverse_set import Way
 from nicd.core.mrc.transport import MrcTransport
 
 PLANES = 2
@@ -74,6 +75,16 @@ class Bench:
         out: list[Transmit] = sorted(ports.out, key=lambda entry: (entry.arrival_ns, entry.port))
         ports.out.clear()
         return [entry.packet for entry in out]
+
+    def reply_port(self) -> int:
+        """The port by which the next acknowledgement leaves; -1: none can."""
+        way = self.peer.reply()
+        return -1 if way is None else way[0]
+
+    def way(self, ev: int) -> Way:
+        """The way of an EV to the peer."""
+        path = self.peer.destination.path(ev)
+        return path.port, ev, path.outer
 
     def fire(self, until: int) -> None:
         """Let every timer up to `until` fire."""

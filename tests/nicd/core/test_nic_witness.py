@@ -85,9 +85,9 @@ def test_duplicates_and_drops(scene: Scene) -> None:
 def test_a_packet_is_placed_whether_or_not_its_acknowledgement_finds_a_port(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ports = ReverseSet.reply_plane
+    reply = ReverseSet.reply
     asked = count()
-    monkeypatch.setattr(ReverseSet, "reply_plane", lambda own: -1 if next(asked) < 2 else ports(own))
+    monkeypatch.setattr(ReverseSet, "reply", lambda own: None if next(asked) < 2 else reply(own))
     scene.ladder.wire.trim(direction=AB, number=1, rtx=False)
     scene.run()
     assert scene.ladder.b.drops == {"no_port": 2}

@@ -1,41 +1,33 @@
 """Round robin among senders, pulled by ports with room."""
 
 from collections import Counter
-from typing import cast
 
 from mrcfabric.egress_config import EgressConfig
-from nicd.core.mrc.plane_windows import PlaneWindows
 from nicd.core.ports import Ports
 from nicd.core.scheduler import Scheduler
-
-
-class Room:
-    """Windows that always have room."""
-
-    open = 0b11
 
 
 class Source:
     """A sender with a number of packets left."""
 
-    def __init__(self, name: int, left: int, planes: int = 0b11) -> None:
+    def __init__(self, name: int, left: int, ports: int = 0b11) -> None:
         self.name = name
         self.left = left
-        self.planes = planes
+        self.ports = ports
         self.waiting = False
         self.used: list[int] = []
-        self.windows = cast("PlaneWindows", Room())
 
     def has_packet(self) -> bool:
         return self.left > 0
 
-    def pick_plane(self, mask: int) -> int:
-        return (mask & -mask).bit_length() - 1
+    def open_ports(self) -> int:
+        return self.ports
 
-    def emit(self, now: int, plane: int) -> bytearray:
+    def emit(self, now: int, ports: int) -> tuple[int, bytearray]:
         self.left -= 1
-        self.used.append(plane)
-        return bytearray([self.name]) * 100
+        port = (ports & -ports).bit_length() - 1
+        self.used.append(port)
+        return port, bytearray([self.name]) * 100
 
 
 def made() -> tuple[Scheduler, Ports]:
@@ -69,7 +61,7 @@ def test_senders_take_turns_by_packet() -> None:
 
 def test_a_sender_without_a_plane_holds_nobody_up() -> None:
     scheduler, ports = made()
-    stuck, free = Source(1, 5, planes=0), Source(2, 5, planes=0b10)
+    stuck, free = Source(1, 5, ports=0), Source(2, 5, ports=0b10)
     scheduler.wake(stuck)
     scheduler.wake(free)
     now = 0

@@ -14,7 +14,7 @@ TOPOLOGY = Topology(planes=2, t0_per_plane=2, t1_per_plane=2, nics_per_t0=2)
 
 def test_a_container_names_its_way_at_every_hop() -> None:
     names = AddressNames(TOPOLOGY)
-    container = Destination(TOPOLOGY, 0, 3).outer(ev_of(1, 1, 5))
+    container = Destination(TOPOLOGY, 0, 3).path(ev_of(1, 1, 5)).outer
     found = []
     while usid.usids(container):
         found.append(names.name(container))

@@ -204,7 +204,7 @@ def test_every_path_leads_to_its_nic(peer):
     for plane in range(2):
         for uplink in range(3):
             body = packet(OWN)
-            body[CONTAINER_IN_PACKET] = paths.outer(ev_of(plane, uplink, 0))
+            body[CONTAINER_IN_PACKET] = paths.path(ev_of(plane, uplink, 0)).outer
             at = topology.ports("h000")[plane]
             while at.peer in switches:
                 node = switches[at.peer]

@@ -61,8 +61,7 @@ class Bench:
         )
 
     def entry(self, ev: int) -> EvEntry:
-        to = self.destination
-        return EvEntry(ev, to.plane(ev), to.path(ev), to.outer(ev))
+        return EvEntry(ev, self.destination.path(ev))
 
     def lose(self, index: int, sent_ns: int = 10) -> None:
         self.profile.feedback(self.now, index, EvTrigger.GAP, sent_ns)

@@ -63,18 +63,18 @@ def test_generated_addresses_are_the_ways_of_the_fabric() -> None:
     made = universe(mode="generated", kind="srv6", rules=[rule(0), rule(1)], count=8, reserve=0)
     made.check_complete()
     drawn = made.draw(TO, Rng("any"))
-    assert Counter((entry.plane, entry.path) for entry in drawn.active) == {
+    assert Counter(entry.path[2:4] for entry in drawn.active) == {
         (plane, path): 1 for plane in range(2) for path in range(2)
     }
     for entry in drawn.active:
-        assert entry.outer == TO.outer(entry.ev)
+        assert entry.path == TO.path(entry.ev)
 
 
 @pytest.mark.spec("MRC 1.0", "6")
 def test_generated_structured_evs_stay_within_their_bounds() -> None:
     made = universe(mode="generated", rules=["18:0:0x3ffff 11:0:0x1:0:1 3:0:0x1"], count=64, reserve=16)
     made.check_complete()
-    planes = Counter(entry.plane for entry in made.draw(TO, Rng("any")).active)
+    planes = Counter(entry.path.plane for entry in made.draw(TO, Rng("any")).active)
     assert sum(planes.values()) == 48
     assert {item.value >> 3 & 0x7FF for item in made.items} == {0, 1}
 

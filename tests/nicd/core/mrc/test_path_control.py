@@ -41,11 +41,11 @@ def test_a_denied_path_is_left_by_data_and_acknowledgements() -> None:
     assert done.result == {"plane": 0, "path": 1, "peer_index": None, "entries": 1, "evs": 6}
     assert denied(bench) == {(0, 1)}
     assert {profile.path[card] for card in profile.decks[0].cards} == {0}
-    assert bench.peer.destination.path(bench.peer.reverse[0][0]) == 0
+    assert bench.peer.destination.path(bench.peer.reverse[0][1]).number == 0
     # What is known to work is not believed for a barred path.
     barred = next(index for index, state in enumerate(profile.states) if state == EvState.DENIED)
     bench.peer.confirm(1, 0, profile.path[barred], profile.evs[barred], profile.outer[barred])
-    assert bench.peer.destination.path(bench.peer.reverse[0][0]) == 0
+    assert bench.peer.destination.path(bench.peer.reverse[0][1]).number == 0
 
 
 def test_an_acknowledging_path_that_own_data_brought_in_is_left_too() -> None:
@@ -58,7 +58,7 @@ def test_an_acknowledging_path_that_own_data_brought_in_is_left_too() -> None:
     assert [row["usable"] for row in bench.peer.reverse_rows()] == [False, True]
     ask(bench, AllowPaths(1, 0, path))
     assert bench.peer.reverse_rows()[0] == {
-        "peer_index": 2, "plane": 0, "ev": bench.peer.reverse[0][0], "path": path, "usable": True,
+        "peer_index": 2, "plane": 0, "ev": bench.peer.reverse[0][1], "path": path, "usable": True,
     }  # fmt: skip
 
 
@@ -66,10 +66,10 @@ def test_a_denied_plane_is_left_altogether() -> None:
     bench = Bench()
     ask(bench, DenyPaths(1, 1))
     assert bench.link.planes == 0b01
-    assert {bench.peer.reply_plane() for _ in range(4)} == {0}
+    assert {bench.reply_port() for _ in range(4)} == {0}
     ask(bench, AllowPaths(1, 1))
     assert bench.link.planes == 0b11
-    assert {bench.peer.reply_plane() for _ in range(4)} == {0, 1}
+    assert {bench.reply_port() for _ in range(4)} == {0, 1}
 
 
 def test_the_list_outlives_qps_and_peers() -> None:
@@ -81,7 +81,7 @@ def test_the_list_outlives_qps_and_peers() -> None:
     link = bench.table.find(QPN).link
     assert link is not None
     assert {link.profile.path[card] for card in link.profile.decks[0].cards} == {1}
-    assert link.peer.destination.path(link.peer.reverse[0][0]) == 1
+    assert link.peer.destination.path(link.peer.reverse[0][1]).number == 1
 
 
 def test_other_peers_are_left_alone() -> None:

@@ -88,7 +88,7 @@ def test_a_single_path_stays_the_same_through_losses() -> None:
 
 def test_acknowledgements_of_a_single_path_keep_one_too() -> None:
     bench = Bench(path_policy="single")
-    assert len({bench.peer.reply_plane() for _ in range(10)}) == 1
+    assert len({bench.reply_port() for _ in range(10)}) == 1
     before = list(bench.peer.reverse)
     bench.peer.data_arrived(0)
     bench.peer.confirm(1, 0, 0, 99, bytes(16))
@@ -101,8 +101,8 @@ def test_oblivious_acknowledgements_go_everywhere() -> None:
     bench = Bench(path_policy="oblivious")
     ways = set()
     for _ in range(100):
-        plane = bench.peer.reply_plane()
-        ways.add((plane, bench.peer.destination.path(bench.peer.reverse[plane][0])))
+        port = bench.reply_port()
+        ways.add((port, bench.peer.destination.path(bench.peer.reverse[port][1]).number))
     assert ways == {(plane, path) for plane in range(2) for path in range(2)}
 
 

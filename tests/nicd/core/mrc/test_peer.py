@@ -20,11 +20,11 @@ def requests(bench: Bench, until: int) -> list[int]:
 
 def test_acknowledgements_take_the_planes_in_turn() -> None:
     bench = Bench()
-    assert Counter(bench.peer.reply_plane() for _ in range(10)) == {0: 5, 1: 5}
+    assert Counter(bench.reply_port() for _ in range(10)) == {0: 5, 1: 5}
     bench.board.ports.set_carrier(0, 0, False)
-    assert {bench.peer.reply_plane() for _ in range(4)} == {1}
+    assert {bench.reply_port() for _ in range(4)} == {1}
     bench.peer.up = 0b01
-    assert bench.peer.reply_plane() == -1
+    assert bench.reply_port() == -1
 
 
 @pytest.mark.spec("arXiv 2605.04333", "2")
@@ -35,13 +35,13 @@ def test_while_data_arrive_the_planes_evs_in_use_are_probed_in_turn() -> None:
         bench.peer.data_arrived(now)
         bench.fire(now)
         new = [packet for packet in bench.sent(now) if packet[2] == ENDPOINT_REQUEST]
-        assert all((packet[6], bench.peer.destination.outer(packet[6])) in bench.peer.reverse for packet in new)
+        assert all(bench.way(packet[6]) in bench.peer.reverse for packet in new)
         for packet in new:
             bench.peer.on_response(now, packet[5], OP_EV_PROBE)
         asked += new
     # A plane that was proved is left alone for as many refresh times as there are planes.
     assert 30 <= len(asked) <= 60
-    assert {bench.peer.destination.plane(packet[6]) for packet in asked} == {0, 1}
+    assert {bench.peer.destination.path(packet[6]).plane for packet in asked} == {0, 1}
     bench.fire(1_000_000)
     assert len(requests(bench, 1_000_000)) <= 4
     assert bench.board.timers.next_ns() > 1_000_000
@@ -55,9 +55,9 @@ def test_an_answered_ev_probe_becomes_the_reverse_path() -> None:
     (packet,) = bench.sent(1_000)
     before = list(bench.peer.reverse)
     ev = packet[6]
-    plane = bench.peer.destination.plane(ev)
+    plane = bench.peer.destination.path(ev).plane
     bench.peer.on_response(2_000, packet[5], OP_EV_PROBE)
-    assert bench.peer.reverse[plane] == (ev, bench.peer.destination.outer(ev))
+    assert bench.peer.reverse[plane] == bench.way(ev)
     assert bench.peer.reverse[1 - plane] == before[1 - plane]
     bench.peer.on_response(2_001, packet[5], OP_EV_PROBE)
 
@@ -67,13 +67,13 @@ def test_our_own_sacks_spare_the_probes_of_their_plane() -> None:
     bench = Bench(reverse_refresh_ns=1_000)
     bench.peer.data_arrived(0)
     for plane in range(2):
-        bench.peer.confirm(999, plane, 0, *bench.peer.reverse[plane])
+        bench.peer.confirm(999, plane, 0, *bench.peer.reverse[plane][1:])
     bench.fire(1_000)
     assert requests(bench, 1_000) == []
     bench.peer.data_arrived(2_900)
-    bench.peer.confirm(2_950, 1, 0, *bench.peer.reverse[1])
+    bench.peer.confirm(2_950, 1, 0, *bench.peer.reverse[1][1:])
     bench.fire(3_000)
-    assert [bench.peer.destination.plane(packet[6]) for packet in bench.sent(3_000)] == [0]
+    assert [bench.peer.destination.path(packet[6]).plane for packet in bench.sent(3_000)] == [0]
 
 
 def silent_plane(bench: Bench, answering: int, until: int) -> None:
@@ -84,7 +84,7 @@ def silent_plane(bench: Bench, answering: int, until: int) -> None:
         bench.fire(now)
         asked += [packet for packet in bench.sent(now) if packet[2] == ENDPOINT_REQUEST]
         for packet in asked:
-            if bench.peer.destination.plane(packet[6]) == answering:
+            if bench.peer.destination.path(packet[6]).plane == answering:
                 bench.peer.on_response(now, packet[5], OP_EV_PROBE)
 
 
@@ -92,16 +92,16 @@ def silent_plane(bench: Bench, answering: int, until: int) -> None:
 def test_a_plane_where_no_probe_is_answered_carries_no_acknowledgements_until_one_is() -> None:
     bench = Bench(reverse_refresh_ns=1_000, reverse_idle_ns=2_000)
     silent_plane(bench, 0, 40_000)
-    assert {bench.peer.reply_plane() for _ in range(8)} == {0}
+    assert {bench.reply_port() for _ in range(8)} == {0}
     assert [row["usable"] for row in bench.peer.reverse_rows()] == [True, False]
     # Our own data are acknowledged there.
-    bench.peer.confirm(40_001, 1, 0, *bench.peer.reverse[1])
-    assert {bench.peer.reply_plane() for _ in range(8)} == {0, 1}
+    bench.peer.confirm(40_001, 1, 0, *bench.peer.reverse[1][1:])
+    assert {bench.reply_port() for _ in range(8)} == {0, 1}
     # Now the other one falls silent, and this one answers.
     silent_plane(bench, 1, 80_000)
-    assert {bench.peer.reply_plane() for _ in range(8)} == {1}
+    assert {bench.reply_port() for _ in range(8)} == {1}
     bench.board.ports.set_carrier(80_000, 1, False)
-    assert {bench.peer.reply_plane() for _ in range(8)} == {0}, "rather there than not at all"
+    assert {bench.reply_port() for _ in range(8)} == {0}, "rather there than not at all"
 
 
 @pytest.mark.parametrize(("knob", "planes"), [(0, {0, 1}), (1, {0}), (15, {0})])
@@ -109,14 +109,14 @@ def test_a_plane_where_no_probe_is_answered_carries_no_acknowledgements_until_on
 def test_how_long_a_plane_may_be_silent_is_a_knob(knob: int, planes: set[int]) -> None:
     bench = Bench(reverse_refresh_ns=1_000, reverse_idle_ns=2_000, reverse_wait_ns=1_500, reverse_silent_probes=knob)
     silent_plane(bench, 0, 100_000)
-    assert {bench.peer.reply_plane() for _ in range(8)} == planes
+    assert {bench.reply_port() for _ in range(8)} == planes
 
 
 @pytest.mark.spec("arXiv 2605.04333", "2")
 def test_all_planes_silent_are_all_used() -> None:
     bench = Bench(reverse_refresh_ns=1_000, reverse_idle_ns=2_000)
     silent_plane(bench, -1, 60_000)
-    assert {bench.peer.reply_plane() for _ in range(8)} == {0, 1}
+    assert {bench.reply_port() for _ in range(8)} == {0, 1}
 
 
 @pytest.mark.spec("MRC 1.0", "2.6")

@@ -40,12 +40,12 @@ def test_the_budget_of_retries_ends_the_qp() -> None:
 
 def resent(bench: Bench, plane: int, now: int) -> int:
     """What the QP makes for that plane: whether it has the flag of a retransmission."""
-    return bench.link.emit(now, plane)[96] & FLAG_RTX
+    return bench.link.requestor.emit(now, plane)[96] & FLAG_RTX
 
 
 def lost_on_plane_1(bench: Bench, sent_ns: int, lost_ns: int) -> None:
     """The only packet that is out leaves on plane 1, and is judged lost."""
-    bench.link.emit(sent_ns, 1)
+    bench.link.requestor.emit(sent_ns, 1)
     recovery = bench.link.requestor.recovery
     recovery.accuse(lost_ns, list(recovery._inflight.by_psn.values()), EvTrigger.GAP)
 
@@ -76,7 +76,7 @@ def test_it_stays_on_its_plane_where_that_lives_or_nothing_else_can_be_sent(why:
     lost_on_plane_1(bench, 0, 3_000)
     if why != "twice":
         lost_on_plane_1(bench, 3_100, 9_000)
-    bench.link.emit(9_100, 1)
+    bench.link.requestor.emit(9_100, 1)
     recovery = bench.link.requestor.recovery
     (sent,) = recovery._inflight.by_psn.values()
     delivered_ns = recovery._inflight.windows.delivered_ns

@@ -21,16 +21,16 @@ def _lost(bench: Bench, until: int) -> int:
 
 
 def _paths(bench: Bench, ways: list[Way]) -> set[tuple[int, int]]:
-    return {(plane, bench.peer.destination.path(ev)) for plane, ev, _ in ways}
+    return {(port, bench.peer.destination.path(ev).number) for port, ev, _ in ways}
 
 
 @pytest.mark.spec("arXiv 2605.04333", "2")
 def test_an_answer_goes_back_as_the_question_came_and_on_what_was_proved_last() -> None:
     bench = Bench()
-    bench.peer.confirm(5, 1, 0, *bench.peer.reverse[1])
+    bench.peer.confirm(5, 1, 0, *bench.peer.reverse[1][1:])
     ways = bench.peer.ways(10, 0, EV_BACK)
-    assert ways[0] == (0, EV_BACK, bench.peer.destination.outer(EV_BACK))
-    assert ways[1] == (1, *bench.peer.reverse[1])
+    assert ways[0] == bench.way(EV_BACK)
+    assert ways[1] == bench.peer.reverse[1]
     assert len(ways) == 2
     # An EV of another plane than it came by says nothing of the way back.
     assert len(bench.peer.ways(10, 1, EV_BACK)) == 1
@@ -46,7 +46,7 @@ def test_where_every_plane_is_in_doubt_answers_and_acknowledgements_try_every_pa
     every = {(plane, path) for plane in range(2) for path in range(2)}
     assert _paths(bench, bench.peer.ways(20_000, 0, EV_BACK)) == every
     assert len(bench.peer.ways(20_001, 0, EV_BACK)) <= 2, "one such answer is enough for a while"
-    taken = [(plane, *bench.peer.reverse[plane]) for plane in (bench.peer.reply_plane() for _ in range(8))]
+    taken = [way for way in (bench.peer.reply() for _ in range(8)) if way]
     assert _paths(bench, taken) == every
 
 
@@ -62,12 +62,12 @@ def test_the_search_covers_every_path_and_becomes_rarer_and_ends() -> None:
 def test_silence_of_other_evs_says_nothing_against_the_one_in_use() -> None:
     """The EV in use answers, and no other one: its plane stays."""
     bench = Bench(reverse_refresh_ns=1_000, reverse_idle_ns=2_000, reverse_wait_ns=1_500)
-    living = {ev for ev, _ in bench.peer.reverse}
+    living = {ev for _, ev, _ in bench.peer.reverse}
     for now in range(0, 100_000, 500):
         bench.peer.data_arrived(now)
         bench.fire(now)
         for packet in bench.sent(now):
             if packet[2] == ENDPOINT_REQUEST and packet[6] in living:
                 bench.peer.on_response(now, packet[5], OP_EV_PROBE)
-    assert {bench.peer.reply_plane() for _ in range(8)} == {0, 1}
-    assert {ev for ev, _ in bench.peer.reverse} == living
+    assert {bench.reply_port() for _ in range(8)} == {0, 1}
+    assert {ev for _, ev, _ in bench.peer.reverse} == living
