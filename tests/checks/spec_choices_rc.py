@@ -73,10 +73,10 @@ RC = (
     Choice(
         "DCQCN: whether, and by which figures",
         OPTION,
-        "On, by the figures of its paper for 40 Gb/s; those of HPCC's artifact for 100 Gb/s are the other profile, "
-        "each figure can be set alone. alpha moves at once with a notification and decays in whole periods after it; "
-        "in HPCC's model both happen at the period's end. Steps of increase are one chain per QP, bytes are bytes on "
-        "the wire.",
+        "On. Profile 40g has the figures of its paper, 100g those of HPCC's artifact, whose timers, F and rule of the "
+        "target are what ConnectX NICs ship with; each figure can be set alone. alpha moves at once with a "
+        "notification and decays in whole periods after it; in HPCC's model both happen at the period's end. Steps of "
+        "increase are one chain per QP, bytes are bytes on the wire; 100g counts none, as HPCC's model.",
         _of(
             NIC,
             "cc",

@@ -5,10 +5,11 @@ per second on the wire, overhead included, so that a QP alone at the rate of its
 
 A notification makes the target the rate that was, takes the share alpha / 2 off the rate, and begins the steps anew. A
 step comes with every T of time and every B bytes sent. Up to F steps of either kind the rate goes half the way to the
-target; after that the target grows too, and faster once both kinds have made more than F. alpha is reckoned when a
-notification needs it, so that a QP that is not notified has no timer for it.
+target; after that the target grows too, and faster once both kinds have made more than F. A profile that counts no
+bytes has one step of slow growth, and grows fast after it. alpha is reckoned when a notification needs it, so that a QP
+that is not notified has no timer for it.
 
-DCQCN (SIGCOMM'15) section 3 and 5.
+DCQCN (SIGCOMM'15) section 3 and 5; HPCC's ns-3 model (`rdma-hw.cc`) for steps by time alone.
 """
 
 from collections.abc import Callable
@@ -156,7 +157,9 @@ class ReactionPoint(Pace):
         """One step."""
         figures = self._figures
         least, most = sorted((self._time_steps, self._byte_steps))
-        if least > figures.threshold:
+        if figures.by_time_alone and most > figures.threshold + 1:
+            self.target_bps += figures.hai_bps
+        elif least > figures.threshold:
             self.target_bps += figures.hai_bps * (least - figures.threshold)
         elif most > figures.threshold:
             self.target_bps += figures.ai_bps

@@ -50,7 +50,9 @@ class RcTransport(Transport):
         self.rc = RcStats()
         for reason in RC_DROP_REASONS:
             board.stats.drops.setdefault(reason, 0)
-        self._figures = dcqcn_figures(config.settings) if config.settings.cc == "dcqcn" else None
+        self._figures = None
+        if config.settings.cc == "dcqcn":
+            self._figures = dcqcn_figures(config.settings, config.ports[0].rate_bps)
         self._selective = config.settings.rc_recovery == "selective"
         self._peek = rc_peeker(config.address, selective=self._selective, options=config.options)
         self.commands = {

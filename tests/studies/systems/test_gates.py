@@ -12,11 +12,16 @@ def test_alone_a_system_reaches_the_line(system: str) -> None:
     assert not missed(gates.measure_alone(Alone(system, 1)))
 
 
+SLOW_TO_BE_FAIR = ("roce", "roce-no-pfc")
+"""The page says by how much, and who has published it."""
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("system", gates.SYSTEMS)
 def test_with_a_qp_per_port_too_and_two_flows_share_a_link(system: str) -> None:
     assert not missed(gates.measure_alone(Alone(system, 4)))
-    assert not missed(gates.measure_pair(Alone(system, 4 if system == "mrc" else 1)))
+    even, full = gates.measure_pair(Alone(system, 4 if system == "mrc" else 1))
+    assert not missed([full] if system in SLOW_TO_BE_FAIR else [even, full])
 
 
 def test_every_system_has_a_knob_whose_profile_is_swept() -> None:

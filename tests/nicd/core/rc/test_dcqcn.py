@@ -93,6 +93,24 @@ def test_additive_then_hyper_increase() -> None:
     assert lone.rc.rate_steps == 6 + 6 + 1 + 2 + 1
 
 
+@pytest.mark.parametrize("threshold", [1, 2, 5])
+def test_time_alone_decides_where_no_bytes_are_counted(threshold: int) -> None:
+    """One step of slow growth after those of recovery, then fast ones that do not grow; bytes change nothing."""
+    lone = Point(profile="100g", threshold=threshold, clamp=True)
+    point, figures = lone.point, lone.figures
+    for cut in range(8):
+        lone.now = cut * figures.reduce_ns
+        assert point.on_cnp(lone.now)
+    begin, target = lone.now, point.target_bps
+    grown = []
+    for step in range(1, threshold + 5):
+        point.sent(lone.now, 1 << 30)
+        lone.run(begin + step * figures.time_ns)
+        grown.append(point.target_bps - target)
+    slow, fast = figures.ai_bps, figures.hai_bps
+    assert grown == [0] * threshold + [slow, slow + fast, slow + 2 * fast, slow + 3 * fast]
+
+
 def test_the_rate_has_a_floor_and_notifications_a_least_distance() -> None:
     lone = Point(profile="100g")
     point = lone.point
