@@ -7,9 +7,10 @@ the ops `counters`, `ports` and `ev_table` have everything else.
     [head, ports, rest]     a `Head`, one `PortGlance` per port in their order, a `NicRest` or a `SwitchRest`
 """
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
 
+from mrcfabric.class_egress import ClassEgress
 from mrcfabric.egress_queues import EgressQueues
 from mrcfabric.units import Instant
 
@@ -63,6 +64,10 @@ class NicRest(NamedTuple):
     """EVs of all connected QPs: plane by plane one number per state, in the order of `EvState`."""
     programs: Sequence[Sequence[Any]]
     """A `ProgramGlance` per program that ever ran here and is not forgotten."""
+    pauses: Sequence[Sequence[Any]] = ()
+    """A `PauseGlance` per port and class that a neighbour has ever paused."""
+    asks: Sequence[Sequence[Any]] = ()
+    """An `AskGlance` per port and class for which this node has ever asked its neighbour to pause."""
 
 
 class ProgramGlance(NamedTuple):
@@ -84,6 +89,42 @@ class SwitchRest(NamedTuple):
     """0 while the switch stands still."""
     drops: int
     """Packets that never reached a queue."""
+    pauses: Sequence[Sequence[Any]] = ()
+    asks: Sequence[Sequence[Any]] = ()
+    """Both as those of a NIC."""
+
+
+class PauseGlance(NamedTuple):
+    """The sending direction of one port in one class, as its neighbour pauses it."""
+
+    port: int
+    cls: int
+    pause_ns: int
+    """For how long it has been paused."""
+    frames: int
+    """Pause frames that said stop."""
+    paused: int
+    """1: it is paused now."""
+
+
+class AskGlance(NamedTuple):
+    """What comes in on one port in one class, which this node asks its neighbour to pause."""
+
+    port: int
+    cls: int
+    frames: int
+    """Pause frames sent that said stop, repetitions included."""
+    asking: int
+    """1: it asks now."""
+    cause: str
+    """`queue`: what came in waits in `ports`. `slow_receiver`, `storm`: the NIC itself."""
+    ports: Sequence[Sequence[int]] = ()
+    """[sending port, how often its queue was the reason to ask, bytes that came in here and wait there now]."""
+
+
+QUEUE: Final = "queue"
+SLOW_RECEIVER: Final = "slow_receiver"
+STORM: Final = "storm"
 
 
 def port_glance(egress: EgressQueues) -> tuple[int, int, int, int, int]:
@@ -96,6 +137,16 @@ def port_glance(egress: EgressQueues) -> tuple[int, int, int, int, int]:
         egress.trimmed,
         sum(egress.drops.values()),
     )
+
+
+def pause_glances(ports: Iterable[ClassEgress], now_ns: Instant) -> list[PauseGlance]:
+    """A `PauseGlance` of each port and class that has ever been paused, by port and class."""
+    return [
+        PauseGlance(port.port, cls, port.pause_ns(cls, now_ns), frames, int(port.paused_until[cls] > now_ns))
+        for port in ports
+        for cls, frames in enumerate(port.pauses)
+        if frames
+    ]
 
 
 def head_of(glance: Glance) -> Head:

@@ -12,6 +12,7 @@ from mrcfabric.class_egress import ClassEgress
 from mrcfabric.class_egress_config import CLASSES, ClassEgressConfig
 from mrcfabric.egress_config import EgressConfig
 from mrcfabric.errors import ConfigError
+from mrcfabric.glance import PauseGlance, pause_glances
 from mrcfabric.rng import Rng
 from mrcfabric.units import Buffer, Instant
 from mrcfabric.wire.dscp import Dscp, dscp_of, traffic_class_of_dscp
@@ -73,6 +74,9 @@ class ClassPorts(Ports):
     def pause_ns(self, port: int, quanta: int) -> int:
         """How long so many quanta last at a port's rate."""
         return self._classed[port].config.quanta_ns(quanta)
+
+    def pause_glances(self, now: Instant) -> list[PauseGlance]:
+        return pause_glances(self._classed, now)
 
     def track(self, now: Instant) -> None:
         """A QP has data to send from `now` on: bring every port up to date."""

@@ -12,6 +12,7 @@ of it is over.
 IEEE 802.1Q 36 (priority-based flow control); the storm of a broken NIC is that of Guo et al. (SIGCOMM'16).
 """
 
+from mrcfabric.glance import SLOW_RECEIVER, STORM, AskGlance
 from mrcfabric.naming import port_mac
 from mrcfabric.units import NS_PER_S, Buffer, Instant
 from mrcfabric.wire.pfc import QUANTA_MAX, encode
@@ -25,8 +26,8 @@ class PauseSender:
     """The pauses that one NIC asks for."""
 
     __slots__ = (
-        "_board", "_buffer_bytes", "_drain", "_held", "_paused", "_ports", "_rate_bps", "_refresh",
-        "_seen_ns", "_storm", "held_peak", "onward",
+        "_board", "_buffer_bytes", "_causes", "_drain", "_held", "_paused", "_ports", "_rate_bps", "_refresh",
+        "_seen_ns", "_storm", "frames", "held_peak", "onward",
     )  # fmt: skip
 
     def __init__(self, board: Board, ports: ClassPorts, onward: Receive) -> None:
@@ -41,6 +42,9 @@ class PauseSender:
         self._held = 0
         """Bits in the receive buffer times NS_PER_S, at `_seen_ns`."""
         self._seen_ns: Instant = 0
+        self.frames = [0] * ports.count
+        """By port: pause frames sent that said stop."""
+        self._causes = [SLOW_RECEIVER] * ports.count
         self.held_peak = 0
         """The most bytes that the receive buffer has held."""
         self._refresh = Timer(board.timers, self._repeat)
@@ -77,6 +81,15 @@ class PauseSender:
         self._storm = self._storm | 1 << port if on else self._storm & ~(1 << port)
         self._changed(now, before)
 
+    def glances(self) -> list[AskGlance]:
+        """An `AskGlance` of each port that has ever asked for a pause; the cause is that of the latest frame."""
+        asking = self._asking
+        return [
+            AskGlance(port, self._ports.data_class(port), frames, asking >> port & 1, self._causes[port])
+            for port, frames in enumerate(self.frames)
+            if frames
+        ]
+
     @property
     def _asking(self) -> int:
         """Bit p: port p asks its neighbour to pause."""
@@ -112,6 +125,9 @@ class PauseSender:
         self._changed(now, before)
 
     def _send(self, now: Instant, port: int, quanta: int) -> None:
+        if quanta:
+            self.frames[port] += 1
+            self._causes[port] = STORM if self._storm >> port & 1 else SLOW_RECEIVER
         source = port_mac(self._board.config.name, port)
         self._ports.send_control(now, port, encode(source, {self._ports.data_class(port): quanta}))
 

@@ -11,6 +11,7 @@ has data, each departure is an instant of its own, because it makes room.
 from mrcfabric.egress import Egress
 from mrcfabric.egress_config import EgressConfig
 from mrcfabric.egress_queues import EgressQueues
+from mrcfabric.glance import PauseGlance
 from mrcfabric.impairment import HEALTHY, Impairment
 from mrcfabric.node import Transmit
 from mrcfabric.rng import Rng
@@ -101,6 +102,10 @@ class Ports:
         for egress in self.egress:
             if egress.busy_until <= until or egress.next_release_ns <= until:
                 egress.run(until, out)
+
+    def pause_glances(self, now: Instant) -> list[PauseGlance]:
+        """How its neighbours pause it; ports with two classes cannot be paused."""
+        return []
 
     def next_departure_ns(self) -> Instant:
         """When the next packet of any port starts, or one that a fault holds back goes on; NEVER without one."""

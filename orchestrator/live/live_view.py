@@ -5,7 +5,7 @@ nothing but `Verbs`, so it works in the agent's process and in any other. Whoeve
 look less than `polling.SHARED_WALL_S` after another shows nothing new.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from mrcfabric.glance import NicRest, ProgramGlance, SwitchRest
 from mrcfabric.topology import Link, Topology
@@ -16,6 +16,8 @@ from orchestrator.fabric.readings import ClockReading
 from orchestrator.fabric.verbs import Verbs
 from orchestrator.faults.fault import Fault
 from orchestrator.live.fault_overlay import FaultOverlay, OverlayMaker
+from orchestrator.live.pause_tree import pause_trees
+from orchestrator.live.paused_links import paused_shares, pauses_of
 from orchestrator.live.snapshot import (
     DirectionView,
     FaultView,
@@ -51,7 +53,7 @@ class Sight:
     def __init__(self, topology: Topology) -> None:
         self._planes = range(topology.planes)
         self._links = list(topology.links())
-        nodes = {node: topology.ports(node) for node in topology.node_names()}
+        self._ends = nodes = {node: topology.ports(node) for node in topology.node_names()}
         self._rates = {(node, end.port): end.rate_bps for node, ends in nodes.items() for end in ends}
         no_evs = [[0] * len(EV_STATES) for _ in self._planes]
         idle = NicRest([0] * topology.planes, 0, 0, 0, 0, no_evs, ())
@@ -76,6 +78,8 @@ class Sight:
         overlay = self._overlays.overlay(faults, clock.now_ns)
         states = {node: self._state(node, glances) for node in (*self._nics, *self._switches)}
         doubts = self._doubts()
+        pauses = pauses_of({**self._nics, **self._switches}, self._ends, glances.down)
+        shares = paused_shares(pauses)
         return Snapshot(
             number=self._number,
             at_ns=clock.now_ns,
@@ -86,12 +90,14 @@ class Sight:
             valid=not doubts,
             reasons=tuple(doubts),
             planes=tuple(self._plane(plane, states) for plane in self._planes),
-            nics={node: self._nic(node, states[node], overlay) for node in self._nics},
+            nics={node: self._nic(node, states[node], overlay, shares) for node in self._nics},
             switches={node: self._switch(node, states[node], overlay) for node in self._switches},
             links={link.name: self._link(link, states, overlay) for link in self._links},
             faults=tuple(fault_view(fault, clock.now_ns) for fault in faults),
             programs=self._programs(states),
             late=glances.late,
+            pauses=pauses,
+            pause_trees=pause_trees(pauses),
         )
 
     def _state(self, node: str, glances: Glances) -> NodeState:
@@ -114,7 +120,7 @@ class Sight:
         """The state of a NIC: a silent one as it last answered, a dead one without anything."""
         return self._idle if state == "down" else self._nics[node].rest
 
-    def _nic(self, node: str, state: NodeState, overlay: FaultOverlay) -> NicView:
+    def _nic(self, node: str, state: NodeState, overlay: FaultOverlay, shares: Mapping[str, float]) -> NicView:
         track, rest = self._nics[node], self._rest(node, state)
         return NicView(
             state=state,
@@ -124,6 +130,7 @@ class Sight:
             qps=rest.qps,
             qp_errors=rest.qp_errors,
             retransmits=track.rest.retransmits - track.rest_before.retransmits,
+            paused=tuple(shares.get(f"{node}>{end.peer}", 0.0) for end in self._ends[node]),
             faults=overlay.nodes.get(node, ()),
         )
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal, TypeAlias
 
 from mrcfabric.units import Instant
+from orchestrator.live.pause_tree import PauseTree, PauseView
 
 NodeState: TypeAlias = Literal["up", "frozen", "down", "silent"]
 """`frozen`: a switch made to stand still; `down`: its process has ended; `silent`: it has not answered in time."""
@@ -67,6 +68,8 @@ class NicView:
     """Since the NIC began."""
     retransmits: int
     """Packets since the look before."""
+    paused: tuple[float, ...]
+    """Plane by plane: the part of the time since the look before for which its port was paused in a class."""
     faults: tuple[str, ...]
 
 
@@ -137,6 +140,10 @@ class Snapshot:
     programs: tuple[ProgramView, ...]
     late: tuple[str, ...]
     """Nodes that wait for the CPU and are shown as they were when they last answered, up to 2 s ago."""
+    pauses: tuple[PauseView, ...]
+    """Directions of links whose sender was paused since the look before; empty where nobody pauses."""
+    pause_trees: tuple[PauseTree, ...]
+    """The same by their reasons."""
 
     @property
     def goodput_bps(self) -> float:

@@ -67,7 +67,8 @@ class Track(Generic[R]):
     def _stay(self) -> None:
         """Handle a repeated glance: rates stay those of the look before, and nothing is counted twice."""
         self.ports = [port._replace(marks=0, trims=0, drops=0) for port in self.ports]
-        rest, before = self.rest, self.rest_before
+        before = self.rest_before
+        rest = self.rest._replace(pauses=before.pauses, asks=before.asks)
         if isinstance(rest, NicRest) and isinstance(before, NicRest):
             rest = rest._replace(placed=before.placed)
         self.rest_before = rest

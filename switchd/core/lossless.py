@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from mrcfabric.class_egress import ClassEgress
 from mrcfabric.class_egress_config import CLASSES, ClassEgressConfig
+from mrcfabric.glance import QUEUE, AskGlance, SwitchRest, pause_glances
 from mrcfabric.naming import port_mac
 from mrcfabric.node import Input, Rank, Transmit
 from mrcfabric.rng import Rng
@@ -26,6 +27,7 @@ from switchd.core.commands import Command
 from switchd.core.forwarding import Forwarding
 from switchd.core.routed import RoutedSwitch
 from switchd.core.settings import SwitchConfig
+from switchd.core.waiting import Waiting
 from switchd.core.watchdog import PauseWatchdog
 
 _TIMER: Final = int(Rank.TIMER)
@@ -59,6 +61,7 @@ class LosslessSwitch(RoutedSwitch):
         """By pair: when to repeat a pause; from `pairs` on: when the watchdog bites."""
         self._pairs = pairs
         self._frames: dict[tuple[int, int], ControlFrame] = {}
+        self._waiting = Waiting(pairs)
         self.xoff_sent, self.xon_sent = [0] * pairs, [0] * pairs
         self.xoff_received, self.xon_received = [0] * pairs, [0] * pairs
 
@@ -158,23 +161,29 @@ class LosslessSwitch(RoutedSwitch):
         port, packet = routed
         cls = self._class_of[dscp_of(packet)]
         pair = in_port * CLASSES + cls
-        told = self.buffer.admit(pair, len(packet))
+        size = len(packet)
+        told = self.buffer.admit(pair, size)
+        if told is not None and told in DROPS:
+            self._lose(at_ns, packet, told)
+            return
+        self._waiting.enter(pair, port, size)
         if told is not None:
-            if told in DROPS:
-                self._lose(at_ns, packet, told)
-                return
+            self._waiting.asked(pair)
             self._ask(at_ns, pair, self._quanta, out)
         egress = self.egress[port]
-        if not egress.offer(at_ns, packet, cls, out, pair) and self.buffer.release(pair, len(packet)):
-            self._xons.append(pair)
+        origin = port * self._pairs + pair
+        if not egress.offer(at_ns, packet, cls, out, origin):
+            self._departed(at_ns, origin, size)
         # Nothing starts before the wire is free: a packet that waits behind others changes nothing.
         if self._next[port] != egress.busy_until:
             self._reschedule(port)
         if self._xons:
             self._let_go(at_ns, out)
 
-    def _departed(self, at_ns: Instant, pair: int, size: int) -> None:
-        """Bytes of a packet that came in on this pair have left a queue. Called by ports in the midst of their work."""
+    def _departed(self, at_ns: Instant, origin: int, size: int) -> None:
+        """Bytes of a packet have left a queue. `origin`: port * pairs + pair. Called by ports in their work."""
+        port, pair = divmod(origin, self._pairs)
+        self._waiting.leave(pair, port, size)
         if self.buffer.release(pair, size):
             self._xons.append(pair)
 
@@ -233,6 +242,16 @@ class LosslessSwitch(RoutedSwitch):
             for pair, paused in enumerate(self.buffer.xoff):
                 if paused:
                     self._ask(at_ns, pair, self._quanta, out)
+
+    def glance(self) -> tuple[list[Any], SwitchRest]:
+        """As `Switch.glance`, with pauses both ways."""
+        ports, rest = super().glance()
+        asks = [
+            AskGlance(*divmod(pair, CLASSES), frames, int(self.buffer.xoff[pair]), QUEUE, self._waiting.rows(pair))
+            for pair, frames in enumerate(self.xoff_sent)
+            if frames
+        ]
+        return ports, rest._replace(pauses=pause_glances(self.egress, self.now_ns), asks=asks)
 
     def counters(self) -> dict[str, Any]:
         """Those of `RoutedSwitch`; `buffer` (bytes of the whole switch); `pfc` {port: {lossless class: counts}}.

@@ -127,6 +127,8 @@ def _snapshot(
         faults=tuple(faults.values()),
         programs=() if not qps else (ProgramView("allreduce", "all_reduce", topology.nics, topology.nics, 0, number),),
         late=(),
+        pauses=(),
+        pause_trees=(),
     )
 
 
@@ -186,6 +188,7 @@ def _nic(
         qps=qps,
         qp_errors=errors,
         retransmits=Rng(topology.name, name, "again", number).below(50) if not all(up) and load else 0,
+        paused=(0.0,) * len(ends),
         faults=ids,
     )
 

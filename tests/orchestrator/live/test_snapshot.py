@@ -2,6 +2,7 @@
 
 import json
 
+from orchestrator.live.pause_tree import PauseView
 from orchestrator.live.snapshot import DirectionView, LinkView, NicView, PlaneView, Snapshot
 
 
@@ -18,12 +19,14 @@ def _snapshot() -> Snapshot:
         valid=True,
         reasons=(),
         planes=(PlaneView(1e9, good, 0), PlaneView(2e9, good, 1)),
-        nics={"h000": NicView("up", 3e9, (True, False), (good, good), 1, 0, 0, ())},
+        nics={"h000": NicView("up", 3e9, (True, False), (good, good), 1, 0, 0, (0.0, 0.5), ())},
         switches={},
         links={"h000~p0-t0-0": LinkView("impaired", quiet, quiet, ("f1",))},
         faults=(),
         programs=(),
         late=(),
+        pauses=(PauseView("h000>p0-t0-0", 3, 0.5, 4, True, "queue", ("p0-t0-0>h001",)),),
+        pause_trees=(),
     )
 
 

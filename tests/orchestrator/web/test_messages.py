@@ -17,6 +17,7 @@ def a_snapshot(**changes: object) -> Snapshot:
     fields = {
         "number": 1, "at_ns": 5, "span_ns": 4, "wall_s": 1.5, "dilation": 2.0, "running": True, "valid": True,
         "reasons": (), "planes": (), "nics": {}, "switches": {}, "faults": (), "programs": (), "late": (),
+            "pauses": (), "pause_trees": (),
         "links": {"h000~p0-t0-0": LinkView("up", side, side, ("f1",))},
     }  # fmt: skip
     return Snapshot(**{**fields, **changes})  # type: ignore[arg-type]

@@ -1,0 +1,62 @@
+"""`mrcfabric pauses`: who pauses whom in a fabric that runs."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mrcfabric.topology import Topology
+from orchestrator.fabric import Fabric
+from tests.orchestrator.running import DEADLINE_S, ask, fails
+from tests.support.wait import eventually_true
+
+pytestmark = pytest.mark.integration
+
+ROCE = Topology(
+    name="roce", planes=1, t0_per_plane=2, t1_per_plane=1, nics_per_t0=2, evs_per_qp=8, reserve_evs_per_qp=0,
+    nic={"transport": "rc"},
+    switch={"forwarding": "ecmp", "lossless": "pfc", "pfc_threshold": "static", "pfc_xoff_bytes": 40_000},
+)  # fmt: skip
+
+
+@pytest.fixture
+async def fabric(tmp_path: Path) -> AsyncIterator[Fabric]:
+    async with Fabric.launch(ROCE, tmp_path / "roce") as one:
+        yield one
+
+
+async def said(fabric: Fabric, *arguments: str) -> str:
+    folder = fabric.folder.path
+    return await asyncio.to_thread(ask, folder, "pauses", "--over", "0.5", *arguments, "--run-dir", str(folder))
+
+
+async def answered(fabric: Fabric, *arguments: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(await said(fabric, "--json", *arguments))
+    return found
+
+
+async def test_a_slow_receiver_stops_all_who_send_to_it(served: Fabric) -> None:
+    assert "nobody is paused anywhere: fabric time stands still" in await said(served)
+    await served.add_fault("slow_receiver", "h000", figures={"rate_bps": 2_000_000_000, "buffer_bytes": 20_000})
+    await served.start("incast", figures={"message_bytes": 1 << 20, "for_ns": 60_000_000_000}, name="load")
+
+    async def stopped() -> bool:
+        trees = (await answered(served))["pause_trees"]
+        return bool(trees) and trees[0]["leaves"] == ["h001", "h002", "h003"]
+
+    await eventually_true(stopped, DEADLINE_S)
+    told = await answered(served)
+    tree = told["pause_trees"][0]
+    assert (told["lossless"], tree["cls"], tree["cause"], tree["root"]) == (True, 3, "slow_receiver", "h000")
+    assert tree["steps"][0] == {"link": "p0-t0-0>h000", "depth": 1, "above": ""}
+    assert {pause["link"] for pause in told["pauses"]} >= {step["link"] for step in tree["steps"]}
+    text = await said(served, "h003")
+    assert "class 3: h000, it takes packets more slowly than they come" in text
+    assert "p0-t0-1 pauses h003" in text
+    assert (await answered(served, "h003>p0-t0-1"))["pause_trees"][0]["root"] == "h000"
+    folder = served.folder.path
+    wrong = await asyncio.to_thread(fails, folder, "pauses", "h009", "--run-dir", str(folder))
+    assert "h009: no such node, link or direction" in wrong
