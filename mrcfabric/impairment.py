@@ -18,12 +18,13 @@ from struct import Struct
 from typing import Any, Final, TypeAlias
 
 from mrcfabric.errors import ConfigError
+from mrcfabric.named_packets import NamedPackets
 from mrcfabric.node import Transmit
 from mrcfabric.rng import PPM, Rng
 from mrcfabric.units import NEVER, NS_PER_S, Buffer, Instant
 from mrcfabric.wire import srh
 from mrcfabric.wire.entropy import EV_MAX, EvOrder, ev_from_wire
-from mrcfabric.wire.layout import BTH_OFFSET, DATA_OPCODES, FLAG_RTX, IPV6_SIZE, PSN_MASK, UDP_OFFSET
+from mrcfabric.wire.layout import IPV6_SIZE, UDP_OFFSET
 from mrcfabric.wire.usid import CONTAINER_IN_PACKET, usids
 
 DELAY_NS_MAX: Final = NS_PER_S
@@ -55,7 +56,7 @@ class Impairment:
     """Packets that carry one of these entropy values are lost."""
     lost_packets: tuple[int, ...] = ()
     """Data packets that are lost once: destination QP and PSN in one number, `QPN << 24 | PSN`. Retransmissions
-    pass."""
+    pass (`mrcfabric.named_packets`)."""
     corruption_ppm: int = 0
     """Packets in which one bit, anywhere, is flipped."""
     duplication_ppm: int = 0
@@ -189,7 +190,6 @@ TOUCHES: Final = ("corrupted", "duplicated", "reordered", "delayed")
 
 _SOURCE_PORT: Final = Struct(">H")
 _FLOW: Final = Struct(">I")
-_BTH: Final = Struct(">B3xII")
 
 
 class ImpairedLink:
@@ -199,8 +199,8 @@ class ImpairedLink:
     """
 
     __slots__ = (
-        "_bad", "_carried", "_delay_ns", "_ev_order", "_evs", "_last_ns", "_line", "_losing", "_lost_packets",
-        "_meets_all", "_released_ns", "_usids", "impairment", "met", "rng", "touched", "touches", "whole",
+        "_bad", "_carried", "_delay_ns", "_ev_order", "_evs", "_last_ns", "_line", "_losing", "_meets_all",
+        "_named", "_released_ns", "_usids", "impairment", "met", "rng", "touched", "touches", "whole",
     )  # fmt: skip
 
     def __init__(self, rng: Rng, delay_ns: int, ev_order: EvOrder = EvOrder.PORT_LOW) -> None:
@@ -220,6 +220,7 @@ class ImpairedLink:
         self._last_ns: Instant = -1
         self._released_ns: Instant = -1
         self._bad: bool | None = None
+        self._named = NamedPackets()
         self.impairment = HEALTHY
         self.change(HEALTHY)
 
@@ -236,11 +237,11 @@ class ImpairedLink:
         self.whole = False
         self._usids = frozenset(impairment.black_hole_usids)
         self._evs = frozenset(impairment.black_hole_evs)
-        self._lost_packets = frozenset(impairment.lost_packets)
+        self._named.change(frozenset(impairment.lost_packets))
         # A stage draws random numbers only when it is in force and a packet reaches it.
         stages: tuple[tuple[str, object, _Stage], ...] = (
             ("link_down", not impairment.up, lambda packet, data: True),
-            ("loss", self._lost_packets, self._is_named),
+            ("loss", self._named, lambda packet, data: data and self._named.lose(packet)),
             ("loss", impairment.loss_ppm, self._loses),
             ("gray", impairment.gray_ppm, lambda packet, data: data and self.rng.chance(impairment.gray_ppm)),
             ("black_hole", self._usids or self._evs, self._swallows),
@@ -359,16 +360,6 @@ class ImpairedLink:
         else:
             self._bad = self.rng.below(burst * (PPM - share)) < share
         return self._bad
-
-    def _is_named(self, packet: Buffer, data: bool) -> bool:
-        """Whether the packet is the first transmission of one of `lost_packets`."""
-        start = BTH_OFFSET + (srh.SRH_SIZE if srh.follows(packet) else 0)
-        if not data or len(packet) < start + _BTH.size:
-            return False
-        opcode, qpn, psn = _BTH.unpack_from(packet, start)
-        if opcode not in DATA_OPCODES or psn >> 24 & FLAG_RTX:
-            return False
-        return (qpn & PSN_MASK) << 24 | psn & PSN_MASK in self._lost_packets
 
     def _swallows(self, packet: Buffer, data: bool) -> bool:
         """Whether a black hole takes the packet. It never takes one too short to hold the field."""

@@ -21,6 +21,7 @@ from mrcfabric.wire.layout import PSN_MASK
 from orchestrator.faults.fault import ID_CHARS_MAX, Fault, Figure
 from orchestrator.faults.kinds import ABOUT_HOSTS, KINDS, Target, nearest_kind, no_hosts, struck
 from orchestrator.faults.selectors import nic_port
+from orchestrator.planning.abilities import has_usids, need_mrc
 
 WINDOWS_MAX: Final = 4096
 """How many windows one fault may have; a longer flap takes several faults."""
@@ -173,7 +174,10 @@ def _check_windows(topology: Topology, fault: Fault) -> None:
     for window in fault.windows:
         if window.figures not in seen[-1:]:
             seen.append(window.figures)
-            _check_rates(topology, fault, figures_of(topology, fault.kind, window.figures))
+            figures = figures_of(topology, fault.kind, window.figures)
+            _check_rates(topology, fault, figures)
+            if fault.kind == "black_hole":
+                _check_marks(topology, figures)
 
 
 def _check_rates(topology: Topology, fault: Fault, figures: Mapping[str, Figure]) -> None:
@@ -190,6 +194,15 @@ def _check_rates(topology: Topology, fault: Fault, figures: Mapping[str, Figure]
         own_bps = topology.link_rates_bps.get(name, topology.rate_bps)
         if rate_bps >= own_bps:
             raise ConfigError(f"{fault.kind}.rate_bps", f"{rate_bps} is no limit", f"{name} has {own_bps}")
+
+
+def _check_marks(topology: Topology, figures: Mapping[str, Figure]) -> None:
+    """A black hole must be able to tell packets apart."""
+    if figures["ev"] is not None:
+        need_mrc(topology, "black_hole.ev", "only packets of MRC carry EVs", "loss or link_down on the same link")
+    if figures["usid"] is not None and not has_usids(topology):
+        what = "plain packets of nic.transport rc carry no uSIDs, so that it would swallow nothing"
+        raise ConfigError("black_hole.usid", what, "loss or link_down on the same link, or nic.rc_path: pinned")
 
 
 def _switch(topology: Topology, name: str) -> None:

@@ -1,7 +1,7 @@
 """What a fabric can do only with one transport, for commands and scripts that need it.
 
 Owns the question and the refusal. MRC NICs have EVs, probe links, and send packets that witnesses can tell apart; RC
-NICs keep each QP to one path and have nothing of that.
+NICs keep each QP to one path and have nothing of that. Their packets have uSIDs only where they are pinned to a path.
 """
 
 from typing import Final
@@ -10,6 +10,7 @@ from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
 
 MRC: Final = "mrc"
+_PINNED: Final = "pinned"
 
 
 def transport_of(topology: Topology) -> str:
@@ -20,6 +21,28 @@ def transport_of(topology: Topology) -> str:
 def has_evs(topology: Topology) -> bool:
     """Whether QPs have EVs, with states, and choose a path for every packet."""
     return transport_of(topology) == MRC
+
+
+def has_usids(topology: Topology) -> bool:
+    """Whether packets carry the uSIDs of their path."""
+    return has_evs(topology) or topology.nic.get("rc_path") == _PINNED
+
+
+def trims(topology: Topology) -> bool:
+    """Whether any port of a switch cuts packets that find its queue full."""
+    given = topology.switch
+    return any(given.get(key, True) for key in ("trim", "trim_last_hop")) or _of_a_port(topology, "trim")
+
+
+def marks(topology: Topology) -> bool:
+    """Whether any port of a switch marks packets."""
+    given = topology.switch
+    return bool(given.get("ecn", True) or given.get("ecn_last_hop", False)) or _of_a_port(topology, "ecn")
+
+
+def _of_a_port(topology: Topology, knob: str) -> bool:
+    """Whether a port has a setting of its own that switches something on."""
+    return any(value is True for key, value in topology.switch.items() if key.endswith(f".{knob}"))
 
 
 def need_mrc(topology: Topology, where: str, what: str, hint: str) -> None:

@@ -7,12 +7,12 @@ counts as not tried. Pure: who calls has asked the nodes.
                      those that it lost
     of a NIC's port  these, and what the NIC sent meanwhile by the ports that it was left with
     of a dead node   packets that its neighbours sent into it; if those are NICs, all that they sent meanwhile
-    of a switch      packets that a frozen one lost, or that came to one that marks or trims wrongly
+    of a switch      packets that a frozen one lost, or that came to one that marks or trims wrongly, if it does so
 
 Counters of nodes are cumulative. Faults that bite in one place between the same two readings share what was counted.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from mrcfabric.topology import Topology
@@ -21,6 +21,7 @@ from orchestrator.faults.checks import DEADLY
 from orchestrator.faults.effects import Aspect, effects
 from orchestrator.faults.fault import Fault
 from orchestrator.measures.recording import Injected
+from orchestrator.planning.abilities import marks, trims
 
 Counts: TypeAlias = Mapping[str, int]
 Place: TypeAlias = tuple[str, str]
@@ -28,6 +29,8 @@ Place: TypeAlias = tuple[str, str]
 
 _WITHOUT_TRAFFIC: Final = frozenset({"control_cut", "host_slow"})
 """Kinds that concern no packet of the fabric."""
+_TAKEN_AWAY: Final[Mapping[Aspect, Callable[[Topology], bool]]] = {Aspect.ECN: marks, Aspect.TRIM: trims}
+"""What a fault takes from a switch, and whether the switches of a fabric have it."""
 
 
 class FaultTraffic:
@@ -86,7 +89,7 @@ class FaultTraffic:
                     found |= {(spot.node, f"asked.{port}") for port in range(topology.planes)}
                 elif spot.aspect is Aspect.FORWARDING:
                     found.add((spot.node, "drops.frozen"))
-                elif spot.aspect in (Aspect.ECN, Aspect.TRIM):
+                elif spot.aspect in _TAKEN_AWAY and _TAKEN_AWAY[spot.aspect](topology):
                     found.add((spot.node, "received"))
         return found | {(nic, "sent") for nic in _dark_nics(topology, fault)}
 

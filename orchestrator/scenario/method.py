@@ -23,6 +23,7 @@ from orchestrator.faults.fault import Fault, Figure, Window
 from orchestrator.faults.host_map import ONE_HOST, HostMap
 from orchestrator.faults.kinds import ABOUT_HOSTS, KINDS, Target
 from orchestrator.faults.selectors import Selector, hosts_named, select
+from orchestrator.planning.abilities import has_evs, transport_of
 from orchestrator.scenario import timing
 from orchestrator.scenario.paths_in_use import links_in_use
 from orchestrator.scenario.process_kinds import PROCESSES
@@ -176,6 +177,7 @@ def _in_use(site: Site, spot: Spot, entry: Any, selector: Selector) -> Selector:
     """The selector, narrowed to links that EVs of a flow cross. Raises ConfigError."""
     if KINDS[entry.fault].target is not Target.LINK:
         raise spot.wrong(f"a {entry.fault} is not about links")
+    of_mrc_alone(site, spot, "only QPs of MRC have EVs", "tier: t0-t1, with mode: one or of: a T0")
     program, sender, receiver = _flow_of(site, spot, entry.selector.evs_of)
     if program.profile:
         raise spot.wrong(f"{program.name} has an EV profile of its own, whose EVs are not known beforehand")
@@ -186,6 +188,12 @@ def _in_use(site: Site, spot: Spot, entry: Any, selector: Selector) -> Selector:
     if not links:
         raise spot.wrong(f"no EV in use of {entry.selector.evs_of} crosses what else is selected")
     return Selector(links=links, mode=selector.mode, value=selector.value, direction=selector.direction)
+
+
+def of_mrc_alone(site: Site, spot: Spot, what: str, hint: str) -> None:
+    """Raises ConfigError in a fabric whose NICs have another transport."""
+    if not has_evs(site.topology):
+        raise spot.wrong(f"{what}, and the NICs of this fabric run nic.transport {transport_of(site.topology)}", hint)
 
 
 def _flow_of(site: Site, spot: Spot, text: str) -> tuple[Program, int, int]:

@@ -26,7 +26,7 @@ from orchestrator.measures.expectation import Expectation
 from orchestrator.planning.plan import check as check_topology
 from orchestrator.scenario import chaos
 from orchestrator.scenario.expectations import ANY_FAULT, condition_of, expectation_of
-from orchestrator.scenario.method import FAULTS_MAX, Site, checked, faults_of, placed, settled
+from orchestrator.scenario.method import FAULTS_MAX, Site, checked, faults_of, of_mrc_alone, placed, settled
 from orchestrator.scenario.model import DRAWN, ENTRIES, WORKLOADS, ChaosEntry, ScenarioFile
 from orchestrator.scenario.plan import Order, Plan, Trigger
 from orchestrator.scenario.workloads import program_of, traces_read
@@ -235,6 +235,8 @@ def _nics_named(topology: Topology, spot: Spot, written: str | list[str]) -> lis
 def _profiles(site: Site, root: Spot, file: ScenarioFile) -> tuple[Order, ...]:
     """The orders that create, configure and take EV profiles online, NIC by NIC (MRC 1.0 6)."""
     found = []
+    if file.ev_profiles:
+        of_mrc_alone(site, root / "ev_profiles", "only MRC has EV profiles", "leave them out")
     for number, entry in enumerate(file.ev_profiles):
         given = {key: value for key, value in to_builtins(entry).items() if value is not None}
         profile = {"profile": given.pop("number")}
@@ -254,6 +256,8 @@ def _denied(site: Site, root: Spot, file: ScenarioFile) -> tuple[Order, ...]:
     """The orders that fill deny lists, NIC by NIC."""
     topology = site.topology
     found = []
+    if file.deny:
+        of_mrc_alone(site, root / "deny", "only MRC NICs keep paths from being used", "leave them out")
     for number, entry in enumerate(file.deny):
         spot = root / "deny" / number
         if entry.plane >= topology.planes:

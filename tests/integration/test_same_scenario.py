@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.measures.judge import verdict
+from orchestrator.measures.recording import Recording
+from orchestrator.scenario.plan import Plan
 from orchestrator.scenario.resolve import load
 from tests.support.runs import conducted
 
@@ -53,16 +56,36 @@ expect:
 """
 
 
-@pytest.mark.timeout(240)
-async def test_everything_at_once_is_the_same_on_both_backends(tmp_path: Path) -> None:
-    file = tmp_path / "everything.yaml"
-    file.write_text(SCENARIO)
-    expected = await conducted(load(str(file)), "sim", tmp_path)
-    seen = await conducted(load(str(file)), "udp", tmp_path / "run")
+ANY_SYSTEM = Path(__file__).parents[2] / "examples" / "any-system.yaml"
+
+
+async def both(plan: Plan, folder: Path) -> Recording:
+    """The recording on real UDP, which is that of virtual time."""
+    expected = await conducted(plan, "sim", folder)
+    seen = await conducted(plan, "udp", folder / "run")
     assert (seen.ended, seen.lost) == ("complete", "")
     assert (seen.fidelity["late_share"], seen.fidelity["late_commands"], seen.fidelity["host_drops"]) == (0, 0, 0)
-    assert len(seen.faults) > 18
     assert seen.looks == expected.looks
     assert seen.events == expected.events
     assert seen.trace_digest == expected.trace_digest != ""
     assert all(program.done for program in seen.programs)
+    return seen
+
+
+@pytest.mark.timeout(240)
+async def test_everything_at_once_is_the_same_on_both_backends(tmp_path: Path) -> None:
+    file = tmp_path / "everything.yaml"
+    file.write_text(SCENARIO)
+    seen = await both(load(str(file)), tmp_path)
+    assert len(seen.faults) > 18
+
+
+@pytest.mark.parametrize("system", ["mrc", "roce"])
+@pytest.mark.timeout(240)
+async def test_one_file_is_the_same_on_both_backends_whatever_the_system(system: str, tmp_path: Path) -> None:
+    plan = load(str(ANY_SYSTEM), [f"system={system}"])
+    seen = await both(plan, tmp_path)
+    assert verdict(plan.expectations, seen).outcome == "held"
+    met = {one.fault.id: one.met_packets for one in seen.faults}
+    assert all(met[name] for name in ("cut", "lossy", "reboot"))
+    assert bool(met["slow"]) == (system == "roce"), "only lossless switches can be asked to pause"
