@@ -23,8 +23,6 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples" / "paper"
 MRCFABRIC = str(Path(sys.executable).with_name("mrcfabric"))
 SCENARIOS = sorted(path.stem for path in EXAMPLES.glob("*.yaml") if path.stem != "fabric")
-SHORT = ("lossy-ev",)
-"""What `make test` runs of them; the others take a minute of CPU and more together with their daemons."""
 SCENARIO_WALL_S = 840
 """On daemons, beside the same in virtual time and whatever else the machine does."""
 SWITCHES_DIE = ("four-t1s-reboot", "t0-down", "t1-down-and-reboot")
@@ -57,10 +55,9 @@ def invoke(*arguments: object) -> Result:
     return CliRunner().invoke(build_app(), [str(argument) for argument in arguments])
 
 
+@pytest.mark.long
 @pytest.mark.timeout(SCENARIO_WALL_S + 60)
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name in SHORT else pytest.mark.long) for name in SCENARIOS]
-)
+@pytest.mark.parametrize("name", SCENARIOS)
 def test_a_scenario_holds_on_both_backends_with_one_trace(name: str, tmp_path: Path) -> None:
     words = ("run", EXAMPLES / f"{name}.yaml", "--trace", "--plain", "--report")
     pack = "none" if name in SWITCHES_DIE else "plane"

@@ -76,6 +76,7 @@ def virtual(until: int) -> SimulatedFabric:
     return fabric
 
 
+@pytest.mark.long
 @pytest.mark.timeout(120)
 async def test_faults_do_the_same_on_real_udp_as_in_virtual_time(tmp_path: Path) -> None:
     seen = await real(tmp_path / "run")

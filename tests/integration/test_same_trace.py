@@ -121,6 +121,7 @@ async def test_real_udp_gives_the_trace_of_virtual_time(tmp_path: Path, busy: bo
     assert_same(seen)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(240)
 async def test_links_that_take_longer_one_way_than_back_change_nothing_of_that(tmp_path: Path) -> None:
     latency = {"nic_send_ns": 700, "nic_receive_ns": 90, "t0_ns": 250, "t1_ns": 1900}
@@ -132,6 +133,7 @@ ROCE: dict[str, Any] = {"forwarding": "ecmp", "trim": False, "ecn_last_hop": Tru
 PFC: dict[str, Any] = {"lossless": "pfc", "pfc_threshold": "static", "pfc_xoff_bytes": 6_000}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("switch", "pauses"), [(ROCE, False), ({**ROCE, **PFC}, True)], ids=["dropping", "pausing"])
 @pytest.mark.timeout(240)
 async def test_roce_gives_the_trace_of_virtual_time(tmp_path: Path, switch: dict[str, Any], pauses: bool) -> None:

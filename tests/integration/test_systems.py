@@ -62,13 +62,15 @@ def test_its_settings_are_known_and_go_together(system: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("setting", ["fabric.rate_bps=100G", "fabric.rate_bps=25G"])
+@pytest.mark.parametrize(
+    "setting", ["fabric.rate_bps=100G", pytest.param("fabric.rate_bps=25G", marks=pytest.mark.long)]
+)
 @pytest.mark.parametrize("system", bundles.names())
 async def test_alone_it_fills_a_link(system: str, setting: str, tmp_path: Path) -> None:
     await held(ALONE, [setting, f"system={system}"], tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("system", bundles.names())
 async def test_two_flows_share_a_link_evenly(system: str, tmp_path: Path) -> None:
     await held(TWO, [f"system={system}"], tmp_path)

@@ -204,6 +204,7 @@ def test_with_less_motion_wanted_nothing_moves(page: Page) -> None:
     assert moving == 0
 
 
+@pytest.mark.long
 def test_a_long_film_does_not_grow_the_page(page: Page, canned: CannedMap) -> None:
     session = page.context.new_cdp_session(page)
     session.send("Performance.enable")

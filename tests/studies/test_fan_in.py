@@ -21,6 +21,7 @@ def test_a_long_incast_sends_next_to_nothing_again(degree: int, goodput: float, 
     assert found.jain_all > alike
 
 
+@pytest.mark.long
 @pytest.mark.spec("MRC 1.0", "4")
 def test_less_than_a_packet_per_round_trip_is_left_to_each_of_31() -> None:
     found = watch(FanIn(31, warm_rtts=100, rtts=120))
@@ -38,6 +39,7 @@ def test_headers_that_find_no_room_accuse_no_path() -> None:
     assert found.dropped > 1_000
 
 
+@pytest.mark.long
 @pytest.mark.spec("MRC 1.0", "4")
 @pytest.mark.parametrize("trim_nack", [True, False])
 def test_where_switches_drop_nics_need_not_be_told(trim_nack: bool) -> None:

@@ -9,7 +9,7 @@ from swarm import __main__ as command
 from swarm import batch
 from swarm.batch import Line, run_batch, run_seed
 
-SECONDS = 15.0
+SECONDS = 5.0
 """Of wall time, on all CPUs: no further seed begins after it."""
 
 

@@ -58,6 +58,7 @@ def beside(program: str) -> str:
     return str(Path(sys.executable).with_name(program))
 
 
+@pytest.mark.long
 def test_it_is_clean_to_ansible_lint(tmp_path: Path) -> None:
     folder = tmp_path / "ansible"
     shutil.copytree(ANSIBLE, folder, ignore=shutil.ignore_patterns("__pycache__", ".ansible"))

@@ -94,6 +94,7 @@ async def test_an_agent_that_was_stopped_itself_takes_no_lease_away(
         assert served.faults() != []
 
 
+@pytest.mark.long
 async def test_a_run_on_a_fabric_that_is_stopped_says_why_it_has_ended(detached: Path) -> None:
     scenario = detached / "long.yaml"
     scenario.write_text(

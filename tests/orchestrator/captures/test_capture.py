@@ -166,6 +166,7 @@ async def test_a_capture_of_one_qp_and_kind_through_the_door_of_the_agent(served
     assert rows[0]["frame.comment"][0].startswith("fabric ")
 
 
+@pytest.mark.long
 async def test_a_link_that_is_cut_is_captured_as_it_is(fabric: Fabric, tmp_path: Path) -> None:
     write = await connect(fabric)
     fault = await broken(fabric, "link_down", "p0-t0-0~p0-t1-1")
@@ -227,7 +228,7 @@ async def test_a_capture_ends_at_its_bound(fabric: Fabric, tmp_path: Path) -> No
     bounds: list[tuple[dict[str, int], str]] = [
         ({"packets_max": 7}, "as many packets"),
         ({"size_bytes_max": 8000}, "the file is full"),
-        ({"for_ns": 1_000_000}, "the time is over"),
+        ({"for_ns": 200_000}, "the time is over"),
     ]
     wr_ids = itertools.count(1)
     for bound, why in bounds:
@@ -244,7 +245,7 @@ async def test_a_capture_ends_at_its_bound(fabric: Fabric, tmp_path: Path) -> No
         assert outcome.packets <= bound.get("packets_max", 1 << 30)
         assert outcome.size_bytes == one.file.stat().st_size <= bound.get("size_bytes_max", 1 << 30)
         if "for_ns" in bound:
-            assert float(rows[-1]["frame.time_epoch"][0]) - float(rows[0]["frame.time_epoch"][0]) <= 1e-3
+            assert float(rows[-1]["frame.time_epoch"][0]) - float(rows[0]["frame.time_epoch"][0]) <= 2e-4
 
 
 async def test_a_node_that_dies_and_returns_is_listened_to_again(fabric: Fabric, tmp_path: Path) -> None:

@@ -240,7 +240,7 @@ def healthy() -> float:
     return goodput(UP_LINK, 0, deny=False)[0]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_denying_a_gray_up_link_ends_the_losses_and_costs_no_goodput() -> None:
     suffering, lost = goodput(UP_LINK, 100_000, deny=False)
     restored, after = goodput(UP_LINK, 100_000, deny=True)

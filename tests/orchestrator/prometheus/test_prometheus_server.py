@@ -94,6 +94,7 @@ async def asked(served: Fabric) -> AsyncIterator[Asked]:
     assert (served.folder.prometheus / "data").is_dir()
 
 
+@pytest.mark.long
 async def test_faults_fire_alerts_and_healing_resolves_them(served: Fabric, asked: Asked) -> None:
     await served.start("training", figures={"steps": 10_000, "bucket_bytes": 1 << 16})
     await asked.until(f"count(up == 1) == {SMALL.nodes + 1}")

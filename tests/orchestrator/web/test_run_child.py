@@ -61,6 +61,7 @@ async def ended(page_state: PageState) -> dict[str, Any]:
     return page_state.run
 
 
+@pytest.mark.long
 async def test_runs_one_after_the_other(served: Fabric, tmp_path: Path) -> None:
     for name, text in (("short", SHORT), ("long", LONG), ("wrong", "name: [")):
         (tmp_path / f"{name}.yaml").write_text(text)

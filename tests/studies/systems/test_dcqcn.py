@@ -19,7 +19,7 @@ def test_d2_a_late_comer() -> None:
     assert not missed(dcqcn.measure_late_comer(LateComer(1000)))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_d3_two_flows_for_a_while() -> None:
     assert not missed(dcqcn.measure_steady(Steady((2,), 5)))
 

@@ -29,7 +29,7 @@ def test_every_system_has_a_knob_whose_profile_is_swept() -> None:
     assert all(knob.profile in knob.values for knob in gates.KNOBS.values())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_sweep_shows_figures_and_judges_none() -> None:
     found = gates.measure_knob(Swept("irn", 0))
     assert len(found) == 4

@@ -7,6 +7,7 @@ from studies.systems.hashing import Permutation, Stages
 from tests.studies.systems.findings import missed
 
 
+@pytest.mark.long
 def test_e1_fabrics_give_max_min_over_their_draws() -> None:
     assert not missed(hashing.measure_permutation(Permutation(4, 4, 1, 5)))
 

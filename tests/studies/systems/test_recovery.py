@@ -19,6 +19,7 @@ def test_g2_selective_and_mrc(point: Loss | Sprayed) -> None:
     assert not missed(recovery.measure_lossy(point))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("point", [Repeats(0, 4096, 1), Repeats(20_000, 50, 60, seed=3)])
 def test_g3_go_back_0(point: Repeats) -> None:
     assert not missed(recovery.measure_go_back_0(point))
@@ -29,6 +30,7 @@ def test_g4_a_lost_last_packet(point: Silence) -> None:
     assert not missed(recovery.measure_silence(point))
 
 
+@pytest.mark.long
 def test_g5_a_ring_under_loss() -> None:
     assert not missed(recovery.measure_ring(Ring("roce-no-pfc")))
 

@@ -116,6 +116,7 @@ async def test_no_expression_stays_without_an_answer(served: Fabric, agent: Agen
             assert await answered(session, beside.url, expression, since_s, above=0), "Grafana shows nothing that is 0"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fabric", [ROCE], indirect=True)
 async def test_the_board_of_systems_is_answered_by_a_fabric_that_pauses(served: Fabric, agent: Agent) -> None:
     program("prometheus")

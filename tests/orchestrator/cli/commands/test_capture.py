@@ -81,6 +81,7 @@ async def test_a_pipe_is_fed_while_it_goes_on_and_a_reader_that_leaves_ends_it(s
     assert b"h000>p0-t0-0" in data
 
 
+@pytest.mark.long
 async def test_a_reader_that_sleeps_does_not_keep_a_signal_waiting(served: Fabric, tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)

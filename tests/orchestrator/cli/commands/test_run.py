@@ -99,6 +99,7 @@ def test_where_no_report_can_be_written_nothing_is_started(scenario: Path) -> No
     assert "no report can be written there" in str(done.exception)
 
 
+@pytest.mark.long
 @pytest.mark.integration
 def test_closed_outputs_do_not_matter(scenario: Path) -> None:
     command = f"{MRCFABRIC} run small.yaml --backend sim --report out/closed"

@@ -150,6 +150,7 @@ async def test_ends_are_told_apart() -> None:
             await running.stop()
 
 
+@pytest.mark.long
 async def test_after_a_cut_cable_what_was_left_there_is_ended() -> None:
     async with cluster(hosts=1) as hosts:
         with hosts.home.network():
