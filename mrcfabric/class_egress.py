@@ -22,6 +22,7 @@ from mrcfabric.node import Transmit
 from mrcfabric.rng import PPM, Rng
 from mrcfabric.units import NEVER, Buffer, Instant
 from mrcfabric.wire.link import ControlFrame
+from mrcfabric.witness import Witness
 
 Departed: TypeAlias = Callable[[Instant, Any, int], None]
 """(instant, origin, bytes): so many bytes of a packet that was offered with this origin leave the port's queues."""
@@ -107,7 +108,9 @@ class ClassEgress(EgressQueues):
         """
         if self.busy_until < now:
             self._come_to(now, out)
-        if self._witness is None and self._append(packet, cls, origin):
+        if self._witness is not None:
+            self._witness.classed(cls, self.class_bytes[cls])
+        elif self._append(packet, cls, origin):
             return True
         refused = self.refused_bytes
         if not self._settle(now, packet, cls, origin):
@@ -156,6 +159,8 @@ class ClassEgress(EgressQueues):
             self.pauses[cls] += 1
         else:
             self._pausing &= ~(1 << cls)
+        if self._witness is not None:
+            self._witness.paused(now, self.port, cls, until_ns)
 
     def pause_ns(self, cls: int, now: Instant) -> int:
         """For how long, up to `now`, the class has been paused."""
@@ -170,6 +175,22 @@ class ClassEgress(EgressQueues):
         """
         self._come_to(now, out)
         self._frames.append(frame)
+
+    def set_witness(self, witness: Witness | None) -> None:
+        """As the base class; the witness is also told of pauses: those in force, and all from now on."""
+        super().set_witness(witness)
+        if witness is not None:
+            for cls, until_ns in enumerate(self.paused_until):
+                if until_ns > self._seen_ns:
+                    witness.paused(self._pause_from[cls], self.port, cls, until_ns)
+
+    def paused_since(self, cls: int, now: Instant) -> Instant | None:
+        """When the pause of a class that is in force at `now` was said last; None: nobody pauses it."""
+        return self._pause_from[cls] if self.paused_until[cls] > now else None
+
+    def waiting_of(self, cls: int, origin: Any) -> int:
+        """Bytes of a class that wait here and were offered with this origin; looks at every packet that waits."""
+        return sum(len(packet) for packet, came in self._queues[cls] if came == origin)
 
     def counters(self, now: Instant | None = None) -> dict[str, Any]:
         """Those of `EgressQueues`, `control_frames` sent, and `classes` {number: figures of the class}.

@@ -1,109 +1,96 @@
 """Writes down, as statements, what a node does with the packets that are followed.
 
-Owns how it recognises a followed packet by its bytes, what a statement says, and how many statements it keeps. `choice`
-says which packets are followed. Ports (`egress`), switches and NICs tell the witness what they do, and
-`orchestrator.tracing` joins the statements of many nodes into the way of one packet. A witness changes nothing that it
-sees: the event trace of a node is the same with and without it.
+Owns what a statement says, and how many statements it keeps. `choice` says which packets are followed,
+`witness_packets` recognises them. Ports (`egress`, `class_egress`), switches and NICs tell the witness what they do,
+and `orchestrator.tracing` joins the statements of many nodes into the way of one packet. A witness changes nothing that
+it sees: the event trace of a node is the same with and without it.
 
 A statement is a table with its number `n` (from 1), `at_ns`, and `step`:
 
     offer   a packet wants to leave by `port`: `data_bytes` and `control_bytes` wait there already, by class, and the
             wire is busy for `wire_ns` more; `verdict` is `queued`, `trimmed`, or why it was refused. With `packet`,
-            and at the NIC that sends data again, `cause`
-    depart  the packet of statement `of` starts; its last bit is at the peer at `arrival_ns`; `marked`: CE was set here
+            and at the NIC that sends data again, `cause`. At a port with eight classes also `class`, and `class_bytes`
+            that wait in it; where a hash chose among several up-links, `ecmp` {members, hash}
+    depart  the packet of statement `of` starts; its last bit is at the peer at `arrival_ns`; `marked`: CE was set here.
+            With `print` where two packets may share it (RC)
     carry   a fault of the link acted on it: `lost` names the fault that lost it, or `touched` lists what faults did
     drop    it never reached a port: `reason`. With `packet`
     take    a NIC has dealt with it: `verdict`. With `packet`
+    pause   the neighbour at `port` has paused a `class` since `since_ns`; nothing of it starts before `until_ns`, which
+            is `at_ns` when it may go on. Only while followed packets wait there, and when the first one comes to wait
+    xoff    this node asks the neighbour at `port` to pause a `class`: `why` is `buffer`, `receiver` or `storm`, and
+            `bytes` that came in there are held. With `waits`, the ports for which they wait: [port, bytes, since when
+            the class is paused there, or None]
 
-`packet` is {kind, source, destination (numbers of NICs, or None), qpn, psn, ev, rtx, ce, size, print}; `print` is a
-number that stays the same all the way; two packets that were sent separately almost never share it. A SACK adds
-{cack, caused (None: a probe), base, bitmap}, a NACK {reason}, a transport acknowledgement {syndrome, msn}. An
-acknowledgement is followed when its bitmap shows a followed PSN, when a followed PSN caused it, or when one is among
-the last `REACH` that it completes.
+`packet` is {kind, source, destination (numbers of NICs, or None), qpn, psn, rtx, ce, size, print}, with `ev` (MRC) or
+`sport` (RC). `print` is a number that stays the same all the way; two packets that MRC sent separately almost never
+share it, and RC sends the same packet again. A SACK adds {cack, caused (None: a probe), base, bitmap}, a NACK
+{reason}, a transport acknowledgement {syndrome, msn}; one of RC adds {cack, syndrome, msn}, {caused} where recovery is
+selective, and a NAK {wanted, reason}.
 """
 
 from collections import deque
-from typing import Any, Final
-from zlib import crc32
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias
 
-from mrcfabric.choice import Choice, Chooser
-from mrcfabric.naming import nic_of_address
+from mrcfabric.choice import Choice
+from mrcfabric.class_egress_config import TRIM_CLASS
 from mrcfabric.node import Transmit
 from mrcfabric.units import Buffer, Instant
-from mrcfabric.wire import srh
 from mrcfabric.wire.dscp import CE, Dscp, ecn_of
-from mrcfabric.wire.fastpath import Peeked, peeker, read_aeth, read_nack, read_sack
-from mrcfabric.wire.layout import (
-    ACKNOWLEDGE,
-    EXTENSION_OFFSET,
-    FLAG_RTX,
-    INNER_DESTINATION,
-    INNER_OFFSET,
-    NACK,
-    NACK_REASONS,
-    PSN_MASK,
-    SACK,
-)
-from mrcfabric.wire.layout import DATA_OPCODES as DATA
 from mrcfabric.wire.options import DEFAULT_OPTIONS, WireOptions
+from mrcfabric.witness_packets import PacketReader
 
 STATEMENTS_MAX: Final = 16_384
 """Most statements kept for the reader; beyond it the oldest is dropped and counted in `lost`."""
 WAITING_MAX: Final = 4096
 """Most packets in queues whose departure has not been told yet."""
-REACH: Final = 64
-KINDS: Final = {SACK: "sack", ACKNOWLEDGE: "ack", NACK: "nack"}
+
+_Queue: TypeAlias = tuple[int, int]
+"""Port and class."""
+_Entry: TypeAlias = tuple[Any, int, bool, int | None, _Queue | None]
+"""A packet that waits: itself, which keeps its id() valid; number of its offer; whether it came marked; its print, of
+RC; its queue, where there are eight."""
 
 
 class Witness:
     """The statements of one node. The driver of a core makes it and hands it to the core's `set_witness`."""
 
     def __init__(self, choice: Choice, dscp: Dscp, options: WireOptions = DEFAULT_OPTIONS) -> None:
-        self.chooser = Chooser(choice)
         self.lost = 0
         """Statements that were dropped before anybody read them."""
-        self._peek = peeker(dscp, options=options)
-        self._ends = self.chooser.ends
+        self.look = PacketReader(choice, dscp, options).look
+        """The `packet` of a statement about this packet if it is followed, else None. Never raises."""
         self._statements: deque[dict[str, Any]] = deque()
         self._last = 0
         self._told = 0
-        self._waiting: dict[int, tuple[Any, int, bool]] = {}
-        """id() of a packet -> (the packet, which keeps the id valid; number of its offer; whether it came marked)."""
+        self._waiting: dict[int, _Entry] = {}
+        """By id() of the packet."""
         self._again: tuple[Buffer, str] = (b"", "")
         """The packet that a NIC has built to send again and offers to its port next, and the cause."""
         self._departed = (0, 0)
         """Of the latest departure: number of its offer (0: that packet is not followed), and when it was."""
+        self._way: Callable[[], dict[str, Any] | None] | None = None
+        """Tells how a hash chose the port of the packet that is dealt with."""
+        self._class: tuple[int, int] | None = None
+        """Class of that packet, and the bytes that wait in it."""
+        self._queued: dict[_Queue, int] = {}
+        """How many followed packets wait in a queue of a port with eight classes."""
+        self._pauses: dict[_Queue, _Pause] = {}
 
     # What the node tells.
-
-    def look(self, packet: Buffer) -> dict[str, Any] | None:
-        """The `packet` of a statement about this packet if it is followed, else None. Never raises."""
-        if srh.follows(packet):
-            stripped = srh.strip(packet)
-            if stripped is None:
-                return None
-            packet = stripped
-        if self._ends and bytes(packet[INNER_DESTINATION]) not in self._ends:
-            return None
-        peeked = self._peek(packet)
-        if peeked[0] is not None:
-            return None
-        source, destination = peeked[9], bytes(packet[INNER_DESTINATION])
-        opcode, qpn, psn = peeked[2], peeked[4], peeked[5]
-        if opcode in DATA:
-            if not self.chooser.data(source, destination, qpn, psn):
-                return None
-            return _described(packet, peeked, destination, "trimmed" if peeked[8] < 0 else "data")
-        if opcode not in KINDS or peeked[8] < 0 or not self.chooser.concerns(source, destination, qpn):
-            return None
-        said = _said(packet, opcode, psn)
-        if not self._speaks(said, destination, source):
-            return None
-        return {**_described(packet, peeked, destination, KINDS[opcode]), **said}
 
     def sent_again(self, packet: Buffer, cause: str) -> None:
         """A NIC has built a packet again for this cause, and offers this very object to its port next."""
         self._again = packet, cause
+
+    def routed(self, way: Callable[[], dict[str, Any] | None]) -> None:
+        """A switch has chosen the port of the packet that it offers or drops next. `way` tells {members, hash}."""
+        self._way = way
+
+    def classed(self, cls: int, waiting_bytes: int) -> None:
+        """The packet that is offered next is of this class, in which so many bytes wait."""
+        self._class = cls, waiting_bytes
 
     def offered(
         self, at_ns: Instant, port: int, packet: Buffer, found: tuple[int, int, int], verdict: str,
@@ -113,27 +100,38 @@ class Witness:
 
         `waits`: the object that is in the queue now; None: the packet was refused.
         """
+        way, classed, self._way, self._class = self._way, self._class, None, None
         about = self.look(packet)
         if about is None:
             return
         statement = {"at_ns": at_ns, "step": "offer", "port": port, "verdict": verdict, "packet": about}
         statement |= dict(zip(("data_bytes", "control_bytes", "wire_ns"), found, strict=True))
+        queue = None
+        if classed is not None:
+            cls, statement["class_bytes"] = classed
+            statement["class"] = cls = TRIM_CLASS if verdict == "trimmed" else cls
+            queue = port, cls
         if packet is self._again[0]:
             statement["cause"] = self._again[1]
-        number = self._state(statement)
-        if waits is not None:
-            if len(self._waiting) >= WAITING_MAX:
-                del self._waiting[next(iter(self._waiting))]
-            self._waiting[id(waits)] = (waits, number, about["ce"])
+        number = self._state(statement | _ecmp(way))
+        if waits is None:
+            return
+        if len(self._waiting) >= WAITING_MAX:
+            self._leave(next(iter(self._waiting)))
+        self._waiting[id(waits)] = (waits, number, about["ce"], about["print"] if "sport" in about else None, queue)
+        if queue is not None:
+            self._queued[queue] = self._queued.get(queue, 0) + 1
+            self._tell_pause(at_ns, queue)
 
     def departed(self, start_ns: Instant, transmit: Transmit) -> None:
         """A port has begun to send a packet. Writes a statement if the packet is followed."""
-        entry = self._waiting.pop(id(transmit.packet), None)
+        entry = self._leave(id(transmit.packet))
         self._departed = (0 if entry is None else entry[1], start_ns)
         if entry is not None:
             marked = not entry[2] and ecn_of(transmit.packet) == CE
             statement = {"at_ns": start_ns, "step": "depart", "of": entry[1], "arrival_ns": transmit.arrival_ns}
-            self._state({**statement, "marked": marked})
+            same = {} if entry[3] is None else {"print": entry[3]}
+            self._state({**statement, "marked": marked, **same})
 
     def carried(self, lost: str | None, touched: list[str]) -> None:
         """Tells what faults of the link did to the packet that departed last."""
@@ -144,13 +142,31 @@ class Witness:
 
     def dropped(self, at_ns: Instant, packet: Buffer, reason: str) -> None:
         """The node dropped a packet before it reached a port."""
+        way, self._way = self._way, None
         about = self.look(packet)
         if about is not None:
-            self._state({"at_ns": at_ns, "step": "drop", "reason": reason, "packet": about})
+            self._state({"at_ns": at_ns, "step": "drop", "reason": reason, "packet": about} | _ecmp(way))
 
     def taken(self, at_ns: Instant, about: dict[str, Any], verdict: str) -> None:
         """A NIC has dealt with a packet."""
         self._state({"at_ns": at_ns, "step": "take", "verdict": verdict, "packet": about})
+
+    def paused(self, at_ns: Instant, port: int, cls: int, until_ns: Instant) -> None:
+        """The neighbour at a port pauses a class until then; `until_ns` not after `at_ns`: it may go on."""
+        queue = port, cls
+        before = self._pauses.get(queue)
+        since_ns = at_ns if before is None or before.until_ns <= at_ns else before.since_ns
+        self._pauses[queue] = _Pause(since_ns, max(at_ns, until_ns))
+        if self._queued.get(queue):
+            self._tell_pause(at_ns, queue)
+
+    def asks_pause(
+        self, at_ns: Instant, port: int, cls: int, why: str, held_bytes: int,
+        waits: Sequence[tuple[int, int, Instant | None]] = (),
+    ) -> None:  # fmt: skip
+        """This node asks the neighbour at a port to pause a class; see the statement `xoff`."""
+        statement = {"at_ns": at_ns, "step": "xoff", "port": port, "class": cls, "why": why, "bytes": held_bytes}
+        self._state({**statement, "waits": [list(one) for one in waits]})
 
     # What others ask.
 
@@ -167,6 +183,25 @@ class Witness:
         self._told = max(self._told, min(last, self._last))
         return {"statements": found, "last": last, "lost": self.lost, "more": len(found) < len(statements)}
 
+    def _leave(self, number: int) -> _Entry | None:
+        """Take a packet out of those that wait, by its id()."""
+        entry = self._waiting.pop(number, None)
+        if entry is not None and entry[4] is not None:
+            self._queued[entry[4]] -= 1
+        return entry
+
+    def _tell_pause(self, at_ns: Instant, queue: _Queue) -> None:
+        """Write down the pause of a queue in which followed packets wait, if it is news."""
+        pause = self._pauses.get(queue)
+        if pause is None or pause.told or (pause.until_ns <= at_ns and pause.since_ns == at_ns):
+            return
+        pause.told = True
+        if pause.until_ns < at_ns:
+            return
+        port, cls = queue
+        statement = {"at_ns": at_ns, "step": "pause", "port": port, "class": cls}
+        self._state({**statement, "since_ns": pause.since_ns, "until_ns": pause.until_ns})
+
     def _state(self, statement: dict[str, Any]) -> int:
         self._last += 1
         self._statements.append({"n": self._last, **statement})
@@ -174,65 +209,19 @@ class Witness:
             self.lost += self._statements.popleft()["n"] > self._told
         return self._last
 
-    def _speaks(self, said: dict[str, Any], source: bytes, destination: bytes) -> bool:
-        """Whether an acknowledgement is about a followed packet that went from `source` to `destination`."""
-        if "wanted" in said:
-            return any(self.chooser.chosen(source, destination, said["wanted"], 1))
-        spans = [((said["cack"] - REACH + 1) & PSN_MASK, REACH)]
-        if said.get("caused") is not None:
-            spans.append((said["caused"], 1))
-        if any(True for first, count in spans for _ in self.chooser.chosen(source, destination, first, count)):
-            return True
-        bitmap = said.get("bitmap", 0)
-        if not bitmap:
-            return False
-        base = said["base"]
-        return any(
-            bitmap >> ((psn - base) & PSN_MASK) & 1
-            for psn in self.chooser.chosen(source, destination, base, bitmap.bit_length())
-        )
+
+class _Pause:
+    """The latest pause of one class at one port."""
+
+    __slots__ = ("since_ns", "told", "until_ns")
+
+    def __init__(self, since_ns: Instant, until_ns: Instant) -> None:
+        self.since_ns = since_ns
+        self.until_ns = until_ns
+        self.told = False
 
 
-def _described(packet: Buffer, peeked: Peeked, destination: bytes, kind: str) -> dict[str, Any]:
-    _, traffic_class, _, flags, qpn, psn, ev, _, _, source = peeked
-    # A trimmed packet keeps only its headers up to the BTH. Acknowledgements differ in what follows the BTH.
-    end = EXTENSION_OFFSET if kind in ("data", "trimmed") else len(packet)
-    return {
-        "kind": kind,
-        "source": nic_of_address(source),
-        "destination": nic_of_address(destination),
-        "qpn": qpn,
-        "psn": psn,
-        "ev": ev,
-        "rtx": bool(flags & FLAG_RTX),
-        "ce": traffic_class & CE == CE,
-        "size": len(packet),
-        "print": crc32(packet[INNER_OFFSET:end]),
-    }
-
-
-def _said(packet: Buffer, opcode: int, psn: int) -> dict[str, Any]:
-    """What an acknowledgement says of PSNs."""
-    if opcode == ACKNOWLEDGE:
-        syndrome, msn = read_aeth(packet)
-        return {"cack": psn, "syndrome": syndrome, "msn": msn}
-    if opcode == NACK:
-        reason, _, wanted, _ = read_nack(packet)
-        return {"wanted": wanted, "reason": NACK_REASONS.get(reason, str(reason))}
-    _, probe, offset, _, cack, _, base, bitmap, *_ = read_sack(packet)
-    return {
-        "cack": cack,
-        "caused": None if probe else cack + offset & PSN_MASK,
-        "base": cack + base & PSN_MASK,
-        "bitmap": bitmap,
-    }
-
-
-def covers(about: dict[str, Any], psn: int) -> bool:
-    """Whether an acknowledgement says that this PSN has arrived."""
-    if "cack" not in about:
-        return False
-    if (about["cack"] - psn) & PSN_MASK <= PSN_MASK >> 1 or about.get("caused") == psn:
-        return True
-    place = (psn - about.get("base", 0)) & PSN_MASK
-    return place < 64 and bool(about.get("bitmap", 0) >> place & 1)
+def _ecmp(way: Callable[[], dict[str, Any] | None] | None) -> dict[str, Any]:
+    """The part of a statement that says how a hash chose the port; empty where none did."""
+    chosen = None if way is None else way()
+    return {} if chosen is None else {"ecmp": chosen}

@@ -129,7 +129,13 @@ class PauseSender:
             self.frames[port] += 1
             self._causes[port] = STORM if self._storm >> port & 1 else SLOW_RECEIVER
         source = port_mac(self._board.config.name, port)
-        self._ports.send_control(now, port, encode(source, {self._ports.data_class(port): quanta}))
+        cls = self._ports.data_class(port)
+        self._ports.send_control(now, port, encode(source, {cls: quanta}))
+        witness = self._board.witness
+        if quanta and witness is not None:
+            why = "receiver" if self._paused else "storm"
+            held = max(0, self._held - (now - self._seen_ns) * self._rate_bps)
+            witness.asks_pause(now, port, cls, why, held // (8 * NS_PER_S))
 
     def _half_ns(self) -> int:
         """Half of the shortest pause that a port of this NIC can ask for."""

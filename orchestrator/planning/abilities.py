@@ -1,7 +1,7 @@
 """What a fabric can do only with one transport, for commands and scripts that need it.
 
-Owns the question and the refusal. MRC NICs have EVs, probe links, and send packets that witnesses can tell apart; RC
-NICs keep each QP to one path and have nothing of that. Their packets have uSIDs only where they are pinned to a path.
+Owns the question and the refusal. MRC NICs have EVs and probe links; RC NICs keep each QP to one path and have
+nothing of that. Their packets have uSIDs only where they are pinned to a path.
 """
 
 from typing import Final

@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from mrcfabric.choice import Choice
 from mrcfabric.control import NoAnswerError
@@ -19,7 +19,6 @@ from mrcfabric.errors import ConfigError, RefusedError
 from mrcfabric.units import Instant
 from mrcfabric.wire.layout import PSN_MASK
 from orchestrator.fabric.verbs import Verbs
-from orchestrator.planning.abilities import need_mrc
 from orchestrator.tracing.joiner import JOURNEYS_MAX, JourneyJoiner
 from orchestrator.tracing.journey import Journey
 
@@ -40,13 +39,15 @@ NEXT_PSNS: Final = 1 << 16
 """How far ahead of the last packet sent `next` looks."""
 _NUMBERS = itertools.count(1)
 
+_Mark: TypeAlias = tuple[str, str, int, int, Instant]
+"""What tells one journey from another."""
+
 
 class Follower:
     """One trace. Call `await follow()` once."""
 
     def __init__(self, fabric: Verbs, choice: Choice, count: int, wall_s: float) -> None:
-        """Follow at most `count` packets, for at most `wall_s` of wall time. Raises ConfigError without MRC NICs."""
-        need_mrc(fabric.topology, "trace", "only packets of MRC are followed", "`mrcfabric capture` shows all packets")
+        """Follow at most `count` packets, for at most `wall_s` of wall time."""
         self.ready = False
         """Whether every node that runs has a witness: packets sent from now on are followed."""
         self.lost = 0
@@ -80,7 +81,7 @@ class Follower:
 
         Raises RefusedError when somebody else follows packets.
         """
-        told: set[tuple[str, str, int, int, Instant]] = set()
+        told: set[_Mark] = set()
         self._deadline_s = time.monotonic() + self._wall_s
         try:
             await self._call(self._fabric.topology.node_names())
@@ -90,15 +91,14 @@ class Follower:
                 began_s = time.monotonic()
                 stopped = self.stop.is_set()
                 await self._unless_stopped(self._look())
-                for journey in self._stories.look(self._since_ns, self._qpns):
-                    mark = (journey.source, journey.destination, journey.destination_qpn, journey.psn, journey.began_ns)
-                    if journey.complete and mark not in told:
-                        told.add(mark)
-                        tell(journey)
+                settled = filter(self._stories.settled, self._stories.look(self._since_ns, self._qpns))
+                _tell_new(settled, told, tell)
                 if stopped:
                     self.ended = "it was stopped"
                 if self.ended or len(told) >= self._count or time.monotonic() > self._deadline_s:
-                    return self._stories.journeys(self._since_ns, self._qpns)
+                    found = self._stories.journeys(self._since_ns, self._qpns)
+                    _tell_new(found, told, tell)
+                    return found
                 await self._wait(max(LOOK_S, REST * (time.monotonic() - began_s)))
         finally:
             await self._dismiss()
@@ -192,6 +192,15 @@ class Follower:
                 return error
 
         return list(zip(known, await asyncio.gather(*(ask(node) for node in known)), strict=True))
+
+
+def _tell_new(journeys: Iterable[Journey], told: set[_Mark], tell: Callable[[Journey], None]) -> None:
+    """Tell of journeys that are complete, each once."""
+    for journey in journeys:
+        mark = (journey.source, journey.destination, journey.destination_qpn, journey.psn, journey.began_ns)
+        if journey.complete and mark not in told:
+            told.add(mark)
+            tell(journey)
 
 
 async def qpns(fabric: Verbs, nics: Iterable[str]) -> dict[tuple[int, int, int], int]:

@@ -16,9 +16,9 @@ from typing import Final, TypeAlias
 
 from mrcfabric.topology import Topology
 from mrcfabric.units import NEVER, Instant
-from mrcfabric.witness import covers
+from mrcfabric.witness_packets import covers
 from orchestrator.tracing.journey import Attempt, Journey, Way
-from orchestrator.tracing.paths import Paths, Trail, doubled
+from orchestrator.tracing.paths import Paths, Trail, doubled, sent_again
 from orchestrator.tracing.statements import Statement, Statements
 
 ANSWERS_MAX: Final = 4
@@ -171,6 +171,10 @@ class JourneyJoiner:
                 found.add(node)
         return found
 
+    def settled(self, journey: Journey) -> bool:
+        """Whether nothing more can be told of a complete journey: why others paused it is known last."""
+        return not journey.paused or (journey.acknowledged_ns or NEVER) < self._told_ns()
+
     def look(self, since_ns: Instant = 0, qpns: Qpns | None = None) -> list[Journey]:
         """Journeys that may have changed since the last look, of packets first sent after `since_ns`, in that order."""
         before = len(self._finished)
@@ -225,7 +229,7 @@ class JourneyJoiner:
         key = (about["source"], about["destination"], about["qpn"], about["psn"])
         packet = self._packets.get(key)
         if packet is None:
-            if about["rtx"] or order[0] <= since_ns or self._begun >= self._count:
+            if sent_again(offer) or order[0] <= since_ns or self._begun >= self._count:
                 return False
             if len(self._packets) >= self._under_way_max:
                 self.left_out += 1
@@ -300,7 +304,8 @@ class JourneyJoiner:
         attempts, placed_ns, acknowledged_ns = [], None, None
         for one, count in zip(packet.tries, copies, strict=True):
             way, answers = one.trail.way, one.told()
-            attempts.append(Attempt(way, tuple(answers), count))
+            explained = self._paths.explained
+            attempts.append(Attempt(explained(way), tuple(explained(answer) for answer in answers), count))
             if way.what == "placed":
                 placed_ns = way.end_ns
             for answer in answers:

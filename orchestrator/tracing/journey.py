@@ -14,6 +14,52 @@ Outcome: TypeAlias = Literal["taken", "dropped", "lost", "waiting", "under way",
 
 
 @dataclass(frozen=True, slots=True)
+class Waiting:
+    """A port of a node that pauses its neighbour, for which bytes of that neighbour wait."""
+
+    port: int
+    towards: str
+    """The node at the other end."""
+    bytes: int
+    paused_since_ns: Instant | None
+    """Since when that node pauses this class, as it said last; None: it does not, so this port is congested itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """Why one node asked its neighbour to pause a class."""
+
+    depth: int
+    """0: the neighbour of the packet's port; 1: a node that paused that neighbour; and so on."""
+    node: str
+    port: int
+    """Its port to the neighbour that it pauses."""
+    towards: str
+    """That neighbour."""
+    at_ns: Instant
+    """When it asked."""
+    why: str
+    """`buffer`: what came in by the port is over its threshold; `receiver`: a NIC takes packets more slowly than they
+    come; `storm`: a NIC pauses without a reason."""
+    bytes: int
+    """How much is held of what came in: of that port and class, or in a NIC of all ports."""
+    waits: tuple[Waiting, ...]
+    """The ports for which these bytes wait, most bytes first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """A part of a packet's wait in which its class was paused."""
+
+    since_ns: Instant
+    until_ns: Instant
+    by: str
+    """The neighbour at the port, which asked for it."""
+    causes: tuple[Backlog, ...]
+    """Why it did, and why others paused it in turn, by depth; empty where no witness knows."""
+
+
+@dataclass(frozen=True, slots=True)
 class Hop:
     """A node that sent the packet on, or was to."""
 
@@ -39,6 +85,20 @@ class Hop:
     """CE was set here."""
     touched: tuple[str, ...]
     """What a fault of the link did to it: corrupted, duplicated, reordered, delayed."""
+    traffic_class: int | None
+    """The queue in which it waits, at a port that has eight."""
+    class_bytes: int | None
+    """Waiting before it in that class."""
+    ecmp_members: tuple[int, ...]
+    """The up-links among which a hash chose `port`; empty where none chose."""
+    ecmp_hash: int | None
+    pauses: tuple[Pause, ...]
+    """The parts of its wait in which its class was paused."""
+
+    @property
+    def paused_ns(self) -> int:
+        """For how long its class was paused while it waited."""
+        return sum(pause.until_ns - pause.since_ns for pause in self.pauses)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +108,10 @@ class Way:
     kind: str
     """data, sack, ack, nack."""
     psn: int
-    ev: int
+    ev: int | None
+    """None: the packet has none (RC)."""
+    sport: int | None
+    """RC: the UDP source port, which ECMP hashes."""
     plane: int
     """Port of the NIC by which it left."""
     size: int
@@ -57,7 +120,7 @@ class Way:
     """Why it was sent again."""
     says: dict[str, Any]
     """What an acknowledgement says, empty for data: cack, caused (null: a probe), base and bitmap of a SACK; wanted and
-    reason of a NACK; cack, syndrome and msn of a transport ACK."""
+    reason of a NACK; cack, syndrome and msn of a transport ACK; all of these but base and bitmap for RC."""
     sent_ns: Instant
     hops: tuple[Hop, ...]
     outcome: Outcome
@@ -113,6 +176,12 @@ class Journey:
     def total_ns(self) -> int | None:
         """From the first sending to the acknowledgement."""
         return None if self.acknowledged_ns is None else self.acknowledged_ns - self.began_ns
+
+    @property
+    def paused(self) -> bool:
+        """Whether it waited anywhere while its class was paused."""
+        ways = [way for attempt in self.attempts for way in (attempt.way, *attempt.answers)]
+        return any(hop.pauses for way in ways for hop in way.hops)
 
     @property
     def complete(self) -> bool:

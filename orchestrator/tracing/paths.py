@@ -4,12 +4,14 @@ Owns what joins a departure to the arrival at the next node, and how a way ends.
 where it stopped. `joiner` decides which packets are followed, and for how long.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from mrcfabric.topology import PortLink, Topology
 from mrcfabric.units import Instant
-from orchestrator.tracing.journey import Hop, Outcome, Way
+from orchestrator.tracing.journey import Hop, Outcome, Pause, Way
+from orchestrator.tracing.pauses import PauseBook, causes
 from orchestrator.tracing.statements import WENT_DOWN, Statement, Statements
 
 HOPS_MAX: Final = 8
@@ -63,6 +65,25 @@ class Paths:
         if trail.way.outcome in _FINAL:
             self.leave(trail)
 
+    def explained(self, way: Way) -> Way:
+        """The way with what is known by now of why its hops were paused."""
+        if not any(hop.pauses for hop in way.hops):
+            return way
+        return replace(way, hops=tuple(self._explained(hop) if hop.pauses else hop for hop in way.hops))
+
+    def _explained(self, hop: Hop) -> Hop:
+        assert hop.port is not None
+        assert hop.traffic_class is not None
+        queue = hop.port, hop.traffic_class
+        found = [
+            replace(pause, causes=causes(self._pauses_of, self._cable, hop.node, queue, pause.since_ns))
+            for pause in hop.pauses
+        ]
+        return replace(hop, pauses=tuple(found))
+
+    def _pauses_of(self, node: str) -> PauseBook | None:
+        return self._books[node].pauses if node in self._books else None
+
     def leave(self, trail: Trail) -> None:
         """Stop following it."""
         trail.final = True
@@ -76,7 +97,8 @@ class Paths:
             return 0
         way = trail.way
         found = [one["packet"] for one in self._books[way.where].count_further(trail.print)]
-        return sum(one["psn"] == way.psn and one["ev"] == way.ev and one["rtx"] == way.rtx for one in found)
+        sent = trail.offer["packet"]
+        return sum(all(one.get(name) == sent.get(name) for name in ("psn", "ev", "rtx")) for one in found)
 
     def _step(self, trail: Trail, index: int, hops: list[Hop]) -> _End | None:
         """Go one node further; returns the end when the way ends here."""
@@ -85,7 +107,7 @@ class Paths:
             return "taken", here, statement["verdict"], statement["at_ns"]
         book = self._books[here]
         depart, carry = book.departs.get(statement["n"]), book.carries.get(statement["n"], {})
-        hops.append(_hop(here, ingress, statement, depart, carry))
+        hops.append(self._hop(here, ingress, statement, depart, carry))
         if statement["step"] == "drop" or statement["verdict"] not in ("queued", "trimmed"):
             return "dropped", here, hops[-1].verdict, statement["at_ns"]
         if depart is None:
@@ -96,11 +118,20 @@ class Paths:
             return "lost", f"{here}>{cable.peer}", carry["lost"], carry["at_ns"]
         if index + 1 == len(trail.steps):
             peer = self._books.get(cable.peer)
-            arrived = None if peer is None else peer.arrival(trail.print, depart["arrival_ns"])
+            arrived = None if peer is None else peer.arrival(trail.print, depart["arrival_ns"], self._others(trail))
             if arrived is None:
                 return self._unseen(cable.peer, hops[-1])
             trail.steps.append((cable.peer, cable.peer_port, arrived))
         return None
+
+    def _others(self, trail: Trail) -> Callable[[Instant], bool]:
+        """Whether a packet with the print of this one, but sent separately, may have come from the same node then."""
+        here = trail.steps[-1][0]
+        if "sport" not in trail.offer["packet"]:
+            # Two packets of MRC have two prints.
+            return lambda _at_ns: False
+        # RC sends the same packet again. It is another one that came where a departure says so, or may still say so.
+        return lambda at_ns: self._now_ns.get(here, 0) < at_ns or self._books[here].bound(trail.print, at_ns)
 
     def _unseen(self, peer: str, hop: Hop) -> _End:
         """The end of a way whose packet left for `peer` and was not seen there."""
@@ -112,6 +143,37 @@ class Paths:
         # A packet that a fault holds back may still arrive.
         over = self._now_ns.get(peer, 0) >= hop.arrival_ns and not {"delayed", "reordered"} & set(hop.touched)
         return "unseen" if over else "under way", peer, "", None
+
+    def _hop(
+        self, node: str, ingress: int | None, statement: Statement, depart: Statement | None, carry: Statement
+    ) -> Hop:
+        port, cls = statement.get("port"), statement.get("class")
+        ecmp = statement.get("ecmp", {})
+        pauses: list[Pause] = []
+        if cls is not None and port is not None:
+            until_ns = self._now_ns.get(node, 0) if depart is None else depart["at_ns"]
+            by = self._cable(node, port).peer
+            spans = self._books[node].pauses.within((port, cls), statement["at_ns"], until_ns)
+            pauses = [Pause(since_ns, end_ns, by, ()) for since_ns, end_ns in spans]
+        return Hop(
+            node=node,
+            ingress=ingress,
+            port=statement.get("port"),
+            at_ns=statement["at_ns"],
+            data_bytes=statement.get("data_bytes", 0),
+            control_bytes=statement.get("control_bytes", 0),
+            wire_ns=statement.get("wire_ns", 0),
+            verdict=statement.get("verdict") or statement["reason"],
+            start_ns=None if depart is None else depart["at_ns"],
+            arrival_ns=None if depart is None else depart["arrival_ns"],
+            marked=depart is not None and depart["marked"],
+            touched=tuple(carry.get("touched", ())),
+            traffic_class=cls,
+            class_bytes=statement.get("class_bytes"),
+            ecmp_members=tuple(ecmp.get("members", ())),
+            ecmp_hash=ecmp.get("hash"),
+            pauses=tuple(pauses),
+        )
 
     def _cable(self, node: str, port: int) -> PortLink:
         if node not in self._ports:
@@ -131,21 +193,10 @@ def _why_silent(book: Statements, offer: Statement) -> str:
     return next((why for _, end_ns, why in book.blind if end_ns > offer["at_ns"]), "")
 
 
-def _hop(node: str, ingress: int | None, statement: Statement, depart: Statement | None, carry: Statement) -> Hop:
-    return Hop(
-        node=node,
-        ingress=ingress,
-        port=statement.get("port"),
-        at_ns=statement["at_ns"],
-        data_bytes=statement.get("data_bytes", 0),
-        control_bytes=statement.get("control_bytes", 0),
-        wire_ns=statement.get("wire_ns", 0),
-        verdict=statement.get("verdict") or statement["reason"],
-        start_ns=None if depart is None else depart["at_ns"],
-        arrival_ns=None if depart is None else depart["arrival_ns"],
-        marked=depart is not None and depart["marked"],
-        touched=tuple(carry.get("touched", ())),
-    )
+def sent_again(offer: Statement) -> bool:
+    """Whether a packet that a NIC offers had been sent before. RC's packets do not say so, the NIC does."""
+    about = offer["packet"]
+    return bool(about["rtx"]) or ("sport" in about and "cause" in offer)
 
 
 def _told(offer: Statement, hops: list[Hop], end: _End) -> Way:
@@ -154,10 +205,11 @@ def _told(offer: Statement, hops: list[Hop], end: _End) -> Way:
     return Way(
         kind=about["kind"],
         psn=about["psn"],
-        ev=about["ev"],
+        ev=about.get("ev"),
+        sport=about.get("sport"),
         plane=offer["port"],
         size=about["size"],
-        rtx=about["rtx"],
+        rtx=sent_again(offer),
         cause=offer.get("cause"),
         says={name: about[name] for name in _SAYS if name in about},
         sent_ns=offer["at_ns"],

@@ -3,10 +3,12 @@
 Owns finding a statement, and forgetting those that no way can need any more. `joiner` knows the ways.
 """
 
-from collections import deque
+from collections import Counter, deque
+from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 from mrcfabric.units import NEVER, Instant
+from orchestrator.tracing.pauses import PAUSE_STEPS, PauseBook
 
 BOOK_MAX: Final = 65_536
 """How many statements of one node are kept beside those of ways. The oldest are dropped first; packets that need one of
@@ -30,6 +32,10 @@ class Statements:
         """Spans for which the node has not stated everything, and why. The last one may be open."""
         self.died_after = 0
         """The number of the last statement before the node started again."""
+        self.pauses = PauseBook()
+        """Who paused this node's ports, and whom it asked to pause."""
+        self._bound: Counter[tuple[int, Instant]] = Counter()
+        """(print, arrival at the next node) of those of `departs` that have a print."""
         self._nic = nic
         self._most = most
         self._arrivals: dict[int, list[Statement]] = {}
@@ -64,6 +70,7 @@ class Statements:
         number = statement["n"]
         if number <= self._last_told:
             self.died_after = self._last
+            self.pauses.end(statement["at_ns"])
         elif number > self._last_told + 1:
             # The dropped statements may be of the same instants as the ones before and after the gap.
             self.blind.append((self._last_ns - 1 if self._last else -1, statement["at_ns"], FORGOT))
@@ -76,12 +83,17 @@ class Statements:
 
     def _file(self, statement: Statement) -> None:
         step = statement["step"]
+        if step in PAUSE_STEPS:
+            self.pauses.add(statement)
+            return
         if step == "offer" and self._nic:
             # NICs do not forward, so what a NIC offers is its own packet.
             self.offers.append(statement)
             return
         if step == "depart":
             self.departs[statement["of"]] = statement
+            if "print" in statement:
+                self._bound[statement["print"], statement["arrival_ns"]] += 1
         elif step == "carry":
             self.carries[statement["of"]] = statement
         else:
@@ -96,14 +108,23 @@ class Statements:
         """Drop what is stated of this packet."""
         number = offer["n"]
         self._held.discard(number)
-        self.departs.pop(number, None)
+        self._forget_depart(number)
         self.carries.pop(number, None)
 
-    def arrival(self, number: int, at_ns: Instant) -> Statement | None:
-        """Take out and hold the arrival with this print that should come at `at_ns`, or the next one after it."""
+    def bound(self, number: int, arrival_ns: Instant) -> bool:
+        """Whether a packet with this print left this node so that it arrives then."""
+        return self._bound[number, arrival_ns] > 0
+
+    def arrival(
+        self, number: int, at_ns: Instant, other: Callable[[Instant], bool] = lambda _at_ns: False
+    ) -> Statement | None:
+        """Take out and hold the arrival with this print that should come at `at_ns`, or the next one after it.
+
+        `other` says of a later instant that a packet which was sent separately may have arrived then.
+        """
         waiting = self._arrivals.get(number, [])
         exact = next((one for one in waiting if one["at_ns"] == at_ns), None)
-        found = exact or next((one for one in waiting if one["at_ns"] > at_ns), None)
+        found = exact or next((one for one in waiting if one["at_ns"] > at_ns and not other(one["at_ns"])), None)
         if found is not None:
             self._strike(found)
             self.hold(found)
@@ -130,8 +151,9 @@ class Statements:
                 self._missed(statement["at_ns"])
 
     def see_again(self, before_ns: Instant) -> None:
-        """Drop the spans of blindness that ended before `before_ns`."""
+        """Drop the spans of blindness and the pauses that ended before `before_ns`."""
         self.blind = [span for span in self.blind if span[1] >= before_ns]
+        self.pauses.forget(before_ns)
 
     def _missed(self, at_ns: Instant) -> None:
         """Note that statements up to `at_ns` may have been dropped, because too many came at once."""
@@ -145,9 +167,23 @@ class Statements:
         """Drop a statement; returns whether it was there and not needed."""
         step = statement["step"]
         if step in ("depart", "carry"):
-            kind = self.departs if step == "depart" else self.carries
-            return statement["of"] not in self._held and kind.pop(statement["of"], None) is not None
+            number = statement["of"]
+            if number in self._held:
+                return False
+            return self._forget_depart(number) if step == "depart" else self.carries.pop(number, None) is not None
         return statement["packet"]["print"] not in self._doubled and self._strike(statement)
+
+    def _forget_depart(self, number: int) -> bool:
+        """Drop the departure of this offer; returns whether it was there."""
+        depart = self.departs.pop(number, None)
+        if depart is None:
+            return False
+        if "print" in depart:
+            key = depart["print"], depart["arrival_ns"]
+            self._bound[key] -= 1
+            if not self._bound[key]:
+                del self._bound[key]
+        return True
 
     def _strike(self, statement: Statement) -> bool:
         number = statement["packet"]["print"]

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from mrcfabric.units import NS_PER_US, Instant
-from orchestrator.tracing.journey import Hop, Journey, Way
+from orchestrator.tracing.journey import Backlog, Hop, Journey, Pause, Way
 
+_PAUSED = " " * 20
 _HEAD = f"    {'here us':>14}  {'node':<10} {'in':>3} {'out':>3}  {'ahead: data':>11} {'control':>8}  {'leaves us':>14}"
 
 
@@ -32,13 +33,13 @@ def _lines(journey: Journey) -> Iterator[str]:
     for attempt in journey.attempts:
         way = attempt.way
         again = "" if not way.rtx else f" again ({way.cause or 'cause not seen'})"
-        yield f"  sent{again} at {_us(way.sent_ns)} us: EV 0x{way.ev:08x}, plane {way.plane}, {way.size} bytes"
+        yield f"  sent{again} at {_us(way.sent_ns)} us: {_by(way)}, {way.size} bytes"
         yield from _way(way)
         if attempt.copies:
             yield f"    and {attempt.copies} more of it: a fault had doubled it"
         for answer in attempt.answers:
             what = _said(answer)
-            yield f"  answered at {_us(answer.sent_ns)} us: {what}, EV 0x{answer.ev:08x}, plane {answer.plane}"
+            yield f"  answered at {_us(answer.sent_ns)} us: {what}, {_by(answer)}"
             yield from _way(answer)
 
 
@@ -46,6 +47,8 @@ def _way(way: Way) -> Iterator[str]:
     yield _HEAD
     for hop in way.hops:
         yield _row(hop)
+        for pause in hop.pauses:
+            yield from _pause(hop, pause)
     yield f"    {_ending(way)}"
 
 
@@ -56,8 +59,46 @@ def _row(hop: Hop) -> str:
     notes = [hop.verdict] if hop.verdict != "queued" else []
     notes += ["marked"] if hop.marked else []
     notes += hop.touched
+    if hop.traffic_class is not None:
+        notes.append(f"class {hop.traffic_class}")
+    if hop.ecmp_members:
+        notes.append(f"by hash 0x{hop.ecmp_hash:x} of ports {', '.join(map(str, hop.ecmp_members))}")
     row = f"    {_us(hop.at_ns):>14}  {hop.node:<10} {ports}  {ahead}  {leaves:>14}"
     return f"{row}  {', '.join(notes)}".rstrip()
+
+
+def _pause(hop: Hop, pause: Pause) -> Iterator[str]:
+    """Who paused the class, for how long of the wait, and why."""
+    yield (
+        f"{_PAUSED}class {hop.traffic_class} paused by {pause.by} for {_us(pause.until_ns - pause.since_ns)}"
+        f" of {_us((hop.start_ns or pause.until_ns) - hop.at_ns)} us, from {_us(pause.since_ns)} us"
+    )
+    if not pause.causes:
+        yield f"{_PAUSED}  {pause.by} has not told why"
+    for cause in pause.causes:
+        yield f"{_PAUSED}{'  ' * (cause.depth + 1)}{cause.node}: {_reason(cause)}"
+
+
+def _reason(cause: Backlog) -> str:
+    """Why a node asked its neighbour to pause."""
+    if cause.why == "storm":
+        return f"pauses {cause.towards} without a reason"
+    if cause.why == "receiver":
+        return f"{cause.bytes:,} bytes wait for its host, which takes them more slowly than they come"
+    ports = [
+        f"{one.bytes:,} of them for port {one.port} to {one.towards}"
+        + ("" if one.paused_since_ns is None else f", paused by it since {_us(one.paused_since_ns)} us")
+        for one in cause.waits
+    ]
+    over = f"{cause.bytes:,} bytes from {cause.towards} (port {cause.port}) over XOFF at {_us(cause.at_ns)} us"
+    return "; ".join([over, *ports])
+
+
+def _by(way: Way) -> str:
+    """What names the path of a packet."""
+    if way.ev is None:
+        return f"source port {way.sport}, port {way.plane}"
+    return f"EV 0x{way.ev:08x}, plane {way.plane}"
 
 
 def _ending(way: Way) -> str:
@@ -79,8 +120,12 @@ def _ending(way: Way) -> str:
 def _said(answer: Way) -> str:
     """Describe an acknowledgement in words."""
     says = answer.says
+    if answer.kind == "nack" and answer.ev is None:
+        return f"NAK {says['reason']}: all before PSN {says['wanted']} has come"
     if answer.kind == "nack":
         return f"NACK {says['reason']} for PSN {says['wanted']}"
+    if answer.kind == "ack" and answer.ev is None:
+        return f"ACK up to PSN {says['cack']}, {says['msn']} messages"
     if answer.kind == "ack":
         return f"transport ACK up to PSN {says['cack']}, {says['msn']} messages"
     caused = "a probe" if says["caused"] is None else f"PSN {says['caused']}"

@@ -22,6 +22,7 @@ from mrcfabric.units import NEVER, Buffer, Instant
 from mrcfabric.wire.dscp import dscp_of, traffic_class_of_dscp
 from mrcfabric.wire.link import ControlFrame
 from mrcfabric.wire.pfc import encode, parse
+from mrcfabric.witness import Witness
 from switchd.core.buffer import DROPS, SharedBuffer
 from switchd.core.commands import Command
 from switchd.core.forwarding import Forwarding
@@ -136,6 +137,8 @@ class LosslessSwitch(RoutedSwitch):
             # A switch that stands still says nothing; it begins anew when it goes on.
             if self.forwarding and self.buffer.xoff[number]:
                 self._ask(at_ns, number, self._quanta, out)
+                if self._witness is not None:
+                    self._tell_why(self._witness, at_ns, number)
         else:
             pair = number - self._pairs
             self._watchdog.bite(pair)
@@ -170,6 +173,8 @@ class LosslessSwitch(RoutedSwitch):
         if told is not None:
             self._waiting.asked(pair)
             self._ask(at_ns, pair, self._quanta, out)
+            if self._witness is not None:
+                self._tell_why(self._witness, at_ns, pair, port, len(packet))
         egress = self.egress[port]
         origin = port * self._pairs + pair
         if not egress.offer(at_ns, packet, cls, out, origin):
@@ -208,6 +213,20 @@ class LosslessSwitch(RoutedSwitch):
         self._set_timer(pair, at_ns + self._refresh_ns[port] if quanta else NEVER)
         self._reschedule(port)
 
+    def _tell_why(self, witness: Witness, at_ns: Instant, pair: int, port: int = -1, size: int = 0) -> None:
+        """Tell the witness of an XOFF, and for which ports wait the bytes that came in by the pair.
+
+        `size` bytes of the packet that is dealt with are about to wait for `port`.
+        """
+        in_port, cls = divmod(pair, CLASSES)
+        waits = []
+        for egress in self.egress:
+            waiting = egress.waiting_of(cls, pair) + (size if egress.port == port else 0)
+            if waiting:
+                waits.append((egress.port, waiting, egress.paused_since(cls, at_ns)))
+        held = self.buffer.stock[pair] + self.buffer.headroom[pair]
+        witness.asks_pause(at_ns, in_port, cls, "buffer", held, waits)
+
     def _hear(self, at_ns: Instant, port: int, frame: ControlFrame, out: list[Transmit]) -> bool:
         """Do what a neighbour asks of lossless classes; False: it is no good PFC frame."""
         pfc = parse(frame)
@@ -242,6 +261,8 @@ class LosslessSwitch(RoutedSwitch):
             for pair, paused in enumerate(self.buffer.xoff):
                 if paused:
                     self._ask(at_ns, pair, self._quanta, out)
+                    if self._witness is not None:
+                        self._tell_why(self._witness, at_ns, pair)
 
     def glance(self) -> tuple[list[Any], SwitchRest]:
         """As `Switch.glance`, with pauses both ways."""

@@ -9,9 +9,11 @@ from typing import Any
 from mrcfabric.node import Input, Transmit
 from mrcfabric.units import Buffer, Instant
 from mrcfabric.wire.link import ControlFrame
+from mrcfabric.witness import Witness
 from switchd.core.commands import Command
 from switchd.core.fib import CLASS_SHIFT
 from switchd.core.forwarding import Forwarding
+from switchd.core.forwarding.witnessed import WitnessedForwarding
 from switchd.core.settings import SwitchConfig
 from switchd.core.switch import Switch
 
@@ -21,7 +23,8 @@ class RoutedSwitch(Switch):
 
     def __init__(self, config: SwitchConfig, forwarding: Forwarding, start_ns: Instant = 0) -> None:
         super().__init__(config, start_ns)
-        self._forwarding = forwarding
+        self._forwarding: Forwarding = forwarding
+        self._plain_forwarding = forwarding
 
     def advance(self, inputs: list[Input], until: Instant) -> list[Transmit]:
         """Forward what arrived and commit departures up to and including `until`."""
@@ -37,6 +40,12 @@ class RoutedSwitch(Switch):
     def counters(self) -> dict[str, Any]:
         """Those of `Switch`, and those of the forwarding."""
         return {**super().counters(), **self._forwarding.counters()}
+
+    def set_witness(self, witness: Witness | None) -> None:
+        """As `Switch`; the witness also hears how the forwarding chose."""
+        super().set_witness(witness)
+        plain = self._plain_forwarding
+        self._forwarding = plain if witness is None else WitnessedForwarding(plain, witness)
 
     def _take(self, at_ns: Instant, in_port: int, packet: Buffer, out: list[Transmit]) -> None:
         """Forward a packet that arrived, or drop it with a reason."""

@@ -1,5 +1,7 @@
 """What a witness recognises, and the bounds of its book."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +16,8 @@ from mrcfabric.wire.layout import NACK_TRIMMED, PSN_MASK, SYNDROME_ACK, WRITE_MI
 from mrcfabric.wire.templates import ControlTemplate, DataTemplate
 from mrcfabric.wire.trim import trim
 from mrcfabric.wire.usid import build
-from mrcfabric.witness import REACH, STATEMENTS_MAX, WAITING_MAX, Witness, covers
+from mrcfabric.witness import STATEMENTS_MAX, WAITING_MAX, Witness
+from mrcfabric.witness_packets import REACH, covers
 from tests.support.packets import one_of_each
 
 DSCP = Dscp()
@@ -166,3 +169,74 @@ def test_packets_that_never_leave_are_forgotten() -> None:
     book.departed(9, Transmit(1, 20, packets[0]))
     book.departed(9, Transmit(1, 20, packets[1]))
     assert [one["of"] for one in book.after(before, 9)["statements"]] == [2]
+
+
+def steps(book: Witness) -> list[dict[str, Any]]:
+    return [{key: value for key, value in one.items() if key != "n"} for one in book.after(0, 99)["statements"]]
+
+
+def test_what_a_switch_says_of_a_packet_stands_in_its_next_statement_alone() -> None:
+    book, packet = witness(), data()
+    way = {"members": [4, 5], "hash": 77}
+    book.routed(lambda: way)
+    book.classed(3, 900)
+    offered(book, packet)
+    offered(book, data())
+    book.routed(lambda: way)
+    book.dropped(6, data(), "pfc_headroom")
+    book.routed(lambda: None)
+    book.dropped(7, data(), "buffer_full")
+    first, second, third, fourth = steps(book)
+    assert (first["class"], first["class_bytes"], first["ecmp"]) == (3, 900, way)
+    assert not {"class", "class_bytes", "ecmp"} & second.keys()
+    assert (third["reason"], third["ecmp"]) == ("pfc_headroom", way)
+    assert "ecmp" not in fourth
+
+
+def test_nobody_asks_how_the_port_of_another_packet_was_chosen() -> None:
+    book = witness()
+    book.routed(lambda: pytest.fail("this packet is not followed"))
+    offered(book, data(999))
+    offered(book, data())
+    assert "ecmp" not in steps(book)[0]
+
+
+def test_a_pause_is_told_while_a_followed_packet_waits() -> None:
+    book, packet = witness(), data()
+    book.paused(3, 1, 3, 50)
+    book.paused(4, 1, 3, 60)
+    assert steps(book) == [], "nobody waits"
+    book.classed(3, 0)
+    offered(book, packet)
+    book.paused(20, 1, 3, 80)
+    book.paused(21, 1, 4, 80)
+    book.paused(22, 2, 3, 80)
+    book.paused(30, 1, 3, 30)
+    book.departed(30, Transmit(1, 40, packet))
+    book.paused(70, 1, 3, 90)
+    told = [one for one in steps(book) if one["step"] == "pause"]
+    assert told == [
+        {"at_ns": 5, "step": "pause", "port": 1, "class": 3, "since_ns": 3, "until_ns": 60},
+        {"at_ns": 20, "step": "pause", "port": 1, "class": 3, "since_ns": 3, "until_ns": 80},
+        {"at_ns": 30, "step": "pause", "port": 1, "class": 3, "since_ns": 3, "until_ns": 30},
+    ]
+
+
+def test_a_pause_that_is_over_is_not_told() -> None:
+    book = witness()
+    book.paused(1, 1, 3, 4)
+    book.classed(3, 0)
+    offered(book, data())
+    book.paused(9, 1, 3, 9)
+    assert [one["step"] for one in steps(book)] == ["offer"]
+    book.paused(10, 1, 3, 15)
+    assert steps(book)[-1] == {"at_ns": 10, "step": "pause", "port": 1, "class": 3, "since_ns": 10, "until_ns": 15}
+
+
+def test_a_pause_that_the_node_asks_for() -> None:
+    book = witness()
+    book.asks_pause(8, 2, 3, "buffer", 700, [(0, 500, None), (1, 200, 6)])
+    assert steps(book) == [
+        {"at_ns": 8, "step": "xoff", "port": 2, "class": 3, "why": "buffer", "bytes": 700,
+         "waits": [[0, 500, None], [1, 200, 6]]}
+    ]  # fmt: skip

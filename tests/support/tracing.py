@@ -15,6 +15,18 @@ SMALL = Topology(name="followed", planes=2, t0_per_plane=2, t1_per_plane=2, nics
                  reserve_evs_per_qp=8)  # fmt: skip
 """h000 below p0-t0-0 and p1-t0-0, h001 below the others: every packet passes a T1."""
 SIZE = 1 << 18
+ROUTED = Topology(
+    name="routed", planes=1, t0_per_plane=2, t1_per_plane=2, nics_per_t0=4,
+    nic={"transport": "rc", "rc_path": "ecmp", "cc": "none"},
+    switch={"forwarding": "ecmp", "data": 12.0, "data_last_hop": 12.0, "trim": False, "trim_last_hop": False},
+    dscp={"control": 48},
+)  # fmt: skip
+"""RoCE over switches that drop: h000 to h003 below p0-t0-0, the others below p0-t0-1."""
+PAUSING = Topology.from_dict(
+    {**ROUTED.to_dict(), "switch": {"forwarding": "ecmp", "lossless": "pfc", "pfc_threshold": "static",
+     "pfc_xoff_bytes": 30_000, "ecn": False, "trim": False, "trim_last_hop": False}}
+)  # fmt: skip
+"""The same over lossless switches that pause early."""
 
 
 def writes(topology: Topology = SMALL, size: int = SIZE) -> list[Step]:

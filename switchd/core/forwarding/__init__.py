@@ -26,6 +26,10 @@ class Forwarding(Protocol):
         """The switch sees that a port lost its carrier, or has it again. Instants never go back."""
         ...
 
+    def chosen(self, packet: Buffer) -> dict[str, Any] | None:
+        """How a hash chose the port of this packet, which `route` has let pass: {members, hash}; None: none did."""
+        ...
+
     def counters(self) -> dict[str, Any]:
         """What the forwarding counts besides, by names of its own."""
         ...

@@ -148,6 +148,14 @@ class EcmpForwarding:
         """The members of the group as it is now."""
         return self._living
 
+    def chosen(self, packet: Buffer) -> dict[str, Any] | None:
+        """`Forwarding.chosen`: the living up-links, and the hash by which one of them was picked."""
+        _, next_header, _, _, number = _LOOK.unpack_from(packet)
+        if 0 <= number - 1 - self.config.first < self._below:
+            return None
+        value = self._hash(bytes(packet[_ADDRESSES_OFFSET:_FLOW_END]), next_header)
+        return {"members": list(self._living), "hash": value}
+
     def counters(self) -> dict[str, Any]:
         """`ecmp` {up-link: packets that the hash sent there}, and `ecmp_moves`."""
         return {"ecmp": {port: self._routed[port] for port in self.config.up}, "ecmp_moves": self.moves}
@@ -166,16 +174,17 @@ class EcmpForwarding:
 
     def _choose(self, flow: bytes, next_header: int) -> int:
         """The up-link of a flow."""
+        return self._member(self._hash(flow, next_header))
+
+    def _hash(self, flow: bytes, next_header: int) -> int:
+        """The hash of a flow, by which `_member` picks."""
         udp = next_header == NEXT_HEADER_UDP and len(flow) == _FLOW_END - _ADDRESSES_OFFSET
         ports = flow[-_PORTS.size :] if udp else bytes(_PORTS.size)
         addresses = flow[: _WORDS.size]
         if self.config.crc:
-            value = crc32(addresses + bytes((next_header,)) + ports) ^ self.config.seed & 0xFFFF_FFFF
-        else:
-            value = mixed(
-                self.config.seed, (*_WORDS.unpack(addresses), next_header << 32 | int.from_bytes(ports, "big"))
-            )
-        return self._member(value)
+            return crc32(addresses + bytes((next_header,)) + ports) ^ self.config.seed & 0xFFFF_FFFF
+        words = *_WORDS.unpack(addresses), next_header << 32 | int.from_bytes(ports, "big")
+        return mixed(self.config.seed, words)
 
     def _member(self, value: int) -> int:
         """The member that a hash picks among the living."""

@@ -58,6 +58,9 @@ class UsidForwarding:
     def carrier(self, at_ns: Instant, port: int, up: bool) -> None:
         """Nothing: an MRC switch does not notice a dead link."""
 
+    def chosen(self, packet: Buffer) -> None:
+        """Nothing: the address names the port."""
+
     def counters(self) -> dict[str, Any]:
         """`usids` {uSID: packets and bytes}, those dropped or trimmed at the port included."""
         return {"usids": {usid: {"packets": self._packets[usid], "bytes": self._bytes[usid]} for usid in self._packets}}

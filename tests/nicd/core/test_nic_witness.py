@@ -9,7 +9,8 @@ import pytest
 from mrcfabric.choice import Choice
 from mrcfabric.wire.dscp import Dscp
 from mrcfabric.wire.layout import PSN_MASK
-from mrcfabric.witness import STATEMENTS_MAX, Witness, covers
+from mrcfabric.witness import STATEMENTS_MAX, Witness
+from mrcfabric.witness_packets import covers
 from nicd.core.mrc.reverse_set import ReverseSet
 from tests.support.ladder import FIRST_PSN, Ladder
 from tests.support.wire import AB

@@ -4,10 +4,13 @@ from typing import Any
 
 import pytest
 
+from mrcfabric.choice import Choice
 from mrcfabric.node import Transmit
 from mrcfabric.topology import Topology
+from mrcfabric.wire.dscp import Dscp
 from mrcfabric.wire.link import ControlFrame
 from mrcfabric.wire.pfc import QUANTA_MAX, parse, pause_ns
+from mrcfabric.witness import Witness
 from nicd.compose import nic_config
 from nicd.core.board import Board
 from nicd.core.class_ports import ClassPorts
@@ -138,3 +141,17 @@ def test_without_lossless_switches_neither_has_an_effect() -> None:
     fabric.write_all(size, 4)
     assert fabric.finish(1_000_000)
     fabric.verify(size)
+
+
+def test_a_witness_hears_why_a_nic_asks_for_a_pause() -> None:
+    lone = Lone()
+    witness = lone.board.witness = Witness(Choice(), Dscp())
+    lone.sender.set_storm(5, 1, True)
+    lone.sender.set_rate(10, 1_000_000_000, 1_500)
+    lone.sender.receive(20, 0, bytes(2_000))
+    lone.sender.set_storm(40, 1, False)
+    half_ns = pause_ns(QUANTA_MAX, RATE) // 2
+    lone.run(half_ns)
+    told = [(one["at_ns"], one["port"], one["class"], one["why"], one["bytes"], one["waits"])
+            for one in witness.after(0, 99)["statements"]]  # fmt: skip
+    assert told == [(5, 1, 3, "storm", 0, []), (20, 0, 3, "receiver", 2_000, [])]

@@ -8,7 +8,7 @@ from mrcfabric.choice import Choice
 from mrcfabric.egress_config import OVERHEAD_BYTES
 from mrcfabric.topology import SACK_PACKET_BYTES, Topology
 from mrcfabric.units import serialization_ns
-from mrcfabric.witness import covers
+from mrcfabric.witness_packets import covers
 from orchestrator.faults.fault import once
 from orchestrator.sim.fabric import SimulatedFabric
 from orchestrator.tracing.joiner import JourneyJoiner

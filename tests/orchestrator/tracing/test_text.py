@@ -1,9 +1,16 @@
 """What a terminal shows of a journey."""
 
+import re
+from dataclasses import replace
+
+import pytest
+
+from mrcfabric.topology import Topology
 from orchestrator.faults.fault import once
 from orchestrator.tracing.journey import Journey
 from orchestrator.tracing.text import headline, render
-from tests.support.tracing import journeys
+from tests.support.scripts import incast, permutation
+from tests.support.tracing import PAUSING, ROUTED, journeys
 
 
 def lines(journey: Journey) -> list[str]:
@@ -44,3 +51,68 @@ def test_a_dead_switch_and_a_frozen_one() -> None:
     assert "    never seen at p0-t1-0\n" in dead
     frozen = "\n".join(map(render, journeys(once("switch_freeze", "p0-t1-0", at_ns=3_000, until_ns=300_000))))
     assert "    dropped at p0-t1-0 at " in frozen
+
+
+def test_a_packet_of_roce_shows_its_source_port_class_and_hash() -> None:
+    found = journeys(topology=PAUSING, script=permutation(PAUSING, shift=4, size=1 << 14, pieces=1))
+    way = found[0].attempts[0].way
+    text = lines(found[0])
+    assert f": source port {way.sport}, port 0, 4176 bytes" in text[1]
+    assert text[3].endswith("class 3")
+    first = way.hops[1]
+    assert text[4].endswith(f"class 3, by hash 0x{first.ecmp_hash:x} of ports 4, 5")
+    assert ": ACK up to PSN " in text[8]
+    assert "EV" not in "\n".join(text)
+
+
+def test_a_nak_says_from_where_on_everything_is_wanted_again() -> None:
+    topology = Topology.from_dict({**ROUTED.to_dict(), "nic": {**ROUTED.nic, "rc_recovery": "selective"}})
+    fault = once("loss", "p0-t0-0~p0-t1-0", "p0-t0-0~p0-t1-1", at_ns=1_000, until_ns=90_000, share_ppm=100_000)
+    found = journeys(fault, topology=topology, script=permutation(topology, shift=4, size=1 << 17, pieces=1))
+    text = "\n".join(map(render, found))
+    assert "  sent again (nack) at " in text
+    assert re.search(r"answered at \S+ us: NAK sequence: all before PSN \d+ has come, source port", text)
+
+
+def _depth(journey: Journey) -> int:
+    """How far the tree of the first pause at its NIC goes."""
+    pauses = journey.attempts[0].way.hops[0].pauses
+    return len(pauses[0].causes) if pauses else 0
+
+
+def test_a_pause_says_who_for_how_long_and_why_down_to_the_congested_port() -> None:
+    found = journeys(topology=PAUSING, script=incast(PAUSING, 1 << 18), until=3_000_000)
+    journey = max(found, key=_depth)
+    text = render(journey)
+    hop = journey.attempts[0].way.hops[0]
+    pause = hop.pauses[0]
+    assert f"class 3 paused by {pause.by} for {(pause.until_ns - pause.since_ns) / 1000:.3f} of " in text
+    assert re.search(r"p0-t0-1: [\d,]+ bytes from h00\d \(port \d\) over XOFF at \S+ us; [\d,]+ of them for port", text)
+    assert re.search(r" to p0-t1-\d, paused by it since \S+ us\n", text)
+    assert re.search(r"p0-t0-0: [\d,]+ bytes from p0-t1-\d .*; [\d,]+ of them for port 0 to h000\n", text)
+
+
+@pytest.mark.parametrize(
+    ("kind", "figures", "text"),
+    [
+        ("pause_storm", {}, "h004: pauses p0-t0-1 without a reason"),
+        ("slow_receiver", {"rate_bps": 10**9, "buffer_bytes": 9_000}, "h004: [0-9,]+ bytes wait for its host, which"),
+    ],
+)
+def test_a_nic_that_pauses_is_named_with_its_reason(kind: str, figures: dict[str, int], text: str) -> None:
+    target = "h004:0" if kind == "pause_storm" else "h004"
+    fault = once(kind, target, at_ns=5_000, until_ns=200_000, **figures)
+    found = journeys(fault, topology=PAUSING, script=permutation(PAUSING, shift=4, size=1 << 16, pieces=1))
+    assert re.search(text, "\n".join(map(render, found)))
+
+
+def test_a_neighbour_that_cannot_be_asked_has_not_told_why() -> None:
+    fault = once("pause_storm", "h004:0", at_ns=5_000, until_ns=200_000)
+    found = journeys(fault, topology=PAUSING, script=permutation(PAUSING, shift=4, size=1 << 16, pieces=1))
+    journey = next(one for one in found if one.paused)
+    first = journey.attempts[0]
+    hops = tuple(
+        replace(hop, pauses=tuple(replace(one, causes=()) for one in hop.pauses)) for hop in first.way.hops
+    )  # fmt: skip
+    bare = replace(journey, attempts=(replace(first, way=replace(first.way, hops=hops)),))
+    assert "h004 has not told why" in render(bare)
