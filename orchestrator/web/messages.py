@@ -15,14 +15,14 @@ Who may ask
 
 GET /api/fabric                 what does not change (`fabric`)
     {"name", "system", "version", "planes", "t0_per_plane", "t1_per_plane", "nics_per_t0", "rate_bps", "link_delay_ns",
-     "base_rtt_ns", "evs_per_qp", "reserve_evs_per_qp", "owner", "look_hz",
+     "base_rtt_ns", "evs_per_qp", "reserve_evs_per_qp", "owner", "look_hz", "lossless",
      "nodes": [{"name", "role": "nic"|"t0"|"t1", "plane": number|null, "index", "t0": number|null}],
      "links": [{"name", "plane", "tier": "nic-t0"|"t0-t1", "a", "b", "rate_bps"}],
      "ev_letters": {"G": "good", "S": "skip", "B": "assumed_bad", "D": "denied"}}
     `index`: within role and plane; `t0`: of a NIC, the number of its T0 in every plane. `a` is the lower end, and
     `links` come in the order of the topology: NIC to T0 by NIC and plane, then T0 to T1 by plane. `owner` is the owner
-    of the faults that pages make, `look_hz` how often a snapshot is pushed. `version` is different for every launch of
-    a fabric: a page that comes back to another version reloads itself.
+    of the faults that pages make, `look_hz` how often a snapshot is pushed, `lossless` whether switches pause.
+    `version` is different for every launch of a fabric: a page that comes back to another version reloads itself.
 
 GET /api/history                the last minutes, for pages that open late (`orchestrator.web.history`)
     {"rows": [{"number", "at_ns", "span_ns", "wall_s", "dilation", "running", "valid", "goodput_bps": [per plane],
@@ -160,6 +160,7 @@ def fabric(topology: Topology, *, version: str, owner: str, look_hz: float) -> d
         "base_rtt_ns": topology.base_rtt_ns(),
         "owner": owner,
         "look_hz": look_hz,
+        "lossless": topology.switch.get("lossless") == "pfc",
         "nodes": list(_nodes(topology)),
         "links": list(_links(topology)),
         "ev_letters": {letter: state for state, letter in EV_LETTERS.items()},

@@ -8,10 +8,12 @@ prints a film as JSON lines.
 import argparse
 import json
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from mrcfabric.rng import Rng
 from mrcfabric.topology import Link, Topology
 from mrcfabric.units import NS_PER_US
+from orchestrator.live.pause_tree import PauseView, pause_trees
 from orchestrator.live.snapshot import (
     DirectionView,
     FaultView,
@@ -35,6 +37,11 @@ DEMO = Topology.demo()
 LARGE = Topology(name="large", planes=4, t0_per_plane=16, t1_per_plane=43, nics_per_t0=4)
 """64 NICs and 236 switches: 300 nodes."""
 
+ROCE = Topology(
+    name="roce", planes=1, t0_per_plane=2, t1_per_plane=2, nics_per_t0=2, evs_per_qp=8, reserve_evs_per_qp=0,
+    nic={"transport": "rc"}, switch={"forwarding": "ecmp", "lossless": "pfc"},
+)  # fmt: skip
+"""Four NICs below switches that pause."""
 _NOTHING = DirectionView(0.0, 0, 0, 0, 0)
 _Faults = Mapping[str, FaultView]
 
@@ -63,6 +70,23 @@ def all_broken(topology: Topology = DEMO, number: int = 1) -> Snapshot:
         "f2": _fault("f2", "switch_crash", switches),
     }
     return _snapshot(topology, number, load=0, faults=faults, qps=QPS, valid=False)
+
+
+def paused(topology: Topology = ROCE, number: int = 1) -> Snapshot:
+    """An incast to h000 from below the other T0, of which one way is paused for most of the time."""
+    chain = (
+        ("p0-t1-0>p0-t0-0", 0.05, "p0-t0-0>h000"),
+        ("p0-t0-1>p0-t1-0", 0.45, "p0-t1-0>p0-t0-0"),
+        ("h002>p0-t0-1", 0.7, "p0-t0-1>p0-t1-0"),
+        ("h003>p0-t0-1", 0.6, "p0-t0-1>p0-t1-0"),
+    )
+    pauses = tuple(
+        PauseView(link, 3, share, number * 12, share > 0.5, "queue", (because,)) for link, share, because in chain
+    )
+    seen = busy(topology, number)
+    shares = {link.partition(">")[0]: share for link, share, _ in chain}
+    nics = {name: replace(nic, paused=(shares.get(name, 0.0),)) for name, nic in seen.nics.items()}
+    return replace(seen, nics=nics, pauses=pauses, pause_trees=pause_trees(pauses))
 
 
 def film(topology: Topology = DEMO, looks: int = 60) -> list[Snapshot]:

@@ -92,6 +92,7 @@ async function begin() {
   document.title = `${fabric.name}: live map`;
   write(byId("name"), fabric.name);
   write(byId("system"), fabric.system);
+  legend(byId("legend"), fabric);
   panel.show(fabric, kinds);
   chart.show(fabric);
   strips.show(fabric);

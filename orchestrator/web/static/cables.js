@@ -2,11 +2,13 @@
 // are drawn again. Colours and widths come from the style, by the classes of `scales.js`.
 
 import { laneLines } from "./layout.js";
+import { pauseClass, pausesOf } from "./pauses.js";
 import { utilisationClass } from "./scales.js";
 import { directionsOf } from "./troubles.js";
 
 const DOWN = 7;
 const IMPAIRED = 8; // and so much more for each class of utilisation
+const PAUSED = 14; // and so much more for each class of a pause, from 1
 const UNHURT = { up: false, down: false };
 const LINES_A_FRAME = 800;
 const MARKS_MOST = 48; // crosses in one plane; where there are more, dashes alone are read more easily
@@ -27,7 +29,7 @@ export class Cables {
     this._context.setTransform(ratio, 0, 0, ratio, 0, 0);
     this._planes = [];
     this._faint = scene.thick < 0.6 ? 0.35 : 1; // thousands of lines: what is well makes room for what is not
-    this._attended = null;
+    this._own = null;
     if (scene.thick !== this._thick) this._pens = null;
     this._thick = scene.thick;
     for (const part of scene.parts.values()) {
@@ -43,14 +45,13 @@ export class Cables {
     for (const plane of this._planes ?? []) plane.stale = true;
   }
 
-  /** Let the links of a node or port stand out from the others of its plane; null: of none. */
-  attend(id) {
-    if (id === this._attended) return;
-    for (const plane of this._planes ?? []) {
-      const has = one => plane.lines.some(({ part }) => part.a === one || part.b === one);
-      plane.stale ||= has(id) || has(this._attended);
-    }
-    this._attended = id;
+  /** Let the links of a node or port, and those named, stand out from the others of their plane; null: of none. */
+  attend(id, links = []) {
+    const wanted = new Set(links);
+    const before = this._own ?? (() => false);
+    const own = ({ part }) => part.a === id || part.b === id || wanted.has(part.id);
+    for (const plane of this._planes ?? []) plane.stale ||= plane.lines.some(line => own(line) !== before(line));
+    this._own = own;
   }
 
   /** Draw the planes in which a link looks different now, over as many frames as keep each of them short. */
@@ -78,7 +79,8 @@ export class Cables {
     for (const line of plane.lines) {
       const link = snapshot?.links[line.part.id];
       const ways = link && link.state !== "up" ? hit(line.part.id, link) : UNHURT;
-      const [up, down] = [penOf(link, link?.up, ways.up), penOf(link, link?.down, ways.down)];
+      const paused = pausesOf(snapshot, line.part.id);
+      const [up, down] = [penOf(link, "up", ways, paused), penOf(link, "down", ways, paused)];
       if (up === line.upPen && down === line.downPen) continue;
       [line.upPen, line.downPen] = [up, down];
       plane.stale = true;
@@ -88,7 +90,7 @@ export class Cables {
   _drawPlane(plane) {
     const { x, y, w, h } = plane.panel;
     this._context.clearRect(x - 1, y - 1, w + 2, h + 2);
-    const own = plane.lines.filter(({ part }) => part.a === this._attended || part.b === this._attended);
+    const own = plane.lines.filter(line => this._own?.(line));
     const amiss = plane.lines.filter(isAmiss);
     this._context.globalAlpha = own.length ? 0.22 : this._faint;
     this._lines(plane.lines.filter(line => !isAmiss(line)));
@@ -96,7 +98,8 @@ export class Cables {
     this._lines(amiss);
     this._context.globalAlpha = 1;
     this._lines(own);
-    this._crosses(amiss);
+    this._crosses(amiss.filter(line => isHurt(line.upPen) || isHurt(line.downPen)));
+    this._bars(amiss.filter(line => line.upPen > PAUSED || line.downPen > PAUSED));
     this._context.setLineDash([]);
   }
 
@@ -136,16 +139,32 @@ export class Cables {
     this._context.fillStyle = this._pens[IMPAIRED].mark;
     this._context.fill(diamond);
   }
+
+  // Two bars beside the sender of a direction that is paused, as on a button that pauses.
+  _bars(paused) {
+    if (paused.length > MARKS_MOST) return;
+    const bars = new Path2D();
+    for (const { up, down, upPen, downPen } of paused)
+      for (const [[x1, y1, x2, y2], pen, along] of [[up, upPen, 0.3], [down, downPen, 0.7]]) {
+        if (pen <= PAUSED) continue;
+        const [x, y] = [x1 + along * (x2 - x1), y1 + along * (y2 - y1)];
+        for (const side of [-2.5, 2.5]) trace(bars, [x + side, y - 5, x + side, y + 5]);
+      }
+    this._stroke(bars, { ...this._pens[PAUSED + 1], width: 2.2, dash: [] });
+  }
 }
 
+const isHurt = pen => pen >= DOWN && pen <= PAUSED;
 const isAmiss = line => Math.max(line.upPen, line.downPen) >= DOWN;
 
-/** Which pen a direction is drawn with; `hit`: it is this one that the fault of its link is about. */
-function penOf(link, direction, hit) {
+/** Which pen a way of a link is drawn with; `hit`: the ways that the fault of the link is about. */
+function penOf(link, way, hit, paused) {
   if (!link) return 0;
-  if (hit && link.state === "down") return DOWN;
-  const found = utilisationClass(direction.utilisation);
-  return hit && link.state === "impaired" ? IMPAIRED + found : found;
+  if (hit[way] && link.state === "down") return DOWN;
+  const pause = pauseClass(paused[way]);
+  if (pause) return PAUSED + pause;
+  const found = utilisationClass(link[way].utilisation);
+  return hit[way] && link.state === "impaired" ? IMPAIRED + found : found;
 }
 
 function trace(path, [x1, y1, x2, y2]) {
@@ -165,5 +184,10 @@ function pens(canvas, thick) {
     dash: [2, 3],
     mark: colour("skip"),
   }));
-  return [...plain, down, ...impaired];
+  const paused = [1.6, 2.2, 3].map(width => ({
+    colour: colour("pause"),
+    width: Math.max(1.2, width * thick),
+    dash: [7, 2.5, 1.5, 2.5],
+  }));
+  return [...plain, down, ...impaired, ...paused];
 }

@@ -1,6 +1,7 @@
 // The figures of the part that is chosen, one sort of part each. Owns which figures there are and their tables.
 
 import { html, keyed, mark, svg, write } from "./elements.js";
+import { pausesOf } from "./pauses.js";
 import { bytes, count, percent, rate } from "./scales.js";
 import { LANE_POINTS_MAX, evSums } from "./story.js";
 import { EV_STATES, EV_WORDS, directionFigures } from "./words.js";
@@ -61,7 +62,7 @@ function linkFigures(part, fabric) {
     const [up, down] = [directionFigures(seen.up), directionFigures(seen.down)];
     keyed(
       body,
-      up.map(([what, figure], place) => [what, figure, down[place][1]]),
+      [...up.map(([what, figure], place) => [what, figure, down[place][1]]), ...pausedRows(story.snapshot, part.id)],
       row => row[0],
       makeRow,
       fillRow,
@@ -72,6 +73,17 @@ function linkFigures(part, fabric) {
     elements: [html("table", {}, head, body), html("h3", {}, "Utilisation of late: up solid, down dashed"), picture],
     draw,
   };
+}
+
+/** A row for each class that is paused in a direction of a link. Pure. */
+export function pausedRows(snapshot, id) {
+  const { up, down } = pausesOf(snapshot, id);
+  const says = (pauses, cls) => {
+    const one = pauses.find(pause => pause.cls === cls);
+    return one ? `${percent(one.share)}, ${count(one.frames)} frames` : "-";
+  };
+  const classes = [...new Set([...up, ...down].map(pause => pause.cls))].sort();
+  return classes.map(cls => [`paused, class ${cls}`, says(up, cls), says(down, cls)]);
 }
 
 function sparkLine(ring) {

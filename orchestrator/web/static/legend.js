@@ -6,6 +6,7 @@ import { UTILISATION_WORDS } from "./scales.js";
 const PATHS = {
   down: "M1 6H9M13 6H21M8 3L14 9M8 9L14 3",
   impaired: "M1 6H3M5 6H7M15 6H17M19 6H21",
+  paused: "M1 6H6M19 6H21M10 2V10M14 2V10",
 };
 
 function picture(...children) {
@@ -31,8 +32,8 @@ function ways() {
   return svg("path", { d: arrows, fill: "none", stroke: "currentColor", "stroke-width": 1.3 });
 }
 
-/** Fill the legend. */
-export function legend(root) {
+/** Fill the legend; `fabric`: what `/api/fabric` says, null before it does. */
+export function legend(root, fabric = null) {
   root.replaceChildren(
     ...[0, 2, 4, 6].map(place => key(picture(line(place)), UTILISATION_WORDS[place])),
     key(picture(ways()), "left line up, right line down"),
@@ -44,6 +45,9 @@ export function legend(root) {
       ),
       "impaired",
     ),
+    ...(fabric?.lossless
+      ? [key(picture(svg("path", { d: PATHS.paused, class: "paused", "stroke-width": 1.8 })), "paused (PFC)")]
+      : []),
     key(picture(cell("good", "M0 0h10v10h-10z")), "EV good"),
     key(picture(cell("skip", "M0 5h10v5h-10z")), "skip"),
     key(picture(cell("assumed_bad", "M1 1L9 9M1 9L9 1")), "assumed bad"),
@@ -94,6 +98,14 @@ export function help(dialog) {
       "The bar in a plane's head, and the columns of a NIC's tile, plane by plane, show EVs by state; ✗ and a number " +
         "in a plane's head: so many of its parts are not up. The bar below a NIC's columns: its goodput as a share " +
         "of all its links. All times are fabric time, so are rates and RTTs.",
+    ),
+    html(
+      "p",
+      {},
+      "Where switches pause instead of dropping (PFC), a direction whose sender is paused is drawn with dashes and dots " +
+        "and two bars, the thicker the longer it was paused. Choose it, or a node, and the map shows who paused whom: " +
+        "arrows point at those who are paused, a double ring stands around the reason, a single one around each node " +
+        "that waits at the end. The panel says the same in words.",
     ),
     html("form", { method: "dialog" }, html("button", {}, "Close")),
   );

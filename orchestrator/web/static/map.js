@@ -6,10 +6,13 @@ import { Cables } from "./cables.js";
 import { mark, svg, write } from "./elements.js";
 import { layOut, partAt } from "./layout.js";
 import { BUILDERS, alarmOf, arrows, outline } from "./shapes.js";
+import { drawTrees, treePaths } from "./treepaths.js";
 import { NODE_LETTERS, called, doing, stateOf } from "./words.js";
 import { walk } from "./walk.js";
 
 const KEYS = ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "PageUp", "PageDown"];
+
+const TIP = 172; // half of the widest tip
 
 /** The map in an element with a canvas, an svg and a tip; `chosen(part)` is told what the reader wants to see. */
 export class FabricMap {
@@ -52,7 +55,7 @@ export class FabricMap {
     this._snapshot = snapshot;
     if (!this.scene) return;
     for (const own of this._elements.values()) this._drawPart(own, snapshot);
-    this._cables.draw(snapshot);
+    this._attend(this.selected);
     if (this._told) this._tell(this._told);
   }
 
@@ -73,7 +76,8 @@ export class FabricMap {
   }
 
   _attend(part) {
-    this._cables.attend(part?.kind === "switch" || part?.kind === "port" ? part.id : null);
+    const links = drawTrees(this._trees, this.scene, part, this._snapshot ?? null);
+    this._cables.attend(part?.kind === "switch" || part?.kind === "port" ? part.id : null, links);
     this._cables.draw(this._snapshot ?? null);
   }
 
@@ -89,6 +93,7 @@ export class FabricMap {
     this._chosenRing = svg("path", { class: "ring chosen" });
     this._pointedRing = svg("path", { class: "ring pointed" });
     this._arrows = svg("path", { class: "arrows" });
+    this._trees = treePaths();
     this._alarms = svg("g", { class: "alarms" });
     this._alarmed = new Map();
     const groups = { plane: [], link: [], switch: [], port: [], nic: [] };
@@ -105,7 +110,8 @@ export class FabricMap {
       this._elements.set(part.id, own);
     }
     const { plane, link, ...others } = groups;
-    const above = [this._chosenRing, this._pointedRing, ...Object.values(others).flat(), this._alarms, this._arrows];
+    const nodes = Object.values(others).flat();
+    const above = [this._chosenRing, this._pointedRing, ...nodes, this._trees.element, this._alarms, this._arrows];
     this._svg.replaceChildren(...plane, ...link, ...above);
     const kept = this.scene.parts.get(this.selected?.id) ?? null;
     this.selected = kept;
@@ -199,7 +205,7 @@ export class FabricMap {
     if (this._tip.hidden) return;
     write(this._tip.firstElementChild, called(part));
     write(this._tip.lastElementChild, doing(part, this._snapshot ?? null));
-    const left = Math.min(Math.max(part.x, 130), this.scene.width - 130);
+    const left = Math.min(Math.max(part.x, TIP), this.scene.width - TIP);
     const below = part.y < 70;
     const y = part.kind === "link" ? part.y : part.y + (below ? part.h / 2 : -part.h / 2);
     const away = below ? "14px" : "calc(-100% - 14px)";

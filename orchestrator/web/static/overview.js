@@ -3,6 +3,7 @@
 
 import { html, keyed, mark, write } from "./elements.js";
 import { faultLine, faultSays } from "./lines.js";
+import { pauseRootsOf } from "./pauselist.js";
 import { count, many, rate, span } from "./scales.js";
 import { summed, troublesOf } from "./troubles.js";
 
@@ -19,6 +20,7 @@ export function overviewOf(fabric, acts, choose) {
   const more = html("p", { class: "soft" });
   const causes = html("h3", {}, "Faults, each with its remedy");
   const found = html("h3", {}, "Parts that are not up");
+  const pauses = pauseRootsOf(choose);
   const draw = story => {
     const snapshot = story.snapshot;
     const troubles = snapshot ? troublesOf(snapshot) : [];
@@ -33,12 +35,13 @@ export function overviewOf(fabric, acts, choose) {
       one => makeRow(one, choose),
       (row, one) => fillRow(row, one, troubles),
     );
+    pauses.draw(snapshot);
     causes.hidden = !snapshot?.faults.length;
     found.hidden = !roots.length;
     write(more, roots.length > ROWS_MAX ? `and ${count(roots.length - ROWS_MAX)} more` : "");
   };
-  const elements = [verdict, causes, faults, found, parts, more, html("p", { class: "soft hint" }, HINT)];
-  return { elements: [...elements, ...factsOf(fabric)], draw };
+  const elements = [verdict, causes, faults, found, parts, more, ...pauses.elements];
+  return { elements: [...elements, html("p", { class: "soft hint" }, HINT), ...factsOf(fabric)], draw };
 }
 
 function drawFaultLines(list, faults, acts) {

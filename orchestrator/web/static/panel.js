@@ -4,6 +4,7 @@ import { html, keyed, mark, write } from "./elements.js";
 import { figuresOf } from "./figures.js";
 import { faultLine, faultSays } from "./lines.js";
 import { overviewOf } from "./overview.js";
+import { pauseTreesOf } from "./pauselist.js";
 import { faultsOn, isNamed } from "./story.js";
 import { called, stateOf } from "./words.js";
 
@@ -96,7 +97,8 @@ export class Panel {
     this._state = html("span", { class: "state" });
     this._title.append(this._state);
     this._figures = figuresOf(this._part, this._fabric, this._choose);
-    this._body.querySelector(".figures").append(...this._figures.elements);
+    this._pauses = pauseTreesOf(this._part, this._choose);
+    this._body.querySelector(".figures").append(...this._pauses.elements, ...this._figures.elements);
   }
 
   /** Bring the panel up to date. */
@@ -115,6 +117,7 @@ export class Panel {
       fault => faultLine(fault, this._acts),
       (element, fault) => write(element.firstElementChild, faultSays(fault)),
     );
+    this._pauses.draw(story);
     this._figures.draw(story);
   }
 

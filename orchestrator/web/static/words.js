@@ -1,5 +1,6 @@
 // What is said of the parts of a fabric, for people who read and for those who listen. Pure.
 
+import { pauseSays, pausesOf, pausing } from "./pauses.js";
 import { bytes, count, many, percent, rate, shortened } from "./scales.js";
 import { evSums } from "./story.js";
 import { summed, troublesIn } from "./troubles.js";
@@ -45,7 +46,11 @@ export function doing(part, snapshot) {
 function ofLink(part, snapshot) {
   const link = snapshot.links[part.id];
   if (link === undefined) return "not looked at";
-  return `${link.state}, up ${percent(link.up.utilisation)}, down ${percent(link.down.utilisation)}`;
+  const { up, down } = pausesOf(snapshot, part.id);
+  return [
+    `${link.state}, up ${percent(link.up.utilisation)}, down ${percent(link.down.utilisation)}`,
+    ...[...up, ...down].map(pause => `${pausing(pause.link)}: ${pauseSays(pause)}`),
+  ].join("; ");
 }
 
 function ofSwitch(part, snapshot) {
@@ -64,13 +69,19 @@ function ofNic(part, snapshot) {
     rate(nic.goodput_bps),
     dark ? `${many(dark, "port")} down` : null,
     bad ? `${many(bad, "EV")} assumed bad` : null,
+    pausedSays(nic.paused ?? []),
   ]
     .filter(Boolean)
     .join(", ");
 }
 
+const pausedSays = shares => (Math.max(0, ...shares) > 0 ? `paused ${percent(Math.max(...shares))} of the time` : null);
+
 function ofPort(part, snapshot) {
-  return { up: "carrier", down: "no carrier" }[portState(part, snapshot)] ?? NODE_WORDS[portState(part, snapshot)];
+  const state = portState(part, snapshot);
+  const carrier = { up: "carrier", down: "no carrier" }[state] ?? NODE_WORDS[state];
+  const share = snapshot.nics[part.nic]?.paused?.[part.plane] ?? 0;
+  return [carrier, pausedSays([share])].filter(Boolean).join(", ");
 }
 
 function ofPlane(part, snapshot) {

@@ -1,0 +1,121 @@
+"""The page of a lossless fabric: paused links, the tree of a pause, and nothing of it where nobody pauses."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.support import snapshots
+from tests.support.canned_map import CannedMap
+from tests.support.live_map import click_cable
+
+pytestmark = pytest.mark.integration
+
+LINK = "h002~p0-t0-1"
+TREE = [
+    "class 3: p0-t0-0, its port to h000 is congested",
+    "p0-t0-0 pauses p0-t1-0: class 3 paused 5 %, 12 frames",
+    "p0-t1-0 pauses p0-t0-1: class 3 paused 45 %, 12 frames",
+    "p0-t0-1 pauses h002: class 3 paused 70 %, 12 frames, now too",
+    "p0-t0-1 pauses h003: class 3 paused 60 %, 12 frames, now too",
+    "at the end: h002 h003",
+]
+
+
+@pytest.fixture(scope="module")
+def canned() -> Iterator[CannedMap]:
+    with CannedMap(snapshots.ROCE) as canned:
+        yield canned
+
+
+@pytest.fixture
+def page(browser: Browser, canned: CannedMap) -> Iterator[Page]:
+    canned.show(snapshots.paused())
+    page = browser.new_page(viewport={"width": 1280, "height": 800}, color_scheme="light", reduced_motion="reduce")
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
+    page.goto(canned.url)
+    expect(page.locator("#link-state")).to_have_text("live", timeout=20_000)
+    yield page
+    page.close()
+    assert not errors
+
+
+def colours(page: Page) -> set[str]:
+    """What the canvas of the links is drawn with, of the colours that the style has for the names given."""
+    found: list[str] = page.evaluate(
+        """() => {
+            const canvas = document.querySelector("#map canvas");
+            const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+            const seen = new Set();
+            for (let at = 0; at < data.length; at += 4)
+                if (data[at + 3] > 250) seen.add([data[at], data[at + 1], data[at + 2]].join());
+            return [...seen];
+        }"""
+    )
+    return set(found)
+
+
+def drawn(page: Page, what: str) -> str:
+    return page.locator(f".pause-tree .{what}").get_attribute("d") or ""
+
+
+PAUSE = "0,112,107"
+
+
+def test_a_paused_link_has_a_colour_of_its_own_and_a_place_in_the_legend(page: Page, canned: CannedMap) -> None:
+    expect(page.locator("#legend")).to_contain_text("paused (PFC)")
+    assert PAUSE in colours(page)
+    canned.show(snapshots.busy(snapshots.ROCE, 2))
+    expect(page.locator("#panel .pauses li")).to_have_count(0)
+    for _ in range(2):
+        page.wait_for_function("() => new Promise(done => requestAnimationFrame(() => done(true)))")
+    assert PAUSE not in colours(page)
+
+
+def test_the_tip_says_class_share_and_frames(page: Page, canned: CannedMap) -> None:
+    page.keyboard.press("m")
+    page.locator(f'[data-part="{LINK}"]').focus()
+    expect(page.locator("#map .tip")).to_contain_text("p0-t0-1 pauses h002: class 3 paused 70 %, 12 frames, now too")
+    expect(page.locator(":focus")).to_have_attribute(
+        "aria-label", re.compile("^link h002~p0-t0-1, up, .* paused 70 %,")
+    )
+    place = page.locator(f'[data-part="{LINK}"]').get_attribute("d")
+    for _ in range(20):
+        page.wait_for_function("() => new Promise(done => requestAnimationFrame(() => done(true)))")
+        assert page.locator(f'[data-part="{LINK}"]').get_attribute("d") == place
+
+
+def test_the_tree_of_a_link_is_drawn_and_told_from_its_reason_to_who_waits(page: Page, canned: CannedMap) -> None:
+    click_cable(page, LINK)
+    expect(page.locator("#panel .pauses li")).to_have_text(TREE)
+    assert drawn(page, "lanes").count("M") == 4 * 2
+    assert drawn(page, "roots").count("M") == 2
+    assert drawn(page, "leaves").count("M") == 2 * 2
+    page.locator("#panel .pauses button").first.click()
+    expect(page.locator("#panel-title")).to_contain_text("T0 p0-t0-0")
+    expect(page.locator("#panel .pauses li")).to_have_text(TREE)
+    page.locator('[data-part="h000"]').click()
+    expect(page.locator("#panel .pauses li").first).to_have_text(TREE[0])
+    page.locator('[data-part="h001"]').click()
+    expect(page.locator("#panel .pauses li")).to_have_count(0)
+    assert (drawn(page, "lanes"), drawn(page, "roots"), drawn(page, "leaves")) == ("", "", "")
+
+
+def test_nothing_chosen_shows_the_reason_of_every_tree(page: Page, canned: CannedMap) -> None:
+    expect(page.locator("#panel .pauses li")).to_have_text([f"{TREE[0]}; at the end h002 h003"])
+    page.locator("#panel .pauses button").click()
+    expect(page.locator("#panel-title")).to_contain_text("p0-t0-0")
+
+
+def test_a_fabric_where_nobody_pauses_looks_as_before(browser: Browser) -> None:
+    with CannedMap(snapshots.SMALL) as calm:
+        calm.show(snapshots.busy(snapshots.SMALL, 1))
+        page = browser.new_page(viewport={"width": 1280, "height": 800})
+        page.goto(calm.url)
+        expect(page.locator("#link-state")).to_have_text("live", timeout=20_000)
+        expect(page.locator("#legend")).not_to_contain_text("paused")
+        expect(page.get_by_text("Pauses, each with its reason")).to_be_hidden()
+        page.close()
