@@ -77,6 +77,7 @@ async def test_a_host_that_is_killed_takes_its_nodes_along_and_nothing_else(tmp_
     assert given_back(count, base, pids)
 
 
+@pytest.mark.long
 async def test_a_measurement_ends_with_the_host_of_one_of_its_workers(tmp_path: Path) -> None:
     machine = Machine(tmp_path, 2, {"h001": 1}, LEASE_S)
     perf = Perf(TINY, PerfSettings("pair", sizes=(10_000,), messages=4, depth=4, rounds=10_000), machine.cluster)

@@ -39,7 +39,7 @@ def jain(shares: list[float]) -> float:
     return sum(shares) ** 2 / (len(shares) * sum(share * share for share in shares))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.spec("MRC 1.0", "4")
 def test_a_healthy_permutation_keeps_its_goodput_and_sends_nothing_twice() -> None:
     size = 4 << 20
@@ -168,7 +168,7 @@ def test_a_bystander_of_an_incast_is_not_hurt() -> None:
     assert took[1] <= took[0] / 0.95
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.spec("MRC 1.0", "4")
 def test_the_window_recovers_after_a_link_fault_that_was_taken_for_congestion() -> None:
     size = 16 << 20

@@ -30,6 +30,7 @@ async def test_a_fabric_of_this_host_alone_has_no_hosts(fabric: Fabric) -> None:
         await requests.restart({"host": "here"})
 
 
+@pytest.mark.long
 async def test_a_host_that_died_is_taken_back_with_all_that_died_with_it(tmp_path: Path) -> None:
     fails: list[str] = []
 

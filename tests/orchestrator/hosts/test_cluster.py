@@ -176,8 +176,8 @@ def lives(page: ClockPage) -> list[tuple[int, ...]]:
     return [(page.orders(node), page.slot_state(node), *page.reached(node)) for node in range(page.nodes)]
 
 
+@pytest.mark.long
 @pytest.mark.integration
-@pytest.mark.slow
 async def test_a_share_that_was_killed_is_started_anew_and_knows_everything(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -155,6 +155,7 @@ async def test_a_share_without_its_leader_ends_with_its_lease(tmp_path: Path) ->
     assert not run_folder.is_held(tmp_path / "small")
 
 
+@pytest.mark.long
 async def test_a_lease_that_ran_out_while_the_agent_stood_still_is_over(tmp_path: Path) -> None:
     lost: list[str] = []
     async with share_of(tmp_path, lease_s=SHORT_LEASE_S) as (agent, share):
@@ -201,6 +202,7 @@ async def test_a_share_without_its_relay_ends(tmp_path: Path) -> None:
     assert "the relay has ended: SIGKILL" in agent.words()
 
 
+@pytest.mark.long
 async def test_a_later_launch_takes_over_from_a_leader_that_is_gone_and_from_no_other(tmp_path: Path) -> None:
     async with AsyncExitStack() as stack:
         agent, share = await stack.enter_async_context(share_of(tmp_path, epoch=1))
@@ -220,6 +222,7 @@ async def test_a_later_launch_takes_over_from_a_leader_that_is_gone_and_from_no_
         assert json.loads(status.read_text())["epoch"] == 2
 
 
+@pytest.mark.long
 async def test_a_share_started_again_ends_the_former_of_its_launch_and_keeps_its_logs(tmp_path: Path) -> None:
     async with AsyncExitStack() as stack:
         agent, share = await stack.enter_async_context(share_of(tmp_path))

@@ -122,8 +122,8 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
+@pytest.mark.long
 @pytest.mark.integration
-@pytest.mark.slow
 async def test_one_host_of_1500_in_a_network_of_9000() -> None:
     async with cluster(hosts=3, family=46, mtu=9000) as hosts:
         narrow, one, other = hosts

@@ -41,6 +41,7 @@ async def task(folder: Path, python: str = sys.executable) -> AsyncIterator[Node
         await process.wait()
 
 
+@pytest.mark.long
 async def test_a_bare_node_is_given_the_code_and_its_packages_and_becomes_the_program(tmp_path: Path) -> None:
     python = await asyncio.to_thread(bare.interpreter, tmp_path / "bare", with_pip=False)
     await asyncio.to_thread(bare.dependency, tmp_path / "wheels")

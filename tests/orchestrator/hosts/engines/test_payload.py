@@ -71,6 +71,7 @@ async def yard(*, with_pip: bool = False) -> AsyncIterator[Yard]:
                 yield Yard(hosts, Remote(host, connection, line))
 
 
+@pytest.mark.long
 async def test_packages_that_the_python_has_are_used_and_code_is_copied_once() -> None:
     async with yard() as made:
         [packages] = (made.host.folder / "python").glob("lib/python3*/site-packages")
@@ -84,6 +85,7 @@ async def test_packages_that_the_python_has_are_used_and_code_is_copied_once() -
         assert made.written() == before
 
 
+@pytest.mark.long
 async def test_pip_of_the_host_takes_what_is_missing_from_its_own_index(tmp_path: Path) -> None:
     async with yard(with_pip=True) as made:
         bare.dependency(tmp_path / "wheels")
@@ -118,6 +120,7 @@ async def test_a_wheelhouse_and_our_pip_are_carried_to_a_host_that_has_neither(t
         assert again[1] == modules[1]
 
 
+@pytest.mark.long
 async def test_packages_that_cannot_be_had_are_named(tmp_path: Path) -> None:
     bare.dependency(tmp_path, "3.0")
     async with yard() as made:
@@ -130,6 +133,7 @@ async def test_packages_that_cannot_be_had_are_named(tmp_path: Path) -> None:
             await made.deliver(wheelhouse=Wheelhouse.read(tmp_path))
 
 
+@pytest.mark.long
 async def test_a_disk_that_is_full_is_told_and_nothing_is_left_on_it() -> None:
     large = dataclasses.replace(WHEEL, content=bare.zipped({"orchestrator/large": bytes(400_000)}), requirements=())
     async with yard() as made:
@@ -145,10 +149,12 @@ async def test_a_disk_that_is_full_is_told_and_nothing_is_left_on_it() -> None:
         assert (await made.host.run(["find", "mrc", "-type", "f"])).well() == ""
 
 
+@pytest.mark.long
 def test_a_wheelhouse_has_wheels(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="there is no wheel in it"):
         Wheelhouse.read(tmp_path)
 
 
+@pytest.mark.long
 def test_our_own_wheel_is_made_once() -> None:
     assert payload.our_wheel() is payload.our_wheel()

@@ -68,6 +68,7 @@ async def test_our_own_code_runs_on_every_host_and_ends_with_all_of_it() -> None
             await quiet(host)
 
 
+@pytest.mark.long
 async def test_a_program_stands_in_its_folder_with_its_files_and_its_log_is_heard() -> None:
     async with cluster(hosts=1) as hosts:
         with hosts.home.network():
@@ -85,6 +86,7 @@ async def test_a_program_stands_in_its_folder_with_its_files_and_its_log_is_hear
             await running.stop()
 
 
+@pytest.mark.long
 async def test_the_secret_travels_on_standard_input_alone() -> None:
     async with cluster(hosts=1) as hosts:
         with hosts.home.network():
@@ -105,6 +107,7 @@ async def test_the_secret_travels_on_standard_input_alone() -> None:
         assert SECRET not in "".join((*heard, *hosts[0].log))
 
 
+@pytest.mark.long
 async def test_a_second_launch_copies_nothing() -> None:
     async with cluster(hosts=1) as hosts:
         with hosts.home.network():
@@ -118,6 +121,7 @@ async def test_a_second_launch_copies_nothing() -> None:
             assert seen[0] == seen[1]
 
 
+@pytest.mark.long
 async def test_a_bare_python_runs_it_out_of_a_wheelhouse(tmp_path: Path) -> None:
     bare.dependency(tmp_path)
     engine = SshEngine(wheelhouse=tmp_path, wheel=bare.application(), patience=PATIENT)
@@ -131,6 +135,7 @@ async def test_a_bare_python_runs_it_out_of_a_wheelhouse(tmp_path: Path) -> None
             await running.stop()
 
 
+@pytest.mark.long
 async def test_ends_are_told_apart() -> None:
     async with cluster(hosts=1) as hosts:
         with hosts.home.network():
@@ -165,6 +170,7 @@ async def test_after_a_cut_cable_what_was_left_there_is_ended() -> None:
         assert not [name for name in left if name and not name.startswith((b"sshd", b"sleep"))]
 
 
+@pytest.mark.long
 async def test_a_program_that_does_not_want_to_end_is_killed_with_its_family(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("orchestrator.hosts.engines.ssh.STOP_WALL_S", 0.3)
     async with cluster(hosts=1) as hosts:
@@ -197,6 +203,7 @@ async def test_what_keeps_a_program_from_running_is_said_and_nothing_is_left() -
         await quiet(hosts[0])
 
 
+@pytest.mark.long
 async def test_an_installation_of_another_version_is_told() -> None:
     async with cluster(hosts=1) as hosts:
         with hosts.home.network():

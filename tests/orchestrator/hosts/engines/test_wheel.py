@@ -53,6 +53,7 @@ def test_what_is_not_installed_is_said() -> None:
         wheel_of("nobodyhasthis")
 
 
+@pytest.mark.long
 @pytest.mark.integration
 def test_our_pip_installs_it_and_itself_runs_from_its_own_wheel(tmp_path: Path) -> None:
     ours, pip = wheel_of("mrcfabric"), wheel_of("pip")
