@@ -188,10 +188,6 @@ class ClassEgress(EgressQueues):
         """When the pause of a class that is in force at `now` was said last; None: nobody pauses it."""
         return self._pause_from[cls] if self.paused_until[cls] > now else None
 
-    def waiting_of(self, cls: int, origin: Any) -> int:
-        """Bytes of a class that wait here and were offered with this origin; looks at every packet that waits."""
-        return sum(len(packet) for packet, came in self._queues[cls] if came == origin)
-
     def counters(self, now: Instant | None = None) -> dict[str, Any]:
         """Those of `EgressQueues`, `control_frames` sent, and `classes` {number: figures of the class}.
 

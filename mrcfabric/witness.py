@@ -18,9 +18,9 @@ A statement is a table with its number `n` (from 1), `at_ns`, and `step`:
     take    a NIC has dealt with it: `verdict`. With `packet`
     pause   the neighbour at `port` has paused a `class` since `since_ns`; nothing of it starts before `until_ns`, which
             is `at_ns` when it may go on. Only while followed packets wait there, and when the first one comes to wait
-    xoff    this node asks the neighbour at `port` to pause a `class`: `why` is `buffer`, `receiver` or `storm`, and
-            `bytes` that came in there are held. With `waits`, the ports for which they wait: [port, bytes, since when
-            the class is paused there, or None]
+    xoff    this node asks the neighbour at `port` to pause a `class`: `why` is `queue`, `slow_receiver` or `storm`,
+            and `bytes` that came in there are held. With `waits`, the ports for which they wait: [port, bytes, since
+            when the class is paused there, or None]
 
 `packet` is {kind, source, destination (numbers of NICs, or None), qpn, psn, rtx, ce, size, print}, with `ev` (MRC) or
 `sport` (RC). `print` is a number that stays the same all the way; two packets that MRC sent separately almost never

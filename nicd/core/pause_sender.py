@@ -133,9 +133,8 @@ class PauseSender:
         self._ports.send_control(now, port, encode(source, {cls: quanta}))
         witness = self._board.witness
         if quanta and witness is not None:
-            why = "receiver" if self._paused else "storm"
             held = max(0, self._held - (now - self._seen_ns) * self._rate_bps)
-            witness.asks_pause(now, port, cls, why, held // (8 * NS_PER_S))
+            witness.asks_pause(now, port, cls, self._causes[port], held // (8 * NS_PER_S))
 
     def _half_ns(self) -> int:
         """Half of the shortest pause that a port of this NIC can ask for."""

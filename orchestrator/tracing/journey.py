@@ -39,8 +39,8 @@ class Backlog:
     at_ns: Instant
     """When it asked."""
     why: str
-    """`buffer`: what came in by the port is over its threshold; `receiver`: a NIC takes packets more slowly than they
-    come; `storm`: a NIC pauses without a reason."""
+    """`queue`: what came in by the port is over its threshold; `slow_receiver`: a NIC takes packets more slowly than
+    they come; `storm`: a NIC pauses without a reason."""
     bytes: int
     """How much is held of what came in: of that port and class, or in a NIC of all ports."""
     waits: tuple[Waiting, ...]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from mrcfabric.glance import SLOW_RECEIVER, STORM
 from mrcfabric.units import NS_PER_US, Instant
 from orchestrator.tracing.journey import Backlog, Hop, Journey, Pause, Way
 
@@ -81,9 +82,9 @@ def _pause(hop: Hop, pause: Pause) -> Iterator[str]:
 
 def _reason(cause: Backlog) -> str:
     """Why a node asked its neighbour to pause."""
-    if cause.why == "storm":
+    if cause.why == STORM:
         return f"pauses {cause.towards} without a reason"
-    if cause.why == "receiver":
+    if cause.why == SLOW_RECEIVER:
         return f"{cause.bytes:,} bytes wait for its host, which takes them more slowly than they come"
     ports = [
         f"{one.bytes:,} of them for port {one.port} to {one.towards}"

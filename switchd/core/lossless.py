@@ -174,7 +174,7 @@ class LosslessSwitch(RoutedSwitch):
             self._waiting.asked(pair)
             self._ask(at_ns, pair, self._quanta, out)
             if self._witness is not None:
-                self._tell_why(self._witness, at_ns, pair, port, len(packet))
+                self._tell_why(self._witness, at_ns, pair)
         egress = self.egress[port]
         origin = port * self._pairs + pair
         if not egress.offer(at_ns, packet, cls, out, origin):
@@ -213,19 +213,15 @@ class LosslessSwitch(RoutedSwitch):
         self._set_timer(pair, at_ns + self._refresh_ns[port] if quanta else NEVER)
         self._reschedule(port)
 
-    def _tell_why(self, witness: Witness, at_ns: Instant, pair: int, port: int = -1, size: int = 0) -> None:
-        """Tell the witness of an XOFF, and for which ports wait the bytes that came in by the pair.
-
-        `size` bytes of the packet that is dealt with are about to wait for `port`.
-        """
+    def _tell_why(self, witness: Witness, at_ns: Instant, pair: int) -> None:
+        """Tell the witness of an XOFF, and for which ports wait the bytes that came in by the pair."""
         in_port, cls = divmod(pair, CLASSES)
-        waits = []
-        for egress in self.egress:
-            waiting = egress.waiting_of(cls, pair) + (size if egress.port == port else 0)
-            if waiting:
-                waits.append((egress.port, waiting, egress.paused_since(cls, at_ns)))
         held = self.buffer.stock[pair] + self.buffer.headroom[pair]
-        witness.asks_pause(at_ns, in_port, cls, "buffer", held, waits)
+        waits = [
+            (port, size, self.egress[port].paused_since(cls, at_ns))
+            for port, size in sorted(self._waiting.held[pair].items())
+        ]
+        witness.asks_pause(at_ns, in_port, cls, QUEUE, held, waits)
 
     def _hear(self, at_ns: Instant, port: int, frame: ControlFrame, out: list[Transmit]) -> bool:
         """Do what a neighbour asks of lossless classes; False: it is no good PFC frame."""

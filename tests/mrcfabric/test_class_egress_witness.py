@@ -74,12 +74,7 @@ def test_a_pause_that_is_over_before_the_witness_comes_is_not_told() -> None:
     assert told(witness, "pause") == []
 
 
-def test_whose_packets_wait_and_since_when_a_class_is_paused() -> None:
+def test_since_when_a_class_is_paused() -> None:
     egress, out = port(), list[Transmit]()
     egress.pause(0, 3, 5_000, out)
-    for psn, origin in enumerate((7, 8, 7)):
-        egress.offer(10, packet(psn), 3, out, origin)
-    egress.offer(10, packet(9), 4, out, 7)
-    size = len(packet(0))
-    assert [egress.waiting_of(3, origin) for origin in (7, 8, 9)] == [2 * size, size, 0]
     assert (egress.paused_since(3, 10), egress.paused_since(4, 10), egress.paused_since(3, 5_000)) == (0, None, None)

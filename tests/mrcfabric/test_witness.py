@@ -235,8 +235,8 @@ def test_a_pause_that_is_over_is_not_told() -> None:
 
 def test_a_pause_that_the_node_asks_for() -> None:
     book = witness()
-    book.asks_pause(8, 2, 3, "buffer", 700, [(0, 500, None), (1, 200, 6)])
+    book.asks_pause(8, 2, 3, "queue", 700, [(0, 500, None), (1, 200, 6)])
     assert steps(book) == [
-        {"at_ns": 8, "step": "xoff", "port": 2, "class": 3, "why": "buffer", "bytes": 700,
+        {"at_ns": 8, "step": "xoff", "port": 2, "class": 3, "why": "queue", "bytes": 700,
          "waits": [[0, 500, None], [1, 200, 6]]}
     ]  # fmt: skip

@@ -154,4 +154,4 @@ def test_a_witness_hears_why_a_nic_asks_for_a_pause() -> None:
     lone.run(half_ns)
     told = [(one["at_ns"], one["port"], one["class"], one["why"], one["bytes"], one["waits"])
             for one in witness.after(0, 99)["statements"]]  # fmt: skip
-    assert told == [(5, 1, 3, "storm", 0, []), (20, 0, 3, "receiver", 2_000, [])]
+    assert told == [(5, 1, 3, "storm", 0, []), (20, 0, 3, "slow_receiver", 2_000, [])]

@@ -23,7 +23,7 @@ def pause(since_ns: int, until_ns: int, at_ns: int = 0, port: int = 1) -> dict[s
 
 
 def xoff(at_ns: int, port: int = 2, waits: tuple[tuple[int, int, int | None], ...] = ()) -> dict[str, Any]:
-    return {"step": "xoff", "at_ns": at_ns, "port": port, "class": 3, "why": "buffer", "bytes": 9,
+    return {"step": "xoff", "at_ns": at_ns, "port": port, "class": 3, "why": "queue", "bytes": 9,
             "waits": [list(one) for one in waits]}  # fmt: skip
 
 
@@ -127,7 +127,7 @@ def test_a_slow_receiver_is_named() -> None:
     held = [hop for hop in hops([one for one in found if one.destination == "h004"], "p0-t0-1") if hop.pauses]
     assert held
     reasons = {(one.node, one.why) for hop in held for pause in hop.pauses for one in pause.causes}
-    assert reasons == {("h004", "receiver")}
+    assert reasons == {("h004", "slow_receiver")}
     assert all(one.bytes > 5_000 for hop in held for pause in hop.pauses for one in pause.causes)
 
 

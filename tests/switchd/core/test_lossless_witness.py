@@ -36,7 +36,7 @@ def test_an_xoff_says_what_is_held_and_for_whom(gap_ns: int) -> None:
     ]
     assert found
     first = found[0]
-    assert (first["class"], first["why"], first["port"]) == (3, "buffer", 2)
+    assert (first["class"], first["why"], first["port"]) == (3, "queue", 2)
     assert first["waits"] == [[1, first["bytes"], None]], "all that is held of that port and class waits for one port"
 
 
