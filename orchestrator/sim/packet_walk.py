@@ -1,25 +1,34 @@
 """Walks one packet through the fabric, step by step, with the switches' own code.
 
 Builds the packet as a NIC would, and gives it to the core of each switch on its way, with nothing else in the queues.
-Notes on which port it leaves. Only the way along cables is code of this module.
+Notes on which port it leaves. Only the way along cables is code of this module. Here are the ways that an EV names;
+`hashed_walk` has those that switches choose by a hash.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from ipaddress import IPv6Address
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
+from mrcfabric.choice import Choice
 from mrcfabric.egress_config import OVERHEAD_BYTES
 from mrcfabric.errors import ConfigError
 from mrcfabric.naming import t1_name
-from mrcfabric.node import Input, Rank
+from mrcfabric.node import Input, Rank, Transmit
 from mrcfabric.paths import PathTable
 from mrcfabric.topology import Topology
 from mrcfabric.units import serialization_ns
 from mrcfabric.wire import layout
+from mrcfabric.wire.link import ControlFrame
+from mrcfabric.wire.options import WireOptions
+from mrcfabric.wire.roce import RcDataTemplate
+from mrcfabric.wire.roce_layout import RC_WRITE_ONLY, SPORT_MIN
 from mrcfabric.wire.templates import DataTemplate
 from mrcfabric.wire_settings import code_points, wire_options
+from mrcfabric.witness import Witness
 from nicd.compose import nic_config
-from orchestrator.planning.abilities import need_mrc
+from nicd.core.settings import NicConfig
+from orchestrator.planning.abilities import has_evs, has_usids
 from switchd.compose import switch_config
 from switchd.core.build import build_switch
 from switchd.core.switch import Switch
@@ -36,31 +45,19 @@ def walk(topology: Topology, source: str, destination: str, ev: int, hop_limit: 
     Returns plain data: the two NICs, the parts of the EV, the uSIDs, one entry for each switch passed, and `outcome`:
     `delivered`, or `dropped: ` with the name of the drop.
     """
-    hint = "a topology with nic.transport: mrc, or `mrcfabric capture` on a running fabric"
-    need_mrc(topology, "packet walk", "an EV names the path of a packet of MRC alone", hint)
-    if not 1 <= hop_limit <= 255:
-        raise ConfigError("--hop-limit", f"{hop_limit} is no hop limit", "1 to 255")
+    if not has_usids(topology):
+        hint = "--sport names a flow, and `packet walk` its way"
+        raise ConfigError("--ev", "switches of this fabric hash flows, so that no EV names a path", hint)
+    check_hop_limit(hop_limit)
     nic = nic_config(topology, source)
     ways = PathTable(topology, nic.index).towards(topology.nic_index(destination))
     path = ways.path(ev)
-    packet = _packet(topology, nic.address, ways.address, ev, path.outer, hop_limit)
-    size = len(packet)
-    first = topology.ports(source)[path.port]
-    here, port = first.peer, first.peer_port
-    now = serialization_ns(len(packet) + OVERHEAD_BYTES, first.rate_bps) + first.delay_ns
-    hops: list[dict[str, Any]] = []
-    outcome = "goes in circles"
-    while len(hops) < HOPS_MAX:
-        hop, packet, now = _step(topology, here, port, packet, now)
-        hops.append(hop)
-        if "drop" in hop:
-            outcome = f"dropped: {hop['drop']}"
-            break
-        out = topology.ports(here)[hop["egress_port"]]
-        here, port = out.peer, out.peer_port
-        if out.towards == "nic":
-            outcome = "delivered" if here == destination else f"delivered to {here}"
-            break
+    options = replace(wire_options(topology), hop_limit=hop_limit)
+    if has_evs(topology):
+        packet = _packet(topology, nic.address, ways.address, ev, path.outer, options)
+    else:
+        packet = data_packet(nic, ways.address, SPORT_MIN, path.outer, options)
+    walked = along(topology, source, path.port, destination, packet, _hop)
     return {
         "from": source,
         "to": destination,
@@ -68,36 +65,114 @@ def walk(topology: Topology, source: str, destination: str, ev: int, hop_limit: 
         "plane": path.plane,
         "t1": None if ways.same_t0 else t1_name(path.plane, path.number),
         "usids": [f"{usid:04x}" for usid in ways.usids(ev)],
-        "packet_bytes": size,
-        "hops": hops,
-        "outcome": outcome,
-        "elapsed_ns": now,
+        **walked,
     }
 
 
-def _packet(topology: Topology, source: bytes, destination: bytes, ev: int, outer: bytes, hop_limit: int) -> bytearray:
-    options = replace(wire_options(topology), hop_limit=hop_limit)
+def check_hop_limit(hop_limit: int) -> None:
+    """Raises ConfigError for what is no hop limit."""
+    if not 1 <= hop_limit <= 255:
+        raise ConfigError("--hop-limit", f"{hop_limit} is no hop limit", "1 to 255")
+
+
+def data_packet(
+    nic: NicConfig, destination: bytes, sport: int, outer: bytes | None, options: WireOptions
+) -> bytearray:  # fmt: skip
+    """A full data packet of RC, as this NIC sends it with this source port; `outer`: the container of a pinned path."""
+    settings = nic.settings
+    template = RcDataTemplate(
+        nic.address, destination, layout.QPN_MIN, sport, dscp=settings.rc_data_dscp, outer=outer,
+        selective=settings.rc_recovery == "selective", options=options,
+    )  # fmt: skip
+    payload = bytes(settings.mtu_bytes)
+    return template.make(RC_WRITE_ONLY, 0, payload, dma_len=len(payload), ack_request=True)
+
+
+def along(
+    topology: Topology, source: str, port: int, destination: str, packet: bytearray, describe: "Describe"
+) -> dict[str, Any]:
+    """Send a packet by a port of a NIC, and pass it on from switch to switch.
+
+    Returns `packet_bytes`, `hops` (what `describe` makes of each switch), `outcome` and `elapsed_ns`.
+    """
+    size = len(packet)
+    first = topology.ports(source)[port]
+    here, port = first.peer, first.peer_port
+    now = serialization_ns(size + OVERHEAD_BYTES, first.rate_bps) + first.delay_ns
+    hops: list[dict[str, Any]] = []
+    outcome = "goes in circles"
+    while len(hops) < HOPS_MAX:
+        passed = _pass(topology, here, port, packet, now)
+        hops.append({"node": here, "ingress_port": port, **describe(topology, passed)})
+        if passed.sent is None:
+            outcome = f"dropped: {passed.drop}"
+            break
+        packet, now = passed.left, passed.sent.arrival_ns
+        out = topology.ports(here)[passed.sent.port]
+        here, port = out.peer, out.peer_port
+        if out.towards == "nic":
+            outcome = "delivered" if here == destination else f"delivered to {here}"
+            break
+    return {"packet_bytes": size, "hops": hops, "outcome": outcome, "elapsed_ns": now}
+
+
+class Passed(NamedTuple):
+    """What a switch did with the packet."""
+
+    switch: Switch
+    came: bytearray
+    sent: Transmit | None
+    """None: it was dropped."""
+    left: bytearray
+    said: dict[str, Any]
+    """The switch's statement about the packet, as a witness writes it; empty where nobody follows such packets."""
+
+    @property
+    def drop(self) -> str:
+        """The name of the only drop that this new switch has counted."""
+        drops: dict[str, int] = self.switch.counters()["drops"]
+        return next(reason for reason, count in drops.items() if count)
+
+
+Describe: TypeAlias = Callable[[Topology, Passed], dict[str, Any]]
+
+
+def _packet(
+    topology: Topology, source: bytes, destination: bytes, ev: int, outer: bytes, options: WireOptions
+) -> bytearray:  # fmt: skip
     template = DataTemplate(source, destination, layout.QPN_MIN, dscp=code_points(topology), options=options)
     payload = bytes(topology.mtu_bytes)
     return template.build(layout.WRITE_ONLY, 0, 0, 0, 0, 0, len(payload), ev, outer, payload)
 
 
-def _step(
-    topology: Topology, name: str, port: int, packet: bytearray, now: int
-) -> tuple[dict[str, Any], bytearray, int]:
-    """Pass one switch: (what it did, the packet as it left, when the packet reaches the next node)."""
+def _pass(topology: Topology, name: str, port: int, packet: bytearray, now: int) -> Passed:
     switch = build_switch(switch_config(topology, name), now - 1)
-    hop = {"node": name, "usid": f"{switch.config.usid:04x}", "ingress_port": port, **_seen(packet, "in")}
+    witness = Witness(Choice(), code_points(topology), wire_options(topology))
+    switch.set_witness(witness)
+    came = bytearray(packet)
     transmits = switch.advance([Input(now, Rank.FRAME, port, 1, packet)], now + _SETTLE_NS)
-    if not transmits:
-        return {**hop, "drop": _drop_of(switch)}, packet, now
-    sent = transmits[0]
-    left = bytearray(sent.packet)
-    queue = "control" if switch.egress[sent.port].control_bytes_peak else "data"
-    hop |= {"egress_port": sent.port, "towards": topology.ports(name)[sent.port].peer, "queue": queue}
-    if switch.egress[sent.port].trim_admitted:
-        hop["trimmed_to_bytes"] = len(left)
-    return {**hop, **_seen(left, "out")}, left, sent.arrival_ns
+    said = witness.after(0, 1)["statements"]
+    sent = next((one for one in transmits if not isinstance(one.packet, ControlFrame)), None)
+    left = came if sent is None else bytearray(sent.packet)
+    return Passed(switch, came, sent, left, said[0] if said else {})
+
+
+def way_out(topology: Topology, passed: Passed) -> dict[str, Any]:
+    """By which port and queue a packet left a switch."""
+    assert passed.sent is not None
+    port, egress = passed.sent.port, passed.switch.egress[passed.sent.port]
+    queue = "control" if egress.control_bytes_peak else "data"
+    found = {"egress_port": port, "towards": topology.ports(passed.switch.name)[port].peer, "queue": queue}
+    if egress.trim_admitted:
+        found["trimmed_to_bytes"] = len(passed.left)
+    return found
+
+
+def _hop(topology: Topology, passed: Passed) -> dict[str, Any]:
+    hop = {"usid": f"{passed.switch.config.usid:04x}", **_seen(passed.came, "in")}
+    if passed.sent is None:
+        return {**hop, "drop": passed.drop}
+    return {**hop, **way_out(topology, passed), **_seen(passed.left, "out")}
 
 
 def _seen(packet: bytearray, side: str) -> dict[str, Any]:
@@ -105,12 +180,6 @@ def _seen(packet: bytearray, side: str) -> dict[str, Any]:
         f"da_{side}": str(IPv6Address(bytes(packet[layout.OUTER_DESTINATION]))),
         f"hop_limit_{side}": packet[layout.HOP_LIMIT_OFFSET],
     }
-
-
-def _drop_of(switch: Switch) -> str:
-    """The name of the only drop that this new switch has counted."""
-    drops: dict[str, int] = switch.counters()["drops"]
-    return next(reason for reason, count in drops.items() if count)
 
 
 def render(walked: dict[str, Any]) -> str:

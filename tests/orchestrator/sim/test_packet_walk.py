@@ -73,5 +73,17 @@ def test_wrong_questions() -> None:
     with pytest.raises(ConfigError, match="hop-limit"):
         walk(DEMO, "h000", "h001", 0, 0)
     other = replace(DEMO, nic={"transport": "rc"}, switch={"forwarding": "ecmp"})
-    with pytest.raises(ConfigError, match=r"of MRC alone, and the NICs of this fabric run nic\.transport rc"):
+    with pytest.raises(ConfigError, match="switches of this fabric hash flows, so that no EV names a path"):
         walk(other, "h000", "h001", 0)
+
+
+@pytest.mark.parametrize("ev", [0, 26, 0x1234])
+def test_a_packet_of_roce_that_is_pinned_to_a_path_goes_where_that_of_mrc_does(ev: int) -> None:
+    pinned = replace(DEMO, nic={"transport": "rc", "rc_path": "pinned"})
+    walked, other = walk(pinned, "h000", "h005", ev), walk(DEMO, "h000", "h005", ev)
+    assert walked["outcome"] == "delivered"
+    assert walked["packet_bytes"] < other["packet_bytes"], "it has no METH"
+    for name in ("plane", "t1", "usids"):
+        assert walked[name] == other[name]
+    for one, two in zip(walked["hops"], other["hops"], strict=True):
+        assert {**one, "queue": ""} == {**two, "queue": ""}
