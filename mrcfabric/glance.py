@@ -68,6 +68,8 @@ class NicRest(NamedTuple):
     """A `PauseGlance` per port and class that a neighbour has ever paused."""
     asks: Sequence[Sequence[Any]] = ()
     """An `AskGlance` per port and class for which this node has ever asked its neighbour to pause."""
+    rc: Sequence[Any] = ()
+    """An `RcGlance`, of a NIC with the RC transport."""
 
 
 class ProgramGlance(NamedTuple):
@@ -80,6 +82,25 @@ class ProgramGlance(NamedTuple):
     """running, done or failed."""
     steps: int
     """Finished by this rank."""
+
+
+class RcGlance(NamedTuple):
+    """What there is of RC QPs, where MRC has EVs."""
+
+    states: Sequence[int]
+    """QPs in each state, in the order of `QpState`."""
+    ports: Sequence[int]
+    """By port: connected QPs that send there."""
+    rate_bps_min: int
+    """The lowest rate of a connected QP; 0 without one."""
+    rate_bps_sum: int
+    slowed: int
+    """Connected QPs whose rate is below that of their port."""
+    cnps_sent: int
+    cnps_received: int
+    naks_sent: int
+    naks_received: int
+    retransmitted_bytes: int
 
 
 class SwitchRest(NamedTuple):

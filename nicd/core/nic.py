@@ -154,6 +154,7 @@ class Nic:
             board.bins.totals(), sum(stats.retransmits.values()), stats.qp_errors, len(self._transport.qps),
             board.ports.carrier, self._transport.ev_rows(), programs,
             board.ports.pause_glances(self._now), [] if self._pauses is None else self._pauses.glances(),
+            self._transport.rc_glance(),
         )  # fmt: skip
         return [port_glance(egress) for egress in board.ports.egress], rest
 

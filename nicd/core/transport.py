@@ -6,7 +6,7 @@ ports, scheduler, timers, counters and the on-chip model are the board's, the sa
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias
 
 from mrcfabric.errors import RefusedError
@@ -94,6 +94,10 @@ class Transport(ABC):
     def ev_rows(self) -> list[list[int]]:
         """EVs of all connected QPs that are not in error, by plane and state (`ev_state.EV_STATES`)."""
         return [[0] * len(EV_STATES) for _ in self.board.config.ports]
+
+    def rc_glance(self) -> Sequence[Any]:
+        """An `mrcfabric.glance.RcGlance`; nothing from another transport."""
+        return ()
 
     def counters(self) -> dict[str, Any]:
         """The transport's part of `Nic.counters`: windows, tables and gauges; those that it lacks are zero."""

@@ -25,6 +25,7 @@ from orchestrator.agent.event_collector import EventCollector
 from orchestrator.agent.faults import FaultRequests
 from orchestrator.agent.hosts import HostRequests
 from orchestrator.agent.links import LinkRequests
+from orchestrator.agent.rc_status import rc_status
 from orchestrator.agent.runs import RunRequests
 from orchestrator.agent.scrape import page_of_all
 from orchestrator.agent.send import SendRequests
@@ -245,6 +246,7 @@ class Agent:
                 "fidelity": await fabric.fidelity(),
                 "totals": await fabric.totals(),
                 "untold": [one._asdict() for one in await fabric.untold()],
+                "rc": await rc_status(fabric),
             }
         )
 

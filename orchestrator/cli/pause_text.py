@@ -24,8 +24,7 @@ def render_trees(pauses: Sequence[PauseView], trees: Sequence[PauseTree]) -> str
 
 
 def _tree(tree: PauseTree, known: Mapping[tuple[str, int], PauseView]) -> list[str]:
-    reason = REASONS[tree.cause].format(to=receiver(tree.link))
-    lines = [f"class {tree.cls}: {tree.root}, {reason}"]
+    lines = [root_says(tree)]
     if tree.cycle:
         lines.append("  circle: " + " because of ".join((*tree.cycle, tree.cycle[0])))
     lines += [
@@ -33,6 +32,11 @@ def _tree(tree: PauseTree, known: Mapping[tuple[str, int], PauseView]) -> list[s
         for step in tree.steps
     ]
     return [*lines, f"  at the end: {' '.join(tree.leaves) or 'nobody'}"]
+
+
+def root_says(tree: PauseTree) -> str:
+    """The reason of a tree."""
+    return f"class {tree.cls}: {tree.root}, {REASONS[tree.cause].format(to=receiver(tree.link))}"
 
 
 def told(pause: PauseView) -> str:

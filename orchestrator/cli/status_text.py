@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from orchestrator.cli.rc_text import rc_text
+
 TARGETS_SHOWN = 4
 _FULL = "DISK FULL: logs suffer"
 _SIDES = "<<>>>>>>>"
@@ -33,6 +35,10 @@ def render_status(answer: dict[str, Any]) -> str:
         f"  fidelity  {valid}: {fidelity['frames']:,} frames, {losses}",
         f"  totals    {', '.join(counted) or 'nothing has been sent'}",
     ]
+    if answer["rc"] is not None:
+        lines += [f"  RC        {line}" for line in rc_text(answer["rc"])]
+        paused, span_us = answer["rc"]["paused"], answer["rc"]["span_ns"] / 1000
+        lines.append(f"  pauses    {paused:,} directions of links in {span_us:,.1f} us; `mrcfabric pauses` says why")
     lines += [f"  host      {render_host(host)}" for host in answer["hosts"] if host["nodes"]]
     lines += [f"  warning   {what}" for what in answer["warnings"]]
     lines += render_pairs(answer["host_pairs"])

@@ -17,7 +17,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.live import Live
 
-from orchestrator.cli.top_view import ORDERS, plain, screen
+from orchestrator.cli.top_view import BY_PAUSE, ORDERS, plain, screen
 from orchestrator.fabric.verbs import Verbs
 from orchestrator.live.live_view import LiveView
 from orchestrator.live.snapshot import Snapshot
@@ -32,8 +32,10 @@ QUIT: Final = "q"
 class Keys:
     """The typed keys, and the state that they have set."""
 
-    def __init__(self) -> None:
-        self.order = ORDERS[0]
+    def __init__(self, pauses: bool = False) -> None:
+        """`pauses`: whether links can be sorted by them."""
+        self._orders = (*ORDERS, BY_PAUSE) if pauses else ORDERS
+        self.order = self._orders[0]
         self.paused = False
         self.quit = asyncio.Event()
         self.pressed = asyncio.Event()
@@ -43,7 +45,7 @@ class Keys:
         if key in ("q", "Q", "\x1b"):
             self.quit.set()
         elif key in ("s", "S"):
-            self.order = ORDERS[(ORDERS.index(self.order) + 1) % len(ORDERS)]
+            self.order = self._orders[(self._orders.index(self.order) + 1) % len(self._orders)]
         elif key in ("p", "P", " "):
             self.paused = not self.paused
         self.pressed.set()
@@ -80,7 +82,8 @@ async def _looks(live_view: LiveView, period_s: float, looks: int | None) -> Asy
 async def _live(fabric: Verbs, live_view: LiveView, console: Console, period_s: float, looks: int | None) -> None:
     topology = fabric.topology
     line_bps = float(topology.nics * topology.rate_bps)
-    keys, shot, number = Keys(), await live_view.look(), 1
+    title = f"{topology.name} ({topology.system_name})"
+    keys, shot, number = Keys(topology.switch.get("lossless") == "pfc"), await live_view.look(), 1
     looking: asyncio.Task[Snapshot] | None = None
     asked_s = time.monotonic()
     drawn: tuple[int, int, int, str, str] | None = None
@@ -90,7 +93,7 @@ async def _live(fabric: Verbs, live_view: LiveView, console: Console, period_s: 
             size, state = console.size, "NO ANSWER" if late else "PAUSED" if keys.paused else ""
             # Draw only changes: drawing costs more than looking.
             if drawn != (picture := (number, size.width, size.height, keys.order, state)):
-                drawn, view = picture, screen(topology.name, shot, line_bps, *picture[1:], has_evs(topology))
+                drawn, view = picture, screen(title, shot, line_bps, *picture[1:], has_evs(topology))
                 live.update(view, refresh=True)
             if looks is not None and number >= looks:
                 return

@@ -4,12 +4,15 @@ Pure. Owns the contents, their order, and what is left out when there is little 
 `top_screen` has the terminal. A problem has a word beside its colour.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, TypeAlias
 
 from rich.text import Text
 
 from mrcfabric.units import GBPS
+from orchestrator.cli.pause_text import root_says
+from orchestrator.cli.top_rc import RC_HEADS, is_rc, rc_lines, rc_rows
+from orchestrator.live.paused_links import paused_shares
 from orchestrator.live.snapshot import DirectionView, FaultView, NicView, Snapshot, SwitchView
 from orchestrator.runs.screen import bar
 
@@ -18,6 +21,8 @@ Worst: TypeAlias = tuple[str, DirectionView, str]
 
 ORDERS: Final = ("utilisation", "queue", "drops", "marks")
 """The figures by which links can be ranked."""
+BY_PAUSE: Final = "paused"
+"""One more where switches pause: the share of the time since the look before for which the sender was paused."""
 KEYS_TEXT: Final = "q quit   s sort   p pause"
 _BAR_CELLS: Final = 20
 _PLANE_COLUMNS: Final = 54
@@ -29,11 +34,12 @@ _WRONG: Final = "bold red"
 
 def worst_links(shot: Snapshot, order: str, count: int) -> list[Worst]:
     """The directions of links with the highest figure; links whose state is not up come first."""
+    shares = paused_shares(shot.pauses)
 
     def rank(worst: Worst) -> tuple[bool, float, float]:
-        way = worst[1]
+        name, way, wrong = worst
         figures = {"utilisation": way.utilisation, "queue": way.queue_bytes, "drops": way.drops, "marks": way.marks}
-        return bool(worst[2]), figures[order], way.utilisation
+        return bool(wrong), shares.get(name, 0.0) if order == BY_PAUSE else figures[order], way.utilisation
 
     return sorted(_ways(shot), key=rank, reverse=True)[:count]
 
@@ -58,16 +64,23 @@ def screen(
     lines = [_head(name, shot, state)]
     planes = _planes(shot, line_bps, min(_BAR_CELLS, max(0, width - _PLANE_COLUMNS)), evs)
     lines += _some(planes, room * 2 // 3, "planes")
-    for rows, share, what in ((_faults(shot), 4, "faults"), (_programs(shot), 4, ""), (_nodes(shot), 3, "nodes")):
+    lines += rc_lines(shot)[: room // 4]
+    for rows, share, what in (
+        (_faults(shot), 4, "faults"), (_pauses(shot), 4, "pauses"), (_programs(shot), 4, ""), (_nodes(shot), 3, "nodes")
+    ):  # fmt: skip
         lines += _some(rows, min(_ROWS_MAX, max(1, (room - len(lines)) // share)), what)
     left = room - len(lines) - 2
     nics = max(0, min(len(shot.nics), left // 3))
     if left > nics:
+        trims = "paused" if is_rc(shot) else "trims"
         lines.append(
-            Text(f"{'link, by ' + order:28}{'used':>6}{'queue B':>10}{'marks':>8}{'trims':>8}{'drops':>8}", "bold")
+            Text(f"{'link, by ' + order:28}{'used':>6}{'queue B':>10}{'marks':>8}{trims:>8}{'drops':>8}", "bold")
         )
-        lines += [_link(worst) for worst in worst_links(shot, order, left - nics)]
-    if nics:
+        shares = paused_shares(shot.pauses) if is_rc(shot) else None
+        lines += [_link(worst, shares) for worst in worst_links(shot, order, left - nics)]
+    if nics and is_rc(shot):
+        lines += [Text(RC_HEADS, "bold"), *rc_rows(shot, nics)]
+    elif nics:
         bad = f"{'bad EVs':>9}" if evs else ""
         heads = f"{'NIC':10}{'Gb/s':>9}{'QPs':>6}{'errors':>8}{'again':>8}{bad}{'ports':>8}"
         lines += [Text(heads, "bold"), *_nics(shot, nics, evs)]
@@ -97,7 +110,9 @@ def plain(shot: Snapshot, evs: bool = True) -> str:
         f"{shot.at_ns / 1000:,.3f} us",
         f"{shot.goodput_bps / GBPS:.1f} Gb/s ({planes})",
         *(["EVs " + " ".join(f"{state}={count}" for state, count in counts.items())] if evs else []),
+        *(line.plain.strip() for line in rc_lines(shot)),
         f"ports down {sum(plane.ports_down for plane in shot.planes)}",
+        *([f"paused {len(shot.pauses)} directions"] if shot.pauses else []),
         "faults " + (",".join(fault.id for fault in shot.faults if fault.in_force) or "none"),
         _pace(shot),
         "valid" if shot.valid else "NOT VALID: " + "; ".join(shot.reasons),
@@ -149,6 +164,14 @@ def _fault(fault: FaultView) -> Text:
     return line.append("" if fault.in_force else "  to come").append(f"  of {fault.owner}" if fault.owner else "")
 
 
+def _pauses(shot: Snapshot) -> Iterator[Text]:
+    """A line for the reason of each tree of pauses."""
+    for tree in shot.pause_trees:
+        ends = " ".join(tree.leaves[:3]) + (f" and {len(tree.leaves) - 3} more" if len(tree.leaves) > 3 else "")
+        line = Text.assemble(("pause ", _WRONG if tree.cycle else "bold"), root_says(tree))
+        yield line.append(f"; {len(tree.steps)} directions, at the end {ends or 'nobody'}")
+
+
 def _programs(shot: Snapshot) -> Iterator[Text]:
     for program in shot.programs:
         steps = f"  {program.steps} steps" if program.steps else ""
@@ -164,9 +187,11 @@ def _nodes(shot: Snapshot) -> Iterator[Text]:
             yield Text.assemble((f"{node.state.upper():8}", _WRONG), name, "  ", " ".join(node.faults))
 
 
-def _link(worst: Worst) -> Text:
+def _link(worst: Worst, shares: Mapping[str, float] | None) -> Text:
+    """`shares`: of pauses, in the place of trims, which such a fabric has none of."""
     name, way, wrong = worst
-    line = Text(f"{name:28}{way.utilisation:6.0%}{way.queue_bytes:10,}{way.marks:8,}{way.trims:8,}{way.drops:8,}  ")
+    trims = f"{way.trims:8,}" if shares is None else f"{shares.get(name, 0.0):8.0%}"
+    line = Text(f"{name:28}{way.utilisation:6.0%}{way.queue_bytes:10,}{way.marks:8,}{trims}{way.drops:8,}  ")
     return line.append(wrong, _WRONG)
 
 

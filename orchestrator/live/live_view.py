@@ -18,6 +18,7 @@ from orchestrator.faults.fault import Fault
 from orchestrator.live.fault_overlay import FaultOverlay, OverlayMaker
 from orchestrator.live.pause_tree import pause_trees
 from orchestrator.live.paused_links import paused_shares, pauses_of
+from orchestrator.live.rc_view import rc_path, rc_view
 from orchestrator.live.snapshot import (
     DirectionView,
     FaultView,
@@ -60,6 +61,7 @@ class Sight:
         self._nics = {node: Track(len(nodes[node]), idle) for node in topology.nic_names()}
         self._switches = {node: Track(len(nodes[node]), SwitchRest(1, 0)) for node in topology.switch_names()}
         self._idle = idle
+        self._rc_path = rc_path(topology)
         self._overlays = OverlayMaker(topology)
         self._number = 0
         self._before: ClockReading | None = None
@@ -130,6 +132,7 @@ class Sight:
             qps=rest.qps,
             qp_errors=rest.qp_errors,
             retransmits=track.rest.retransmits - track.rest_before.retransmits,
+            rc=None if self._rc_path is None else rc_view(track, rest, self._rc_path),
             paused=tuple(shares.get(f"{node}>{end.peer}", 0.0) for end in self._ends[node]),
             faults=overlay.nodes.get(node, ()),
         )

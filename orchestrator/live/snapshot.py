@@ -53,6 +53,29 @@ class SwitchView:
 
 
 @dataclass(frozen=True, slots=True)
+class RcView:
+    """What an RC NIC has where others have EVs. Rates per second are of fabric time."""
+
+    states: dict[str, int]
+    """QPs by state (reset, init, rtr, rts, error)."""
+    path: Literal["ecmp", "pinned"]
+    """What chooses the path of a QP: the switches' hash, or the NIC once and for all."""
+    ports: tuple[int, ...]
+    """Plane by plane: connected QPs that send there."""
+    rate_bps_min: float
+    """The lowest rate of a connected QP (DCQCN), framing included; 0 without one."""
+    rate_bps_mean: float
+    slowed: int
+    """Connected QPs whose rate is below that of their port."""
+    cnps_sent_per_s: float
+    cnps_received_per_s: float
+    naks_sent_per_s: float
+    naks_received_per_s: float
+    retransmitted_bytes: int
+    """Since the look before."""
+
+
+@dataclass(frozen=True, slots=True)
 class NicView:
     """A NIC."""
 
@@ -70,6 +93,8 @@ class NicView:
     """Packets since the look before."""
     paused: tuple[float, ...]
     """Plane by plane: the part of the time since the look before for which its port was paused in a class."""
+    rc: RcView | None
+    """Of a NIC with the RC transport, which has no EVs."""
     faults: tuple[str, ...]
 
 

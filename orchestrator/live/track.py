@@ -5,9 +5,10 @@ done nothing as far as is known. What was done before the first look is unknown.
 counted.
 """
 
-from typing import Final, Generic, TypeVar
+from collections.abc import Sequence
+from typing import Any, Final, Generic, TypeVar
 
-from mrcfabric.glance import Glance, Head, NicRest, PortGlance, SwitchRest, head_of, ports_of
+from mrcfabric.glance import Glance, Head, NicRest, PortGlance, RcGlance, SwitchRest, head_of, ports_of
 from mrcfabric.units import NS_PER_S
 
 R = TypeVar("R", NicRest, SwitchRest)
@@ -70,12 +71,19 @@ class Track(Generic[R]):
         before = self.rest_before
         rest = self.rest._replace(pauses=before.pauses, asks=before.asks)
         if isinstance(rest, NicRest) and isinstance(before, NicRest):
-            rest = rest._replace(placed=before.placed)
+            rest = rest._replace(placed=before.placed, rc=_stayed(rest.rc, before.rc))
         self.rest_before = rest
 
     def rate(self, amount: float) -> float:
         """An amount since the look before, per second of fabric time; 0 when no fabric time has passed."""
         return amount * NS_PER_S / self.span_ns if self.span_ns > 0 else 0.0
+
+
+def _stayed(now: Sequence[Any], before: Sequence[Any]) -> Sequence[Any]:
+    """What to subtract from an `RcGlance` that is repeated: rates stay, bytes do not count twice."""
+    if not now or not before:
+        return now
+    return RcGlance(*before)._replace(retransmitted_bytes=RcGlance(*now).retransmitted_bytes)
 
 
 def _step(now: PortGlance, was: PortGlance) -> PortGlance:

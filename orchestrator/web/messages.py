@@ -15,7 +15,7 @@ Who may ask
 
 GET /api/fabric                 what does not change (`fabric`)
     {"name", "system", "version", "planes", "t0_per_plane", "t1_per_plane", "nics_per_t0", "rate_bps", "link_delay_ns",
-     "base_rtt_ns", "evs_per_qp", "reserve_evs_per_qp", "owner", "look_hz", "lossless",
+     "base_rtt_ns", "evs_per_qp", "reserve_evs_per_qp", "owner", "look_hz", "lossless", "transport": "mrc"|"rc",
      "nodes": [{"name", "role": "nic"|"t0"|"t1", "plane": number|null, "index", "t0": number|null}],
      "links": [{"name", "plane", "tier": "nic-t0"|"t0-t1", "a", "b", "rate_bps"}],
      "ev_letters": {"G": "good", "S": "skip", "B": "assumed_bad", "D": "denied"}}
@@ -33,7 +33,10 @@ GET /api/history                the last minutes, for pages that open late (`orc
 
 GET /api/kinds                  [{"kind", "target": "link"|"switch"|"nic"|"nic-port"|"plane"|"node", "meaning",
                                   "figures": [{"name", "default", "required", "meaning"}]}]
-GET /api/qps/NIC                [{"qpn", "peer": name|null, "peer_qpn": number|null, "state"}]
+GET /api/qps/NIC                [{"qpn", "peer": name|null, "peer_qpn": number|null, "state", "port": number|null,
+                                  "sport": number|null, "rate_bps": number|null, "unfinished": number|null}]
+    The last four are those of RC QPs: its port (the plane), what switches hash beside the addresses, its rate, and
+    messages that are not finished.
 GET /api/scenarios              [{"id", "name", "description", "fits": bool, "why"}]; `why` it does not fit this fabric
 GET /api/runs                   the run that goes on, or the last one, or null: see `run` below
 GET /api/runs/report            the report of the last run, a page of its own (404 before there is one)
@@ -86,6 +89,7 @@ from mrcfabric.topology import Topology
 from nicd.core.ev_state import EV_STATES
 from orchestrator.faults.kinds import KINDS
 from orchestrator.live.snapshot import Snapshot
+from orchestrator.planning.abilities import transport_of
 
 TOKEN_HEADER: Final = "X-Mrcfabric-Token"
 WATCHED_MAX: Final = 8
@@ -160,6 +164,7 @@ def fabric(topology: Topology, *, version: str, owner: str, look_hz: float) -> d
         "base_rtt_ns": topology.base_rtt_ns(),
         "owner": owner,
         "look_hz": look_hz,
+        "transport": transport_of(topology),
         "lossless": topology.switch.get("lossless") == "pfc",
         "nodes": list(_nodes(topology)),
         "links": list(_links(topology)),
@@ -200,6 +205,7 @@ def qps(topology: Topology, rows: Iterable[Mapping[str, Any]]) -> list[dict[str,
             "peer": None if "peer_index" not in row else topology.node_name(row["peer_index"]),
             "peer_qpn": row.get("peer_qpn"),
             "state": row["state"],
+            **{key: row.get(key) if "sport" in row else None for key in ("port", "sport", "rate_bps", "unfinished")},
         }
         for row in rows
     ]

@@ -156,7 +156,9 @@ class CannedMap:
     async def _qps(self, request: web.Request) -> web.Response:
         names = list(self.topology.nic_names())
         peers = [name for name in names if name != request.match_info["nic"]][: snapshots.QPS]
-        rows = [{"qpn": n, "peer": peer, "peer_qpn": n, "state": "rts"} for n, peer in enumerate(peers, 1)]
+        rc = {"port": 0, "sport": 0xC000, "rate_bps": 12_500_000_000, "unfinished": 1}
+        own = rc if self.topology.nic.get("transport") == "rc" else {}
+        rows = [{"qpn": n, "peer": peer, "peer_qpn": n, "state": "rts", **own} for n, peer in enumerate(peers, 1)]
         return web.json_response(rows)
 
     async def _act(self, request: web.Request) -> web.Response:

@@ -13,7 +13,9 @@ from dataclasses import replace
 from mrcfabric.rng import Rng
 from mrcfabric.topology import Link, Topology
 from mrcfabric.units import NS_PER_US
+from nicd.core.qp_state import QP_STATES
 from orchestrator.live.pause_tree import PauseView, pause_trees
+from orchestrator.live.rc_view import rc_path
 from orchestrator.live.snapshot import (
     DirectionView,
     FaultView,
@@ -22,6 +24,7 @@ from orchestrator.live.snapshot import (
     NicView,
     PlaneView,
     ProgramView,
+    RcView,
     Snapshot,
     SwitchView,
 )
@@ -212,13 +215,20 @@ def _nic(
         qps=qps,
         qp_errors=errors,
         retransmits=Rng(topology.name, name, "again", number).below(50) if not all(up) and load else 0,
+        rc=_rc(qps, len(ends), number) if rc_path(topology) else None,
         paused=(0.0,) * len(ends),
         faults=ids,
     )
 
 
+def _rc(qps: int, planes: int, number: int) -> RcView:
+    states = {**dict.fromkeys(QP_STATES, 0), "rts": qps}
+    ports = tuple(qps // planes for _ in range(planes))
+    return RcView(states, "ecmp", ports, 4e9, 25e9, qps // 2, 2000.0, 1000.0, 3.0, 5.0, number * 4096)
+
+
 def _evs(topology: Topology, qps: int, rng: Rng, up: bool) -> dict[str, int]:
-    total = qps * (topology.evs_per_qp + topology.reserve_evs_per_qp) // topology.planes
+    total = 0 if rc_path(topology) else qps * (topology.evs_per_qp + topology.reserve_evs_per_qp) // topology.planes
     skip, bad = rng.below(max(1, total // 10)), 0 if up else total
     skip = 0 if bad else skip
     return {"good": total - skip - bad, "skip": skip, "assumed_bad": bad, "denied": 0}

@@ -61,6 +61,8 @@ def _of_type(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     if hint is Any:
         return {}
     if origin is UnionType:
+        if any(is_dataclass(part) for part in parts):
+            return {"anyOf": [_of_type(part, definitions) for part in parts]}
         return {"type": [_PLAIN[part] for part in parts]}
     return {"type": _PLAIN[hint]}
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from mrcfabric.errors import RefusedError
+from mrcfabric.glance import RcGlance
 from mrcfabric.rng import PPM
 from mrcfabric.units import Buffer, Instant
 from mrcfabric.wire.layout import ICRC_SIZE, IPV6_SIZE, PSN_MASK, QPN_MAX, QPN_MIN, RETH_SIZE, UDP_SIZE
@@ -242,6 +243,18 @@ class RcTransport(Transport):
             "cwnd_bytes_min": min(sizes, default=0),
             "inflight_bytes": sum(link.requestor.inflight_bytes for link in self._links()),
         }
+
+    def rc_glance(self) -> RcGlance:
+        links, stats = self._links(), self.board.stats
+        rates = [link.windows.rate_bps for link in links]
+        ports = [0] * self.board.ports.count
+        for link in links:
+            ports[link.ways.port] += 1
+        return RcGlance(
+            list(self.qp_states().values()), ports, min(rates, default=0), sum(rates),
+            sum(link.windows.slowed for link in links), self.rc.cnps_sent, self.rc.cnps_received,
+            self.rc.naks_sent, self.rc.naks_received, stats.retransmitted_bytes,
+        )  # fmt: skip
 
     def counters(self) -> dict[str, Any]:
         links = self._links()

@@ -7,6 +7,7 @@ import { help, legend } from "./legend.js";
 import { EventLog, drawFaults, tabs } from "./lists.js";
 import { FabricMap } from "./map.js";
 import { Panel } from "./panel.js";
+import { QpTable, rcErrors } from "./rc.js";
 import { RunBox } from "./runs.js";
 import { count, instant, percent, rate } from "./scales.js";
 import { Story, evSums, fabricOf } from "./story.js";
@@ -41,11 +42,7 @@ const acts = {
 
 const map = new FabricMap(byId("map"), chosen);
 const chart = new Chart(byId("chart"), byId("plane-keys"), byId("reading"));
-const strips = new Strips(
-  byId("strips"),
-  qp => stream?.watch(qp ? [qp] : []),
-  nic => read(`api/qps/${nic}`),
-);
+let strips = null;
 const panel = new Panel(byId("panel"), acts, choose);
 const log = new EventLog(byId("events"), () => map.selected);
 const runs = new RunBox(byId("run"), acts);
@@ -61,8 +58,8 @@ function choose(id) {
 function chosen(part) {
   keepingFocus(() => panel.choose(part));
   if (story) panel.draw(story);
-  if (part?.kind === "nic") strips.follow(part.id);
-  if (part?.kind === "port") strips.follow(part.nic);
+  if (part?.kind === "nic") strips?.follow(part.id);
+  if (part?.kind === "port") strips?.follow(part.nic);
   if (byId("event-filter").value === "part") log.rewrite();
 }
 
@@ -95,10 +92,19 @@ async function begin() {
   legend(byId("legend"), fabric);
   panel.show(fabric, kinds);
   chart.show(fabric);
+  strips ??= stripsOf(fabric);
   strips.show(fabric);
+  write(byId("bad-evs").previousElementSibling, fabric.transport === "rc" ? "QPs in error" : "EVs assumed bad");
   runs.show(scenarios);
   map.show(fabric);
   stream = new Stream(message => hear[message.type]?.(message), connection);
+}
+
+/** What stands below the map: the EVs of a QP, or where there are none the QPs of a NIC. */
+function stripsOf(fabric) {
+  const qpsOf = nic => read(`api/qps/${nic}`);
+  if (fabric.transport === "rc") return new QpTable(byId("strips"), qpsOf);
+  return new Strips(byId("strips"), qp => stream?.watch(qp ? [qp] : []), qpsOf);
 }
 
 async function connection(state) {
@@ -150,15 +156,25 @@ function drawStatus(seen) {
   write(byId("clock"), instant(seen.at_ns) + (seen.running ? "" : ", stands still"));
   write(byId("dilation"), seen.dilation ? `${count(Math.round(seen.dilation))} x` : "-");
   write(byId("goodput"), rate(seen.planes.reduce((sum, plane) => sum + plane.goodput_bps, 0)));
-  const evs = evSums(seen.planes.map(plane => plane.evs));
-  write(byId("bad-evs"), evs.all ? `${count(evs.assumed_bad)} (${percent(evs.assumed_bad / evs.all)})` : "-");
-  mark(byId("bad-evs"), "data-state", evs.assumed_bad ? "some" : "none");
+  const [bad, all] = badOf(seen);
+  write(byId("bad-evs"), all ? `${count(bad)} (${percent(bad / all)})` : "-");
+  mark(byId("bad-evs"), "data-state", bad ? "some" : "none");
   byId("empty-chart").hidden = story.goodput.some(ring => ring.peak() > 0);
   write(byId("fault-count"), String(seen.faults.length));
   mark(byId("fault-count"), "data-state", seen.faults.length ? "some" : "none");
   const programs = seen.programs.map(programSays).join(", ") || "none";
   write(byId("programs"), programs);
   mark(byId("programs"), "title", programs);
+}
+
+/** How many EVs are assumed bad, or QPs are in error, and of how many. */
+function badOf(seen) {
+  if (story.fabric.transport === "rc") {
+    const { errors, all } = rcErrors(seen);
+    return [errors, all];
+  }
+  const evs = evSums(seen.planes.map(plane => plane.evs));
+  return [evs.assumed_bad, evs.all];
 }
 
 const programSays = one =>

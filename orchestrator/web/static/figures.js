@@ -4,6 +4,7 @@ import { html, keyed, mark, svg, write } from "./elements.js";
 import { pausesOf } from "./pauses.js";
 import { bytes, count, percent, rate } from "./scales.js";
 import { LANE_POINTS_MAX, evSums } from "./story.js";
+import { rcPlaneRows, rcPortRows, rcRows } from "./rc.js";
 import { EV_STATES, EV_WORDS, directionFigures } from "./words.js";
 
 /** The figures of a part: {elements, draw(story)}; `choose(id)` goes to another part. */
@@ -86,6 +87,9 @@ export function pausedRows(snapshot, id) {
   return classes.map(cls => [`paused, class ${cls}`, says(up, cls), says(down, cls)]);
 }
 
+const evRows = sums =>
+  EV_STATES.map(state => [`EVs ${EV_WORDS[state]}`, `${count(sums[state])} of ${count(sums.all)}`]);
+
 function sparkLine(ring) {
   const points = Array.from(
     { length: ring.length },
@@ -158,7 +162,7 @@ function nicFigures(part, fabric, choose) {
       ["goodput", `${rate(nic.goodput_bps)} of ${rate(fabric.line_bps)}`],
       ["QPs, in error", `${count(nic.qps)}, ${count(nic.qp_errors)}`],
       ["retransmitted since the look before", count(nic.retransmits)],
-      ...EV_STATES.map(state => [`EVs ${EV_WORDS[state]}`, `${count(sums[state])} of ${count(sums.all)}`]),
+      ...(nic.rc ? rcRows(nic) : evRows(sums)),
     ];
   });
   return both(own, cablesOf(fabric, [part.id], choose));
@@ -172,7 +176,7 @@ function portFigures(part, fabric, choose) {
     const sums = evSums([nic.evs[part.plane] ?? {}]);
     return [
       ["carrier", nic.ports_up[part.plane] ? "yes" : "no"],
-      ...EV_STATES.map(state => [`EVs ${EV_WORDS[state]}`, `${count(sums[state])} of ${count(sums.all)}`]),
+      ...(nic.rc ? rcPortRows(nic, part.plane) : evRows(sums)),
     ];
   });
   const cable = html(
@@ -204,7 +208,7 @@ function planeFigures(part, fabric) {
         "switches not up",
         `${count(switches.filter(state => state && state !== "up").length)} of ${count(switches.length)}`,
       ],
-      ...EV_STATES.map(state => [`EVs ${EV_WORDS[state]}`, `${count(sums[state])} of ${count(sums.all)}`]),
+      ...(fabric.transport === "rc" ? rcPlaneRows(story.snapshot, part.plane) : evRows(sums)),
     ];
   });
 }

@@ -32,6 +32,18 @@ function ways() {
   return svg("path", { d: arrows, fill: "none", stroke: "currentColor", "stroke-width": 1.3 });
 }
 
+const evKeys = () => [
+  key(picture(cell("good", "M0 0h10v10h-10z")), "EV good"),
+  key(picture(cell("skip", "M0 5h10v5h-10z")), "skip"),
+  key(picture(cell("assumed_bad", "M1 1L9 9M1 9L9 1")), "assumed bad"),
+  key(picture(cell("denied", "M0 5H10")), "denied"),
+];
+
+const rcKeys = () => [
+  key(picture(cell("good", "M0 0h10v10h-10z")), "NIC with QPs in a plane"),
+  key(picture(svg("rect", { class: "paused-time", x: 6, y: 3, width: 10, height: 7 })), "part of its time paused"),
+];
+
 /** Fill the legend; `fabric`: what `/api/fabric` says, null before it does. */
 export function legend(root, fabric = null) {
   root.replaceChildren(
@@ -48,10 +60,7 @@ export function legend(root, fabric = null) {
     ...(fabric?.lossless
       ? [key(picture(svg("path", { d: PATHS.paused, class: "paused", "stroke-width": 1.8 })), "paused (PFC)")]
       : []),
-    key(picture(cell("good", "M0 0h10v10h-10z")), "EV good"),
-    key(picture(cell("skip", "M0 5h10v5h-10z")), "skip"),
-    key(picture(cell("assumed_bad", "M1 1L9 9M1 9L9 1")), "assumed bad"),
-    key(picture(cell("denied", "M0 5H10")), "denied"),
+    ...(fabric?.transport === "rc" ? rcKeys() : evKeys()),
     key("", "○ T1  □ T0  × down  F frozen  ? silent  ● drops"),
     key(picture(svg("rect", { class: "load", x: 1, y: 5, width: 20, height: 3 })), "NIC's goodput"),
   );

@@ -87,7 +87,9 @@ function factsOf(fabric) {
     ["NICs, each with a port in every plane", count(fabric.nics.length)],
     ["rate of a link", rate(fabric.rate_bps)],
     ["RTT of the longest way at rest", span(fabric.base_rtt_ns)],
-    ["EVs of a QP, in reserve", `${count(fabric.evs_per_qp)}, ${count(fabric.reserve_evs_per_qp)}`],
+    fabric.transport === "rc"
+      ? ["system", fabric.system]
+      : ["EVs of a QP, in reserve", `${count(fabric.evs_per_qp)}, ${count(fabric.reserve_evs_per_qp)}`],
   ];
   const rows = facts.map(([what, figure]) => html("tr", {}, html("td", {}, what), html("td", {}, figure)));
   return [html("h3", {}, "This fabric"), html("table", {}, html("tbody", {}, ...rows))];

@@ -162,7 +162,7 @@ function buildNic(part, fabric) {
     };
     return {
       back: svg("rect", { class: "tick", ...box }),
-      bad: svg("rect", { class: "bar ev-assumed_bad", ...box, height: 0 }),
+      bad: svg("rect", { class: fabric.transport === "rc" ? "bar paused-time" : "bar ev-assumed_bad", ...box, height: 0 }),
       box,
     };
   });
@@ -185,14 +185,21 @@ function buildNic(part, fabric) {
   return { element, letter, figure, ticks, bar, room: ticksWide, draw: drawNic };
 }
 
+/** What a NIC has in a plane, EVs or QPs, and the part of the tick that is not well: bad EVs, or paused time. */
+function shareOf(nic, plane) {
+  if (nic?.rc) return { all: nic.rc.ports[plane] || Number(nic.paused[plane] > 0), part: nic.paused[plane] };
+  const evs = nic?.evs[plane] ?? {};
+  const all = Object.values(evs).reduce((one, other) => one + other, 0);
+  return { all, part: all ? (evs.assumed_bad ?? 0) / all : 0 };
+}
+
 function drawNic(own, snapshot, fabric) {
   const nic = snapshot?.nics[own.part.id];
   if (own.figure) write(own.figure, nic?.state === "up" ? rate(nic.goodput_bps) : "");
   mark(own.bar, "width", String(Math.round(own.room * Math.min(1, (nic?.goodput_bps ?? 0) / fabric.line_bps))));
   for (const [plane, tick] of own.ticks.entries()) {
-    const evs = nic?.evs[plane] ?? {};
-    const all = Object.values(evs).reduce((one, other) => one + other, 0);
-    const high = all ? Math.ceil((tick.box.height * (evs.assumed_bad ?? 0)) / all) : 0;
+    const { all, part } = shareOf(nic, plane);
+    const high = all ? Math.ceil(tick.box.height * part) : 0;
     mark(tick.back, "class", !nic ? "tick" : nic.ports_up[plane] === false ? "tick dark" : all ? "tick used" : "tick");
     mark(tick.bad, "y", String(tick.box.y + tick.box.height - high));
     mark(tick.bad, "height", String(high));

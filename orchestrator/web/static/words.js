@@ -1,6 +1,7 @@
 // What is said of the parts of a fabric, for people who read and for those who listen. Pure.
 
 import { pauseSays, pausesOf, pausing } from "./pauses.js";
+import { statesSay } from "./rc.js";
 import { bytes, count, many, percent, rate, shortened } from "./scales.js";
 import { evSums } from "./story.js";
 import { summed, troublesIn } from "./troubles.js";
@@ -69,6 +70,7 @@ function ofNic(part, snapshot) {
     rate(nic.goodput_bps),
     dark ? `${many(dark, "port")} down` : null,
     bad ? `${many(bad, "EV")} assumed bad` : null,
+    nic.rc ? `QPs ${statesSay(nic.rc.states)}` : null,
     pausedSays(nic.paused ?? []),
   ]
     .filter(Boolean)

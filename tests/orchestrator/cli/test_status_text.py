@@ -28,6 +28,7 @@ STATUS: dict[str, Any] = {
     "slow": [],
     "unexpected_deaths": [],
     "untold": [],
+    "rc": None,
     "clock": "sleep",
     "holder": None,
     "stalled": None,
@@ -187,3 +188,19 @@ def test_work_in_a_line(told: dict[str, Any], line: str) -> None:
 def test_the_map_is_named_where_there_is_one() -> None:
     text = render_status({**STATUS, "maps": ["http://127.0.0.1:8787/#token=abc"]})
     assert "  live map  http://127.0.0.1:8787/#token=abc" in text.splitlines()
+
+
+def test_a_fabric_of_rc_nics_tells_of_qps_rates_and_pauses() -> None:
+    rc = {
+        "states": {"reset": 0, "init": 0, "rtr": 0, "rts": 24, "error": 1}, "path": "ecmp", "ports": [12, 12],
+        "rate_bps_min": 5e8, "rate_bps_mean": 1.234e10, "slowed": 7, "cnps_sent_per_s": 12_345.6,
+        "cnps_received_per_s": 1.0, "naks_sent_per_s": 0.0, "naks_received_per_s": 0.0, "retransmitted_bytes": 4096,
+        "paused_max": 0.42, "paused": 9, "span_ns": 250_000,
+    }  # fmt: skip
+    lines = render_status({**STATUS, "system": "roce", "rc": rc}).splitlines()
+    assert "  system    roce" in lines
+    assert [line for line in lines if line.startswith(("  RC", "  pauses"))] == [
+        "  RC        QPs 24 rts, 1 error; paths by ECMP, by plane 12 12; rate 12.3 Gb/s mean, 0.5 least, 7 slowed",
+        "  RC        CNPs 12,346/s  NAKs 0/s  sent again 4,096 B  paused at most 42%",
+        "  pauses    9 directions of links in 250.0 us; `mrcfabric pauses` says why",
+    ]

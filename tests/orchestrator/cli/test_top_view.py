@@ -7,7 +7,7 @@ import pytest
 from mrcfabric.topology import Topology
 from orchestrator.cli.top_view import KEYS_TEXT, ORDERS, plain, screen, worst_links
 from orchestrator.live.snapshot import Snapshot
-from tests.support.snapshots import DEMO, LARGE, SMALL, all_broken, broken, busy, quiet
+from tests.support.snapshots import DEMO, LARGE, SMALL, all_broken, broken, busy, paused, quiet
 
 
 def shown(shot: Snapshot, width: int = 80, height: int = 24, state: str = "") -> list[str]:
@@ -84,3 +84,29 @@ def test_the_pace_is_that_of_the_rates_beside_it() -> None:
     assert "first look" in plain(replace(stood, running=True, number=1))
     assert "time stands still" in plain(replace(stood, running=True, number=2))
     assert "time stands still" in plain(replace(stood, running=False, number=1))
+
+
+@pytest.mark.parametrize("size", [(80, 24), (40, 10), (20, 3), (200, 60)])
+def test_a_fabric_of_rc_nics_fits_and_has_nothing_of_evs(size: tuple[int, int]) -> None:
+    width, height = size
+    lines = screen("roce (roce)", paused(), 4e11, width, height, "paused", "", False).plain.split("\n")
+    assert (len(lines), max(map(len, lines)) <= width) == (height, True)
+    assert not [line for line in lines if "EV" in line or "denied" in line or "trims" in line]
+
+
+def test_rc_nics_tell_of_qps_rates_notifications_and_pauses() -> None:
+    text = screen("roce (roce)", paused(), 4e11, 120, 40, "paused", "", False).plain
+    assert "QPs 16 rts; paths by ECMP, by plane 16; rate 25.0 Gb/s mean, 4.0 least, 8 slowed" in text
+    assert "CNPs 8,000/s  NAKs 12/s  sent again 16,384 B  paused at most 70%" in text
+    assert "pause class 3: p0-t0-0, its port to h000 is congested; 4 directions, at the end h002 h003" in text
+    rows = [line.split() for line in text.split("\n")]
+    head = next(row for row in rows if row[:1] == ["NIC"])
+    assert head == ["NIC", "Gb/s", "QPs", "errors", "rate", "CNP/s", "NAK/s", "again", "B", "paused", "ports"]
+    nics = rows[rows.index(head) + 1 :]
+    assert [row[0] for row in nics[:2]] == ["h002", "h003"], "those that are paused longest first"
+    assert nics[0][4:8] == ["25.0", "3,000", "8", "4,096"]
+    assert nics[0][8] == "70%"
+    assert worst_links(paused(), "paused", 1)[0][0] == "h002>p0-t0-1"
+    line = plain(paused(), False)
+    assert "paths by ECMP" in line
+    assert "paused 4 directions" in line

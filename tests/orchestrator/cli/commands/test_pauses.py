@@ -60,3 +60,18 @@ async def test_a_slow_receiver_stops_all_who_send_to_it(served: Fabric) -> None:
     folder = served.folder.path
     wrong = await asyncio.to_thread(fails, folder, "pauses", "h009", "--run-dir", str(folder))
     assert "h009: no such node, link or direction" in wrong
+
+
+async def test_status_and_top_tell_of_rc_nics(served: Fabric) -> None:
+    folder = served.folder.path
+    await served.start("incast", figures={"message_bytes": 1 << 20, "for_ns": 60_000_000_000}, name="load")
+
+    async def works() -> bool:
+        told = json.loads(await asyncio.to_thread(ask, folder, "status", "--json", "--run-dir", str(folder)))
+        return told["rc"]["states"]["rts"] == 6 and told["rc"]["paused"] > 0 and told["rc"]["paused_max"] > 0
+
+    await eventually_true(works, DEADLINE_S)
+    status = await asyncio.to_thread(ask, folder, "status", "--run-dir", str(folder))
+    assert "RC        QPs 6 rts; paths by ECMP, by plane 6; rate " in status
+    line = await asyncio.to_thread(ask, folder, "top", "-n", "1", "--run-dir", str(folder))
+    assert "QPs 6 rts; paths by ECMP" in line
