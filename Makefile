@@ -48,10 +48,11 @@ $(FUZZED): $(STAMP)
 fuzz: $(FUZZED)
 	$(BIN)/python -m fuzz --seconds $(SECONDS) $(if $(TARGET),--target $(TARGET))
 
-# Random fabrics, workloads and faults in virtual time, every instant checked: SEEDS of them, or SEED alone; see swarm/.
+# Random fabrics, workloads and faults in virtual time, every instant checked: SEEDS of each series, or SEED alone; see
+# swarm/. SERIES=mrc or systems: of that one only.
 SEEDS ?= 100
 swarm: setup
-	$(BIN)/python -m swarm $(if $(SEED),--seed $(SEED),--seeds $(SEEDS))
+	$(BIN)/python -m swarm $(if $(SERIES),--series $(SERIES)) $(if $(SEED),--seed $(SEED),--seeds $(SEEDS))
 
 # docs/SPEC_MAP.md: which section of which specification is followed where, and which test shows it.
 compliance: setup

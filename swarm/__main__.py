@@ -1,8 +1,8 @@
 """`python -m swarm`: run seeds, say which failed and how to run them again; exit code 1 when one did.
 
-`--seeds N` runs N seeds from `--first` on, on all CPUs. `--seed K` runs one, in this process, with the whole error;
-with `--shrink` it also prints the smallest case that fails in the same way. `--write-digests` brings the stored digests
-up to date.
+`--seeds N` runs N seeds of each series from `--first` on, on all CPUs. `--seed K` runs one, in this process, with the
+whole error; with `--shrink` it also prints the smallest case that fails in the same way. `--write-digests` brings the
+stored digests up to date. A seed means one fabric of MRC, and with `--series systems` one of any system.
 """
 
 import argparse
@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Sequence
 
 from swarm import batch, digests
-from swarm.draw import draw
+from swarm.case import MRC, SERIES
 from swarm.run import run
 from swarm.shrink import shrink
 
@@ -25,8 +25,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"{digests.STORE.name} is up to date")
         return 0
     if arguments.seed is not None:
-        return _one(arguments.seed, arguments.shrink)
-    return _many(arguments.first, arguments.seeds, arguments.jobs, arguments.seconds)
+        return _one(arguments.series or MRC, arguments.seed, arguments.shrink)
+    series = (arguments.series,) if arguments.series else SERIES
+    return _many(series, range(arguments.first, arguments.first + arguments.seeds), arguments.jobs, arguments.seconds)
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -34,6 +35,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, default=100, help="how many seeds (default: 100)")
     parser.add_argument("--first", type=int, default=0, help="the first of them (default: 0)")
     parser.add_argument("--seed", type=int, help="run this one alone, and show the whole error")
+    parser.add_argument("--series", choices=SERIES, help="run only seeds of these (default: all; with --seed: mrc)")
     parser.add_argument("--jobs", type=int, default=batch.cpus(), help="processes (default: one per CPU)")
     parser.add_argument("--seconds", type=float, help="begin no further seed after so many")
     parser.add_argument("--shrink", action="store_true", help="with --seed: print the smallest case that fails so")
@@ -41,10 +43,11 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def _one(seed: int, smaller: bool) -> int:
-    case = draw(seed)
+def _one(series: str, seed: int, smaller: bool) -> int:
+    case = batch.DRAW[series](seed)
     topology = case.topology
-    print(f"seed {seed}: {topology.planes} planes, {topology.t0_per_plane} T0s, {topology.t1_per_plane} T1s, "
+    system = f"{topology.system_name}, " if series != MRC else ""
+    print(f"seed {seed}: {system}{topology.planes} planes, {topology.t0_per_plane} T0s, {topology.t1_per_plane} T1s, "
           f"{topology.nics} NICs, {len(case.flows)} flows, {case.bytes_posted:,} bytes")  # fmt: skip
     print(f"  nic {dict(topology.nic)}\n  switch {dict(topology.switch)}")
     for fault in case.faults:
@@ -60,25 +63,25 @@ def _one(seed: int, smaller: bool) -> int:
     return 1 if reason else 0
 
 
-def _many(first: int, count: int, jobs: int, seconds: float | None) -> int:
+def _many(series: Sequence[str], seeds: range, jobs: int, seconds: float | None) -> int:
     done = 0
 
     def tell(line: batch.Line) -> None:
         nonlocal done
         done += 1
         if line.reason:
-            print(f"FAILED seed {line.seed}: {line.reason}\n  {batch.REPLAY.format(seed=line.seed)}", flush=True)
+            print(f"FAILED {line.series} seed {line.seed}: {line.reason}\n  {line.replay}", flush=True)
         elif done % 20 == 0:
             print(f"{done} seeds done", flush=True)
 
-    summary = batch.run_batch(range(first, first + count), jobs, tell, seconds)
+    summary = batch.run_batch(seeds, jobs, tell, seconds, series)
     short = sum(line.cut for line in summary.lines)
     print(
         f"{len(summary.lines)} seeds, {summary.data_packets:,} data packets, {len(summary.failures)} failed, "
         f"{short} cut short, {summary.wall_s:.1f} s"
     )
     for line in summary.failures:
-        print(f"  {batch.REPLAY.format(seed=line.seed)}")
+        print(f"  {line.replay}")
     return 1 if summary.failures else 0
 
 

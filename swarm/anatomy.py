@@ -6,7 +6,9 @@ The checks look at a core from inside and never change it. When a core is rebuil
 from collections.abc import Container, Iterator
 from typing import Any
 
+from mrcfabric.class_egress import ClassEgress
 from mrcfabric.egress import Egress
+from mrcfabric.egress_queues import EgressQueues
 from nicd.core.memory import MemoryTable
 from nicd.core.mrc.board import MrcBoard
 from nicd.core.mrc.inflight import INFLIGHT, LOST, Sent
@@ -14,8 +16,8 @@ from nicd.core.mrc.qp import Link, Qp
 from nicd.core.mrc.requestor import Requestor
 from nicd.core.mrc.transport import MrcTransport
 from nicd.core.nic import Nic
-from nicd.core.onchip import Antechamber
 from nicd.core.ports import Ports
+from switchd.core.switch import Switch
 
 
 def transport(nic: Nic) -> MrcTransport:
@@ -83,27 +85,31 @@ def stashed(link: Link) -> int:
 
 def held_for_contexts(nic: Nic) -> int:
     """Packets that were received and wait until their QP's context is on the chip."""
-    antechamber = getattr(nic._arrive, "__self__", None)
-    return antechamber.held if isinstance(antechamber, Antechamber) else 0
+    return 0 if nic._antechamber is None else nic._antechamber.held
 
 
-def waiting(egress: Egress) -> tuple[int, int, int, int]:
+def waiting(egress: EgressQueues) -> tuple[int, int, int, int]:
     """(data packets, data bytes, control packets, control bytes) that wait, counted anew."""
-    data, control = egress._data, egress._control
+    if isinstance(egress, ClassEgress):
+        data: list[Any] = []
+        control: list[Any] = []
+        for cls, queue in enumerate(egress._queues):
+            (control if cls in egress.config.strict else data).extend(packet for packet, _ in queue)
+    else:
+        assert isinstance(egress, Egress)
+        data, control = list(egress._data), list(egress._control)
     return len(data), sum(map(len, data)), len(control), sum(map(len, control))
 
 
 def look_at_ports(ports: Ports, on_offer: Any) -> None:
     """`on_offer(now, port, packet, control)` sees every packet that a NIC puts into a port's queue, before it does."""
+    kind: Any = type(ports)
 
-    class SeenPorts(Ports):
-        __slots__ = ()
+    def offer(self: Any, now: int, port: int, packet: bytearray, control: bool) -> None:
+        on_offer(now, port, packet, control)
+        kind.offer(self, now, port, packet, control)
 
-        def offer(self, now: int, port: int, packet: bytearray, control: bool) -> None:
-            on_offer(now, port, packet, control)
-            super().offer(now, port, packet, control)
-
-    ports.__class__ = SeenPorts
+    ports.__class__ = type("SeenPorts", (kind,), {"__slots__": (), "offer": offer})
 
 
 def look_at_memory(memory: MemoryTable, on_placed: Any) -> None:
@@ -119,3 +125,14 @@ def look_at_memory(memory: MemoryTable, on_placed: Any) -> None:
             return good
 
     memory.__class__ = SeenMemory
+
+
+def look_at_losses(switch: Switch, on_lost: Any) -> None:
+    """`on_lost(packet)` sees every packet that a switch drops before any queue."""
+    lose = switch._lose
+
+    def seen(at_ns: int, packet: Any, reason: str) -> None:
+        on_lost(packet)
+        lose(at_ns, packet, reason)
+
+    vars(switch)["_lose"] = seen

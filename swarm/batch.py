@@ -6,19 +6,22 @@ digest, for a core's doings must not depend on how its time is cut.
 
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from typing import Final
 
+from swarm.case import MRC, SYSTEMS, Case
 from swarm.draw import draw
 from swarm.run import Outcome, run
+from swarm.systems.draw import draw as draw_of_systems
 from swarm.world import Depth
 
 TWICE_EVERY: Final = 4
 """One seed in so many is run a second time with time cut otherwise."""
-REPLAY: Final = "python -m swarm --seed {seed}"
+DRAW: Final[dict[str, Callable[[int], Case]]] = {MRC: draw, SYSTEMS: draw_of_systems}
+"""What makes a case of a seed, by the series that the seed belongs to."""
 
 
 @dataclass(slots=True)
@@ -26,12 +29,19 @@ class Line:
     """What is told of one seed."""
 
     seed: int
+    series: str = MRC
     reason: str = ""
     """Empty: nothing was wrong."""
     cut: bool = False
     data_packets: int = 0
     digest: str = ""
     cpu_s: float = 0.0
+
+    @property
+    def replay(self) -> str:
+        """The command that runs this seed again."""
+        series = "" if self.series == MRC else f" --series {self.series}"
+        return f"python -m swarm{series} --seed {self.seed}"
 
 
 @dataclass(slots=True)
@@ -50,17 +60,16 @@ class Summary:
         return sum(line.data_packets for line in self.lines)
 
 
-def run_seed(seed: int) -> Line:
+def run_seed(seed: int, series: str = MRC) -> Line:
     """One seed, watched; every now and then also unwatched."""
     started_s = time.process_time()
-    case = draw(seed)
+    case = DRAW[series](seed)
     outcome = run(case)
     reason = outcome.reason
     if not reason and not outcome.cut and seed % TWICE_EVERY == 0:
         reason = cut_otherwise(outcome)
-    return Line(
-        seed, reason, outcome.cut, outcome.data_packets, outcome.digest, round(time.process_time() - started_s, 2)
-    )
+    cpu_s = round(time.process_time() - started_s, 2)
+    return Line(seed, series, reason, outcome.cut, outcome.data_packets, outcome.digest, cpu_s)
 
 
 def cut_otherwise(outcome: Outcome) -> str:
@@ -74,19 +83,23 @@ def cut_otherwise(outcome: Outcome) -> str:
 
 
 def run_batch(
-    seeds: Iterable[int], jobs: int, tell: Callable[[Line], None], stop_after_s: float | None = None
-) -> Summary:
-    """Run seeds on `jobs` processes; `tell` hears of each as it ends. After `stop_after_s` no further one begins."""
+    seeds: Iterable[int], jobs: int, tell: Callable[[Line], None], stop_after_s: float | None = None,
+    series: Sequence[str] = (MRC,),
+) -> Summary:  # fmt: skip
+    """Run seeds, each in every series, on `jobs` processes; `tell` hears of each as it ends.
+
+    After `stop_after_s` no further one begins.
+    """
     started_s = time.monotonic()
     summary = Summary()
-    waiting = iter(seeds)
+    waiting = ((seed, name) for seed in seeds for name in series)
     # A fork would inherit whatever the caller has open.
     with ProcessPoolExecutor(max_workers=jobs, mp_context=get_context("forkserver")) as pool:
         running: set[Future[Line]] = set()
         while True:
             late = stop_after_s is not None and time.monotonic() - started_s > stop_after_s
-            while not late and len(running) < jobs and (seed := next(waiting, None)) is not None:
-                running.add(pool.submit(run_seed, seed))
+            while not late and len(running) < jobs and (due := next(waiting, None)) is not None:
+                running.add(pool.submit(run_seed, *due))
             if not running:
                 break
             done, running = wait(running, return_when=FIRST_COMPLETED)
@@ -94,7 +107,7 @@ def run_batch(
                 line = future.result()
                 summary.lines.append(line)
                 tell(line)
-    summary.lines.sort(key=lambda line: line.seed)
+    summary.lines.sort(key=lambda line: (line.series, line.seed))
     summary.wall_s = time.monotonic() - started_s
     return summary
 

@@ -5,7 +5,6 @@ Owns conservation at a NIC and the agreement of counters with the packets themse
 
 from typing import Any
 
-from mrcfabric.egress import Egress
 from mrcfabric.node import Input, Rank, Transmit
 from mrcfabric.units import Buffer, Instant
 from mrcfabric.wire import srh
@@ -22,6 +21,9 @@ from mrcfabric.wire.layout import (
     SACK,
     WRITE_ONLY_IMM,
 )
+from mrcfabric.wire.link import ControlFrame
+from mrcfabric.wire.pfc import parse
+from nicd.core.class_ports import ClassPorts
 from nicd.core.events import Completion, Retransmit
 from nicd.core.nic import Nic
 from swarm import anatomy
@@ -55,8 +57,7 @@ class NicBooks:
         self._stepwise = stepwise
         self._ledger = ledger
         self._peek = peeker(nic.config.dscp, None, nic.config.options)
-        ports = anatomy.board(nic).ports.egress
-        self._ports = PortLedger(nic.name, [port for port in ports if isinstance(port, Egress)])
+        self._ports = PortLedger(nic.name, anatomy.board(nic).ports.egress)
         self._offered = [0] * len(nic.config.ports)
         self._kinds: dict[int, int] = {}
         self._data = 0
@@ -68,6 +69,8 @@ class NicBooks:
         self._received = 0
         self._endpoint = 0
         self._pending: list[int] = []
+        self._pauses: list[int] = []
+        self._obeyed = 0
         self._judged: dict[str, int] = {}
         self._completions = 0
         self._flushed = 0
@@ -93,10 +96,15 @@ class NicBooks:
     def before(self, inputs: list[Input], at_ns: Instant) -> None:
         """Frames come in; which of them are for the NIC as a whole is known once commands of the step are done."""
         self._pending = []
+        self._pauses = []
         for _, rank, port, _, packet in inputs:
             if rank == Rank.FRAME:
                 self._received += 1
                 self._ledger.received += 1
+                if isinstance(packet, ControlFrame):
+                    if parse(packet) is not None:
+                        self._pauses.append(port)
+                    continue
                 reason, _, _, _, qpn, _, _, _, size, _ = self._peek(plain(packet))
                 # A trimmed one has no ICRC to be wrong.
                 if reason is None and qpn == ENDPOINT_QP and (size < 0 or icrc_ok(plain(packet))):
@@ -147,10 +155,12 @@ class NicBooks:
         stats = board.stats
         drops = {reason: count for reason, count in stats.drops.items() if reason not in NO_ARRIVALS}
         self._endpoint += sum(board.ports.carrier >> port & 1 for port in self._pending)
+        if isinstance(board.ports, ClassPorts):
+            self._obeyed += sum(board.ports.carrier >> port & 1 for port in self._pauses)
         self._pending = []
         endpoint = self._endpoint - drops["unknown_peer"] - drops["endpoint_op"] - drops["self_probe"]
         taken = sum(getattr(stats, name) for name in RECEIVED) + sum(stats.trims.values()) + endpoint
-        taken += anatomy.held_for_contexts(self._nic)
+        taken += anatomy.held_for_contexts(self._nic) + self._obeyed
         if self._received != taken + sum(drops.values()):
             what = f"{self._received} frames came, {taken} taken, {sum(drops.values())} dropped"
             raise InvariantError("conservation", self._nic.name, at_ns, what)

@@ -190,14 +190,19 @@ def _fault(kind: str, name: Callable[[Fault], str] = attrgetter("target"), **fig
     """A fault of the fabric's own catalogue, from its instant to its end."""
 
     def strike(stage: Stage, fault: Fault, at_ns: Instant) -> None:
-        number = len(stage.fabric.faults())
-        until_ns = fault.until_ns or NEVER
-        if kind in DEADLY:
-            until_ns = max(until_ns, at_ns + absence_ns_min(stage.fabric.topology))
-        fault_id = f"{kind} {fault.target} {at_ns} {number}"
-        stage.fabric.inject(once(kind, name(fault), at_ns=at_ns, until_ns=until_ns, fault_id=fault_id, **figures))
+        inject(stage, fault, at_ns, kind, name(fault), **figures)
 
     return strike
+
+
+def inject(stage: Stage, fault: Fault, at_ns: Instant, kind: str, target: str, **figures: Any) -> None:
+    """Inject a fault of the fabric's own catalogue, for as long as the mishap lasts."""
+    number = len(stage.fabric.faults())
+    until_ns = fault.until_ns or NEVER
+    if kind in DEADLY:
+        until_ns = max(until_ns, at_ns + absence_ns_min(stage.fabric.topology))
+    fault_id = f"{kind} {fault.target} {at_ns} {number}"
+    stage.fabric.inject(once(kind, target, at_ns=at_ns, until_ns=until_ns, fault_id=fault_id, **figures))
 
 
 def _lossy(stage: Stage, fault: Fault, at_ns: Instant) -> None:

@@ -5,10 +5,15 @@ Owns the records and their JSON form, so that a case can be stored, read and mad
 """
 
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
+
+MRC: Final = "mrc"
+SYSTEMS: Final = "systems"
+SERIES: Final = (MRC, SYSTEMS)
+"""The series that seeds belong to: fabrics of MRC, and fabrics of any system."""
 
 
 @dataclass(slots=True)
@@ -71,6 +76,8 @@ class Case:
     """Frames per million that a link delivers with a bit turned over."""
     profile: dict[str, Any] = field(default_factory=dict)
     """The EV profile that every NIC makes for its QPs, as arguments of a command; empty: the built-in one."""
+    series: str = MRC
+    """One of `SERIES`: which rules the case is put to."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; `from_dict` takes it back."""
@@ -83,6 +90,7 @@ class Case:
             "delays_ppm": self.delays_ppm,
             "harms_ppm": self.harms_ppm,
             "profile": self.profile,
+            "series": self.series,
         }
 
     @classmethod
@@ -97,6 +105,7 @@ class Case:
             delays_ppm=raw["delays_ppm"],
             harms_ppm=raw["harms_ppm"],
             profile=raw["profile"],
+            series=raw.get("series", MRC),
         )
 
     @property

@@ -50,8 +50,8 @@ def draw_settings(topology: Topology, seed: int, share_ppm: int) -> Topology:
 
     Every knob has a random stream of its own: a new one leaves what a seed draws for the others as it was.
     """
-    nic = _draw(NicSettings, seed, share_ppm, _nic_bounds)
-    switch = _draw(SwitchSettings, seed, share_ppm, lambda name, value: (0, 1 << 30))
+    nic = draw_knobs(NicSettings, "swarm", seed, share_ppm, nic_bounds)
+    switch = draw_knobs(SwitchSettings, "swarm", seed, share_ppm, switch_bounds)
     nic = {name: value for name, value in nic.items() if name not in FIXED | OTHER_FABRICS}
     switch = {name: value for name, value in switch.items() if name not in OTHER_FABRICS}
     for name, value in switch.items():
@@ -61,16 +61,24 @@ def draw_settings(topology: Topology, seed: int, share_ppm: int) -> Topology:
     return _accepted(topology, nic, switch)
 
 
-def _nic_bounds(name: str, default: int) -> tuple[int, int]:
+def nic_bounds(name: str, default: int) -> tuple[int, int]:
+    """Least and greatest value of a whole number of NICs."""
     least = max(nic_tables._LEAST.get(name, 1), FLOORS.get(name, 0))
     return least, nic_tables._MOST.get(name, 1 << 40)
 
 
-def _draw(kind: type[Any], seed: int, share_ppm: int, bounds: Callable[[str, int], tuple[int, int]]) -> Values:
-    """Knob -> value, of those that are set."""
+def switch_bounds(name: str, default: int) -> tuple[int, int]:
+    """The same of switches."""
+    return 0, 1 << 30
+
+
+def draw_knobs(
+    kind: type[Any], stream: str, seed: int, share_ppm: int, bounds: Callable[[str, int], tuple[int, int]]
+) -> Values:
+    """Knob -> value, of those that are set; `stream` is the first name of each knob's own random stream."""
     found: Values = {}
     for knob in fields(kind):
-        rng = Rng("swarm", seed, kind.__name__, knob.name)
+        rng = Rng(stream, seed, kind.__name__, knob.name)
         if rng.chance(share_ppm):
             value = _value(knob, rng, bounds)
             if value is not None:
@@ -123,10 +131,10 @@ def _accepted(topology: Topology, nic: Values, switch: Values) -> Topology:
                 switch_config(drawn, name)
             return drawn
         except ConfigError as error:
-            _put_back(str(error), nic, switch)
+            put_back(str(error), nic, switch)
 
 
-def _put_back(text: str, nic: Values, switch: Values) -> None:
+def put_back(text: str, nic: Values, switch: Values) -> None:
     """Forget the knob an error names; when it names none that was drawn, one that stands in the text, or the last."""
     for prefix, drawn in (("nic.", nic), ("switch.", switch)):
         named = [name for name in drawn if f"{prefix}{name}" in text] or [name for name in drawn if name in text]

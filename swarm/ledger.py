@@ -8,16 +8,18 @@ is under way and what met a dead node. Counters are compared with what the wrapp
 from collections.abc import Sequence
 from typing import Any
 
-from mrcfabric.egress import Egress
+from mrcfabric.class_egress import ClassEgress
+from mrcfabric.egress_queues import REFUSALS, EgressQueues
 from mrcfabric.impairment import LOSS_REASONS
-from mrcfabric.node import Input, Transmit
-from mrcfabric.units import Instant
+from mrcfabric.node import Input, Rank, Transmit
+from mrcfabric.units import Buffer, Instant
+from mrcfabric.wire import srh
+from mrcfabric.wire.link import ControlFrame
+from mrcfabric.wire.pfc import parse
 from swarm import anatomy
 from swarm.invariant import InvariantError
-from swarm.watched import frames_in
+from switchd.core.lossless import LosslessSwitch
 from switchd.core.switch import Switch
-
-QUEUE_DROPS = ("data_full", "control_full", "trim_full")
 
 
 class Ledger:
@@ -40,54 +42,74 @@ class Ledger:
             )
 
 
-def departures(egress: Egress) -> int:
-    """Packets that went on from a port: neither lost nor held back by a fault of its link, copies included."""
+def departures(egress: EgressQueues) -> int:
+    """Frames that went on from a port: neither lost nor held back by a fault of its link, copies included."""
     kept = egress.held + sum(egress.drops[reason] for reason in LOSS_REASONS)
-    return egress.packets + egress.touched["duplicated"] - kept
+    frames = egress.control_frames if isinstance(egress, ClassEgress) else 0
+    return egress.packets + frames + egress.touched["duplicated"] - kept
 
 
-def reached(egress: Egress) -> int:
+def reached(egress: EgressQueues) -> int:
     """Packets that reached a port: departed, waiting, or dropped by its queues."""
     data, _, control, _ = anatomy.waiting(egress)
-    return egress.packets + data + control + sum(egress.drops[reason] for reason in QUEUE_DROPS)
+    return egress.packets + data + control + sum(egress.drops[reason] for reason in REFUSALS)
 
 
-def check_queues(name: str, at_ns: Instant, egress: Egress) -> None:
+def reached_bytes(egress: EgressQueues) -> int:
+    """Their bytes, as they were when they came."""
+    _, data, _, control = anatomy.waiting(egress)
+    return egress.bytes + data + control + egress.refused_bytes
+
+
+def check_queues(name: str, at_ns: Instant, egress: EgressQueues) -> None:
     """The gauges of a port's queues say what is there, and stay inside their bounds."""
     _, data, _, control = anatomy.waiting(egress)
-    config = egress.config
     if (data, control) != (egress.data_bytes, egress.control_bytes):
         raise InvariantError("conservation", name, at_ns, f"port {egress.port}: gauges of waiting bytes are wrong")
-    for kind, size, most in (("data", data, config.data_bytes_max), ("control", control, config.control_bytes_max)):
+    for kind, size, most in _bounds(egress):
         if size > most:
             raise InvariantError("bounds", name, at_ns, f"port {egress.port}: {size} {kind} bytes wait, {most} may")
+
+
+def _bounds(egress: EgressQueues) -> list[tuple[str, int, int]]:
+    """(what, bytes that wait, bytes that may) of each queue."""
+    if isinstance(egress, ClassEgress):
+        limits = enumerate(zip(egress.class_bytes, egress.config.limits, strict=True))
+        return [(f"class {cls}", size, most) for cls, (size, most) in limits]
+    config = egress.config
+    return [("data", egress.data_bytes, config.data_bytes_max),
+            ("control", egress.control_bytes, config.control_bytes_max)]  # fmt: skip
 
 
 class PortLedger:
     """The books of all ports of a node, added up anew where something has moved."""
 
-    def __init__(self, name: str, ports: Sequence[Egress]) -> None:
+    def __init__(self, name: str, ports: Sequence[EgressQueues]) -> None:
         self._name = name
         self._ports = ports
         self._seen: list[tuple[int, ...]] = [()] * len(ports)
         self.reached = [0] * len(ports)
         """Packets that reached each port."""
         self.departed = [0] * len(ports)
-        """Packets that went on from each port."""
+        """Frames that went on from each port."""
+        self.bytes = [0] * len(ports)
+        """Bytes of the packets that reached each port."""
 
     def check(self, at_ns: Instant) -> None:
         """Bring the sums up to date. Raises InvariantError for gauges that are wrong and queues that are too long."""
         for number, egress in enumerate(self._ports):
             drops = egress.drops
+            frames = egress.control_frames if isinstance(egress, ClassEgress) else 0
             seen = (
-                egress.packets, egress.held, egress.data_bytes, egress.control_bytes,
-                drops["data_full"], drops["control_full"], drops["trim_full"],
+                egress.packets, frames, egress.held, egress.data_bytes, egress.control_bytes,
+                *(drops[reason] for reason in REFUSALS),
             )  # fmt: skip
             # An offer changes the queues or a drop, a departure the packets, a release what is held back.
             if seen != self._seen[number]:
                 self._seen[number] = seen
                 self.reached[number] = reached(egress)
                 self.departed[number] = departures(egress)
+                self.bytes[number] = reached_bytes(egress)
                 check_queues(self._name, at_ns, egress)
 
 
@@ -97,21 +119,41 @@ class SwitchLedger:
     def __init__(self, switch: Switch, ledger: Ledger) -> None:
         self._switch = switch
         self._ledger = ledger
-        self._ports = PortLedger(switch.name, [port for port in switch.egress if isinstance(port, Egress)])
+        self._ports = PortLedger(switch.name, switch.egress)
         self._received = 0
+        self._bytes = 0
         self._sent = 0
+        self._pending: list[ControlFrame] = []
+        self._lost_bytes = 0
+        self._rewrites = False
+        """A packet came with a segment routing header, which the switch may take off."""
+        anatomy.look_at_losses(switch, self._lost)
+
+    def _lost(self, packet: Buffer) -> None:
+        self._lost_bytes += len(packet)
 
     def before(self, inputs: list[Input], at_ns: Instant) -> None:
-        """Frames come in."""
-        frames = frames_in(inputs)
-        self._received += frames
-        self._ledger.received += frames
+        """Frames come in; whether the switch stands still is known once commands of the step are done."""
+        self._pending = []
+        for _, rank, _, _, frame in inputs:
+            if rank == Rank.FRAME:
+                self._ledger.received += 1
+                if isinstance(frame, ControlFrame) and parse(frame) is not None:
+                    self._pending.append(frame)
+                else:
+                    self._received += 1
+                    self._bytes += len(frame)
+                    self._rewrites = self._rewrites or srh.follows(frame)
 
     def after(self, transmits: list[Transmit], events: list[Any], at_ns: Instant) -> None:
-        """Received = dropped + reached a port; departed = returned, port by port."""
+        """Received = dropped + reached a port, in packets and in bytes; departed = returned."""
         switch = self._switch
         self._sent += len(transmits)
         self._ledger.sent += len(transmits)
+        if not (isinstance(switch, LosslessSwitch) and switch.forwarding):
+            # A pause that is not obeyed is a packet like others, and lost.
+            self._received += len(self._pending)
+            self._bytes += sum(map(len, self._pending))
         if switch.received != self._received:
             what = f"counts {switch.received} packets received, {self._received} came"
             raise InvariantError("counters", switch.name, at_ns, what)
@@ -120,6 +162,9 @@ class SwitchLedger:
         dropped = sum(switch.drops.values())
         if self._received != through + dropped:
             what = f"{self._received} received, {dropped} dropped, {through} at ports"
+            raise InvariantError("conservation", switch.name, at_ns, what)
+        if self._bytes != sum(self._ports.bytes) + self._lost_bytes and not self._rewrites:
+            what = f"{self._bytes} bytes received, {self._lost_bytes} dropped, {sum(self._ports.bytes)} at ports"
             raise InvariantError("conservation", switch.name, at_ns, what)
         left = sum(self._ports.departed)
         if left != self._sent:

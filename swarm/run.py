@@ -4,8 +4,11 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import Final
 
-from swarm.case import Case
+from mrcfabric.units import Instant
+from swarm.case import SYSTEMS, Case
 from swarm.invariant import InvariantError
+from swarm.systems import verdict as of_systems
+from swarm.systems.world import SystemWorld
 from swarm.verdict import at_rest, balanced, deadline_ns, ends, healed, healthy, judge, rest_ns
 from swarm.watched import CutShortError
 from swarm.world import Depth, World
@@ -51,8 +54,12 @@ def run(case: Case, depth: Depth | None = None) -> Outcome:
     outcome = Outcome(case)
     world: World | None = None
     try:
-        world = World(case, depth)
-        play(world)
+        if case.series == SYSTEMS:
+            world = systems = SystemWorld(case, depth)
+            play_system(systems)
+        else:
+            world = World(case, depth)
+            play(world)
         outcome.digest = digest_of(world)
     except InvariantError as violation:
         outcome.violation = violation
@@ -70,18 +77,7 @@ def run(case: Case, depth: Depth | None = None) -> Outcome:
 def play(world: World) -> None:
     """The whole case, and the verdict. Raises InvariantError."""
     case = world.case
-    rtt_ns = case.topology.base_rtt_ns()
-    last_ns = max(write.at_ns for flow in case.flows for write in (*flow.forth, *flow.back))
-    due_ns = max([last_ns, *(max(fault.at_ns, fault.until_ns) for fault in case.faults)])
-
-    lasting = [number for number in range(len(case.flows)) if not ends(case, number)]
-
-    def done() -> bool:
-        return world.now_ns > due_ns and not any(world.messages.open[number] for number in lasting)
-
-    world.pass_until(done, deadline_ns(case))
-    # Flows that a mishap has ended: what they do without their peer is watched for a while.
-    world.pass_until(lambda: not any(world.messages.open.values()), world.now_ns + AFTERLIFE_RTTS * rtt_ns)
+    _work(world, deadline_ns(case))
     judge(world)
     if healed(world):
         world.pass_until(lambda: world.simulator.next_due() is None, world.now_ns + rest_ns(case))
@@ -89,6 +85,35 @@ def play(world: World) -> None:
     balanced(world)
     healthy(world)
     world.measure()
+
+
+def play_system(world: SystemWorld) -> None:
+    """The same for a case of any system. Raises InvariantError."""
+    case = world.case
+    _work(world, of_systems.deadline_ns(case))
+    of_systems.judge(world)
+    if of_systems.healed(world):
+        world.pass_until(world.drained, world.now_ns + of_systems.rest_ns(case))
+        of_systems.at_rest(world)
+    of_systems.healthy(world)
+    of_systems.overfull(world)
+    world.measure()
+
+
+def _work(world: World, deadline_ns: Instant) -> None:
+    """Let the fabric do what it is told, until all is done or the deadline has come."""
+    case = world.case
+    last_ns = max(write.at_ns for flow in case.flows for write in (*flow.forth, *flow.back))
+    due_ns = max([last_ns, *(max(fault.at_ns, fault.until_ns) for fault in case.faults)])
+    lasting = [number for number in range(len(case.flows)) if not ends(case, number)]
+
+    def done() -> bool:
+        return world.now_ns > due_ns and not any(world.messages.open[number] for number in lasting)
+
+    world.pass_until(done, deadline_ns)
+    # Flows that a mishap has ended: what they do without their peer is watched for a while.
+    afterlife_ns = AFTERLIFE_RTTS * case.topology.base_rtt_ns()
+    world.pass_until(lambda: not any(world.messages.open.values()), world.now_ns + afterlife_ns)
 
 
 def digest_of(world: World) -> str:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from mrcfabric.errors import ConfigError
-from nicd.compose import nic_config
+from orchestrator.planning.plan import check
 from swarm.case import Case
 from swarm.run import Outcome, run
 
@@ -100,7 +100,7 @@ def _fewer_settings(case: Case) -> Iterator[Case]:
             settings = {name: plain[group][name] for name in kept}
             topology = case.topology.from_dict({**plain, group: settings})
             try:
-                nic_config(topology, next(topology.nic_names()))
+                check(topology)
             except ConfigError:
                 continue
             yield replace(case, topology=topology)

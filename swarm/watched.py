@@ -10,9 +10,10 @@ lie inside what was asked for, a core is never due in the past.
 
 from typing import Any, Protocol
 
-from mrcfabric.node import Input, Node, Rank, Transmit
+from mrcfabric.node import Input, Node, Transmit
 from mrcfabric.rng import Rng
-from mrcfabric.units import NEVER, Instant
+from mrcfabric.units import NEVER, Buffer, Instant
+from mrcfabric.wire.link import ControlFrame
 from swarm.case import Case
 from swarm.invariant import InvariantError
 
@@ -159,11 +160,12 @@ class Unruly:
                 rng = self._streams[port] = Rng(case.topology.seed, self.core.name, port)
             if rng.chance(case.copies_ppm):
                 self.conjured += 1
-                out.append(Transmit(port, arrival_ns + 1 + rng.below(self._delay_ns), bytearray(packet)))
+                out.append(Transmit(port, arrival_ns + 1 + rng.below(self._delay_ns), _copy(packet)))
             if rng.chance(case.harms_ppm):
                 # In the ICRC, so that whoever gets it whole finds out.
-                packet = bytearray(packet)
-                packet[-1 - rng.below(4)] ^= 1 << rng.below(8)
+                harmed = bytearray(packet)
+                harmed[-1 - rng.below(4)] ^= 1 << rng.below(8)
+                packet = ControlFrame(harmed) if isinstance(packet, ControlFrame) else harmed
                 transmit = Transmit(port, arrival_ns, packet)
             if rng.chance(case.delays_ppm):
                 transmit = Transmit(port, arrival_ns + 1 + rng.below(self._delay_ns), packet)
@@ -171,6 +173,6 @@ class Unruly:
         return out
 
 
-def frames_in(inputs: list[Input]) -> int:
-    """How many of the inputs are frames."""
-    return sum(entry[1] == Rank.FRAME for entry in inputs)
+def _copy(packet: Buffer) -> Buffer:
+    """Another packet of the same bytes; a link control frame cannot be changed, and stays what it is."""
+    return packet if isinstance(packet, ControlFrame) else bytearray(packet)

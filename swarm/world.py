@@ -4,7 +4,7 @@ Owns the making of nodes with their checks, the script of commands, and the answ
 is `swarm.verdict`'s; which checks there are, their modules'.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -19,7 +19,7 @@ from nicd.core.nic import Nic
 from orchestrator.sim.fabric import SimulatedFabric
 from swarm import anatomy, growth
 from swarm.books import NicBooks
-from swarm.breakage import KINDS, Stage
+from swarm.breakage import KINDS, Kind, Stage
 from swarm.case import Case, Flow
 from swarm.ledger import Ledger, SwitchLedger
 from swarm.messages import Direction, Message, Messages
@@ -49,19 +49,22 @@ class Depth:
 class World(SimulatedFabric):
     """One case, from instant 0."""
 
+    _kinds: Mapping[str, Kind] = KINDS
+    _steps_max = STEPS_MAX
+
     def __init__(self, case: Case, depth: Depth | None = None) -> None:
         """`depth`: how closely to watch, by default every instant."""
         self.case = case
         self._depth = depth or Depth()
         self.ledger = Ledger()
-        self.messages = Messages(case.flows, Rng(case.topology.seed, "memory"))
+        self.messages = self._truth(Rng(case.topology.seed, "memory"))
         self.sending: dict[str, list[Sending]] = {}
         self.changes: list[tuple[str, QpChange]] = []
         """Every change of a QP's state, with its NIC."""
         self._asked: dict[int, Callable[[CommandDone], None]] = {}
         self._token = 1 << 20
         self._unruly: list[Unruly] = []
-        self._steps = Steps(STEPS_MAX)
+        self._steps = Steps(self._steps_max)
         self._slices = 0
         super().__init__(case.topology, keep=0, on_events=self._on_events)
         self._stage = Stage(self, case.flows, self.nic)
@@ -70,6 +73,10 @@ class World(SimulatedFabric):
         for number, flow in enumerate(case.flows):
             self._set_up(number, flow)
         self._plan = self._timetable()
+
+    def _truth(self, rng: Rng) -> Messages:
+        """The books of all messages."""
+        return Messages(self.case.flows, rng)
 
     # -- nodes
 
@@ -90,7 +97,7 @@ class World(SimulatedFabric):
         core = super()._core(name, start_ns)
         checks: list[Any] = self._nic_checks(core) if isinstance(core, Nic) else []
         if isinstance(core, Switch) and self._depth.checks:
-            checks = [SwitchLedger(core, self.ledger)]
+            checks = self._switch_checks(core)
         watched = Watched(core, checks, self._depth.stepwise, self._steps)
         if not self.case.unruly:
             return watched
@@ -99,6 +106,9 @@ class World(SimulatedFabric):
         found: Any = unruly
         node: Node = found
         return node
+
+    def _switch_checks(self, switch: Switch) -> list[Any]:
+        return [SwitchLedger(switch, self.ledger)]
 
     def _nic_checks(self, nic: Nic) -> list[Any]:
         board = anatomy.board(nic)
@@ -189,7 +199,7 @@ class World(SimulatedFabric):
         """What is to be done to the fabric, latest first."""
         found: list[tuple[Instant, int, Callable[[], None]]] = []
         for number, fault in enumerate(self.case.faults):
-            kind = KINDS[fault.kind]
+            kind = self._kinds[fault.kind]
             found.append((fault.at_ns, number, partial(kind.strike, self._stage, fault, fault.at_ns)))
             if fault.until_ns and kind.mend is not None:
                 found.append((fault.until_ns, number, partial(kind.mend, self._stage, fault, fault.until_ns)))
@@ -199,12 +209,11 @@ class World(SimulatedFabric):
 
     def pass_until(self, done: Callable[[], bool], deadline_ns: Instant) -> bool:
         """Run, looking at the whole fabric in slices, until `done`; False when it is not by then or nothing is due."""
-        slice_ns = SLICE_RTTS * self.topology.base_rtt_ns()
         while not done():
             idle = self.simulator.next_due() is None and not self._plan
             if idle or self.now_ns >= deadline_ns:
                 return False
-            until = min(self.now_ns + slice_ns, deadline_ns)
+            until = min(self._next_look_ns(), deadline_ns)
             while self._plan and self._plan[-1][0] <= until:
                 at_ns, _, act = self._plan.pop()
                 if self.now_ns < at_ns - 1:
@@ -213,6 +222,10 @@ class World(SimulatedFabric):
             self.run(until)
             self.look()
         return True
+
+    def _next_look_ns(self) -> Instant:
+        """When the fabric as a whole is looked at next."""
+        return self.now_ns + SLICE_RTTS * self.topology.base_rtt_ns()
 
     def look(self) -> None:
         """What holds of the fabric as a whole, at any instant. Raises InvariantError."""
@@ -232,8 +245,11 @@ class World(SimulatedFabric):
         for name in self.topology.node_names():
             if self.simulator.alive(name):
                 core = self._inner(name)
-                bounds = nic_bounds(core) if isinstance(core, Nic) else {}
+                bounds = self._bounds(core) if isinstance(core, Nic) else {}
                 growth.check(name, self.now_ns, core, bounds, GENERAL_MAX)
+
+    def _bounds(self, nic: Nic) -> dict[str, int]:
+        return nic_bounds(nic)
 
 
 GENERAL_MAX: Final = 4096

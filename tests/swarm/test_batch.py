@@ -19,7 +19,7 @@ def test_a_batch_of_seeds_holds(capsys: pytest.CaptureFixture[str]) -> None:
     failed: list[Line] = []
     summary = run_batch(range(1_000, 1_400), batch.cpus(), lambda line: failed.append(line) if line.reason else None,
                         SECONDS)  # fmt: skip
-    commands = [batch.REPLAY.format(seed=line.seed) for line in failed]
+    commands = [line.replay for line in failed]
     assert not failed, "\n".join([*(line.reason for line in failed), *commands])
     assert len(summary.lines) >= 5
     assert summary.data_packets > 1_000
@@ -35,17 +35,19 @@ def test_a_line_says_what_a_seed_did() -> None:
 def test_failures_come_with_the_command_that_replays_them(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def batch_of_one(seeds: Any, jobs: int, tell: Any, seconds: Any) -> batch.Summary:
-        line = Line(7, "windows: h000 at 5 ns: planted")
-        tell(line)
-        return batch.Summary([line, Line(8)], 1.0)
+    def batch_of_two(seeds: Any, jobs: int, tell: Any, seconds: Any, series: Any) -> batch.Summary:
+        lines = [Line(7, name, "windows: h000 at 5 ns: planted") for name in series]
+        for line in lines:
+            tell(line)
+        return batch.Summary([*lines, Line(8)], 1.0)
 
-    monkeypatch.setattr(batch, "run_batch", batch_of_one)
+    monkeypatch.setattr(batch, "run_batch", batch_of_two)
     assert command.main(["--seeds", "2"]) == 1
     told = capsys.readouterr().out
-    assert "FAILED seed 7: windows" in told
+    assert "FAILED mrc seed 7: windows" in told
     assert "python -m swarm --seed 7" in told
-    assert "2 seeds" in told
+    assert "python -m swarm --series systems --seed 7" in told
+    assert "3 seeds" in told
 
 
 def test_one_seed_is_shown_in_full(capsys: pytest.CaptureFixture[str]) -> None:
@@ -53,6 +55,8 @@ def test_one_seed_is_shown_in_full(capsys: pytest.CaptureFixture[str]) -> None:
     told = capsys.readouterr().out
     assert "seed 1:" in told
     assert "ok" in told
+    assert command.main(["--seed", "1", "--series", "systems"]) == 0
+    assert "seed 1: " in capsys.readouterr().out
 
 
 def test_a_process_per_cpu() -> None:

@@ -1,0 +1,23 @@
+"""Seeds of all systems: a few each time, more at length; and those that once failed, with a word on what was wrong."""
+
+import pytest
+
+from swarm.batch import run_seed
+from swarm.case import SYSTEMS
+
+SEEDS: dict[int, str] = {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2_000, 2_004))
+def test_a_seed_holds(seed: int) -> None:
+    line = run_seed(seed, SYSTEMS)
+    assert not line.reason, f"{line.reason}\n{line.replay}"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(3_000, 3_100, 10))
+def test_many_seeds_hold(first: int) -> None:
+    for seed in range(first, first + 10):
+        line = run_seed(seed, SYSTEMS)
+        assert not line.reason, f"{line.reason}\n{line.replay}"
