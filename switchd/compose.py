@@ -129,6 +129,23 @@ def lossless_config(topology: Topology, settings: SwitchSettings, ends: Sequence
     return LosslessConfig(buffer, settings.pfc_quanta, settings.pfc_watchdog_ns, settings.pfc_watchdog_restore_ns)
 
 
+def headrooms(topology: Topology, name: str) -> list[tuple[int, int]]:
+    """By port of switch `name`: headroom of a lossless class as configured, and the exact one; empty: not lossless.
+
+    Raises ConfigError for an unknown name or wrong settings.
+    """
+    settings = switch_settings(topology)
+    classes = lossless_classes(settings.pfc_classes)
+    if settings.lossless != "pfc" or classes is None:
+        return []
+    kinds = settings, dataclasses.replace(settings, pfc_headroom="exact")
+    packet_bytes = topology.mtu_bytes + DATA_PACKET_EXTRA_BYTES
+    found = (
+        [_headroom(topology, kind, end, len(classes), packet_bytes) for kind in kinds] for end in topology.ports(name)
+    )
+    return [(configured, exact) for configured, exact in found]
+
+
 def _headroom(topology: Topology, settings: SwitchSettings, end: PortLink, classes: int, packet_bytes: int) -> int:
     """Headroom of one lossless class of a port, in bytes."""
     if settings.pfc_headroom == "exact":
@@ -162,6 +179,7 @@ def ecmp_config(topology: Topology, name: str, settings: SwitchSettings) -> Ecmp
         nics_per_port=1 if tier == "t0" else topology.nics_per_t0,
         up=tuple(end.port for end in ends if end.port not in below),
         seed=seed_of(topology.seed, "ecmp", *own),
+        common_seed=seed_of(topology.seed, "ecmp"),
         crc=settings.ecmp_hash == "crc",
         resilient=settings.ecmp_resilient,
         failover_ns=settings.ecmp_failover_ns if settings.ecmp_failover else -1,

@@ -20,7 +20,15 @@ from mrcfabric.witness import Witness
 from switchd import metrics
 from switchd.compose import switch_config
 from switchd.core.build import build_switch
-from switchd.core.commands import ClearImpairments, SetEcn, SetForwarding, SetImpairment, SetTrim
+from switchd.core.commands import (
+    ClearImpairments,
+    SetEcn,
+    SetForwarding,
+    SetHash,
+    SetHeadroom,
+    SetImpairment,
+    SetTrim,
+)
 from switchd.rows import port_rows, usid_rows
 
 
@@ -44,7 +52,7 @@ class SwitchDaemon(Daemon):
     """One switch."""
 
     kind = "switch"
-    commands = CommandTable([SetImpairment, ClearImpairments, SetTrim, SetEcn, SetForwarding])
+    commands = CommandTable([SetImpairment, ClearImpairments, SetTrim, SetEcn, SetForwarding, SetHeadroom, SetHash])
 
     def __init__(self, config: DaemonConfig, stop: asyncio.Event) -> None:
         self.switch = build_switch(switch_config(config.topology, config.node), config.start_ns)

@@ -1,9 +1,9 @@
 """Collects what happens in all nodes of a fabric into its event log, and serves the log in the agent's API.
 
 Owns how often NICs are asked, which of them (those whose glance shows something new), and up to which instant the log
-is in order. Switches are not asked, because they report no events. While the fabric sleeps, no NIC is asked twice. When
-a NIC dies, the events that it had not reported are lost, and a line says since when. A NIC that does not answer delays
-the log by at most `SILENCE_WALL_S`; what it reports later is appended out of order.
+is in order. Of switches only T0s that hash flows are asked, because others report no events. While the fabric sleeps,
+no node is asked twice. When a NIC dies, the events that it had not reported are lost, and a line says since when. A
+node that does not answer delays the log by at most `SILENCE_WALL_S`; what it reports later is appended out of order.
 """
 
 import asyncio
@@ -16,12 +16,13 @@ from typing import Any, Final
 from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import RefusedError
 from mrcfabric.glance import Glance, Head, head_of
+from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
 from orchestrator.client import bodies
 from orchestrator.fabric.launched import LaunchedFabric
 from orchestrator.live.event_lines import end_of, forgotten, of_agent, of_nic, sections_of, untold
 from orchestrator.live.event_log import LIMIT_MAX, EventLog
-from orchestrator.planning.abilities import transport_of
+from orchestrator.planning.abilities import hashes, transport_of
 
 PERIOD_WALL_S: Final = 1.0
 """How often NICs are looked at while nobody waits for news."""
@@ -61,7 +62,8 @@ class EventCollector:
         self.log = EventLog(fabric.folder.events)
         self._fabric = fabric
         self._sections = sections_of(transport_of(fabric.topology))
-        self._nics = {nic: _Told() for nic in fabric.topology.nic_names()}
+        self._nics = frozenset(fabric.topology.nic_names())
+        self._nodes = {node: _Told() for node in _tellers(fabric.topology)}
         self._told_of: float | None = None
         """The sleep of the fabric during which everything was collected (`Timekeeper.rest_s`); None: none."""
         self._note = 0
@@ -89,10 +91,10 @@ class EventCollector:
 
     async def _collect(self) -> None:
         resting, until_ns = self._fabric.time.rest_s, self._fabric.now_ns()
-        glances = await self._fabric.glances(list(self._nics))
+        glances = await self._fabric.glances(list(self._nodes))
         # Notes of deaths go in before what NICs report of a new life: they say what of the old one is unknown.
         self._take_notes()
-        asked = {nic: told for nic, told in self._nics.items() if nic not in glances.down}
+        asked = {nic: told for nic, told in self._nodes.items() if nic not in glances.down}
         await asyncio.gather(*(self._fetch(nic, told, glances.nodes[nic]) for nic, told in asked.items()))
         # If the fabric slept before and after, nothing was or is on its way. But a glance may be shared with an earlier
         # look, so it may be older than this turn, and even older than the sleep.
@@ -190,8 +192,8 @@ class EventCollector:
                 self.log.put([of_agent(note)])
             if note["kind"] == "fault" and (end := end_of(note)) is not None:
                 self.log.put([end])
-            if note["kind"] == "died" and (told := self._nics.get(note["node"])) is not None:
-                self._take_death(note, told)
+            if note["kind"] == "died" and note["node"] in self._nics:
+                self._take_death(note, self._nodes[note["node"]])
         return len(notes)
 
     def _take_death(self, note: Mapping[str, Any], told: _Told) -> None:
@@ -220,3 +222,9 @@ class EventCollector:
             yield
         finally:
             self._watchers -= 1
+
+
+def _tellers(topology: Topology) -> list[str]:
+    """The nodes that report events: NICs, and T0s that hash."""
+    hashing = [name for name in topology.switch_names() if topology.parse_node(name).tier == "t0"]
+    return [*topology.nic_names(), *(hashing if hashes(topology) else ())]

@@ -18,6 +18,7 @@ from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES, Topology
 from mrcfabric.units import NEVER, serialization_ns
 from mrcfabric.wire.entropy import EV_MAX
 from mrcfabric.wire.layout import PSN_MASK
+from orchestrator.faults import headroom
 from orchestrator.faults.fault import ID_CHARS_MAX, Fault, Figure
 from orchestrator.faults.kinds import ABOUT_HOSTS, KINDS, Target, nearest_kind, no_hosts, struck
 from orchestrator.faults.selectors import nic_port
@@ -48,6 +49,9 @@ _BOUNDS: Final[Mapping[str, tuple[int, int]]] = {
     "min_bytes": (0, 1 << 40),
     "max_bytes": (0, 1 << 40),
     "cpu_ppm": (SHARE_PPM_MIN, PPM),
+    "headroom_bytes": (0, 1 << 40),
+    "of_exact_ppm": (1, PPM),
+    "port": (0, 1 << 16),
 }
 
 
@@ -128,6 +132,10 @@ def _checked(topology: Topology, kind: str, name: str, value: Figure) -> Figure:
         if not isinstance(value, bool):
             raise ConfigError(where, f"{value!r} will not do", "true or false")
         return value
+    if name == "towards":
+        if value not in headroom.TOWARDS:
+            raise ConfigError(where, f"{shown(str(value))} will not do", ", ".join(headroom.TOWARDS))
+        return value
     if name == "usid" and isinstance(value, str):
         return topology.own_usid(value)
     least, most = _BOUNDS[name]
@@ -142,6 +150,8 @@ def _check_together(kind: str, figures: Mapping[str, Figure]) -> None:
         raise ConfigError("black_hole", "swallows nothing", "give usid or ev")
     if kind == "nth_packet" and (figures["qpn"] is None or figures["psn"] is None):
         raise ConfigError("nth_packet", "names no packet", "in a scenario flow and packet, elsewhere qpn and psn")
+    if kind == headroom.KIND and (figures["headroom_bytes"] is None) == (figures["of_exact_ppm"] is None):
+        raise ConfigError(kind, "says not how much is left, or says it twice", "headroom_bytes, or of_exact_ppm")
     if kind in ("reordering", "delay") and not any(figures.get(name) for name in ("delay_ns", "jitter_ns")):
         raise ConfigError(kind, "holds nothing back", "give delay_ns")
     if kind == "ecn_misconfigured":
@@ -178,6 +188,8 @@ def _check_windows(topology: Topology, fault: Fault) -> None:
             _check_rates(topology, fault, figures)
             if fault.kind == "black_hole":
                 _check_marks(topology, figures)
+            for switch in fault.struck if fault.kind == headroom.KIND else ():
+                headroom.left_by_port(topology, switch, figures)
 
 
 def _check_rates(topology: Topology, fault: Fault, figures: Mapping[str, Figure]) -> None:

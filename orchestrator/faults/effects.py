@@ -14,6 +14,7 @@ from mrcfabric.rng import PPM
 from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
 from mrcfabric.wire.layout import PSN_MASK
+from orchestrator.faults import headroom
 from orchestrator.faults.checks import figures_of, ways
 from orchestrator.faults.fault import Figure
 from orchestrator.faults.selectors import nic_port
@@ -49,6 +50,10 @@ class Aspect(IntEnum):
     """A NIC's port: True while it asks for pauses without a reason."""
     RECEIVE_RATE = 8
     """A NIC: the figures of `slow_receiver`."""
+    HEADROOM = 9
+    """A switch's port: the bytes that a wrong headroom leaves it."""
+    HASH = 10
+    """A switch: True while it hashes with the common seed."""
 
 
 class Spot(NamedTuple):
@@ -74,6 +79,8 @@ WHOLE: Final[Mapping[Aspect, Any]] = {
     Aspect.PACE: PPM,
     Aspect.STORM: False,
     Aspect.RECEIVE_RATE: None,
+    Aspect.HEADROOM: None,
+    Aspect.HASH: False,
 }
 """The state of each aspect without faults. Every life of a node begins with it."""
 TOLD_WHOLE: Final = frozenset({Aspect.CONTROL, Aspect.PACE})
@@ -104,6 +111,9 @@ def effects(topology: Topology, kind: str, struck: Sequence[str], given: Mapping
         elif kind == "plane_down":
             for nic in topology.nic_names():
                 found.update(_dark(topology, nic, int(target)))
+        elif kind == headroom.KIND:
+            left = headroom.left_by_port(topology, target, figures)
+            found.update({Spot(target, Aspect.HEADROOM, port): size for port, size in left.items()})
         elif kind == "control_cut":
             found[Spot(target, Aspect.CONTROL)] = False
         elif kind == "host_slow":
@@ -157,6 +167,7 @@ _ON_SWITCHES: Final[Mapping[str, Callable[[_Figures], tuple[Aspect, Any]]]] = {
     "switch_freeze": lambda figures: (Aspect.FORWARDING, False),
     "ecn_misconfigured": lambda figures: (Aspect.ECN, dict(figures)),
     "trimming_off": lambda figures: (Aspect.TRIM, False),
+    "polarised_hash": lambda figures: (Aspect.HASH, True),
 }
 
 
@@ -164,8 +175,8 @@ def composed(aspect: Aspect, states: Sequence[Any]) -> Any:
     """The state that several faults together give one spot; `states` in the order in which they were injected.
 
     Impairments combine as `Impairment.merged` says. Of wrong marking thresholds the latest wins, but a fault that turns
-    marks off wins over all. The slowest receiver wins. A daemon's pace follows from all windows that it is told
-    (`mrcfabric.brake`).
+    marks off wins over all. The slowest receiver wins, and so does the smallest headroom. A daemon's pace follows from
+    all windows that it is told (`mrcfabric.brake`).
     """
     if not states:
         return WHOLE[aspect]
@@ -173,6 +184,8 @@ def composed(aspect: Aspect, states: Sequence[Any]) -> Any:
         return states[0] if len(states) == 1 else Impairment.merged(states)
     if aspect is Aspect.RECEIVE_RATE:
         return min(states, key=lambda state: state["rate_bps"])
+    if aspect is Aspect.HEADROOM:
+        return min(states)
     if aspect is Aspect.ECN:
         return next((state for state in states if state["off"]), states[-1])
     return states[0]
@@ -200,4 +213,6 @@ _ORDERS: Final[Mapping[Aspect, Callable[[int, Any], tuple[str, dict[str, Any]]]]
     Aspect.TRIM: lambda port, state: ("set_trim", {"on": None if state else False}),
     Aspect.STORM: lambda port, state: ("set_pause_storm", {"port": port, "on": state}),
     Aspect.RECEIVE_RATE: lambda port, state: ("set_receive_rate", state or {"rate_bps": 0, "buffer_bytes": 0}),
+    Aspect.HEADROOM: lambda port, state: ("set_headroom", {"port": port, "bytes_max": state}),
+    Aspect.HASH: lambda port, state: ("set_hash", {"common": state}),
 }

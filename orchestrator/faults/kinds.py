@@ -157,6 +157,22 @@ KINDS: Mapping[str, Kind] = {
         },
     ),
     "trimming_off": Kind(Target.SWITCH, "What finds a data queue full is dropped, not trimmed."),
+    "wrong_headroom": Kind(
+        Target.SWITCH,
+        "Ports keep too little room for what comes after they have asked for a pause, and drop packets of a lossless "
+        "class. Without effect where switches are not lossless.",
+        {
+            "headroom_bytes": FigureKind(None, "What is left of it; or of_exact_ppm."),
+            "of_exact_ppm": FigureKind(None, "What is left, as a part of what the link needs, per million."),
+            "towards": FigureKind("all", "Ports towards these alone: nic, t0 or t1."),
+            "port": FigureKind(None, "This port alone, by its number."),
+        },
+    ),
+    "polarised_hash": Kind(
+        Target.SWITCH,
+        "Switches hash flows with one seed, the same for all of them: flows move to other up-links as it begins and "
+        "as it ends. Without effect where switches do not hash.",
+    ),
     "control_cut": Kind(
         Target.NODE, "The daemon hears nobody and answers nobody on its control channel; data flow as ever."
     ),

@@ -32,7 +32,7 @@ _SECTIONS_OF_RC: Final[Mapping[str, str]] = {
 }
 """The same for NICs with the RC transport, which nobody tells of ports."""
 KINDS: Final = (
-    "ev_transition", *SECTIONS,
+    "ev_transition", *SECTIONS, "hash_change",
     "ready", "fault", "ended", "healed", "unhealed", "died", "returned", "lost", "refused", "stalled", "fenced",
     "lease_lost", "host_lost", "host_restarted", "links", "work", "work_over", "unstopped", "unwritten", "forgotten",
     "untold",

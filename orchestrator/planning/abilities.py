@@ -28,6 +28,11 @@ def has_usids(topology: Topology) -> bool:
     return has_evs(topology) or topology.nic.get("rc_path") == _PINNED
 
 
+def hashes(topology: Topology) -> bool:
+    """Whether switches choose up-links by a hash of the flow."""
+    return topology.switch.get("forwarding") == "ecmp"
+
+
 def trims(topology: Topology) -> bool:
     """Whether any port of a switch cuts packets that find its queue full."""
     given = topology.switch

@@ -37,8 +37,10 @@ def flat_nic(core: Mapping[str, Any]) -> dict[str, int]:
 
 
 def flat_switch(core: Mapping[str, Any]) -> dict[str, int]:
-    """Of a switch."""
+    """Of a switch. `hashed`: packets that went to an up-link by a hash, where there is one."""
     counts = {name: core[name] for name in _SWITCH}
+    if "ecmp" in core:
+        counts["hashed"] = sum(core["ecmp"].values())
     for reason, count in core["drops"].items():
         counts[f"drops.{reason}"] = count
     return counts | flat_ports(core) | flat_pauses(core)

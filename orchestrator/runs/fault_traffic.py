@@ -7,7 +7,8 @@ counts as not tried. Pure: who calls has asked the nodes.
                      those that it lost
     of a NIC's port  these, and what the NIC sent meanwhile by the ports that it was left with
     of a dead node   packets that its neighbours sent into it; if those are NICs, all that they sent meanwhile
-    of a switch      packets that a frozen one lost, or that came to one that marks or trims wrongly, if it does so
+    of a switch      packets that a frozen one lost, or one with too little headroom; that came to one that marks or
+                     trims wrongly, if it does so; that a polarised one sent by its hash
 
 Counters of nodes are cumulative. Faults that bite in one place between the same two readings share what was counted.
 """
@@ -25,10 +26,12 @@ from orchestrator.planning.abilities import marks, trims
 
 Counts: TypeAlias = Mapping[str, int]
 Place: TypeAlias = tuple[str, str]
-"""A node and the name of one of its counters: `met.3`, `sent.3`, `asked.3`, `sent`, `drops.frozen`, `received`."""
+"""A node and the name of one of its counters: `met.3`, `sent.3`, `asked.3`, `sent`, or of `_OF_SWITCHES`."""
 
 _WITHOUT_TRAFFIC: Final = frozenset({"control_cut", "host_slow"})
 """Kinds that concern no packet of the fabric."""
+_OF_SWITCHES: Final = frozenset({"drops.frozen", "drops.pfc_headroom", "hashed", "received"})
+"""Counters of a switch as a whole."""
 _TAKEN_AWAY: Final[Mapping[Aspect, Callable[[Topology], bool]]] = {Aspect.ECN: marks, Aspect.TRIM: trims}
 """What a fault takes from a switch, and whether the switches of a fabric have it."""
 
@@ -89,6 +92,10 @@ class FaultTraffic:
                     found |= {(spot.node, f"asked.{port}") for port in range(topology.planes)}
                 elif spot.aspect is Aspect.FORWARDING:
                     found.add((spot.node, "drops.frozen"))
+                elif spot.aspect is Aspect.HEADROOM:
+                    found.add((spot.node, "drops.pfc_headroom"))
+                elif spot.aspect is Aspect.HASH:
+                    found.add((spot.node, "hashed"))
                 elif spot.aspect in _TAKEN_AWAY and _TAKEN_AWAY[spot.aspect](topology):
                     found.add((spot.node, "received"))
         return found | {(nic, "sent") for nic in _dark_nics(topology, fault)}
@@ -125,7 +132,5 @@ def _figure(counts: Counts, name: str) -> int:
 
 
 def _kept(counts: Counts) -> list[str]:
-    own = [
-        name for name in counts if name.startswith(("met.", "sent.", "asked.")) or name in ("drops.frozen", "received")
-    ]
+    own = [name for name in counts if name.startswith(("met.", "sent.", "asked.")) or name in _OF_SWITCHES]
     return [*own, "sent"]

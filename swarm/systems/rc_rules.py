@@ -144,7 +144,7 @@ class RcRules:
     def _awake(self, at_ns: Instant, link: RcLink) -> None:
         """Whatever could be sent now is about to be; whatever is unacknowledged is looked after."""
         requestor = link.requestor
-        if requestor.has_packet() and link.planes & link.windows.open and not link.waiting:
+        if requestor.has_packet() and link.open_ports() and not link.waiting:
             raise self._broken("progress", at_ns, link, "has a packet to send, and nobody asks it")
         if requestor.unfinished and not inside.patient_for_ever(requestor) and inside.timer_ns(requestor) == NEVER:
             raise self._broken("progress", at_ns, link, f"{requestor.unfinished} messages, and no timer runs")

@@ -88,8 +88,8 @@ class SharedBuffer:
     """The account. A pair is `port * CLASSES + class`; all lists are indexed by it."""
 
     __slots__ = (
-        "_headroom_max", "_lossless", "_offset", "_pool", "_reserved", "_shift", "_static", "_total_max", "config",
-        "drops", "headroom", "headroom_peak", "peak", "pool_used", "stock", "total", "total_peak", "xoff",
+        "_lossless", "_offset", "_pool", "_reserved", "_shift", "_static", "_total_max", "config", "drops",
+        "headroom", "headroom_max", "headroom_peak", "peak", "pool_used", "stock", "total", "total_peak", "xoff",
     )  # fmt: skip
 
     def __init__(self, config: BufferConfig) -> None:
@@ -114,12 +114,13 @@ class SharedBuffer:
         self._shift = config.alpha_shift
         self._offset = config.xon_offset_bytes
         self._lossless = [pair % CLASSES in config.lossless for pair in range(pairs)]
-        self._headroom_max = [config.headroom_bytes[pair // CLASSES] for pair in range(pairs)]
+        self.headroom_max = [config.headroom_bytes[pair // CLASSES] for pair in range(pairs)]
+        """What the headroom may hold; a fault makes it less than configured."""
 
     def admit(self, pair: int, size: int) -> str | None:
         """A packet of `size` bytes came in on this pair: None when it is admitted, XOFF, or one of `DROPS`."""
         xoff, held = self.xoff[pair], self.headroom[pair] + size
-        if xoff and held > self._headroom_max[pair]:
+        if xoff and held > self.headroom_max[pair]:
             return self._refuse(pair, NO_HEADROOM)
         if self.total + size > self._total_max:
             return self._refuse(pair, FULL)
@@ -166,6 +167,12 @@ class SharedBuffer:
             return False
         self.xoff[pair] = False
         return True
+
+    def set_headroom(self, port: int, bytes_max: int | None) -> None:
+        """Let a port's lossless pairs have so much headroom from now on, at most the configured; None: that."""
+        configured = self.config.headroom_bytes[port]
+        for pair in range(port * CLASSES, port * CLASSES + CLASSES):
+            self.headroom_max[pair] = configured if bytes_max is None else min(bytes_max, configured)
 
     @property
     def threshold(self) -> int:

@@ -1,8 +1,8 @@
 """Every command that a switch core takes.
 
-Commands change the faults of the emulated links and the settings of queues; the table of a switch never changes. A
-command's setting lasts until the daemon ends: a restarted switch has what its configuration says. Each command carries
-the `token` under which the driver waits for the answer (`events.CommandDone`).
+Commands change the faults of the emulated links, the settings of queues and of the buffer, and the seed of the hash;
+the table of a switch never changes. A command's setting lasts until the daemon ends: a restarted switch has what its
+configuration says. Each command carries the `token` under which the driver waits for the answer (`events.CommandDone`).
 """
 
 from dataclasses import dataclass
@@ -62,4 +62,29 @@ class SetForwarding:
     on: bool
 
 
-Command: TypeAlias = SetImpairment | ClearImpairments | SetTrim | SetEcn | SetForwarding
+@dataclass(slots=True)
+class SetHeadroom:
+    """Let each lossless class of a port keep so many bytes for what comes after a pause; None: as configured.
+
+    No more than configured: the buffer has no room for it. What is there already stays. `port` None: every port.
+    Nothing for a switch that is not lossless.
+    """
+
+    token: int
+    bytes_max: int | None
+    port: int | None = None
+
+
+@dataclass(slots=True)
+class SetHash:
+    """Hash flows with the seed that all switches have in common, or (`common` False) as configured.
+
+    Answered with the `flows` that are remembered, and how many of them `moved` to another up-link. Nothing for a switch
+    that does not hash.
+    """
+
+    token: int
+    common: bool
+
+
+Command: TypeAlias = SetImpairment | ClearImpairments | SetTrim | SetEcn | SetForwarding | SetHeadroom | SetHash

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from mrcfabric.class_egress import ClassEgress
 from mrcfabric.class_egress_config import CLASSES, ClassEgressConfig
+from mrcfabric.errors import RefusedError
 from mrcfabric.glance import QUEUE, AskGlance, SwitchRest, pause_glances
 from mrcfabric.naming import port_mac
 from mrcfabric.node import Input, Rank, Transmit
@@ -270,6 +271,12 @@ class LosslessSwitch(RoutedSwitch):
         ]
         return ports, rest._replace(pauses=pause_glances(self.egress, self.now_ns), asks=asks)
 
+    def _set_headroom(self, port: int, bytes_max: int | None) -> None:
+        configured = self.buffer.config.headroom_bytes[port]
+        if bytes_max is not None and bytes_max > configured:
+            raise RefusedError(f"headroom {bytes_max} is more than the {configured} that port {port} has room for")
+        self.buffer.set_headroom(port, bytes_max)
+
     def counters(self) -> dict[str, Any]:
         """Those of `RoutedSwitch`; `buffer` (bytes of the whole switch); `pfc` {port: {lossless class: counts}}.
 
@@ -305,6 +312,6 @@ class LosslessSwitch(RoutedSwitch):
             "buffer_peak": buffer.peak[pair],
             "headroom_bytes": buffer.headroom[pair],
             "headroom_peak": buffer.headroom_peak[pair],
-            "headroom_max": buffer.config.headroom_bytes[port.port],
+            "headroom_max": buffer.headroom_max[pair],
             **{reason: buffer.drops[reason][pair] for reason in DROPS},
         }

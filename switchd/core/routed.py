@@ -11,8 +11,10 @@ from mrcfabric.units import Buffer, Instant
 from mrcfabric.wire.link import ControlFrame
 from mrcfabric.witness import Witness
 from switchd.core.commands import Command
+from switchd.core.events import HashChange
 from switchd.core.fib import CLASS_SHIFT
 from switchd.core.forwarding import Forwarding
+from switchd.core.forwarding.ecmp import EcmpForwarding
 from switchd.core.forwarding.witnessed import WitnessedForwarding
 from switchd.core.settings import SwitchConfig
 from switchd.core.switch import Switch
@@ -22,6 +24,7 @@ class RoutedSwitch(Switch):
     """One switch in fabric time, with queues of two classes."""
 
     def __init__(self, config: SwitchConfig, forwarding: Forwarding, start_ns: Instant = 0) -> None:
+        self._ecmp = forwarding if isinstance(forwarding, EcmpForwarding) else None
         super().__init__(config, start_ns)
         self._forwarding: Forwarding = forwarding
         self._plain_forwarding = forwarding
@@ -72,3 +75,12 @@ class RoutedSwitch(Switch):
     def _set_forwarding(self, at_ns: Instant, on: bool, out: list[Transmit]) -> None:
         super()._set_forwarding(at_ns, on, out)
         self._busy.update(dict.fromkeys(self.egress))
+
+    def _set_hash(self, at_ns: Instant, common: bool) -> None:
+        if self._ecmp is None:
+            return
+        # Where one fault ends and another goes on, both commands come at one instant: only what results is told.
+        self._events = [one for one in self._events if not (isinstance(one, HashChange) and one.at_ns == at_ns)]
+        moved = self._ecmp.set_common(at_ns, common)
+        if moved is not None:
+            self._events.append(HashChange(at_ns, common, *moved))

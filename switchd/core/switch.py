@@ -22,9 +22,18 @@ from mrcfabric.wire.layout import HOP_LIMIT_OFFSET, IPV6_SIZE
 from mrcfabric.wire.link import ControlFrame
 from mrcfabric.wire.usid import END
 from mrcfabric.witness import Witness
-from switchd.core.commands import ClearImpairments, Command, SetEcn, SetForwarding, SetImpairment, SetTrim
+from switchd.core.commands import (
+    ClearImpairments,
+    Command,
+    SetEcn,
+    SetForwarding,
+    SetHash,
+    SetHeadroom,
+    SetImpairment,
+    SetTrim,
+)
 from switchd.core.endpoint import settle
-from switchd.core.events import CommandDone
+from switchd.core.events import CommandDone, SwitchEvent
 from switchd.core.fib import (
     CLASS_SHIFT,
     LOOK,
@@ -62,7 +71,7 @@ class Switch:
         self._classes = classes(config)
         self._busy: dict[Door, None] = {}  # ports with packets waiting, in the order in which they got them
         self._timeout: Instant = NEVER
-        self._events: list[CommandDone] = []
+        self._events: list[SwitchEvent] = []
         self._witness: Witness | None = None
 
     def advance(self, inputs: list[Input], until: Instant) -> list[Transmit]:
@@ -103,8 +112,8 @@ class Switch:
         """The next departure."""
         return None if self._timeout == NEVER else self._timeout
 
-    def drain_events(self) -> list[CommandDone]:
-        """Answers to commands since the last call."""
+    def drain_events(self) -> list[SwitchEvent]:
+        """Answers to commands, and what else there is to tell, since the last call."""
         if not self._events:
             return []
         events, self._events = self._events, []
@@ -230,6 +239,11 @@ class Switch:
                     egress.set_ecn(at_ns, command.on, out, command.min_bytes, command.max_bytes)
             case SetForwarding():
                 self._set_forwarding(at_ns, command.on, out)
+            case SetHeadroom():
+                for egress in self._named(command.port):
+                    self._set_headroom(egress.port, command.bytes_max)
+            case SetHash():
+                self._set_hash(at_ns, command.common)
             case _:
                 assert_never(command)
 
@@ -240,6 +254,12 @@ class Switch:
             egress.set_standstill(at_ns, not on, out)
         # The end of the call removes ports that have nothing to send.
         self._busy.update(dict.fromkeys(self.doors.values()))
+
+    def _set_headroom(self, port: int, bytes_max: int | None) -> None:
+        """Nothing: only a lossless switch has headroom."""
+
+    def _set_hash(self, at_ns: Instant, common: bool) -> None:
+        """Nothing: uSIDs name the way."""
 
     def _check_trim_dscp(self, dscp: int | None) -> None:
         """Raises RefusedError for a code point that no node of the fabric would recognise as a trimmed packet's."""

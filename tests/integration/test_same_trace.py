@@ -41,8 +41,10 @@ FAULTS = (
     once("switch_freeze", "p1-t1-1", at_ns=PORT_DOWN_NS, until_ns=PORT_UP_NS),
     once("nic_port_down", "h001:1", at_ns=PORT_DOWN_NS, until_ns=PORT_UP_NS),
     once("delay", "p0-t0-1~p0-t1-1", at_ns=CUT_NS, until_ns=HEAL_NS, delay_ns=500, jitter_ns=1000),
+    once("polarised_hash", "p0-t0-0", "p1-t0-1", at_ns=CUT_NS, until_ns=PORT_UP_NS),
+    once("wrong_headroom", "p0-t0-0", "p0-t1-1", at_ns=CUT_NS, until_ns=HEAL_NS, headroom_bytes=0),
 )
-"""Two that overlap on one switch, one that meets a switch while it is away."""
+"""Two that overlap on one switch, two that meet a switch while it is away, two that need RoCE to do something."""
 END_NS = HEAL_NS
 """The last of the script; the fabric goes to sleep some time later, when all paths are good again."""
 

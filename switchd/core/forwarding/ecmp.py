@@ -11,7 +11,7 @@ source and destination address, next header and both UDP ports, with a seed.
 Only up-links are a group. A packet towards a port that is dead has no other way, and is lost behind it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from struct import Struct, error
 from typing import Any, Final
 from zlib import crc32
@@ -54,6 +54,8 @@ class EcmpConfig:
     up: tuple[int, ...] = ()
     seed: int = 0
     """64 bits."""
+    common_seed: int = 0
+    """That of every switch while hashes are polarised."""
     crc: bool = False
     """The linear hash instead of the mixing one."""
     resilient: bool = False
@@ -85,6 +87,9 @@ class EcmpForwarding:
         self._flows: dict[bytes, int] = {}
         """Addresses and UDP ports of a flow -> its port; UDP over IPv6 only."""
         self._below = len(config.down) * config.nics_per_port
+        self._own_seed = config.seed
+        self._before: tuple[Instant, int, dict[bytes, int]] = (-1, config.seed, self._flows)
+        """When the seed was last set, and what was so before that instant: the seed, and the flows remembered."""
 
     def route(self, at_ns: Instant, in_port: int, packet: Buffer) -> tuple[int, Buffer] | str:
         """`Forwarding.route`."""
@@ -142,6 +147,28 @@ class EcmpForwarding:
             return
         self._changes.append((at_ns + self.config.failover_ns, port, up))
         self._next_change = self._changes[0][0]
+
+    def set_common(self, at_ns: Instant, common: bool) -> tuple[int, int] | None:
+        """Hash with the common seed or with the own one from `at_ns` on. None: that was so just before this instant.
+
+        Returns how many flows towards up-links were remembered, and how many of them leave by another one now. Of
+        several calls at one instant the last one counts.
+        """
+        if at_ns > self._next_change:
+            self._follow(at_ns)
+        if self._before[0] != at_ns:
+            self._before = at_ns, self.config.seed, self._flows
+        _, seed_before, flows_before = self._before
+        seed = self.config.common_seed if common else self._own_seed
+        self.config = replace(self.config, seed=seed)
+        if seed == seed_before:
+            self._flows = flows_before
+            return None
+        self._flows = {}
+        hashed = [(flow, port) for flow, port in flows_before.items() if port in self.config.up]
+        living = bool(self._living)
+        moved = sum(living and self._choose(flow, NEXT_HEADER_UDP) != port for flow, port in hashed)
+        return len(hashed), moved
 
     @property
     def living(self) -> tuple[int, ...]:

@@ -6,6 +6,8 @@ import os
 import signal
 from collections import Counter
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ from orchestrator.agent.event_collector import EventCollector
 from orchestrator.fabric import Fabric
 from orchestrator.fabric.launched import ASKED
 from tests.orchestrator.running import DEADLINE_S, broken, connect, healed
+from tests.support.fabrics import SMALL
 from tests.support.wait import eventually, eventually_true
 
 pytestmark = pytest.mark.integration
@@ -147,3 +150,16 @@ async def test_what_makes_no_sense_is_refused(collector: EventCollector) -> None
     for body in ({"nodes": ["h099"]}, {"after": -1}, {"limit": 0}, {"kinds": "fault"}, {"wait_s": 1e9, "after": 99}):
         with pytest.raises(ConfigError):
             await collector.answer(body)
+
+
+async def test_switches_that_hash_tell_when_flows_move(tmp_path: Path) -> None:
+    shape = replace(
+        SMALL, nic={"transport": "rc"}, switch={"forwarding": "ecmp", "trim": False, "trim_last_hop": False}
+    )
+    async with Fabric.launch(shape, tmp_path / "run") as fabric:
+        collector = EventCollector(fabric)
+        await healed(fabric, await broken(fabric, "polarised_hash", "p0-t0-0"))
+        lines = [one for one in await whole(collector, "hash_change") if one["kind"] == "hash_change"]
+    assert [(one["node"], one["cause"], one["flows"], one["moved"]) for one in lines] == [
+        ("p0-t0-0", "polarised", 0, 0), ("p0-t0-0", "as configured", 0, 0),
+    ]  # fmt: skip

@@ -91,6 +91,7 @@ def test_figures_not_given_are_at_their_defaults() -> None:
             "black_hole",
             "ecn_misconfigured",
             "nth_packet",
+            "wrong_headroom",
         ):
             assert figures_of(TOPOLOGY, name, {}) == {figure: row.default for figure, row in kind.figures.items()}
 

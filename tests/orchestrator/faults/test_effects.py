@@ -13,7 +13,8 @@ from orchestrator.faults.effects import TOLD_WHOLE, WHOLE, Aspect, Spot, compose
 from orchestrator.faults.kinds import KINDS, Target, struck
 from switchd.daemon import SwitchDaemon
 
-TOPOLOGY = Topology(planes=2, t0_per_plane=2, t1_per_plane=2, nics_per_t0=2, evs_per_qp=16, reserve_evs_per_qp=4)
+TOPOLOGY = Topology(planes=2, t0_per_plane=2, t1_per_plane=2, nics_per_t0=2, evs_per_qp=16, reserve_evs_per_qp=4,
+                    switch={"lossless": "pfc", "pfc_classes": "0,1"})  # fmt: skip
 T0, T1 = "p1-t0-0", "p1-t1-1"
 TARGETS = {
     Target.LINK: f"{T0}>{T1}",
@@ -29,6 +30,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "nth_packet": {"qpn": 5, "psn": (1 << 24) - 1, "psns": 2},
     "ecn_misconfigured": {"min_bytes": 5},
     "slow_receiver": {"rate_bps": 10**9},
+    "wrong_headroom": {"headroom_bytes": 0},
 }
 
 
@@ -80,3 +82,8 @@ def test_several_faults_on_one_spot_come_to_one_state() -> None:
     assert composed(Aspect.ECN, [wrong, later]) == later
     assert composed(Aspect.ECN, [off, later]) == off
     assert composed(Aspect.TRIM, [False, False]) is False
+    assert composed(Aspect.HEADROOM, [7, 3, 5]) == 3
+
+
+def test_a_wrong_headroom_leaves_nothing_to_change_where_nobody_pauses() -> None:
+    assert effects(Topology(), "wrong_headroom", ["p0-t0-0"], {"headroom_bytes": 0}) == {}

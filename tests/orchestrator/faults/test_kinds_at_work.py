@@ -358,7 +358,8 @@ def test_nth_packet() -> None:
 
 def test_every_kind_has_a_test_here() -> None:
     here = Path(__file__)
-    source = ast.parse(here.read_text() + here.with_name("test_kinds_of_pauses.py").read_text())
+    others = ("test_kinds_of_pauses.py", "test_headroom.py", "test_kinds_of_hashes.py")
+    source = ast.parse(here.read_text() + "".join(here.with_name(name).read_text() for name in others))
     named = {
         node.value
         for function in source.body

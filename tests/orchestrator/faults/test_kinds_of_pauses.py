@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mrcfabric.topology import Topology
-from orchestrator.faults.fault import once
+from orchestrator.faults.fault import Fault, once
 from orchestrator.sim.fabric import SimulatedFabric
 from tests.orchestrator.faults.test_kinds_at_work import SHAPE, Run
 from tests.support.scripts import incast
@@ -53,3 +53,99 @@ def test_lost_pause_frames_let_the_headroom_overflow() -> None:
         dropped[deaf] = sum(fabric.counters("p0-t0-0")["drops"].values())
     assert dropped[False] == 0
     assert dropped[True] > 0
+
+
+RATES, MTUS = (25, 100, 400), (1024, 4096)
+BEGIN_NS = 20_000
+
+
+def shape_of(rate_gbps: int, mtu: int) -> Topology:
+    switch = {"forwarding": "ecmp", "trim": False, "trim_last_hop": False, "lossless": "pfc", "ecn": False}
+    nic = {"transport": "rc", "cc": "none", "rc_timeout": 9}
+    return Topology(name="paused", planes=1, t0_per_plane=2, t1_per_plane=2, nics_per_t0=2, evs_per_qp=16,
+                    reserve_evs_per_qp=8, rate_bps=rate_gbps * 10**9, mtu_bytes=mtu, nic=nic,
+                    switch=switch)  # fmt: skip
+
+
+def onto(shape: Topology, size: int, *faults: Fault) -> SimulatedFabric:
+    """All NICs send so much to h000 while this is broken."""
+    fabric = SimulatedFabric(shape)
+    for step in incast(shape, size=size):
+        fabric.command(step.node, step.op, step.args, step.at_ns)
+    for fault in faults:
+        fabric.inject(fault)
+    return fabric
+
+
+def lost_for_want_of_room(fabric: SimulatedFabric) -> int:
+    reasons = ("pfc_headroom", "buffer_full", "data_full")
+    return sum(fabric.counters(name)["drops"][one] for name in fabric.topology.switch_names() for one in reasons)
+
+
+def beside(what: str, length: int) -> list[Fault]:
+    """Something else that goes wrong in the midst of a storm of this length."""
+    begin, end = BEGIN_NS + length // 2, BEGIN_NS + length + 4_000
+    return {
+        "nothing": [],
+        "a cut": [once("link_down", "h000~p0-t0-0", at_ns=begin, until_ns=end)],
+        "a slow host": [once("slow_receiver", "h000", at_ns=10_000, until_ns=begin + 1, rate_bps=10**9)],
+        "a second storm": [once("pause_storm", "h000:0", at_ns=begin, until_ns=end + length)],
+        "a switch that stands still": [once("switch_freeze", "p0-t0-0", at_ns=begin, until_ns=end)],
+        "lost pauses": [once("pfc_loss", "h000~p0-t0-0", at_ns=begin, until_ns=end, share_ppm=500_000)],
+        "a reboot": [once("switch_reboot", "p0-t0-0", at_ns=begin, until_ns=end + 4_000)],
+    }[what]
+
+
+OTHERS = ("nothing", "a cut", "a slow host", "a second storm", "a switch that stands still", "lost pauses", "a reboot")
+
+
+def held_out(shape: Topology, length: int, what: str) -> None:
+    size = 1 << 18
+    storm = once("pause_storm", "h000:0", at_ns=BEGIN_NS, until_ns=BEGIN_NS + length, fault_id="storm")
+    fabric = onto(shape, size, storm, *beside(what, length))
+    fabric.run(12_000_000)
+    assert fabric.counters("h000")["bytes_placed"] == 3 * size
+    assert lost_for_want_of_room(fabric) == 0
+
+
+@pytest.mark.parametrize("what", OTHERS)
+def test_a_storm_leaves_nothing_behind_whatever_else_goes_wrong(what: str) -> None:
+    held_out(shape_of(100, 4096), 50_000, what)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("what", OTHERS)
+@pytest.mark.parametrize("length", [1, 5_000, 300_000])
+@pytest.mark.parametrize("mtu", MTUS)
+@pytest.mark.parametrize("rate_gbps", RATES)
+def test_storms_of_all_lengths_and_rates(rate_gbps: int, mtu: int, length: int, what: str) -> None:
+    held_out(shape_of(rate_gbps, mtu), length, what)
+
+
+@pytest.mark.parametrize(("rate_gbps", "mtu"), [(5, 1024), (20, 4096), (60, 4096)])
+def test_a_flow_gets_what_a_slow_host_takes_and_nothing_is_lost(rate_gbps: int, mtu: int) -> None:
+    """The buffer bridges the round trip of a pause; a smaller one would run empty meanwhile."""
+    slow = once("slow_receiver", "h000", at_ns=1, until_ns=500_000, rate_bps=rate_gbps * 10**9, buffer_bytes=65_536)
+    fabric = onto(shape_of(100, mtu), 2 << 20, slow)
+    fabric.run(150_000)
+    before = fabric.counters("h000")["bytes_placed"]
+    fabric.run(500_000)
+    placed_gbps = (fabric.counters("h000")["bytes_placed"] - before) * 8 / 350_000
+    assert placed_gbps == pytest.approx(rate_gbps, rel=0.2)
+    fabric.run(3_000_000)
+    assert fabric.counters("h000")["bytes_placed"] == 3 * (2 << 20)
+    assert lost_for_want_of_room(fabric) == 0
+
+
+@pytest.mark.parametrize("share_ppm", [250_000, 1_000_000])
+def test_lost_pauses_cost_packets_and_no_message(share_ppm: int) -> None:
+    shape = shape_of(100, 4096)
+    cables = [link.name for link in shape.links() if not link.a.startswith("h000")]
+    switch = {**shape.switch, "pfc_threshold": "static", "pfc_xoff_bytes": 12_000, "pfc_headroom": "20000"}
+    small = replace(shape, switch=switch)
+    fabric = onto(small, 1 << 19, once("pfc_loss", *cables, at_ns=1, until_ns=400_000, share_ppm=share_ppm))
+    fabric.run(400_000)
+    lost = lost_for_want_of_room(fabric)
+    assert lost > 0
+    fabric.run(30_000_000)
+    assert fabric.counters("h000")["bytes_placed"] == 3 << 19

@@ -12,6 +12,7 @@ import pytest
 from mrcfabric import bundles
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
+from mrcfabric.topology_file import read_system
 from orchestrator.faults.host_map import HostMap
 from orchestrator.faults.kinds import KINDS
 from orchestrator.measures.recording import Recording
@@ -21,7 +22,9 @@ from orchestrator.yamlfile.document import parse
 from tests.support.runs import simulated
 
 SYSTEMS: Final = bundles.names()
-LOSSLESS: Final = ("roce", "roce-pfc-only")
+OF_SWITCHES: Final = {name: read_system(name).tables["switch"] for name in SYSTEMS}
+LOSSLESS: Final = tuple(name for name in SYSTEMS if OF_SWITCHES[name].get("lossless") == "pfc")
+NOT_LOSSLESS: Final = tuple(name for name in SYSTEMS if name not in LOSSLESS)
 WITHOUT_USIDS: Final = tuple(name for name in SYSTEMS if name != "mrc")
 HEAD: Final = """
 name: kinds
@@ -34,6 +37,7 @@ fabric:
   rate_bps: 25G
   evs_per_qp: 16
   reserve_evs_per_qp: 8
+  switch: {{pfc_threshold: static, pfc_xoff_bytes: 12000}}
   nic: {{rc_timeout: 3, rc_rto_low_ns: 20us, rc_rto_high_ns: 40us}}
 seed: one
 length: 2000rtt
@@ -62,6 +66,8 @@ WORDS: Final[Mapping[str, str]] = {
     "trimming_off": "selector: {tier: t0}",
     "plane_down": "selector: {plane: 1}",
     "nic_port_down": "selector: {nodes: h000, plane: 0}",
+    "wrong_headroom": "headroom_bytes: 0, towards: t1, selector: {tier: t0}",
+    "polarised_hash": "selector: {tier: t0}",
     "nic_crash": "selector: {nodes: h001}",
     "host_loss": "selector: {nodes: h001}",
     "pause_storm": "selector: {nodes: h001}",
@@ -77,16 +83,20 @@ WORDS: Final[Mapping[str, str]] = {
 """What to say of a kind; of all others: links between T0s and T1s."""
 FIRST: Final = ("nth_packet",)
 """Kinds that are about what leaves first."""
+WITH_PAUSES: Final[Mapping[str, str]] = {"pfc_loss": "slow_receiver", "wrong_headroom": "pause_storm"}
+"""Kinds that go wrong with pauses -> who asks for them meanwhile."""
 LAST: Final = ("nic_crash", "host_loss")
 """Kinds after which the work cannot go on."""
 LENGTHLESS: Final = ("host_loss",)
 
 NOTHING_TO_ACT_ON: Final[Mapping[str, tuple[str, ...]]] = {
-    "pause_storm": tuple(name for name in SYSTEMS if name not in LOSSLESS),
-    "slow_receiver": tuple(name for name in SYSTEMS if name not in LOSSLESS),
-    "pfc_loss": tuple(name for name in SYSTEMS if name not in LOSSLESS),
+    "pause_storm": NOT_LOSSLESS,
+    "slow_receiver": NOT_LOSSLESS,
+    "pfc_loss": NOT_LOSSLESS,
     "trimming_off": WITHOUT_USIDS,
-    "ecn_misconfigured": ("roce-pfc-only", "irn"),
+    "ecn_misconfigured": tuple(name for name in SYSTEMS if not OF_SWITCHES[name].get("ecn", True)),
+    "wrong_headroom": NOT_LOSSLESS,
+    "polarised_hash": ("mrc",),
 }
 """Kind -> the systems in which no packet meets it."""
 REFUSED: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
@@ -105,8 +115,7 @@ def plan_with(system: str, kinds: list[str], words: Mapping[str, str] = WORDS) -
     """A timetable of these kinds, one after the other."""
     lines = []
     for turn, kind in enumerate(kinds):
-        # A pause that is lost takes somebody who asks for one.
-        turn = kinds.index("slow_receiver") if kind == "pfc_loss" and "slow_receiver" in kinds else turn
+        turn = kinds.index(WITH_PAUSES[kind]) if WITH_PAUSES.get(kind) in kinds else turn
         lasting = "" if kind in LENGTHLESS else f" for: {FOR_RTTS}rtt,"
         of = words.get(kind, "selector: {tier: t0-t1}")
         at = 0 if kind in FIRST else 10 + turn * EVERY_RTTS

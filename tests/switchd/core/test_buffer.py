@@ -168,3 +168,21 @@ def test_no_sequence_breaks_the_account(config: BufferConfig, seed: int) -> None
         buffer.release(pair, size)
     assert (buffer.total, buffer.pool_used) == (0, 0)
     assert not any(buffer.xoff), "whoever was asked to pause is let go"
+
+
+def test_a_smaller_headroom_drops_sooner_and_keeps_what_is_there() -> None:
+    buffer = SharedBuffer(BufferConfig(1 << 20, (9_000, 9_000), (3,), 4_000, reserved_bytes=0, xoff_bytes=5_000))
+    fill(buffer, 3, most=5_000)
+    assert [buffer.admit(3, 1_000) for _ in range(4)] == [None] * 4
+    buffer.set_headroom(0, 2_000)
+    assert (buffer.headroom_max[3], buffer.headroom_max[11]) == (2_000, 9_000)
+    assert buffer.admit(3, 1_000) == "pfc_headroom"
+    assert buffer.headroom[3] == 4_000
+    for _ in range(3):
+        buffer.release(3, 1_000)
+    assert buffer.admit(3, 1_000) is None
+    assert buffer.admit(3, 1_000) == "pfc_headroom"
+    buffer.set_headroom(0, None)
+    assert buffer.admit(3, 1_000) is None
+    buffer.set_headroom(0, 1 << 30)
+    assert buffer.headroom_max[3] == 9_000, "the buffer has no room for more"

@@ -273,3 +273,46 @@ def test_e1_a_hashed_permutation_has_the_rates_of_random_choices(
         chance = 4 * (sum(statistics.pvariance(values) for values in found.values()) / 120) ** 0.5
         wanted = statistics.mean(found["drawn"])
         assert statistics.mean(found["hash"]) == pytest.approx(wanted, abs=max(0.02 * wanted, chance))
+
+
+def flows_of(forwarding: EcmpForwarding, at_ns: int, count: int = 64) -> list[int]:
+    """The up-links of so many flows, as this forwarding routes them."""
+    return [forwarding.route(at_ns, 0, roce(8, 60, 0xC000 + flow))[0] for flow in range(count)]
+
+
+@pytest.mark.parametrize("crc", [False, True])
+def test_a_common_seed_moves_flows_and_its_end_moves_them_back(crc: bool) -> None:
+    config = dataclasses.replace(LEAF, common_seed=99, crc=crc)
+    forwarding = EcmpForwarding(config)
+    before = flows_of(forwarding, 10)
+    below = forwarding.route(10, 4, roce(60, 8))
+    assert below[0] == 0
+    expected = ports(dataclasses.replace(config, seed=99), range(64))
+    moved = sum(new != old for new, old in zip(expected, before, strict=True))
+    assert forwarding.set_common(20, True) == (64, moved)
+    assert moved > 0
+    assert flows_of(forwarding, 20) == expected
+    assert forwarding.set_common(30, False) == (64, moved)
+    assert flows_of(forwarding, 30) == before
+    assert forwarding.set_common(40, False) is None
+
+
+def test_of_several_commands_at_one_instant_the_last_one_counts() -> None:
+    forwarding = EcmpForwarding(dataclasses.replace(LEAF, common_seed=99))
+    before = flows_of(forwarding, 10)
+    assert forwarding.set_common(20, True) is not None
+    assert forwarding.set_common(20, False) is None
+    assert flows_of(forwarding, 20) == before
+    told = forwarding.set_common(30, True)
+    assert forwarding.set_common(30, False) is None
+    assert forwarding.set_common(30, True) == told
+
+
+def test_a_common_seed_and_a_dead_member_go_together() -> None:
+    config = dataclasses.replace(LEAF, common_seed=99, failover_ns=5, resilient=True)
+    forwarding = EcmpForwarding(config)
+    flows_of(forwarding, 1)
+    forwarding.carrier(2, 5, False)
+    assert forwarding.set_common(20, True) is not None
+    assert forwarding.living == (4, 6, 7)
+    assert set(flows_of(forwarding, 20)) == {4, 6, 7}
