@@ -17,7 +17,7 @@ OF_EVS: Final = frozenset({"deny_ev", "deny_plane", "self_probes"})
 """Kinds that a transport without EVs does not know."""
 TO_LINKS: Final = frozenset({"link_down", "pfc_loss"})
 TO_PORTS: Final = frozenset({"one_way", "impaired"})
-TO_NODES: Final = frozenset({"switch_crash", "nic_crash", "frozen"})
+TO_NODES: Final = frozenset({"switch_crash", "nic_crash", "frozen", "wrong_headroom"})
 
 
 def _storm(rng: Rng, topology: Topology, flows: Sequence[Flow], at_ns: Instant, until_ns: Instant) -> list[Fault]:
@@ -38,6 +38,25 @@ def _pfc_loss(rng: Rng, topology: Topology, flows: Sequence[Flow], at_ns: Instan
     return [Fault("pfc_loss", names[rng.below(len(names))], at_ns, until_ns, ppm)]
 
 
+def _headroom(rng: Rng, topology: Topology, flows: Sequence[Flow], at_ns: Instant, until_ns: Instant) -> list[Fault]:
+    """Value: what is left of the exact headroom, per million."""
+    names = list(topology.switch_names())
+    return [Fault("wrong_headroom", names[rng.below(len(names))], at_ns, until_ns, 1 + rng.below(PPM))]
+
+
+def _hash(rng: Rng, topology: Topology, flows: Sequence[Flow], at_ns: Instant, until_ns: Instant) -> list[Fault]:
+    names = list(topology.switch_names())
+    return [Fault("polarised_hash", names[rng.below(len(names))], at_ns, until_ns)]
+
+
+def _strike_headroom(stage: Stage, fault: Fault, at_ns: Instant) -> None:
+    inject(stage, fault, at_ns, "wrong_headroom", fault.target, of_exact_ppm=fault.value)
+
+
+def _strike_hash(stage: Stage, fault: Fault, at_ns: Instant) -> None:
+    inject(stage, fault, at_ns, "polarised_hash", fault.target)
+
+
 def _strike_storm(stage: Stage, fault: Fault, at_ns: Instant) -> None:
     inject(stage, fault, at_ns, "pause_storm", f"{fault.target}:{fault.value}")
 
@@ -55,12 +74,14 @@ PAUSE_KINDS: Final[dict[str, Kind]] = {
     "pause_storm": Kind(_storm, _strike_storm),
     "slow_receiver": Kind(_slow, _strike_slow),
     "pfc_loss": Kind(_pfc_loss, _strike_pfc_loss),
+    "wrong_headroom": Kind(_headroom, _strike_headroom),
 }
-ALL_KINDS: Final[dict[str, Kind]] = {**KINDS, **PAUSE_KINDS}
+HASH_KINDS: Final[dict[str, Kind]] = {"polarised_hash": Kind(_hash, _strike_hash)}
+ALL_KINDS: Final[dict[str, Kind]] = {**KINDS, **PAUSE_KINDS, **HASH_KINDS}
 
 
 def links_struck(fault: Fault, topology: Topology) -> set[str]:
-    """The links on which a mishap may lose, delay or forget a pause, or put more bytes than their rate allows."""
+    """The links on which a mishap may lose, delay or forget a pause, or leave no room for what comes after one."""
     if fault.kind in TO_LINKS:
         return {fault.target}
     if fault.kind in TO_PORTS:

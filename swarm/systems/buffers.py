@@ -50,12 +50,15 @@ class BufferBooks:
 
     def _balance(self, at_ns: Instant) -> None:
         buffer = self._switch.buffer
-        for pair, waiting in enumerate(inside.queued_by_pair(self._switch)):
+        by_pair, where = inside.queued(self._switch)
+        for pair, waiting in enumerate(by_pair):
             held = buffer.stock[pair] + buffer.headroom[pair]
             if held != waiting:
                 port, cls = divmod(pair, CLASSES)
                 what = f"port {port} class {cls}: the buffer has {held} bytes, {waiting} wait"
                 raise self._broken("buffer", at_ns, what)
+        if where != inside.told_where(self._switch):
+            raise self._broken("buffer", at_ns, f"waits {where}, the switch says {inside.told_where(self._switch)}")
         total = sum(buffer.stock) + sum(buffer.headroom)
         if total != buffer.total:
             raise self._broken("buffer", at_ns, f"{buffer.total} bytes in all, {total} counted")

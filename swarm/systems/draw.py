@@ -11,7 +11,7 @@ from mrcfabric.topology import Topology
 from swarm.breakage import KINDS
 from swarm.case import SYSTEMS, Case
 from swarm.draw import draw_faults, draw_flows, one_of, second_lives
-from swarm.systems.breakage import OF_EVS, PAUSE_KINDS
+from swarm.systems.breakage import HASH_KINDS, OF_EVS, PAUSE_KINDS
 from swarm.systems.settings import STREAM, draw_system
 from swarm.terms import draw_terms
 
@@ -31,7 +31,8 @@ def draw(seed: int) -> Case:
     flows = draw_flows(Rng(STREAM, seed, "flows"), topology, PACKETS_MAX, terms)
     rng = Rng(STREAM, seed, "faults")
     paused = topology.switch.get("lossless") == "pfc"
-    kinds = {**KINDS, **(PAUSE_KINDS if paused else {})}
+    hashed = topology.switch.get("forwarding") == "ecmp"
+    kinds = {**KINDS, **(PAUSE_KINDS if paused else {}), **(HASH_KINDS if hashed else {})}
     if topology.nic.get("transport") == "rc":
         kinds = {name: kind for name, kind in kinds.items() if name not in OF_EVS}
     faults = draw_faults(rng, topology, flows, kinds)

@@ -1,4 +1,4 @@
-"""A switch that hashes keeps every flow on one way for as long as its group of up-links stays as it is.
+"""A switch that hashes keeps every flow on one way for as long as its group of up-links and its seed stay as they are.
 
 RFC 2992. A flow is source, destination, next header and both UDP ports.
 """
@@ -17,8 +17,8 @@ class OneWay:
 
     def __init__(self, switch: RoutedSwitch) -> None:
         self._switch = switch
-        self._ways: dict[bytes, tuple[int, int]] = {}
-        """Flow -> its port, and how often the group had changed when it was seen."""
+        self._ways: dict[bytes, tuple[int, tuple[int, int]]] = {}
+        """Flow -> its port, and how often the group had changed, and the seed of the hash, when it was seen."""
         forwarding: Any = switch._forwarding
         self._forwarding = forwarding
         route = forwarding.route
@@ -39,9 +39,9 @@ class OneWay:
         """Nothing to compare."""
 
     def _keeps(self, at_ns: Instant, flow: bytes, port: int) -> None:
-        moves = self._forwarding.moves
-        before, when = self._ways.get(flow, (port, moves))
-        if before != port and when == moves:
+        now = (self._forwarding.moves, self._forwarding.config.seed)
+        before, when = self._ways.get(flow, (port, now))
+        if before != port and when == now:
             what = f"a flow went by port {before}, now by {port}"
             raise InvariantError("paths", self._switch.name, at_ns, what)
-        self._ways[flow] = (port, moves)
+        self._ways[flow] = (port, now)

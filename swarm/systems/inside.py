@@ -72,14 +72,25 @@ def gate_ns(pace: ReactionPoint) -> Instant:
     return pace._gate.at_ns
 
 
-def queued_by_pair(switch: LosslessSwitch) -> list[int]:
-    """Bytes that wait in all egresses of a switch, by the (ingress port, class) that they came in on; counted anew."""
-    found = [0] * (len(switch.egress) * CLASSES)
+def queued(switch: LosslessSwitch) -> tuple[list[int], list[dict[int, int]]]:
+    """What waits in all egresses of a switch, counted anew, by the (ingress port, class) that it came in on.
+
+    Bytes in all; and bytes by the egress port where they wait.
+    """
+    pairs = len(switch.egress) * CLASSES
+    found: list[dict[int, int]] = [{} for _ in range(pairs)]
     for egress in switch.egress:
         for queue in egress._queues:
-            for packet, pair in queue:
-                found[pair] += len(packet)
-    return found
+            for packet, origin in queue:
+                port, pair = divmod(origin, pairs)
+                assert port == egress.port, "an origin names the port where it waits"
+                found[pair][port] = found[pair].get(port, 0) + len(packet)
+    return [sum(ports.values()) for ports in found], found
+
+
+def told_where(switch: LosslessSwitch) -> list[dict[int, int]]:
+    """The same by egress port, as the switch tells it."""
+    return switch._waiting.held
 
 
 def storms(switch: LosslessSwitch, port: int) -> int:

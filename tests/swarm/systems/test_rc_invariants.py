@@ -171,7 +171,11 @@ def waits_for_ever(patch: Patch) -> None:
 
 
 def uses_another_port(patch: Patch) -> None:
-    patch.setattr(RcLink, "pick_plane", lambda self, mask: self.ways.port ^ 1)
+    wrapped(patch, RcLink, "emit", lambda emit: lambda self, now, ports: _beside(emit(self, now, ports)))
+
+
+def _beside(emitted: tuple[int, bytearray]) -> tuple[int, bytearray]:
+    return emitted[0] ^ 1, emitted[1]
 
 
 CASES: list[tuple[Plant, Callable[[], Case], str]] = [

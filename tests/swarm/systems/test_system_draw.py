@@ -6,7 +6,7 @@ from mrcfabric import bundles
 from nicd.core.settings_rc import RcKnobs
 from orchestrator.planning.plan import check
 from swarm.case import SYSTEMS, Case
-from swarm.systems.breakage import ALL_KINDS, OF_EVS, PAUSE_KINDS
+from swarm.systems.breakage import ALL_KINDS, HASH_KINDS, OF_EVS, PAUSE_KINDS
 from swarm.systems.draw import draw
 from switchd.core.settings_forwarding import ForwardingKnobs
 from switchd.core.settings_lossless import LosslessKnobs
@@ -40,7 +40,7 @@ def test_a_case_survives_being_stored() -> None:
 
 def test_every_system_and_every_kind_of_pause_breakage_is_drawn() -> None:
     assert {case.topology.system for case in CASES} == set(bundles.names())
-    assert PAUSE_KINDS.keys() <= {fault.kind for case in CASES for fault in case.faults}
+    assert PAUSE_KINDS.keys() | HASH_KINDS.keys() <= {fault.kind for case in CASES for fault in case.faults}
 
 
 def test_every_combination_that_matters_is_drawn() -> None:

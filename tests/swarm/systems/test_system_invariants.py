@@ -17,6 +17,7 @@ from switchd.core.buffer import SharedBuffer
 from switchd.core.forwarding.ecmp import EcmpForwarding
 from switchd.core.lossless import LosslessSwitch
 from switchd.core.routed import RoutedSwitch
+from switchd.core.waiting import Waiting
 from tests.swarm.systems.cases import DEAD, MARKED, TIGHT, incast, lossy, pair, paused
 from tests.swarm.test_invariants import Patch, Plant, wrapped
 
@@ -39,6 +40,10 @@ def forgets_bytes(patch: Patch) -> None:
 def charges_another(patch: Patch) -> None:
     wrapped(patch, SharedBuffer, "admit", lambda admit: lambda self, pair, size: admit(self, pair ^ 8, size))
     wrapped(patch, SharedBuffer, "release", lambda release: lambda self, pair, size: release(self, pair ^ 8, size))
+
+
+def says_it_waits_elsewhere(patch: Patch) -> None:
+    wrapped(patch, Waiting, "enter", lambda enter: lambda self, pair, port, size: enter(self, pair, port, size + 1))
 
 
 def reckons_too_little_headroom(patch: Patch) -> None:
@@ -199,6 +204,7 @@ def stopped() -> Case:
 CASES: list[tuple[Plant, Callable[[], Case], str]] = [
     (forgets_bytes, paused, "buffer"),
     (charges_another, paused, "buffer"),
+    (says_it_waits_elsewhere, paused, "buffer"),
     (reckons_too_little_headroom, paused, "lossless"),
     (never_lets_go, lambda: incast("roce-pfc-only", switch=SHORT_PAUSES), "pauses"),
     (stays_paused, lambda: incast("roce-pfc-only", {"rc_timeout": 2, "rc_retry_cnt": 0}, TIGHT), "rest"),
