@@ -8,6 +8,7 @@ measured is the steady state.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import prod
 from statistics import fmean, pstdev
 from typing import Any, Final
 
@@ -38,7 +39,9 @@ class Breakage:
     targets: tuple[str, ...]
     figures: tuple[tuple[str, int], ...] = ()
     left: Fraction = Fraction(0)
-    """Of each link that it concerns; of delays all."""
+    """Of the rate of each link that it concerns; of delays and losses all."""
+    arrives: Fraction = Fraction(1)
+    """The part of what these links carry that arrives."""
 
     def strike(self, fabric: SimulatedFabric, lines: Sequence[Line]) -> None:
         figures: dict[str, Any] = dict(self.figures)
@@ -67,7 +70,8 @@ def slow(topology: Topology, plane: int, part: Fraction, t1s: Sequence[int]) -> 
 
 def lossy(topology: Topology, plane: int, loss_ppm: int, t1s: Sequence[int]) -> Breakage:
     """The links of these T1s lose packets, in both directions."""
-    return Breakage("loss", _cables(topology, plane, t1s), (("share_ppm", loss_ppm),), 1 - Fraction(loss_ppm, PPM))
+    part = 1 - Fraction(loss_ppm, PPM)
+    return Breakage("loss", _cables(topology, plane, t1s), (("share_ppm", loss_ppm),), Fraction(1), part)
 
 
 def longer(topology: Topology, plane: int, delay_ns: int, t1s: Sequence[int]) -> Breakage:
@@ -120,9 +124,12 @@ def measure(topology: Topology, flows: Sequence[tuple[int, int]], broken: Sequen
                 whole *= one.left
         return int(whole)
 
+    def arrival(near: str, far: str) -> Fraction:
+        return prod((one.arrives for one in broken if one.meets(near, far)), start=Fraction(1))
+
     # A port's payload at line rate is the unit of PPM.
     unit = payload_bps(topology, 1) * (end - begin) / 8 / NS_PER_S / PPM
-    by_plane = [plane_shares(topology, plane, flows, capacity) for plane in range(topology.planes)]
+    by_plane = [plane_shares(topology, plane, flows, capacity, arrival) for plane in range(topology.planes)]
     due = [sum(each, Fraction(0)) for each in zip(*by_plane, strict=True)]
     rates = [flow.window_bytes / unit for flow in outcome.flows]
     ratio, worst = fulfilled(rates, due)

@@ -1,18 +1,18 @@
 """How far a run is from max-min: what flows placed, compared with their shares of the capacity that faults left.
 
 Owns the capacity of every link at every instant under the faults of a run: dark links and dead or frozen switches carry
-nothing, slow links carry their lowered rate, lossy links what they do not lose. `mrcfabric.max_min` computes the
-shares. Every flow counts as always having something to send, from its first instant to its last.
+nothing, slow links carry their lowered rate, and of what lossy links carry a part arrives. `mrcfabric.max_min` computes
+the shares. Every flow counts as always having something to send, from its first instant to its last.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from itertools import pairwise
 from typing import NamedTuple
 
 from mrcfabric.egress_config import OVERHEAD_BYTES
 from mrcfabric.impairment import Impairment
-from mrcfabric.max_min import fulfilled, shares
+from mrcfabric.max_min import Arrival, Capacity, fulfilled, shares
 from mrcfabric.rng import PPM
 from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES, Topology
 from mrcfabric.units import Instant
@@ -60,7 +60,7 @@ def _due(recording: Recording, flows: Mapping[str, Interval], limits: list[_Limi
     for segment in _segments(flows, limits):
         there = [flow for flow, life in flows.items() if life.start_ns <= segment.start_ns < life.end_ns]
         ends = [_ends(recording.topology, flow) for flow in there]
-        given = shares(recording.topology, ends, _capacity(recording.topology, limits, segment.start_ns))
+        given = shares(recording.topology, ends, *_left(recording.topology, limits, segment.start_ns))
         for flow, share in zip(there, given, strict=True):
             # bit/s times ns, in bytes.
             due[flow] += share * (segment.end_ns - segment.start_ns) / (8 * 10**9)
@@ -103,8 +103,8 @@ def _limit(topology: Topology, injected: Injected) -> _Limit:
     return _Limit(injected, frozenset(frozen), links)
 
 
-def _capacity(topology: Topology, limits: list[_Limit], at_ns: Instant) -> Callable[[str, str], int]:
-    """The payload that each direction of a link can carry at an instant, in bit/s."""
+def _left(topology: Topology, limits: list[_Limit], at_ns: Instant) -> tuple[Capacity, Arrival]:
+    """Of each direction of a link at an instant: the payload that it sends, in bit/s, and which part of it arrives."""
     dead: set[str] = set()
     impaired: dict[tuple[str, str], list[Impairment]] = {}
     for limit in limits:
@@ -116,7 +116,7 @@ def _capacity(topology: Topology, limits: list[_Limit], at_ns: Instant) -> Calla
     full = topology.mtu_bytes + DATA_PACKET_EXTRA_BYTES + OVERHEAD_BYTES
     rates = {(node, end.peer): end.rate_bps for node in topology.node_names() for end in topology.ports(node)}
 
-    def left(node: str, peer: str) -> int:
+    def capacity(node: str, peer: str) -> int:
         if node in dead or peer in dead:
             return 0
         rate = rates[node, peer]
@@ -124,8 +124,13 @@ def _capacity(topology: Topology, limits: list[_Limit], at_ns: Instant) -> Calla
             if not state.up:
                 return 0
             rate = min(rate, state.rate_bps or rate)
-            for lost_ppm in (state.loss_ppm, state.gray_ppm, state.corruption_ppm):
-                rate = rate * (PPM - lost_ppm) // PPM
         return rate * topology.mtu_bytes // full
 
-    return left
+    def arrival(node: str, peer: str) -> Fraction:
+        part = Fraction(1)
+        for state in impaired.get((node, peer), ()):
+            for lost_ppm in (state.loss_ppm, state.gray_ppm, state.corruption_ppm):
+                part *= 1 - Fraction(lost_ppm, PPM)
+        return part
+
+    return capacity, arrival

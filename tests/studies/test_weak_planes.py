@@ -41,7 +41,8 @@ def test_what_is_due_follows_from_what_is_broken() -> None:
     assert not broken[0].meets("p0-t0-1", "p0-t1-1")
     assert broken[1].meets("p1-t1-3", "p1-t0-0")
     assert not broken[1].meets("p2-t1-3", "p2-t0-0")
-    assert (broken[1].left, broken[2].left) == (Fraction(1, 2), Fraction(1, 2))
+    assert (broken[1].left, broken[1].arrives) == (Fraction(1, 2), 1)
+    assert (broken[2].left, broken[2].arrives) == (1, Fraction(1, 2))
     assert port_down(made, 5, 3).meets("h005", "p3-t0-1")
 
 
