@@ -76,9 +76,9 @@ class InflightTable:
     """All PSNs of one QP that are sent and not acknowledged."""
 
     __slots__ = (
-        "_acked_index", "_base_ns", "_delivered_ns", "_lag_ns", "_latest", "_lost_heap", "_mtu", "_order", "_originals",
-        "_patience", "_pending", "_records", "_reorder_packets", "_retry_linear", "_rto_ns", "_slow", "_stamped",
-        "_stats", "_way", "acked_sent_ns", "by_psn", "cack", "doubts", "lost", "peak", "windows",
+        "_acked_index", "_base_ns", "_delivered_ns", "_earliest_ns", "_lag_ns", "_latest", "_lost_heap", "_mtu",
+        "_order", "_originals", "_patience", "_pending", "_records", "_reorder_packets", "_retry_linear", "_rto_ns",
+        "_slow", "_stamped", "_stats", "_way", "acked_sent_ns", "by_psn", "cack", "doubts", "lost", "peak", "windows",
     )  # fmt: skip
 
     def __init__(
@@ -94,6 +94,7 @@ class InflightTable:
         self._delivered_ns = records.delivered_ns
         self._patience = Patience(settings)
         self._base_ns = settings.base_rtt_ns
+        self._earliest_ns: Instant = NEVER  # when the first packet being freed left, plus its path's lag
         self._reorder_packets = settings.reorder_packets
         self._rto_ns = settings.rto_ns
         self._retry_linear = settings.retry_linear
@@ -147,8 +148,9 @@ class InflightTable:
             self._order = deque(one for one in self._order if one.state == INFLIGHT)
         return sent
 
-    def free(self, cack: int, base: int, bitmap: int) -> None:
+    def free(self, now: Instant, cack: int, base: int, bitmap: int) -> None:
         """Free the acknowledged PSNs: every one up to `cack`, and those whose bit is set from `base` on."""
+        self._earliest_ns = NEVER
         by_psn = self.by_psn
         # The table only grows between acknowledgements, so its peak is seen here.
         if len(by_psn) > self.peak:
@@ -172,6 +174,7 @@ class InflightTable:
                 low = fresh & -fresh
                 fresh ^= low
                 self._acked(by_psn.pop(first + low.bit_length()))
+        self._patience.freed(now, self._earliest_ns)
 
     def free_between(self, first: int, last: int) -> None:
         """Free the acknowledged PSNs from `first` to `last`."""
@@ -199,8 +202,12 @@ class InflightTable:
                 self._acked_index = sent.index
                 self.acked_sent_ns = sent.sent_ns
             way = self._way[sent.ev]
-            if not sent.tries and sent.sent_ns > self._delivered_ns[way]:
-                self._delivered_ns[way] = sent.sent_ns
+            if not sent.tries:
+                if sent.sent_ns > self._delivered_ns[way]:
+                    self._delivered_ns[way] = sent.sent_ns
+                left_ns = sent.sent_ns + self._lag_ns[way]
+                if left_ns < self._earliest_ns:
+                    self._earliest_ns = left_ns
             self.windows.acked(sent.plane, sent.size, -1 if sent.tries else sent.sent_ns)
             if self.doubts is not None and self.doubts.open:
                 self.doubts.delivered(sent.ev)
@@ -259,8 +266,7 @@ class InflightTable:
     def _gone(self, latest_ns: Instant) -> list[Sent]:
         """Transmissions that left no later than `latest_ns` and were overtaken by enough others."""
         latest_index = self._acked_index - self._reorder_packets
-        found = []
-        order = self._order
+        found, order = [], self._order
         lags, ways = self._lag_ns, self._way
         while order:
             sent = order[0]
@@ -285,10 +291,7 @@ class InflightTable:
         return found
 
     def late(self, now: Instant, psn: int, index: int, rtx: bool) -> bool:
-        """Whether the packet that a SACK names by PSN and EV was judged lost, and has only arrived late.
-
-        `index` is that of the EV; `rtx` says that the packet was a retransmission.
-        """
+        """Whether this packet on the EV `index` was judged lost and has only arrived late; `rtx`: it was sent again."""
         sent = None if rtx else self._originals.get(psn)
         if sent is None or sent.ev != index:
             return False

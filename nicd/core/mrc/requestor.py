@@ -276,7 +276,7 @@ class Requestor:
         rtt_ns: int | None = None
         if ack_offset is not None:
             rtt_ns = inflight.round_trip(now, cack + ack_offset, stamp, rtx)
-        inflight.free(cack, cack + sack_offset, bitmap)
+        inflight.free(now, cack, cack + sack_offset, bitmap)
         plane = NO_PLANE if ev is None else self._profile.plane[ev]
         self.windows.on_sack(now, plane, marked, rtt_ns, penalty)
         if rtt_ns is not None and ev is not None:

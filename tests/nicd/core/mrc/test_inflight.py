@@ -51,7 +51,7 @@ def test_freeing_agrees_with_a_set(count: int, sacks: list[tuple[int, int, int]]
         base = cack + offset
         acked = {psn for psn in out if psn <= cack or (0 <= psn - base < 64 and bitmap >> (psn - base) & 1)}
         out -= acked
-        bench.table.free(cack, base, bitmap)
+        bench.table.free(0, cack, base, bitmap)
         assert set(bench.table.by_psn) == out
         assert bench.windows.inflight_bytes == 100 * len(out)
         by_plane = [100 * sum((psn - 1000) & 1 == plane for psn in out) for plane in (0, 1)]
@@ -64,18 +64,18 @@ def test_a_gap_needs_both_time_and_packets() -> None:
     first = bench.send(0)
     bench.send(51)
     # Much later, but only one packet in between.
-    bench.table.free(999, 1001, 1)
+    bench.table.free(0, 999, 1001, 1)
     assert bench.table.gaps() == []
     bench.send(52)
     bench.send(53)
-    bench.table.free(999, 1001, 0b111)
+    bench.table.free(0, 999, 1001, 0b111)
     assert bench.table.gaps() == [first]
     other = Bench()
     for _ in range(10):
         other.send(0)
     other.send(49)
     # Many packets in between, but too soon.
-    other.table.free(999, 1010, 1)
+    other.table.free(0, 999, 1010, 1)
     assert other.table.gaps() == []
 
 
@@ -88,7 +88,7 @@ def test_a_packet_sent_twice_is_no_evidence() -> None:
     bench.send(500, again=late)
     for _ in range(5):
         bench.send(2)
-    bench.table.free(999, 1001, 1)
+    bench.table.free(0, 999, 1001, 1)
     assert bench.table.gaps() == []
 
 
@@ -109,7 +109,7 @@ def test_lost_packets_come_back_oldest_first_unless_their_acknowledgement_does()
     for packet in reversed(sent):
         bench.table.lose(0, packet, "gap")
     assert (bench.table.lost, bench.windows.inflight_bytes) == (4, 0)
-    bench.table.free(1000, 1001, 0)
+    bench.table.free(0, 1000, 1001, 0)
     assert (bench.stats.taken_back, bench.table.lost) == (1, 3)
     assert bench.table.take_lost() is sent[1]
     assert (sent[0].state, sent[1].state, sent[2].state) == (DONE, DONE, LOST)
@@ -130,7 +130,7 @@ def test_a_packet_of_a_longer_path_is_given_its_time() -> None:
     bench = Bench(1000, PathRecords([0, 1], [0, 0], 10))
     bench.records.late(0, 1, 110)
     slow, *others = [bench.send(now, ev=ev) for now, ev in ((0, 1), (1, 0), (60, 0), (70, 0), (80, 0), (90, 0))]
-    bench.table.free(999, others[0].psn, 0b11111)
+    bench.table.free(0, 999, others[0].psn, 0b11111)
     assert bench.table.gaps() == []
     assert bench.table.oldest() is slow
     assert bench.table.silent_gaps(159) == []

@@ -1,5 +1,6 @@
 """How late a packet may be: by the round trips of late, and by packets that came after they were held to be lost."""
 
+from mrcfabric.units import NEVER
 from nicd.core.mrc.patience import Patience
 from nicd.core.settings import NicSettings
 
@@ -70,3 +71,17 @@ def test_packets_that_come_after_all_raise_the_bound_which_then_falls_back() -> 
     assert 60 < waits.reorder_ns < 90
     waits.late(1 << 30)
     assert waits.raised_ns == 8 * 50
+
+
+def test_packets_that_caused_no_sack_count_but_for_the_time_they_may_have_waited_for_one() -> None:
+    """The longest wait is half a base RTT, 5. Only the first packets of a longer plane are late."""
+    waits = patience()
+    for now in range(100, 300, 10):
+        waits.measured(now, 12)
+        waits.freed(now, now - 17)
+    assert waits.reorder_ns == 15
+    waits.freed(300, 300 - 29)
+    assert waits.reorder_ns == 28
+    # With nothing freed there is nothing to learn.
+    waits.freed(301, NEVER)
+    assert waits.reorder_ns == 28
