@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from nicd.programs.kind import Figure, TraceFigure
 from orchestrator.faults.kinds import KINDS
+from orchestrator.measures.drop_reasons import DROP_REASONS
 from orchestrator.measures.measures import MEASURES
 from orchestrator.scenario.model import KINDS_OF_WORK
 from orchestrator.yamlfile.spelling import spelled, told
@@ -90,7 +91,17 @@ def measures() -> str:
     return _table(("`measure`", "Unit", "Meaning", "`of`", "`bin`", "`reduce`"), rows)
 
 
-TABLES: Final[dict[str, Callable[[], str]]] = {"workloads": workloads, "faults": faults, "measures": measures}
+def drops() -> str:
+    """Reasons of drops, one per row."""
+    return _table(("Reason", "What it means"), [(f"`{reason}`", meaning) for reason, meaning in DROP_REASONS.items()])
+
+
+TABLES: Final[dict[str, Callable[[], str]]] = {
+    "workloads": workloads,
+    "faults": faults,
+    "measures": measures,
+    "drops": drops,
+}
 
 if __name__ == "__main__":
     for path in sys.argv[1:]:

@@ -8,24 +8,22 @@ import difflib
 from collections.abc import Collection, Mapping
 from typing import get_args
 
-from mrcfabric.egress import DROP_REASONS as PORT_DROP_REASONS
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
 from nicd.core.ev_state import EV_STATES
-from nicd.core.rc.rc_stats import RC_DROP_REASONS
-from nicd.core.stats import DROP_REASONS, RETRANSMIT_CAUSES
+from nicd.core.stats import RETRANSMIT_CAUSES
 from orchestrator.measures import counts, durations, optimum, outcomes, rates
+from orchestrator.measures.drop_reasons import DROP_REASONS
 from orchestrator.measures.expectation import Expectation
 from orchestrator.measures.measure import Measure, Of, Reduce, Unit, matching
 from orchestrator.measures.recording import RATES, WINDOWS
-from switchd.core.stats import DROP_REASONS as SWITCH_DROP_REASONS
 
 _ENTERED = tuple(state for state in EV_STATES if state != "skip")
 _FIDELITY = (
     "dilation_nominal", "dilation_effective", "fabric_ns", "run_wall_s", "frames", "late_share", "late_max_ns",
     "late_commands", "host_drops", "bad_frames", "refused_frames", "unknown_flags", "valid",
 )  # fmt: skip
-_DROPS = tuple(dict.fromkeys((*DROP_REASONS, *RC_DROP_REASONS, *SWITCH_DROP_REASONS, *PORT_DROP_REASONS)))
+_DROPS = tuple(DROP_REASONS)
 _NIC = (Of.NIC,)
 _LABELLED = (Of.NIC, Of.LABEL)
 

@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from mrcfabric.units import GBPS, MIB, NS_PER_US
+from orchestrator.measures.drop_reasons import DROP_REASONS
 from orchestrator.measures.recording import Recording
 from orchestrator.planning.abilities import has_evs
 from orchestrator.report import words
@@ -106,6 +107,7 @@ def render(report: Mapping[str, Any], recording: Recording) -> str:
             _work(report),
             _reorder(recording),
             section("Totals", pairs(report["totals"])),
+            _drops(report),
             section("Fidelity", _fidelity(report)),
             _between_hosts(report),
             _replay(report),
@@ -232,6 +234,13 @@ def _retransmissions(report: Mapping[str, Any], recording: Recording, chart: Cha
     counts = report["retransmissions"]
     entries = [(colour(place), f"{name}: {counts.get(name, 0):,}") for place, name in enumerate(causes(recording))]
     return section("Retransmissions by cause", legend(entries), pictured(chart))
+
+
+def _drops(report: Mapping[str, Any]) -> str:
+    if not report["drops"]:
+        return section("Drops", note("No packet was dropped."))
+    rows = [[reason, shown(count), DROP_REASONS.get(reason, "")] for reason, count in report["drops"].items()]
+    return section("Drops by reason", table(["reason", "packets", "what it means"], rows, text_columns=[0, 2]))
 
 
 def _steps(report: Mapping[str, Any], canvas: Canvas) -> str:

@@ -150,3 +150,12 @@ def test_hosts_have_a_table_where_there_are_several() -> None:
     assert "Between hosts" in shown
     assert f"vm1 {NASTY} -12.000 \xb10.100 +1.2 0.200 1,500 1.5 0 7" in shown
     assert "vm1 itself - - - - - 0 0" in shown
+
+
+def test_drops_stand_there_by_reason_with_what_each_means() -> None:
+    recording = sample_recording()
+    report = report_of(recording)
+    text = text_of(render({**report, "drops": {"out_of_sequence": 12_345, "pfc_headroom": 7}}, recording))
+    assert "out_of_sequence 12,345 RC with go-back-N: it came behind a gap" in text
+    assert "pfc_headroom 7 Of a lossless class" in text
+    assert "No packet was dropped." in text_of(render({**report, "drops": {}}, recording))
