@@ -5,6 +5,7 @@ meaning; the daemon's configuration file has the daemon's own figures (sockets, 
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from mrcfabric.class_egress_config import ClassEgressConfig
@@ -16,6 +17,7 @@ from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES, Topology
 from mrcfabric.turns import TurnTable
 from mrcfabric.wire.dscp import traffic_class_of_dscp
 from mrcfabric.wire_settings import code_points, wire_options
+from nicd.core.rc.selective import selective_packets, selective_window
 from nicd.core.settings import NicConfig, NicSettings
 
 _PORT = EgressConfig()
@@ -39,7 +41,20 @@ def nic_settings(topology: Topology) -> NicSettings:
         "evs_reserve": topology.reserve_evs_per_qp,
         "ev_min_active": topology.evs_per_qp // ACTIVE_FLOOR_SHARE,
     }
-    return settings_from(NicSettings, topology.nic, "nic", derived)
+    settings = settings_from(NicSettings, topology.nic, "nic", derived)
+    if settings.transport == "rc" and settings.rc_recovery == "selective" and "rc_psns_max" not in topology.nic:
+        # Of the fastest port, so that no receiver keeps track of fewer packets than its sender may send.
+        line_bps = max((topology.rate_bps, *topology.link_rates_bps.values()))
+        return replace(settings, rc_psns_max=_table_of(settings, line_bps))
+    return settings
+
+
+def _table_of(settings: NicSettings, line_bps: int) -> int:
+    """Packets that a QP with selective recovery may have in flight."""
+    window = settings.rc_window_bytes or selective_window(
+        line_bps, settings.base_rtt_ns, settings.mtu_bytes, settings.rc_ack_every
+    )
+    return selective_packets(window, settings.mtu_bytes)
 
 
 def nic_config(topology: Topology, name: str) -> NicConfig:

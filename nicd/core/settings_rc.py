@@ -22,7 +22,9 @@ class RcKnobs:
     """Payload in flight per QP. 0: no bound but `rc_psns_max`; with "selective" one bandwidth-delay product of the
     QP's port, as IRN has it, and what waits for its acknowledgement."""
     rc_psns_max: int = 32_768
-    """Packets in flight per QP."""
+    """Packets in flight per QP. Go-back-N has no table of them. With "selective" both ends have a record of each, in a
+    table of so many; without this setting it has as many places as the window has packets of 1,024 bytes, rounded up to
+    a power of two, and at least 128."""
     rc_timeout: int = 14
     """A packet that is not acknowledged in 4.096 us times 2 to this power is lost; 0: never. 14 is 67 ms; NCCL uses 20,
     which is 4.3 s."""

@@ -39,7 +39,8 @@ RC = (
         "How much an RC QP has in flight",
         UNKNOWN,
         "As many packets as `rc_psns_max`; with IRN a bandwidth-delay product of its port, what waits for its "
-        "acknowledgement, and four packets.",
+        "acknowledgement, and four packets; and no more packets than it has of 1,024 bytes, rounded up to a power of "
+        "two, at least 128, for which both ends have records.",
         _of(NIC, "rc_window_bytes", "rc_psns_max"),
     ),
     Choice(

@@ -69,3 +69,22 @@ def test_bad_settings_name_the_key(nic: dict[str, Any]) -> None:
 def test_only_nics(name: str) -> None:
     with pytest.raises(ConfigError):
         nic_config(Topology.demo(), name)
+
+
+@pytest.mark.parametrize(
+    ("settings", "rates", "packets"),
+    [
+        ({"rc_recovery": "selective"}, {}, 256),
+        ({"rc_recovery": "selective"}, {"h000~p0-t0-0": 10**9}, 256),
+        ({"rc_recovery": "selective"}, {"p0-t0-0~p0-t1-0": 8 * 10**11}, 1024),
+        ({"rc_recovery": "selective", "rc_window_bytes": 1 << 20}, {}, 1024),
+        ({"rc_recovery": "selective", "rc_psns_max": 8}, {}, 8),
+        ({"rc_recovery": "go_back_n"}, {}, 32_768),
+        ({"rc_recovery": "selective", "transport": "mrc"}, {}, 32_768),
+    ],
+)
+def test_the_table_of_selective_recovery_follows_its_window(
+    settings: dict[str, Any], rates: dict[str, int], packets: int
+) -> None:
+    topology = Topology(nic={"transport": "rc", **settings}, switch={"forwarding": "ecmp"}, link_rates_bps=rates)
+    assert nic_settings(topology).rc_psns_max == packets

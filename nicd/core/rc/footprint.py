@@ -5,7 +5,8 @@ one path, shares nothing with others, and with go-back-N has no table at all: wh
 what came early is dropped. Selective recovery has a record per packet that is out and per packet that came early.
 
 Published figures of such a context are 256 to 512 bytes. The fields here are fewer: those of this emulator, without
-page tables, protection domains and completion queues. So a slot on the chip is `CONTEXT_BYTES`, or more with tables.
+page tables, protection domains and completion queues. So a slot on the chip is `CONTEXT_BYTES`, and with selective
+recovery the two tables besides, whole: a NIC lays them out beforehand. The emulator's own are as long as they are used.
 
 IBTA 10.2 (QP context), 9.7 (reliable connections); annex A17 (addresses); DCQCN (SIGCOMM'15); IRN (SIGCOMM'18).
 """

@@ -22,11 +22,25 @@ from nicd.core.rc.requestor import HALF_PSN, NACK, TIMEOUT, Posted, Requestor
 WINDOW_SPARE_PACKETS = 4
 """A window holds more than one bandwidth-delay product by what waits for its acknowledgement, and by so many packets
 that wait in ports on the way."""
+TABLE_PACKETS_MIN = 128
+"""The smallest table of packets in flight."""
+SHORT_PACKET_BYTES = 1_024
+"""Packets of so much payload still fill the window."""
 
 
 def selective_window(rate_bps: int, base_rtt_ns: int, mtu_bytes: int, ack_every: int) -> int:
     """The window in bytes of a QP that has none set: a bandwidth-delay product, and what waits besides."""
     return rate_bps * base_rtt_ns // (8 * NS_PER_S) + (max(ack_every, 1) + WINDOW_SPARE_PACKETS) * mtu_bytes
+
+
+def selective_packets(window_bytes: int, mtu_bytes: int) -> int:
+    """How many packets such a QP may have in flight when nobody says it: a window of rather short ones.
+
+    As a ring has places: rounded up to a power of two.
+    """
+    # IRN (SIGCOMM'18) 3.2 bounds packets, not bytes; 6: 110 packets of 1 KB take bitmaps of 128 bits.
+    packets = -(-window_bytes // min(mtu_bytes, SHORT_PACKET_BYTES))
+    return max(TABLE_PACKETS_MIN, 1 << (packets - 1).bit_length())
 
 
 class SelectiveRequestor(Requestor):

@@ -7,7 +7,7 @@ import pytest
 from mrcfabric.wire.layout import PSN_MASK
 from mrcfabric.wire.roce_layout import NAK_INVALID_REQUEST
 from nicd.core.events import Completion
-from nicd.core.rc.selective import selective_window
+from nicd.core.rc.selective import selective_packets, selective_window
 from tests.nicd.core.rc.lone import ACK, MTU, NAK, PSN_SEND, LoneNic
 
 SETTLED_NS = 50_000
@@ -113,3 +113,11 @@ def test_the_window_is_a_product_of_rate_and_round_trip_and_some_packets(every: 
     settings = lone.nic.config.settings
     rate = lone.nic.config.ports[0].rate_bps
     assert lone.nic.qp_table()[0]["cwnd_bytes"] == selective_window(rate, settings.base_rtt_ns, MTU, every)
+
+
+@pytest.mark.parametrize(
+    ("window", "mtu", "packets"),
+    [(1, 4096, 128), (131_072, 4096, 128), (131_073, 4096, 256), (131_072, 256, 512), (500_000, 1024, 512)],
+)
+def test_a_table_has_places_for_a_window_of_short_packets(window: int, mtu: int, packets: int) -> None:
+    assert selective_packets(window, mtu) == packets

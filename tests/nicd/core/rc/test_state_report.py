@@ -97,3 +97,15 @@ def test_no_table_grows_beyond_its_limit(recovery: str, psns: int) -> None:
     assert peaks["peak"]["pieces"]["work_queue"] == peaks["reserved"]["pieces"]["work_queue"]
     if recovery == "selective":
         assert peaks["peak"]["pieces"]["inflight"] > peaks["reserved"]["pieces"]["inflight"] // 2
+
+
+def test_the_process_holds_what_is_used_and_not_the_limit() -> None:
+    sizes = []
+    for psns in (8, 1 << 20):
+        pipe = Pipe(rc_recovery="selective", rc_psns_max=psns, rc_window_bytes=1 << 16)
+        idle = pipe.nics[0].state_report()["process_bytes"]
+        pipe.write(4 * MTU)
+        pipe.run(1_000_000)
+        sizes.append((idle, pipe.nics[0].state_report()["process_bytes"]))
+    assert abs(sizes[0][0] - sizes[1][0]) < 200
+    assert abs(sizes[0][1] - sizes[1][1]) < 2_000
