@@ -17,7 +17,8 @@ A statement is a table with its number `n` (from 1), `at_ns`, and `step`:
     drop    it never reached a port: `reason`. With `packet`
     take    a NIC has dealt with it: `verdict`. With `packet`
     pause   the neighbour at `port` has paused a `class` since `since_ns`; nothing of it starts before `until_ns`, which
-            is `at_ns` when it may go on. Only while followed packets wait there, and when the first one comes to wait
+            is `at_ns` when it may go on. Only while followed packets wait there, and when the first one comes to wait,
+            or while this node asks a neighbour to pause this class: then it tells why that goes on
     xoff    this node asks the neighbour at `port` to pause a `class`: `why` is `queue`, `slow_receiver` or `storm`,
             and `bytes` that came in there are held. With `waits`, the ports for which they wait: [port, bytes, since
             when the class is paused there, or None]
@@ -77,6 +78,8 @@ class Witness:
         self._queued: dict[_Queue, int] = {}
         """How many followed packets wait in a queue of a port with eight classes."""
         self._pauses: dict[_Queue, _Pause] = {}
+        self._asking: set[_Queue] = set()
+        """Classes that neighbours are asked to pause now, by port."""
 
     # What the node tells.
 
@@ -157,7 +160,7 @@ class Witness:
         before = self._pauses.get(queue)
         since_ns = at_ns if before is None or before.until_ns <= at_ns else before.since_ns
         self._pauses[queue] = _Pause(since_ns, max(at_ns, until_ns))
-        if self._queued.get(queue):
+        if self._queued.get(queue) or any(cls == asked for _, asked in self._asking):
             self._tell_pause(at_ns, queue)
 
     def asks_pause(
@@ -165,8 +168,13 @@ class Witness:
         waits: Sequence[tuple[int, int, Instant | None]] = (),
     ) -> None:  # fmt: skip
         """This node asks the neighbour at a port to pause a class; see the statement `xoff`."""
+        self._asking.add((port, cls))
         statement = {"at_ns": at_ns, "step": "xoff", "port": port, "class": cls, "why": why, "bytes": held_bytes}
         self._state({**statement, "waits": [list(one) for one in waits]})
+
+    def asks_no_more(self, port: int, cls: int) -> None:
+        """The neighbour at a port may go on."""
+        self._asking.discard((port, cls))
 
     # What others ask.
 

@@ -70,6 +70,8 @@ class Follower:
         """Statements dropped by nodes that have gone down since."""
         self._since_ns: Instant = 0
         self._qpns: dict[tuple[int, int, int], int] = {}
+        self._seen: set[_Mark] = set()
+        """Complete journeys that may become richer by one look more."""
 
     @property
     def left_out(self) -> tuple[int, int]:
@@ -91,17 +93,29 @@ class Follower:
                 began_s = time.monotonic()
                 stopped = self.stop.is_set()
                 await self._unless_stopped(self._look())
-                settled = filter(self._stories.settled, self._stories.look(self._since_ns, self._qpns))
-                _tell_new(settled, told, tell)
+                found = self._stories.look(self._since_ns, self._qpns)
+                _tell_new([journey for journey in found if self._is_settled(journey)], told, tell)
                 if stopped:
                     self.ended = "it was stopped"
                 if self.ended or len(told) >= self._count or time.monotonic() > self._deadline_s:
-                    found = self._stories.journeys(self._since_ns, self._qpns)
-                    _tell_new(found, told, tell)
-                    return found
+                    every = self._stories.journeys(self._since_ns, self._qpns)
+                    _tell_new(every, told, tell)
+                    return every
                 await self._wait(max(LOOK_S, REST * (time.monotonic() - began_s)))
         finally:
             await self._dismiss()
+
+    def _is_settled(self, journey: Journey) -> bool:
+        """Whether nothing more can be told of a complete journey.
+
+        Nodes that the packet did not pass may know why it was paused. They have stated that before, but this look may
+        have asked them before they did; the next one cannot.
+        """
+        if not (journey.complete and journey.paused) or self._stories.settled(journey):
+            return True
+        seen = _mark(journey) in self._seen
+        self._seen.add(_mark(journey))
+        return seen
 
     async def _wait(self, wall_s: float) -> None:
         with suppress(TimeoutError):
@@ -197,10 +211,13 @@ class Follower:
 def _tell_new(journeys: Iterable[Journey], told: set[_Mark], tell: Callable[[Journey], None]) -> None:
     """Tell of journeys that are complete, each once."""
     for journey in journeys:
-        mark = (journey.source, journey.destination, journey.destination_qpn, journey.psn, journey.began_ns)
-        if journey.complete and mark not in told:
-            told.add(mark)
+        if journey.complete and _mark(journey) not in told:
+            told.add(_mark(journey))
             tell(journey)
+
+
+def _mark(journey: Journey) -> _Mark:
+    return journey.source, journey.destination, journey.destination_qpn, journey.psn, journey.began_ns
 
 
 async def qpns(fabric: Verbs, nics: Iterable[str]) -> dict[tuple[int, int, int], int]:

@@ -172,8 +172,8 @@ class JourneyJoiner:
         return found
 
     def settled(self, journey: Journey) -> bool:
-        """Whether nothing more can be told of a complete journey: why others paused it is known last."""
-        return not journey.paused or (journey.acknowledged_ns or NEVER) < self._told_ns()
+        """Whether every node has stated everything up to the end of this journey."""
+        return (journey.acknowledged_ns or NEVER) < self._told_ns()
 
     def look(self, since_ns: Instant = 0, qpns: Qpns | None = None) -> list[Journey]:
         """Journeys that may have changed since the last look, of packets first sent after `since_ns`, in that order."""

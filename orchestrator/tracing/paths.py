@@ -76,7 +76,7 @@ class Paths:
         assert hop.traffic_class is not None
         queue = hop.port, hop.traffic_class
         found = [
-            replace(pause, causes=causes(self._pauses_of, self._cable, hop.node, queue, pause.since_ns))
+            replace(pause, causes=causes(self._pauses_of, self._cable, hop.node, queue, pause.since_ns, pause.until_ns))
             for pause in hop.pauses
         ]
         return replace(hop, pauses=tuple(found))

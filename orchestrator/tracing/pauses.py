@@ -79,36 +79,46 @@ class PauseBook:
 
 def causes(
     book_of: Callable[[str], PauseBook | None], cable_of: Callable[[str, int], PortLink], node: str, queue: _Queue,
-    at_ns: Instant,
+    since_ns: Instant, until_ns: Instant,
 ) -> tuple[Backlog, ...]:  # fmt: skip
-    """Why a class was paused at a port of a node at this instant: the neighbour's reason, then those behind it."""
+    """Why a class was paused at a port of a node for this time: the neighbour's reason, then those behind it.
+
+    A port for which bytes waited may have been paused only after the neighbour had asked: then that is why it went on.
+    """
     found: list[Backlog] = []
     port, cls = queue
-    open_ = [(0, cable_of(node, port), at_ns)]
+    open_ = [(0, cable_of(node, port), since_ns)]
     seen = set()
     while open_:
         depth, cable, asked_ns = open_.pop(0)
         book = book_of(cable.peer)
         statement = None if book is None else book.asked((cable.peer_port, cls), asked_ns)
         # In a ring of pauses one leads to itself.
-        if statement is None or (cable.peer, cable.peer_port) in seen:
+        if book is None or statement is None or (cable.peer, cable.peer_port) in seen:
             continue
         seen.add((cable.peer, cable.peer_port))
-        backlog = _backlog(cable_of, depth, cable, statement)
+        backlog = _backlog(cable_of, depth, cable, statement, book, until_ns)
         found.append(backlog)
         if depth + 1 < DEPTH_MAX:
-            paused = [one.port for one in backlog.waits if one.paused_since_ns is not None]
-            open_ += [(depth + 1, cable_of(cable.peer, one), backlog.at_ns) for one in paused]
+            open_ += [
+                (depth + 1, cable_of(cable.peer, one.port), max(backlog.at_ns, one.paused_since_ns))
+                for one in backlog.waits
+                if one.paused_since_ns is not None
+            ]
     return tuple(found)
 
 
 def _backlog(
-    cable_of: Callable[[str, int], PortLink], depth: int, cable: PortLink, statement: dict[str, Any]
-) -> Backlog:
+    cable_of: Callable[[str, int], PortLink], depth: int, cable: PortLink, statement: dict[str, Any], book: PauseBook,
+    until_ns: Instant,
+) -> Backlog:  # fmt: skip
     here = cable.peer
-    waits = [
-        Waiting(port, cable_of(here, port).peer, waiting, since_ns) for port, waiting, since_ns in statement["waits"]
-    ]
+    waits = []
+    for port, waiting, since_ns in statement["waits"]:
+        if since_ns is None:
+            later = book.within((port, statement["class"]), statement["at_ns"], until_ns)
+            since_ns = later[0][0] if later else None
+        waits.append(Waiting(port, cable_of(here, port).peer, waiting, since_ns))
     return Backlog(
         depth=depth,
         node=here,

@@ -202,6 +202,8 @@ class LosslessSwitch(RoutedSwitch):
             # At one instant a pair may have come and gone more than once.
             if not self.buffer.xoff[pair] and self.forwarding:
                 self._ask(at_ns, pair, 0, out)
+                if self._witness is not None:
+                    self._witness.asks_no_more(*divmod(pair, CLASSES))
 
     def _ask(self, at_ns: Instant, pair: int, quanta: int, out: list[Transmit]) -> None:
         """Send a pause of so many quanta, and see to its repetition; 0 quanta: go on."""

@@ -233,6 +233,16 @@ def test_a_pause_that_is_over_is_not_told() -> None:
     assert steps(book)[-1] == {"at_ns": 10, "step": "pause", "port": 1, "class": 3, "since_ns": 10, "until_ns": 15}
 
 
+def test_pauses_are_told_while_the_node_asks_for_one_of_that_class() -> None:
+    book = witness()
+    book.asks_pause(8, 2, 3, "queue", 700)
+    book.paused(10, 1, 3, 50)
+    book.paused(11, 1, 4, 50)
+    book.asks_no_more(2, 3)
+    book.paused(20, 1, 3, 80)
+    assert [(one["step"], one["at_ns"]) for one in steps(book)] == [("xoff", 8), ("pause", 10)]
+
+
 def test_a_pause_that_the_node_asks_for() -> None:
     book = witness()
     book.asks_pause(8, 2, 3, "queue", 700, [(0, 500, None), (1, 200, 6)])

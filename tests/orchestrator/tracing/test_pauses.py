@@ -70,7 +70,7 @@ def test_a_ring_of_pauses_is_told_once() -> None:
         "p0-t1-0": told(xoff(50, port=0, waits=((0, 9, 40),))),
         "p0-t0-0": told(xoff(30, port=4, waits=((4, 5, 20), (0, 7, None)))),
     }
-    found = causes(books.get, lambda node, port: PAUSING.ports(node)[port], "p0-t0-0", (4, 3), 60)
+    found = causes(books.get, lambda node, port: PAUSING.ports(node)[port], "p0-t0-0", (4, 3), 60, 90)
     assert [(one.depth, one.node, one.towards, one.at_ns) for one in found] == [
         (0, "p0-t1-0", "p0-t0-0", 50),
         (1, "p0-t0-0", "p0-t1-0", 30),
@@ -79,7 +79,21 @@ def test_a_ring_of_pauses_is_told_once() -> None:
         (0, "h000", None),
         (4, "p0-t1-0", 20),
     ]
-    assert causes({}.get, lambda node, port: PAUSING.ports(node)[port], "p0-t0-0", (4, 3), 60) == ()
+    assert causes({}.get, lambda node, port: PAUSING.ports(node)[port], "p0-t0-0", (4, 3), 60, 90) == ()
+
+
+def test_a_port_that_is_paused_later_is_why_the_pause_goes_on() -> None:
+    books = {
+        "p0-t1-0": told(xoff(50, port=0, waits=((1, 9, None),)), pause(70, 95)),
+        "p0-t0-1": told(xoff(20, port=4), xoff(65, port=4, waits=((0, 7, None),)), xoff(90, port=4)),
+    }
+    for until_ns, nodes in ((60, ["p0-t1-0"]), (90, ["p0-t1-0", "p0-t0-1"])):
+        found = causes(
+            books.get, lambda node, port: PAUSING.ports(node)[port], "p0-t0-0", (4, 3), 55, until_ns
+        )  # fmt: skip
+        assert [one.node for one in found] == nodes
+        assert found[0].waits[0].paused_since_ns == (70 if len(nodes) > 1 else None)
+    assert found[1].at_ns == 65
 
 
 def hops(found: list[Journey], node: str) -> list[Hop]:
@@ -152,6 +166,7 @@ def test_the_tree_of_an_incast_leads_to_the_port_that_is_congested(xoff_bytes: i
             for cause in one.causes:
                 assert sum(port.bytes for port in cause.waits) == cause.bytes >= min(xoff_bytes, 12_000)
                 assert cause.at_ns < one.until_ns
+                assert {port.paused_since_ns for port in cause.waits} == {None} or cause is not root
 
 
 def test_without_pauses_nothing_is_said_of_them() -> None:

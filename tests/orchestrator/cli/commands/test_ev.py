@@ -82,6 +82,9 @@ def test_a_fabric_without_evs_says_so_in_one_line(tmp_path: Path) -> None:
         for words in (("list", "h000"), ("events", "h000"), ("profile", "list", "h000"), ("deny", "h000", "5", "1")):
             assert "only MRC has EVs" in fails(tmp_path, "ev", *words)
         assert "only MRC NICs probe links" in fails(tmp_path, "mapper", "--once")
+        followed = ask(tmp_path, "trace", "--share", "1%", "--count", "1")
+        assert ": source port " in followed
+        assert " by hash 0x" in followed
         assert "EVs" not in ask(tmp_path, "top", "-n", "1")
         assert "a slot of 512 bytes per QP" in ask(tmp_path, "nic", "state", "h000")
         ask(tmp_path, "work", "stop", "--all")
