@@ -41,6 +41,8 @@ class ClassEgressConfig(EgressConfig):
     class, `data_bytes_max` for each other."""
     data_class: int = 3
     """The class whose pause stops a NIC from making new packets for this port."""
+    pause_event_ns: int = 0
+    """Pauses that add up to so much are told of as an event (`mrcfabric.pause_spells`); 0: none is."""
 
     def __post_init__(self) -> None:
         # No super(): a dataclass with slots is another class than the one that this function was made in.
@@ -55,6 +57,8 @@ class ClassEgressConfig(EgressConfig):
             raise ConfigError(
                 "egress.bytes_max", f"{self.bytes_max} will not do", f"{CLASSES} numbers of bytes, from 1"
             )
+        if type(self.pause_event_ns) is not int or self.pause_event_ns < 0:
+            raise ConfigError("egress.pause_event_ns", f"{self.pause_event_ns!r} will not do", "nanoseconds, from 0")
         if not 0 <= self.data_class < CLASSES:
             raise ConfigError("egress.data_class", f"{self.data_class} is no class", f"0 to {CLASSES - 1}")
 

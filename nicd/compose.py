@@ -12,6 +12,7 @@ from mrcfabric.class_egress_config import ClassEgressConfig
 from mrcfabric.egress_config import EgressConfig
 from mrcfabric.errors import ConfigError
 from mrcfabric.paths import PathTable
+from mrcfabric.pause_spells import PAUSE_EVENT_NS
 from mrcfabric.settings import settings_from
 from mrcfabric.topology import DATA_PACKET_EXTRA_BYTES, Topology
 from mrcfabric.turns import TurnTable
@@ -68,7 +69,11 @@ def nic_config(topology: Topology, name: str) -> NicConfig:
     kind: Callable[..., EgressConfig] = EgressConfig
     if topology.switch.get("lossless") == "pfc":
         data = settings.rc_data_dscp if settings.transport == "rc" else dscp.trimmable
-        kind = partial(ClassEgressConfig, data_class=traffic_class_of_dscp(dscp)[data])
+        kind = partial(
+            ClassEgressConfig,
+            data_class=traffic_class_of_dscp(dscp)[data],
+            pause_event_ns=topology.switch.get("pfc_event_ns", PAUSE_EVENT_NS),  # type: ignore[arg-type]
+        )
     ports = tuple(
         kind(
             rate_bps=end.rate_bps,

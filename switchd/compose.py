@@ -163,7 +163,9 @@ def _of_classes(port: EgressConfig, settings: SwitchSettings, lossless: Lossless
     limits = tuple(
         settings.buffer_bytes if cls in lossless.buffer.lossless else limit for cls, limit in enumerate(plain.limits)
     )
-    return dataclasses.replace(plain, bytes_max=limits, data_class=lossless.buffer.lossless[0])
+    return dataclasses.replace(
+        plain, bytes_max=limits, data_class=lossless.buffer.lossless[0], pause_event_ns=settings.pfc_event_ns
+    )
 
 
 def ecmp_config(topology: Topology, name: str, settings: SwitchSettings) -> EcmpConfig:

@@ -8,6 +8,9 @@ While the class of data is paused the port has no room, so that no packet is mad
 port. Acknowledgements of another class go on. The end of a pause is an instant like a departure: it makes room.
 """
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 from mrcfabric.class_egress import ClassEgress
 from mrcfabric.class_egress_config import CLASSES, ClassEgressConfig
 from mrcfabric.egress_config import EgressConfig
@@ -22,6 +25,8 @@ from nicd.core.onchip import Receive
 from nicd.core.ports import Ports
 from nicd.core.settings import NicConfig
 from nicd.core.stats import TAKEN
+
+Heard: TypeAlias = Callable[[Instant, int, PfcFrame], None]
 
 
 class ClassPorts(Ports):
@@ -71,6 +76,11 @@ class ClassPorts(Ports):
         """The class of this NIC's data."""
         return self._classed[port].config.data_class
 
+    @property
+    def pause_event_ns(self) -> int:
+        """Pauses that add up to so much are told of; of all ports alike."""
+        return self._classed[0].config.pause_event_ns if self._classed else 0
+
     def pause_ns(self, port: int, quanta: int) -> int:
         """How long so many quanta last at a port's rate."""
         return self._classed[port].config.quanta_ns(quanta)
@@ -112,11 +122,13 @@ class ClassPorts(Ports):
 class PauseReceiver:
     """Takes the pauses of neighbours out of what comes in, and passes everything else on."""
 
-    __slots__ = ("_onward", "_ports")
+    __slots__ = ("_heard", "_onward", "_ports")
 
-    def __init__(self, ports: ClassPorts, onward: Receive) -> None:
+    def __init__(self, ports: ClassPorts, onward: Receive, heard: Heard) -> None:
+        """`heard`: is told of each pause that a port obeys."""
         self._ports = ports
         self._onward = onward
+        self._heard = heard
 
     def receive(self, now: Instant, port: int, packet: Buffer) -> str:
         """A packet or a link control frame from a port; a frame that is no good pause goes on, to be dropped there."""
@@ -124,6 +136,7 @@ class PauseReceiver:
             frame = parse(packet)
             if frame is not None:
                 self._ports.pause(now, port, frame)
+                self._heard(now, port, frame)
                 return TAKEN
         return self._onward(now, port, packet)
 

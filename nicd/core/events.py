@@ -8,6 +8,7 @@ trace; it leaves out what differs between two drivers of the same run (tokens of
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from mrcfabric.pause_spells import PauseEvent
 from mrcfabric.units import Instant
 
 WRITE = "write"
@@ -169,4 +170,6 @@ class Retransmit:
         }
 
 
-NicEvent: TypeAlias = CommandDone | Completion | EvTransition | PortChange | PeerPortChange | QpChange | Retransmit
+NicEvent: TypeAlias = (
+    CommandDone | Completion | EvTransition | PortChange | PeerPortChange | QpChange | Retransmit | PauseEvent
+)

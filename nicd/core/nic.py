@@ -18,6 +18,7 @@ from nicd.core.execute import Executor
 from nicd.core.nic_witness import NicWitness
 from nicd.core.onchip import NO_CONTEXTS, Antechamber, Receive
 from nicd.core.pause_sender import PauseSender
+from nicd.core.pause_watch import PauseWatch
 from nicd.core.settings import NicConfig
 from nicd.core.transports import transport_of
 
@@ -39,6 +40,7 @@ class Nic:
         """Asks switches to pause; None: the fabric is not lossless."""
         if isinstance(self._board.ports, ClassPorts):
             self._pauses = PauseSender(self._board, self._board.ports, transport.receive)
+            self._pause_watch = PauseWatch(self._board, self._board.ports)
         self._executor = Executor(transport, self._pauses)
         self._antechamber: Antechamber | None = None
         if self._board.contexts is not None:
@@ -232,4 +234,6 @@ class Nic:
             self._pauses.onward = receive
             receive = self._pauses.receive
         ports = self._board.ports
-        self._arrive = PauseReceiver(ports, receive).receive if isinstance(ports, ClassPorts) else receive
+        self._arrive = receive
+        if isinstance(ports, ClassPorts):
+            self._arrive = PauseReceiver(ports, receive, self._pause_watch.heard).receive

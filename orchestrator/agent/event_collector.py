@@ -1,9 +1,10 @@
 """Collects what happens in all nodes of a fabric into its event log, and serves the log in the agent's API.
 
-Owns how often NICs are asked, which of them (those whose glance shows something new), and up to which instant the log
-is in order. Of switches only T0s that hash flows are asked, because others report no events. While the fabric sleeps,
-no node is asked twice. When a NIC dies, the events that it had not reported are lost, and a line says since when. A
-node that does not answer delays the log by at most `SILENCE_WALL_S`; what it reports later is appended out of order.
+Owns how often nodes are asked, which of them (those whose glance shows something new), and up to which instant the log
+is in order. Switches are asked where they have events to report: where they pause, or notice dead links. While the
+fabric sleeps, nobody is asked twice. When a node dies, the events that it had not reported are lost, and a line says
+since when. A node that does not answer delays the log by at most `SILENCE_WALL_S`; what it reports later is appended
+out of order.
 """
 
 import asyncio
@@ -16,25 +17,24 @@ from typing import Any, Final
 from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import RefusedError
 from mrcfabric.glance import Glance, Head, head_of
-from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
 from orchestrator.client import bodies
 from orchestrator.fabric.launched import LaunchedFabric
 from orchestrator.live.event_lines import end_of, forgotten, of_agent, of_nic, sections_of, untold
 from orchestrator.live.event_log import LIMIT_MAX, EventLog
-from orchestrator.planning.abilities import hashes, transport_of
+from orchestrator.planning.abilities import switches_tell, transport_of
 
 PERIOD_WALL_S: Final = 1.0
-"""How often NICs are looked at while nobody waits for news."""
+"""How often nodes are looked at while nobody waits for news."""
 WATCHED_PERIOD_WALL_S: Final = 0.25
 """The same while somebody waits for news."""
 PAGE_EVENTS: Final = 512
-"""How many events a NIC is asked for at once: few enough not to disturb its data path."""
+"""How many events a node is asked for at once: few enough not to disturb its data path."""
 PAGES_MAX: Final = 4
-"""How many such pages one NIC is asked for in one turn; the next turn continues."""
+"""How many such pages one node is asked for in one turn; the next turn continues."""
 WAIT_WALL_S_MAX: Final = 30.0
 SILENCE_WALL_S: Final = 5.0
-"""How long the log waits for a NIC that does not answer because it hangs, is overloaded or is cut off."""
+"""How long the log waits for a node that does not answer because it hangs, is overloaded or is cut off."""
 
 FINISH_WALL_S: Final = 1.0
 """How long the last turn may take when the fabric ends."""
@@ -42,7 +42,7 @@ FINISH_WALL_S: Final = 1.0
 
 @dataclass(slots=True)
 class _Told:
-    """What a NIC has reported."""
+    """What a node has reported."""
 
     incarnation: int = 0
     number: int = 0
@@ -62,8 +62,9 @@ class EventCollector:
         self.log = EventLog(fabric.folder.events)
         self._fabric = fabric
         self._sections = sections_of(transport_of(fabric.topology))
-        self._nics = frozenset(fabric.topology.nic_names())
-        self._nodes = {node: _Told() for node in _tellers(fabric.topology)}
+        nodes = fabric.topology.node_names() if switches_tell(fabric.topology) else fabric.topology.nic_names()
+        self._nodes = {node: _Told() for node in nodes}
+        self._peers = {node: [end.peer for end in fabric.topology.ports(node)] for node in self._nodes}
         self._told_of: float | None = None
         """The sleep of the fabric during which everything was collected (`Timekeeper.rest_s`); None: none."""
         self._note = 0
@@ -79,7 +80,7 @@ class EventCollector:
             await self._pause()
 
     async def collect(self) -> None:
-        """Collect what is new. If the fabric has slept since all NICs were asked, only the agent's own notes can be."""
+        """Collect what is new. If the fabric has slept since all were asked, only the agent's own notes can be."""
         async with self._turn:
             if self._take_notes() or not self.is_whole:
                 await self._collect()
@@ -92,10 +93,10 @@ class EventCollector:
     async def _collect(self) -> None:
         resting, until_ns = self._fabric.time.rest_s, self._fabric.now_ns()
         glances = await self._fabric.glances(list(self._nodes))
-        # Notes of deaths go in before what NICs report of a new life: they say what of the old one is unknown.
+        # Notes of deaths go in before what nodes report of a new life: they say what of the old one is unknown.
         self._take_notes()
-        asked = {nic: told for nic, told in self._nodes.items() if nic not in glances.down}
-        await asyncio.gather(*(self._fetch(nic, told, glances.nodes[nic]) for nic, told in asked.items()))
+        asked = {node: told for node, told in self._nodes.items() if node not in glances.down}
+        await asyncio.gather(*(self._fetch(node, told, glances.nodes[node]) for node, told in asked.items()))
         # If the fabric slept before and after, nothing was or is on its way. But a glance may be shared with an earlier
         # look, so it may be older than this turn, and even older than the sleep.
         # from before now, and even from before the fabric fell asleep.
@@ -109,7 +110,7 @@ class EventCollector:
         await self._settle(min((bound_ns, *waited)))
 
     async def finish(self) -> None:
-        """Collect what there is before the fabric ends, without waiting for any NIC's missing events."""
+        """Collect what there is before the fabric ends, without waiting for any node's missing events."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(FINISH_WALL_S):
                 await self.collect()
@@ -148,38 +149,38 @@ class EventCollector:
 
     # Fetching.
 
-    async def _fetch(self, nic: str, told: _Told, glance: Glance | None) -> None:
-        """Fetch what a NIC has to report, and remember up to which instant that is complete."""
+    async def _fetch(self, node: str, told: _Told, glance: Glance | None) -> None:
+        """Fetch what a node has to report, and remember up to which instant that is complete."""
         told.complete = False
         try:
             if glance is None:
-                raise NoAnswerError(f"{nic} is silent")
+                raise NoAnswerError(f"{node} is silent")
             head = head_of(glance)
             if head.incarnation != told.incarnation:
                 told.incarnation, told.number = head.incarnation, 0
             for _ in range(PAGES_MAX):
                 if told.number >= head.event:
                     break
-                told.until_ns = max(told.until_ns, await self._fetch_page(nic, told, head))
+                told.until_ns = max(told.until_ns, await self._fetch_page(node, told, head))
             told.silent_s = None
             if told.number >= head.event:
                 told.complete, told.until_ns = True, max(told.until_ns, head.now_ns)
         except (NoAnswerError, RefusedError):  # it died or hears nothing; the next turn finds out
             told.silent_s = told.silent_s or time.monotonic()
 
-    async def _fetch_page(self, nic: str, told: _Told, head: Head) -> Instant:
-        """Fetch a NIC's next events. Returns the instant up to which these are known to be complete, 0 without any.
+    async def _fetch_page(self, node: str, told: _Told, head: Head) -> Instant:
+        """Fetch a node's next events. Returns the instant up to which these are known to be complete, 0 without any.
 
         Raises NoAnswerError and RefusedError.
         """
-        answer = await self._fabric.call(nic, "events", {"since": told.number, "limit": PAGE_EVENTS})
-        if self._fabric.daemons.member(nic).incarnation != told.incarnation:
-            raise RefusedError(f"{nic} has been started again meanwhile")
+        answer = await self._fabric.call(node, "events", {"since": told.number, "limit": PAGE_EVENTS})
+        if self._fabric.daemons.member(node).incarnation != told.incarnation:
+            raise RefusedError(f"{node} has been started again meanwhile")
         told.number, events, wall_s = answer["last"], answer["events"], time.time()
         if answer["forgotten"]:
             at_ns = events[0]["at_ns"] if events else head.now_ns
-            self.log.put([forgotten(nic, at_ns, wall_s, answer["forgotten"])])
-        self.log.put(of_nic(nic, wall_s, event, self._sections) for event in events)
+            self.log.put([forgotten(node, at_ns, wall_s, answer["forgotten"])])
+        self.log.put(of_nic(node, wall_s, event, self._sections, self._peers[node]) for event in events)
         return events[-1]["at_ns"] - 1 if events else 0
 
     def _take_notes(self) -> int:
@@ -192,12 +193,12 @@ class EventCollector:
                 self.log.put([of_agent(note)])
             if note["kind"] == "fault" and (end := end_of(note)) is not None:
                 self.log.put([end])
-            if note["kind"] == "died" and note["node"] in self._nics:
-                self._take_death(note, self._nodes[note["node"]])
+            if note["kind"] == "died" and (told := self._nodes.get(note["node"])) is not None:
+                self._take_death(note, told)
         return len(notes)
 
     def _take_death(self, note: Mapping[str, Any], told: _Told) -> None:
-        """Note which events of a NIC were lost because it died before it reported them."""
+        """Note which events of a node were lost because it died before it reported them."""
         if told.until_ns < note["at_ns"]:
             self.log.put([untold(note["node"], note["at_ns"], note["wall_s"], told.until_ns)])
             told.until_ns = note["at_ns"]
@@ -222,9 +223,3 @@ class EventCollector:
             yield
         finally:
             self._watchers -= 1
-
-
-def _tellers(topology: Topology) -> list[str]:
-    """The nodes that report events: NICs, and T0s that hash."""
-    hashing = [name for name in topology.switch_names() if topology.parse_node(name).tier == "t0"]
-    return [*topology.nic_names(), *(hashing if hashes(topology) else ())]

@@ -1,10 +1,11 @@
 """Makes lines of a fabric's event log from what NICs and the agent report: who, what, why, and which section says so.
 
 Pure. Owns the keys that every line has, and adds cause and section to reports that lack them. The facts come from NICs
-(`nicd.core.events`) and from the agent (`orchestrator.fabric.journal`). docs/schema/event_log.json describes a line.
+(`nicd.core.events`), from switches (`switchd.core.events`) and from the agent (`orchestrator.fabric.journal`).
+docs/schema/event_log.json describes a line.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 Line: TypeAlias = dict[str, Any]
@@ -21,23 +22,37 @@ SECTIONS: Final[Mapping[str, str]] = {
     "port_change": "arXiv 2605.04333 2",
     # MRC 1.0 2.6: Port Status Update.
     "peer_port_change": "MRC 1.0 2.6",
+    # IEEE 802.1Q 36: priority-based flow control.
+    "pause_begun": "IEEE 802.1Q 36",
+    "pause_ended": "IEEE 802.1Q 36",
+    # RFC 2992: equal-cost multipath, what a change of the group does to flows.
+    "ecmp_member": "RFC 2992",
 }
 """Sections for kinds whose events do not name one themselves."""
 _SECTIONS_OF_RC: Final[Mapping[str, str]] = {
+    **SECTIONS,
     # IBTA 10.3.1: states of a QP; 9.7: reliable connections, acknowledgements and time-outs.
     "qp_change": "IBTA 10.3.1",
     "completion": "IBTA 9.7",
     "retransmit": "IBTA 9.7",
     "port_change": "",
+    "peer_port_change": "",
 }
 """The same for NICs with the RC transport, which nobody tells of ports."""
 KINDS: Final = (
-    "ev_transition", *SECTIONS, "hash_change",
+    "ev_transition", *SECTIONS, "watchdog_fired", "watchdog_restored", "hash_change",
     "ready", "fault", "ended", "healed", "unhealed", "died", "returned", "lost", "refused", "stalled", "fenced",
     "lease_lost", "host_lost", "host_restarted", "links", "work", "work_over", "unstopped", "unwritten", "forgotten",
     "untold",
 )  # fmt: skip
 
+_OF_PEERS: Final[Mapping[str, str]] = {
+    "pause_begun": "paused by {peer}",
+    "pause_ended": "no more pauses by {peer}",
+    "watchdog_fired": "paused too long by {peer}",
+    "watchdog_restored": "no more pauses by {peer}",
+}
+"""Causes of events whose port says who is meant."""
 _CAUSES: Final = ("cause", "reason", "status", "why", "fault", "how")
 """Keys that say why something happened; the first one present is used."""
 
@@ -47,9 +62,23 @@ def sections_of(transport: str) -> Mapping[str, str]:
     return _SECTIONS_OF_RC if transport == "rc" else SECTIONS
 
 
-def of_nic(node: str, wall_s: float, event: Mapping[str, Any], sections: Mapping[str, str] = SECTIONS) -> Line:
-    """Make a line of an event from a NIC's op `events`; `sections`: those of its transport."""
+def of_nic(
+    node: str,
+    wall_s: float,
+    event: Mapping[str, Any],
+    sections: Mapping[str, str] = SECTIONS,
+    peers: Sequence[str] = (),
+) -> Line:
+    """Make a line of an event from the op `events` of a NIC or a switch.
+
+    `sections`: those of the transport; `peers`: who is at the other end of each of its ports.
+    """
     line = _line(node, wall_s, event)
+    if event["kind"] in _OF_PEERS and event["port"] < len(peers):
+        line["peer"] = peers[event["port"]]
+        line["cause"] = _OF_PEERS[event["kind"]].format(peer=line["peer"])
+    elif event["kind"] == "ecmp_member":
+        line["cause"] = "carrier"
     if event["kind"] in ("port_change", "peer_port_change"):
         line["cause"] = "port_status_update" if event["kind"] == "peer_port_change" else "carrier"
     line["section"] = line["section"] or sections.get(event["kind"], "")

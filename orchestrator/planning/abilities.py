@@ -50,6 +50,11 @@ def _of_a_port(topology: Topology, knob: str) -> bool:
     return any(value is True for key, value in topology.switch.items() if key.endswith(f".{knob}"))
 
 
+def switches_tell(topology: Topology) -> bool:
+    """Whether switches have events to report: pauses and their watchdog, or what becomes of a group of equal paths."""
+    return topology.switch.get("lossless") == "pfc" or hashes(topology)
+
+
 def need_mrc(topology: Topology, where: str, what: str, hint: str) -> None:
     """Refuse what only MRC NICs can do: raises ConfigError with `what` and the transport that lacks it."""
     transport = transport_of(topology)

@@ -1,13 +1,15 @@
 """Every event that a switch core reports.
 
-A switch reports little: drops and marks are counters, and only the answers to commands and flows that move to other
-up-links are events. `record()` is flat, can be hashed into a trace, and leaves out what differs between two drivers of
-the same run (tokens).
+A switch reports little: drops and marks are counters. Events are the answers to commands, spells of pauses
+(`mrcfabric.pause_spells`), what its watchdog does, changes of a group of equal paths, and flows that another hash
+moves. `record()` is flat, can be hashed into a trace, and leaves out what differs between two drivers of the same run
+(tokens).
 """
 
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from mrcfabric.pause_spells import PauseEvent
 from mrcfabric.units import Instant
 
 
@@ -41,4 +43,49 @@ class HashChange:
         return {"at_ns": self.at_ns, "kind": "hash_change", "cause": cause, "flows": self.flows, "moved": self.moved}
 
 
-SwitchEvent: TypeAlias = CommandDone | HashChange
+@dataclass(slots=True)
+class WatchdogFired:
+    """A class of a port has been paused for too long, and obeys no more."""
+
+    at_ns: Instant
+    port: int
+    cls: int
+    paused_ns: int
+    """For how long, without a break."""
+
+    def record(self) -> dict[str, Any]:
+        return {
+            "at_ns": self.at_ns, "kind": "watchdog_fired", "port": self.port, "cls": self.cls,
+            "paused_ns": self.paused_ns,
+        }  # fmt: skip
+
+
+@dataclass(slots=True)
+class WatchdogRestored:
+    """No pause has come for long enough: the class obeys again."""
+
+    at_ns: Instant
+    port: int
+    cls: int
+
+    def record(self) -> dict[str, Any]:
+        return {"at_ns": self.at_ns, "kind": "watchdog_restored", "port": self.port, "cls": self.cls}
+
+
+@dataclass(slots=True)
+class EcmpMember:
+    """An up-link left the group of equal paths, because it lost its carrier, or came back into it."""
+
+    at_ns: Instant
+    port: int
+    up: bool
+    members: int
+    """How many there are now."""
+
+    def record(self) -> dict[str, Any]:
+        return {
+            "at_ns": self.at_ns, "kind": "ecmp_member", "port": self.port, "up": self.up, "members": self.members,
+        }  # fmt: skip
+
+
+SwitchEvent: TypeAlias = CommandDone | PauseEvent | WatchdogFired | WatchdogRestored | EcmpMember | HashChange

@@ -18,6 +18,7 @@ from mrcfabric.errors import RefusedError
 from mrcfabric.glance import QUEUE, AskGlance, SwitchRest, pause_glances
 from mrcfabric.naming import port_mac
 from mrcfabric.node import Input, Rank, Transmit
+from mrcfabric.pause_spells import PauseSpells
 from mrcfabric.rng import Rng
 from mrcfabric.units import NEVER, Buffer, Instant
 from mrcfabric.wire.dscp import dscp_of, traffic_class_of_dscp
@@ -26,6 +27,7 @@ from mrcfabric.wire.pfc import encode, parse
 from mrcfabric.witness import Witness
 from switchd.core.buffer import DROPS, SharedBuffer
 from switchd.core.commands import Command
+from switchd.core.events import WatchdogFired, WatchdogRestored
 from switchd.core.forwarding import Forwarding
 from switchd.core.routed import RoutedSwitch
 from switchd.core.settings import SwitchConfig
@@ -59,9 +61,11 @@ class LosslessSwitch(RoutedSwitch):
         """Heap of (instant, rank, number). An entry counts only while `_next` or `_timers` has its instant."""
         self._next: list[Instant] = [NEVER] * len(self.egress)
         """By port: its next departure."""
-        self._timers: list[Instant] = [NEVER] * (2 * pairs)
-        """By pair: when to repeat a pause; from `pairs` on: when the watchdog bites."""
+        self._timers: list[Instant] = [NEVER] * (3 * pairs + 1)
+        """By pair: when to repeat a pause; from `pairs` on: when the watchdog bites, or obeys again; then: when a spell
+        of pauses is told of; the last one: when the ways change."""
         self._pairs = pairs
+        self._spells = PauseSpells(self.egress[0].config.pause_event_ns if self.egress else 0)
         self._frames: dict[tuple[int, int], ControlFrame] = {}
         self._waiting = Waiting(pairs)
         self.xoff_sent, self.xon_sent = [0] * pairs, [0] * pairs
@@ -140,10 +144,32 @@ class LosslessSwitch(RoutedSwitch):
                 self._ask(at_ns, number, self._quanta, out)
                 if self._witness is not None:
                     self._tell_why(self._witness, at_ns, number)
+        elif number < 2 * self._pairs:
+            self._watch(at_ns, number - self._pairs, out)
+        elif number < 3 * self._pairs:
+            event, due_ns = self._spells.come(at_ns, *divmod(number - 2 * self._pairs, CLASSES))
+            if event is not None:
+                self._events.append(event)
+            self._set_timer(number, due_ns)
         else:
-            pair = number - self._pairs
-            self._watchdog.bite(pair)
-            self._pause(at_ns, pair, at_ns, out)
+            self._follow(at_ns)
+
+    def _watch(self, at_ns: Instant, pair: int, out: list[Transmit]) -> None:
+        """The watchdog ends a pause that has lasted too long, or lets the class obey again."""
+        watchdog = self._watchdog
+        port, cls = divmod(pair, CLASSES)
+        if watchdog.ignores(pair):
+            watchdog.restore(pair)
+            self._events.append(WatchdogRestored(at_ns, port, cls))
+            return
+        self._events.append(WatchdogFired(at_ns, port, cls, watchdog.paused_ns(at_ns, pair)))
+        watchdog.bite(pair)
+        self._pause(at_ns, pair, at_ns, out)
+
+    def _follow(self, at_ns: Instant) -> None:
+        """Carry out the changes of the ways that are due, and note when the next one is."""
+        self._events += self._plain_forwarding.follow(at_ns)
+        self._set_timer(3 * self._pairs, self._plain_forwarding.next_change_ns)
 
     # Packets.
 
@@ -236,19 +262,29 @@ class LosslessSwitch(RoutedSwitch):
                 pair, quanta = port * CLASSES + cls, pfc.quanta[cls]
                 (self.xoff_received if quanta else self.xon_received)[pair] += 1
                 until = at_ns + self.egress[port].config.quanta_ns(quanta)
-                self._pause(at_ns, pair, self._watchdog.heard(at_ns, pair, until), out)
+                ignored = self._watchdog.ignores(pair)
+                obeyed_ns = self._watchdog.heard(at_ns, pair, until)
+                if ignored and not self._watchdog.ignores(pair):
+                    self._events.append(WatchdogRestored(at_ns, port, cls))
+                self._pause(at_ns, pair, obeyed_ns, out)
         return True
 
     def _pause(self, at_ns: Instant, pair: int, until_ns: Instant, out: list[Transmit]) -> None:
         port, cls = divmod(pair, CLASSES)
         self.egress[port].pause(at_ns, cls, until_ns, out)
         self._reschedule(port)
-        self._set_timer(self._pairs + pair, self._watchdog.due(pair))
+        watchdog = self._watchdog
+        self._set_timer(self._pairs + pair, max(at_ns, min(watchdog.due(pair), watchdog.restored_ns(pair))))
+        # A spell's instant only moves back while pauses go on, so an early call costs less than a timer for each frame.
+        due_ns, number = self._spells.heard(at_ns, port, cls, until_ns), 2 * self._pairs + pair
+        if due_ns < self._timers[number]:
+            self._set_timer(number, due_ns)
 
     # Commands and counters.
 
     def _obey(self, at_ns: Instant, command: Command, out: list[Transmit]) -> None:
         super()._obey(at_ns, command, out)
+        self._set_timer(3 * self._pairs, self._plain_forwarding.next_change_ns)
         for port in range(len(self.egress)):
             self._reschedule(port)
 

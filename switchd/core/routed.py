@@ -7,7 +7,7 @@ commands, counters and queues, and the loop of a switch that forwards by uSIDs.
 from typing import Any
 
 from mrcfabric.node import Input, Transmit
-from mrcfabric.units import Buffer, Instant
+from mrcfabric.units import NEVER, Buffer, Instant
 from mrcfabric.wire.link import ControlFrame
 from mrcfabric.witness import Witness
 from switchd.core.commands import Command
@@ -32,13 +32,24 @@ class RoutedSwitch(Switch):
     def advance(self, inputs: list[Input], until: Instant) -> list[Transmit]:
         """Forward what arrived and commit departures up to and including `until`."""
         out: list[Transmit] = []
+        ways = self._plain_forwarding
         for at_ns, rank, in_port, _, body in inputs:
+            # A frame comes before a change of the ways at its instant.
+            if at_ns > ways.next_change_ns:
+                self._events += ways.follow(at_ns - 1)
             if rank:
                 self._take(at_ns, in_port, body, out)
             else:
                 self._carry_out(at_ns, body, out)
+        if until >= ways.next_change_ns:
+            self._events += ways.follow(until)
         self._run(until, out)
         return out
+
+    def next_timeout(self) -> Instant | None:
+        """The next departure or change of the ways."""
+        soonest = min(self._timeout, self._plain_forwarding.next_change_ns)
+        return None if soonest == NEVER else soonest
 
     def counters(self) -> dict[str, Any]:
         """Those of `Switch`, and those of the forwarding."""

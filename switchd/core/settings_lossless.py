@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from mrcfabric.class_egress_config import CLASSES
+from mrcfabric.pause_spells import PAUSE_EVENT_NS
 from mrcfabric.wire.pfc import QUANTA_MAX
 
 HEADROOM_KINDS: Final = ("exact", "deployed")
@@ -45,6 +46,9 @@ class LosslessKnobs:
     """A class of a port that its neighbour has paused for so long without a break stops obeying; 0: never."""
     pfc_watchdog_restore_ns: int = 200_000_000
     """And obeys again after so long without a pause frame."""
+    pfc_event_ns: int = PAUSE_EVENT_NS
+    """Pauses of a class of a port, of a NIC's too, that add up to so much without a break as long are an event; 0: none
+    is."""
     ecn_min_bytes: int = 0
     """Bytes instead of the share `ecn_min`; 0: by share."""
     ecn_max_bytes: int = 0
@@ -62,6 +66,7 @@ LEAST: Final[dict[str, int]] = {
     "pfc_quanta": 1,
     "pfc_watchdog_ns": 0,
     "pfc_watchdog_restore_ns": 0,
+    "pfc_event_ns": 0,
     "ecn_min_bytes": 0,
     "ecn_max_bytes": 0,
 }

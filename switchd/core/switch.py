@@ -113,7 +113,7 @@ class Switch:
         return None if self._timeout == NEVER else self._timeout
 
     def drain_events(self) -> list[SwitchEvent]:
-        """Answers to commands, and what else there is to tell, since the last call."""
+        """What has happened since the last call, in time order."""
         if not self._events:
             return []
         events, self._events = self._events, []

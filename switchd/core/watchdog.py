@@ -44,6 +44,18 @@ class PauseWatchdog:
         self._until[pair] = until_ns if pauses else -1
         return until_ns
 
+    def paused_ns(self, at_ns: Instant, pair: int) -> int:
+        """For how long the pair has been paused without a break."""
+        return at_ns - self._since[pair]
+
+    def restored_ns(self, pair: int) -> Instant:
+        """When the class will obey again if no pause comes; NEVER while it does obey."""
+        return self._last[pair] + self._restore_ns if self._ignoring[pair] else NEVER
+
+    def restore(self, pair: int) -> None:
+        """Obey again."""
+        self._ignoring[pair] = False
+
     def due(self, pair: int) -> Instant:
         """When the watchdog will end the present pause; NEVER while it would end before by itself."""
         due_ns = self._since[pair] + self._watchdog_ns

@@ -65,6 +65,13 @@ ROUTED = (
         _of(SWITCH, "pfc_watchdog_ns", "pfc_watchdog_restore_ns"),
     ),
     Choice(
+        "Which pauses are worth an event",
+        OPTION,
+        "Those of a class of a port, of switches and NICs, that add up to a few round trips without a break as long; "
+        "one event then, and one when it is over.",
+        _of(SWITCH, "pfc_event_ns"),
+    ),
+    Choice(
         "Thresholds of RED in bytes",
         OPTION,
         "By share, as MRC's; RoCE's published profiles are in bytes and can be set so.",

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from mrcfabric.pause_spells import PauseBegun
 from mrcfabric.topology import Topology
 from orchestrator.fabric import Fabric
 from orchestrator.faults.fault import once
@@ -85,9 +86,9 @@ async def real(run_dir: Path, cluster: Cluster | None = None, topology: Topology
     return {"traces": answers, "reached": max(reached.values()), "fidelity": fidelity}
 
 
-def virtual_fabric(until: int, topology: Topology = SMALL) -> SimulatedFabric:
-    """The same fabric in virtual time, run up to an instant."""
-    fabric = SimulatedFabric(topology, keep=0)
+def virtual_fabric(until: int, topology: Topology = SMALL, keep: int = 0) -> SimulatedFabric:
+    """The same fabric in virtual time, run up to an instant; `keep`: of how many events it tells."""
+    fabric = SimulatedFabric(topology, keep=keep)
     for step in script():
         fabric.command(step.node, step.op, step.args, step.at_ns)
     for fault in FAULTS:
@@ -132,7 +133,7 @@ async def test_links_that_take_longer_one_way_than_back_change_nothing_of_that(t
 
 
 ROCE: dict[str, Any] = {"forwarding": "ecmp", "trim": False, "ecn_last_hop": True}
-PFC: dict[str, Any] = {"lossless": "pfc", "pfc_threshold": "static", "pfc_xoff_bytes": 6_000}
+PFC: dict[str, Any] = {"lossless": "pfc", "pfc_threshold": "static", "pfc_xoff_bytes": 6_000, "pfc_event_ns": 400}
 
 
 @pytest.mark.long
@@ -142,7 +143,9 @@ async def test_roce_gives_the_trace_of_virtual_time(tmp_path: Path, switch: dict
     """Plain packets that switches hash, CNPs that slow senders, go-back-N after the crash, pauses hop by hop."""
     roce = replace(SMALL, nic={"transport": "rc", "cc": "dcqcn", "rc_timeout": 5}, switch=switch)
     assert_same(await real(tmp_path / "run", topology=roce), roce)
-    fabric = virtual_fabric(END_NS, roce)
+    fabric = virtual_fabric(END_NS, roce, keep=1_000)
+    told = [event for name in SMALL.node_names() for event in fabric.traces(name)[-1].events]
+    assert any(isinstance(event, PauseBegun) for event in told) == pauses
     frames = [port.get("control_frames", 0) for name in SMALL.switch_names()
               for port in fabric.counters(name)["ports"].values()]  # fmt: skip
     assert any(frames) == pauses

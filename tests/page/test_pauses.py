@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from orchestrator.web import messages
 from tests.support import snapshots
 from tests.support.canned_map import CannedMap
 from tests.support.live_map import click_cable
@@ -108,6 +109,34 @@ def test_nothing_chosen_shows_the_reason_of_every_tree(page: Page, canned: Canne
     expect(page.locator("#panel .pauses li")).to_have_text([f"{TREE[0]}; at the end h002 h003"])
     page.locator("#panel .pauses button").click()
     expect(page.locator("#panel-title")).to_contain_text("p0-t0-0")
+
+
+def test_events_are_captions_on_the_axis_of_time_and_lines_of_the_log(page: Page, canned: CannedMap) -> None:
+    told = {"wall_s": 1.0, "cause": "paused by h000", "section": "IEEE 802.1Q 36", "cls": 3, "peer": "h000", "port": 0}
+    begun = {
+        "n": 1,
+        "at_ns": 700_000,
+        "node": "p0-t0-0",
+        "kind": "pause_begun",
+        "since_ns": 650_000,
+        "frames": 9,
+        **told,
+    }
+    fired = {**begun, "n": 2, "at_ns": 900_000, "kind": "watchdog_fired", "paused_ns": 200_000}
+    lines = page.locator("#event-lines li")
+    for number in range(2, 7):
+        canned.show(snapshots.paused(number=number))
+    canned.tell(messages.snapshot(snapshots.paused(number=7)), messages.events([begun, fired], 0))
+    expect(lines).to_have_count(2)
+    expect(lines.first).to_contain_text("port 0 class 3: paused since 650 us: paused by h000")
+    page.locator("#event-filter").select_option("pause")
+    expect(lines).to_have_count(2)
+    page.locator("#chart").focus()
+    for _ in range(60):
+        if "watchdog of p0-t0-0 fired" in page.locator("#reading").inner_text():
+            break
+        page.keyboard.press("ArrowLeft")
+    expect(page.locator("#reading")).to_contain_text("watchdog of p0-t0-0 fired")
 
 
 def test_a_fabric_where_nobody_pauses_looks_as_before(browser: Browser) -> None:

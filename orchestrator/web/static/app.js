@@ -70,7 +70,10 @@ const hear = {
     if (story.take(snapshot)) draw();
     notice("");
   },
-  events: ({ events }) => log.add(story, story.tell(events)),
+  events: ({ events }) => {
+    log.add(story, story.tell(events));
+    if (story.snapshot) draw();
+  },
   evs: message => strips.draw(message),
   run: message => keepingFocus(() => runs.take(message)),
   error: ({ error }) => notice(`The fabric does not answer: ${error}`),
@@ -90,6 +93,7 @@ async function begin() {
   write(byId("name"), fabric.name);
   write(byId("system"), fabric.system);
   legend(byId("legend"), fabric);
+  byId("event-filter").querySelector('[value="pause"]').hidden = !fabric.lossless;
   panel.show(fabric, kinds);
   chart.show(fabric);
   strips ??= stripsOf(fabric);

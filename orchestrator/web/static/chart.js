@@ -1,6 +1,7 @@
 // Goodput of each plane over fabric time, and below it, on the same axis, the faults. A canvas: drawn again as a whole,
 // which at a few looks a second costs less than keeping elements. Owns only the drawing; `Story` has the figures.
 
+import { captionsAt, captionsOf, drawCaptions } from "./captions.js";
 import { html, mark, svg, write } from "./elements.js";
 import { instant, rate, rates, ticks } from "./scales.js";
 
@@ -102,6 +103,7 @@ export class Chart {
     this._axes(box, from, to, most, x, y);
     this._faults(bars, lanes, box, x);
     for (const [plane, ring] of story.goodput.entries()) this._line(plane, story.at, ring, x, y);
+    drawCaptions(this._context, captionsOf(story), box, x, this._colours);
     this._hint = bars.length ? "Below the lines: faults. Point at an instant to read it." : "Point at an instant to read it.";
     this._cursor();
   }
@@ -125,6 +127,7 @@ export class Chart {
       soft: colour("soft"),
       line: colour("line"),
       bad: colour("bad"),
+      pause: colour("pause"),
       band: colour("band"),
       ink: colour("ink"),
       edge: colour("edge"),
@@ -260,7 +263,7 @@ export class Chart {
       .bars()
       .filter(bar => bar.from <= at && at <= bar.to)
       .map(bar => `${bar.fault.kind} ${bar.fault.targets[0]}`);
-    write(this._reading, [`${instant(at)}: planes ${goodput}`, ...faults].join(", "));
+    write(this._reading, [`${instant(at)}: planes ${goodput}`, ...faults, ...captionsAt(this._story, at)].join(", "));
     mark(this._reading, "title", this._reading.textContent);
   }
 }

@@ -6,12 +6,15 @@ import { faultLine, faultSays } from "./lines.js";
 import { event } from "./words.js";
 
 const LINES_MAX = 250;
+const PAUSES = ["pause_begun", "pause_ended", "watchdog_fired", "watchdog_restored"];
 
 /** Whether a line of the log is about a part. Pure. */
 export function isAbout(line, part) {
   if (part === null) return false;
   if (part.kind === "plane") return line.plane === part.plane || new RegExp(`^p${part.plane}-`).test(line.node ?? "");
   if (part.kind === "port") return line.node === part.nic && (line.plane === part.plane || line.port === part.plane);
+  if (part.kind === "link" && line.peer)
+    return [`${line.node}~${line.peer}`, `${line.peer}~${line.node}`].includes(part.id);
   if (part.kind === "link") return (line.targets ?? []).some(target => target.replace(">", "~") === part.id);
   return line.node === part.id || (line.targets ?? []).includes(part.id);
 }
@@ -57,6 +60,7 @@ export class EventLog {
   _wants(line) {
     const wanted = this._filter.value;
     if (wanted === "part") return isAbout(line, this._partOf());
+    if (wanted === "pause") return PAUSES.includes(line.kind);
     return wanted === "" || (wanted === "fault" ? line.kind.startsWith("fault") : line.kind === wanted);
   }
 

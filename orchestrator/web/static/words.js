@@ -2,7 +2,7 @@
 
 import { pauseSays, pausesOf, pausing } from "./pauses.js";
 import { statesSay } from "./rc.js";
-import { bytes, count, many, percent, rate, shortened } from "./scales.js";
+import { bytes, count, instant, many, percent, rate, shortened, span } from "./scales.js";
 import { evSums } from "./story.js";
 import { summed, troublesIn } from "./troubles.js";
 
@@ -127,6 +127,14 @@ const HAPPENED = {
   port_change: line => `port of plane ${line.port} ${line.up ? "has" : "lost"} carrier`,
   peer_port_change: line =>
     `heard that the port of plane ${line.port} of NIC ${line.peer_index} is ${line.up ? "up" : "down"}`,
+  pause_begun: line => `port ${line.port} class ${line.cls}: paused since ${instant(line.since_ns)}`,
+  pause_ended: line =>
+    `port ${line.port} class ${line.cls}: paused ${span(line.paused_ns)} of ${span(line.until_ns - line.since_ns)}, ` +
+    `${count(line.frames)} frames`,
+  watchdog_fired: line =>
+    `port ${line.port} class ${line.cls} obeys no more, paused for ${span(line.paused_ns)} without a break`,
+  watchdog_restored: line => `port ${line.port} class ${line.cls} obeys again`,
+  ecmp_member: line => `up-link ${line.port} is ${line.up ? "in the group again" : "out of the group"}, ${line.members} left`,
   retransmit: line => `QP ${line.qpn} sent ${many(line.count, "packet")} again`,
 };
 

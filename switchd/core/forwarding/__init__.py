@@ -7,6 +7,7 @@ knows nothing of queues, of pauses or of the packets before.
 from typing import Any, Protocol, TypeAlias
 
 from mrcfabric.units import Buffer, Instant
+from switchd.core.events import EcmpMember
 
 Routed: TypeAlias = tuple[int, Buffer]
 """(port by which it leaves, the packet as it leaves): patched in place where it can be written, else a copy."""
@@ -24,6 +25,15 @@ class Forwarding(Protocol):
 
     def carrier(self, at_ns: Instant, port: int, up: bool) -> None:
         """The switch sees that a port lost its carrier, or has it again. Instants never go back."""
+        ...
+
+    @property
+    def next_change_ns(self) -> Instant:
+        """When the ways will change next; NEVER as far as is known. Frames of that instant come before it."""
+        ...
+
+    def follow(self, at_ns: Instant) -> list[EcmpMember]:
+        """Carry out the changes up to and including this instant; returns them in their order."""
         ...
 
     def chosen(self, packet: Buffer) -> dict[str, Any] | None:

@@ -20,6 +20,7 @@ from mrcfabric.errors import ConfigError
 from mrcfabric.naming import nic_address
 from mrcfabric.units import NEVER, Buffer, Instant
 from mrcfabric.wire.layout import HOP_LIMIT_OFFSET, IPV6_SIZE, NEXT_HEADER_UDP
+from switchd.core.events import EcmpMember
 
 FLOWS_MAX: Final = 1 << 16
 """Flows whose hash is remembered; beyond it the switch forgets all and computes again, which changes no choice."""
@@ -83,7 +84,8 @@ class EcmpForwarding:
         self._dead: set[int] = set()
         self._changes: list[tuple[Instant, int, bool]] = []
         """Changes of carrier that the group does not follow yet: instant at which it does, port, up."""
-        self._next_change: Instant = NEVER
+        self.next_change_ns: Instant = NEVER
+        """`Forwarding.next_change_ns`."""
         self._flows: dict[bytes, int] = {}
         """Addresses and UDP ports of a flow -> its port; UDP over IPv6 only."""
         self._below = len(config.down) * config.nics_per_port
@@ -93,8 +95,6 @@ class EcmpForwarding:
 
     def route(self, at_ns: Instant, in_port: int, packet: Buffer) -> tuple[int, Buffer] | str:
         """`Forwarding.route`."""
-        if at_ns > self._next_change:
-            self._follow(at_ns)
         try:
             head, next_header, hop_limit, flow = _KNOWN.unpack_from(packet)
             port = self._flows[flow]
@@ -146,7 +146,7 @@ class EcmpForwarding:
         if self.config.failover_ns < 0 or port not in self.config.up:
             return
         self._changes.append((at_ns + self.config.failover_ns, port, up))
-        self._next_change = self._changes[0][0]
+        self.next_change_ns = self._changes[0][0]
 
     def set_common(self, at_ns: Instant, common: bool) -> tuple[int, int] | None:
         """Hash with the common seed or with the own one from `at_ns` on. None: that was so just before this instant.
@@ -154,8 +154,6 @@ class EcmpForwarding:
         Returns how many flows towards up-links were remembered, and how many of them leave by another one now. Of
         several calls at one instant the last one counts.
         """
-        if at_ns > self._next_change:
-            self._follow(at_ns)
         if self._before[0] != at_ns:
             self._before = at_ns, self.config.seed, self._flows
         _, seed_before, flows_before = self._before
@@ -187,17 +185,20 @@ class EcmpForwarding:
         """`ecmp` {up-link: packets that the hash sent there}, and `ecmp_moves`."""
         return {"ecmp": {port: self._routed[port] for port in self.config.up}, "ecmp_moves": self.moves}
 
-    def _follow(self, at_ns: Instant) -> None:
-        """Carry out the changes of the group that came before this instant; a frame comes before a timer at it."""
-        while self._changes and self._changes[0][0] < at_ns:
-            _, port, up = self._changes.pop(0)
+    def follow(self, at_ns: Instant) -> list[EcmpMember]:
+        """`Forwarding.follow`."""
+        told = []
+        while self._changes and self._changes[0][0] <= at_ns:
+            change_ns, port, up = self._changes.pop(0)
             (self._dead.discard if up else self._dead.add)(port)
             living = tuple(member for member in self.config.up if member not in self._dead)
             if living != self._living:
                 self._living = living
                 self.moves += 1
                 self._flows.clear()
-        self._next_change = self._changes[0][0] if self._changes else NEVER
+                told.append(EcmpMember(change_ns, port, up, len(living)))
+        self.next_change_ns = self._changes[0][0] if self._changes else NEVER
+        return told
 
     def _choose(self, flow: bytes, next_header: int) -> int:
         """The up-link of a flow."""

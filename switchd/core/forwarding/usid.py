@@ -9,10 +9,11 @@ RFC 9800 4.1.1 (NEXT-C-SID), RFC 8986 4.1.
 import struct
 from typing import Any, Final
 
-from mrcfabric.units import Buffer, Instant
+from mrcfabric.units import NEVER, Buffer, Instant
 from mrcfabric.wire.layout import HOP_LIMIT_OFFSET, IPV6_SIZE
 from mrcfabric.wire.usid import END
 from switchd.core.endpoint import settle
+from switchd.core.events import EcmpMember
 from switchd.core.fib import LOOK, SHIFTED, SHIFTED_OFFSET, route_key
 from switchd.core.settings import SwitchConfig
 
@@ -57,6 +58,15 @@ class UsidForwarding:
 
     def carrier(self, at_ns: Instant, port: int, up: bool) -> None:
         """Nothing: an MRC switch does not notice a dead link."""
+
+    @property
+    def next_change_ns(self) -> Instant:
+        """Never."""
+        return NEVER
+
+    def follow(self, at_ns: Instant) -> list[EcmpMember]:
+        """Nothing changes."""
+        return []
 
     def chosen(self, packet: Buffer) -> None:
         """Nothing: the address names the port."""

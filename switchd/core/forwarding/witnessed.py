@@ -9,6 +9,7 @@ from typing import Any
 
 from mrcfabric.units import Buffer, Instant
 from mrcfabric.witness import Witness
+from switchd.core.events import EcmpMember
 from switchd.core.forwarding import Forwarding
 
 
@@ -33,6 +34,15 @@ class WitnessedForwarding:
     def carrier(self, at_ns: Instant, port: int, up: bool) -> None:
         """`Forwarding.carrier`."""
         self.inner.carrier(at_ns, port, up)
+
+    @property
+    def next_change_ns(self) -> Instant:
+        """`Forwarding.next_change_ns`."""
+        return self.inner.next_change_ns
+
+    def follow(self, at_ns: Instant) -> list[EcmpMember]:
+        """`Forwarding.follow`."""
+        return self.inner.follow(at_ns)
 
     def counters(self) -> dict[str, Any]:
         """`Forwarding.counters`."""

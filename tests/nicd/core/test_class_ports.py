@@ -185,7 +185,8 @@ def test_pauses_are_taken_out_of_what_comes_in_and_all_else_goes_on() -> None:
         passed.append(body)
         return "there"
 
-    receiver = PauseReceiver(made, onward)
+    heard: list[tuple[int, int, int]] = []
+    receiver = PauseReceiver(made, onward, lambda now, port, frame: heard.append((now, port, frame.quanta[3])))
     good = encode(bytes(6), {3: 10})
     assert receiver.receive(5, 1, good) == TAKEN
     assert made._classed[1].paused_until[3] == 5 + 640
@@ -195,6 +196,7 @@ def test_pauses_are_taken_out_of_what_comes_in_and_all_else_goes_on() -> None:
     made.set_carrier(6, 2, False)
     assert receiver.receive(7, 2, good) == "there"
     assert passed == [packet(), bad, good, good]
+    assert heard == [(5, 1, 10)]
 
 
 PAIR = Topology(

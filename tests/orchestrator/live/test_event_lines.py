@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from mrcfabric.pause_spells import PauseBegun, PauseEnded
 from nicd.core.events import Completion, EvTransition, PeerPortChange, PortChange, QpChange, Retransmit
 from orchestrator.fabric.journal import Journal
 from orchestrator.live.event_lines import KINDS, end_of, forgotten, of_agent, of_nic, sections_of, text, untold
+from switchd.core.events import EcmpMember, WatchdogFired, WatchdogRestored
 
 SCHEMA = json.loads((Path(__file__).parents[3] / "docs/schema/event_log.json").read_text())
 
@@ -51,6 +53,27 @@ def test_events_of_rc_do_not_name_sections_of_mrc(event: Any, section: str) -> N
     assert "MRC" not in shown
     if isinstance(event, QpChange):
         assert "qp_change         retry_exceeded  qpn=7 source=rts target=error  [IBTA 10.3.1]" in shown
+
+
+@pytest.mark.parametrize(
+    ("event", "cause", "section"),
+    [
+        (PauseBegun(5, 1, 3, 2, 4), "paused by p0-t1-0", "IEEE 802.1Q 36"),
+        (PauseEnded(5, 1, 3, 2, 4, 2, 9), "no more pauses by p0-t1-0", "IEEE 802.1Q 36"),
+        (WatchdogFired(5, 1, 3, 1_000), "paused too long by p0-t1-0", ""),
+        (WatchdogRestored(5, 1, 3), "no more pauses by p0-t1-0", ""),
+        (EcmpMember(5, 1, False, 3), "carrier", "RFC 2992"),
+    ],
+)
+@pytest.mark.parametrize("transport", ["mrc", "rc"])
+def test_events_of_switches_name_who_pauses(event: Any, cause: str, section: str, transport: str) -> None:
+    told = {"n": 12, **event.record()}
+    line = {**of_nic("p0-t0-0", 2.0, told, sections_of(transport), ("h000", "p0-t1-0")), "n": 1}
+    assert (line["kind"], line["cause"], line["section"]) == (event.record()["kind"], cause, section)
+    assert line.get("peer", "p0-t1-0") == "p0-t1-0"
+    assert line["kind"] in KINDS
+    Draft202012Validator(SCHEMA).validate(line)
+    assert cause in text(line)
 
 
 def test_notes_of_the_agent_are_lines() -> None:

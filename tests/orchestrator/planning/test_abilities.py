@@ -7,7 +7,7 @@ import pytest
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
-from orchestrator.planning.abilities import has_evs, has_usids, marks, need_mrc, transport_of, trims
+from orchestrator.planning.abilities import has_evs, has_usids, marks, need_mrc, switches_tell, transport_of, trims
 
 DEMO = Topology.demo()
 
@@ -49,3 +49,11 @@ def test_pinned_packets_have_usids_whatever_the_transport() -> None:
     assert has_usids(Topology())
     assert has_usids(Topology(nic={"transport": "rc", "rc_path": "pinned"}))
     assert not has_usids(Topology(nic={"transport": "rc"}))
+
+
+@pytest.mark.parametrize(
+    ("switch", "expected"),
+    [({}, False), ({"lossless": "pfc"}, True), ({"forwarding": "ecmp"}, True)],
+)
+def test_switches_tell_where_they_pause_or_hash(switch: dict[str, Any], expected: bool) -> None:
+    assert switches_tell(Topology(name="any", switch=switch)) == expected

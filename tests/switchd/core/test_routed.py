@@ -162,3 +162,25 @@ def test_e4_two_stages_of_hashing_in_a_running_fabric(members: int, crc: bool, c
         used = [port for port, count in nodes[f"s{number}"].counters()["ecmp"].items() if count]
         assert nodes[f"s{number}"].received == first[number]
         assert len(used) == (1 if crc or common else members)
+
+
+@pytest.mark.parametrize("step", [1_000, 7_777, 200_000])
+def test_a_change_of_the_group_is_told_at_its_instant_though_no_packet_comes(step: int) -> None:
+    node = switch(ecmp=replace(ECMP, failover_ns=5_000))
+    down, up = (SetImpairment(number, 2, Impairment(up=bool(number))) for number in range(2))
+    inputs = [Input(1_000, int(Rank.COMMAND), 0, 0, down), Input(50_000, int(Rank.COMMAND), 0, 1, up)]
+    told = []
+    for end in range(step, 200_001, step):
+        node.advance([entry for entry in inputs if end - step < entry.at_ns <= end], end)
+        told += [event.record() for event in node.drain_events()]
+    assert [(event["at_ns"], event["kind"]) for event in told] == [
+        (1_000, "command_done"), (6_000, "ecmp_member"), (50_000, "command_done"), (55_000, "ecmp_member"),
+    ]  # fmt: skip
+    assert [event["members"] for event in told if event["kind"] == "ecmp_member"] == [1, 2]
+    assert node.next_timeout() is None
+
+
+def test_a_change_of_the_group_wakes_the_switch() -> None:
+    node = switch(ecmp=replace(ECMP, failover_ns=5_000))
+    node.advance([Input(1_000, int(Rank.COMMAND), 0, 0, SetImpairment(0, 2, Impairment(up=False)))], 2_000)
+    assert node.next_timeout() == 6_000

@@ -53,6 +53,19 @@ def test_a_storm_is_ignored_until_it_has_been_quiet() -> None:
     assert not watchdog.ignores(PAIR)
 
 
+def test_it_says_when_a_class_will_obey_again() -> None:
+    watchdog = PauseWatchdog(8, 1_000, 5_000)
+    watchdog.heard(10, PAIR, 90_000)
+    assert (watchdog.paused_ns(1_010, PAIR), watchdog.restored_ns(PAIR)) == (1_000, NEVER)
+    watchdog.bite(PAIR)
+    assert watchdog.restored_ns(PAIR) == 5_010
+    watchdog.heard(2_000, PAIR, 90_000)
+    assert watchdog.restored_ns(PAIR) == 7_000
+    watchdog.restore(PAIR)
+    assert (watchdog.ignores(PAIR), watchdog.restored_ns(PAIR)) == (False, NEVER)
+    assert watchdog.heard(7_001, PAIR, 20_000) == 20_000
+
+
 def test_pairs_have_nothing_to_do_with_one_another() -> None:
     watchdog = PauseWatchdog(8, 1_000, 5_000)
     watchdog.heard(10, PAIR, 90_000)

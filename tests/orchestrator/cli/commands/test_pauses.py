@@ -18,7 +18,8 @@ pytestmark = pytest.mark.integration
 ROCE = Topology(
     name="roce", planes=1, t0_per_plane=2, t1_per_plane=1, nics_per_t0=2, evs_per_qp=8, reserve_evs_per_qp=0,
     nic={"transport": "rc"},
-    switch={"forwarding": "ecmp", "lossless": "pfc", "pfc_threshold": "static", "pfc_xoff_bytes": 40_000},
+    switch={"forwarding": "ecmp", "lossless": "pfc", "pfc_threshold": "static", "pfc_xoff_bytes": 40_000,
+            "pfc_watchdog_ns": 1_000_000, "pfc_watchdog_restore_ns": 500_000},
 )  # fmt: skip
 
 
@@ -75,3 +76,32 @@ async def test_status_and_top_tell_of_rc_nics(served: Fabric) -> None:
     assert "RC        QPs 6 rts; paths by ECMP, by plane 6; rate " in status
     line = await asyncio.to_thread(ask, folder, "top", "-n", "1", "--run-dir", str(folder))
     assert "QPs 6 rts; paths by ECMP" in line
+
+
+async def test_events_tell_of_a_storm_the_watchdog_and_the_group(served: Fabric) -> None:
+    folder = served.folder.path
+    await served.start("incast", figures={"message_bytes": 1 << 20, "for_ns": 60_000_000_000}, name="load")
+    storm = await served.add_fault("pause_storm", "h000:0", for_ns=3_000_000)
+    kinds = ("pause_begun", "watchdog_fired", "watchdog_restored", "pause_ended")
+    wanted = [word for kind in kinds for word in ("--kind", kind)]
+
+    async def told() -> list[dict[str, Any]]:
+        lines = await asyncio.to_thread(ask, folder, "events", "--json", *wanted, "--run-dir", str(folder))
+        return [json.loads(line) for line in lines.splitlines()]
+
+    async def over() -> bool:
+        return {"watchdog_fired", "watchdog_restored"} <= {line["kind"] for line in await told()}
+
+    await eventually_true(over, DEADLINE_S)
+    lines = await told()
+    first = {line["kind"]: line for line in reversed(lines) if line.get("peer") == "h000"}
+    begun, fired, restored = (first[kind] for kind in kinds[:3])
+    assert begun["node"] == fired["node"] == restored["node"] == "p0-t0-0"
+    assert begun["since_ns"] < begun["at_ns"] < fired["at_ns"] < restored["at_ns"]
+    assert (fired["paused_ns"], fired["cls"], fired["cause"]) == (1_000_000, 3, "paused too long by h000")
+    assert storm.start_ns < fired["at_ns"]
+    numbers = [line["n"] for line in lines]
+    assert numbers == sorted(numbers)
+    text = await asyncio.to_thread(ask, folder, "events", "p0-t0-0", "--kind", "pause_begun", "--run-dir", str(folder))
+    assert "paused by h000" in text
+    assert "[IEEE 802.1Q 36]" in text

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.naming import nic_address
+from mrcfabric.units import NEVER
+from switchd.core.events import EcmpMember
 from switchd.core.forwarding.ecmp import FLOWS_MAX, EcmpConfig, EcmpForwarding, mixed
 from tests.support.roce_frames import roce
 
@@ -163,6 +165,9 @@ def test_b4_flows_moved_by_a_dead_member(members: int, seed: int, data: st.DataO
         before = [forwarding.route(50, 0, bytes(flow))[0] for flow in flows]
         forwarding.carrier(60, dead, False)
         assert [forwarding.route(160, 0, bytes(flow))[0] for flow in flows] == before, "a frame comes before a timer"
+        assert forwarding.next_change_ns == 160
+        assert forwarding.follow(159) == []
+        assert forwarding.follow(160) == [EcmpMember(160, dead, False, members - 1)]
         after = [forwarding.route(161, 0, bytes(flow))[0] for flow in flows]
         assert dead not in after
         moved = [was for was, now in zip(before, after, strict=True) if was != now]
@@ -174,6 +179,7 @@ def test_b4_flows_moved_by_a_dead_member(members: int, seed: int, data: st.DataO
         share = 1 / members if resilient else 1 - 1 / members
         assert len(moved) / len(flows) == pytest.approx(share, abs=4.5 * (share * (1 - share) / len(flows)) ** 0.5)
         forwarding.carrier(300, dead, True)
+        assert forwarding.follow(400) == [EcmpMember(400, dead, True, members)]
         assert [forwarding.route(401, 0, bytes(flow))[0] for flow in flows] == before
         assert forwarding.moves == 2
 
@@ -182,6 +188,7 @@ def test_a_static_table_does_not_notice() -> None:
     forwarding = EcmpForwarding(LEAF)
     before = [forwarding.route(10, 0, roce(8, 60, 0xC000 + flow))[0] for flow in range(64)]
     forwarding.carrier(20, 4, False)
+    assert (forwarding.next_change_ns, forwarding.follow(10**12)) == (NEVER, [])
     assert [forwarding.route(10**12, 0, roce(8, 60, 0xC000 + flow))[0] for flow in range(64)] == before
     assert forwarding.living == LEAF.up
 
@@ -191,7 +198,7 @@ def test_a_cable_that_is_back_in_time_changes_nothing() -> None:
     forwarding.carrier(20, 4, False)
     forwarding.carrier(30, 4, True)
     forwarding.carrier(30, 0, False)
-    forwarding.route(1_000, 0, roce(8, 60))
+    assert [event.at_ns for event in forwarding.follow(1_000)] == [120, 130]
     assert (forwarding.living, forwarding.moves) == (LEAF.up, 2)
 
 
@@ -199,6 +206,8 @@ def test_a_group_without_a_living_member_is_no_route() -> None:
     forwarding = EcmpForwarding(dataclasses.replace(LEAF, failover_ns=0, resilient=True))
     for port in LEAF.up:
         forwarding.carrier(20, port, False)
+    members = [event.members for event in forwarding.follow(20)]
+    assert members == list(range(len(LEAF.up) - 1, -1, -1))
     assert forwarding.route(21, 0, roce(8, 60)) == "no_route"
     assert forwarding.route(21, 0, roce(60, 8))[0] == 0
 
@@ -313,6 +322,7 @@ def test_a_common_seed_and_a_dead_member_go_together() -> None:
     forwarding = EcmpForwarding(config)
     flows_of(forwarding, 1)
     forwarding.carrier(2, 5, False)
+    forwarding.follow(7)
     assert forwarding.set_common(20, True) is not None
     assert forwarding.living == (4, 6, 7)
     assert set(flows_of(forwarding, 20)) == {4, 6, 7}

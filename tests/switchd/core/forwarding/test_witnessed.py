@@ -42,6 +42,7 @@ def test_the_hash_that_is_told_picks_the_port(crc: bool, resilient: bool, dead: 
     for port in dead:
         plain.carrier(1, port, False)
         watched.carrier(1, port, False)
+    assert [event.port for event in plain.follow(5)] == [event.port for event in watched.follow(5)] == list(dead)
     living = [port for port in LEAF.up if port not in dead]
     for flow in range(64):
         port, _ = watched.route(10, 0, roce(8, 60, 0xC000 + flow))
