@@ -1,7 +1,7 @@
 """Collects what happens in all nodes of a fabric into its event log, and serves the log in the agent's API.
 
 Owns how often nodes are asked, which of them (those whose glance shows something new), and up to which instant the log
-is in order. Switches are asked where they have events to report: where they pause, or notice dead links. While the
+is in order. Switches are asked where they have events to report: all where they pause, T0s where they hash. While the
 fabric sleeps, nobody is asked twice. When a node dies, the events that it had not reported are lost, and a line says
 since when. A node that does not answer delays the log by at most `SILENCE_WALL_S`; what it reports later is appended
 out of order.
@@ -17,12 +17,13 @@ from typing import Any, Final
 from mrcfabric.control import NoAnswerError
 from mrcfabric.errors import RefusedError
 from mrcfabric.glance import Glance, Head, head_of
+from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
 from orchestrator.client import bodies
 from orchestrator.fabric.launched import LaunchedFabric
 from orchestrator.live.event_lines import end_of, forgotten, of_agent, of_nic, sections_of, untold
 from orchestrator.live.event_log import LIMIT_MAX, EventLog
-from orchestrator.planning.abilities import switches_tell, transport_of
+from orchestrator.planning.abilities import hashes, pauses, transport_of
 
 PERIOD_WALL_S: Final = 1.0
 """How often nodes are looked at while nobody waits for news."""
@@ -62,8 +63,7 @@ class EventCollector:
         self.log = EventLog(fabric.folder.events)
         self._fabric = fabric
         self._sections = sections_of(transport_of(fabric.topology))
-        nodes = fabric.topology.node_names() if switches_tell(fabric.topology) else fabric.topology.nic_names()
-        self._nodes = {node: _Told() for node in nodes}
+        self._nodes = {node: _Told() for node in _tellers(fabric.topology)}
         self._peers = {node: [end.peer for end in fabric.topology.ports(node)] for node in self._nodes}
         self._told_of: float | None = None
         """The sleep of the fabric during which everything was collected (`Timekeeper.rest_s`); None: none."""
@@ -223,3 +223,11 @@ class EventCollector:
             yield
         finally:
             self._watchers -= 1
+
+
+def _tellers(topology: Topology) -> list[str]:
+    """The nodes that report events: NICs, all switches that pause, and T0s that hash."""
+    if pauses(topology):
+        return list(topology.node_names())
+    hashing = [name for name in topology.switch_names() if topology.parse_node(name).tier == "t0"]
+    return [*topology.nic_names(), *(hashing if hashes(topology) else ())]

@@ -50,9 +50,9 @@ def _of_a_port(topology: Topology, knob: str) -> bool:
     return any(value is True for key, value in topology.switch.items() if key.endswith(f".{knob}"))
 
 
-def switches_tell(topology: Topology) -> bool:
-    """Whether switches have events to report: pauses and their watchdog, or what becomes of a group of equal paths."""
-    return topology.switch.get("lossless") == "pfc" or hashes(topology)
+def pauses(topology: Topology) -> bool:
+    """Whether switches pause their neighbours instead of dropping."""
+    return topology.switch.get("lossless") == "pfc"
 
 
 def need_mrc(topology: Topology, where: str, what: str, hint: str) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from mrcfabric.errors import ConfigError
 from mrcfabric.topology import Topology
-from orchestrator.planning.abilities import has_evs, has_usids, marks, need_mrc, switches_tell, transport_of, trims
+from orchestrator.planning.abilities import has_evs, has_usids, marks, need_mrc, pauses, transport_of, trims
 
 DEMO = Topology.demo()
 
@@ -52,8 +52,7 @@ def test_pinned_packets_have_usids_whatever_the_transport() -> None:
 
 
 @pytest.mark.parametrize(
-    ("switch", "expected"),
-    [({}, False), ({"lossless": "pfc"}, True), ({"forwarding": "ecmp"}, True)],
+    ("switch", "expected"), [({}, False), ({"lossless": "pfc"}, True), ({"lossless": "off"}, False)]
 )
-def test_switches_tell_where_they_pause_or_hash(switch: dict[str, Any], expected: bool) -> None:
-    assert switches_tell(Topology(name="any", switch=switch)) == expected
+def test_whether_switches_pause(switch: dict[str, Any], expected: bool) -> None:
+    assert pauses(Topology(name="any", switch=switch)) == expected

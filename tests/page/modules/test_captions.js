@@ -15,6 +15,7 @@ const EVENTS = [
   line("qp_change", 1800, { node: "h001", qpn: 9, source: "rtr", target: "rts" }),
   line("qp_change", 1900, { node: "h001", qpn: 9, source: "rts", target: "error" }),
   line("retransmit", 1950),
+  line("hash_change", 1960, { cause: "polarised", flows: 9, moved: 4 }),
 ];
 
 test("events worth a caption have one, those outside the window none", () => {
@@ -23,6 +24,7 @@ test("events worth a caption have one, those outside the window none", () => {
     { at: 1500, says: "watchdog of p0-t0-0 fired" },
     { at: 1700, says: "p0-t0-0: up-link 1 out" },
     { at: 1900, says: "QP 9 of h001 in error" },
+    { at: 1960, says: "p0-t0-0 hashes polarised" },
   ]);
   equal(captionsAt(story(EVENTS), 1501), ["watchdog of p0-t0-0 fired"]);
   equal(captionsAt(story(EVENTS), 1600), []);
