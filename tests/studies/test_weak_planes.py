@@ -93,12 +93,26 @@ def test_a_plane_that_turns_out_to_be_far_longer_loses_nothing_while_it_is_found
 
 
 @pytest.mark.slow
-def test_a_plane_that_loses_packets_keeps_its_paths_in_balance() -> None:
+@pytest.mark.parametrize(
+    ("rate", "seed"),
+    [(25, "0"), *(pytest.param(rate, seed, marks=pytest.mark.long) for rate in (25, 50, 100) for seed in "1234")],
+)
+def test_a_slow_path_takes_nothing_from_the_other_paths_of_its_plane(rate: int, seed: str) -> None:
+    made = topology(2, seed=seed, rate_bps=rate * 10**9)
+    row = measure(made, across(made, int(seed)), [slow(made, 0, Fraction(1, 10), [0])])
+    # With few packets per round trip it takes longer to see how slow the path is.
+    assert row.ratio >= {25: 0.92, 50: 0.935, 100: LEAST}[rate], row
+    assert min(row.planes) >= 0.85, row
+    assert max(row.wavering) <= WAVERING, row
+
+
+@pytest.mark.slow
+def test_a_plane_that_loses_packets_carries_what_arrives() -> None:
     made = topology(2)
     row = measure(made, across(made), [lossy(made, 0, 50_000, range(4))])
-    # What is lost holds the window of its plane until it is missed, and makes full round trips late.
-    assert row.ratio >= 0.915, row
-    assert min(row.planes) >= 0.83, row
+    assert row.due == pytest.approx((1 + 0.95**2) / 2)
+    holds(row)
+    assert min(row.planes) >= 0.9, row
 
 
 def breakages(made: Topology) -> dict[str, list[Breakage]]:
@@ -125,20 +139,8 @@ def breakages(made: Topology) -> dict[str, list[Breakage]]:
     }
 
 
-FALL_SHORT = {
-    "a path at a tenth": "its plane carries 0.96 of what is due, and wavers by 0.2 while the path's share is found",
-}
-"""What does not reach the bar yet, and how far it comes; whoever mends it strikes it out."""
-
-
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[pytest.mark.xfail(reason=FALL_SHORT[name])] if name in FALL_SHORT else [])
-        for name in breakages(topology())
-    ],
-)
+@pytest.mark.parametrize("name", breakages(topology()))
 def test_any_breakage(name: str) -> None:
     made = topology()
     holds(measure(made, across(made), breakages(made)[name]))

@@ -1,65 +1,118 @@
 """Which share of its turns each path of one plane gets: less when its packets are late and marked and others are not.
 
-Owns the shares. `ev_deck` picks the next EV of the scan; `ev_state` says what a mark does to the state of an EV.
+Owns the shares, and the verdict that a packet was late because of its path alone. `ev_deck` picks the next EV of the
+scan; `ev_state` says what a mark does to the state of an EV.
 
 The texts leave a marked EV out for about one turn (MRC 1.0 11.2.2), which halves the use of a path at most. That is too
 little for a link that has lost more than half of its rate: its queue makes the whole plane late, and the window of the
 plane shrinks because of one path. So a path that is marked while its round trips are longer than those of another path
-of the plane by a margin gets an eighth fewer turns each time. With each round trip that is not marked it gets a 64th
-of the whole back. A plane that is late as a whole has no such path: the congestion window answers that.
+of the plane by a margin keeps as much of its turns as the shortest of these round trips and the margin are of its own:
+a path that takes ten times as long gets far fewer turns at once. It gets fewer only once in its own round trip, because
+packets that left before tell of its old share. A trim inside the fabric halves the share where another path lets whole
+packets through. With each round trip that is not marked a path gets a 64th of the whole back. A plane that is late as a
+whole has no such path: the congestion window answers that.
+
+A packet that is late by a margin while another path was quicker a moment ago met neither the receiver's queue nor that
+of the plane. So the congestion window is told neither its mark nor its round trip.
 """
 
 from typing import Final
 
-from mrcfabric.units import Instant
+from mrcfabric.units import NEVER, Instant
 
 WHOLE: Final = 1024
 _LEAST: Final = WHOLE // 64
 _MORE: Final = WHOLE // 64
-_LESS_SHIFT: Final = 3
+_KEPT_LEAST: Final = WHOLE // 4
+"""The least that one reduction leaves of a share."""
 _SMOOTH_SHIFT: Final = 3
 """A round trip moves the average of its path by 1/8 of the difference."""
 _FRESH_MARGINS: Final = 16
-"""Round trips older than so many margins are ignored: the path may be out of use."""
+"""Averages older than so many margins are ignored: the path may be out of use."""
+_RECENT_MARGINS: Final = 2
+"""Single round trips count for so many margins: queues may have grown since."""
+_LATE_MARGINS: Final = 3
+"""A path that has all its turns is late alone by so many margins; one that has fewer is known to be late: by one."""
 
 
 class PathShares:
     """The paths of one plane of one QP. Bounded by their number."""
 
-    __slots__ = ("_credit", "_fresh_ns", "_heard_ns", "_margin_ns", "_path", "_rtt_ns", "thinned")
+    __slots__ = (
+        "_changed_ns", "_credit", "_fresh_ns", "_heard_ns", "_last_ns", "_least_ns", "_margin_ns", "_path",
+        "_recent_ns", "_rtt_ns", "thinned",
+    )  # fmt: skip
 
     def __init__(self, path: list[int], margin_ns: int) -> None:
         """`path`: of each EV of the profile; `margin_ns`: a path that is so much later than another is late."""
         self._path = path
         self._margin_ns = margin_ns
         self._fresh_ns = _FRESH_MARGINS * margin_ns
+        self._recent_ns = _RECENT_MARGINS * margin_ns
         self._rtt_ns: dict[int, int] = {}
+        self._last_ns: dict[int, int] = {}
         self._heard_ns: dict[int, Instant] = {}
+        """By path: its average round trip, the last one, and when that was heard."""
+        self._least_ns = NEVER
+        """The shortest round trip so far."""
+        self._changed_ns: dict[int, Instant] = {}
+        """When each path last got fewer turns: packets that left before say nothing about its share now."""
         self._credit: dict[int, int] = {}
         self.thinned: dict[int, int] = {}
         """Path -> its share of its turns in 1/1024, for paths that get less than all."""
 
-    def heard(self, now: Instant, card: int, rtt_ns: int, marked: bool) -> None:
-        """A packet on this EV was acknowledged."""
+    def heard(self, now: Instant, card: int, rtt_ns: int, marked: bool) -> bool:
+        """A packet on this EV was acknowledged. Returns whether it was late because of its path alone."""
         path = self._path[card]
         average = self._rtt_ns.get(path, rtt_ns)
         self._rtt_ns[path] = average = average + (rtt_ns - average >> _SMOOTH_SHIFT)
+        self._last_ns[path] = rtt_ns
         self._heard_ns[path] = now
         if marked:
-            if self._another_is_free(now, min(average, rtt_ns) - self._margin_ns):
-                share = self.thinned.get(path, WHOLE)
-                self.thinned[path] = max(_LEAST, share - (share >> _LESS_SHIFT))
+            free_ns = self._shortest(now, min(average, rtt_ns) - self._margin_ns)
+            if free_ns:
+                self._thin(now, path, now - rtt_ns, WHOLE * (free_ns + self._margin_ns) // rtt_ns)
         elif path in self.thinned:
             share = self.thinned[path] + _MORE
             if share < WHOLE:
                 self.thinned[path] = share
             else:
                 del self.thinned[path]
+        if rtt_ns < self._least_ns:
+            self._least_ns = rtt_ns
+        late_ns = rtt_ns - self._margin_ns * (1 if path in self.thinned else _LATE_MARGINS)
+        return late_ns > self._least_ns and self._is_quicker(now, late_ns)
 
-    def _another_is_free(self, now: Instant, late_ns: int) -> bool:
-        """Whether some path has recent round trips shorter than `late_ns`."""
-        heard = self._heard_ns
-        return any(rtt < late_ns and now - heard[path] <= self._fresh_ns for path, rtt in self._rtt_ns.items())
+    def trimmed(self, now: Instant, card: int, sent_ns: Instant) -> None:
+        """A packet on this EV, which left at `sent_ns`, was trimmed inside the fabric."""
+        # Its header took a round trip without the full queue. A packet on a free path takes about as long.
+        if self._is_quicker(now, now - sent_ns + self._margin_ns):
+            self._thin(now, self._path[card], sent_ns, WHOLE >> 1)
+
+    def _thin(self, now: Instant, path: int, sent_ns: Instant, kept: int) -> None:
+        """Leave a path `kept` 1024ths of its share, because of a packet that left at `sent_ns`."""
+        if sent_ns < self._changed_ns.get(path, sent_ns):
+            return
+        share = self.thinned.get(path, WHOLE)
+        self.thinned[path] = max(_LEAST, share * max(kept, _KEPT_LEAST) // WHOLE)
+        self._changed_ns[path] = now
+        if len(self.thinned) >= len(self._rtt_ns):
+            # Only what paths get beside each other matters: one of them has all its turns.
+            most = max(self.thinned.values())
+            self.thinned = {one: own * WHOLE // most for one, own in self.thinned.items() if own < most}
+
+    def _shortest(self, now: Instant, late_ns: int) -> int:
+        """The least average among paths with recent round trips shorter than `late_ns`; 0: there is none."""
+        heard, fresh_ns = self._heard_ns, now - self._fresh_ns
+        return min(
+            [rtt for path, rtt in self._rtt_ns.items() if rtt < late_ns and heard[path] >= fresh_ns],
+            default=0,
+        )
+
+    def _is_quicker(self, now: Instant, late_ns: int) -> bool:
+        """Whether the last round trip of some path was shorter than `late_ns`, a moment ago."""
+        heard, recent_ns = self._heard_ns, now - self._recent_ns
+        return any(rtt < late_ns and heard[path] >= recent_ns for path, rtt in self._last_ns.items())
 
     def due(self, card: int) -> bool:
         """Whether this EV takes the turn that has come; only while something is thinned."""

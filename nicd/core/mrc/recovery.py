@@ -165,7 +165,11 @@ class Recovery:
         if cause == "trim":
             if self._doubts.open:
                 self._doubts.delivered(sent.ev)
-            self._windows.on_trim(now, sent.plane, sent.size, trigger == EvTrigger.TRIM_LASTHOP)
+            last_hop = trigger == EvTrigger.TRIM_LASTHOP
+            shares = profile.decks[sent.plane].shares
+            if shares is not None and not last_hop:
+                shares.trimmed(now, sent.ev, sent.sent_ns)
+            self._windows.on_trim(now, sent.plane, sent.size, last_hop)
         self._lose(now, sent, cause)
         self._tell_lost(now, {cause: 1})
 

@@ -278,11 +278,11 @@ class Requestor:
             rtt_ns = inflight.round_trip(now, cack + ack_offset, stamp, rtx)
         inflight.free(now, cack, cack + sack_offset, bitmap)
         plane = NO_PLANE if ev is None else self._profile.plane[ev]
-        self.windows.on_sack(now, plane, marked, rtt_ns, penalty)
         if rtt_ns is not None and ev is not None:
             shares = self._profile.decks[plane].shares
-            if shares is not None:
-                shares.heard(now, ev, rtt_ns, marked)
+            if shares is not None and shares.heard(now, ev, rtt_ns, marked):
+                marked, rtt_ns = False, None
+        self.windows.on_sack(now, plane, marked, rtt_ns, penalty)
         self._judge(now)
         return True
 

@@ -18,6 +18,14 @@ def made() -> PathShares:
     return shares
 
 
+def slow(rtt_ns: int = SLOW) -> PathShares:
+    """The first path has been late for long, without a mark so far."""
+    shares = made()
+    for _ in range(100):
+        shares.heard(0, 0, rtt_ns, False)
+    return shares
+
+
 def turns(shares: PathShares, picks: int = 6400) -> list[float]:
     """What part of the picks each path got."""
     deck = PlaneDeck(list(range(len(PATHS))), [EvState.GOOD] * len(PATHS), Rng("deck"))
@@ -34,7 +42,7 @@ def test_all_paths_take_their_turns_while_nothing_is_late() -> None:
 
 def test_a_path_that_stays_late_and_marked_is_thinned_and_the_others_take_its_turns() -> None:
     shares = made()
-    for now in range(20):
+    for now in range(0, 20 * SLOW, SLOW):
         shares.heard(now, 4, SLOW, True)
         shares.heard(now, 1, FREE, False)
     part = shares.thinned[0] / WHOLE
@@ -43,19 +51,78 @@ def test_a_path_that_stays_late_and_marked_is_thinned_and_the_others_take_its_tu
     assert abs(found[0] / found[1] - part) < 0.02
     assert max(found[1:]) - min(found[1:]) < 0.02
     # It is never left out: how else would it be seen to have recovered?
-    for now in range(1_000):
+    for now in range(20 * SLOW, 1_000 * SLOW, SLOW):
         shares.heard(now, 4, SLOW, True)
         shares.heard(now, 1, FREE, False)
     assert turns(shares)[0] > 0
 
 
+def test_it_keeps_as_much_as_the_shortest_round_trip_is_of_its_own_and_no_less_than_a_quarter() -> None:
+    shares = slow()
+    shares.heard(0, 4, SLOW, True)
+    assert shares.thinned == {0: WHOLE * (FREE + MARGIN) // SLOW}
+    shares = slow(1_000_000)
+    shares.heard(0, 4, 1_000_000, True)
+    assert shares.thinned == {0: WHOLE // 4}
+
+
+def test_packets_that_left_before_it_was_thinned_say_nothing_about_what_it_gets_now() -> None:
+    shares = slow()
+    for now in range(0, SLOW, 1_000):
+        shares.heard(now, 0, SLOW, True)
+        shares.heard(now, 1, FREE, False)
+        shares.trimmed(now, 0, now - SLOW)
+    once = dict(shares.thinned)
+    assert once == {0: WHOLE * (FREE + MARGIN) // SLOW}
+    shares.heard(SLOW, 0, SLOW, True)
+    assert shares.thinned[0] < once[0]
+
+
+def test_a_trim_halves_the_turns_of_a_path_while_another_lets_packets_through() -> None:
+    shares = made()
+    shares.trimmed(MARGIN, 4, MARGIN - FREE)
+    assert shares.thinned == {0: WHOLE // 2}
+    # The header came back in the time of a free path, and whole packets on no path do.
+    full = PathShares(PATHS, MARGIN)
+    for path in range(4):
+        full.heard(SLOW, path, SLOW, True)
+    full.trimmed(SLOW, 4, SLOW - FREE)
+    assert not full.thinned
+
+
+def test_where_all_paths_would_have_fewer_turns_the_least_late_has_all() -> None:
+    shares = PathShares([0, 1], MARGIN)
+    for path, rtt in ((0, SLOW), (1, FREE)):
+        shares.heard(0, path, rtt, False)
+    shares.heard(0, 0, SLOW, True)
+    shares.heard(2 * SLOW, 0, FREE - MARGIN - 1_000, False)
+    for now in range(10):
+        shares.heard(2 * SLOW + now, 0, 1_000, False)
+    shares.heard(3 * SLOW, 1, SLOW, True)
+    assert len(shares.thinned) == 1
+
+
+def test_a_packet_is_late_because_of_its_path_alone_if_another_was_quicker_a_moment_ago() -> None:
+    for marked in (False, True):
+        shares = made()
+        assert not shares.heard(0, 4, FREE + 3 * MARGIN, marked)
+        assert shares.heard(0, 4, FREE + 3 * MARGIN + 1, marked)
+        assert not shares.heard(3 * MARGIN, 4, 2 * SLOW, marked)
+    # Of a path that has fewer turns it is known already: one margin is enough.
+    shares = made()
+    shares.thinned[0] = WHOLE // 8
+    assert shares.heard(0, 4, FREE + MARGIN + 1, False)
+    assert not shares.heard(0, 5, FREE + MARGIN + 1, False)
+
+
 def test_it_gets_its_turns_back_when_marks_end() -> None:
     shares = made()
-    for now in range(20):
+    for now in range(0, 20 * SLOW, SLOW):
         shares.heard(now, 0, SLOW, True)
+        shares.heard(now, 1, FREE, False)
     assert shares.thinned
     for now in range(64):
-        shares.heard(now, 0, FREE, False)
+        shares.heard(20 * SLOW + now, 0, FREE, False)
     assert not shares.thinned
     assert turns(shares) == [0.25] * 4
 
