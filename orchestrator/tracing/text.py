@@ -70,10 +70,11 @@ def _row(hop: Hop) -> str:
 
 def _pause(hop: Hop, pause: Pause) -> Iterator[str]:
     """Who paused the class, for how long of the wait, and why."""
-    yield (
-        f"{_PAUSED}class {hop.traffic_class} paused by {pause.by} for {_us(pause.until_ns - pause.since_ns)}"
-        f" of {_us((hop.start_ns or pause.until_ns) - hop.at_ns)} us, from {_us(pause.since_ns)} us"
-    )
+    told_ns = hop.pauses[-1].until_ns if hop.start_ns is None else hop.start_ns
+    waited = f"{_us(told_ns - hop.at_ns)} us" + (" so far" if hop.start_ns is None else "")
+    length = _us(pause.until_ns - pause.since_ns)
+    who = f"class {hop.traffic_class} paused by {pause.by}"
+    yield f"{_PAUSED}{who} for {length} of {waited}, from {_us(pause.since_ns)} us"
     if not pause.causes:
         yield f"{_PAUSED}  {pause.by} has not told why"
     for cause in pause.causes:

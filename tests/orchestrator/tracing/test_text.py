@@ -106,6 +106,27 @@ def test_a_nic_that_pauses_is_named_with_its_reason(kind: str, figures: dict[str
     assert re.search(text, "\n".join(map(render, found)))
 
 
+def test_a_packet_that_still_waits_says_how_long_it_has_been_paused_so_far() -> None:
+    fault = once("pause_storm", "h004:0", at_ns=5_000, until_ns=9_000_000)
+    script = permutation(PAUSING, shift=4, size=1 << 17, pieces=1)
+    found = journeys(fault, topology=PAUSING, script=script, until=200_000)
+    waiting = [one for one in found if one.attempts[0].way.outcome == "waiting" and one.destination == "h004"]
+    at_the_switch = next(one for one in waiting if len(one.attempts[0].way.hops) == 4)
+    text = render(at_the_switch)
+    (pause,) = at_the_switch.attempts[0].way.hops[-1].pauses
+    length = f"{(pause.until_ns - pause.since_ns) / 1000:.3f}"
+    assert (pause.until_ns, pause.by) == (200_000, "h004")
+    assert f"class 3 paused by h004 for {length} of " in text
+    assert f" us so far, from {pause.since_ns / 1000:.3f} us\n" in text
+    assert "h004: pauses p0-t0-1 without a reason\n    still waiting at p0-t0-1" in text
+    early = min(waiting, key=lambda one: len(one.attempts[0].way.hops)).attempts[0].way.hops[-1]
+    assert early.node == "p0-t0-0"
+    chain = [cause.node for cause in early.pauses[0].causes]
+    assert chain[0] in ("p0-t1-0", "p0-t1-1")
+    assert chain[1:] == ["p0-t0-1", "h004"]
+    assert early.pauses[0].causes[-1].why == "storm"
+
+
 def test_a_neighbour_that_cannot_be_asked_has_not_told_why() -> None:
     fault = once("pause_storm", "h004:0", at_ns=5_000, until_ns=200_000)
     found = journeys(fault, topology=PAUSING, script=permutation(PAUSING, shift=4, size=1 << 16, pieces=1))

@@ -92,3 +92,18 @@ def test_without_a_witness_the_switch_asks_the_forwarding_itself() -> None:
     here.set_witness(Heard())
     here.set_witness(None)
     assert here._forwarding is plain  # type: ignore[attr-defined]
+
+
+def test_a_polarised_hash_is_told_as_it_is() -> None:
+    config = replace(LEAF, common_seed=99)
+    heard, inner = Heard(), EcmpForwarding(config)
+    watched = WitnessedForwarding(inner, heard)
+    hashes = []
+    for at_ns, common in ((10, False), (20, True), (30, False)):
+        inner.set_common(at_ns, common)
+        port = watched.route(at_ns, 0, roce(8, 60))[0]
+        way = heard.ways[-1]
+        assert way is not None
+        assert way["members"][way["hash"] % 4] == port
+        hashes.append(way["hash"])
+    assert hashes[0] == hashes[2] != hashes[1]
