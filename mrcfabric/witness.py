@@ -14,7 +14,8 @@ A statement is a table with its number `n` (from 1), `at_ns`, and `step`:
     depart  the packet of statement `of` starts; its last bit is at the peer at `arrival_ns`; `marked`: CE was set here.
             With `print` where two packets may share it (RC)
     carry   a fault of the link acted on it: `lost` names the fault that lost it, or `touched` lists what faults did
-    drop    it never reached a port: `reason`. With `packet`
+    drop    it never reached a queue: `reason`. With `packet`, and with `port`, `ecmp`, `class` and `class_bytes` as far
+            as they were known by then
     take    a NIC has dealt with it: `verdict`. With `packet`
     pause   the neighbour at `port` has paused a `class` since `since_ns`; nothing of it starts before `until_ns`, which
             is `at_ns` when it may go on. Only while followed packets wait there, and when the first one comes to wait,
@@ -71,8 +72,10 @@ class Witness:
         """The packet that a NIC has built to send again and offers to its port next, and the cause."""
         self._departed = (0, 0)
         """Of the latest departure: number of its offer (0: that packet is not followed), and when it was."""
+        self._port: int | None = None
+        """The port that a switch has chosen for the packet that is dealt with."""
         self._way: Callable[[], dict[str, Any] | None] | None = None
-        """Tells how a hash chose the port of the packet that is dealt with."""
+        """Tells how a hash chose that port."""
         self._class: tuple[int, int] | None = None
         """Class of that packet, and the bytes that wait in it."""
         self._queued: dict[_Queue, int] = {}
@@ -87,9 +90,9 @@ class Witness:
         """A NIC has built a packet again for this cause, and offers this very object to its port next."""
         self._again = packet, cause
 
-    def routed(self, way: Callable[[], dict[str, Any] | None]) -> None:
+    def routed(self, port: int, way: Callable[[], dict[str, Any] | None]) -> None:
         """A switch has chosen the port of the packet that it offers or drops next. `way` tells {members, hash}."""
-        self._way = way
+        self._port, self._way = port, way
 
     def classed(self, cls: int, waiting_bytes: int) -> None:
         """The packet that is offered next is of this class, in which so many bytes wait."""
@@ -103,7 +106,8 @@ class Witness:
 
         `waits`: the object that is in the queue now; None: the packet was refused.
         """
-        way, classed, self._way, self._class = self._way, self._class, None, None
+        way, classed = self._way, self._class
+        self._port = self._way = self._class = None
         about = self.look(packet)
         if about is None:
             return
@@ -145,10 +149,17 @@ class Witness:
 
     def dropped(self, at_ns: Instant, packet: Buffer, reason: str) -> None:
         """The node dropped a packet before it reached a port."""
-        way, self._way = self._way, None
+        port, way, classed = self._port, self._way, self._class
+        self._port = self._way = self._class = None
         about = self.look(packet)
-        if about is not None:
-            self._state({"at_ns": at_ns, "step": "drop", "reason": reason, "packet": about} | _ecmp(way))
+        if about is None:
+            return
+        statement = {"at_ns": at_ns, "step": "drop", "reason": reason, "packet": about}
+        if port is not None:
+            statement["port"] = port
+        if classed is not None:
+            statement["class"], statement["class_bytes"] = classed
+        self._state(statement | _ecmp(way))
 
     def taken(self, at_ns: Instant, about: dict[str, Any], verdict: str) -> None:
         """A NIC has dealt with a packet."""

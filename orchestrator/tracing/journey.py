@@ -67,7 +67,7 @@ class Hop:
     ingress: int | None
     """Port by which it came; None at the NIC that made it."""
     port: int | None
-    """Port by which it goes; None when it was dropped before it had one."""
+    """Port by which it goes, or was to go; None when it was dropped before it had one."""
     at_ns: Instant
     """When its last bit was here, or when it was made."""
     data_bytes: int

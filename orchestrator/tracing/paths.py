@@ -17,6 +17,8 @@ from orchestrator.tracing.statements import WENT_DOWN, Statement, Statements
 HOPS_MAX: Final = 8
 """More nodes than any way passes."""
 _SAYS: Final = ("cack", "caused", "base", "bitmap", "wanted", "reason", "msn", "syndrome")
+_WAITS: Final = ("queued", "trimmed")
+"""Verdicts of packets that wait for their port."""
 _FINAL: Final = ("taken", "dropped", "lost")
 _End = tuple[Outcome, str, str, Instant | None]
 
@@ -108,7 +110,7 @@ class Paths:
         book = self._books[here]
         depart, carry = book.departs.get(statement["n"]), book.carries.get(statement["n"], {})
         hops.append(self._hop(here, ingress, statement, depart, carry))
-        if statement["step"] == "drop" or statement["verdict"] not in ("queued", "trimmed"):
+        if statement["step"] == "drop" or statement["verdict"] not in _WAITS:
             return "dropped", here, hops[-1].verdict, statement["at_ns"]
         if depart is None:
             why = _why_silent(book, statement)
@@ -150,7 +152,7 @@ class Paths:
         port, cls = statement.get("port"), statement.get("class")
         ecmp = statement.get("ecmp", {})
         pauses: list[Pause] = []
-        if cls is not None and port is not None:
+        if cls is not None and port is not None and statement.get("verdict") in _WAITS:
             until_ns = self._now_ns.get(node, 0) if depart is None else depart["at_ns"]
             by = self._cable(node, port).peer
             spans = self._books[node].pauses.within((port, cls), statement["at_ns"], until_ns)

@@ -194,6 +194,8 @@ class LosslessSwitch(RoutedSwitch):
         size = len(packet)
         told = self.buffer.admit(pair, size)
         if told is not None and told in DROPS:
+            if self._witness is not None:
+                self._witness.classed(cls, self.egress[port].class_bytes[cls])
             self._lose(at_ns, packet, told)
             return
         self._waiting.enter(pair, port, size)

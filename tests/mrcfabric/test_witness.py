@@ -178,24 +178,26 @@ def steps(book: Witness) -> list[dict[str, Any]]:
 def test_what_a_switch_says_of_a_packet_stands_in_its_next_statement_alone() -> None:
     book, packet = witness(), data()
     way = {"members": [4, 5], "hash": 77}
-    book.routed(lambda: way)
+    book.routed(6, lambda: way)
     book.classed(3, 900)
     offered(book, packet)
     offered(book, data())
-    book.routed(lambda: way)
+    book.routed(6, lambda: way)
+    book.classed(3, 100)
     book.dropped(6, data(), "pfc_headroom")
-    book.routed(lambda: None)
+    book.routed(7, lambda: None)
     book.dropped(7, data(), "buffer_full")
     first, second, third, fourth = steps(book)
     assert (first["class"], first["class_bytes"], first["ecmp"]) == (3, 900, way)
     assert not {"class", "class_bytes", "ecmp"} & second.keys()
-    assert (third["reason"], third["ecmp"]) == ("pfc_headroom", way)
-    assert "ecmp" not in fourth
+    assert (third["reason"], third["ecmp"], third["port"]) == ("pfc_headroom", way, 6)
+    assert (third["class"], third["class_bytes"]) == (3, 100)
+    assert (fourth["port"], "ecmp" in fourth, "class" in fourth) == (7, False, False)
 
 
 def test_nobody_asks_how_the_port_of_another_packet_was_chosen() -> None:
     book = witness()
-    book.routed(lambda: pytest.fail("this packet is not followed"))
+    book.routed(6, lambda: pytest.fail("this packet is not followed"))
     offered(book, data(999))
     offered(book, data())
     assert "ecmp" not in steps(book)[0]

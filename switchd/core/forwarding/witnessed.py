@@ -24,7 +24,7 @@ class WitnessedForwarding:
         """`Forwarding.route`; the witness asks how it was chosen when the packet is one that it follows."""
         routed = self.inner.route(at_ns, in_port, packet)
         if not isinstance(routed, str):
-            self._witness.routed(partial(self.inner.chosen, routed[1]))
+            self._witness.routed(routed[0], partial(self.inner.chosen, routed[1]))
         return routed
 
     def chosen(self, packet: Buffer) -> dict[str, Any] | None:

@@ -176,6 +176,22 @@ def test_what_found_no_room_is_sent_again() -> None:
     assert {way.what for way in ways(found) if way.what.startswith("dropped")} == {"dropped: out_of_sequence"}
 
 
+def test_what_the_buffer_had_no_room_for_has_its_port_and_class() -> None:
+    """With a fault that leaves too little headroom a lossless switch drops after all, while the class is paused."""
+    fault = once("wrong_headroom", "p0-t0-0", at_ns=500, until_ns=LATE_NS, headroom_bytes=0)
+    script = incast(PAUSING, 1 << 16)
+    found = journeys(fault, topology=with_nic(PAUSING, rc_timeout=6), script=script, until=LATE_NS)
+    dropped = [way for way in ways(found) if way.outcome == "dropped"]
+    assert dropped
+    assert {way.what for way in dropped} == {"pfc_headroom"}
+    for way in dropped:
+        hop = way.hops[-1]
+        assert (hop.node, hop.port, hop.traffic_class, hop.pauses) == ("p0-t0-0", 0, 3, ())
+        assert hop.class_bytes is not None
+        assert hop.start_ns is None
+    assert all(journey.complete for journey in found)
+
+
 @pytest.mark.parametrize("every", [1, 5, 50])
 @pytest.mark.parametrize("ack_every", [0, 1, 4, 1_000])
 def test_a_share_is_followed_to_its_acknowledgement(every: int, ack_every: int) -> None:

@@ -27,8 +27,10 @@ class Heard(Witness):
     def __init__(self) -> None:
         super().__init__(Choice(), Dscp())
         self.ways: list[dict[str, Any] | None] = []
+        self.ports: list[int] = []
 
-    def routed(self, way: Any) -> None:
+    def routed(self, port: int, way: Any) -> None:
+        self.ports.append(port)
         self.ways.append(way())
 
 
@@ -49,6 +51,7 @@ def test_the_hash_that_is_told_picks_the_port(crc: bool, resilient: bool, dead: 
         assert port == plain.route(10, 0, roce(8, 60, 0xC000 + flow))[0]
         way = heard.ways[-1]
         assert way is not None
+        assert heard.ports[-1] == port
         assert way["members"] == living
         if not (resilient and dead):
             assert living[way["hash"] % len(living)] == port
