@@ -80,7 +80,7 @@ def _timetable(script: Script, config: SwitchConfig) -> list[Input]:
         head = script.number()
         at_ns += (head & 7) * 20
         if head >> 3 == 31:
-            plan.append(Input(at_ns, Rank.COMMAND, 0, len(plan), _order(script, len(config.ports), len(plan))))
+            plan.append(Input(at_ns, Rank.COMMAND, 0, len(plan), order(script, len(config.ports), len(plan))))
             continue
         entry = stream[position % len(stream)]
         position += 1 + (head >> 3 & 3)
@@ -94,7 +94,7 @@ def _timetable(script: Script, config: SwitchConfig) -> list[Input]:
     return plan
 
 
-def _order(script: Script, ports: int, token: int) -> Any:
+def order(script: Script, ports: int, token: int) -> Any:
     """A fault, or trimming or marking switched at a port that there is, at one that there is not, or at all."""
     kind = script.number()
     if kind & 3 == 1:

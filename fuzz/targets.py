@@ -6,7 +6,7 @@ A target is a function of bytes that returns for every input; anything it raises
 from collections.abc import Callable
 from typing import NamedTuple
 
-from fuzz import commands, messages, nic_core, roce, scenarios, switch_core, wire
+from fuzz import commands, messages, nic_core, pausing_switch, rc_core, roce, scenarios, switch_core, wire
 
 
 class Target(NamedTuple):
@@ -36,7 +36,12 @@ TARGETS: dict[str, Target] = {
     "scenario": Target(scenarios.scenario, scenarios.scenario_seeds, 1_024),
     "nic": Target(nic_core.attack, nic_core.seeds, 512),
     "nic-spilling": Target(nic_core.attack_spilling, nic_core.seeds, 512),
+    "rc": Target(rc_core.attack, rc_core.seeds, 512),
+    "rc-selective": Target(rc_core.attack_selective, rc_core.seeds, 512),
     "nic-commands": Target(commands.nic, commands.seeds, 512),
     "switch-commands": Target(commands.switch, commands.seeds, 512),
     "switch": Target(switch_core.attack, switch_core.seeds, 1_024),
+    "routed": Target(pausing_switch.routed, pausing_switch.seeds, 1_024),
+    "lossless": Target(pausing_switch.lossless, pausing_switch.seeds, 1_024),
+    "lossless-usid": Target(pausing_switch.lossless_usid, pausing_switch.seeds, 1_024),
 }

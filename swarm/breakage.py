@@ -220,7 +220,12 @@ def _one_way_down(stage: Stage, fault: Fault, at_ns: Instant) -> None:
 
 
 def _impair(stage: Stage, fault: Fault, at_ns: Instant) -> None:
-    for kind, figures in ills_of(fault, stage.fabric.topology):
+    topology = stage.fabric.topology
+    plain = topology.nic.get("transport") == "rc" and topology.nic.get("rc_path") != "pinned"
+    for kind, figures in ills_of(fault, topology):
+        if kind == "black_hole" and plain:
+            # Plain packets carry no uSIDs: the fabric refuses what would meet nothing.
+            continue
         _fault(kind, partial(_way_out, stage), **figures)(stage, fault, at_ns)
 
 

@@ -7,6 +7,7 @@ order is part of what a seed of the first series draws.
 from collections.abc import Sequence
 from typing import Final
 
+from mrcfabric.errors import ConfigError
 from mrcfabric.rng import PPM, Rng
 from mrcfabric.topology import Topology
 from mrcfabric.units import Instant
@@ -50,7 +51,11 @@ def _hash(rng: Rng, topology: Topology, flows: Sequence[Flow], at_ns: Instant, u
 
 
 def _strike_headroom(stage: Stage, fault: Fault, at_ns: Instant) -> None:
-    inject(stage, fault, at_ns, "wrong_headroom", fault.target, of_exact_ppm=fault.value)
+    try:
+        inject(stage, fault, at_ns, "wrong_headroom", fault.target, of_exact_ppm=fault.value)
+    except ConfigError:
+        # The settings give some port less already.
+        return
 
 
 def _strike_hash(stage: Stage, fault: Fault, at_ns: Instant) -> None:

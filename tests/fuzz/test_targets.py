@@ -6,11 +6,12 @@ from hypothesis import strategies as st
 
 from fuzz.targets import TARGETS
 
-NICS = ("nic", "nic-spilling")
+NICS = ("nic", "nic-spilling", "rc", "rc-selective")
+SWITCHES = ("switch", "routed", "lossless", "lossless-usid")
 OPERATORS = ("nic-commands", "switch-commands")
-DECODERS = [name for name in TARGETS if name not in (*NICS, *OPERATORS, "switch")]
+DECODERS = [name for name in TARGETS if name not in (*NICS, *OPERATORS, *SWITCHES)]
 SLOW_STEP = 8
-"""Of the runs of a core, which take ten milliseconds each, one in so many."""
+"""Of the runs of a NIC, which take tens of milliseconds each, one in so many."""
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -69,14 +70,15 @@ def test_an_operator_gets_one_answer_to_anything(name: str, script: bytes) -> No
     TARGETS[name].run(script)
 
 
-@settings(max_examples=60, deadline=None)
+@pytest.mark.parametrize("name", SWITCHES)
+@settings(max_examples=40, deadline=None)
 @given(script=st.binary(min_size=4, max_size=400))
-def test_a_switch_conserves_whatever_it_is_sent(script: bytes) -> None:
-    TARGETS["switch"].run(script)
+def test_a_switch_conserves_whatever_it_is_sent(name: str, script: bytes) -> None:
+    TARGETS[name].run(script)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NICS)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.long if "rc" in name else ()) for name in NICS])
 def test_a_hostile_peer_in_every_way_the_seeds_know(name: str) -> None:
     for seed in TARGETS[name].seeds():
         TARGETS[name].run(seed)
