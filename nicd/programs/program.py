@@ -15,7 +15,7 @@ from mrcfabric.units import Instant
 PROGRAMS_MAX: Final = 64
 """Programs of one fabric, all hosts together, from launch to stop."""
 RANKS_MAX: Final = 4096
-QPS_MAX: Final = 8
+QPS_MAX: Final = 16
 """QPs from one rank to another."""
 _QPN_BASE: Final = 0x100000
 _KEY_BASE: Final = 0x4000_0000

@@ -19,6 +19,9 @@ from nicd.programs.strands import Signal, Strand, Strands
 
 T = TypeVar("T")
 
+_SPREAD: Final = 0x9E3779B1
+_WORD: Final = (1 << 32) - 1
+"""Multiples of `_SPREAD` modulo 2**32 lie evenly, whatever distance channels have (Knuth, TAOCP 6.4)."""
 NOTE_BITS: Final = 8
 """Bits of an immediate's 32 for a note that the sender adds; the channel is above them."""
 UNAWAITED_MAX: Final = 1 << 14
@@ -123,12 +126,19 @@ class Rank:
         return signal
 
     def _turn(self, counts: dict[tuple[int, int], int], peer: int, channel: int) -> int:
-        """Which of several QPs is next; on each, immediates arrive in the order of sending (MRC 1.0 section 3)."""
-        if self.program.qps == 1:
+        """Which of several QPs is next; on each, immediates arrive in the order of sending (MRC 1.0 section 3).
+
+        Both ends reckon it from the channel and its messages alone: they may take up channels in another order.
+        """
+        qps = self.program.qps
+        if qps == 1:
             return 0
         count = counts.get((peer, channel), 0)
         counts[peer, channel] = count + 1
-        return count % self.program.qps
+        # A ring has a channel for every step of every bucket, each with one message per all-reduce: channels that
+        # all began with the first QP would leave the others idle.
+        first = (channel * _SPREAD & _WORD) * qps >> 32
+        return (first + count) % qps
 
     def verify(self, offset: int, expected: bytes) -> None:
         """Compare the memory at an offset with the expected bytes, and count."""

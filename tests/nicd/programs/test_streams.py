@@ -65,7 +65,9 @@ def test_an_incast_ends_at_the_first_rank() -> None:
     assert sorted(records[0]["flows"]) == ["h001", "h002", "h003", "h004"]
 
 
-@pytest.mark.parametrize("qps", [2, pytest.param(3, marks=pytest.mark.long), 8])
+@pytest.mark.parametrize(
+    "qps", [2, pytest.param(3, marks=pytest.mark.long), 8, pytest.param(16, marks=pytest.mark.long)]
+)
 @pytest.mark.parametrize("kind", ["p2p", "incast", "all_to_all", "ring_all_reduce", "broadcast", "training"])
 def test_messages_take_several_qps_in_turn_and_all_is_right(kind: str, qps: int) -> None:
     figures = {"messages": 9, "message_bytes": SIZE} if kind in ("p2p", "incast") else {"steps": 3}
@@ -83,3 +85,21 @@ def test_messages_take_several_qps_in_turn_and_all_is_right(kind: str, qps: int)
     if kind == "incast":
         # Of 3 senders 9 messages each: every QP has placed its turns.
         assert {int(row["bytes_placed"]) // SIZE for row in rows} <= {9 // qps, 9 // qps + 1}
+
+
+@pytest.mark.parametrize("qps", [2, 4, pytest.param(8, marks=pytest.mark.long)])
+@pytest.mark.parametrize("ranks", [3, pytest.param(5, marks=pytest.mark.long)])
+@pytest.mark.parametrize("buckets", [4, pytest.param(8, marks=pytest.mark.long)])
+def test_all_qps_of_a_ring_carry_alike(qps: int, ranks: int, buckets: int) -> None:
+    """Also in the first step, in which every channel has its first message."""
+    figures = {"steps": 1, "buckets": buckets, "bucket_bytes": ranks * 1024}
+    hosted = Hosted(program("training", ranks, figures, qps=qps))
+    hosted.fabric.run(LONG_NS)
+    messages = 2 * (ranks - 1) * buckets
+    for name in list(hosted.fabric.topology.nic_names())[:ranks]:
+        node = hosted.fabric.simulator.node(name)
+        assert isinstance(node, HostedNic)
+        placed = sorted(int(row["bytes_placed"]) // 1024 for row in node.qp_table())
+        placed = placed[-qps:]
+        assert sum(placed) == messages
+        assert placed[-1] - placed[0] <= max(2, messages // qps // 2)
